@@ -1,0 +1,32 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""From-scratch Transformers that Hugging Face loads, trains, serves and shares. Importing registers them."""
+
+import transformers
+
+from . import presets
+from .configuration_scratch import ScratchConfig, ScratchEncoderConfig
+from .modeling_encoder import (
+    ScratchEncoderForMaskedLM,
+    ScratchEncoderForQuestionAnswering,
+    ScratchEncoderForSequenceClassification,
+    ScratchEncoderForTokenClassification,
+    ScratchEncoderModel,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ScratchConfig",
+    "ScratchEncoderConfig",
+    "ScratchEncoderForMaskedLM",
+    "ScratchEncoderForQuestionAnswering",
+    "ScratchEncoderForSequenceClassification",
+    "ScratchEncoderForTokenClassification",
+    "ScratchEncoderModel",
+    "presets",
+]
+
+for _config_class, _base_class in ((ScratchEncoderConfig, ScratchEncoderModel),):
+    transformers.AutoConfig.register(_config_class.model_type, _config_class, exist_ok=True)
+    for _auto_class, _name in _base_class.auto_classes.items():
+        getattr(transformers, _auto_class).register(_config_class, globals()[_name], exist_ok=True)

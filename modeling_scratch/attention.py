@@ -1,0 +1,88 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Scaled dot-product attention, and the layer around it: self or cross, grouped-query, cached, padded or packed.
+
+Shapes: B batch, T query length, S key length, H heads, K key-value heads, D head size.
+"""
+
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+from .configuration_scratch import ScratchConfig
+from .packing import Packing
+from .positions import rotate
+
+
+def eager_attention(
+    module: "Attention",
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float,
+    dropout: float = 0.0,
+    **kwargs: Any,
+) -> tuple[Tensor, Tensor]:
+    """softmax(Q K^T / sqrt(D)) V (Vaswani et al. 2017, 3.2.1), the softmax in float32.
+
+    query (B, H, T, D), key and value (B, K, S, D), attention_mask (B, 1, T, S) added to the scores.
+    Returns (B, T, H, D) and the weights (B, H, T, S). It is the readable form and the one that can show its weights.
+    """
+    groups = module.num_key_value_groups
+    key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)  # (B, H, S, D)
+    scores = query @ key.transpose(-2, -1) * scaling  # (B, H, T, S)
+    if attention_mask is not None:
+        scores = scores + attention_mask
+    weights = scores.softmax(dim=-1, dtype=torch.float32).to(query.dtype)
+    weights = nn.functional.dropout(weights, p=dropout, training=module.training)
+    return (weights @ value).transpose(1, 2).contiguous(), weights
+
+
+class Attention(nn.Module):
+    """Concat(head_1, ..., head_H) W_O with head_i = Attention(Q W_i, K W_i, V W_i) (Vaswani et al. 2017, 3.2.2).
+
+    With fewer key-value heads than heads, neighbours share one (grouped-query attention, Ainslie et al. 2023).
+    """
+
+    def __init__(self, config: ScratchConfig, layer_idx: int, is_causal: bool = False) -> None:
+        super().__init__()
+        self.config = config
+        self.layer_idx = layer_idx
+        self.is_causal = is_causal
+        self.head_dim = config.head_dim
+        self.scaling = config.head_dim**-0.5
+        self.num_key_value_groups = config.num_attention_heads // config.num_key_value_heads
+        query_size, key_size = (n * config.head_dim for n in (config.num_attention_heads, config.num_key_value_heads))
+        self.q_proj = nn.Linear(config.hidden_size, query_size, bias=config.attention_bias)
+        self.k_proj = nn.Linear(config.hidden_size, key_size, bias=config.attention_bias)
+        self.v_proj = nn.Linear(config.hidden_size, key_size, bias=config.attention_bias)
+        self.o_proj = nn.Linear(query_size, config.hidden_size, bias=config.attention_bias)
+
+    def forward(
+        self,
+        hidden_states: Tensor,
+        attention_mask: Any = None,
+        rotary: tuple[Tensor, Tensor] | None = None,
+        packing: Packing | None = None,
+        **kwargs: Any,
+    ) -> tuple[Tensor, Tensor | None]:
+        """(B, T, hidden) -> the same and the weights (B, H, T, S), or None where the backend is a fused one."""
+        heads = (-1, self.head_dim)
+        query = self.q_proj(hidden_states).unflatten(-1, heads)  # (B, T, H, D)
+        key = self.k_proj(hidden_states).unflatten(-1, heads)  # (B, T, K, D)
+        value = self.v_proj(hidden_states).unflatten(-1, heads)  # (B, T, K, D)
+        if rotary is not None:
+            query, key = rotate(query, *rotary), rotate(key, *rotary)
+        states = (x.transpose(1, 2) for x in (query, key, value))  # (B, H or K, T, D)
+
+        # Fused kernels never form the weights: whoever asks for them gets the eager form.
+        implementation = "eager" if kwargs.get("output_attentions") else self.config._attn_implementation
+        attend = ALL_ATTENTION_FUNCTIONS.get_interface(implementation, eager_attention)
+        if packing is not None:
+            attend = partial(packing.attend, attend)
+        dropout = self.config.attention_dropout if self.training else 0.0
+        output, weights = attend(self, *states, attention_mask, dropout=dropout, scaling=self.scaling, **kwargs)
+        return self.o_proj(output.flatten(-2)), weights

@@ -1,0 +1,154 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Every switch of the architecture, with its type, its choices and its checks.
+
+BERT, GPT-2, BART, Marian and Llama are one architecture (Vaswani et al. 2017) with independent switches. The defaults
+are the base model of the 2017 paper; presets.py holds the other settings of the literature.
+"""
+
+from typing import Any, ClassVar, Literal
+
+from huggingface_hub.dataclasses import strict
+from transformers import PreTrainedConfig
+
+Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "reglu", "geglu", "swiglu"]
+NormType = Literal["layer_norm", "rms_norm"]
+NormPosition = Literal["pre", "post"]
+PositionType = Literal["none", "learned", "sinusoidal", "sinusoidal_halves", "rotary"]
+Pooling = Literal["first", "mean", "max"]
+ROPE_TYPES = ("default", "linear", "dynamic", "llama3")
+
+# How tensor parallelism shards one block: the projections into heads and features by column, those back by row.
+_TENSOR_PARALLEL_BLOCK = {
+    "attention.q_proj": "colwise",
+    "attention.k_proj": "colwise",
+    "attention.v_proj": "colwise",
+    "attention.o_proj": "rowwise",
+    "feed_forward.gate_proj": "colwise",
+    "feed_forward.up_proj": "colwise",
+    "feed_forward.down_proj": "rowwise",
+}
+
+
+@strict
+class ScratchConfig(PreTrainedConfig):
+    """What the three families share. Sizes count features, ids are rows of the vocabulary, dropouts are probabilities.
+
+    - hidden_size, intermediate_size: width of the residual stream and of the feed-forward layer.
+    - num_key_value_heads: fewer than num_attention_heads share keys and values (grouped-query); None: as many.
+    - head_dim: features of one head; None: hidden_size / num_attention_heads.
+    - hidden_act: the ...glu names are gated: act(x W_gate) * (x W_up).
+    - norm_position: "post" is norm(x + f(x)) (2017), "pre" is x + f(norm(x)) with one more norm at the end.
+    - position_type: "sinusoidal" interleaves sines and cosines (2017), "sinusoidal_halves" puts them side by side
+      (Marian); "learned" is the only one with a limit, max_position_embeddings, and starts at row position_offset.
+    - rope_parameters: Hugging Face's dictionary, {"rope_theta": 10000.0, "rope_type": "default"} where none is given.
+    - embedding_size: width of the token embeddings where it is not hidden_size (factorised, ALBERT and ELECTRA).
+    - embedding_scale: multiply embeddings by sqrt(hidden_size); embedding_norm: normalise their sum.
+    """
+
+    keys_to_ignore_at_inference: ClassVar[list[str]] = ["past_key_values", "hidden_states", "attentions"]
+
+    vocab_size: int = 32_000
+    hidden_size: int = 512
+    num_hidden_layers: int = 6
+    num_attention_heads: int = 8
+    num_key_value_heads: int | None = None
+    head_dim: int | None = None
+    intermediate_size: int = 2048
+    hidden_act: Activation = "relu"
+    norm_type: NormType = "layer_norm"
+    norm_position: NormPosition = "post"
+    norm_eps: float | int = 1e-5
+    position_type: PositionType = "sinusoidal"
+    position_offset: int = 0
+    max_position_embeddings: int = 512
+    rope_parameters: dict[str, Any] | None = None
+    embedding_size: int | None = None
+    embedding_norm: bool = False
+    embedding_scale: bool = False
+    type_vocab_size: int = 0
+    attention_bias: bool = True
+    mlp_bias: bool = True
+    hidden_dropout: float | int = 0.1
+    attention_dropout: float | int = 0.0
+    activation_dropout: float | int = 0.0
+    initializer_range: float | int = 0.02
+    tie_word_embeddings: bool = True
+    pad_token_id: int | None = 0
+    bos_token_id: int | None = None
+    eos_token_id: int | list[int] | None = None
+
+    def __post_init__(self, **kwargs: Any) -> None:
+        if self.num_key_value_heads is None:
+            self.num_key_value_heads = self.num_attention_heads
+        if self.head_dim is None and self.num_attention_heads > 0:
+            self.head_dim = self.hidden_size // self.num_attention_heads
+        if self.embedding_size is None:
+            self.embedding_size = self.hidden_size
+        super().__post_init__(**kwargs)
+        if self.position_type != "rotary":
+            self.rope_parameters = None  # the base class fills them in for every model that has the field
+
+    def validate_architecture(self) -> None:
+        """Raise ValueError with the field, the value and the choices; the base class calls it on every new config."""
+        self._check_sizes()
+        self._check_probabilities()
+        if self.num_attention_heads % self.num_key_value_heads:
+            raise ValueError(
+                f"num_key_value_heads={self.num_key_value_heads} does not divide "
+                f"num_attention_heads={self.num_attention_heads}: each key head serves the same number of query heads."
+            )
+        if self.position_type == "rotary":
+            self._check_rotary()
+        if self.position_type.startswith("sinusoidal") and self.embedding_size % 2:
+            raise ValueError(
+                f"embedding_size={self.embedding_size} is odd: sinusoidal positions pair sines with cosines."
+            )
+        if self.pad_token_id is not None and not 0 <= self.pad_token_id < self.vocab_size:
+            raise ValueError(
+                f"pad_token_id={self.pad_token_id} is no row of a vocabulary of vocab_size={self.vocab_size}."
+            )
+
+    def _check_sizes(self) -> None:
+        for name in ("vocab_size", "hidden_size", "num_attention_heads", "num_key_value_heads", "head_dim",
+                     "intermediate_size", "max_position_embeddings", "embedding_size"):  # fmt: skip
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}={getattr(self, name)}: has to be at least 1.")
+        for name in ("num_hidden_layers", "type_vocab_size", "position_offset"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name}={getattr(self, name)}: has to be at least 0.")
+
+    def _check_probabilities(self) -> None:
+        for name in ("hidden_dropout", "attention_dropout", "activation_dropout", "classifier_dropout"):
+            if not 0 <= (getattr(self, name, None) or 0) < 1:
+                raise ValueError(f"{name}={getattr(self, name)}: has to be in [0, 1).")
+
+    def _check_rotary(self) -> None:
+        if self.head_dim % 2:
+            raise ValueError(f"head_dim={self.head_dim} is odd: rotary positions turn pairs of features.")
+        if (rope_type := self.rope_parameters["rope_type"]) not in ROPE_TYPES:
+            raise ValueError(f"rope_parameters['rope_type']={rope_type!r}: the choices are {', '.join(ROPE_TYPES)}.")
+        if self.rope_parameters.get("partial_rotary_factor", 1.0) != 1.0:
+            raise ValueError("rope_parameters['partial_rotary_factor']: only 1.0, all features of a head turn.")
+
+
+@strict
+class ScratchEncoderConfig(ScratchConfig):
+    """A bidirectional encoder (BERT and kin).
+
+    - classifier_pooling: what a text's vector is: its first real token, the mean or the maximum over its real tokens.
+    - classifier_activation: a hidden layer of this activation before the last one (BERT "tanh"); None: no hidden layer.
+    - classifier_dropout: before the last layer; None: hidden_dropout.
+    """
+
+    model_type = "scratch_encoder"
+    base_model_tp_plan: ClassVar[dict[str, str]] = {
+        f"encoder.layers.*.{name}": style for name, style in _TENSOR_PARALLEL_BLOCK.items()
+    }
+    _auto_class: ClassVar[str] = "AutoConfig"
+
+    classifier_pooling: Pooling = "first"
+    classifier_activation: Literal["tanh", "relu", "gelu"] | None = None
+    classifier_dropout: float | int | None = None
+
+
+__all__ = ["ScratchConfig", "ScratchEncoderConfig"]

@@ -1,0 +1,131 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What turns hidden states into answers: pooling, heads and their losses.
+
+Shapes: B batch, T length, V vocabulary, C labels.
+"""
+
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .configuration_scratch import ScratchConfig, ScratchEncoderConfig
+from .layers import ACTIVATIONS, NORMS
+
+
+def _pool_first(hidden_states: Tensor, mask: Tensor) -> Tensor:
+    first = mask.int().argmax(-1)  # not always 0: padding may stand on the left
+    return hidden_states[torch.arange(len(first), device=first.device), first]
+
+
+def _pool_mean(hidden_states: Tensor, mask: Tensor) -> Tensor:
+    weights = mask.unsqueeze(-1).to(hidden_states.dtype)
+    return (hidden_states * weights).sum(1) / weights.sum(1).clamp(min=1)
+
+
+def _pool_max(hidden_states: Tensor, mask: Tensor) -> Tensor:
+    return hidden_states.masked_fill(~mask.unsqueeze(-1), torch.finfo(hidden_states.dtype).min).amax(1)
+
+
+POOLINGS = {"first": _pool_first, "mean": _pool_mean, "max": _pool_max}
+
+
+def pool(hidden_states: Tensor, attention_mask: Tensor | None, pooling: str) -> Tensor:
+    """One vector a text, from its real tokens only: (B, T, hidden), mask (B, T) or None -> (B, hidden)."""
+    if attention_mask is None:
+        attention_mask = hidden_states.new_ones(hidden_states.shape[:2])
+    return POOLINGS[pooling](hidden_states, attention_mask.to(hidden_states.device).bool())
+
+
+HEAD_ACTIVATIONS: dict[str | None, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": F.relu, "gelu": F.gelu}
+
+
+class ClassificationHead(nn.Module):
+    """act(x W) W_C, or x W_C alone where config.classifier_activation is None. (B, hidden) -> (B, C)."""
+
+    def __init__(self, config: ScratchEncoderConfig) -> None:
+        super().__init__()
+        self.activation = HEAD_ACTIVATIONS.get(config.classifier_activation)
+        self.dense = nn.Linear(config.hidden_size, config.hidden_size) if self.activation else None
+        self.dropout = classifier_dropout(config)
+        self.out_proj = nn.Linear(config.hidden_size, config.num_labels)
+
+    def forward(self, pooled: Tensor) -> Tensor:
+        if self.dense is not None:
+            pooled = self.activation(self.dense(pooled))
+        return self.out_proj(self.dropout(pooled))
+
+
+def classifier_dropout(config: ScratchEncoderConfig) -> nn.Dropout:
+    return nn.Dropout(config.hidden_dropout if config.classifier_dropout is None else config.classifier_dropout)
+
+
+class MaskedLMHead(nn.Module):
+    """norm(act(x W)) E^T + b, E the token embeddings where tied (Devlin et al. 2019). (B, T, hidden) -> (B, T, V)."""
+
+    def __init__(self, config: ScratchConfig) -> None:
+        super().__init__()
+        self.activation, _ = ACTIVATIONS[config.hidden_act]
+        self.dense = nn.Linear(config.hidden_size, config.embedding_size)
+        self.norm = NORMS[config.norm_type](config.embedding_size, eps=config.norm_eps)
+        self.decoder = nn.Linear(config.embedding_size, config.vocab_size)
+
+    def forward(self, hidden_states: Tensor) -> Tensor:
+        return self.decoder(self.norm(self.activation(self.dense(hidden_states))))
+
+
+def _reduce(losses: Tensor, count: Tensor | int, num_items_in_batch: Tensor | int | None) -> Tensor:
+    """Sum over the items of the whole optimiser step where Trainer counted them, else over those of this batch.
+
+    So that gradients of 4 x 2 texts accumulated equal those of 1 x 8.
+    """
+    items = count if num_items_in_batch is None else num_items_in_batch
+    return losses.sum() / (items.to(losses.device) if isinstance(items, Tensor) else items)
+
+
+def cross_entropy(logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | int | None = None) -> Tensor:
+    """-mean log p(label) in float32 over labels that are not -100. (..., C) and (...) -> scalar; no label at all: 0."""
+    labels = labels.flatten().to(logits.device)
+    losses = F.cross_entropy(logits.flatten(0, -2).float(), labels, ignore_index=-100, reduction="none")
+    return _reduce(losses, (labels != -100).sum().clamp(min=1), num_items_in_batch)
+
+
+def _squared_error(logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | int | None = None) -> Tensor:
+    labels = labels.to(logits.device).view_as(logits)
+    return _reduce((logits.float() - labels.float()) ** 2, labels.numel(), num_items_in_batch)
+
+
+def _binary_cross_entropy(logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | int | None = None) -> Tensor:
+    losses = F.binary_cross_entropy_with_logits(logits.float(), labels.to(logits.device).float(), reduction="none")
+    return _reduce(losses, labels.numel(), num_items_in_batch)
+
+
+ProblemType = Literal["regression", "single_label_classification", "multi_label_classification"]
+CLASSIFICATION_LOSSES = {
+    "single_label_classification": cross_entropy,
+    "multi_label_classification": _binary_cross_entropy,
+    "regression": _squared_error,
+}
+
+
+def infer_problem_type(num_labels: int, labels: Tensor) -> ProblemType:
+    """What Hugging Face's classifiers take labels for where config.problem_type does not say."""
+    if num_labels == 1:
+        return "regression"
+    return "multi_label_classification" if labels.is_floating_point() else "single_label_classification"
+
+
+def span_loss(
+    start_logits: Tensor,
+    end_logits: Tensor,
+    starts: Tensor,
+    ends: Tensor,
+    num_items_in_batch: Tensor | int | None = None,
+) -> Tensor:
+    """Mean of the cross-entropies of start and end; a position outside the T tokens is ignored. (B, T), (B,) -> ()."""
+    labels = torch.stack((starts.view(-1), ends.view(-1)))  # (2, B)
+    labels = labels.masked_fill((labels < 0) | (labels >= start_logits.shape[1]), -100)
+    losses = (cross_entropy(*pair, num_items_in_batch) for pair in zip((start_logits, end_logits), labels))
+    return torch.stack(list(losses)).mean()

@@ -1,0 +1,87 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The small parts: RMSNorm, the residual connection in its two forms, and the feed-forward layer.
+
+Shapes: everything here works on the last axis alone: (..., hidden) stands for (B, T, hidden) and (1, tokens, hidden).
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .configuration_scratch import ScratchConfig
+
+
+class RMSNorm(nn.Module):
+    """x / sqrt(mean(x^2) + eps) * weight (Zhang and Sennrich 2019), the division in float32."""
+
+    def __init__(self, size: int, eps: float) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(size))
+        self.eps = eps
+
+    def forward(self, hidden_states: Tensor) -> Tensor:
+        return self.weight * F.rms_norm(hidden_states.float(), self.weight.shape, eps=self.eps).to(hidden_states.dtype)
+
+
+class PreNorm(nn.Module):
+    """x + f(norm(x)) (Baevski and Auli 2019; GPT-2, Llama)."""
+
+    def __init__(self, config: ScratchConfig) -> None:
+        super().__init__()
+        self.norm = NORMS[config.norm_type](config.hidden_size, eps=config.norm_eps)
+        self.dropout = nn.Dropout(config.hidden_dropout)
+
+    def before(self, residual: Tensor) -> Tensor:
+        return self.norm(residual)
+
+    def after(self, residual: Tensor, update: Tensor) -> Tensor:
+        return residual + self.dropout(update)
+
+
+class PostNorm(PreNorm):
+    """norm(x + f(x)) (Vaswani et al. 2017, 3.1; BERT, BART, Marian)."""
+
+    def before(self, residual: Tensor) -> Tensor:
+        return residual
+
+    def after(self, residual: Tensor, update: Tensor) -> Tensor:
+        return self.norm(residual + self.dropout(update))
+
+
+NORMS = {"layer_norm": nn.LayerNorm, "rms_norm": RMSNorm}
+NORM_POSITIONS = {"pre": PreNorm, "post": PostNorm}
+
+# name: (function, gated?)
+ACTIVATIONS: dict[str, tuple[Callable[..., Tensor], bool]] = {
+    "relu": (F.relu, False),
+    "gelu": (F.gelu, False),
+    "gelu_tanh": (partial(F.gelu, approximate="tanh"), False),
+    "silu": (F.silu, False),
+    "reglu": (F.relu, True),
+    "geglu": (F.gelu, True),
+    "swiglu": (F.silu, True),
+}
+
+
+class FeedForward(nn.Module):
+    """act(x W_up) W_down (Vaswani et al. 2017, 3.3), or gated: (act(x W_gate) * x W_up) W_down (Shazeer 2020)."""
+
+    def __init__(self, config: ScratchConfig) -> None:
+        super().__init__()
+        self.activation, gated = ACTIVATIONS[config.hidden_act]
+        outer, inner, bias = config.hidden_size, config.intermediate_size, config.mlp_bias
+        self.gate_proj = nn.Linear(outer, inner, bias) if gated else None
+        self.up_proj = nn.Linear(outer, inner, bias)
+        self.down_proj = nn.Linear(inner, outer, bias)
+        self.dropout = nn.Dropout(config.activation_dropout)
+
+    def forward(self, hidden_states: Tensor) -> Tensor:
+        features = self.up_proj(hidden_states)
+        if self.gate_proj is None:
+            features = self.activation(features)
+        else:
+            features = self.activation(self.gate_proj(hidden_states)) * features
+        return self.down_proj(self.dropout(features))

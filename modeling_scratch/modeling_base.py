@@ -1,0 +1,157 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What every scratch model shares: flags for Hugging Face's machinery, the layout of a batch, and saving with code.
+
+Shapes: B batch, T length.
+"""
+
+import copy
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+from transformers.masking_utils import (
+    create_bidirectional_mask,
+    find_packed_sequence_indices,
+    packed_sequence_mask_function,
+)
+from transformers.utils import is_tracing, logging
+
+from .attention import Attention
+from .configuration_scratch import ScratchConfig
+from .packing import (
+    Packing,
+    packed_lengths,
+    packing_from_lengths,
+    packing_from_mask,
+    positions_from_lengths,
+    varlen_arguments,
+)
+from .positions import positions_from_mask, rotary
+from .stack import Block
+
+logger = logging.get_logger(__name__)
+
+
+class ScratchPreTrainedModel(PreTrainedModel):
+    """Base class. Weights are drawn by Hugging Face's own rules: normal(0, initializer_range), biases 0, norms 1."""
+
+    config: ScratchConfig
+    base_model_prefix = "model"
+    supports_gradient_checkpointing = True
+    _no_split_modules = ["Block"]
+    _supports_sdpa = True
+    _supports_flash_attn = True
+    _supports_flex_attn = True
+    _supports_attention_backend = True
+    _can_compile_fullgraph = True
+    _can_record_outputs = {"hidden_states": Block, "attentions": Attention}
+
+    # Auto class: class of this family. All of them go into a saved folder, whichever head was saved.
+    auto_classes: dict[str, str] = {}
+    # False keeps padded batches padded, to measure what packing brings.
+    packs_padded_batches: bool = True
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # Hugging Face saves the code of classes that know their Auto class.
+        own = (auto_class for auto_class, name in cls.auto_classes.items() if name == cls.__name__)
+        cls._auto_class = next(own, None)  # type: ignore[assignment]
+
+    def save_pretrained(self, save_directory: str | PathLike, *args: Any, **kwargs: Any) -> None:
+        """As PreTrainedModel's; the folder also holds the code, and loads with every Auto class of the family."""
+        if self._auto_class is not None:
+            module, config_module = (c.__module__.rpartition(".")[-1] for c in (type(self), type(self.config)))
+            self.config.auto_map = {
+                "AutoConfig": f"{config_module}.{type(self.config).__name__}",
+                **{auto_class: f"{module}.{name}" for auto_class, name in self.auto_classes.items()},
+            }
+        super().save_pretrained(save_directory, *args, **kwargs)
+
+    def _lay_out(
+        self, inputs: Tensor, attention_mask: Tensor | None, position_ids: Tensor | None, kwargs: dict[str, Any]
+    ) -> tuple[Tensor, Any, Packing | None]:
+        """Positions (B, T), the backend's mask, and the packing of a batch of inputs (B, T); kwargs: those of forward.
+
+        One of mask and packing is None: packed sequences carry their masks with them.
+        """
+        shape, device = inputs.shape[:2], inputs.device
+        lengths = packed_lengths(attention_mask, position_ids, kwargs)
+        if position_ids is None and lengths is not None:
+            position_ids = positions_from_lengths(lengths).view(shape)
+        packing = self._packing(attention_mask, lengths, shape, device, kwargs)
+        if lengths is not None and self._attends_by_flash and "cu_seq_lens_q" not in kwargs:
+            kwargs.update(varlen_arguments(lengths))
+        mask = self._padded_mask(attention_mask, position_ids, shape, device, kwargs) if packing is None else None
+        if position_ids is None:
+            position_ids = positions_from_mask(attention_mask, shape, device)
+        return position_ids, mask, packing
+
+    @property
+    def _attends_by_flash(self) -> bool:
+        return "flash" in self.config._attn_implementation
+
+    def _packing(
+        self,
+        attention_mask: Tensor | None,
+        lengths: Tensor | None,
+        shape: Sequence[int],
+        device: torch.device,
+        kwargs: dict,
+    ) -> Packing | None:
+        """The packed layout of this batch, or None where it stays as it came.
+
+        It stays where nothing is padded, where graphs are traced, where hidden states or attention maps are asked for
+        (they have the shape of the input), with flash attention (its kernels pack by themselves), and where looking at
+        the mask would stall an accelerator: there a collator hands over batches that are packed already.
+        """
+        records = any(
+            kwargs.get(name, getattr(self.config, name)) for name in ("output_attentions", "output_hidden_states")
+        )
+        if records or is_tracing() or self._attends_by_flash:
+            return None
+        if lengths is not None:
+            return packing_from_lengths(lengths, shape, self._group_mask)
+        on_cpu = device.type == "cpu" and attention_mask is not None and attention_mask.ndim == 2
+        if not on_cpu or not self.packs_padded_batches or attention_mask.all():
+            return None
+        return packing_from_mask(attention_mask, self._group_mask)
+
+    def _group_mask(self, mask: Tensor | None, shape: Sequence[int]) -> Any:
+        """mask (b, t), None where all tokens are real -> what the attention backend takes."""
+        return create_bidirectional_mask(self.config, self._shape_only(shape, self.device), mask)
+
+    def _padded_mask(
+        self,
+        attention_mask: Tensor | None,
+        position_ids: Tensor | None,
+        shape: Sequence[int],
+        device: torch.device,
+        kwargs: dict,
+    ) -> Any:
+        """The mask of a batch that stays as it came; sequences that arrived packed in it do not see each other."""
+        config = self.config
+        if kwargs.get("output_attentions") and config._attn_implementation != "eager":
+            logger.warning_once(
+                "output_attentions=True: computed by eager attention, fused kernels never form the weights."
+            )
+            config = copy.copy(config)
+            config._attn_implementation = "eager"
+        same_sequence = None
+        if attention_mask is None and position_ids is not None and not self._attends_by_flash:
+            sequences = find_packed_sequence_indices(position_ids.expand(shape))
+            same_sequence = None if sequences is None else packed_sequence_mask_function(sequences)
+        embeds = self._shape_only(shape, device)
+        return create_bidirectional_mask(config, embeds, attention_mask, and_mask_function=same_sequence)
+
+    def _shape_only(self, shape: Sequence[int], device: torch.device) -> Tensor:
+        """Embeddings as masking_utils reads them: shape, dtype and device, nothing else."""
+        return torch.empty((*shape, 1), dtype=self.dtype, device=device)
+
+    def _rotary(self, position_ids: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor] | None:
+        config = self.config
+        if config.position_type != "rotary":
+            return None
+        return rotary(position_ids, config.head_dim, config.rope_parameters, config.max_position_embeddings, dtype)

@@ -1,0 +1,238 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The encoder family: a bidirectional stack, and its heads for masked tokens, texts, tokens and answer spans.
+
+Shapes: B batch, T length, V vocabulary, C labels. A batch that arrives packed is (1, tokens); see packing.py.
+"""
+
+from typing import Any
+
+from torch import Tensor, nn
+from transformers.modeling_outputs import (
+    BaseModelOutput,
+    MaskedLMOutput,
+    QuestionAnsweringModelOutput,
+    SequenceClassifierOutput,
+    TokenClassifierOutput,
+)
+from transformers.utils import can_return_tuple
+from transformers.utils.generic import merge_with_config_defaults
+from transformers.utils.output_capturing import capture_outputs
+
+from .configuration_scratch import ScratchEncoderConfig
+from .embeddings import Embeddings
+from .heads import (
+    CLASSIFICATION_LOSSES,
+    ClassificationHead,
+    MaskedLMHead,
+    classifier_dropout,
+    cross_entropy,
+    infer_problem_type,
+    pool,
+    span_loss,
+)
+from .modeling_base import ScratchPreTrainedModel
+from .packing import packed_lengths, to_rows
+from .stack import Stack
+
+
+class ScratchEncoderPreTrainedModel(ScratchPreTrainedModel):
+    config: ScratchEncoderConfig
+    auto_classes = {
+        "AutoModel": "ScratchEncoderModel",
+        "AutoModelForMaskedLM": "ScratchEncoderForMaskedLM",
+        "AutoModelForSequenceClassification": "ScratchEncoderForSequenceClassification",
+        "AutoModelForTokenClassification": "ScratchEncoderForTokenClassification",
+        "AutoModelForQuestionAnswering": "ScratchEncoderForQuestionAnswering",
+    }
+
+
+class ScratchEncoderModel(ScratchEncoderPreTrainedModel):
+    """Embeddings and a bidirectional stack (Vaswani et al. 2017, 3.1; Devlin et al. 2019)."""
+
+    def __init__(self, config: ScratchEncoderConfig) -> None:
+        super().__init__(config)
+        self.embeddings = Embeddings(config)
+        self.encoder = Stack(config)
+        self.post_init()
+
+    def get_input_embeddings(self) -> nn.Embedding:
+        return self.embeddings.tokens
+
+    def set_input_embeddings(self, value: nn.Module) -> None:
+        self.embeddings.tokens = value  # type: ignore[assignment]
+
+    @merge_with_config_defaults
+    @capture_outputs
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        **kwargs: Any,
+    ) -> BaseModelOutput:
+        """input_ids (B, T) or inputs_embeds (B, T, E), attention_mask (B, T) with 1 at real tokens -> (B, T, hidden).
+
+        Without position_ids, positions count real tokens, so that padding on either side changes nothing.
+        """
+        if (input_ids is None) == (inputs_embeds is None):
+            raise ValueError("Give either input_ids or inputs_embeds, exactly one of them.")
+        inputs = input_ids if inputs_embeds is None else inputs_embeds
+        position_ids, mask, packing = self._lay_out(inputs, attention_mask, position_ids, kwargs)
+        if packing is not None:
+            arguments = input_ids, position_ids, token_type_ids, inputs_embeds
+            input_ids, position_ids, token_type_ids, inputs_embeds = map(packing.pack, arguments)
+
+        hidden_states = self.embeddings(input_ids, position_ids, token_type_ids, inputs_embeds)
+        rotary = self._rotary(position_ids, hidden_states.dtype)
+        hidden_states = self.encoder(hidden_states, mask, rotary=rotary, packing=packing, **kwargs)
+        return BaseModelOutput(hidden_states if packing is None else packing.unpack(hidden_states))
+
+
+class ScratchEncoderForMaskedLM(ScratchEncoderPreTrainedModel):
+    """Predicts the tokens that were hidden (Devlin et al. 2019, 3.1)."""
+
+    _tied_weights_keys = {"lm_head.decoder.weight": "model.embeddings.tokens.weight"}
+
+    def __init__(self, config: ScratchEncoderConfig) -> None:
+        super().__init__(config)
+        self.model = ScratchEncoderModel(config)
+        self.lm_head = MaskedLMHead(config)
+        self.post_init()
+
+    def get_output_embeddings(self) -> nn.Linear:
+        return self.lm_head.decoder
+
+    def set_output_embeddings(self, value: nn.Linear) -> None:
+        self.lm_head.decoder = value
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        num_items_in_batch: Tensor | int | None = None,
+        **kwargs: Any,
+    ) -> MaskedLMOutput:
+        """labels (B, T) hold the hidden tokens, -100 elsewhere; logits (B, T, V)."""
+        outputs = self.model(
+            input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, return_dict=True, **kwargs
+        )
+        logits = self.lm_head(outputs.last_hidden_state)
+        loss = None if labels is None else cross_entropy(logits, labels, num_items_in_batch)
+        return MaskedLMOutput(loss, logits, outputs.hidden_states, outputs.attentions)
+
+
+class ScratchEncoderForSequenceClassification(ScratchEncoderPreTrainedModel):
+    """One answer a text: a label, several labels, or a number (config.problem_type)."""
+
+    def __init__(self, config: ScratchEncoderConfig) -> None:
+        super().__init__(config)
+        self.num_labels = config.num_labels
+        self.model = ScratchEncoderModel(config)
+        self.classifier = ClassificationHead(config)
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        num_items_in_batch: Tensor | int | None = None,
+        **kwargs: Any,
+    ) -> SequenceClassifierOutput:
+        """labels (B,) of class numbers, (B, C) of 0.0 and 1.0, or (B,) of numbers where C is 1; logits (B, C).
+
+        Of a batch that arrives packed, every sequence is a text: labels and logits have one row a sequence.
+        """
+        outputs = self.model(
+            input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, return_dict=True, **kwargs
+        )
+        hidden_states = outputs.last_hidden_state
+        if (lengths := packed_lengths(attention_mask, position_ids, kwargs)) is not None:
+            hidden_states, attention_mask = to_rows(hidden_states, lengths)
+        logits = self.classifier(pool(hidden_states, attention_mask, self.config.classifier_pooling))
+        loss = None if labels is None else self._loss(logits, labels, num_items_in_batch)
+        return SequenceClassifierOutput(loss, logits, outputs.hidden_states, outputs.attentions)
+
+    def _loss(self, logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | int | None) -> Tensor:
+        if self.config.problem_type is None:  # remembered, so that a saved model is served as it was trained
+            self.config.problem_type = infer_problem_type(self.num_labels, labels)
+        return CLASSIFICATION_LOSSES[self.config.problem_type](logits, labels, num_items_in_batch)
+
+
+class ScratchEncoderForTokenClassification(ScratchEncoderPreTrainedModel):
+    """One label a token: names, parts of speech."""
+
+    def __init__(self, config: ScratchEncoderConfig) -> None:
+        super().__init__(config)
+        self.num_labels = config.num_labels
+        self.model = ScratchEncoderModel(config)
+        self.dropout = classifier_dropout(config)
+        self.classifier = nn.Linear(config.hidden_size, config.num_labels)
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        num_items_in_batch: Tensor | int | None = None,
+        **kwargs: Any,
+    ) -> TokenClassifierOutput:
+        """labels (B, T), -100 where a token has none; logits (B, T, C)."""
+        outputs = self.model(
+            input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, return_dict=True, **kwargs
+        )
+        logits = self.classifier(self.dropout(outputs.last_hidden_state))
+        loss = None if labels is None else cross_entropy(logits, labels, num_items_in_batch)
+        return TokenClassifierOutput(loss, logits, outputs.hidden_states, outputs.attentions)
+
+
+class ScratchEncoderForQuestionAnswering(ScratchEncoderPreTrainedModel):
+    """Where an answer starts and ends in its context (Devlin et al. 2019, 4.2)."""
+
+    def __init__(self, config: ScratchEncoderConfig) -> None:
+        super().__init__(config)
+        self.model = ScratchEncoderModel(config)
+        self.qa_outputs = nn.Linear(config.hidden_size, 2)
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        start_positions: Tensor | None = None,
+        end_positions: Tensor | None = None,
+        num_items_in_batch: Tensor | int | None = None,
+        **kwargs: Any,
+    ) -> QuestionAnsweringModelOutput:
+        """start_positions and end_positions (B,), ignored outside the text; start_logits and end_logits (B, T)."""
+        outputs = self.model(
+            input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, return_dict=True, **kwargs
+        )
+        start_logits, end_logits = self.qa_outputs(outputs.last_hidden_state).unbind(-1)
+        loss = None
+        if start_positions is not None and end_positions is not None:
+            loss = span_loss(start_logits, end_logits, start_positions, end_positions, num_items_in_batch)
+        return QuestionAnsweringModelOutput(loss, start_logits, end_logits, outputs.hidden_states, outputs.attentions)
+
+
+__all__ = ["ScratchEncoderPreTrainedModel", *ScratchEncoderPreTrainedModel.auto_classes.values()]

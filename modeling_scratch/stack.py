@@ -1,0 +1,50 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""One block, and the stack of them that is an encoder or a decoder.
+
+Shapes: B batch, T length; packed batches are (1, tokens, hidden).
+"""
+
+from typing import Any
+
+from torch import Tensor, nn
+from transformers.modeling_layers import GradientCheckpointingLayer
+
+from .attention import Attention
+from .configuration_scratch import ScratchConfig
+from .layers import NORM_POSITIONS, NORMS, FeedForward
+
+
+class Block(GradientCheckpointingLayer):
+    """Attention, then feed-forward, each with its residual connection and norm (Vaswani et al. 2017, figure 1)."""
+
+    def __init__(self, config: ScratchConfig, layer_idx: int, is_causal: bool = False) -> None:
+        super().__init__()
+        residual = NORM_POSITIONS[config.norm_position]
+        self.attention = Attention(config, layer_idx, is_causal)
+        self.attention_residual = residual(config)
+        self.feed_forward = FeedForward(config)
+        self.feed_forward_residual = residual(config)
+
+    def forward(self, hidden_states: Tensor, attention_mask: Any = None, **kwargs: Any) -> Tensor:
+        """(B, T, hidden) -> (B, T, hidden); kwargs reach the attention."""
+        residual = self.attention_residual
+        attended, _ = self.attention(residual.before(hidden_states), attention_mask, **kwargs)
+        hidden_states = residual.after(hidden_states, attended)
+
+        residual = self.feed_forward_residual
+        return residual.after(hidden_states, self.feed_forward(residual.before(hidden_states)))
+
+
+class Stack(nn.Module):
+    """N blocks, and the final norm that pre-norm needs (its residual stream leaves the last block unnormalised)."""
+
+    def __init__(self, config: ScratchConfig, is_causal: bool = False) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(Block(config, i, is_causal) for i in range(config.num_hidden_layers))
+        final_norm = config.norm_position == "pre"
+        self.norm = NORMS[config.norm_type](config.hidden_size, eps=config.norm_eps) if final_norm else nn.Identity()
+
+    def forward(self, hidden_states: Tensor, attention_mask: Any = None, **kwargs: Any) -> Tensor:
+        for layer in self.layers:
+            hidden_states = layer(hidden_states, attention_mask, **kwargs)
+        return self.norm(hidden_states)

@@ -1,0 +1,46 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Tiny configs and batches that every test file shares."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")  # only tests marked `hub` may ask the Hub
+torch.set_num_threads(1)  # tests run in several processes
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """Real data sets of development, beside the project or where SCRATCH_DATA says."""
+    folder = Path(os.environ.get("SCRATCH_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"no real data at {folder}: set SCRATCH_DATA to a folder with sst2/ and imdb/")
+    return folder
+
+
+def redraw(model: torch.nn.Module, std: float = 0.3, seed: int = 0) -> torch.nn.Module:
+    """Draw every parameter again, norms and biases too: at the usual initialisation most bugs are invisible."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=generator) * std)
+    return model
+
+
+def run_without_package(code: str, *arguments: str, **environment: str) -> str:
+    """What a fresh process prints that cannot import this project and stands in the root folder."""
+    hidden = "import sys\nfor name in ('modeling_scratch', 'tokenization'): sys.modules[name] = None\n"
+    process = subprocess.run(
+        [sys.executable, "-I", "-c", hidden + code, *arguments],
+        cwd="/",
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 0, process.stderr
+    return process.stdout
