@@ -1,0 +1,42 @@
+# Two commands: `make train` and `make test` set everything up by themselves.
+#   make train                            the main job on the reviews that come with the project
+#   make train DATASET=sst2               on a data set of the Hub
+#   make train DATA=folder                on your own files
+#   make train ARGS="--overwrite ..."     with any argument of scripts/train_classifier.py
+#   make test | make test-all | make lint
+PYTHON ?= python3
+VENV ?= .venv
+# Pinned versions. With a GPU: a copy with another line for torch, `make train CONSTRAINTS=my-constraints.txt`.
+CONSTRAINTS ?= constraints.txt
+# Processes for the tests: as many as there are cores.
+WORKERS ?= auto
+
+ifdef DATA
+SOURCE = --data_dir "$(DATA)" --output_dir "runs/$(notdir $(DATA:%/=%))"
+else ifdef DATASET
+SOURCE = --dataset_name "$(DATASET)" --output_dir "runs/$(notdir $(DATASET))"
+endif
+
+.PHONY: train test test-all lint clean
+
+train: $(VENV)/.train-installed
+	$(VENV)/bin/python scripts/train_classifier.py $(SOURCE) $(ARGS)
+
+test: $(VENV)/.test-installed
+	$(VENV)/bin/python -m pytest -n $(WORKERS) $(ARGS)
+
+test-all: $(VENV)/.test-installed
+	$(VENV)/bin/python -m pytest -n $(WORKERS) -m "not hub" $(ARGS)
+
+lint: $(VENV)/.test-installed
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+
+$(VENV)/.%-installed: setup.cfg pyproject.toml $(CONSTRAINTS)
+	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable ".[$*]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) build *.egg-info .pytest_cache .ruff_cache .mypy_cache
