@@ -137,10 +137,8 @@ class ClassificationMetrics:
     def _check_class_indices(self, name: str, values: np.ndarray) -> None:
         # `evaluate` would truncate 1.7 to 1, and scikit-learn would count a label of -1 as one more class.
         if values.ndim != 1 or len(values) == 0 or not np.issubdtype(values.dtype, np.integer):
-            raise ValueError(
-                f"{name} must be one class index (an integer) for each of at least one example, "
-                f"got {values.dtype} of shape {values.shape}"
-            )
+            shape = f"got {values.dtype} of shape {values.shape}"
+            raise ValueError(f"{name} must be one class index (an integer) for each of at least one example, {shape}")
         outside = np.flatnonzero((values < 0) | (values >= len(self.label_names)))
         if len(outside):
             raise ValueError(
@@ -168,9 +166,7 @@ def bootstrap_interval(
     memory that does not grow with n. Where all or none are right no resample differs, and the interval is that one
     point. Source: Efron and Tibshirani 1993, chapter 13.
 
-    Args:
-        correct: (examples,), True where the prediction is right.
-        level: the probability that the interval is to hold the accuracy on the whole population.
+    `correct` is (examples,), True where the prediction is right; `level` is the coverage aimed at.
     """
     _check_outcomes(correct=correct)
     accuracies = np.random.default_rng(seed).binomial(len(correct), np.mean(correct), size=resamples) / len(correct)
@@ -198,9 +194,7 @@ class McNemarResult:
 def mcnemar(model_correct: np.ndarray, baseline_correct: np.ndarray) -> McNemarResult:
     """p = P(a Binomial(b + c, 1/2) is at least as uneven as b : c), two-sided; b, c = examples only one has right.
 
-    Args:
-        model_correct, baseline_correct: (examples,), True where right, on the same examples in the same order.
-
+    Both arguments are (examples,), True where right, for the same examples in the same order.
     Source: McNemar 1947; the exact form needs no large-sample approximation (Dietterich 1998).
     """
     _check_outcomes(model_correct=model_correct, baseline_correct=baseline_correct)

@@ -153,10 +153,12 @@ def _is_integral(value: object) -> TypeGuard[float]:
 def name_labels(
     labels: Collection[Label], given: Sequence[str] | None = None, class_names: Sequence[str] | None = None
 ) -> dict[Label, str]:
-    """The name of each label, in the order of the class ids: `given`, else `class_names`, else from the labels.
+    """The name of each label, in the order of the class ids: `given`, else the labels' own.
 
-    `labels` are those of the whole train split; `class_names` are the data set's own, for integers from 0. Integers are
-    in numeric order and strings sorted. Raises `DataError` where the labels are no classes, or `given` does not fit.
+    `labels` are all those of the train split, `class_names` the order in which the data set itself has them. Without
+    it, integers are in numeric order (0 and 1 alone being NEGATIVE and POSITIVE) and strings sorted. `given` renames
+    integers and class ids by their order; strings keep their names and take its order. Raises `DataError` where the
+    labels are no classes, or `given` does not fit them.
     """
     distinct = set(labels)
     if len(distinct) < 2:
@@ -166,11 +168,9 @@ def name_labels(
             f"{len(labels)} rows of the train split have {len(distinct)} different labels: this looks like the wrong "
             "column; name the right one with --label_column"
         )
-    order = list(range(len(class_names))) if class_names else sorted(distinct, key=_numbers_first)
+    order: list[Label] = [*class_names] if class_names else sorted(distinct, key=_numbers_first)
     if given is not None:
-        return _given_names(order, given)
-    if class_names:
-        return dict(zip(order, class_names))
+        return _given_names(order, given, may_rename=bool(class_names) or not any(isinstance(x, str) for x in order))
     return dict(zip(order, SENTIMENT_NAMES if order == [0, 1] else map(str, order)))
 
 
@@ -178,12 +178,10 @@ def _numbers_first(label: Label) -> tuple[float, str]:
     return (math.inf, label) if isinstance(label, str) else (label, "")
 
 
-def _given_names(order: Sequence[Label], given: Sequence[str]) -> dict[Label, str]:
-    """Integers take the given names in their order; strings are names already, and take the given order."""
-    by_name = {str(label): label for label in order}
-    are_strings = any(isinstance(label, str) for label in order)
-    if len(set(given)) != len(given) or len(given) != len(order) or (are_strings and set(given) != set(by_name)):
-        raise DataError(
-            f"--label_names {' '.join(given)} does not fit the labels of the train split: {', '.join(by_name)}"
-        )
-    return {by_name[name]: name for name in given} if are_strings else dict(zip(order, given))
+def _given_names(order: Sequence[Label], given: Sequence[str], may_rename: bool) -> dict[Label, str]:
+    label_of = {str(label): label for label in order}
+    if set(given) == set(label_of):
+        return {label_of[name]: name for name in given}
+    if not may_rename or len(set(given)) != len(order) or len(given) != len(order):
+        raise DataError(f"--class_names {' '.join(given)} does not fit the labels of train: {', '.join(label_of)}")
+    return dict(zip(order, given))

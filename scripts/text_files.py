@@ -54,9 +54,14 @@ def read_rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[tupl
     except UnicodeDecodeError:
         raise _encoding_error(path) from None
     except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise DataError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from error
     if row == 0:
         raise DataError(f"{path}: there are no rows in it")
+
+
+def one_line(error: Exception) -> str:
+    """What a library says about an error, which may be many lines, as part of a message of ours."""
+    return " ".join(str(error).split())
 
 
 def missing_column(name: str, columns: Iterable[str], where: str) -> DataError:
@@ -171,13 +176,14 @@ def _read_parquet(path: Path, columns: Sequence[str] | None) -> Iterator[tuple[i
             _refuse_duplicates(names, path)
             _select(dict.fromkeys(names), columns or (), str(path))
             for batch in file.iter_batches(PARQUET_BATCH_ROWS, columns=columns):
-                for row, values in enumerate(batch.to_pylist(), row + 1):
+                for values in batch.to_pylist():
+                    row += 1
                     yield row, values
     except (FileNotFoundError, PermissionError, DataError):
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
         place = f"{path}, after row {row}" if row else str(path)
-        raise DataError(f"{place}: damaged or not Parquet: {error}; fetch or write the file again") from error
+        raise DataError(f"{place}: damaged or not Parquet: {one_line(error)}; fetch or write the file again") from error
 
 
 def _read_review_folder(path: Path, columns: Sequence[str] | None) -> Iterator[tuple[int, Row]]:

@@ -1,16 +1,64 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The splits of a folder or of a data set on the Hub: rows with their places, and the names of class ids."""
+"""Where labelled text comes from: the arguments that name it, and the splits of files, a folder or the Hub."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
 import datasets
+import pyarrow as pa
 import pyarrow.parquet as pq
-from text_files import READERS, SPLIT_NAMES, DataError, Row, find_splits, missing_column, read_rows
+from text_files import READERS, SPLIT_NAMES, DataError, Row, find_splits, missing_column, one_line, read_rows
 
 HUB_ALIASES = {"sst2": ("nyu-mll/glue", "sst2"), "imdb": ("stanfordnlp/imdb", None)}
+
+
+@dataclass
+class DataArguments:
+    """Where labelled text comes from: one of `dataset_name`, `data_dir` or `train_file`, or none of them."""
+
+    dataset_name: str | None = field(
+        default=None, metadata={"help": "A data set on the Hub; sst2 and imdb are short names."}
+    )
+    dataset_config_name: str | None = field(default=None, metadata={"help": "The configuration of that data set."})
+    data_dir: str | None = field(
+        default=None,
+        metadata={"help": "A folder with train.*, validation.* and test.* (csv, tsv, jsonl, parquet), or aclImdb."},
+    )
+    train_file: str | None = field(default=None, metadata={"help": "Training data: csv, tsv, jsonl or parquet."})
+    validation_file: str | None = field(default=None, metadata={"help": "Validation data, beside a train_file."})
+    test_file: str | None = field(default=None, metadata={"help": "Test data, beside a train_file."})
+    text_column: str | None = field(default=None, metadata={"help": "The column of the text, if not obvious."})
+    label_column: str | None = field(default=None, metadata={"help": "The column of the label, if not obvious."})
+    class_names: list[str] | None = field(default=None, metadata={"help": "Names of the labels, in order of the ids."})
+    max_train_samples: int | None = field(default=None, metadata={"help": "Train on this many rows of all."})
+    max_eval_samples: int | None = field(default=None, metadata={"help": "Keep this many rows of each other split."})
+    validation_fraction: float = field(
+        default=0.1, metadata={"help": "The share of train that is held out for each split that is missing."}
+    )
+    split_seed: int = field(default=0, metadata={"help": "The seed of what is held out, and of samples."})
+
+    def __post_init__(self) -> None:
+        files = self.train_file or self.validation_file or self.test_file
+        given = {"--dataset_name": self.dataset_name, "--data_dir": self.data_dir, "--train_file": files}
+        sources = [option for option, value in given.items() if value]
+        if len(sources) > 1:
+            raise DataError(f"{' and '.join(sources)} are given, but the data comes from one of them; drop the others")
+        if files and not self.train_file:
+            raise DataError("--validation_file and --test_file go with --train_file: give that, too")
+        if self.dataset_config_name and not self.dataset_name:
+            raise DataError("--dataset_config_name goes with --dataset_name: give that, too")
+        if not 0 < self.validation_fraction < 0.5:
+            raise DataError(f"--validation_fraction is {self.validation_fraction}, but has to lie between 0 and 0.5")
+        for option in ("max_train_samples", "max_eval_samples"):
+            if (limit := getattr(self, option)) is not None and limit < 1:
+                raise DataError(f"--{option} is {limit}, but has to be 1 or more")
+
+    @property
+    def uses_demo(self) -> bool:
+        """Whether no data was named, so that the program falls back on the reviews that come with it."""
+        return not (self.dataset_name or self.data_dir or self.train_file)
 
 
 @dataclass(frozen=True)
@@ -32,7 +80,9 @@ class FileSource:
         """The names of a column of class ids, which Parquet files from the Hub carry in their schema."""
         if self.paths[0].suffix.lower() != ".parquet":
             return None
-        return _class_names(datasets.Features.from_arrow_schema(pq.read_schema(self.paths[0])), column)
+        schema = pq.read_schema(self.paths[0])
+        only_column = pa.schema([schema.field(column)], metadata=schema.metadata)
+        return _class_names(datasets.Features.from_arrow_schema(only_column)[column])
 
 
 @dataclass(frozen=True)
@@ -57,14 +107,13 @@ class HubSource:
 
     def class_names(self, column: str) -> list[str] | None:
         """The names of a column of class ids, where it is a `datasets.ClassLabel`."""
-        return _class_names(self.dataset.features, column)
+        return _class_names(self.dataset.features[column])
 
 
 Source = FileSource | HubSource
 
 
-def _class_names(features: datasets.Features, column: str) -> list[str] | None:
-    feature = features[column]
+def _class_names(feature: object) -> list[str] | None:
     return list(feature.names) if isinstance(feature, datasets.ClassLabel) else None
 
 
@@ -83,10 +132,10 @@ def open_hub(name: str, config_name: str | None = None) -> tuple[dict[str, Sourc
         name, config_name = HUB_ALIASES.get(name, (name, None))
     try:
         found = datasets.load_dataset(name, config_name)
-    except Exception as error:  # network, access, a missing configuration, broken files: the client's errors are open-ended
+    except Exception as error:  # from network, access, configuration or files: the client's own errors are open-ended
         raise DataError(
-            f"data set {name!r} could not be loaded: {error}; check its name and the network, or use files that you have: "
-            "--data_dir folder (make train DATA=folder)"
+            f"data set {name!r} could not be loaded: {one_line(error)}; check its name and the network, "
+            "or use files that you have: --data_dir folder (make train DATA=folder)"
         ) from error
     title = " ".join(filter(None, (name, config_name)))
     splits: dict[str, Source] = {
@@ -96,3 +145,15 @@ def open_hub(name: str, config_name: str | None = None) -> tuple[dict[str, Sourc
     if "train" not in splits:
         raise DataError(f"data set {title!r} has no train split, but {', '.join(map(str, found))}")
     return splits, [f"not the name of a split, so not used: {', '.join(others)}"] if others else []
+
+
+def open_sources(arguments: DataArguments) -> tuple[dict[str, Source], list[str]]:
+    """The splits that `arguments` name, and notes on what there is beside them."""
+    if arguments.dataset_name:
+        return open_hub(arguments.dataset_name, arguments.dataset_config_name)
+    if arguments.data_dir:
+        return open_folder(Path(arguments.data_dir))
+    if not arguments.train_file:
+        raise DataError("no data was named; give --data_dir, --train_file or --dataset_name")
+    files = {"train": arguments.train_file, "validation": arguments.validation_file, "test": arguments.test_file}
+    return {split: FileSource([Path(file)]) for split, file in files.items() if file}, []

@@ -1,0 +1,126 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The tokenizer and the model that train_classifier.py trains: new ones from a preset, or those of a checkpoint."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import datasets
+from huggingface_hub.errors import StrictDataclassError
+from text_files import DataError
+from transformers import (
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+
+import modeling_scratch
+from modeling_scratch import ScratchEncoderConfig, presets
+from tokenization import KINDS, special_token_ids
+
+
+@dataclass
+class ModelArguments:
+    """What to train: a preset from scratch, or a checkpoint further."""
+
+    preset: str = field(
+        default="reviews", metadata={"help": f"Settings of a new model: {', '.join(presets.ENCODERS)}."}
+    )
+    config_overrides: str | None = field(
+        default=None, metadata={"help": "Changes to the preset, as hidden_size=128,hidden_act=gelu."}
+    )
+    model_name_or_path: str | None = field(
+        default=None, metadata={"help": "A checkpoint to fine-tune instead of a new model."}
+    )
+    tokenizer_name_or_path: str | None = field(default=None, metadata={"help": "A tokenizer instead of a new one."})
+    tokenizer_kind: Literal["wordlevel", "bpe", "byte_bpe"] = field(
+        default="wordlevel", metadata={"help": "The kind of a new tokenizer."}
+    )
+    vocab_size: int = field(default=16_000, metadata={"help": "Tokens of a new tokenizer, at most."})
+    lowercase: bool = field(default=True, metadata={"help": "Whether a new tokenizer ignores case."})
+    max_length: int | None = field(default=None, metadata={"help": "Tokens of a text; what is longer is cut there."})
+    trust_remote_code: bool = field(default=False, metadata={"help": "Run the code that a checkpoint brings along."})
+
+
+def build_tokenizer(arguments: ModelArguments, texts: Sequence[str]) -> PreTrainedTokenizerBase:
+    """The checkpoint's, the one named, or a new one trained on texts, which are those of the train split alone."""
+    if name := arguments.tokenizer_name_or_path or arguments.model_name_or_path:
+        tokenizer = _load(AutoTokenizer, name, arguments)
+        tokenizer.model_max_length = arguments.max_length or tokenizer.model_max_length
+        return tokenizer
+    limit = _preset_config(arguments).max_position_embeddings
+    options = {"lowercase": arguments.lowercase, "model_max_length": limit, "min_frequency": 2, "length": len(texts)}
+    try:
+        return KINDS[arguments.tokenizer_kind](texts, arguments.vocab_size, style="bert", **options)
+    except ValueError as error:
+        raise DataError(f"no tokenizer can be trained: {error}") from error
+
+
+def encode_splits(
+    splits: datasets.DatasetDict, tokenizer: PreTrainedTokenizerBase
+) -> tuple[datasets.DatasetDict, list[str]]:
+    """Columns input_ids, attention_mask and label of each split, and a line for each split in which texts were cut."""
+    notes = []
+    encoded = {}
+    for split, rows in splits.items():
+        columns = tokenizer(list(rows["text"]), truncation=True)
+        cut = sum(bool(encoding.overflowing) for encoding in columns.encodings)
+        if cut:
+            limit = tokenizer.model_max_length
+            notes.append(f"{split}: {cut:,} texts are longer than {limit} tokens and were cut there (--max_length)")
+        encoded[split] = datasets.Dataset.from_dict({**columns, "label": list(rows["label"])})
+    return datasets.DatasetDict(encoded), notes
+
+
+def build_model(
+    arguments: ModelArguments, tokenizer: PreTrainedTokenizerBase, label_names: Sequence[str]
+) -> PreTrainedModel:
+    """A classifier into label_names, saved with the model: a new one of the preset, or the checkpoint's body."""
+    labels = {"id2label": dict(enumerate(label_names)), "label2id": {name: i for i, name in enumerate(label_names)}}
+    if arguments.model_name_or_path:
+        return _load(
+            AutoModelForSequenceClassification,
+            arguments.model_name_or_path,
+            arguments,
+            ignore_mismatched_sizes=True,
+            **labels,
+        )
+    ids = special_token_ids(tokenizer)
+    config = _preset_config(arguments, vocab_size=len(tokenizer), num_labels=len(label_names), **ids, **labels)
+    return modeling_scratch.ScratchEncoderForSequenceClassification(config)
+
+
+def _preset_config(arguments: ModelArguments, **settings: Any) -> ScratchEncoderConfig:
+    if arguments.preset not in presets.ENCODERS:
+        raise DataError(f"--preset {arguments.preset}: the choices are {', '.join(presets.ENCODERS)}")
+    overrides = _parse_overrides(arguments.config_overrides or "")
+    if arguments.max_length is not None:
+        overrides.setdefault("max_position_embeddings", arguments.max_length)
+    try:
+        return presets.ENCODERS[arguments.preset](**{**settings, **overrides})
+    except (ValueError, StrictDataclassError) as error:
+        raise DataError(f"--config_overrides {arguments.config_overrides}: {error}") from error
+
+
+def _parse_overrides(text: str) -> dict[str, Any]:
+    """{"hidden_size": 128, "hidden_act": "gelu"} of "hidden_size=128,hidden_act=gelu"; values as in JSON."""
+    overrides = {}
+    for part in filter(None, text.split(",")):
+        name, equals, value = part.strip().partition("=")
+        if not equals:
+            raise DataError(f"--config_overrides: {part!r} is not of the form name=value")
+        try:
+            overrides[name] = json.loads(value)
+        except json.JSONDecodeError:
+            overrides[name] = value
+    return overrides
+
+
+def _load(auto_class: Any, name: str, arguments: ModelArguments, **options: Any) -> Any:
+    try:
+        return auto_class.from_pretrained(name, trust_remote_code=arguments.trust_remote_code, **options)
+    except (OSError, ValueError) as error:
+        first_line = str(error).strip().splitlines()[0]
+        raise DataError(f"{name} cannot be loaded as a checkpoint: {first_line}") from error

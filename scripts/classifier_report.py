@@ -1,0 +1,67 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What a trained classifier is worth: its scores and how sure they are, beside a linear baseline on the same texts."""
+
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+from baseline import BaselineResult, run_baseline
+from classification_metrics import ClassificationMetrics, bootstrap_interval, comparison_table, mcnemar
+from plots import confusion_matrix_png, learning_curve_png
+from run_folder import write_json, write_text
+from text_data import ReviewData
+from text_files import DataError
+from transformers import Trainer
+
+
+class Judge:
+    """Scores predictions on the test split, or on validation where there is none, against the baseline's."""
+
+    def __init__(self, data: ReviewData, seed: int) -> None:
+        self.split = "test" if "test" in data.splits else "validation"
+        self.prefix = "test" if self.split == "test" else "eval"
+        self.metrics = ClassificationMetrics(data.label_names)
+        train, judged = data.splits["train"], data.splits[self.split]
+        self.labels = np.asarray(judged["label"])
+        try:
+            self.baseline = run_baseline(list(train["text"]), list(train["label"]), list(judged["text"]), seed)
+        except ValueError as error:
+            raise DataError(f"the texts give no baseline: {error}") from error
+
+    def report(self, trainer: Trainer, splits: datasets.DatasetDict) -> str:
+        """The table to print; it, every score and the pictures are written to the folder of the run."""
+        output = Path(trainer.args.output_dir or "")
+        prediction = trainer.predict(splits[self.split], metric_key_prefix=self.prefix)
+        trainer.save_metrics(self.prefix, prediction.metrics)
+        predicted = np.asarray(prediction.predictions).argmax(-1)
+        names = self.metrics.label_names
+        matrix = self.metrics.confusion_matrix(predicted, self.labels)
+        table = comparison_table(names, self.labels, predicted, self.baseline.predictions)
+        table = f"\n{len(self.labels):,} texts of the {self.split} split\n\n{table}\n"
+        write_text(output / "results.md", table)
+        write_json(output / "evaluation.json", self._evaluation(predicted, matrix))
+        confusion_matrix_png(matrix, names, output / "confusion_matrix.png")
+        learning_curve_png(trainer.state.log_history, output / "learning_curve.png")
+        return table
+
+    def _evaluation(self, predicted: np.ndarray, matrix: np.ndarray) -> dict[str, Any]:
+        correct, baseline_correct = predicted == self.labels, self.baseline.predictions == self.labels
+        test = mcnemar(correct, baseline_correct)
+        return {
+            "split": self.split,
+            "texts": len(self.labels),
+            "labels": self.metrics.label_names,
+            "confusion_matrix": matrix.tolist(),
+            **_accuracy(correct),
+            "baseline": {**_accuracy(baseline_correct), **_settings(self.baseline)},
+            "mcnemar": {"p_value": test.p_value, "verdict": test.verdict},
+        }
+
+
+def _accuracy(correct: np.ndarray) -> dict[str, Any]:
+    return {"accuracy": float(correct.mean()), "accuracy_interval_95": bootstrap_interval(correct)}
+
+
+def _settings(baseline: BaselineResult) -> dict[str, Any]:
+    return {"settings": baseline.settings, "seconds": round(baseline.seconds, 1)}

@@ -1,0 +1,38 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""A program's command line: dataclass arguments in, one clear line and exit code 2 for what is wrong with them."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from text_files import DataError
+from transformers import HfArgumentParser
+
+
+class OneLineParser(HfArgumentParser):
+    """A parser whose errors are one line, without the usage of twenty options in front."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {' '.join(message.split())}\n")
+
+
+def run_program(
+    program: Callable[..., None],
+    dataclass_types: Any,
+    description: str | None,
+    arguments: Sequence[str] | None = None,
+    expected: tuple[type[Exception], ...] = (DataError, OSError),
+) -> None:
+    """Call program(*dataclasses) with the arguments of the command line (sys.argv where they are None).
+
+    Arguments that do not fit, and the errors that are expected of the program, are the user's to mend: one line.
+    Anything else is a fault of ours and keeps its traceback.
+    """
+    parser = OneLineParser(dataclass_types, description=(description or "").partition("\n")[0])
+    try:
+        dataclasses = parser.parse_dict(vars(parser.parse_args(arguments)))
+    except (ValueError, OSError) as error:
+        parser.error(str(error))
+    try:
+        program(*dataclasses)
+    except expected as error:
+        parser.error(str(error))

@@ -1,0 +1,208 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What is saved is what is loaded: bits, names, missing and mismatched weights, shards, types and devices."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from model_cases import (
+    CASES,
+    HEADS,
+    Case,
+    assert_same_outputs,
+    every_switch,
+    library_messages,
+    parametrize_cases,
+)
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from transformers import AutoModel, PreTrainedModel
+
+import modeling_scratch as scratch
+
+
+def weights_of(model: PreTrainedModel) -> dict[str, Tensor]:
+    return {name: value.clone() for name, value in model.state_dict().items()}
+
+
+def assert_initialised(model: PreTrainedModel, name: str) -> None:
+    """A fresh weight as the recipe has it: norms one, biases zero, the rest normal(0, initializer_range)."""
+    weight = model.get_parameter(name)
+    module = model.get_submodule(name.rpartition(".")[0])
+    if name.endswith("bias"):
+        assert (weight == 0).all()
+    elif "Norm" in type(module).__name__:
+        assert (weight == 1).all()
+    else:
+        assert weight.abs().max() < 6 * model.config.initializer_range
+        assert weight.std() > 0.5 * model.config.initializer_range
+
+
+@every_switch
+@parametrize_cases()
+def test_round_trip_is_bit_equal(case: Case, settings: dict, tmp_path: Path) -> None:
+    model = case.model(**settings)
+    model.save_pretrained(tmp_path)
+    loaded, info = case.model_class.from_pretrained(tmp_path, output_loading_info=True)
+
+    assert not any(info.values())
+    assert not loaded.training
+    expected = model.state_dict()
+    assert loaded.state_dict().keys() == expected.keys()
+    assert all(torch.equal(value, expected[name]) for name, value in loaded.state_dict().items())
+    assert_same_outputs(loaded(**case.batch()), model(**case.batch()))
+
+
+@every_switch
+@parametrize_cases()
+def test_saving_what_was_loaded_writes_the_same_bytes(case: Case, settings: dict, tmp_path: Path) -> None:
+    case.model(**settings).save_pretrained(tmp_path / "first")
+    case.model_class.from_pretrained(tmp_path / "first").save_pretrained(tmp_path / "second")
+    first, second = ({p.name: p.read_bytes() for p in (tmp_path / n).iterdir()} for n in ("first", "second"))
+    assert first == second
+
+
+@every_switch
+@parametrize_cases()
+def test_a_missing_weight_is_reported_and_initialised_and_no_other_is_touched(
+    case: Case, settings: dict, tmp_path: Path
+) -> None:
+    model = case.model(**settings, num_hidden_layers=1)
+    model.save_pretrained(tmp_path)
+    file = tmp_path / "model.safetensors"
+    saved = load_file(file)
+    expected = weights_of(model)
+    for name in saved:
+        save_file({k: v for k, v in saved.items() if k != name}, file, metadata={"format": "pt"})
+        loaded, info = case.model_class.from_pretrained(tmp_path, output_loading_info=True)
+        shared = {k for k, v in model.state_dict().items() if v.data_ptr() == model.state_dict()[name].data_ptr()}
+        assert name in info["missing_keys"] <= shared
+        assert_initialised(loaded, name)
+        for other, value in loaded.state_dict().items():
+            assert other in shared or torch.equal(value, expected[other]), f"{other} changed as {name} was missing"
+
+
+@every_switch
+@parametrize_cases()
+def test_initialisation_follows_the_recipe(case: Case, settings: dict, tmp_path: Path) -> None:
+    """Both in a new model and where every weight of a file is missing."""
+    config = case.config(**settings, initializer_range=0.1)
+    config.save_pretrained(tmp_path)
+    save_file({}, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    for model in case.model_class(config), case.model_class.from_pretrained(tmp_path):
+        for name, parameter in model.named_parameters():
+            assert parameter.device.type == "cpu"
+            assert_initialised(model, name)
+        drawn = torch.cat([p.detach().flatten() for p in model.parameters() if p.ndim == 2])
+        assert drawn.mean().abs() < 0.01
+        assert drawn.std() == pytest.approx(0.1, rel=0.1)
+
+
+@every_switch
+@parametrize_cases()
+def test_every_tensor_is_a_parameter(case: Case, settings: dict) -> None:
+    """Buffers and bare tensors come back as garbage from loading, which builds the model without memory."""
+    model = case.model_class(case.config(**settings))
+    assert not list(model.buffers())
+    for module in model.modules():
+        assert not [name for name, value in vars(module).items() if isinstance(value, Tensor)]
+    with torch.device("meta"):
+        assert all(p.is_meta for p in case.model_class(case.config(**settings)).parameters())
+
+
+@parametrize_cases()
+def test_shards(case: Case, tmp_path: Path) -> None:
+    model = case.model()
+    model.save_pretrained(tmp_path, max_shard_size="4KB")
+    index = json.loads((tmp_path / "model.safetensors.index.json").read_text())
+    assert len(set(index["weight_map"].values())) > 1
+    assert_same_outputs(case.model_class.from_pretrained(tmp_path)(**case.batch()), model(**case.batch()))
+
+
+@every_switch
+@parametrize_cases()
+def test_a_file_keeps_its_type_and_dtype_changes_it(case: Case, settings: dict, tmp_path: Path) -> None:
+    model = case.model(**settings).bfloat16()
+    model.save_pretrained(tmp_path)
+    kept, wide = (case.model_class.from_pretrained(tmp_path, **kwargs) for kwargs in ({}, {"dtype": torch.float32}))
+    assert {p.dtype for p in kept.parameters()} == {torch.bfloat16}
+    assert {p.dtype for p in wide.parameters()} == {torch.float32}
+    assert_same_outputs(kept(**case.batch()), model(**case.batch()))
+    assert all(torch.equal(value.bfloat16(), kept.state_dict()[name]) for name, value in wide.state_dict().items())
+    assert case.model_class.from_pretrained(tmp_path, dtype="auto").dtype == torch.bfloat16
+
+
+@parametrize_cases(HEADS)
+def test_base_into_head_and_head_into_base(case: Case, tmp_path: Path) -> None:
+    head = case.model()
+    head.save_pretrained(tmp_path / "head")
+    base, info = AutoModel.from_pretrained(tmp_path / "head", output_loading_info=True)
+    assert type(base) is type(head.base_model)
+    assert not info["missing_keys"]
+    assert_same_outputs(base(**case.inputs()), head.base_model(**case.inputs()))
+
+    base.save_pretrained(tmp_path / "base")
+    again, info = case.model_class.from_pretrained(tmp_path / "base", output_loading_info=True)
+    own = {name for name in head.state_dict() if not name.startswith("model.")} - again.all_tied_weights_keys.keys()
+    assert info["missing_keys"] == own
+    assert not info["unexpected_keys"]
+    for name in own:
+        assert_initialised(again, name)
+    assert_same_outputs(again.base_model(**case.inputs()), base(**case.inputs()))
+
+
+CLASSIFIERS = tuple(case for case in HEADS if hasattr(case.model(), "num_labels"))
+
+
+@parametrize_cases(CLASSIFIERS)
+def test_another_number_of_labels_gives_a_fresh_head_and_says_so(case: Case, tmp_path: Path) -> None:
+    model = case.model(num_labels=3, classifier_activation="tanh")
+    model.save_pretrained(tmp_path)
+    with pytest.raises(RuntimeError, match="ignore_mismatched_sizes"):
+        case.model_class.from_pretrained(tmp_path, num_labels=5)
+
+    with library_messages() as messages:
+        loaded, info = case.model_class.from_pretrained(
+            tmp_path, num_labels=5, ignore_mismatched_sizes=True, output_loading_info=True
+        )
+    fresh = {name for name, *_ in info["mismatched_keys"]}
+    assert fresh == {name for name, value in model.state_dict().items() if len(value) == 3}
+    assert all(name in "".join(messages) for name in fresh)
+    for name, value in loaded.state_dict().items():
+        if name in fresh:
+            assert_initialised(loaded, name)
+        else:
+            assert torch.equal(value, model.state_dict()[name])
+    assert loaded(**case.inputs()).logits.shape[-1] == 5
+
+
+@pytest.mark.parametrize("size", [None, 8], ids=["square", "factorised"])
+def test_tying_is_a_choice_of_the_reader(size: int | None, tmp_path: Path) -> None:
+    case = CASES[1]
+    model = case.model(tie_word_embeddings=True, embedding_size=size)
+    model.save_pretrained(tmp_path)
+    assert model.get_output_embeddings().weight is model.get_input_embeddings().weight
+    assert not any(name.endswith("decoder.weight") for name in load_file(tmp_path / "model.safetensors"))
+
+    loaded, info = case.model_class.from_pretrained(tmp_path, tie_word_embeddings=False, output_loading_info=True)
+    assert info["missing_keys"] == {"lm_head.decoder.weight"}
+    assert_initialised(loaded, "lm_head.decoder.weight")
+    assert torch.equal(loaded.get_input_embeddings().weight, model.get_input_embeddings().weight)
+
+
+@parametrize_cases()
+@pytest.mark.parametrize(
+    "device_map",
+    ["auto", {"": "cpu"}, {"embeddings": "cpu", "encoder": "disk"}, {"embeddings": "disk", "encoder": "cpu"}],
+    ids=["auto", "cpu", "encoder_on_disk", "embeddings_on_disk"],
+)
+def test_device_maps(case: Case, device_map: str | dict, tmp_path: Path) -> None:
+    """What does not fit into memory stays on disk and computes the same."""
+    model = case.model()
+    model.save_pretrained(tmp_path)
+    if isinstance(device_map, dict) and "" not in device_map and case in HEADS:
+        heads = {name: "cpu" for name, _ in model.named_children() if name != "model"}
+        device_map = {**{f"model.{name}": place for name, place in device_map.items()}, **heads}
+    loaded = case.model_class.from_pretrained(tmp_path, device_map=device_map, offload_folder=tmp_path / "offload")
+    assert_same_outputs(loaded(**case.batch()), model(**case.batch()))

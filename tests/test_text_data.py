@@ -1,0 +1,141 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Splits: what is left out, held out, sampled and warned of; and real data read whole."""
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from text_data import DataArguments, load_splits, stratified_order
+from text_samples import fault, load, reviews, write
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_gaps_are_left_out_and_counted(tmp_path: Path, suffix: str) -> None:
+    columns = reviews(20)
+    for row, gap in ((2, ""), (5, " \n "), (7, None)):
+        columns["text"][row] = gap
+    columns["label"][9] = None
+    if suffix == ".csv":
+        columns = {name: ["" if value is None else value for value in values] for name, values in columns.items()}
+    write(tmp_path / f"train{suffix}", columns)
+    write(tmp_path / f"validation{suffix}", reviews(4, 100))
+    data = load(tmp_path)
+    kept = [row for row in range(20) if row not in (2, 5, 7, 9)]
+    assert data.splits["train"].to_dict() == {
+        "text": [f"review number {row}" for row in kept],
+        "label": [row % 2 for row in kept],
+    }
+    file = f"train{suffix}"
+    assert f"train: 3 rows without a text are left out, first {file}, row 3; {file}, row 6; {file}, row 8" in data.notes
+    assert f"train: 1 rows without a label are left out, first {file}, row 10" in data.notes
+
+
+def test_a_split_of_gaps_only_is_refused(tmp_path: Path) -> None:
+    train = write(tmp_path / "train.csv", reviews(20))
+    validation = write(tmp_path / "validation.csv", {"text": ["", " "], "label": [0, 1]})
+    with fault("validation split", "no row"):
+        load_splits(DataArguments(train_file=str(train), validation_file=str(validation)))
+
+
+def test_missing_numbers_of_pandas_are_missing_labels(tmp_path: Path) -> None:
+    write(tmp_path / "train.parquet", {"text": reviews(12)["text"], "label": [0.0, 1.0] * 5 + [None, float("nan")]})
+    write(tmp_path / "validation.parquet", {"text": ["new"], "label": [1]})
+    data = load(tmp_path)
+    assert data.splits["train"].to_dict() == reviews(10)
+    assert any(note.startswith("train: 2 rows without a label are left out") for note in data.notes)
+
+
+def test_texts_of_train_in_another_split_are_warned_of_and_kept(tmp_path: Path) -> None:
+    write(tmp_path / "train.csv", reviews(20))
+    write(tmp_path / "validation.csv", reviews(10, 100))
+    write(tmp_path / "test.csv", reviews(10, 15))
+    data = load(tmp_path)
+    (warning,) = data.warnings
+    assert warning.startswith("test: the texts of 5 of its 10 rows also stand in train")
+    assert data.splits["test"].num_rows == 10
+    assert f"WARNING: {warning}" in data.describe().splitlines()
+
+
+@pytest.mark.parametrize("has_test", [True, False])
+def test_missing_splits_are_held_out_of_train(tmp_path: Path, has_test: bool) -> None:
+    columns = {"text": [f"text {row}" for row in range(400)], "label": [int(row % 4 == 0) for row in range(400)]}
+    write(tmp_path / "train.parquet", columns)
+    if has_test:
+        write(tmp_path / "test.parquet", reviews(10))
+    data, again, other = load(tmp_path), load(tmp_path), load(tmp_path, split_seed=1)
+    held_out = ["validation"] if has_test else ["validation", "test"]
+    for split in held_out:
+        assert Counter(data.splits[split]["label"]) == {0: 30, 1: 10}
+        assert any(note.startswith(f"{split}: the data has none, so 40 rows were held out") for note in data.notes)
+        assert data.splits[split].to_dict() == again.splits[split].to_dict() != other.splits[split].to_dict()
+    parts = [data.splits[split] for split in ("train", *held_out)]
+    assert sorted(text for part in parts for text in part["text"]) == sorted(columns["text"])
+    assert data.warnings == []
+
+
+def test_a_given_validation_split_is_the_only_one_to_evaluate_on(tmp_path: Path) -> None:
+    write(tmp_path / "train.csv", reviews(20))
+    write(tmp_path / "validation.csv", reviews(10, 100))
+    data = load(tmp_path)
+    assert list(data.splits) == ["train", "validation"]
+    assert data.splits["train"].to_dict() == reviews(20)
+
+
+def test_rows_of_one_text_are_held_out_together(tmp_path: Path) -> None:
+    """Otherwise a repeated text would leak from train into the split that we made ourselves."""
+    columns = {"text": [f"text {row % 50}" for row in range(150)], "label": [row % 50 % 2 for row in range(150)]}
+    write(tmp_path / "train.csv", columns)
+    data = load(tmp_path)
+    texts = {split: set(rows["text"]) for split, rows in data.splits.items()}
+    assert not texts["train"] & texts["validation"]
+    assert not texts["train"] & texts["test"]
+    assert not texts["validation"] & texts["test"]
+    assert {split: rows.num_rows for split, rows in data.splits.items()} == {"train": 120, "validation": 15, "test": 15}
+    assert any("100 rows repeat the text of an earlier one" in note for note in data.notes)
+
+
+def test_too_little_to_hold_out_is_said(tmp_path: Path) -> None:
+    write(tmp_path / "train.csv", reviews(2))
+    with fault("2 different texts are too few", "validation and test", "validation file"):
+        load(tmp_path)
+
+
+def test_samples_keep_the_proportions(tmp_path: Path) -> None:
+    write(tmp_path / "train.csv", {"text": [f"t{row}" for row in range(300)], "label": [0] * 200 + [1] * 100})
+    write(tmp_path / "validation.csv", reviews(50))
+    data = load(tmp_path, max_train_samples=30, max_eval_samples=500)
+    assert Counter(data.splits["train"]["label"]) == {0: 20, 1: 10}
+    assert data.splits["validation"].num_rows == 50
+    assert "train: 30 of 300 rows are used, classes in proportion" in data.notes
+
+
+def test_every_stretch_of_a_stratified_order_is_proportional() -> None:
+    for seed in range(20):
+        rng = random.Random(seed)
+        labels = rng.choices("abc", weights=[1, 3, 16], k=500)
+        order = stratified_order(labels, seed)
+        assert sorted(order) == list(range(500))
+        start, stop = sorted(rng.sample(range(501), 2))
+        for label, total in Counter(labels).items():
+            in_stretch = sum(labels[row] == label for row in order[start:stop])
+            assert abs(in_stretch - total * (stop - start) / 500) <= 3
+
+
+def test_sst2_is_read_whole(data_folder: Path) -> None:
+    folder = data_folder / "sst2"
+    data = load(folder)
+    for split in ("train", "validation"):
+        table = pq.read_table(folder / f"{split}.parquet")
+        assert data.splits[split]["text"][:] == table["sentence"].to_pylist()
+        assert data.splits[split]["label"][:] == table["label"].to_pylist()
+    assert any("0 and 1 are taken for NEGATIVE and POSITIVE" in note for note in data.notes)
+    assert data.splits["train"].cache_files == []  # nothing is written into the user's cache
+
+
+def test_imdb_holds_out_validation_and_ignores_what_has_no_labels(data_folder: Path) -> None:
+    data = load(data_folder / "imdb")
+    assert list(data.splits) == ["train", "validation", "test"]
+    assert data.splits["test"].num_rows == data.splits["train"].num_rows + data.splits["validation"].num_rows == 25_000
+    assert any("unsupervised.parquet" in note for note in data.notes)

@@ -1,0 +1,459 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Tokenizers: merges against the plain algorithm, exact decoding and offsets, special tokens, and files that reload."""
+
+import inspect
+import json
+import logging
+import os
+import random
+import subprocess
+import sys
+import unicodedata
+import weakref
+from collections import Counter
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import regex
+from transformers import AutoTokenizer, DataCollatorForLanguageModeling
+from transformers.convert_slow_tokenizer import bytes_to_unicode
+
+from tokenization import STYLES, special_token_ids, train_bpe_tokenizer, train_wordlevel_tokenizer
+
+PROSE = [
+    line for function in (os.walk, subprocess.Popen, logging) for line in (inspect.getdoc(function) or "").split("\n")
+]
+MULTILINGUAL = [
+    "naïve café, cafe\u0301 and Straße; İstanbul ŉ ﬁnal ①",
+    "日本語のテキスト。中文, 한국어 and العربية!",
+    "🤗 hugs 👩‍👩‍👧 family 🇫🇷flag e\u0301\u0323 क्षि",
+    "  tabs\tand\nlines\r\n, no\u00a0break\u2009thin \u200b zero \x00 nul  ",
+    "don't 'll 3.14 x2 a_b __init__ <b>bold</b> ... :-) $5 €7",
+]
+CORPUS = PROSE + MULTILINGUAL * 2
+
+KINDS = {
+    "byte_level": partial(train_bpe_tokenizer, byte_level=True),
+    "end_of_word": partial(train_bpe_tokenizer, byte_level=False),
+    "wordlevel": train_wordlevel_tokenizer,
+}
+GPT2_WORDS = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+
+
+def train(kind, texts=CORPUS, vocab_size=1_000, **options):
+    return KINDS[kind](texts, vocab_size, **{"show_progress": False, **options})
+
+
+@pytest.fixture(scope="module")
+def tokenizers():
+    return {kind: train(kind) for kind in KINDS}
+
+
+def random_texts(count=200):
+    generator = random.Random(0)
+    blocks = ((0, 0x250), (0x300, 0x370), (0x4E00, 0x4E80), (0x1F600, 0x1F650), (0x20, 0x7F), (0, 0xD800))
+    return [
+        "".join(chr(generator.randrange(*generator.choice(blocks))) for _ in range(generator.randrange(40)))
+        for _ in range(count)
+    ]
+
+
+# The algorithm
+
+
+def sennrich(words, symbols, vocab_size, min_frequency):
+    """Algorithm 1 of Sennrich et al. 2016, counting all pairs anew for each merge; ties go to the lowest ids."""
+    ids = {symbol: number for number, symbol in enumerate(symbols)}
+    merges = []
+    while len(ids) < vocab_size:
+        pairs = Counter()
+        for word, count in words.items():
+            for pair in pairwise(word):
+                pairs[pair] += count
+        best = min(pairs, key=lambda pair: (-pairs[pair], ids[pair[0]], ids[pair[1]]), default=None)
+        if best is None or pairs[best] < min_frequency:
+            break
+        merges.append(list(best))
+        ids.setdefault("".join(best), len(ids))
+        merged = Counter()
+        for word, count in words.items():
+            merged[merge(word, best)] += count
+        words = merged
+    return ids, merges
+
+
+def merge(word, pair):
+    symbols, place = [], 0
+    while place < len(word):
+        step = 2 if word[place : place + 2] == pair else 1
+        symbols.append("".join(word[place : place + step]))
+        place += step
+    return tuple(symbols)
+
+
+def byte_level_words(texts):
+    letters = bytes_to_unicode()
+    words = Counter(word for text in texts for word in regex.findall(GPT2_WORDS, text))
+    return Counter({tuple(letters[byte] for byte in word.encode()): count for word, count in words.items()})
+
+
+def end_of_word_words(texts):
+    words = Counter(word for text in texts for word in regex.findall(r"\w+|[^\w\s]+", text))
+    return Counter({(*word[:-1], word[-1] + "</w>"): count for word, count in words.items()})
+
+
+def learned(tokenizer):
+    model = json.loads(tokenizer.backend_tokenizer.to_str())["model"]
+    return model["vocab"], model["merges"]
+
+
+def toy_texts(seed, letters):
+    """A corpus of few short words and small counts, so that most choices are ties."""
+    generator = random.Random(seed)
+    words = ["".join(generator.choices(letters, k=generator.randrange(1, 9))) for _ in range(40)]
+    return [" ".join(generator.choices(words, k=generator.randrange(1, 12))) for _ in range(20)]
+
+
+REFERENCE_CORPORA = [
+    CORPUS,
+    *(toy_texts(seed, letters) for seed in range(6) for letters in ("ab", "abcdeé", "abc日本")),
+]
+
+
+@pytest.mark.parametrize("texts", REFERENCE_CORPORA)
+@pytest.mark.parametrize("min_frequency", [1, 3])
+def test_byte_level_merges_are_those_of_the_plain_algorithm(texts, min_frequency):
+    tokenizer = train("byte_level", texts, 360, min_frequency=min_frequency)
+    symbols = [*STYLES["bert"].roles.values(), *sorted(bytes_to_unicode().values())]
+    assert learned(tokenizer) == sennrich(byte_level_words(texts), symbols, 360, min_frequency)
+
+
+@pytest.mark.parametrize("texts", REFERENCE_CORPORA)
+@pytest.mark.parametrize("min_frequency", [1, 3])
+def test_end_of_word_merges_are_those_of_the_plain_algorithm(texts, min_frequency):
+    alphabet = sorted({character for text in texts for character in "".join(text.split())})
+    symbols = [*STYLES["bert"].roles.values(), *alphabet, *(character + "</w>" for character in alphabet)]
+    size = len(symbols) + 80
+    tokenizer = train("end_of_word", texts, size, min_frequency=min_frequency)
+    assert learned(tokenizer) == sennrich(end_of_word_words(texts), symbols, size, min_frequency)
+
+
+def test_wordlevel_keeps_the_most_frequent_words_and_of_equals_the_first_by_code_point():
+    texts = ["b a é c", "b a é c", "d B z z z"]
+    vocabulary = train("wordlevel", texts, 5 + 4).get_vocab()
+    assert sorted(vocabulary, key=vocabulary.get)[5:] == ["z", "a", "b", "c"]
+    vocabulary = train("wordlevel", texts, 100, min_frequency=2).get_vocab()
+    assert sorted(vocabulary, key=vocabulary.get)[5:] == ["z", "a", "b", "c", "é"]
+
+
+# Decoding and offsets
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_byte_level_decodes_every_text_exactly(style):
+    tokenizer = train("byte_level", style=style)
+    for text in CORPUS + random_texts():
+        assert tokenizer.decode(tokenizer(text)["input_ids"], skip_special_tokens=True) == text
+        assert tokenizer.unk_token_id not in tokenizer(text)["input_ids"]
+
+
+@pytest.mark.parametrize("kind", ["end_of_word", "wordlevel"])
+def test_words_decode_up_to_white_space(kind):
+    tokenizer = train(kind, vocab_size=10_000, normalization=None)
+    for text in CORPUS:
+        decoded = tokenizer.decode(tokenizer(text)["input_ids"], skip_special_tokens=True)
+        assert "".join(decoded.split()) == "".join(text.split())
+
+
+def test_a_character_of_the_corpus_is_known_wherever_it_stands():
+    tokenizer = train("end_of_word", ["xab yab"], 100)
+    ids = tokenizer("bax abyb x", add_special_tokens=False)["input_ids"]
+    assert tokenizer.unk_token_id not in ids
+    assert tokenizer.decode(ids) == "bax abyb x"
+    assert tokenizer.unk_token_id in tokenizer("q")["input_ids"]
+
+
+@pytest.mark.parametrize("prefix_space", [False, True])
+def test_byte_level_offsets_are_where_the_token_stands_without_the_space_before_it(prefix_space):
+    tokenizer = train("byte_level", add_prefix_space=prefix_space)
+    bytes_of = {letter: byte for byte, letter in bytes_to_unicode().items()}
+    tokens = {number: bytes(map(bytes_of.get, token)) for token, number in tokenizer.get_vocab().items() if number > 4}
+    for text in [*PROSE, *MULTILINGUAL, *random_texts(50)]:
+        text = text.lstrip(" ") if prefix_space else text
+        encoding = tokenizer(text, return_offsets_mapping=True, add_special_tokens=False)
+        for number, (start, end) in zip(encoding["input_ids"], encoding["offset_mapping"]):
+            token, surface = tokens[number].strip(b" "), text[start:end].encode()
+            is_part_of_a_character = "\ufffd" in token.decode(errors="replace")
+            assert token == surface or (is_part_of_a_character and token in surface)
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+@pytest.mark.parametrize("kind", ["end_of_word", "wordlevel"])
+def test_offsets_are_where_the_token_stands(kind, lowercase):
+    tokenizer = train(kind, lowercase=lowercase, normalization=None)
+    for text in (" Unseen: Ж", *PROSE, *MULTILINGUAL[1:]):
+        encoding = tokenizer(text, return_offsets_mapping=True, add_special_tokens=False)
+        spans = [text[start:end] for start, end in encoding["offset_mapping"]]
+        assert "".join(spans) == "".join(text.split())
+        for number, surface in zip(encoding["input_ids"], spans):
+            token = tokenizer.convert_ids_to_tokens(number).removesuffix("</w>")
+            assert token in (surface.lower() if lowercase else surface, tokenizer.unk_token)
+
+
+def test_prefix_space_makes_a_first_word_like_the_others():
+    words = ["walk", "the", "walk"]
+    tokenizer = train("byte_level", add_prefix_space=True)
+    ids = tokenizer(words, is_split_into_words=True, add_special_tokens=False)["input_ids"]
+    assert ids == tokenizer("walk the walk", add_special_tokens=False)["input_ids"]
+    assert tokenizer.decode(ids) == " walk the walk"
+    with pytest.raises(ValueError, match="add_prefix_space"):
+        train("end_of_word", add_prefix_space=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_lowercase_and_normalization_apply_to_training_and_use(kind):
+    tokenizer = train(kind, lowercase=True, normalization="NFKC")
+    assert tokenizer("CAFE\u0301 ﬁNAL")["input_ids"] == tokenizer("café final")["input_ids"]
+    assert tokenizer("CAFE")["input_ids"] != tokenizer("CAFÉ")["input_ids"]
+
+
+def test_wordlevel_takes_composed_and_combining_characters_for_the_same_word(tokenizers):
+    word = unicodedata.normalize("NFD", "café")
+    assert tokenizers["wordlevel"](word)["input_ids"] == tokenizers["wordlevel"]("café")["input_ids"]
+    assert tokenizers["byte_level"](word)["input_ids"] != tokenizers["byte_level"]("café")["input_ids"]
+
+
+# Special tokens
+
+TEMPLATES = {
+    "bert": (["[CLS]", "A", "[SEP]"], ["[CLS]", "A", "[SEP]", "B", "[SEP]"], [0, 0, 0, 1, 1]),
+    "roberta": (["<s>", "A", "</s>"], ["<s>", "A", "</s>", "</s>", "B", "</s>"], [0, 0, 0, 0, 1, 1]),
+    "bart": (["<s>", "A", "</s>"], ["<s>", "A", "</s>", "</s>", "B", "</s>"], [0, 0, 0, 0, 1, 1]),
+    "gpt": (["A"], ["A", "B"], [0, 1]),
+    "marian": (["A", "</s>"], ["A", "</s>", "B", "</s>"], [0, 0, 1, 1]),
+}
+IDS = {
+    "bert": {"pad_token_id": 0},
+    "roberta": {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2},
+    "bart": {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 2},
+    "gpt": {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2},
+    "marian": {"pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("style", STYLES)
+def test_style_sets_tokens_templates_and_ids_for_good(kind, style, tmp_path):
+    trained = train(kind, ["A B"] * 3, 300, style=style, token_type_ids=True)
+    trained.save_pretrained(tmp_path)
+    single, pair, types = TEMPLATES[style]
+    for tokenizer in (trained, AutoTokenizer.from_pretrained(tmp_path)):
+        special = set(tokenizer.all_special_tokens)
+        bare = [[t if t in special else t[0] for t in tokenizer(*texts).tokens()] for texts in ("A", ("A", "B"))]
+        assert bare == [single, pair]
+        assert tokenizer("A", "B")["token_type_ids"] == types
+        assert tokenizer.convert_tokens_to_ids([*dict.fromkeys(STYLES[style].roles.values())]) == [*range(len(special))]
+        assert special_token_ids(tokenizer) == IDS[style]
+        assert len(tokenizer) == tokenizer.vocab_size == len(set(tokenizer.get_vocab().values()))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_special_token_in_a_text_is_that_token_unless_it_is_told_to_be_text(kind, tokenizers):
+    tokenizer, text = tokenizers[kind], "the worst [SEP] ever [MASK] ."
+    ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+    assert ids.count(tokenizer.sep_token_id) == ids.count(tokenizer.mask_token_id) == 1
+    literal = tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
+    assert not {tokenizer.sep_token_id, tokenizer.mask_token_id} & set(literal)
+    if kind == "byte_level":
+        assert tokenizer.decode(literal) == text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_special_token_in_the_corpus_is_no_special_token(kind):
+    tokenizer = train(kind, ["[MASK] <s> </s> </w> [SEP]"] * 9, 400)
+    assert len(set(tokenizer.get_vocab().values())) == len(tokenizer)
+    assert tokenizer("[MASK]", split_special_tokens=True).tokens()[1:-1] == train(kind, ["[MASK]"] * 9, 400).tokenize(
+        "[MASK]", split_special_tokens=True
+    )
+
+
+def test_a_mask_takes_the_space_of_the_word_it_stands_for(tokenizers):
+    tokenizer = tokenizers["byte_level"]
+    before, masked, after = (
+        tokenizer(text, add_special_tokens=False)["input_ids"] for text in ("of the", "of the [MASK] and", " and")
+    )
+    assert masked == [*before, tokenizer.mask_token_id, *after]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_batches_are_padded_masked_and_fed_to_a_collator(kind, tokenizers):
+    collate = DataCollatorForLanguageModeling(tokenizers[kind], mlm_probability=0.5, seed=0)
+    batch = collate([tokenizers[kind](text) for text in PROSE[:4]])
+    assert set(batch) == {"input_ids", "attention_mask", "labels"}
+    assert batch["input_ids"].max() < len(tokenizers[kind])
+    assert (batch["labels"][batch["attention_mask"] == 0] == -100).all()
+
+
+# What is saved
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_length_side_and_inputs_survive_a_reload(kind, tmp_path):
+    train(kind, model_max_length=7, padding_side="left").save_pretrained(tmp_path)
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path)
+    batch = tokenizer([" ".join(PROSE), "A"], truncation=True, padding=True)
+    assert [*batch] == ["input_ids", "attention_mask"]
+    assert [len(ids) for ids in batch["input_ids"]] == [7, 7]
+    assert batch["attention_mask"][1][0] == 0
+
+
+TRAIN_ALL = """
+import json, sys
+from tokenization import train_bpe_tokenizer, train_wordlevel_tokenizer
+texts = json.load(sys.stdin)
+train_bpe_tokenizer(iter(texts), 500, show_progress=False).save_pretrained(sys.argv[1] + "/byte_level")
+train_bpe_tokenizer(iter(texts), 500, byte_level=False, show_progress=False).save_pretrained(sys.argv[1] + "/end")
+train_wordlevel_tokenizer(iter(texts), 500, show_progress=False).save_pretrained(sys.argv[1] + "/wordlevel")
+"""
+
+
+def test_files_are_the_same_on_any_number_of_threads(tmp_path):
+    texts = [text for seed in range(40) for text in toy_texts(seed, "abcdefgh")] + CORPUS
+    processes = []
+    for threads in ("1", "2", "4"):
+        command = [sys.executable, "-c", TRAIN_ALL, str(tmp_path / threads)]
+        environment = {**os.environ, "RAYON_NUM_THREADS": threads, "TOKENIZERS_PARALLELISM": "true"}
+        processes.append(subprocess.Popen(command, stdin=subprocess.PIPE, text=True, env=environment))
+        processes[-1].stdin.write(json.dumps(texts))
+        processes[-1].stdin.close()
+    assert [process.wait() for process in processes] == [0, 0, 0]
+    one, two, four = (
+        {path.relative_to(tmp_path / threads): path.read_bytes() for path in (tmp_path / threads).rglob("*.json")}
+        for threads in "124"
+    )
+    assert one == two == four
+    assert len(one) == 6
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_training_again_gives_the_same_file(kind):
+    texts = toy_texts(1, "abcdefghij")
+    files = {train(kind, random.Random(n).sample(texts, len(texts)), 320).backend_tokenizer.to_str() for n in range(5)}
+    assert len(files) == 1
+
+
+LOAD_ALL = """
+import json, sys
+sys.modules["tokenization"] = sys.modules["modeling_scratch"] = None
+from transformers import AutoTokenizer
+encodings = {}
+for folder in sys.argv[1:]:
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    encodings[folder] = tokenizer(json.loads(sys.stdin.readline()), truncation=True, return_offsets_mapping=True).data
+print(json.dumps(encodings))
+"""
+
+
+def test_files_load_where_this_project_is_not_installed(tokenizers, tmp_path):
+    text = " ".join(CORPUS)
+    for kind, tokenizer in tokenizers.items():
+        tokenizer.save_pretrained(tmp_path / kind)
+        (tmp_path / kind / "config.json").write_text('{"model_type": "scratch_encoder"}')  # as beside a saved model
+    folders = [str(tmp_path / kind) for kind in tokenizers]
+    lines = f"{json.dumps(text)}\n" * len(folders)
+    command = [sys.executable, "-I", "-c", LOAD_ALL, *folders]
+    output = subprocess.run(command, input=lines, cwd="/", capture_output=True, text=True, check=True).stdout
+    for folder, tokenizer in zip(folders, tokenizers.values()):
+        expected = tokenizer(text, truncation=True, return_offsets_mapping=True).data
+        assert json.loads(output)[folder] == json.loads(json.dumps(expected))
+
+
+def test_saved_files_know_nothing_of_this_machine(tokenizers, tmp_path):
+    for tokenizer in tokenizers.values():
+        files = [Path(path) for path in tokenizer.save_pretrained(tmp_path)]
+        assert {path.name for path in files} == {"tokenizer.json", "tokenizer_config.json"}
+        assert not any(str(tmp_path) in path.read_text() or str(Path.home()) in path.read_text() for path in files)
+
+
+# The corpus as it comes
+
+
+class Text(str):
+    """A string that can be watched."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_texts_are_streamed_once_and_let_go(kind):
+    alive, most = weakref.WeakSet(), 0
+
+    def stream():
+        nonlocal most
+        for number in range(5_000):
+            text = Text(f"text number {number % 7}")
+            alive.add(text)
+            most = max(most, len(alive))
+            yield text
+
+    train(kind, stream(), 300)
+    assert 0 < most < 1_000
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_fewer_tokens_than_asked_for_are_told(kind, caplog):
+    tokenizer = train(kind, ["tiny"], 5_000)
+    assert f"give {len(tokenizer)} tokens only, not vocab_size=5000" in caplog.text
+
+
+def test_progress_is_shown_unless_it_is_off(capfd):
+    train("end_of_word", iter(CORPUS), length=len(CORPUS))
+    assert capfd.readouterr() == ("", "")
+    train("end_of_word", iter(CORPUS), length=len(CORPUS), show_progress=True)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert f"{len(CORPUS)}/{len(CORPUS)}" in err
+
+
+class Failing:
+    """Texts on a disk that fails while they are read."""
+
+    def __iter__(self):
+        yield "fine"
+        raise OSError("disk gone")
+
+
+FAULTS = [
+    ({"texts": []}, ValueError, "no words"),
+    ({"texts": ["", ""]}, ValueError, "no words"),
+    ({"texts": "one text"}, TypeError, r"texts is a str.*\[text\]"),
+    ({"texts": ["a", None]}, TypeError, r"texts\[1\] is of type NoneType"),
+    ({"texts": [["a"]]}, TypeError, r"texts\[0\] is of type list"),
+    ({"texts": ["a", "half \ud83d"]}, ValueError, r"texts\[1\].*character 5"),
+    ({"texts": Failing()}, OSError, "disk gone"),
+    ({"vocab_size": 0}, ValueError, "vocab_size=0"),
+    ({"vocab_size": 10**12}, ValueError, "vocab_size=1000000000000"),
+    ({"vocab_size": 5}, ValueError, "vocab_size=5: .* at least"),
+    ({"style": "Bert"}, ValueError, "style='Bert': the choices are bert, "),
+    ({"normalization": "NFD"}, ValueError, "normalization='NFD'"),
+    ({"padding_side": "top"}, ValueError, "padding_side='top'"),
+    ({"min_frequency": 0}, ValueError, "min_frequency=0"),
+    ({"model_max_length": 3}, ValueError, "model_max_length=3: has to be more than the 3"),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("arguments", "error", "message"), FAULTS)
+def test_faults_are_named(kind, arguments, error, message):
+    arguments = {"texts": ["some text"], "vocab_size": 300, **arguments}
+    with pytest.raises(error, match=message):
+        train(kind, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("kind", "minimum"), [("byte_level", 5 + 256), ("end_of_word", 5 + 2 * 3), ("wordlevel", 5 + 1)]
+)
+def test_the_smallest_vocabulary_is_named_and_works(kind, minimum):
+    with pytest.raises(ValueError, match=f"at least {minimum}"):
+        train(kind, ["aabb cc"], minimum - 1)
+    assert len(train(kind, ["aabb cc"], minimum)) == minimum

@@ -1,0 +1,7 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Tokenizers trained from scratch, with special tokens that fit each style of model; independent of the models."""
+
+from .special_tokens import STYLES, SpecialTokens, special_token_ids
+from .training import KINDS, train_bpe_tokenizer, train_wordlevel_tokenizer
+
+__all__ = ["KINDS", "STYLES", "SpecialTokens", "special_token_ids", "train_bpe_tokenizer", "train_wordlevel_tokenizer"]

@@ -1,0 +1,259 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Tokenizers trained on a user's own texts, as plain fast tokenizers that `AutoTokenizer` loads anywhere.
+
+The same texts give the same files, on any number of threads. Of pairs that are equally frequent, BPE merges the one
+with the lowest ids, of the left symbol and then of the right one. Ids run over the special tokens, the characters in
+the order of their code points, in the same order the characters that end a word, and the merges.
+"""
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Literal
+
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from transformers import PreTrainedTokenizerFast
+from transformers.utils.logging import tqdm
+
+from .special_tokens import SpecialTokens, choose_style
+
+logger = logging.getLogger(__name__)
+
+Normalization = Literal["NFC", "NFKC"]
+NORMALIZERS = {"NFC": normalizers.NFC, "NFKC": normalizers.NFKC}
+
+END_OF_WORD = "</w>"
+# The trainer reserves memory for so many tokens from the start, and where there is none, the process dies.
+MAX_VOCAB_SIZE = 2**24
+REPEATED_WORDS = 1_000
+
+
+def train_bpe_tokenizer(
+    texts: Iterable[str],
+    vocab_size: int,
+    *,
+    byte_level: bool = True,
+    style: str = "bert",
+    lowercase: bool = False,
+    normalization: Normalization | None = None,
+    min_frequency: int = 2,
+    add_prefix_space: bool = False,
+    model_max_length: int = 512,
+    padding_side: Literal["left", "right"] = "right",
+    token_type_ids: bool = False,
+    length: int | None = None,
+    show_progress: bool = True,
+) -> PreTrainedTokenizerFast:
+    """Byte-pair encoding: merge the most frequent pair of neighbours inside a word, again and again.
+
+    `byte_level` works on the bytes of the text, so that decoding gives back every text exactly and nothing is unknown
+    (Radford et al. 2019); `add_prefix_space` then treats a first word like all others, which text that is split into
+    words needs. Otherwise words and runs of punctuation are spelt in characters, the last one marked `</w>` (Sennrich
+    et al. 2016, algorithm 1): decoding is exact up to white space, and characters not seen in training are unknown.
+
+    - texts: read once, as they come; memory grows with the distinct words only. `length` is for the progress bar.
+    - vocab_size: the number of tokens of all kinds; fewer if no pair is left that occurs `min_frequency` times.
+    - style: the special tokens, a key of `STYLES`. Written out in a text they become the token, which is how a user
+      asks for `[MASK]`; for text from strangers, `tokenizer(text, split_special_tokens=True)` takes them as text.
+    - lowercase, normalization: applied to every text first, in training and in use; they undo the exact decoding, and
+      offsets of a character that NFC or NFKC composes leave out its combining marks.
+    - model_max_length: in tokens; `tokenizer(text, truncation=True)` cuts there. padding_side: "left" to generate.
+    - token_type_ids: whether the model takes them.
+
+    Raises TypeError for a text that is no string, and ValueError for options out of range, a corpus without words and
+    a vocabulary too small for its characters.
+    """
+    special_tokens = choose_style(style, model_max_length)
+    _check_options(vocab_size, min_frequency, padding_side)
+    if add_prefix_space and not byte_level:
+        raise ValueError("add_prefix_space=True: goes with byte_level=True; no other token has a space to begin with.")
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.normalizer = _normalizer(normalization, lowercase)
+    texts = _checked_texts(texts, length, show_progress)
+    if byte_level:
+        _train_byte_level(tokenizer, texts, vocab_size, min_frequency, special_tokens, add_prefix_space)
+    else:
+        _train_end_of_word(tokenizer, texts, vocab_size, min_frequency, special_tokens)
+    return _finish(tokenizer, vocab_size, special_tokens, model_max_length, padding_side, token_type_ids)
+
+
+def train_wordlevel_tokenizer(
+    texts: Iterable[str],
+    vocab_size: int,
+    *,
+    style: str = "bert",
+    lowercase: bool = False,
+    normalization: Normalization | None = "NFC",
+    min_frequency: int = 1,
+    model_max_length: int = 512,
+    padding_side: Literal["left", "right"] = "right",
+    token_type_ids: bool = False,
+    length: int | None = None,
+    show_progress: bool = True,
+) -> PreTrainedTokenizerFast:
+    """One token a word, for the most frequent words and runs of punctuation; all others are the unknown token.
+
+    Of words that are equally frequent, the first in the order of code points is kept. Words written with composed and
+    with combining characters are one word by default (NFC). All else is as in `train_bpe_tokenizer`.
+    """
+    special_tokens = choose_style(style, model_max_length)
+    _check_options(vocab_size, min_frequency, padding_side)
+    _check_room(vocab_size, len(special_tokens.tokens) + 1, "the special tokens and a word")
+    tokenizer = Tokenizer(models.WordLevel(unk_token=special_tokens.roles["unk_token"]))
+    tokenizer.normalizer = _normalizer(normalization, lowercase)
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    trainer = trainers.WordLevelTrainer(
+        vocab_size=vocab_size, min_frequency=min_frequency, special_tokens=special_tokens.tokens, show_progress=False
+    )
+    tokenizer.train_from_iterator(_checked_texts(texts, length, show_progress), trainer)
+    _check_words(tokenizer.get_vocab_size() - len(special_tokens.tokens))
+    return _finish(tokenizer, vocab_size, special_tokens, model_max_length, padding_side, token_type_ids)
+
+
+# The kinds by name, for command lines.
+KINDS: dict[str, Callable[..., PreTrainedTokenizerFast]] = {
+    "byte_bpe": partial(train_bpe_tokenizer, byte_level=True),
+    "bpe": partial(train_bpe_tokenizer, byte_level=False),
+    "wordlevel": train_wordlevel_tokenizer,
+}
+
+
+def _check_options(vocab_size: int, min_frequency: int, padding_side: str) -> None:
+    """Refuse before the training what would fail after it, or kill the process."""
+    if not 1 <= vocab_size <= MAX_VOCAB_SIZE:
+        raise ValueError(f"vocab_size={vocab_size}: has to lie between 1 and {MAX_VOCAB_SIZE}.")
+    if min_frequency < 1:
+        raise ValueError(f"min_frequency={min_frequency}: has to be at least 1.")
+    if padding_side not in ("left", "right"):
+        raise ValueError(f"padding_side={padding_side!r}: the choices are left, right.")
+
+
+def _check_room(vocab_size: int, minimum: int, what: str) -> None:
+    if vocab_size < minimum:
+        raise ValueError(f"vocab_size={vocab_size}: {what} need {minimum} tokens, so it has to be at least {minimum}.")
+
+
+def _check_words(words: int) -> None:
+    if words == 0:
+        raise ValueError("texts hold no words to learn from; an iterator that was used before is empty, too.")
+
+
+def _normalizer(normalization: Normalization | None, lowercase: bool) -> normalizers.Normalizer | None:
+    if normalization not in (None, *NORMALIZERS):
+        raise ValueError(f"normalization={normalization!r}: the choices are None, {', '.join(NORMALIZERS)}.")
+    steps = [NORMALIZERS[normalization]()] if normalization else []
+    if lowercase:
+        steps.append(normalizers.Lowercase())
+    return normalizers.Sequence(steps) if steps else None
+
+
+def _checked_texts(texts: Iterable[str], length: int | None, show_progress: bool) -> Iterator[str]:
+    if isinstance(texts, str):
+        raise TypeError("texts is a str, but has to be an iterable of them; a single text is given as [text].")
+    shown = tqdm(texts, total=length, desc="Reading texts", unit=" texts", disable=not show_progress)
+    for index, text in enumerate(shown):
+        if not isinstance(text, str):
+            raise TypeError(f"texts[{index}] is of type {type(text).__name__}, but each text has to be a str.")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                f"texts[{index}] is no Unicode text: it has half a surrogate pair at character {error.start}; "
+                "decode its source again, or drop it: text.encode(errors='ignore').decode()."
+            ) from None
+        yield text
+
+
+def _train_byte_level(
+    tokenizer: Tokenizer,
+    texts: Iterator[str],
+    vocab_size: int,
+    min_frequency: int,
+    special_tokens: SpecialTokens,
+    add_prefix_space: bool,
+) -> None:
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    _check_room(vocab_size, len(special_tokens.tokens) + len(alphabet), "the special tokens and the 256 bytes")
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=add_prefix_space)
+    tokenizer.decoder = decoders.ByteLevel()
+    # Offsets begin at the word, not at the space before it that its first token stands for too.
+    tokenizer.post_processor = processors.ByteLevel(add_prefix_space=add_prefix_space, trim_offsets=True)
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size,
+        min_frequency=min_frequency,
+        special_tokens=special_tokens.tokens,
+        initial_alphabet=alphabet,
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    _check_words(trainer.get_word_count())
+
+
+def _train_end_of_word(
+    tokenizer: Tokenizer, texts: Iterator[str], vocab_size: int, min_frequency: int, special_tokens: SpecialTokens
+) -> None:
+    """Count the words first, to number the characters ourselves, then learn the merges from the counts.
+
+    The trainer numbers characters that end a word in the order of its hash map, differently each time, and ties, hence
+    merges, go by the numbers. It also leaves out those that end no word in training; a new word could not end in them.
+    """
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.decoder = decoders.BPEDecoder(END_OF_WORD)
+    words = _count_words(tokenizer, texts)
+    _check_words(len(words))
+    alphabet = sorted(set().union(*words))
+    symbols = [*alphabet, *(character + END_OF_WORD for character in alphabet)]
+    minimum = len(special_tokens.tokens) + len(symbols)
+    _check_room(vocab_size, minimum, f"the special tokens and {len(alphabet)} characters, within and ending a word,")
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size,
+        min_frequency=min_frequency,
+        special_tokens=[*special_tokens.tokens, *symbols],
+        end_of_word_suffix=END_OF_WORD,
+        show_progress=False,
+    )
+    learner = Tokenizer(models.BPE(unk_token=special_tokens.roles["unk_token"]))
+    learner.pre_tokenizer = pre_tokenizers.CharDelimiterSplit(" ")
+    learner.train_from_iterator(_repeated(words), trainer)
+    tokenizer.model = learner.model
+
+
+def _count_words(tokenizer: Tokenizer, texts: Iterator[str]) -> dict[str, int]:
+    """How often each word occurs, as `tokenizer` normalises and splits the texts, counted on all threads."""
+    counter = trainers.BpeTrainer(vocab_size=0, show_progress=False)
+    tokenizer.train_from_iterator(texts, counter)
+    # A trainer shows its counts in its state only, which is JSON.
+    return json.loads(counter.__getstate__())["BpeTrainer"]["words"]
+
+
+def _repeated(words: Mapping[str, int]) -> Iterator[str]:
+    """The words as a text again, each as often as it was counted, in lines of bounded length."""
+    for word, count in words.items():
+        for start in range(0, count, REPEATED_WORDS):
+            yield " ".join([word] * min(REPEATED_WORDS, count - start))
+
+
+def _finish(
+    tokenizer: Tokenizer,
+    vocab_size: int,
+    special_tokens: SpecialTokens,
+    model_max_length: int,
+    padding_side: str,
+    token_type_ids: bool,
+) -> PreTrainedTokenizerFast:
+    """Add the special tokens and the template, and say what a model takes."""
+    tokenizer.add_special_tokens(special_tokens.tokens)
+    template = special_tokens.post_processor(tokenizer)
+    trimmer = tokenizer.post_processor
+    tokenizer.post_processor = processors.Sequence([trimmer, template]) if trimmer else template
+    if (size := tokenizer.get_vocab_size()) < vocab_size:
+        logger.warning("The texts give %d tokens only, not vocab_size=%d.", size, vocab_size)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        model_max_length=model_max_length,
+        padding_side=padding_side,
+        model_input_names=["input_ids", *["token_type_ids"] * token_type_ids, "attention_mask"],
+        clean_up_tokenization_spaces=False,
+        **special_tokens.roles,
+    )
