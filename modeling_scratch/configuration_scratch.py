@@ -73,6 +73,7 @@ class ScratchConfig(PreTrainedConfig):
     activation_dropout: float | int = 0.0
     initializer_range: float | int = 0.02
     tie_word_embeddings: bool = True
+    problem_type: Literal["regression", "single_label_classification", "multi_label_classification"] | None = None
     pad_token_id: int | None = 0
     bos_token_id: int | None = None
     eos_token_id: int | list[int] | None = None
@@ -81,12 +82,24 @@ class ScratchConfig(PreTrainedConfig):
         if self.num_key_value_heads is None:
             self.num_key_value_heads = self.num_attention_heads
         if self.head_dim is None and self.num_attention_heads > 0:
-            self.head_dim = self.hidden_size // self.num_attention_heads
+            self.head_dim = self._head_dim()
         if self.embedding_size is None:
             self.embedding_size = self.hidden_size
+        if self.id2label is None and self.label2id is not None:
+            self.id2label = {int(number): str(name) for name, number in self.label2id.items()}
         super().__post_init__(**kwargs)
+        if self.label2id is None:
+            self.label2id = {str(name): int(number) for number, name in self.id2label.items()}
         if self.position_type != "rotary":
             self.rope_parameters = None  # the base class fills them in for every model that has the field
+
+    def _head_dim(self) -> int:
+        if self.hidden_size % self.num_attention_heads:
+            raise ValueError(
+                f"hidden_size={self.hidden_size} is no multiple of num_attention_heads={self.num_attention_heads}: "
+                "change one of them, or set head_dim."
+            )
+        return self.hidden_size // self.num_attention_heads
 
     def validate_architecture(self) -> None:
         """Raise ValueError with the field, the value and the choices; the base class calls it on every new config."""
@@ -113,7 +126,7 @@ class ScratchConfig(PreTrainedConfig):
                      "intermediate_size", "max_position_embeddings", "embedding_size"):  # fmt: skip
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}={getattr(self, name)}: has to be at least 1.")
-        for name in ("num_hidden_layers", "type_vocab_size", "position_offset"):
+        for name in ("num_hidden_layers", "type_vocab_size", "position_offset", "norm_eps", "initializer_range"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name}={getattr(self, name)}: has to be at least 0.")
 

@@ -17,7 +17,7 @@ from .layers import ACTIVATIONS, NORMS
 
 def _pool_first(hidden_states: Tensor, mask: Tensor) -> Tensor:
     first = mask.int().argmax(-1)  # not always 0: padding may stand on the left
-    return hidden_states[torch.arange(len(first), device=first.device), first]
+    return hidden_states[torch.arange(first.shape[0], device=first.device), first]
 
 
 def _pool_mean(hidden_states: Tensor, mask: Tensor) -> Tensor:
@@ -33,10 +33,14 @@ POOLINGS = {"first": _pool_first, "mean": _pool_mean, "max": _pool_max}
 
 
 def pool(hidden_states: Tensor, attention_mask: Tensor | None, pooling: str) -> Tensor:
-    """One vector a text, from its real tokens only: (B, T, hidden), mask (B, T) or None -> (B, hidden)."""
+    """One vector a text, from its real tokens only: (B, T, hidden), mask (B, T) or None -> (B, hidden).
+
+    A text of no tokens is zeros.
+    """
     if attention_mask is None:
         attention_mask = hidden_states.new_ones(hidden_states.shape[:2])
-    return POOLINGS[pooling](hidden_states, attention_mask.to(hidden_states.device).bool())
+    mask = attention_mask.to(hidden_states.device).bool()
+    return POOLINGS[pooling](hidden_states, mask).masked_fill(~mask.any(-1, keepdim=True), 0)
 
 
 HEAD_ACTIVATIONS: dict[str | None, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": F.relu, "gelu": F.gelu}
@@ -82,14 +86,14 @@ def _reduce(losses: Tensor, count: Tensor | int, num_items_in_batch: Tensor | in
     So that gradients of 4 x 2 texts accumulated equal those of 1 x 8.
     """
     items = count if num_items_in_batch is None else num_items_in_batch
-    return losses.sum() / (items.to(losses.device) if isinstance(items, Tensor) else items)
+    return losses.sum() / torch.as_tensor(items, device=losses.device).clamp(min=1)
 
 
 def cross_entropy(logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | int | None = None) -> Tensor:
     """-mean log p(label) in float32 over labels that are not -100. (..., C) and (...) -> scalar; no label at all: 0."""
     labels = labels.flatten().to(logits.device)
     losses = F.cross_entropy(logits.flatten(0, -2).float(), labels, ignore_index=-100, reduction="none")
-    return _reduce(losses, (labels != -100).sum().clamp(min=1), num_items_in_batch)
+    return _reduce(losses, (labels != -100).sum(), num_items_in_batch)
 
 
 def _squared_error(logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | int | None = None) -> Tensor:

@@ -23,6 +23,7 @@ from .attention import Attention
 from .configuration_scratch import ScratchConfig
 from .packing import (
     Packing,
+    document_ids,
     packed_lengths,
     packing_from_lengths,
     packing_from_mask,
@@ -51,7 +52,7 @@ class ScratchPreTrainedModel(PreTrainedModel):
 
     # Auto class: class of this family. All of them go into a saved folder, whichever head was saved.
     auto_classes: dict[str, str] = {}
-    # False keeps padded batches padded, to measure what packing brings.
+    # False, set on the base model, keeps padded batches padded, to measure what packing brings.
     packs_padded_batches: bool = True
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -78,16 +79,19 @@ class ScratchPreTrainedModel(PreTrainedModel):
         One of mask and packing is None: packed sequences carry their masks with them.
         """
         shape, device = inputs.shape[:2], inputs.device
-        lengths = packed_lengths(attention_mask, position_ids, kwargs)
-        if position_ids is None and lengths is not None:
-            position_ids = positions_from_lengths(lengths).view(shape)
+        lengths = packed_lengths(shape, attention_mask, position_ids, kwargs)
         packing = self._packing(attention_mask, lengths, shape, device, kwargs)
+        mask = None
+        if packing is None:
+            sequences = self._sequence_ids(lengths, attention_mask, position_ids, shape)
+            mask = self._padded_mask(attention_mask, sequences, shape, device, kwargs)
         if lengths is not None and self._attends_by_flash and "cu_seq_lens_q" not in kwargs:
             kwargs.update(varlen_arguments(lengths))
-        mask = self._padded_mask(attention_mask, position_ids, shape, device, kwargs) if packing is None else None
-        if position_ids is None:
-            position_ids = positions_from_mask(attention_mask, shape, device)
-        return position_ids, mask, packing
+        if position_ids is not None:
+            return position_ids.expand(shape), mask, packing
+        if lengths is not None:
+            return positions_from_lengths(lengths).view(shape), mask, packing
+        return positions_from_mask(attention_mask, shape, device), mask, packing
 
     @property
     def _attends_by_flash(self) -> bool:
@@ -99,7 +103,7 @@ class ScratchPreTrainedModel(PreTrainedModel):
         lengths: Tensor | None,
         shape: Sequence[int],
         device: torch.device,
-        kwargs: dict,
+        kwargs: dict[str, Any],
     ) -> Packing | None:
         """The packed layout of this batch, or None where it stays as it came.
 
@@ -110,12 +114,12 @@ class ScratchPreTrainedModel(PreTrainedModel):
         records = any(
             kwargs.get(name, getattr(self.config, name)) for name in ("output_attentions", "output_hidden_states")
         )
-        if records or is_tracing() or self._attends_by_flash:
+        if records or is_tracing(attention_mask) or self._attends_by_flash:
             return None
         if lengths is not None:
             return packing_from_lengths(lengths, shape, self._group_mask)
         on_cpu = device.type == "cpu" and attention_mask is not None and attention_mask.ndim == 2
-        if not on_cpu or not self.packs_padded_batches or attention_mask.all():
+        if not on_cpu or not self.packs_padded_batches or attention_mask.all() or not attention_mask.any():
             return None
         return packing_from_mask(attention_mask, self._group_mask)
 
@@ -123,26 +127,38 @@ class ScratchPreTrainedModel(PreTrainedModel):
         """mask (b, t), None where all tokens are real -> what the attention backend takes."""
         return create_bidirectional_mask(self.config, self._shape_only(shape, self.device), mask)
 
-    def _padded_mask(
+    def _sequence_ids(
         self,
+        lengths: Tensor | None,
         attention_mask: Tensor | None,
         position_ids: Tensor | None,
         shape: Sequence[int],
+    ) -> Tensor | None:
+        """(B, T): which sequence of a batch that arrived packed each token belongs to; None where it did not."""
+        if self._attends_by_flash:
+            return None  # its kernels are told the lengths
+        if lengths is not None:
+            return document_ids(lengths, shape)
+        if attention_mask is None and position_ids is not None and is_tracing(position_ids):
+            return find_packed_sequence_indices(position_ids.expand(shape))
+        return None
+
+    def _padded_mask(
+        self,
+        attention_mask: Tensor | None,
+        sequences: Tensor | None,
+        shape: Sequence[int],
         device: torch.device,
-        kwargs: dict,
+        kwargs: dict[str, Any],
     ) -> Any:
-        """The mask of a batch that stays as it came; sequences that arrived packed in it do not see each other."""
+        """The backend's mask of a batch that stays as it came: no token sees padding or another sequence."""
         config = self.config
         if kwargs.get("output_attentions") and config._attn_implementation != "eager":
-            logger.warning_once(
-                "output_attentions=True: computed by eager attention, fused kernels never form the weights."
-            )
+            if not is_tracing():
+                logger.warning_once("output_attentions=True: eager attention, as fused kernels never form the weights.")
             config = copy.copy(config)
             config._attn_implementation = "eager"
-        same_sequence = None
-        if attention_mask is None and position_ids is not None and not self._attends_by_flash:
-            sequences = find_packed_sequence_indices(position_ids.expand(shape))
-            same_sequence = None if sequences is None else packed_sequence_mask_function(sequences)
+        same_sequence = None if sequences is None else packed_sequence_mask_function(sequences)
         embeds = self._shape_only(shape, device)
         return create_bidirectional_mask(config, embeds, attention_mask, and_mask_function=same_sequence)
 

@@ -158,7 +158,7 @@ class ScratchEncoderForSequenceClassification(ScratchEncoderPreTrainedModel):
             input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, return_dict=True, **kwargs
         )
         hidden_states = outputs.last_hidden_state
-        if (lengths := packed_lengths(attention_mask, position_ids, kwargs)) is not None:
+        if (lengths := packed_lengths(hidden_states.shape[:2], attention_mask, position_ids, kwargs)) is not None:
             hidden_states, attention_mask = to_rows(hidden_states, lengths)
         logits = self.classifier(pool(hidden_states, attention_mask, self.config.classifier_pooling))
         loss = None if labels is None else self._loss(logits, labels, num_items_in_batch)

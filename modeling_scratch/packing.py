@@ -21,8 +21,10 @@ from transformers.utils import is_tracing
 GROUP_COST = 8192
 
 
-def packed_lengths(attention_mask: Tensor | None, position_ids: Tensor | None, kwargs: dict[str, Any]) -> Tensor | None:
-    """Lengths (sequences,) of a batch that arrives packed, adding up to B * T; None for an ordinary padded batch.
+def packed_lengths(
+    shape: Sequence[int], attention_mask: Tensor | None, position_ids: Tensor | None, kwargs: dict[str, Any]
+) -> Tensor | None:
+    """Lengths (sequences,) of a batch (B, T) that arrives packed, adding up to B * T; None for an ordinary padded one.
 
     Packed batches come in Hugging Face's own form (DataCollatorWithFlattening): no attention_mask, and either
     cu_seq_lens_q or position_ids (B, T) that restart with each sequence.
@@ -33,6 +35,7 @@ def packed_lengths(attention_mask: Tensor | None, position_ids: Tensor | None, k
         return boundaries.diff()
     if position_ids is None or is_tracing(position_ids):  # a traced graph cannot branch on what the tensor holds
         return None
+    position_ids = position_ids.expand(*shape)
     starts = torch.ones_like(position_ids, dtype=torch.bool)
     starts[:, 1:] = position_ids.diff(dim=-1) != 1
     if not starts[:, 1:].any():
@@ -43,8 +46,14 @@ def packed_lengths(attention_mask: Tensor | None, position_ids: Tensor | None, k
 
 def positions_from_lengths(lengths: Tensor) -> Tensor:
     """[0, 1, 2, 0, 1, ...]: positions that restart with each sequence. (sequences,) -> (tokens,)."""
-    starts = lengths.cumsum(0) - lengths
-    return torch.arange(int(lengths.sum()), device=lengths.device) - torch.repeat_interleave(starts, lengths)
+    starts = torch.repeat_interleave(lengths.cumsum(0) - lengths, lengths)
+    return torch.arange(len(starts), device=lengths.device) - starts
+
+
+def document_ids(lengths: Tensor, shape: Sequence[int]) -> Tensor:
+    """[0, 0, 0, 1, 1, ...]: the sequence that each token belongs to. (sequences,) -> (B, T)."""
+    numbers = torch.arange(len(lengths), device=lengths.device)
+    return torch.repeat_interleave(numbers, lengths, output_size=shape[0] * shape[1]).view(*shape)
 
 
 def varlen_arguments(lengths: Tensor) -> dict[str, Any]:

@@ -15,9 +15,10 @@ from torch import Tensor
 def positions_from_mask(attention_mask: Tensor | None, shape: Sequence[int], device: torch.device) -> Tensor:
     """position = (number of real tokens before this one), so padding on either side changes nothing.
 
-    attention_mask (B, T) with 1 at real tokens, or None where all are. Returns (B, T), or (1, T) without a mask.
+    attention_mask (B, T) with 1 at real tokens; without one, or with a mask of scores (B, 1, T, T), all are real.
+    Returns (B, T), or (1, T) where all are real.
     """
-    if attention_mask is None:
+    if attention_mask is None or attention_mask.ndim != 2:
         return torch.arange(shape[1], device=device)[None]
     return (attention_mask.long().cumsum(-1) - 1).clamp(min=0)
 
@@ -45,7 +46,7 @@ SINUSOIDS = {"sinusoidal": sinusoidal, "sinusoidal_halves": sinusoidal_halves}
 
 def _default_frequencies(theta: float, size: int, device: torch.device) -> Tensor:
     """theta^(-2i / D) for i < D / 2 (Su et al. 2021, 3.2.2)."""
-    return theta ** -(torch.arange(0, size, 2, device=device, dtype=torch.float32) / size)
+    return 1.0 / theta ** (torch.arange(0, size, 2, device=device, dtype=torch.float32) / size)
 
 
 def _linear_frequencies(frequencies: Tensor, rope: dict[str, Any], **_: Any) -> Tensor:
@@ -58,7 +59,7 @@ def _dynamic_frequencies(frequencies: Tensor, rope: dict[str, Any], size: int, l
     factor = rope["factor"]
     growth = (factor * length.clamp(min=limit) / limit - (factor - 1)) ** (size / (size - 2))
     exponent = torch.arange(0, size, 2, device=frequencies.device, dtype=torch.float32) / size
-    return (rope["rope_theta"] * growth) ** -exponent
+    return 1.0 / (rope["rope_theta"] * growth) ** exponent
 
 
 def _llama3_frequencies(frequencies: Tensor, rope: dict[str, Any], **_: Any) -> Tensor:

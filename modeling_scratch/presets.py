@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Settings of the literature, and small ones of our own, as functions that return a config.
 
-Each takes keyword overrides: presets.bert(hidden_size=256, num_hidden_layers=4). They say only what differs from the
+Each takes keyword overrides: presets.bert(hidden_size=384, num_hidden_layers=4). They say only what differs from the
 defaults.
 """
 
@@ -34,6 +34,17 @@ def tutorial(**overrides: Any) -> ScratchEncoderConfig:
         ScratchEncoderConfig, overrides, vocab_size=12_000, hidden_size=64, num_hidden_layers=2, num_attention_heads=4,
         intermediate_size=256, hidden_act="gelu",
     )  # fmt: skip
+
+
+def reviews(**overrides: Any) -> ScratchEncoderConfig:
+    """Our own for short texts on two cores: words as tokens, mean pooling, strong dropout."""
+    return _preset(
+        ScratchEncoderConfig, overrides, vocab_size=16_000, hidden_size=128, num_hidden_layers=2, num_attention_heads=4,
+        intermediate_size=256, hidden_act="gelu", hidden_dropout=0.3, classifier_pooling="mean",
+    )  # fmt: skip
+
+
+ENCODERS = {preset.__name__: preset for preset in (vaswani, bert, tutorial, reviews)}
 
 
 def _preset(config_class: type[Config], overrides: dict[str, Any], **settings: Any) -> Config:

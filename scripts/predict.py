@@ -1,126 +1,250 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Classify texts with any checkpoint of a text classifier, in files of any size, in the order they came.
+"""Classify texts with any checkpoint of a text classifier, in files of any size, and answer in the order they came.
 
     python scripts/predict.py --model runs/demo --input reviews.csv --output labels.jsonl
     cat lines.txt | python scripts/predict.py --model runs/demo | head
 
-A result has `row` (the first of the input is 1), `label` and `score`: the probability of the likeliest label; all
-labels and their probabilities, as lists, where a text can have several (config.problem_type); or the number itself of
-a regression. Rows without a text are kept, with neither label nor score. The output file appears once it is complete.
+An answer has `row` (1 for the first of the input), `label` and `score`: the likeliest label and its probability; where
+texts can have several labels (config.problem_type), all of them and their probabilities, as lists; of a regression, the
+number itself. A row without a text is kept, with neither label nor score. A file is there once it is complete.
 """
 
+import csv
+import json
+import os
+import signal
 import sys
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, Literal, TextIO
 
+import torch
+import transformers
+from command_line import run_program
 from text_columns import is_missing, read_texts
 from text_files import DataError
-from transformers import (
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-)
+from tqdm import tqdm
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, DataCollatorWithPadding
+from transformers.hf_argparser import HfArg
 
 import modeling_scratch  # noqa: F401  its models become known to the Auto classes
 
-# Texts are sorted by length within a chunk: enough of them to leave hardly any padding, few enough for any memory.
+# Texts are sorted by length within a chunk: enough of them to leave little padding, few enough for any memory.
 CHUNK_TEXTS = 8_192
-CHUNK_CHARACTERS = 4_000_000
-NO_LIMIT = 10**20  # tokenizers that know no limit say 10^30
-
-Answer = tuple[Any, Any]
+CHUNK_CHARACTERS = 2_000_000
+Row = tuple[int, str]
+option: Any = HfArg  # its own type is that of a field, not of the field's value
 
 
 @dataclass
 class PredictArguments:
-    """What is classified, with what, and where the results go."""
+    """What is classified, with what, and where the answers go."""
 
-    model: str = field(metadata={"help": "A folder or a name on the Hub: a text classifier and its tokenizer."})
-    input: str = field(
-        default="-",
-        metadata={"help": "csv, tsv, jsonl, parquet, or txt with a text a line; -: lines of standard input."},
-    )
-    output: str = field(default="-", metadata={"help": "The file to write, jsonl or csv; -: standard output."})
-    text_column: str | None = field(
-        default=None, metadata={"help": "The column that holds the text; found by itself where only one can."}
-    )
-    format: Literal["jsonl", "csv"] | None = field(
-        default=None, metadata={"help": "Of the output, where its name does not tell; jsonl on standard output."}
-    )
-    with_text: bool = field(default=False, metadata={"help": "Repeat each text in its result."})
-    overwrite: bool = field(default=False, metadata={"help": "Replace the output file."})
-    batch_size: int = field(default=32, metadata={"help": "Texts that go through the model at a time."})
-    max_length: int | None = field(
-        default=None, metadata={"help": "Tokens of a text; what is longer is cut there. The tokenizer's own if none."}
-    )
-    device: str | None = field(default=None, metadata={"help": "cpu, cuda, cuda:1, ...; an accelerator if there is."})
-    dtype: Literal["float32", "bfloat16", "float16"] = field(
-        default="float32", metadata={"help": "The precision to compute in."}
-    )
-    trust_remote_code: bool = field(default=False, metadata={"help": "Run the code that a checkpoint brings along."})
-    no_progress: bool = field(default=False, metadata={"help": "Show no progress bar; there is none off a terminal."})
+    model: str = option(help="A folder or a name on the Hub: a text classifier and its tokenizer.")
+    input: str = option(default="-", help="csv, tsv, jsonl, parquet, or txt with a text a line; -: standard input.")
+    output: str = option(default="-", help="The file to write, jsonl or csv; -: standard output.")
+    format: Literal["jsonl", "csv"] | None = option(default=None, help="Of an output whose name does not tell; jsonl.")
+    text_column: str | None = option(default=None, help="What holds the text; found by itself where only one can.")
+    with_text: bool = option(default=False, help="Repeat the text in each answer.")
+    overwrite: bool = option(default=False, help="Replace the output file.")
+    batch_size: int = option(default=32, help="Texts that go through the model at a time.")
+    max_length: int | None = option(default=None, help="Tokens where a text is cut; the tokenizer's own if not given.")
+    device: str | None = option(default=None, help="cpu, cuda, cuda:1, ...; an accelerator where there is one.")
+    trust_remote_code: bool = option(default=False, help="Run the code that a checkpoint brings along.")
+    no_progress: bool = option(default=False, help="No progress bar; without a terminal there is none.")
 
-    def check(self) -> None:
-        """Settle the format; raise `DataError` for what cannot work, before anything is loaded."""
-        suffix = Path(self.output).suffix.lower().removeprefix(".")
-        self.format = self.format or ("jsonl" if self.output == "-" else suffix)  # type: ignore[assignment]
-        if self.format not in ("jsonl", "csv"):
-            raise DataError(f"--output {self.output}: name it .jsonl or .csv, or say which with --format")
+    def __post_init__(self) -> None:
+        source, output = Path(self.input), Path(self.output)
+        if self.format is None and self.output != "-" and output.suffix.lower() not in (".jsonl", ".csv"):
+            raise DataError(f"--output {output}: name it .jsonl or .csv, or say which it is with --format")
+        self.format = self.format or ("csv" if output.suffix.lower() == ".csv" else "jsonl")
         if self.batch_size < 1:
             raise DataError(f"--batch_size {self.batch_size}: has to be at least 1")
-        if self.output != "-":
-            check_output(Path(self.output), Path(self.input), self.overwrite)
+        if self.output != "-" and not output.parent.is_dir():
+            raise DataError(f"--output {output}: there is no folder {output.parent}")
+        if self.output != "-" and output.exists():
+            if not output.is_file() or (source.exists() and output.samefile(source)):
+                raise DataError(f"--output {output}: this is the input, or no ordinary file; choose another name")
+            if not self.overwrite:
+                raise DataError(f"--output {output}: there is such a file; choose another name, or give --overwrite")
 
 
-def check_output(output: Path, source: Path, overwrite: bool) -> None:
-    if not output.parent.is_dir():
-        raise DataError(f"--output {output}: there is no folder {output.parent}")
-    if output.exists() and not output.is_file():
-        raise DataError(f"--output {output}: this is no ordinary file")
-    if output.exists() and source.exists() and output.samefile(source):
-        raise DataError(f"--output {output}: this is the input; choose another name")
-    if output.exists() and not overwrite:
-        raise DataError(f"--output {output}: there is such a file; choose another name, or replace it: --overwrite")
+def predict(arguments: PredictArguments) -> None:
+    """Answer every row of the input; raises `DataError` for what is wrong with it or with the model."""
+    classifier = load_classifier(arguments)
+    with open_output(arguments.output) as handle, tqdm(unit=" texts", disable=arguments.no_progress or None) as bar:
+        write = answer_writer(handle, arguments)
+        for chunk in in_chunks(read_input(arguments)):
+            answers = classifier.classify([text for _, text in chunk], bar.update)
+            for (row, text), (label, score) in zip(chunk, answers):
+                write(row, label, score, text)
+            handle.flush()
+    if classifier.empty:
+        print(f"rows without a text, so without label and score: {classifier.empty:,}", file=sys.stderr)
+    if classifier.cut:
+        print(f"texts longer than {classifier.limit} tokens, cut there: {classifier.cut:,}", file=sys.stderr)
 
 
-def read_input(arguments: PredictArguments) -> Iterator[tuple[int, str]]:
-    """Stream `(row, text)`, a missing text being ""; raises `DataError` for what cannot be read."""
+def read_input(arguments: PredictArguments) -> Iterator[Row]:
+    """Stream `(row, text)`, a missing text being ""; raises `DataError` or OSError for what cannot be read."""
     path = Path(arguments.input)
-    if arguments.input == "-":
-        yield from read_lines(sys.stdin.buffer, "standard input")
-    elif path.suffix.lower() != ".txt":
+    if arguments.input != "-" and path.suffix.lower() != ".txt":
         yield from read_texts(path, arguments.text_column)
-    else:
-        with path.open("rb") as handle:
-            yield from read_lines(handle, str(path))
+        return
+    with sys.stdin.buffer if arguments.input == "-" else path.open("rb") as handle:
+        for row, line in enumerate(handle, 1):
+            try:
+                text = line.decode("utf-8-sig" if row == 1 else "utf-8").rstrip("\r\n")
+            except UnicodeDecodeError as error:
+                where = f"--input {arguments.input}, line {row}, byte {error.start}"
+                raise DataError(f"{where}: this is not UTF-8; convert it with iconv") from error
+            yield row, "" if is_missing(text) else text
 
 
-def read_lines(handle: BinaryIO, name: str) -> Iterator[tuple[int, str]]:
-    for row, line in enumerate(handle, 1):
-        try:
-            text = line.decode("utf-8-sig" if row == 1 else "utf-8").rstrip("\r\n")
-        except UnicodeDecodeError as error:
-            raise DataError(f"{name}, line {row}, byte {error.start}: this is not UTF-8; convert it: iconv") from error
-        yield row, "" if is_missing(text) else text
-
-
-def in_chunks(rows: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
-    """As many rows at a time as fit the memory, whether the texts are short or long."""
-    chunk: list[tuple[int, str]] = []
+def in_chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """As many rows at a time as memory has room for, whether their texts are short or long."""
+    chunk: list[Row] = []
     characters = 0
-    for row, text in rows:
-        chunk.append((row, text))
-        characters += len(text)
-        if len(chunk) >= CHUNK_TEXTS or characters >= CHUNK_CHARACTERS:
+    for row in rows:
+        chunk.append(row)
+        characters += len(row[1])
+        if len(chunk) == CHUNK_TEXTS or characters >= CHUNK_CHARACTERS:
             yield chunk
             chunk, characters = [], 0
     if chunk:
         yield chunk
 
 
+@dataclass
 class Classifier:
-    """A model and its tokenizer; `cut` counts the texts that were longer than `max_length` tokens."""
+    """Texts in, answers out; counts those that are empty, and those that are longer than `limit` tokens."""
 
-    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, arguments: PredictArguments) -> None:
-        pass
+    model: transformers.PreTrainedModel
+    tokenizer: Any
+    limit: int | None
+    batch_size: int
+    empty: int = 0
+    cut: int = 0
+
+    def classify(self, texts: list[str], progress: Callable[[int], object]) -> list[tuple]:
+        """(label, score) of each text, (None, None) where there is none; batched by length, longest first."""
+        answers: list[tuple] = [(None, None)] * len(texts)
+        features = self._encode(texts)
+        places = [place for place, text in enumerate(texts) if text and features[place]["input_ids"]]
+        places.sort(key=lambda place: len(features[place]["input_ids"]), reverse=True)
+        self.empty += len(texts) - len(places)
+        progress(len(texts) - len(places))
+        for start in range(0, len(places), self.batch_size):
+            batch = places[start : start + self.batch_size]
+            for place, answer in zip(batch, self._answer([features[place] for place in batch])):
+                answers[place] = answer
+            progress(len(batch))
+        return answers
+
+    def _encode(self, texts: list[str]) -> list[dict[str, list[int]]]:
+        """What the model takes, for each text; cut at the limit, and counted where there is something to cut."""
+        encoded = self.tokenizer(texts, truncation=self.limit is not None, max_length=self.limit, verbose=False)
+        if encoded.encodings is not None:
+            self.cut += sum(bool(encoding.overflowing) for encoding in encoded.encodings)
+        elif self.limit is not None:  # a tokenizer written in Python does not tell
+            self.cut += sum(len(ids) > self.limit for ids in self.tokenizer(texts, verbose=False)["input_ids"])
+        return [dict(zip(encoded, values)) for values in zip(*encoded.values())]
+
+    @torch.inference_mode()
+    def _answer(self, features: list[dict[str, list[int]]]) -> list[tuple]:
+        """Of one batch, its longest text first."""
+        try:
+            inputs = DataCollatorWithPadding(self.tokenizer)(features)
+            logits = self.model(**{name: tensor.to(self.model.device) for name, tensor in inputs.items()}).logits
+        except (RuntimeError, IndexError, ValueError) as error:
+            size = f"{len(features)} texts of up to {len(features[0]['input_ids'])} tokens (--batch_size, --max_length)"
+            raise DataError(f"the model fails on {size}: {textwrap.shorten(str(error), 240)}") from error
+        if not logits.isfinite().all():
+            raise DataError("the model answers NaN or infinity, so its weights are damaged; train it again")
+        return to_answers(logits.float().cpu(), self.model.config)
+
+
+def to_answers(logits: torch.Tensor, config: Any) -> list[tuple]:
+    """(B, C) -> B pairs (label, score), as the head of this file describes them."""
+    names = [config.id2label[label] for label in range(config.num_labels)]
+    if config.problem_type == "multi_label_classification":
+        return [(names, scores) for scores in logits.sigmoid().tolist()]
+    if config.problem_type == "regression" or config.num_labels == 1:
+        return [(names, numbers) if len(numbers) > 1 else (names[0], numbers[0]) for numbers in logits.tolist()]
+    scores, labels = logits.softmax(-1).max(-1)
+    return [(names[label], score) for label, score in zip(labels.tolist(), scores.tolist())]
+
+
+def load_classifier(arguments: PredictArguments) -> Classifier:
+    """Raises `DataError` for a checkpoint that cannot answer, or would answer at random."""
+    name = arguments.model
+    local = len(Path(name).parts) > 1 and Path(name).parent.is_dir()  # then a typo does not have to wait for the Hub
+    options = {"trust_remote_code": arguments.trust_remote_code, "local_files_only": local}
+    try:
+        model, info = AutoModelForSequenceClassification.from_pretrained(name, output_loading_info=True, **options)
+        if missing := sorted(info["missing_keys"]):
+            raise DataError(f"this is no trained text classifier, it has no {', '.join(missing[:3])}")
+        tokenizer = AutoTokenizer.from_pretrained(name, **options)
+        if len(tokenizer) <= len(tokenizer.all_special_tokens):  # what some families make up where there is no file
+            raise DataError("there is no tokenizer in it; save the one that it was trained with")
+        model.to(arguments.device or torch.accelerator.current_accelerator(check_available=True) or "cpu").eval()
+    except Exception as error:  # from files, network, configuration or code: the libraries' own are open-ended
+        place = "" if Path(name).exists() else "there is no such folder, and as a name on the Hub: "
+        raise DataError(f"--model {name}: {place}{textwrap.shorten(str(error), 240)}") from error
+    limit = tokenizer.model_max_length if arguments.max_length is None else arguments.max_length
+    if limit > 10**20:  # how tokenizers say that they know no limit
+        limit = getattr(model.config, "max_position_embeddings", None)
+    if limit is not None and limit <= (added := tokenizer.num_special_tokens_to_add()):
+        raise DataError(f"--max_length {limit}: leaves no room for a text beside {added} special tokens")
+    return Classifier(model, tokenizer, limit, arguments.batch_size)
+
+
+@contextmanager
+def open_output(name: str) -> Iterator[TextIO]:
+    """Standard output, or a file that takes its name once all is written."""
+    if name == "-":
+        try:
+            with open(sys.stdout.fileno(), "w", encoding="utf-8", newline="", closefd=False) as handle:
+                yield handle
+        except BrokenPipeError:
+            sys.exit()  # the reader has seen enough
+        return
+    path = Path(name).resolve()
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with temporary.open("w", encoding="utf-8", newline="") as handle:
+            yield handle
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def answer_writer(handle: TextIO, arguments: PredictArguments) -> Callable[..., object]:
+    """A function of row, label, score and text: it writes a line of JSON, or a row of CSV in which a list is JSON."""
+    columns = ["row", "label", "score", *(["text"] if arguments.with_text else [])]
+    if arguments.format == "jsonl":
+        return lambda *values: handle.write(json.dumps(dict(zip(columns, values)), ensure_ascii=False) + "\n")
+    table = csv.writer(handle, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+    table.writerow(columns)
+    return lambda *values: table.writerow(
+        json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value for _, value in zip(columns, values)
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    try:
+        run_program(predict, PredictArguments, __doc__, arguments)
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    transformers.logging.set_verbosity_error()
+    if not sys.stderr.isatty():
+        transformers.logging.disable_progress_bar()
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # so that no half file stays behind
+    sys.exit(main())

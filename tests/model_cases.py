@@ -1,27 +1,28 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Every model class with a batch it takes and the settings it is tested in: one row a class, one entry a setting."""
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from logging import Handler
+from itertools import cycle
 from typing import Any
 
 import pytest
 import torch
+import transformers
 from conftest import redraw
 from torch import Tensor
 from transformers import PreTrainedModel
-from transformers.utils import logging as library_logging
 
 import modeling_scratch as scratch
 
 Batch = dict[str, Tensor]
 
-TINY = dict(
-    vocab_size=64, hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=24,
-    max_position_embeddings=32, num_labels=3, hidden_dropout=0.0,
-)  # fmt: skip
+TINY: dict[str, int | float] = {
+    "vocab_size": 64, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 24,
+    "max_position_embeddings": 32, "num_labels": 3, "hidden_dropout": 0.0,
+}  # fmt: skip
 
 # Together they use every switch of the architecture.
 SWITCHES: dict[str, dict[str, Any]] = {
@@ -100,6 +101,15 @@ def parametrize_cases(cases: tuple[Case, ...] = CASES) -> pytest.MarkDecorator:
 every_switch = pytest.mark.parametrize("settings", SWITCHES.values(), ids=SWITCHES)
 
 
+def in_turn(cases: tuple[Case, ...] = CASES) -> pytest.MarkDecorator:
+    """For what is slow: the classes with one setting each, so that each class and each setting comes at least once."""
+    pairs = zip(cases * len(SWITCHES), cycle(SWITCHES.items()))
+    params = [
+        pytest.param(case, settings, id=f"{case.model_class.__name__}-{name}") for case, (name, settings) in pairs
+    ]
+    return pytest.mark.parametrize(("case", "settings"), params[: max(len(cases), len(SWITCHES))])
+
+
 def assert_same_outputs(left: Any, right: Any, atol: float = 0.0, where: Tensor | None = None) -> None:
     """The same fields with the same values; where (B, T) limits those of shape (B, T, ...) to real tokens."""
     assert left.keys() == right.keys()
@@ -113,13 +123,14 @@ def assert_same_outputs(left: Any, right: Any, atol: float = 0.0, where: Tensor 
 
 @contextmanager
 def library_messages() -> Iterator[list[str]]:
-    """What transformers and this package log meanwhile, those that are shown only once included."""
+    """What is logged meanwhile by transformers and this package, also what is said only once."""
     found: list[str] = []
-    handler = Handler()
-    handler.emit = lambda record: found.append(record.getMessage())  # type: ignore[method-assign]
-    library_logging.warning_once.cache_clear()
-    library_logging.add_handler(handler)
-    try:
-        yield found
-    finally:
-        library_logging.remove_handler(handler)
+    handler = logging.Handler()
+    handler.emit = lambda record: found.append(record.getMessage())
+    transformers.utils.logging.warning_once.cache_clear()
+    loggers = logging.getLogger(), logging.getLogger("transformers")  # the second keeps its records to itself
+    for logger in loggers:
+        logger.addHandler(handler)
+    yield found
+    for logger in loggers:
+        logger.removeHandler(handler)

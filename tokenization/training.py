@@ -8,8 +8,7 @@ the order of their code points, in the same order the characters that end a word
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
@@ -109,14 +108,6 @@ def train_wordlevel_tokenizer(
     tokenizer.train_from_iterator(_checked_texts(texts, length, show_progress), trainer)
     _check_words(tokenizer.get_vocab_size() - len(special_tokens.tokens))
     return _finish(tokenizer, vocab_size, special_tokens, model_max_length, padding_side, token_type_ids)
-
-
-# The kinds by name, for command lines.
-KINDS: dict[str, Callable[..., PreTrainedTokenizerFast]] = {
-    "byte_bpe": partial(train_bpe_tokenizer, byte_level=True),
-    "bpe": partial(train_bpe_tokenizer, byte_level=False),
-    "wordlevel": train_wordlevel_tokenizer,
-}
 
 
 def _check_options(vocab_size: int, min_frequency: int, padding_side: str) -> None:

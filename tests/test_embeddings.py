@@ -1,0 +1,104 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What a token is before the first block: its row, its position, its type, each where the config says so."""
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from conftest import redraw
+from model_cases import TINY
+from torch import Tensor
+
+from modeling_scratch import ScratchEncoderConfig, ScratchEncoderModel
+from modeling_scratch.embeddings import Embeddings
+from modeling_scratch.positions import sinusoidal, sinusoidal_halves
+
+IDS = torch.tensor([[5, 3, 8, 1], [2, 9, 9, 4]])
+PLACES = torch.arange(4)[None]
+LIMIT = TINY["max_position_embeddings"]
+
+
+def embeddings(**settings: Any) -> Embeddings:
+    return redraw(Embeddings(ScratchEncoderConfig(**{**TINY, "position_type": "none", **settings}))).eval()
+
+
+def model(**settings: Any) -> ScratchEncoderModel:
+    return redraw(ScratchEncoderModel(ScratchEncoderConfig(**{**TINY, **settings}))).eval()
+
+
+def assert_close(found: Tensor, expected: Tensor) -> None:
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
+
+
+def test_without_anything_else_a_token_is_its_row() -> None:
+    layer = embeddings()
+    assert torch.equal(layer(IDS, PLACES), layer.tokens.weight[IDS])
+
+
+def test_the_scale_is_the_root_of_the_width_of_the_stack() -> None:
+    layer = embeddings(embedding_scale=True)
+    assert_close(layer(IDS, PLACES), layer.tokens.weight[IDS] * math.sqrt(TINY["hidden_size"]))
+
+
+@pytest.mark.parametrize("sinusoid", [sinusoidal, sinusoidal_halves])
+def test_sinusoids_are_added_to_the_scaled_tokens(sinusoid: Any) -> None:
+    layer = embeddings(position_type=sinusoid.__name__, embedding_scale=True)
+    scaled = layer.tokens.weight[IDS] * math.sqrt(TINY["hidden_size"])
+    assert_close(layer(IDS, PLACES), scaled + sinusoid(PLACES, TINY["hidden_size"]))
+
+
+@pytest.mark.parametrize("offset", [0, 2])
+def test_learned_positions_start_at_the_row_of_the_offset(offset: int) -> None:
+    layer = embeddings(position_type="learned", position_offset=offset)
+    assert layer.positions.weight.shape == (LIMIT + offset, TINY["hidden_size"])
+    assert_close(layer(IDS, PLACES), layer.tokens.weight[IDS] + layer.positions.weight[offset : offset + 4])
+
+
+def test_token_types_are_zero_where_none_are_given() -> None:
+    layer = embeddings(type_vocab_size=2)
+    types = torch.tensor([[0, 0, 1, 1], [1, 1, 1, 1]])
+    assert_close(layer(IDS, PLACES, types), layer.tokens.weight[IDS] + layer.token_types.weight[types])
+    assert torch.equal(layer(IDS, PLACES), layer(IDS, PLACES, torch.zeros_like(IDS)))
+
+
+def test_factorised_embeddings_are_summed_and_normalised_before_they_are_projected() -> None:
+    layer = embeddings(embedding_size=6, embedding_norm=True, position_type="learned", type_vocab_size=2)
+    total = layer.tokens.weight[IDS] + layer.positions.weight[:4] + layer.token_types.weight[0]
+    centred = total - total.mean(-1, keepdim=True)
+    normal = centred / (total.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt() * layer.norm.weight + layer.norm.bias
+    assert_close(layer(IDS, PLACES), normal @ layer.projection.weight.T + layer.projection.bias)
+
+
+def test_parts_that_are_not_configured_have_no_weights() -> None:
+    assert embeddings().state_dict().keys() == {"tokens.weight"}
+
+
+def test_a_text_beyond_the_learned_positions_is_refused_with_the_way_out() -> None:
+    learned = model(position_type="learned", position_offset=2)
+    assert learned(torch.ones(1, LIMIT, dtype=torch.long)).last_hidden_state.isfinite().all()
+    with pytest.raises(ValueError, match=rf"{LIMIT + 1} tokens.*max_position_embeddings={LIMIT}.*truncation=True"):
+        learned(torch.ones(1, LIMIT + 1, dtype=torch.long))
+
+
+def test_padding_does_not_count_against_the_learned_positions() -> None:
+    learned = model(position_type="learned")
+    mask = torch.zeros(2, 3 * LIMIT, dtype=torch.long)
+    mask[0, :LIMIT] = 1
+    mask[1, -LIMIT:] = 1
+    assert learned(torch.ones_like(mask), mask).last_hidden_state.isfinite().all()
+
+
+def test_texts_that_arrive_packed_are_measured_one_by_one() -> None:
+    learned = model(position_type="learned")
+    ids = torch.ones(1, 3 * LIMIT, dtype=torch.long)
+    packed = torch.arange(LIMIT).repeat(3)[None]
+    assert learned(ids, position_ids=packed).last_hidden_state.isfinite().all()
+    with pytest.raises(ValueError, match=f"{LIMIT + 1} tokens"):
+        learned(ids, position_ids=torch.cat([torch.arange(LIMIT + more) for more in (1, -1, 0)])[None])
+
+
+@pytest.mark.parametrize("position_type", ["none", "sinusoidal", "sinusoidal_halves", "rotary"])
+def test_other_positions_have_no_limit(position_type: str) -> None:
+    output = model(position_type=position_type)(torch.ones(1, 3 * LIMIT, dtype=torch.long)).last_hidden_state
+    assert output.isfinite().all()

@@ -1,0 +1,110 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Gradients reach every parameter, nothing but real tokens, and are the same however a step is computed."""
+
+import pytest
+import torch
+from model_cases import HEADS, MASK, TINY, Case, every_switch, in_turn, parametrize_cases
+from torch import Tensor
+from transformers import PreTrainedModel
+
+
+def score(model: PreTrainedModel, case: Case) -> Tensor:
+    """The loss of a head; of a base model a random projection of its real states."""
+    outputs = model(**case.batch())
+    if case in HEADS:
+        return outputs.loss
+    states = outputs.last_hidden_state[MASK.bool()]
+    return (states * torch.randn(states.shape, generator=torch.Generator().manual_seed(1))).mean()
+
+
+def step(model: PreTrainedModel, case: Case, seed: int = 0) -> tuple[Tensor, dict[str, Tensor]]:
+    """Loss and gradients; the seed is that of dropout."""
+    model.zero_grad()
+    torch.manual_seed(seed)
+    loss = score(model, case)
+    loss.backward()
+    return loss.detach(), {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
+
+
+@every_switch
+@parametrize_cases()
+def test_every_parameter_gets_a_gradient(case: Case, settings: dict) -> None:
+    """Distributed training waits for all of them, and what gets none is dead weight."""
+    model = case.model(**settings).train()
+    _, gradients = step(model, case)
+    assert gradients.keys() == {name for name, _ in model.named_parameters()}
+    for name, gradient in gradients.items():
+        assert gradient.isfinite().all(), name
+        # Some biases shift all scores of a softmax alike, so that it takes them away: their gradient is rounding.
+        assert name.endswith("bias") or gradient.abs().max() > 1e-7, name
+
+
+@every_switch
+@parametrize_cases()
+def test_gradients_are_the_same_in_both_layouts(case: Case, settings: dict) -> None:
+    padded, packed = case.model(**settings), case.model(**settings)
+    padded.base_model.packs_padded_batches = False
+    torch.testing.assert_close(step(packed, case), step(padded, case), atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("packs", [True, False], ids=["packed", "padded"])
+@pytest.mark.parametrize("backend", ["eager", "sdpa"])
+@parametrize_cases()
+def test_no_gradient_reaches_padding(case: Case, backend: str, packs: bool) -> None:
+    model = case.model(attn_implementation=backend)
+    model.base_model.packs_padded_batches = packs
+    batch = case.batch()
+    embeds = model.get_input_embeddings()(batch.pop("input_ids")).detach().requires_grad_()
+    outputs = model(**batch, inputs_embeds=embeds)
+    (outputs.loss if case in HEADS else outputs.last_hidden_state[MASK.bool()].square().sum()).backward()
+    assert (embeds.grad[~MASK.bool()] == 0).all()
+    assert (embeds.grad[MASK.bool()].abs().sum(-1) > 0).all()
+
+
+@pytest.mark.parametrize("reentrant", [True, False], ids=["reentrant", "not_reentrant"])
+@pytest.mark.parametrize("packs", [True, False], ids=["packed", "padded"])
+@parametrize_cases()
+def test_checkpointing_recomputes_and_changes_nothing(case: Case, packs: bool, reentrant: bool) -> None:
+    """The same bits, with dropout on: what is computed twice draws the same numbers twice."""
+    model = case.model(hidden_dropout=0.3, attention_dropout=0.3, activation_dropout=0.3).train()
+    model.base_model.packs_padded_batches = packs
+    calls: list[str] = []
+    for name, module in model.named_modules():
+        if name.endswith("q_proj"):
+            module.register_forward_hook(lambda *_, name=name: calls.append(name))
+    expected = step(model, case)
+    assert len(calls) == TINY["num_hidden_layers"]
+
+    calls.clear()
+    model.gradient_checkpointing_enable({"use_reentrant": reentrant})
+    torch.testing.assert_close(step(model, case), expected, atol=0, rtol=0)
+    assert len(calls) == 2 * TINY["num_hidden_layers"]
+
+    calls.clear()
+    model.gradient_checkpointing_disable()
+    torch.testing.assert_close(step(model, case), expected, atol=0, rtol=0)
+    assert len(calls) == TINY["num_hidden_layers"]
+
+
+@pytest.mark.parametrize("reentrant", [True, False], ids=["reentrant", "not_reentrant"])
+@parametrize_cases()
+def test_checkpointing_with_frozen_embeddings(case: Case, reentrant: bool) -> None:
+    """As adapters train: nothing before the blocks wants a gradient, the blocks do."""
+    model = case.model(tie_word_embeddings=False).train()
+    model.base_model.embeddings.requires_grad_(False)
+    expected = step(model, case)
+    model.gradient_checkpointing_enable({"use_reentrant": reentrant})
+    model.enable_input_require_grads()
+    torch.testing.assert_close(step(model, case), expected, atol=0, rtol=0)
+
+
+@in_turn(HEADS)
+def test_a_batch_can_be_learnt(case: Case, settings: dict) -> None:
+    torch.manual_seed(0)
+    model = case.model_class(case.config(**settings))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, weight_decay=0)
+    first, _ = step(model, case)
+    for _ in range(40):
+        step(model, case)
+        optimizer.step()
+    assert step(model, case)[0] < 0.5 * first

@@ -1,0 +1,216 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What callers of any Hugging Face model rely on: outputs, their names and shapes, embeddings, precision, backends."""
+
+import copy
+import inspect
+from typing import Any
+
+import pytest
+import torch
+from model_cases import (
+    HEADS,
+    MASK,
+    TINY,
+    Case,
+    assert_same_outputs,
+    every_switch,
+    library_messages,
+    parametrize_cases,
+)
+from torch import nn
+
+BATCH, LENGTH = MASK.shape
+LAYERS, HIDDEN, N_HEADS = TINY["num_hidden_layers"], TINY["hidden_size"], TINY["num_attention_heads"]
+backends = pytest.mark.parametrize("backend", ["eager", "sdpa"])
+
+
+@every_switch
+@parametrize_cases()
+def test_hidden_states(case: Case, settings: dict) -> None:
+    """One before each block and one after the last, and asking for them changes nothing else."""
+    model = case.model(**settings)
+    plain, recorded = model(**case.batch()), model(**case.batch(), output_hidden_states=True)
+    assert len(recorded.hidden_states) == LAYERS + 1
+    assert all(states.shape == (BATCH, LENGTH, HIDDEN) for states in recorded.hidden_states)
+    base = model.base_model(**case.inputs()).last_hidden_state
+    torch.testing.assert_close(recorded.hidden_states[-1][MASK.bool()], base[MASK.bool()], atol=1e-5, rtol=0)
+    assert_same_outputs(plain, {name: recorded[name] for name in plain}, atol=1e-5, where=MASK)
+
+
+@backends
+@every_switch
+@parametrize_cases()
+def test_attention_maps(case: Case, settings: dict, backend: str) -> None:
+    """Each row is a distribution over the real tokens, on every backend; a fused one says that it stepped aside."""
+    model = case.model(**settings, attn_implementation=backend)
+    with library_messages() as messages:
+        outputs = model(**case.batch(), output_attentions=True)
+    assert len(outputs.attentions) == LAYERS
+    for weights in outputs.attentions:
+        assert weights.shape == (BATCH, N_HEADS, LENGTH, LENGTH)
+        real = weights.transpose(1, 2)[MASK.bool()]  # (tokens, H, S): rows of real queries
+        torch.testing.assert_close(real.sum(-1), torch.ones(real.shape[:-1]))
+        assert (weights * (1 - MASK)[:, None, None] == 0).transpose(1, 2)[MASK.bool()].all()
+    assert any("output_attentions" in message for message in messages) == (backend == "sdpa")
+    plain = model(**case.batch())
+    assert_same_outputs(plain, {name: outputs[name] for name in plain}, atol=1e-5, where=MASK)
+
+
+@parametrize_cases()
+def test_attention_maps_are_the_same_on_every_backend(case: Case) -> None:
+    eager, fused = (case.model(attn_implementation=backend) for backend in ("eager", "sdpa"))
+    assert_same_outputs(
+        *(model(**case.batch(), output_attentions=True, output_hidden_states=True) for model in (eager, fused)),
+        atol=1e-6,
+    )
+
+
+@parametrize_cases()
+def test_a_config_may_ask_for_all_outputs(case: Case) -> None:
+    """Also when the backend is chosen later, as loading does: never an empty tuple."""
+    model = case.model(attn_implementation="eager", output_attentions=True, output_hidden_states=True)
+    for backend in "eager", "sdpa":
+        model.set_attn_implementation(backend)
+        outputs = model(**case.batch())
+        assert len(outputs.hidden_states) == LAYERS + 1
+        assert [weights.shape for weights in outputs.attentions] == [(BATCH, N_HEADS, LENGTH, LENGTH)] * LAYERS
+
+
+@pytest.mark.parametrize("extra", [{}, {"output_hidden_states": True, "output_attentions": True}], ids=["", "all"])
+@parametrize_cases()
+def test_tuples_hold_what_dictionaries_hold(case: Case, extra: dict) -> None:
+    model = case.model()
+    expected = model(**case.batch(), **extra).to_tuple()
+    from_config = copy.deepcopy(model)
+    from_config.config.return_dict = False
+    for outputs in model(**case.batch(), **extra, return_dict=False), from_config(**case.batch(), **extra):
+        assert isinstance(outputs, tuple)
+        torch.testing.assert_close(outputs, expected, atol=0, rtol=0)
+
+
+@parametrize_cases()
+def test_gradients_reach_recorded_states(case: Case) -> None:
+    model = case.model(attn_implementation="eager")
+    outputs = model(**case.batch(), output_hidden_states=True, output_attentions=True)
+    for states in (*outputs.hidden_states, *outputs.attentions):
+        states.retain_grad()
+    outputs[0].sum().backward()
+    for states in (*outputs.hidden_states, *outputs.attentions):
+        assert states.grad is not None
+        assert states.grad.abs().sum() > 0
+
+
+@every_switch
+@parametrize_cases()
+def test_embeddings_stand_for_tokens(case: Case, settings: dict) -> None:
+    model = case.model(**settings)
+    batch = case.batch()
+    expected = model(**batch)
+    batch["inputs_embeds"] = model.get_input_embeddings()(batch.pop("input_ids"))
+    assert_same_outputs(model(**batch), expected)
+
+
+@parametrize_cases()
+def test_tokens_or_embeddings_not_both_and_not_neither(case: Case) -> None:
+    model, inputs = case.model(), case.inputs()
+    embeds = model.get_input_embeddings()(inputs["input_ids"])
+    for wrong in {}, {"attention_mask": MASK}, {**inputs, "inputs_embeds": embeds}:
+        with pytest.raises(ValueError, match="input_ids or inputs_embeds"):
+            model(**wrong)
+
+
+@parametrize_cases()
+def test_forward_names_its_arguments(case: Case) -> None:
+    """Trainer drops the columns that are not named here."""
+    names = inspect.signature(case.model_class.forward).parameters
+    assert {"input_ids", "attention_mask", "token_type_ids", "position_ids", "inputs_embeds"} <= names.keys()
+    assert case.batch().keys() <= names.keys()
+    assert case.model_class.main_input_name == "input_ids"
+    if case in HEADS:
+        assert "num_items_in_batch" in names
+
+
+@parametrize_cases()
+def test_evaluation_is_deterministic_and_training_is_not(case: Case) -> None:
+    model = case.model(hidden_dropout=0.5, attention_dropout=0.5)
+    assert_same_outputs(model(**case.batch()), model(**case.batch()))
+    model.train()
+    assert not torch.equal(model(**case.batch())[0], model(**case.batch())[0])
+
+
+@backends
+@every_switch
+@parametrize_cases()
+def test_half_precision_is_close(case: Case, settings: dict, backend: str) -> None:
+    model = case.model(**settings, attn_implementation=backend)
+    expected = model(**case.batch())
+    for dtype in torch.bfloat16, torch.float16:
+        outputs = copy.deepcopy(model).to(dtype)(**case.batch())
+        with torch.autocast("cpu", dtype=dtype):
+            mixed = model(**case.batch())
+        for name, value in expected.items():
+            assert name == "loss" or outputs[name].dtype == dtype
+            for other in outputs[name], mixed[name]:
+                assert (other.float() - value).norm() <= 0.05 * value.norm(), name
+
+
+@every_switch
+@parametrize_cases()
+def test_inference_mode(case: Case, settings: dict) -> None:
+    model = case.model(**settings)
+    with torch.inference_mode():
+        outputs = model(**case.batch())
+    assert_same_outputs(outputs, model(**case.batch()))
+
+
+@parametrize_cases()
+def test_the_backend_may_change_at_any_time(case: Case) -> None:
+    model = case.model(attn_implementation="eager")
+    expected = model(**case.batch())
+    model.set_attn_implementation("sdpa")
+    assert model.base_model.config._attn_implementation == "sdpa"
+    assert_same_outputs(model(**case.batch()), expected, atol=1e-5)
+
+
+@parametrize_cases()
+def test_a_copy_is_a_model_of_its_own(case: Case) -> None:
+    model = case.model()
+    expected = model(**case.batch(), output_hidden_states=True)
+    twin = copy.deepcopy(model)
+    nn.init.zeros_(model.get_input_embeddings().weight)
+    assert_same_outputs(twin(**case.batch(), output_hidden_states=True), expected)
+
+
+def replicate(module: nn.Module) -> nn.Module:
+    """What nn.DataParallel runs on each device: the module with plain tensors where its parameters were."""
+    replica = module._replicate_for_data_parallel()
+    for name, parameter in module._parameters.items():
+        vars(replica)[name] = None if parameter is None else parameter.view_as(parameter)
+    for name, child in module._modules.items():
+        replica._modules[name] = None if child is None else replicate(child)
+    return replica
+
+
+@backends
+@parametrize_cases()
+def test_data_parallel_replicas(case: Case, backend: str) -> None:
+    model = case.model(attn_implementation=backend)
+    assert_same_outputs(replicate(model)(**case.batch()), model(**case.batch()))
+
+
+@parametrize_cases()
+def test_what_evaluation_does_not_gather(case: Case) -> None:
+    model = case.model()
+    outputs = model(**case.batch(), output_hidden_states=True, output_attentions=True)
+    predictions = outputs.keys() - {"loss", *model.config.keys_to_ignore_at_inference}
+    assert predictions == model(**case.inputs()).keys()
+
+
+@parametrize_cases()
+def test_tensor_parallel_plan_names_real_layers(case: Case) -> None:
+    model = case.model(hidden_act="swiglu")
+    modules = [name.removeprefix("model.") for name, _ in model.named_modules()]
+    for pattern in model.config.base_model_tp_plan:
+        head, tail = pattern.split("*")
+        found: list[Any] = [name for name in modules if name.startswith(head) and name.endswith(tail)]
+        assert len(found) == LAYERS, pattern

@@ -1,0 +1,171 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Encoders: padding changes nothing, texts do not see each other, and losses are what the literature says."""
+
+import warnings
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from model_cases import CASES, HEADS, MASK, TINY, Batch, Case, assert_same_outputs, every_switch, parametrize_cases
+from torch import Tensor
+
+_, MASKED_LM, TEXTS, TOKENS, _ = CASES
+
+LENGTHS = (6, 1, 9, 4)
+llama3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+POSITIONS: dict[str, dict[str, Any]] = {
+    "none": {"position_type": "none"},
+    "learned": {"position_type": "learned"},
+    "learned_from_2": {"position_type": "learned", "position_offset": 2},
+    "sinusoidal": {"position_type": "sinusoidal"},
+    "sinusoidal_halves": {"position_type": "sinusoidal_halves"},
+    "rotary": {"position_type": "rotary"},
+    "rotary_linear": {"position_type": "rotary", "rope_parameters": {"rope_type": "linear", "factor": 2.0}},
+    "rotary_llama3": {
+        "position_type": "rotary", "rope_parameters": {**llama3, "original_max_position_embeddings": 16},
+    },
+}  # fmt: skip
+every_position = pytest.mark.parametrize("settings", POSITIONS.values(), ids=POSITIONS)
+backends = pytest.mark.parametrize("backend", ["eager", "sdpa"])
+layouts = pytest.mark.parametrize("packs", [True, False], ids=["packed", "padded"])
+
+
+def texts(seed: int = 0) -> list[Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randint(1, TINY["vocab_size"], (length,), generator=generator) for length in LENGTHS]
+
+
+def padded(rows: list[Tensor], side: str, length: int, filler: int = 0) -> Batch:
+    """The texts as one batch of this length, filled up on one side."""
+    ids, mask = torch.full((len(rows), length), filler), torch.zeros(len(rows), length, dtype=torch.long)
+    for i, row in enumerate(rows):
+        place = slice(length - len(row), length) if side == "left" else slice(len(row))
+        ids[i, place], mask[i, place] = row, 1
+    return {"input_ids": ids, "attention_mask": mask}
+
+
+def of_real_tokens(value: Tensor, mask: Tensor) -> Tensor:
+    """(B, T, ...) -> (tokens, ...), text after text; what has one row a text stays as it is."""
+    return value[mask.bool()] if value.shape[:2] == mask.shape else value
+
+
+@layouts
+@backends
+@every_position
+@parametrize_cases()
+def test_padding_changes_nothing(case: Case, settings: dict, backend: str, packs: bool) -> None:
+    """A batch equals its texts one by one, whichever side is padded, however far and with whatever."""
+    model = case.model(**settings, attn_implementation=backend)
+    model.base_model.packs_padded_batches = packs
+    singles = [model(row[None]) for row in texts()]
+    for side, length, filler in ("right", 9, 0), ("left", 9, 0), ("right", 13, 7), ("left", 13, 7):
+        batch = padded(texts(), side, length, filler)
+        for name, value in model(**batch).items():
+            of_tokens = value.shape[:2] == batch["attention_mask"].shape
+            expected = torch.cat([single[name][0] if of_tokens else single[name] for single in singles])
+            torch.testing.assert_close(of_real_tokens(value, batch["attention_mask"]), expected, atol=1e-5, rtol=0)
+
+
+@layouts
+@pytest.mark.parametrize("pooling", ["first", "mean", "max"])
+def test_a_texts_vector_is_made_of_its_real_tokens(pooling: str, packs: bool) -> None:
+    model = TEXTS.model(classifier_pooling=pooling)
+    model.base_model.packs_padded_batches = packs
+    expected = torch.cat([model(row[None]).logits for row in texts()])
+    for side in "left", "right":
+        torch.testing.assert_close(model(**padded(texts(), side, 12)).logits, expected, atol=1e-5, rtol=0)
+
+
+@layouts
+@every_switch
+@parametrize_cases(HEADS)
+def test_the_loss_does_not_see_padding(case: Case, settings: dict, packs: bool) -> None:
+    """Neither what stands there nor, for labels that are found by place, how much of it follows."""
+    model = case.model(**settings)
+    model.base_model.packs_padded_batches = packs
+    batch = case.batch()
+    expected = model(**batch).loss
+    noisy = {**batch, "input_ids": torch.where(MASK.bool(), batch["input_ids"], 5)}
+    longer = {
+        name: F.pad(value, (0, 3), value=-100 if name == "labels" else 0) if value.ndim == 2 else value
+        for name, value in batch.items()
+    }
+    for other in noisy, longer:
+        torch.testing.assert_close(model(**other).loss, expected, atol=1e-6, rtol=0)
+
+
+@every_position
+def test_order_matters_where_there_are_positions(settings: dict) -> None:
+    model = CASES[0].model(**settings)
+    row = texts()[0][None]
+    turned = model(row.flip(-1)).last_hidden_state.flip(1)
+    same = torch.allclose(model(row).last_hidden_state, turned, atol=1e-4)
+    assert same == (settings["position_type"] == "none")
+
+
+@every_position
+def test_positions_may_be_given(settings: dict) -> None:
+    model = CASES[0].model(**settings)
+    batch = padded(texts(), "right", 9)
+    counted = torch.arange(9).expand(4, -1)
+    assert_same_outputs(model(**batch, position_ids=counted), model(**batch), 1e-6, batch["attention_mask"])
+
+
+@layouts
+@backends
+@parametrize_cases(HEADS)
+@pytest.mark.parametrize("empty", [[1], [0, 1, 2]], ids=["one", "all"])
+def test_texts_without_tokens(case: Case, empty: list[int], backend: str, packs: bool) -> None:
+    """Nothing to see in them: finite numbers, and the other texts are as they were."""
+    model = case.model(attn_implementation=backend)
+    model.base_model.packs_padded_batches = packs
+    inputs = case.inputs()
+    expected = model(**inputs)
+    inputs["attention_mask"][empty] = 0
+    others = [i for i in range(len(MASK)) if i not in empty]
+    for name, value in model(**inputs).items():
+        assert value.isfinite().all()
+        torch.testing.assert_close(
+            of_real_tokens(value[others], MASK[others]), of_real_tokens(expected[name][others], MASK[others]),
+            atol=1e-5, rtol=0,
+        )  # fmt: skip
+
+
+@parametrize_cases((MASKED_LM, TEXTS, TOKENS))
+@pytest.mark.parametrize("items", [None, 0, torch.tensor(0)], ids=["uncounted", "zero", "zero_tensor"])
+def test_a_batch_without_labels_has_no_loss(case: Case, items: Any) -> None:
+    """A short text may have no masked token at all: a loss of 0, not a division that ruins the weights."""
+    model = case.model().train()
+    batch = case.batch()
+    loss = model(**{**batch, "labels": torch.full_like(batch["labels"], -100)}, num_items_in_batch=items).loss
+    assert loss == 0
+    loss.backward()
+    assert all(p.grad.isfinite().all() for p in model.parameters())
+
+
+PROBLEMS: dict[str, tuple[int, Tensor, Any]] = {
+    "single_label_classification": (3, torch.tensor([2, 0, 1]), F.cross_entropy),
+    "multi_label_classification": (3, torch.eye(3), F.binary_cross_entropy_with_logits),
+    "regression": (1, torch.tensor([0.5, -1.0, 2.0]), lambda logits, y: F.mse_loss(logits[:, 0], y)),
+    "regression of whole numbers": (1, torch.tensor([1, 5, 3]), lambda logits, y: F.mse_loss(logits[:, 0], y.float())),
+    "regression of pairs": (2, torch.tensor([[0.5, 1], [2, 3], [4, 5]]), F.mse_loss),
+}
+
+
+# Several numbers a text are taken for several labels where the config does not say otherwise.
+INFERRED = [(problem, named) for problem in PROBLEMS for named in (True, False) if named or "pairs" not in problem]
+
+
+@pytest.mark.parametrize(("problem", "named"), INFERRED)
+def test_problem_types(problem: str, named: bool, tmp_path: Any) -> None:
+    """The loss of torch for each, without a word of warning, and a saved model knows what it answers."""
+    num_labels, labels, reference = PROBLEMS[problem]
+    problem_type = problem.split()[0]
+    model = TEXTS.model(num_labels=num_labels, problem_type=problem_type if named else None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        outputs = model(**TEXTS.inputs(), labels=labels)
+    torch.testing.assert_close(outputs.loss, reference(outputs.logits, labels))
+    model.save_pretrained(tmp_path)
+    assert TEXTS.model_class.from_pretrained(tmp_path).config.problem_type == problem_type

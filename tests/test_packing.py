@@ -1,0 +1,423 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Packing is exact: whichever way a batch comes, its tokens see their own sequence, all of it, and nothing else."""
+
+import random
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+import torch
+from conftest import redraw
+from model_cases import TINY
+from torch import Tensor, nn
+from transformers import DataCollatorWithFlattening
+
+from modeling_scratch import (
+    ScratchEncoderConfig,
+    ScratchEncoderForMaskedLM,
+    ScratchEncoderForSequenceClassification,
+    ScratchEncoderModel,
+)
+from modeling_scratch.packing import (
+    GROUP_COST,
+    _group_lengths,
+    packed_lengths,
+    packing_from_lengths,
+    packing_from_mask,
+    positions_from_lengths,
+    to_rows,
+    varlen_arguments,
+)
+
+LENGTH = 120
+LENGTHS = [3, LENGTH, 40, 40, LENGTH, 7]  # two groups: both full ones, which need no mask, and the others
+
+
+def make_mask() -> Tensor:
+    """Padding on the right, on the left, in holes, nowhere, and a row of nothing else."""
+    mask = torch.zeros(len(LENGTHS) + 1, LENGTH, dtype=torch.long)
+    for row, length in enumerate(LENGTHS):
+        mask[row, :length] = 1
+    mask[2] = mask[2].flip(0)
+    mask[3] = mask[3][torch.randperm(LENGTH, generator=torch.Generator().manual_seed(3))]
+    return mask
+
+
+MASK = make_mask()
+REAL = MASK.bool()
+IDS = torch.randint(1, TINY["vocab_size"], MASK.shape, generator=torch.Generator().manual_seed(1))
+TYPES = torch.randint(0, 2, MASK.shape, generator=torch.Generator().manual_seed(2))
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "none": {"position_type": "none"},
+    "learned": {"position_type": "learned", "position_offset": 2},
+    "sinusoidal": {"position_type": "sinusoidal", "embedding_scale": True},
+    "sinusoidal_halves": {"position_type": "sinusoidal_halves"},
+    "rotary": {"position_type": "rotary"},
+    "dynamic": {
+        "position_type": "rotary", "rope_parameters": {"rope_type": "dynamic", "factor": 2.0},
+        "max_position_embeddings": 50,
+    },
+    "pre": {"norm_position": "pre"},
+    "grouped": {"num_key_value_heads": 2, "head_dim": 6},
+    "one_key_head": {"num_key_value_heads": 1, "norm_type": "rms_norm", "hidden_act": "swiglu", "norm_position": "pre"},
+    "factorised": {"embedding_size": 8, "embedding_norm": True, "type_vocab_size": 2},
+}  # fmt: skip
+
+every_backend = pytest.mark.parametrize("backend", ["eager", "sdpa"])
+every_setting = pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+
+
+def make(model_class: Any = ScratchEncoderModel, backend: str = "sdpa", packs: bool = True, **settings: Any) -> Any:
+    settings = {**TINY, "max_position_embeddings": LENGTH, "attn_implementation": backend, **settings}
+    model = redraw(model_class(ScratchEncoderConfig(**settings))).eval()
+    model.base_model.packs_padded_batches = packs
+    return model
+
+
+def layout(model: nn.Module) -> list[tuple[int, ...]]:
+    """The shapes that the first feed-forward layer meets from now on."""
+    shapes: list[tuple[int, ...]] = []
+    layer = model.base_model.encoder.layers[0].feed_forward
+    layer.register_forward_hook(lambda module, inputs, output: shapes.append(tuple(output.shape)))
+    return shapes
+
+
+def sequences() -> list[Tensor]:
+    return [ids[real] for ids, real in zip(IDS, REAL) if real.any()]
+
+
+def one_by_one(model: nn.Module) -> Tensor:
+    """The states (tokens, hidden) of each sequence on its own, unpadded and unpacked."""
+    return torch.cat([model(ids[None]).last_hidden_state[0] for ids in sequences()])
+
+
+def assert_close(found: Tensor, expected: Tensor) -> None:
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
+
+
+# A batch that comes padded
+
+
+@every_backend
+@every_setting
+def test_packed_equals_padded_with_gradients(backend: str, settings: dict) -> None:
+    packed, padded = (make(backend=backend, packs=packs, **settings) for packs in (True, False))
+    shapes, padded_shapes = layout(packed), layout(padded)
+    outputs = [model(IDS, MASK, token_type_ids=TYPES).last_hidden_state for model in (packed, padded)]
+    assert (shapes, padded_shapes) == ([(1, sum(LENGTHS), TINY["hidden_size"])], [(*IDS.shape, TINY["hidden_size"])])
+    assert_close(outputs[0][REAL], outputs[1][REAL])
+    assert (outputs[0][~REAL] == 0).all()
+
+    for output in outputs:
+        output[REAL].square().mean().backward()
+    for (name, one), other in zip(packed.named_parameters(), padded.parameters(), strict=True):
+        assert one.grad.isfinite().all(), name
+        assert_close(one.grad, other.grad)
+
+
+@every_backend
+@every_setting
+def test_packed_equals_each_sequence_on_its_own(backend: str, settings: dict) -> None:
+    if "rope_parameters" in settings:
+        settings = {**settings, "max_position_embeddings": LENGTH}  # beyond its limit it looks at the longest text
+    model = make(backend=backend, **settings)
+    assert_close(model(IDS, MASK).last_hidden_state[REAL], one_by_one(model))
+
+
+@every_backend
+@pytest.mark.parametrize("side", ["left", "right", "both"])
+@pytest.mark.parametrize("packs", [True, False], ids=["packed", "padded"])
+def test_more_padding_changes_nothing(backend: str, side: str, packs: bool) -> None:
+    model = make(backend=backend, packs=packs)
+    more = {"left": (LENGTH, 0), "right": (0, LENGTH), "both": (LENGTH, LENGTH)}[side]
+    wide = model(nn.functional.pad(IDS, more), nn.functional.pad(MASK, more)).last_hidden_state
+    assert_close(wide[nn.functional.pad(REAL, more)], model(IDS, MASK).last_hidden_state[REAL])
+
+
+@every_backend
+@pytest.mark.parametrize("packs", [True, False], ids=["packed", "padded"])
+def test_what_padding_holds_does_not_matter(backend: str, packs: bool) -> None:
+    model = make(backend=backend, packs=packs)
+    garbage = torch.where(REAL, IDS, TINY["vocab_size"] - IDS)
+    assert torch.equal(model(garbage, MASK).last_hidden_state[REAL], model(IDS, MASK).last_hidden_state[REAL])
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.float32, torch.int32], ids=str)
+def test_a_mask_may_be_of_any_type(dtype: torch.dtype) -> None:
+    model = make()
+    assert torch.equal(model(IDS, MASK.to(dtype)).last_hidden_state, model(IDS, MASK).last_hidden_state)
+
+
+@every_backend
+def test_texts_of_no_tokens_are_no_reason_to_fail(backend: str) -> None:
+    model = make(ScratchEncoderForSequenceClassification, backend, classifier_pooling="mean")
+    nothing = model(IDS[:2], torch.zeros_like(MASK[:2])).logits
+    assert_close(nothing, model(IDS, MASK).logits[-1:].expand(2, -1))  # the last row of MASK is empty
+
+
+def test_positions_given_by_hand_are_packed_with_their_tokens() -> None:
+    packed, padded = make(), make(packs=False)
+    position_ids = torch.arange(LENGTH)[None].flip(1)
+    packed_states = packed(IDS, MASK, position_ids=position_ids).last_hidden_state
+    assert_close(packed_states[REAL], padded(IDS, MASK, position_ids=position_ids).last_hidden_state[REAL])
+
+
+def test_embeddings_given_by_hand_are_packed() -> None:
+    model = make()
+    shapes = layout(model)
+    rows = model.get_input_embeddings()(IDS)
+    assert torch.equal(model(inputs_embeds=rows, attention_mask=MASK).last_hidden_state, model(IDS, MASK)[0])
+    assert shapes[0] == (1, sum(LENGTHS), TINY["hidden_size"])
+
+
+def test_batches_without_padding_stay_as_they_are() -> None:
+    model = make()
+    shapes = layout(model)
+    assert torch.equal(model(IDS, torch.ones_like(MASK)).last_hidden_state, model(IDS).last_hidden_state)
+    assert shapes == [(*IDS.shape, TINY["hidden_size"])] * 2
+
+
+@every_backend
+@pytest.mark.parametrize("asked", ["output_attentions", "output_hidden_states"])
+@pytest.mark.parametrize("by", ["argument", "config"])
+def test_asked_for_its_insides_a_batch_keeps_its_shape(backend: str, asked: str, by: str) -> None:
+    model = make(backend="eager" if by == "config" else backend)  # the library ties the config's wish to eager
+    expected = model(IDS, MASK).last_hidden_state
+    if by == "config":
+        setattr(model.config, asked, True)
+    outputs = model(IDS, MASK, **({asked: True} if by == "argument" else {}))
+    assert_close(outputs.last_hidden_state[REAL], expected[REAL])
+    insides = {"output_attentions": "attentions", "output_hidden_states": "hidden_states"}[asked]
+    assert {states.shape[-2:] for states in outputs[insides]} == {
+        (LENGTH, LENGTH if asked == "output_attentions" else TINY["hidden_size"])
+    }
+
+
+# A batch that arrives packed
+
+
+def by_positions() -> dict[str, Any]:
+    return {"position_ids": torch.cat([torch.arange(len(ids)) for ids in sequences()])[None]}
+
+
+def by_boundaries() -> dict[str, Any]:
+    return varlen_arguments(torch.tensor([len(ids) for ids in sequences()]))
+
+
+def by_both() -> dict[str, Any]:
+    return {**by_positions(), **by_boundaries()}
+
+
+def by_padded_boundaries() -> dict[str, Any]:
+    """As for compiled kernels, which want as many boundaries in each batch."""
+    boundaries = nn.functional.pad(by_boundaries()["cu_seq_lens_q"], (0, 3), value=sum(LENGTHS))
+    return {"cu_seq_lens_q": boundaries, "cu_seq_lens_k": boundaries}
+
+
+every_form = pytest.mark.parametrize("form", [by_positions, by_boundaries, by_both, by_padded_boundaries])
+PACKED_IDS = torch.cat(sequences())[None]
+
+
+@every_backend
+@every_form
+@every_setting
+def test_a_batch_that_arrives_packed_equals_each_sequence_on_its_own(
+    backend: str, settings: dict, form: Callable[[], dict]
+) -> None:
+    if "rope_parameters" in settings:
+        settings = {**settings, "max_position_embeddings": LENGTH}
+    model = make(backend=backend, **settings)
+    assert_close(model(PACKED_IDS, **form()).last_hidden_state[0], one_by_one(model))
+
+
+@every_backend
+@every_form
+@pytest.mark.parametrize("asked", ["output_attentions", "output_hidden_states"])
+def test_asked_for_its_insides_a_packed_batch_keeps_its_sequences_apart(
+    backend: str, form: Callable[[], dict], asked: str
+) -> None:
+    model = make(backend=backend)
+    outputs = model(PACKED_IDS, **form(), **{asked: True})
+    assert_close(outputs.last_hidden_state[0], one_by_one(model))
+    if asked == "output_attentions":
+        same = torch.block_diag(*[torch.ones(len(ids), len(ids)) for ids in sequences()]).bool()
+        assert all((weights[..., ~same] == 0).all() for weights in outputs.attentions)
+
+
+@every_backend
+def test_rows_hold_several_sequences(backend: str) -> None:
+    model = make(backend=backend)
+    rows = [[30, 50, 40], [1, 1, 118], [120], [60, 60]]
+    position_ids = torch.stack([torch.cat([torch.arange(length) for length in row]) for row in rows])
+    ids = IDS[: len(rows)]
+    expected = [
+        torch.cat([model(part[None]).last_hidden_state[0] for part in row_ids.split(row)])
+        for row_ids, row in zip(ids, rows, strict=True)
+    ]
+    assert_close(model(ids, position_ids=position_ids).last_hidden_state, torch.stack(expected))
+    asked = model(ids, position_ids=position_ids, output_hidden_states=True)
+    assert_close(asked.last_hidden_state, torch.stack(expected))
+
+
+@every_backend
+@every_form
+def test_no_sequence_sees_another(backend: str, form: Callable[[], dict]) -> None:
+    model = make(backend=backend, position_type="rotary")
+    before = model(PACKED_IDS, **form()).last_hidden_state[0].split(LENGTHS)
+    for changed in range(len(LENGTHS)):
+        ids = list(PACKED_IDS[0].split(LENGTHS))
+        ids[changed] = ids[changed].flip(0)
+        after = model(torch.cat(ids)[None], **form()).last_hidden_state[0].split(LENGTHS)
+        same = [torch.equal(one, other) for one, other in zip(before, after, strict=True)]
+        assert same == [sequence != changed for sequence in range(len(LENGTHS))]
+
+
+@every_backend
+@pytest.mark.parametrize("extras", [False, True], ids=["positions", "boundaries"])
+def test_what_the_collator_of_the_library_makes_is_taken(backend: str, extras: bool) -> None:
+    """Its labels leave out the first token of each text."""
+    features = [{"input_ids": ids.tolist()} for ids in sequences()]
+    collate = DataCollatorWithFlattening(return_flash_attn_kwargs=extras, return_seq_idx=extras)
+    batch = collate(features, return_tensors="pt")
+    packed, padded = (make(ScratchEncoderForMaskedLM, backend, packs) for packs in (True, False))
+    labels = torch.where(REAL & (MASK.cumsum(-1) > 1), IDS, -100)
+    outputs, expected = packed(**batch), padded(IDS, MASK, labels=labels)
+    assert_close(outputs.logits[0], expected.logits[REAL])
+    assert_close(outputs.loss, expected.loss)
+
+
+@every_form
+@pytest.mark.parametrize("pooling", ["first", "mean", "max"])
+def test_each_packed_sequence_is_one_text_to_classify(form: Callable[[], dict], pooling: str) -> None:
+    model = make(ScratchEncoderForSequenceClassification, classifier_pooling=pooling)
+    labels = torch.tensor([0, 2, 1, 1, 0, 2])
+    expected = model(IDS[: len(LENGTHS)], MASK[: len(LENGTHS)], labels=labels)
+    outputs = model(PACKED_IDS, **form(), labels=labels if form is not by_padded_boundaries else None)
+    assert_close(outputs.logits[: len(LENGTHS)], expected.logits)
+    if outputs.loss is not None:
+        assert_close(outputs.loss, expected.loss)
+
+
+# Graphs: nothing may depend on what a traced tensor holds
+
+
+def test_compiled_in_one_graph_sequences_stay_apart() -> None:
+    model = make(num_hidden_layers=1)
+    compiled = torch.compile(model, backend="eager", fullgraph=True)
+    for form in by_positions, by_both:
+        assert_close(compiled(PACKED_IDS, **form()).last_hidden_state[0], one_by_one(model))
+
+
+def test_exported_with_one_sequence_several_stay_apart() -> None:
+    model = make(num_hidden_layers=1)
+    example = {"input_ids": torch.ones(2, 8, dtype=torch.long), "position_ids": torch.arange(8).expand(2, 8)}
+    sizes = {0: torch.export.Dim("rows", min=1), 1: torch.export.Dim("tokens", min=2)}
+    program = torch.export.export(model, (), example, dynamic_shapes=dict.fromkeys(example, sizes)).module()
+    states = program(input_ids=PACKED_IDS, **by_positions()).last_hidden_state
+    assert_close(states[0], one_by_one(model))
+
+
+@pytest.mark.slow
+@torch.no_grad()
+@pytest.mark.parametrize("settings", [{}, {"num_key_value_heads": 2}], ids=["full", "grouped"])
+def test_flex_attention_agrees(settings: dict) -> None:
+    """Inference alone: on a CPU it has no gradients."""
+    flex, eager = (make(backend=backend, position_type="rotary", **settings) for backend in ("flex_attention", "eager"))
+    expected = one_by_one(eager)
+    assert_close(flex(IDS, MASK).last_hidden_state[REAL], expected)
+    assert_close(flex(PACKED_IDS, **by_positions()).last_hidden_state[0], expected)
+    flex.packs_padded_batches = False
+    assert_close(flex(IDS, MASK).last_hidden_state[REAL], expected)
+
+
+# The parts
+
+
+def random_lengths(seed: int) -> list[int]:
+    generator = random.Random(seed)
+    lengths = [generator.choice([0, 1, generator.randrange(600)]) for _ in range(generator.randrange(40))]
+    return sorted(lengths, reverse=True)
+
+
+def waste(group: list[int]) -> int:
+    return sum(group[0] ** 2 - length**2 for length in group)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_groups_keep_every_sequence_and_waste_little(seed: int) -> None:
+    lengths = random_lengths(seed)
+    groups = _group_lengths(lengths)
+    assert [length for group in groups for length in group] == [length for length in lengths if length]
+    assert all(groups)
+    assert all(waste(group) <= GROUP_COST for group in groups)
+    assert all(waste([*group, following[0]]) > GROUP_COST for group, following in pairwise(groups))
+
+
+def no_mask(mask: Tensor | None, shape: tuple[int, int]) -> None:
+    return None
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_unpacking_undoes_packing(seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    rows, length = (int(torch.randint(1, 30, (), generator=generator)) for _ in range(2))
+    mask = torch.rand(rows, length, generator=generator) < 0.5
+    states = torch.randn(rows, length, 3, generator=generator)
+    packing = packing_from_mask(mask.long(), no_mask)
+    packed = packing.pack(states)
+    assert packed.shape == (1, int(mask.sum()), 3)
+    assert torch.equal(packing.unpack(packed), states * mask[..., None])
+    assert sorted(packing.indices.tolist()) == mask.flatten().nonzero().flatten().tolist()
+    assert sum(sum(group.lengths) for group in packing.groups) == int(mask.sum())
+
+
+def test_packing_keeps_the_order_within_each_sequence() -> None:
+    packing = packing_from_mask(torch.tensor([[0, 1, 0, 1], [1, 1, 1, 0]]), no_mask)
+    assert packing.indices.tolist() == [4, 5, 6, 1, 3]
+    packing = packing_from_lengths(torch.tensor([2, 0, 3, 1]), (2, 3), no_mask)
+    assert packing.indices.tolist() == [2, 3, 4, 0, 1, 5]
+    assert [group.lengths for group in packing.groups] == [[3, 2, 1]]
+
+
+def test_packing_takes_what_is_absent_or_shared_by_all_rows() -> None:
+    packing = packing_from_mask(torch.tensor([[0, 1, 1], [1, 1, 1]]), no_mask)
+    assert packing.pack(None) is None
+    assert packing.pack(torch.tensor([[10, 11, 12]])).tolist() == [[10, 11, 12, 11, 12]]
+
+
+@pytest.mark.parametrize("lengths", [[4, 4, 4], [5, 3, 1], [1]], ids=str)
+def test_unpadding_undoes_padding(lengths: list[int]) -> None:
+    (group,) = packing_from_lengths(torch.tensor(lengths), (1, sum(lengths)), no_mask).groups
+    states = torch.randn(sum(lengths), 2, 3)
+    padded = group.pad(states)
+    assert padded.shape == (len(lengths), 2, lengths[0], 3)
+    assert torch.equal(group.unpad(padded.transpose(1, 2)), states)
+    assert torch.equal(padded[0].transpose(0, 1), states[: lengths[0]])
+
+
+@pytest.mark.parametrize("lengths", [[3, 1, 4], [1, 1, 1], [5]], ids=str)
+def test_positions_boundaries_and_lengths_tell_the_same(lengths: list[int]) -> None:
+    expected = torch.tensor(lengths)
+    position_ids = positions_from_lengths(expected)
+    assert position_ids.tolist() == [place for length in lengths for place in range(length)]
+    arguments = varlen_arguments(expected)
+    assert arguments["cu_seq_lens_q"].dtype == torch.int32
+    assert arguments["max_length_q"] == arguments["max_length_k"] == max(lengths)
+    assert packed_lengths((1, sum(lengths)), None, None, arguments).tolist() == lengths
+    if len(lengths) > 1:
+        assert packed_lengths((1, sum(lengths)), None, position_ids[None], {}).tolist() == lengths
+
+
+def test_ordinary_batches_do_not_count_as_packed() -> None:
+    restarting = torch.tensor([[0, 1, 0, 1]])
+    assert packed_lengths((2, 4), None, None, {}) is None
+    assert packed_lengths((2, 4), None, torch.arange(4)[None], {}) is None
+    assert packed_lengths((1, 4), torch.ones(1, 4), restarting, {}) is None
+
+
+def test_rows_of_a_packed_batch() -> None:
+    rows, mask = to_rows(torch.arange(1.0, 7)[None, :, None], torch.tensor([2, 1, 3]))
+    assert rows[..., 0].tolist() == [[1, 2, 0], [3, 0, 0], [4, 5, 6]]
+    assert mask.tolist() == [[True, True, False], [True, False, False], [True, True, True]]

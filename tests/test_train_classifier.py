@@ -1,0 +1,186 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The main job end to end on small files of its own: what it writes, what it refuses, and that it loses nothing."""
+
+import csv
+import json
+import random
+from pathlib import Path
+
+import pytest
+import train_classifier
+from conftest import run_without_package
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
+
+SMALL = "--config_overrides hidden_size=16,intermediate_size=32,num_hidden_layers=1 --learning_rate 5e-3 --use_cpu"
+GOOD = ["great", "lovely", "warm", "funny", "clever", "moving"]
+BAD = ["poor", "dull", "cold", "boring", "stupid", "lifeless"]
+
+
+def write_reviews(path: Path, rows: int, seed: int, **columns: list[str]) -> Path:
+    generator = random.Random(seed)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "label", *columns])
+        for number in range(rows):
+            word = generator.choice((BAD, GOOD)[number % 2])
+            text = " ".join(
+                [generator.choice(["a", "the"]), word, generator.choice(["film", "story"]), str(number + seed)]
+            )
+            writer.writerow([text, number % 2, *(values[number] for values in columns.values())])
+    return path
+
+
+@pytest.fixture
+def reviews(tmp_path: Path) -> Path:
+    folder = tmp_path / "reviews"
+    folder.mkdir()
+    write_reviews(folder / "train.csv", 240, seed=1)
+    write_reviews(folder / "validation.csv", 40, seed=1_000)
+    write_reviews(folder / "test.csv", 40, seed=2_000)
+    return folder
+
+
+def train(folder: Path, output: Path, extra: str = "") -> None:
+    command = f"--data_dir {folder} --output_dir {output} {SMALL} --num_train_epochs 3 --report_to none {extra}"
+    train_classifier.main(command.split())
+
+
+def refused(capsys: pytest.CaptureFixture, folder: Path, output: Path, extra: str = "") -> str:
+    with pytest.raises(SystemExit) as exit_:
+        train(folder, output, extra)
+    assert exit_.value.code == 2
+    message = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "error:" in message
+    return message
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One finished run, for all tests that only look at it."""
+    folder = tmp_path_factory.mktemp("data")
+    for split, rows, seed in (("train", 240, 1), ("validation", 40, 1_000), ("test", 40, 2_000)):
+        write_reviews(folder / f"{split}.csv", rows, seed)
+    train(folder, folder / "run")
+    return folder / "run"
+
+
+def test_learns_and_leaves_everything_that_was_promised(run: Path) -> None:
+    results = json.loads((run / "all_results.json").read_text())
+    evaluation = json.loads((run / "evaluation.json").read_text())
+    assert results["test_accuracy"] == evaluation["accuracy"] > 0.9
+    low, high = evaluation["accuracy_interval_95"]
+    assert low <= evaluation["accuracy"] <= high
+    assert sum(map(sum, evaluation["confusion_matrix"])) == evaluation["texts"] == 40
+    assert 0 <= evaluation["mcnemar"]["p_value"] <= 1
+    assert evaluation["baseline"]["accuracy"] > 0.9
+    for picture in ("confusion_matrix.png", "learning_curve.png"):
+        assert (run / picture).read_bytes().startswith(b"\x89PNG")
+    assert "Transformer" in (run / "results.md").read_text()
+
+
+def test_records_the_whole_configuration(run: Path) -> None:
+    record = json.loads((run / "run_config.json").read_text())
+    assert record["model"]["preset"] == "reviews"
+    assert record["training"]["learning_rate"] == 5e-3
+    assert record["rows"] == {"train": 240, "validation": 40, "test": 40}
+    assert record["labels"] == ["NEGATIVE", "POSITIVE"]
+    assert record["environment"]["torch"]
+
+
+def test_folder_is_an_ordinary_checkpoint(run: Path) -> None:
+    answer = pipeline("sentiment-analysis", model=str(run))(["a great film", "a dull story"])
+    assert [row["label"] for row in answer] == ["POSITIVE", "NEGATIVE"]
+    tokenizer, model = AutoTokenizer.from_pretrained(run), AutoModelForSequenceClassification.from_pretrained(run)
+    assert model.config.vocab_size == len(tokenizer)
+    assert model.config.pad_token_id == tokenizer.pad_token_id
+    assert model.config.label2id == {"NEGATIVE": 0, "POSITIVE": 1}
+    assert tokenizer.model_max_length == model.config.max_position_embeddings
+
+
+def test_serves_where_the_package_is_not_installed(run: Path, tmp_path: Path) -> None:
+    code = """
+from transformers import pipeline
+answers = pipeline("sentiment-analysis", model=sys.argv[1], trust_remote_code=True)(["a great film", "a dull story"])
+print([answer["label"] for answer in answers])
+"""
+    printed = run_without_package(code, str(run), HF_MODULES_CACHE=str(tmp_path))
+    assert printed.strip() == "['POSITIVE', 'NEGATIVE']"
+
+
+def test_same_seed_gives_the_same_weights(run: Path, reviews: Path, tmp_path: Path) -> None:
+    train(reviews, tmp_path / "again")
+    assert (tmp_path / "again" / "model.safetensors").read_bytes() == (run / "model.safetensors").read_bytes()
+
+
+def test_fine_tunes_a_checkpoint_with_other_labels(run: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "three"
+    folder.mkdir()
+    rows = [(f"{word} film {i}", name) for i in range(20) for word, name in zip(("dull", "fair", "great"), "xyz")]
+    lines = "\n".join(json.dumps({"review": text, "stars": name}) for text, name in rows)
+    (folder / "train.jsonl").write_text(lines)
+    train(folder, tmp_path / "tuned", f"--model_name_or_path {run}")
+    config = AutoModelForSequenceClassification.from_pretrained(tmp_path / "tuned").config
+    assert config.id2label == {0: "x", 1: "y", 2: "z"}
+    assert (tmp_path / "tuned" / "tokenizer.json").read_bytes() == (run / "tokenizer.json").read_bytes()
+
+
+def test_another_run_is_never_written_over(run: Path, reviews: Path, tmp_path: Path, capsys) -> None:
+    before = {path: path.read_bytes() for path in run.iterdir() if path.is_file()}
+    assert "holds another run" in refused(capsys, reviews, run)
+    assert {path: path.read_bytes() for path in run.iterdir() if path.is_file()} == before
+
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "thesis.txt").write_text("my thesis")
+    assert "no run" in refused(capsys, reviews, precious, "--overwrite")
+    assert (precious / "thesis.txt").read_text() == "my thesis"
+
+
+def test_overwrite_replaces_a_run(reviews: Path, tmp_path: Path) -> None:
+    output = tmp_path / "run"
+    train(reviews, output, "--max_train_samples 60")
+    train(reviews, output, "--overwrite --preset tutorial")
+    assert json.loads((output / "run_config.json").read_text())["model"]["preset"] == "tutorial"
+
+
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        ("--preset bort", ["bort", "bert", "tutorial"]),
+        ("--config_overrides hiden_size=3", ["hiden_size", "did you mean 'hidden_size'"]),
+        ("--config_overrides hidden_size=x", ["hidden_size"]),
+        ("--config_overrides norm_type=batch", ["norm_type", "rms_norm", "layer_norm"]),
+        ("--config_overrides hidden_size", ["'hidden_size'", "name=value"]),
+        ("--model_name_or_path /nowhere", ["/nowhere"]),
+        ("--text_column review", ["review", "text"]),
+        ("--vocab_size 3", ["vocab_size"]),
+        ("--resume_from_checkpoint last", ["no checkpoint"]),
+        ("--evaluation_strategy epoch", ["evaluation_strategy"]),
+    ],
+    ids=lambda value: value.split()[1] if isinstance(value, str) else "",
+)
+def test_bad_arguments_end_in_one_clear_line(
+    reviews: Path, tmp_path: Path, capsys, extra: str, said: list[str]
+) -> None:
+    message = refused(capsys, reviews, tmp_path / "run", extra)
+    for part in said:
+        assert part in message
+    assert "Traceback" not in message
+
+
+def test_bad_data_ends_in_one_clear_line(tmp_path: Path, capsys) -> None:
+    folder = tmp_path / "bad"
+    folder.mkdir()
+    (folder / "train.csv").write_text("text,label\n" + "good,1\n" * 20)
+    message = refused(capsys, folder, tmp_path / "run")
+    assert "1" in message
+    assert not (tmp_path / "run" / "model.safetensors").exists()
+
+
+def test_empty_and_huge_texts_are_counted(reviews: Path, tmp_path: Path, capsys) -> None:
+    with (reviews / "train.csv").open("a", encoding="utf-8") as file:
+        file.write(f",1\n{'great film ' * 91_000},1\n")
+    train(reviews, tmp_path / "run")
+    printed = capsys.readouterr().out
+    assert "1 rows without a text are left out" in printed
+    assert "1 texts are longer than 512 tokens and were cut there" in printed

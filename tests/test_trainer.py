@@ -1,0 +1,224 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Hugging Face's Trainer as it is: one step however it is cut, exact resumption, checkpoints that load anywhere."""
+
+import gc
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from conftest import run_without_package
+from datasets import Dataset
+from model_cases import CASES, TINY, Case, parametrize_cases
+from toy_text import REVIEWS, toy_tokenizer
+from transformers import (
+    DataCollatorForTokenClassification,
+    PreTrainedModel,
+    Trainer,
+    TrainerCallback,
+    TrainerControl,
+    TrainingArguments,
+)
+
+_, MASKED_LM, TEXTS, TOKENS, SPANS = CASES
+Columns = dict[str, Any]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _loaded_modules_are_no_garbage() -> Iterator[None]:
+    """Trainer collects garbage with every run; most of its time here would go into looking through the libraries."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+def reviews(case: Case = TEXTS, count: int = len(REVIEWS), **columns: list) -> Dataset:
+    """Reviews with labels for this head, and columns that no model takes; columns replaces some."""
+    encoded = toy_tokenizer()([text for text, _ in REVIEWS[:count]])
+    ids = encoded["input_ids"]
+    labels: Columns = {
+        MASKED_LM: lambda: {"labels": [[i if i % 3 else -100 for i in row] for row in ids]},
+        TEXTS: lambda: {"label": [label for _, label in REVIEWS[:count]]},
+        TOKENS: lambda: {"labels": [[-100, *(i % 3 for i in row[1:-1]), -100] for row in ids]},
+        SPANS: lambda: {"start_positions": [1] * count, "end_positions": [len(row) - 2 for row in ids]},
+    }[case]()
+    noise = {"text": [text for text, _ in REVIEWS[:count]], "idx": list(range(count))}
+    return Dataset.from_dict({**encoded, **noise, **labels, **columns})
+
+
+def trainer(model: PreTrainedModel, folder: Path, dataset: Dataset | None = None, **arguments: Any) -> Trainer:
+    """One step of plain gradient descent over all of the data, in order, unless the arguments say otherwise."""
+    tokenizer = toy_tokenizer()
+    # The one collator of the library that pads labels of tokens where there are some.
+    collator = DataCollatorForTokenClassification(tokenizer) if "labels" in (dataset or {}).column_names else None
+    settings = {
+        "output_dir": str(folder), "use_cpu": True, "disable_tqdm": True, "save_strategy": "no", "optim": "sgd",
+        "learning_rate": 0.5, "lr_scheduler_type": "constant", "max_steps": 1, "per_device_train_batch_size": 8,
+        "max_grad_norm": 0.0, "train_sampling_strategy": "sequential", "logging_steps": 1,
+    }  # fmt: skip
+    return Trainer(
+        model=model, args=TrainingArguments(**{**settings, **arguments}), train_dataset=dataset,
+        processing_class=tokenizer, data_collator=collator,
+    )  # fmt: skip
+
+
+def weights(model: PreTrainedModel) -> dict[str, torch.Tensor]:
+    return {name: value.clone() for name, value in model.state_dict().items()}
+
+
+def cut(case: Case, folder: Path, dataset: Dataset, settings: dict, size: int) -> dict[str, torch.Tensor]:
+    """Weights after one step of 8 texts, `size` at a time."""
+    model = case.model(**settings)
+    trainer(
+        model, folder, dataset, per_device_train_batch_size=size, gradient_accumulation_steps=8 // size
+    ).train()  # fmt: skip
+    return weights(model)
+
+
+STEPS = {
+    "texts": (TEXTS, 8, {}, {}),
+    "texts, the last batch smaller": (TEXTS, 7, {}, {}),
+    "tokens": (TOKENS, 8, {}, {}),
+    "masked tokens": (MASKED_LM, 8, {}, {}),
+    "spans": (SPANS, 8, {}, {}),
+    "several labels": (TEXTS, 7, {"label": [[1.0, 0.0, 1.0]] * 7}, {"problem_type": "multi_label_classification"}),
+    "numbers": (TEXTS, 7, {"label": [0.5, -1.0, 2.0, 3.5, 0.0, 1.0, -2.0]}, {"num_labels": 1}),
+}
+
+
+@pytest.mark.parametrize("packs", [True, False], ids=["packed", "padded"])
+@pytest.mark.parametrize("name", STEPS)
+def test_a_step_is_the_same_however_it_is_cut(
+    name: str, packs: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """1 x 8, 4 x 2 and 8 x 1 texts of different lengths and numbers of labels."""
+    case, count, columns, settings = STEPS[name]
+    monkeypatch.setattr(CASES[0].model_class, "packs_padded_batches", packs)
+    data = reviews(case, count, **columns)
+    whole, pairs, ones = (cut(case, tmp_path, data, settings, size) for size in (8, 2, 1))
+    torch.testing.assert_close(pairs, whole, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(ones, whole, atol=1e-5, rtol=1e-5)
+    start = case.model(**settings).state_dict()
+    assert not all(torch.equal(value, start[key]) for key, value in whole.items())
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.2])
+def test_label_smoothing(epsilon: float, tmp_path: Path) -> None:
+    """(1 - e) * cross-entropy + e * the mean over all classes of -log p; without e the loss of the model."""
+    model = TEXTS.model()
+    data = reviews()
+    batch = toy_tokenizer().pad({"input_ids": data["input_ids"][:]}, return_tensors="pt")
+    labels = torch.tensor(data["label"][:])
+    log_p = model(**batch).logits.detach().log_softmax(-1)
+    expected = (1 - epsilon) * F.nll_loss(log_p, labels) - epsilon * log_p.mean()
+    plain = model(**batch, labels=labels).loss.item()
+    result = trainer(model, tmp_path, data, label_smoothing_factor=epsilon).train()
+    assert result.training_loss == pytest.approx(expected.item(), rel=1e-5)
+    assert (result.training_loss == pytest.approx(plain, rel=1e-5)) == (epsilon < 1e-3)
+
+
+@parametrize_cases((MASKED_LM, TEXTS, TOKENS, SPANS))
+def test_columns_that_no_model_takes_are_left_out(case: Case, tmp_path: Path) -> None:
+    batch = next(iter(trainer(case.model(), tmp_path, reviews(case)).get_train_dataloader()))
+    assert batch.keys() == {"input_ids", "attention_mask", *case.batch()}
+
+
+@parametrize_cases((MASKED_LM, TEXTS, TOKENS, SPANS))
+def test_evaluation_gathers_predictions_only(case: Case, tmp_path: Path) -> None:
+    model = case.model(output_hidden_states=True, output_attentions=True, attn_implementation="eager")
+    data = reviews(case)
+    predicted = trainer(model, tmp_path, data, per_device_eval_batch_size=3).predict(data)
+    expected = {MASKED_LM: (8, 12, TINY["vocab_size"]), TEXTS: (8, 3), TOKENS: (8, 12, 3), SPANS: (8, 12)}[case]
+    arrays = predicted.predictions if case is SPANS else (predicted.predictions,)
+    assert [array.shape for array in arrays] == [expected] * (2 if case is SPANS else 1)
+    assert predicted.metrics["test_loss"] > 0
+
+
+class StopAt(TrainerCallback):
+    """A user who interrupts after this step."""
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    def on_step_end(self, args: Any, state: Any, control: TrainerControl, **kwargs: Any) -> None:
+        control.should_training_stop = state.global_step == self.step
+
+
+RUN = {
+    "max_steps": -1, "num_train_epochs": 2, "per_device_train_batch_size": 1, "gradient_accumulation_steps": 2,
+    "save_strategy": "steps", "save_steps": 1, "optim": "adamw_torch", "learning_rate": 0.01,
+    "lr_scheduler_type": "linear", "train_sampling_strategy": "random",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("step", [3, 4], ids=["mid_epoch", "epoch_end"])
+@parametrize_cases((MASKED_LM, TEXTS))
+def test_resuming_is_exact(case: Case, step: int, tmp_path: Path) -> None:
+    """Bit for bit, dropout and order of the data included: weights and what was logged."""
+
+    def run(folder: str, *callbacks: TrainerCallback, **resume: Any) -> Trainer:
+        torch.manual_seed(7)
+        model = case.model(hidden_dropout=0.3, attention_dropout=0.3).train()
+        made = trainer(model, tmp_path / folder, reviews(case), **RUN)
+        for callback in callbacks:
+            made.add_callback(callback)
+        made.train(**resume)
+        return made
+
+    whole = run("whole")
+    run("parts", StopAt(step))
+    resumed = run("parts", resume_from_checkpoint=True)
+    assert resumed.state.global_step == whole.state.global_step == 8
+    expected = weights(whole.model)
+    assert all(torch.equal(value, expected[name]) for name, value in weights(resumed.model).items())
+    losses = [[log["loss"] for log in made.state.log_history if "loss" in log] for made in (whole, resumed)]
+    assert losses[0] == losses[1]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"gradient_checkpointing": True},
+        {"bf16": True},
+        {"train_sampling_strategy": "group_by_length"},
+        {"max_grad_norm": 1.0, "weight_decay": 0.1, "optim": "adamw_torch"},
+        pytest.param({"torch_compile": True}, marks=pytest.mark.slow),
+    ],
+    ids=lambda arguments: next(iter(arguments)),
+)
+def test_arguments_in_common_use(arguments: dict, tmp_path: Path) -> None:
+    model = TEXTS.model(position_type="rotary")
+    settings = {"max_steps": 10, "learning_rate": 0.05, **arguments}
+    made = trainer(model, tmp_path, reviews(), **settings)
+    made.train()
+    losses = [log["loss"] for log in made.state.log_history if "loss" in log]
+    assert losses[-1] < losses[0]
+
+
+LOAD = """
+import json, torch, transformers
+model = transformers.AutoModelForSequenceClassification.from_pretrained(sys.argv[1], trust_remote_code=True)
+tokenizer = transformers.AutoTokenizer.from_pretrained(sys.argv[1], trust_remote_code=True)
+logits = model(**tokenizer(["a good film", "bad"], padding=True, return_tensors="pt")).logits
+serve = transformers.pipeline("sentiment-analysis", model=sys.argv[1], trust_remote_code=True)
+print(json.dumps({
+    "logits": logits.tolist(), "problem_type": model.config.problem_type, "module": type(model).__module__,
+    "labels": [answer["label"] for answer in serve(["a good film", "bad"], batch_size=2)],
+}))
+"""
+
+
+def test_a_checkpoint_serves_where_this_package_is_unknown(tmp_path: Path) -> None:
+    model = TEXTS.model(num_labels=2, id2label={0: "NEGATIVE", 1: "POSITIVE"}, label2id={"NEGATIVE": 0, "POSITIVE": 1})
+    trainer(model, tmp_path, reviews(), save_strategy="steps", save_steps=1, learning_rate=0.05).train()
+    printed = run_without_package(LOAD, str(tmp_path / "checkpoint-1"), HF_HOME=str(tmp_path / "home"))
+    there = json.loads(printed.splitlines()[-1])
+    assert there["module"].startswith("transformers_modules.")
+    assert there["problem_type"] == "single_label_classification"
+    batch = toy_tokenizer()(["a good film", "bad"], padding=True, return_tensors="pt")
+    logits = model.eval()(**batch).logits
+    torch.testing.assert_close(torch.tensor(there["logits"]), logits, atol=0, rtol=0)
+    assert there["labels"] == [["NEGATIVE", "POSITIVE"][i] for i in logits.argmax(-1)]

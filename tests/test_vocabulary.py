@@ -1,0 +1,79 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Vocabularies grow and shrink: embeddings, and the decoder that may share them, change together."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from model_cases import CASES, TINY, Batch, Case, assert_same_outputs, parametrize_cases
+from torch import nn
+
+MASKED_LM = CASES[1]
+
+
+def known_tokens(case: Case, known: int) -> Batch:
+    """A batch of the first tokens alone, which every vocabulary here has."""
+    inputs = case.inputs()
+    return {**inputs, "input_ids": inputs["input_ids"] % known}
+
+
+@pytest.mark.parametrize("size", [None, 8], ids=["square", "factorised"])
+@pytest.mark.parametrize("tied", [True, False], ids=["tied", "untied"])
+@pytest.mark.parametrize("new", [80, 40], ids=["more", "fewer"])
+@parametrize_cases()
+def test_resized_vocabulary(case: Case, new: int, tied: bool, size: int | None, tmp_path: Path) -> None:
+    """The tokens that stay keep their vectors, logits and biases; what is saved afterwards loads."""
+    model = case.model(tie_word_embeddings=tied, embedding_size=size)
+    known = min(new, TINY["vocab_size"])
+    batch = known_tokens(case, known)
+    expected = model(**batch)[0][..., :known]
+    embeddings = model.resize_token_embeddings(new)
+    assert embeddings is model.get_input_embeddings()
+    assert (embeddings.num_embeddings, model.config.vocab_size) == (new, new)
+    assert torch.equal(model(**batch)[0][..., :known], expected)
+    if (decoder := model.get_output_embeddings()) is not None:
+        assert (decoder.out_features, len(decoder.bias)) == (new, new)
+        assert (decoder.weight is embeddings.weight) == tied
+    assert all(parameter.isfinite().all() for parameter in model.parameters())
+
+    model.save_pretrained(tmp_path)
+    loaded, info = case.model_class.from_pretrained(tmp_path, output_loading_info=True)
+    assert not any(info.values())
+    assert_same_outputs(loaded(**batch), model(**batch))
+
+
+@parametrize_cases()
+def test_a_vocabulary_rounded_up(case: Case) -> None:
+    model = case.model()
+    model.resize_token_embeddings(65, pad_to_multiple_of=32)
+    assert model.config.vocab_size == model.get_input_embeddings().num_embeddings == 96
+    if (decoder := model.get_output_embeddings()) is not None:
+        assert model(**case.inputs()).logits.shape[-1] == len(decoder.bias) == 96
+
+
+def test_a_resized_model_trains() -> None:
+    """New tokens in the input and as labels."""
+    case = MASKED_LM
+    model = case.model().train()
+    model.resize_token_embeddings(80)
+    ids = torch.arange(60, 80)[None]
+    model(ids, labels=ids).loss.backward()
+    assert (model.get_input_embeddings().weight.grad[60:].abs().sum(-1) > 0).all()
+    assert (model.get_output_embeddings().bias.grad[60:] != 0).all()
+
+
+@parametrize_cases()
+def test_embeddings_can_be_exchanged(case: Case) -> None:
+    model = case.model()
+    assert isinstance(model.get_input_embeddings(), nn.Embedding)
+    new = nn.Embedding(TINY["vocab_size"], TINY["hidden_size"])
+    model.set_input_embeddings(new)
+    assert model.get_input_embeddings() is model.base_model.get_input_embeddings() is new
+    if case is not MASKED_LM:
+        assert model.get_output_embeddings() is None
+        return
+    decoder = nn.Linear(TINY["hidden_size"], TINY["vocab_size"])
+    model.set_output_embeddings(decoder)
+    assert model.get_output_embeddings() is model.lm_head.decoder is decoder
+    model.tie_weights()
+    assert decoder.weight is new.weight
