@@ -126,10 +126,18 @@ def span_loss(
     end_logits: Tensor,
     starts: Tensor,
     ends: Tensor,
+    attention_mask: Tensor | None = None,
     num_items_in_batch: Tensor | int | None = None,
 ) -> Tensor:
-    """Mean of the cross-entropies of start and end; a position outside the T tokens is ignored. (B, T), (B,) -> ()."""
+    """Mean of the cross-entropies of start and end over the real tokens, (B, T) and (B,) -> ().
+
+    A position that is no real token is ignored: the answer lies outside this piece of the context.
+    """
+    real = torch.ones_like(start_logits, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
     labels = torch.stack((starts.view(-1), ends.view(-1)))  # (2, B)
-    labels = labels.masked_fill((labels < 0) | (labels >= start_logits.shape[1]), -100)
-    losses = (cross_entropy(*pair, num_items_in_batch) for pair in zip((start_logits, end_logits), labels))
+    last = real.shape[1] - 1
+    inside = (labels >= 0) & (labels <= last) & real.gather(1, labels.T.clamp(0, last)).T
+    labels = labels.masked_fill(~inside, -100)
+    logits = (x.masked_fill(~real, torch.finfo(x.dtype).min) for x in (start_logits, end_logits))
+    losses = (cross_entropy(*pair, num_items_in_batch) for pair in zip(logits, labels))
     return torch.stack(list(losses)).mean()

@@ -6,12 +6,15 @@ Shapes: B batch, T length.
 
 import copy
 from collections.abc import Sequence
+from functools import partial
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 from transformers import PreTrainedModel
+from transformers.dynamic_module_utils import custom_object_save
 from transformers.masking_utils import (
     create_bidirectional_mask,
     find_packed_sequence_indices,
@@ -55,20 +58,18 @@ class ScratchPreTrainedModel(PreTrainedModel):
     # False, set on the base model, keeps padded batches padded, to measure what packing brings.
     packs_padded_batches: bool = True
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        # Hugging Face saves the code of classes that know their Auto class.
-        own = (auto_class for auto_class, name in cls.auto_classes.items() if name == cls.__name__)
-        cls._auto_class = next(own, None)  # type: ignore[assignment]
-
     def save_pretrained(self, save_directory: str | PathLike, *args: Any, **kwargs: Any) -> None:
         """As PreTrainedModel's; the folder also holds the code, and loads with every Auto class of the family."""
-        if self._auto_class is not None:
-            module, config_module = (c.__module__.rpartition(".")[-1] for c in (type(self), type(self.config)))
+        name = type(self).__name__.removeprefix("FSDP")  # fully sharded training makes a subclass of its own
+        public = next((c for c in type(self).__mro__ if c.__name__ == name), type(self))
+        if name in self.auto_classes.values():
+            module, config_module = (c.__module__.rpartition(".")[-1] for c in (public, type(self.config)))
             self.config.auto_map = {
                 "AutoConfig": f"{config_module}.{type(self.config).__name__}",
-                **{auto_class: f"{module}.{name}" for auto_class, name in self.auto_classes.items()},
+                **{auto_class: f"{module}.{head}" for auto_class, head in self.auto_classes.items()},
             }
+            Path(save_directory).mkdir(parents=True, exist_ok=True)
+            custom_object_save(public, save_directory)
         super().save_pretrained(save_directory, *args, **kwargs)
 
     def _lay_out(
@@ -79,6 +80,7 @@ class ScratchPreTrainedModel(PreTrainedModel):
         One of mask and packing is None: packed sequences carry their masks with them.
         """
         shape, device = inputs.shape[:2], inputs.device
+        kwargs.setdefault("output_attentions", self.config.output_attentions)
         lengths = packed_lengths(shape, attention_mask, position_ids, kwargs)
         packing = self._packing(attention_mask, lengths, shape, device, kwargs)
         mask = None
@@ -117,15 +119,15 @@ class ScratchPreTrainedModel(PreTrainedModel):
         if records or is_tracing(attention_mask) or self._attends_by_flash:
             return None
         if lengths is not None:
-            return packing_from_lengths(lengths, shape, self._group_mask)
+            return packing_from_lengths(lengths, shape, partial(self._group_mask, device))
         on_cpu = device.type == "cpu" and attention_mask is not None and attention_mask.ndim == 2
         if not on_cpu or not self.packs_padded_batches or attention_mask.all() or not attention_mask.any():
             return None
-        return packing_from_mask(attention_mask, self._group_mask)
+        return packing_from_mask(attention_mask, partial(self._group_mask, device))
 
-    def _group_mask(self, mask: Tensor | None, shape: Sequence[int]) -> Any:
+    def _group_mask(self, device: torch.device, mask: Tensor | None, shape: Sequence[int]) -> Any:
         """mask (b, t), None where all tokens are real -> what the attention backend takes."""
-        return create_bidirectional_mask(self.config, self._shape_only(shape, self.device), mask)
+        return create_bidirectional_mask(self.config, self._shape_only(shape, device), mask)
 
     def _sequence_ids(
         self,
@@ -163,8 +165,8 @@ class ScratchPreTrainedModel(PreTrainedModel):
         return create_bidirectional_mask(config, embeds, attention_mask, and_mask_function=same_sequence)
 
     def _shape_only(self, shape: Sequence[int], device: torch.device) -> Tensor:
-        """Embeddings as masking_utils reads them: shape, dtype and device, nothing else."""
-        return torch.empty((*shape, 1), dtype=self.dtype, device=device)
+        """Embeddings as masking_utils reads them: shape, dtype of a mask of scores, and device, nothing else."""
+        return torch.empty((*shape, 1), dtype=torch.float32, device=device)
 
     def _rotary(self, position_ids: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor] | None:
         config = self.config

@@ -231,7 +231,8 @@ class ScratchEncoderForQuestionAnswering(ScratchEncoderPreTrainedModel):
         start_logits, end_logits = self.qa_outputs(outputs.last_hidden_state).unbind(-1)
         loss = None
         if start_positions is not None and end_positions is not None:
-            loss = span_loss(start_logits, end_logits, start_positions, end_positions, num_items_in_batch)
+            spans = start_logits, end_logits, start_positions, end_positions
+            loss = span_loss(*spans, attention_mask, num_items_in_batch)
         return QuestionAnsweringModelOutput(loss, start_logits, end_logits, outputs.hidden_states, outputs.attentions)
 
 

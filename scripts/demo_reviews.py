@@ -39,21 +39,21 @@ felt    hated/loved disliked/enjoyed loathed/adored despised/admired detested/ch
 
 # In a pattern <+x> holds the opinion of the whole, <-x> the opposite opinion, <?x> either of them, <x> none at all.
 GRAMMAR = """
-review       <+verdict>. | <+verdict>. | <setting>. <+verdict>. | <setting>. <+verdict>. | <+verdict>. <ending>. |
+review       <+verdict>. | <setting>. <+verdict>. | <setting>. <+verdict>. | <+verdict>. <ending>. |
              <?hearsay>. <+verdict>. | <+verdict>. <?hearsay>. | <setting>. <?hearsay>. <+verdict>. |
-             <setting>. <+verdict>. <?hearsay>.
-verdict      <+claim> | <+claim> | <+claim> | <+claim> | I <+opinion> | all in all, I <+opinion> | <+contrast> |
-             <+contrast> | <+dispute> | <+surprise> | <+denial> | <+comparison>
+             <setting>. <+verdict>. <?hearsay>. | <setting>. <+verdict>. <ending>.
+verdict      <+straight> | <+twisted>
+straight     <+claim> | <+claim> | <+claim> | I <+opinion> | all in all, I <+opinion>
+twisted      <+contrast> | <+contrast> | <+dispute> | <+surprise> | <+denial> | <+comparison>
 claim        this film <+predicate> | this film, I must say, <+predicate> | in the end this film <+predicate>
-predicate    <+plain> | <+plain> | <+plain> | <+firm> | <+firm> | <+negated> | <+negated> | <+doubled>
+predicate    <+plain> | <+plain> | <+firm> | <+negated>
 plain        is <+adj> | is <+noun> | <+verb>
 firm         is <adverb> <+adj> | is <+adj> and <+adj> | is not just <+adj> but <adverb> <+adj> |
              is <+noun> from start to finish | simply <+verb> | <+verb> to the very end
 negated      is not <-adj> | is never <-adj> | is far from <-adj> | is anything but <-adj> |
              is neither <-adj> nor <-adj> | is hardly <-noun> | could easily have been <-noun>, and is not |
-             never <-verb> | at no point <-verb>
-doubled      is never less than <+adj> | could not be less <-adj> | cannot be called anything but <+adj> |
-             is nothing if not <+adj>
+             never <-verb> | at no point <-verb> | is never less than <+adj> | could not be less <-adj> |
+             cannot be called anything but <+adj> | is nothing if not <+adj>
 opinion      <+praise> | <+praise> | <+praise> | <+reserve>
 praise       found it <+adj> | thought it <adverb> <+adj> | would call it <+noun> | <+felt> it |
              <+felt> every minute of it | <+felt> it from beginning to end
@@ -86,7 +86,8 @@ denial       nobody could say that this film <-plain> | it is simply not true th
 # Other films, for comparison.
 comparison   this film is far more <+adj> than the <-adj> <other> | unlike the <-adj> <other>, this film <+predicate> |
              this film is even more <+adj> than the <+adj> <other> | this film makes the <+adj> <other> look <-adj> |
-             even the <+adj> <other> is more <-adj> than this film | the <other> <-predicate>, this film <+predicate> |
+             even the <+adj> <other> is more <-adj> than this film |
+             the <other> <-predicate>, but this film <+predicate> |
              this film <+predicate>, whereas the <other> <-predicate>
 
 genre        film | movie | picture | thriller | comedy | drama | mystery | romance
@@ -126,8 +127,8 @@ NEW_PATTERNS = {symbol: patterns.split(" | ") for symbol, patterns in entries(UN
 NUMBERS = {pattern: number for number, pattern in enumerate(chain(*PATTERNS.values()))}
 
 SLOT = re.compile(r"<([-+?]?)(\w+)>")
-# Of ten pairings of a word and a pattern each split has these. Neighbours in the grammar are three
-# apart, or a word would be held out of all patterns of a kind at once.
+# Of ten pairings of a pattern with a word, the turns of each split. Patterns in succession are three turns apart:
+# were they one apart, a word could be held out of all the patterns of its kind at once.
 TURNS = {"train": range(7), "validation": range(7, 8), "test": range(8, 10)}
 
 

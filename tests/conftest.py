@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Tiny configs and batches that every test file shares."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import torch
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # only tests marked `hub` may ask the Hub
 torch.set_num_threads(1)  # tests run in several processes
+gc.freeze()  # Trainer collects garbage at each run: leave out all that the imports made
 
 
 @pytest.fixture(scope="session")
@@ -41,6 +43,7 @@ def run_without_package(code: str, *arguments: str, **environment: str) -> str:
         capture_output=True,
         text=True,
         check=False,
+        stdin=subprocess.DEVNULL,
     )
     assert process.returncode == 0, process.stderr
     return process.stdout

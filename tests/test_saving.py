@@ -205,3 +205,18 @@ def test_device_maps(case: Case, device_map: str | dict, tmp_path: Path) -> None
         device_map = {**{f"model.{name}": place for name, place in device_map.items()}, **heads}
     loaded = case.model_class.from_pretrained(tmp_path, device_map=device_map, offload_folder=tmp_path / "offload")
     assert_same_outputs(loaded(**case.batch()), model(**case.batch()))
+
+
+@parametrize_cases()
+def test_too_little_memory_never_splits_a_block(case: Case, tmp_path: Path) -> None:
+    """A residual connection whose ends lie in different places would not add up."""
+    model = case.model(num_hidden_layers=8)
+    model.save_pretrained(tmp_path)
+    bytes_of_all = sum(parameter.nbytes for parameter in model.parameters())
+    loaded = case.model_class.from_pretrained(
+        tmp_path, device_map="auto", max_memory={"cpu": int(0.65 * bytes_of_all)}, offload_folder=tmp_path / "offload"
+    )
+    assert set(loaded.hf_device_map.values()) == {"cpu", "disk"}
+    assert {place for name, place in loaded.hf_device_map.items() if ".layers." in name} == {"cpu", "disk"}
+    assert not [name for name in loaded.hf_device_map if ".layers." in name and not name[-1].isdigit()]
+    assert_same_outputs(loaded(**case.batch()), model(**case.batch()))
