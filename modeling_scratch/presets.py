@@ -37,14 +37,23 @@ def tutorial(**overrides: Any) -> ScratchEncoderConfig:
 
 
 def reviews(**overrides: Any) -> ScratchEncoderConfig:
-    """Our own for short texts on two cores: words as tokens, mean pooling, strong dropout."""
+    """Our own for the sentiment of short texts: a word weighs first, its place later; mean pooling, strong dropout."""
     return _preset(
-        ScratchEncoderConfig, overrides, vocab_size=16_000, hidden_size=128, num_hidden_layers=2, num_attention_heads=4,
-        intermediate_size=256, hidden_act="gelu", hidden_dropout=0.3, classifier_pooling="mean",
+        ScratchEncoderConfig, overrides, vocab_size=16_000, hidden_size=64, num_hidden_layers=2, num_attention_heads=4,
+        intermediate_size=256, hidden_dropout=0.3, classifier_pooling="mean",
     )  # fmt: skip
 
 
-ENCODERS = {preset.__name__: preset for preset in (vaswani, bert, tutorial, reviews)}
+def demo(**overrides: Any) -> ScratchEncoderConfig:
+    """Our own for texts whose structure decides: places as loud as words, by rotary positions that turn fast."""
+    return _preset(
+        ScratchEncoderConfig, overrides, vocab_size=1_000, hidden_size=64, num_hidden_layers=2, num_attention_heads=4,
+        intermediate_size=256, position_type="rotary", rope_parameters={"rope_theta": 100.0}, embedding_norm=True,
+        initializer_range=0.1, classifier_pooling="mean",
+    )  # fmt: skip
+
+
+ENCODERS = {preset.__name__: preset for preset in (vaswani, bert, tutorial, reviews, demo)}
 
 
 def _preset(config_class: type[Config], overrides: dict[str, Any], **settings: Any) -> Config:

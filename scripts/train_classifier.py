@@ -31,6 +31,7 @@ from transformers import (
     set_seed,
 )
 from transformers.trainer_utils import get_last_checkpoint
+from weight_average import WeightAverage
 
 SENTENCES = (
     "A warm and funny film that I could watch again.",
@@ -44,16 +45,20 @@ class ClassifierTrainingArguments(TrainingArguments):
     """transformers.TrainingArguments with defaults for small models on a CPU."""
 
     output_dir: str | None = field(default="runs/demo", metadata={"help": "Where everything is saved."})
-    learning_rate: float = field(default=1e-3, metadata={"help": "The peak learning rate of AdamW."})
+    learning_rate: float = field(default=5e-4, metadata={"help": "The peak learning rate of AdamW."})
     weight_decay: float = field(default=0.01, metadata={"help": "Weight decay of all but biases and norms."})
     warmup_steps: float = field(default=0.1, metadata={"help": "Steps of warm-up; below 1: a share of all."})
-    num_train_epochs: float = field(default=4.0, metadata={"help": "Passes over the training texts."})
+    num_train_epochs: float = field(default=3.0, metadata={"help": "Passes over the training texts."})
     per_device_train_batch_size: int = field(default=64, metadata={"help": "Texts a step, on each device."})
     per_device_eval_batch_size: int = field(default=128, metadata={"help": "Texts a batch when evaluating."})
     eval_strategy: str = field(default="epoch", metadata={"help": "When to evaluate."})
     save_strategy: str = field(default="epoch", metadata={"help": "When to save a checkpoint."})
     save_total_limit: int | None = field(default=1, metadata={"help": "How many checkpoints to keep."})
     logging_steps: float = field(default=50, metadata={"help": "Steps between two points of the learning curve."})
+    ema_decay: float = field(
+        default=0.999,
+        metadata={"help": "Decay of the moving average of the weights that is taken at the end; 0: none."},
+    )
     overwrite: bool = field(default=False, metadata={"help": "Delete the run that the output folder holds."})
 
 
@@ -87,6 +92,7 @@ def train(
         eval_dataset=splits["validation"],
         processing_class=tokenizer,
         compute_metrics=judge.metrics,
+        callbacks=[WeightAverage(arguments.ema_decay)] if arguments.ema_decay else [],
     )
     result = trainer.train(resume_from_checkpoint=checkpoint_to_resume(arguments))
     trainer.save_model()
@@ -101,9 +107,12 @@ def load_demo() -> ReviewData:
     return ReviewData.from_pairs(demo_reviews.demo_splits(), list(demo_reviews.LABEL_NAMES), notes, [])
 
 
-def choose_epoch_on_validation(arguments: TrainingArguments, data: ReviewData) -> None:
-    """Keep the epoch that is best on validation, but only where another split is left to judge it on."""
-    if "test" in data.splits and arguments.eval_strategy == arguments.save_strategy != "no":
+def choose_epoch_on_validation(arguments: ClassifierTrainingArguments, data: ReviewData) -> None:
+    """Keep the epoch that is best on validation, but only where another split is left to judge it on.
+
+    An average of the weights is made of all epochs: then there is nothing to choose.
+    """
+    if "test" in data.splits and not arguments.ema_decay and arguments.eval_strategy == arguments.save_strategy != "no":
         arguments.load_best_model_at_end = True
         arguments.metric_for_best_model, arguments.greater_is_better = "accuracy", True
 
