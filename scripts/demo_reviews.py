@@ -30,7 +30,7 @@ adj     boring/gripping dull/exciting tedious/absorbing clumsy/graceful predicta
         lazy/inspired grating/touching bland/vivid pretentious/sincere feeble/powerful hollow/moving crude/subtle
 noun    a_chore/a_treat a_bore/a_delight a_drag/a_joy an_ordeal/a_pleasure a_disaster/a_triumph a_failure/a_success
         a_dud/a_gem a_letdown/a_winner a_yawn/a_thrill a_mess/a_marvel a_flop/a_hit a_slog/a_feast a_wreck/a_wonder
-        a_disappointment/a_revelation a_fiasco/a_masterpiece
+        a_disappointment/a_revelation a_burden/a_blessing
 verb    disappoints/delights annoys/charms bores/thrills stumbles/succeeds plods/sparkles drags/shines limps/dazzles
         irritates/entertains sinks/soars flops/works offends/pleases falters/excels grates/enchants fizzles/sizzles
 felt    hated/loved disliked/enjoyed loathed/adored despised/admired detested/cherished regretted/relished

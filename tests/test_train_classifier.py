@@ -11,7 +11,10 @@ import train_classifier
 from conftest import run_without_package
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 
-SMALL = "--config_overrides hidden_size=16,intermediate_size=32,num_hidden_layers=1,hidden_dropout=0.1 --learning_rate 2e-2 --use_cpu"
+SMALL = (
+    "--config_overrides hidden_size=16,intermediate_size=32,num_hidden_layers=1,hidden_dropout=0.1 "
+    "--learning_rate 2e-2 --num_train_epochs 4 --per_device_train_batch_size 16 --report_to none --use_cpu"
+)
 GOOD = ["great", "lovely", "warm", "funny", "clever", "moving"]
 BAD = ["poor", "dull", "cold", "boring", "stupid", "lifeless"]
 
@@ -41,8 +44,7 @@ def reviews(tmp_path: Path) -> Path:
 
 
 def train(folder: Path, output: Path, extra: str = "") -> None:
-    command = f"--data_dir {folder} --output_dir {output} {SMALL} --num_train_epochs 4 --per_device_train_batch_size 16 --report_to none {extra}"
-    train_classifier.main(command.split())
+    train_classifier.main(f"--data_dir {folder} --output_dir {output} {SMALL} {extra}".split())
 
 
 def refused(capsys: pytest.CaptureFixture, folder: Path, output: Path, extra: str = "") -> str:
