@@ -34,9 +34,9 @@ from transformers.trainer_utils import get_last_checkpoint
 from weight_average import WeightAverage
 
 SENTENCES = (
-    "A warm and funny film that I could watch again.",
-    "It promises a lot, but the story bores from start to end.",
-    "Not a bad idea, and nobody could say that it fails.",
+    "This thriller is gripping from start to finish.",
+    "I had expected a masterpiece, but this film is dull.",
+    "I cannot agree that this drama is a yawn.",
 )
 
 

@@ -1,0 +1,72 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The moving average of the weights: what it is after each step, and that it survives a stop."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from conftest import redraw
+from text_files import DataError
+from transformers import Trainer, TrainerCallback, TrainingArguments
+from weight_average import WeightAverage
+
+from modeling_scratch import ScratchEncoderForSequenceClassification, presets
+
+ROWS = [{"input_ids": torch.tensor([i % 7 + 5, i % 5 + 5, 3]), "labels": i % 2} for i in range(24)]
+
+
+class Trace(TrainerCallback):
+    """The weights after each step."""
+
+    def __init__(self) -> None:
+        self.steps: list[torch.Tensor] = []
+
+    def on_step_end(self, *_, model: torch.nn.Module, **__) -> None:
+        self.steps.append(flat(model))
+
+
+def flat(model: torch.nn.Module) -> torch.Tensor:
+    return torch.cat([weight.detach().flatten().clone() for weight in model.parameters()])
+
+
+def train(folder: Path, decay: float, resume: bool = False, max_steps: int = 12) -> tuple[torch.nn.Module, Trace]:
+    config = presets.tutorial(
+        vocab_size=16, hidden_size=8, intermediate_size=8, num_hidden_layers=1, hidden_dropout=0.1
+    )
+    model, trace = redraw(ScratchEncoderForSequenceClassification(config)), Trace()
+    arguments = TrainingArguments(
+        output_dir=str(folder), max_steps=max_steps, per_device_train_batch_size=4, learning_rate=1e-2, save_steps=5,
+        report_to="none", disable_tqdm=True, use_cpu=True, lr_scheduler_type="constant",
+    )  # fmt: skip
+    Trainer(model, arguments, train_dataset=ROWS, callbacks=[WeightAverage(decay), trace]).train(
+        resume_from_checkpoint=str(folder / "checkpoint-5") if resume else None
+    )
+    return model, trace
+
+
+@pytest.mark.parametrize("decay", [0.5, 0.999], ids=str)
+def test_the_end_is_the_average_of_all_steps(tmp_path: Path, decay: float) -> None:
+    model, trace = train(tmp_path, decay)
+    config = model.config
+    average = flat(redraw(ScratchEncoderForSequenceClassification(config)))
+    for step, weights in enumerate(trace.steps, 1):
+        d = min(decay, (step + 1) / (step + 10))
+        average = d * average + (1 - d) * weights
+    torch.testing.assert_close(flat(model), average, atol=1e-6, rtol=1e-5)
+    assert not torch.allclose(flat(model), trace.steps[-1])
+
+
+def test_a_resumed_run_ends_with_the_same_average(tmp_path: Path) -> None:
+    whole, trace = train(tmp_path / "whole", 0.9)
+    train(tmp_path / "stopped", 0.9, max_steps=7)
+    resumed, _ = train(tmp_path / "stopped", 0.9, resume=True)
+    assert torch.equal(flat(resumed), flat(whole))
+
+    checkpoint = ScratchEncoderForSequenceClassification.from_pretrained(tmp_path / "whole" / "checkpoint-5")
+    assert torch.equal(flat(checkpoint), trace.steps[4]), "a checkpoint holds the weights that training goes on with"
+
+
+@pytest.mark.parametrize("decay", [1.0, -0.1, 2])
+def test_a_decay_that_averages_nothing_is_refused(decay: float) -> None:
+    with pytest.raises(DataError, match="--ema_decay"):
+        WeightAverage(decay)
