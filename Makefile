@@ -8,7 +8,7 @@ PYTHON ?= python3
 VENV ?= .venv
 # Pinned versions. With a GPU: a copy with another line for torch, `make train CONSTRAINTS=my-constraints.txt`.
 CONSTRAINTS ?= constraints.txt
-# Threads that wait for each other sleep instead of spinning: on a machine with other work, steps are 40 times faster.
+# Threads that wait for each other sleep instead of spinning, which matters where the machine has other work, too.
 export OMP_WAIT_POLICY ?= PASSIVE
 # Processes for the tests: as many as there are cores.
 WORKERS ?= auto

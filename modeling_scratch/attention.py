@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Scaled dot-product attention, and the layer around it: self or cross, grouped-query, cached, padded or packed.
+"""Scaled dot-product attention, and the layer around it: grouped-query, padded or packed.
 
 Shapes: B batch, T query length, S key length, H heads, K key-value heads, D head size.
 """

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import binomtest
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, precision_score, recall_score
+from text_files import DataError
 from transformers import EvalPrediction
 
 SIGNIFICANCE_LEVEL = 0.05
@@ -151,7 +152,7 @@ class ClassificationMetrics:
             raise ValueError(f"the model gives {logits.shape[1]} logits for {len(self.label_names)} labels")
         diverged = int(np.isnan(logits).any(axis=1).sum())
         if diverged:
-            raise ValueError(
+            raise DataError(
                 f"the logits of {diverged} of {len(logits)} examples are NaN: training has diverged. "
                 "Lower the learning rate, lengthen the warm-up or clip gradients."
             )

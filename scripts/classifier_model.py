@@ -12,6 +12,7 @@ from text_files import DataError
 from transformers import (
     AutoModelForSequenceClassification,
     AutoTokenizer,
+    PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
@@ -19,6 +20,8 @@ from transformers import (
 import modeling_scratch
 from modeling_scratch import ScratchEncoderConfig, presets
 from tokenization import KINDS, special_token_ids
+
+DECIDED_ELSEWHERE = {"vocab_size", "num_labels", "id2label", "label2id"}
 
 
 @dataclass
@@ -43,12 +46,21 @@ class ModelArguments:
     max_length: int | None = field(default=None, metadata={"help": "Tokens of a text; what is longer is cut there."})
     trust_remote_code: bool = field(default=False, metadata={"help": "Run the code that a checkpoint brings along."})
 
+    def __post_init__(self) -> None:
+        if self.model_name_or_path and self.config_overrides:
+            raise DataError(
+                "--config_overrides changes a preset; a checkpoint given by --model_name_or_path is as it is"
+            )
+        if self.max_length is not None and self.max_length < 4:
+            raise DataError(f"--max_length {self.max_length}: leaves no room for a text between its special tokens")
+
 
 def build_tokenizer(arguments: ModelArguments, texts: Sequence[str]) -> PreTrainedTokenizerBase:
     """The checkpoint's, the one named, or a new one trained on texts, which are those of the train split alone."""
     if name := arguments.tokenizer_name_or_path or arguments.model_name_or_path:
         tokenizer = _load(AutoTokenizer, name, arguments)
-        tokenizer.model_max_length = arguments.max_length or tokenizer.model_max_length
+        if arguments.max_length is not None:
+            tokenizer.model_max_length = arguments.max_length
         return tokenizer
     limit = _preset_config(arguments).max_position_embeddings
     options = {"lowercase": arguments.lowercase, "model_max_length": limit, "min_frequency": 2, "length": len(texts)}
@@ -59,16 +71,20 @@ def build_tokenizer(arguments: ModelArguments, texts: Sequence[str]) -> PreTrain
 
 
 def encode_splits(
-    splits: datasets.DatasetDict, tokenizer: PreTrainedTokenizerBase
+    splits: datasets.DatasetDict, tokenizer: PreTrainedTokenizerBase, config: PreTrainedConfig
 ) -> tuple[datasets.DatasetDict, list[str]]:
-    """Columns input_ids, attention_mask and label of each split, and a line for each split in which texts were cut."""
+    """Columns input_ids, attention_mask and label of each split, and a line for each split in which texts were cut.
+
+    They are cut where the tokenizer says, or the positions of the model end.
+    """
+    limit = min(tokenizer.model_max_length, getattr(config, "max_position_embeddings", tokenizer.model_max_length))
+    tokenizer.model_max_length = limit
     notes = []
     encoded = {}
     for split, rows in splits.items():
         columns = tokenizer(list(rows["text"]), truncation=True)
-        cut = sum(bool(encoding.overflowing) for encoding in columns.encodings)
+        cut = sum(bool(encoding.overflowing) for encoding in columns.encodings or ())
         if cut:
-            limit = tokenizer.model_max_length
             notes.append(f"{split}: {cut:,} texts are longer than {limit} tokens and were cut there (--max_length)")
         encoded[split] = datasets.Dataset.from_dict({**columns, "label": list(rows["label"])})
     return datasets.DatasetDict(encoded), notes
@@ -105,8 +121,8 @@ def _preset_config(arguments: ModelArguments, **settings: Any) -> ScratchEncoder
 
 
 def _parse_overrides(text: str) -> dict[str, Any]:
-    """{"hidden_size": 128, "hidden_act": "gelu"} of "hidden_size=128,hidden_act=gelu"; values as in JSON."""
-    overrides = {}
+    """ "hidden_size=128,hidden_act=gelu" as a dictionary; values as in JSON, without commas."""
+    overrides: dict[str, Any] = {}
     for part in filter(None, text.split(",")):
         name, equals, value = part.strip().partition("=")
         if not equals:
@@ -115,6 +131,8 @@ def _parse_overrides(text: str) -> dict[str, Any]:
             overrides[name] = json.loads(value)
         except json.JSONDecodeError:
             overrides[name] = value
+        if name in DECIDED_ELSEWHERE or name.endswith("_token_id"):
+            raise DataError(f"--config_overrides {name}: that is decided by the tokenizer and the data (--vocab_size)")
     return overrides
 
 

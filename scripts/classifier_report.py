@@ -6,7 +6,7 @@ from typing import Any
 
 import datasets
 import numpy as np
-from baseline import BaselineResult, run_baseline
+from baseline import run_baseline
 from classification_metrics import ClassificationMetrics, bootstrap_interval, comparison_table, mcnemar
 from plots import confusion_matrix_png, learning_curve_png
 from run_folder import write_json, write_text
@@ -18,14 +18,17 @@ from transformers import Trainer
 class Judge:
     """Scores predictions on the test split, or on validation where there is none, against the baseline's."""
 
-    def __init__(self, data: ReviewData, seed: int) -> None:
+    def __init__(self, data: ReviewData, seed: int, judges: bool = True) -> None:
+        """judges: whether this process does; of several, one does."""
         self.split = "test" if "test" in data.splits else "validation"
         self.prefix = "test" if self.split == "test" else "eval"
         self.metrics = ClassificationMetrics(data.label_names)
         train, judged = data.splits["train"], data.splits[self.split]
-        self.labels = np.asarray(judged["label"])
+        self.texts, self.labels = list(judged["text"]), np.asarray(judged["label"])
+        if not judges:
+            return
         try:
-            self.baseline = run_baseline(list(train["text"]), list(train["label"]), list(judged["text"]), seed)
+            self.baseline = run_baseline(list(train["text"]), list(train["label"]), self.texts, seed)
         except ValueError as error:
             raise DataError(f"the texts give no baseline: {error}") from error
 
@@ -34,6 +37,8 @@ class Judge:
         output = Path(trainer.args.output_dir or "")
         prediction = trainer.predict(splits[self.split], metric_key_prefix=self.prefix)
         trainer.save_metrics(self.prefix, prediction.metrics)
+        if not trainer.is_world_process_zero():
+            return ""
         predicted = np.asarray(prediction.predictions).argmax(-1)
         names = self.metrics.label_names
         matrix = self.metrics.confusion_matrix(predicted, self.labels)
@@ -54,14 +59,14 @@ class Judge:
             "labels": self.metrics.label_names,
             "confusion_matrix": matrix.tolist(),
             **_accuracy(correct),
-            "baseline": {**_accuracy(baseline_correct), **_settings(self.baseline)},
+            "baseline": {
+                **_accuracy(baseline_correct),
+                "settings": self.baseline.settings,
+                "seconds": round(self.baseline.seconds, 1),
+            },
             "mcnemar": {"p_value": test.p_value, "verdict": test.verdict},
         }
 
 
 def _accuracy(correct: np.ndarray) -> dict[str, Any]:
     return {"accuracy": float(correct.mean()), "accuracy_interval_95": bootstrap_interval(correct)}
-
-
-def _settings(baseline: BaselineResult) -> dict[str, Any]:
-    return {"settings": baseline.settings, "seconds": round(baseline.seconds, 1)}

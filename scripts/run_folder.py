@@ -5,6 +5,7 @@ import json
 import os
 import platform
 import shutil
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -15,17 +16,27 @@ RUN_FILE = "run_config.json"
 PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "scikit-learn")
 
 
-def claim(folder: Path, overwrite: bool, resume: bool) -> None:
-    """Make the folder, or say why it cannot be had: it holds another run, or something that is no run at all."""
-    if resume and folder.is_dir():
+def check(folder: Path, overwrite: bool, inputs: Sequence[str | None]) -> None:
+    """Say why a new run cannot have the folder; nothing is touched yet.
+
+    It holds another run, or something that is no run at all, or one of the inputs that the new run would read.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise DataError(f"--output_dir {folder}: this is a file, and has to be a folder")
+    if not folder.is_dir() or not any(folder.iterdir()):
         return
-    if folder.is_file():
-        raise DataError(f"{folder} is a file; --output_dir has to be a folder")
-    if folder.is_dir() and any(folder.iterdir()):
-        if not (folder / RUN_FILE).is_file():
-            raise DataError(f"{folder} holds files that are no run of this program; choose another --output_dir")
-        if not overwrite:
-            raise DataError(f"{folder} holds another run; choose another --output_dir, or delete it with --overwrite")
+    if not (folder / RUN_FILE).is_file():
+        raise DataError(f"--output_dir {folder} holds files that are no run of this program; choose another folder")
+    if not overwrite:
+        raise DataError(f"--output_dir {folder} holds another run; choose another folder, or --overwrite to delete it")
+    for name in filter(None, inputs):
+        if folder.resolve() in (Path(name).resolve(), *Path(name).resolve().parents):
+            raise DataError(f"--overwrite would delete {name}, which the new run reads; choose another --output_dir")
+
+
+def claim(folder: Path) -> None:
+    """An empty folder for a new run, which `check` has allowed."""
+    if folder.is_dir() and (folder / RUN_FILE).is_file():
         shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
 
@@ -33,8 +44,19 @@ def claim(folder: Path, overwrite: bool, resume: bool) -> None:
 def write_text(path: Path, text: str) -> None:
     """All of it or nothing: written beside, then renamed."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def without_paths(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings to share: of an absolute path only the last name, which tells no stranger whose machine it was."""
+    return {
+        name: Path(value).name if isinstance(value, str) and Path(value).is_absolute() else value
+        for name, value in settings.items()
+    }
 
 
 def write_json(path: Path, content: Any) -> None:

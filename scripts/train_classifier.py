@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Train a text classifier and its tokenizer from scratch, or fine-tune a checkpoint, and evaluate it honestly.
 
-    python scripts/train_classifier.py                                            # the reviews that come with it
+    make train                                  # on the reviews that come with the project, with settings for them
     python scripts/train_classifier.py --data_dir my_reviews --output_dir runs/mine
     python scripts/train_classifier.py --dataset_name sst2 --output_dir runs/sst2 --preset tutorial --num_train_epochs 4
 
@@ -20,9 +20,10 @@ import demo_reviews
 from classifier_model import ModelArguments, build_model, build_tokenizer, encode_splits
 from classifier_report import Judge
 from command_line import run_program
-from run_folder import RUN_FILE, claim, environment, write_json
+from run_folder import RUN_FILE, check, claim, environment, without_paths, write_json
 from text_data import DataArguments, ReviewData, load_splits
 from text_files import DataError
+from torch import Tensor
 from transformers import (
     DataCollatorWithPadding,
     Trainer,
@@ -71,18 +72,22 @@ def train(
 ) -> None:
     """Read, tokenise, train, judge, save; what can be wrong with the input is found before the training starts."""
     output = Path(arguments.output_dir or "")
-    claim(output, arguments.overwrite, bool(arguments.resume_from_checkpoint))
+    checkpoint = checkpoint_to_resume(arguments)
+    if checkpoint is None and arguments.should_save:
+        check(output, arguments.overwrite, inputs_of(model_arguments, data_arguments))
     set_seed(arguments.seed)
-    data = load_demo() if data_arguments.uses_demo else load_splits(data_arguments)
+    data = load_demo(data_arguments) if data_arguments.uses_demo else load_splits(data_arguments)
     print(data.describe())
     tokenizer = build_tokenizer(model_arguments, list(data.splits["train"]["text"]))
-    splits, truncations = encode_splits(data.splits, tokenizer)
-    print("\n".join(truncations))
     model = build_model(model_arguments, tokenizer, data.label_names)
+    splits, truncations = encode_splits(data.splits, tokenizer, model.config)
+    print("\n".join(truncations))
     choose_epoch_on_validation(arguments, data)
-    groups = {"model": model_arguments, "data": data_arguments, "training": arguments}
-    save_configuration(output, groups, data, truncations)
-    judge = Judge(data, arguments.seed)
+    judge = Judge(data, arguments.seed, judges=arguments.should_save)
+    if checkpoint is None and arguments.should_save:
+        claim(output)
+        groups = {"model": model_arguments, "data": data_arguments, "training": arguments}
+        save_configuration(output, groups, data, truncations)
 
     trainer = Trainer(
         model,
@@ -92,19 +97,41 @@ def train(
         eval_dataset=splits["validation"],
         processing_class=tokenizer,
         compute_metrics=judge.metrics,
+        preprocess_logits_for_metrics=first_output,
         callbacks=[WeightAverage(arguments.ema_decay)] if arguments.ema_decay else [],
     )
-    result = trainer.train(resume_from_checkpoint=checkpoint_to_resume(arguments))
+    result = trainer.train(resume_from_checkpoint=checkpoint)
     trainer.save_model()
     trainer.save_metrics("train", result.metrics)
+    trainer.save_metrics("eval", trainer.evaluate())
     trainer.save_state()
     print(judge.report(trainer, splits))
-    print(classify(output))
+    if arguments.should_save:
+        (output / "training_args.bin").unlink(missing_ok=True)  # a pickle; run_config.json says the same
+        sentences = SENTENCES if data_arguments.uses_demo else judge.texts[:3]
+        print(classify(output, sentences, model_arguments.trust_remote_code))
 
 
-def load_demo() -> ReviewData:
+def inputs_of(model_arguments: ModelArguments, data_arguments: DataArguments) -> list[str | None]:
+    return [
+        model_arguments.model_name_or_path,
+        model_arguments.tokenizer_name_or_path,
+        data_arguments.data_dir,
+        data_arguments.train_file,
+        data_arguments.validation_file,
+        data_arguments.test_file,
+    ]
+
+
+def load_demo(arguments: DataArguments) -> ReviewData:
+    """The reviews that come with the project, as many of them as are asked for."""
+    limits = {"train": arguments.max_train_samples}
+    splits = {
+        split: rows[: limits.get(split, arguments.max_eval_samples)]
+        for split, rows in demo_reviews.demo_splits().items()
+    }
     notes = ["written by the grammar of scripts/demo_reviews.py"]
-    return ReviewData.from_pairs(demo_reviews.demo_splits(), list(demo_reviews.LABEL_NAMES), notes, [])
+    return ReviewData.from_pairs(splits, list(demo_reviews.LABEL_NAMES), notes, [])
 
 
 def choose_epoch_on_validation(arguments: ClassifierTrainingArguments, data: ReviewData) -> None:
@@ -112,6 +139,8 @@ def choose_epoch_on_validation(arguments: ClassifierTrainingArguments, data: Rev
 
     An average of the weights is made of all epochs: then there is nothing to choose.
     """
+    if arguments.load_best_model_at_end and (arguments.ema_decay or "test" not in data.splits):
+        raise DataError("--load_best_model_at_end needs --ema_decay 0, and a test split to judge what was chosen on")
     if "test" in data.splits and not arguments.ema_decay and arguments.eval_strategy == arguments.save_strategy != "no":
         arguments.load_best_model_at_end = True
         arguments.metric_for_best_model, arguments.greater_is_better = "accuracy", True
@@ -119,8 +148,8 @@ def choose_epoch_on_validation(arguments: ClassifierTrainingArguments, data: Rev
 
 def save_configuration(output: Path, groups: dict[str, Any], data: ReviewData, truncations: list[str]) -> None:
     """All arguments of the run, given or not, with what they were applied to and by which versions."""
-    settings = {name: dataclasses.asdict(group) for name, group in groups.items() if name != "training"}
-    settings["training"] = groups["training"].to_sanitized_dict()
+    settings = {name: without_paths(dataclasses.asdict(group)) for name, group in groups.items() if name != "training"}
+    settings["training"] = without_paths(groups["training"].to_sanitized_dict())
     rows = {split: len(dataset) for split, dataset in data.splits.items()}
     notes = [*data.notes, *data.warnings, *truncations]
     record = {"labels": data.label_names, "rows": rows, "notes": notes, "environment": environment()}
@@ -128,20 +157,32 @@ def save_configuration(output: Path, groups: dict[str, Any], data: ReviewData, t
 
 
 def checkpoint_to_resume(arguments: TrainingArguments) -> str | None:
-    wanted = arguments.resume_from_checkpoint
-    if not wanted or wanted.lower() not in ("true", "last"):
-        return wanted
-    if (found := get_last_checkpoint(arguments.output_dir)) is None:
-        raise DataError(f"--resume_from_checkpoint: there is no checkpoint in {arguments.output_dir}; leave it out")
-    return found
+    """The checkpoint to go on from, which has to be one of the run in the output folder; "last" finds it."""
+    wanted, output = arguments.resume_from_checkpoint, Path(arguments.output_dir or "")
+    if not wanted or wanted.lower() == "false":
+        return None
+    last = get_last_checkpoint(str(output)) if (output / RUN_FILE).is_file() else None
+    if last is None:
+        raise DataError(f"--resume_from_checkpoint: there is no checkpoint of a run in {output}; leave it out")
+    if wanted.lower() in ("true", "last"):
+        return last
+    if Path(wanted).resolve().parent != output.resolve() or not Path(wanted).is_dir():
+        raise DataError(f"--resume_from_checkpoint {wanted}: this is no checkpoint in {output}; the last is {last}")
+    return wanted
 
 
-def classify(output: Path) -> str:
-    """What the saved folder says of three sentences, through an ordinary pipeline."""
+def first_output(outputs: Any, _: Tensor) -> Tensor:
+    """The logits, of models that answer with more than these."""
+    return outputs[0] if isinstance(outputs, tuple) else outputs
+
+
+def classify(output: Path, sentences: Sequence[str], trust_remote_code: bool) -> str:
+    """What the saved folder says of a few texts, through an ordinary pipeline."""
     task: Any = "sentiment-analysis"
-    answers = pipeline(task, model=str(output))(list(SENTENCES))
-    lines = [f"{answer['label']:>10} {answer['score']:.3f}  {text}" for text, answer in zip(SENTENCES, answers)]
-    return "\n".join(["", f"pipeline({task!r}, model={str(output)!r})", *lines])
+    classifier = pipeline(task, model=str(output), trust_remote_code=trust_remote_code)
+    answers = classifier(list(sentences), truncation=True)
+    rows = [f"{answer['label']:>10} {answer['score']:.3f}  {text[:80]}" for text, answer in zip(sentences, answers)]
+    return "\n".join(["", f"pipeline({task!r}, model={str(output)!r})", *rows])
 
 
 if __name__ == "__main__":

@@ -96,13 +96,13 @@ def stream_texts(arguments: TextArguments) -> Iterator[str]:
     paths = [Path(name) for name in arguments.train_file or ()]
     if arguments.data_dir:
         paths = find_splits(Path(arguments.data_dir))["train"]
-    return chain.from_iterable(_read_file(path, column) for path in paths for column in columns)
+    return chain.from_iterable(_read_file(path, columns) for path in paths)
 
 
-def _read_file(path: Path, column: str | None) -> Iterator[str]:
+def _read_file(path: Path, columns: Sequence[str | None]) -> Iterator[str]:
     if path.suffix.lower() == ".txt":
         return _read_lines(path)
-    return (text for _, text in read_texts(path, column))
+    return (text for column in columns for _, text in read_texts(path, column))
 
 
 def _read_lines(path: Path) -> Iterator[str]:
@@ -152,13 +152,12 @@ def check_output(folder: Path, overwrite: bool) -> None:
 
 
 def save(tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
-    """Write beside `folder`, then swap the whole folders: what is there is the old tokenizer or the new one."""
-    folder = folder.resolve()
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as beside:
-        tokenizer.save_pretrained(Path(beside, "new"))
-        if folder.exists():
-            folder.rename(Path(beside, "old"))
-        Path(beside, "new").rename(folder)
+    """Write beside, then move file by file: whatever else is in the folder stays there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".new-") as beside:
+        tokenizer.save_pretrained(beside)
+        for path in sorted(Path(beside).iterdir()):
+            path.replace(folder / path.name)
 
 
 def train(texts: Iterator[str], arguments: TokenizerArguments) -> PreTrainedTokenizerFast:

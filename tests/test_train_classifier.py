@@ -4,6 +4,7 @@
 import csv
 import json
 import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,8 @@ import train_classifier
 from conftest import run_without_package
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 
-SMALL = (
-    "--config_overrides hidden_size=16,intermediate_size=32,num_hidden_layers=1,hidden_dropout=0.1 "
-    "--learning_rate 2e-2 --num_train_epochs 4 --per_device_train_batch_size 16 --report_to none --use_cpu"
-)
+FAST = "--learning_rate 2e-2 --num_train_epochs 4 --per_device_train_batch_size 16 --report_to none --use_cpu"
+SMALL = f"{FAST} --config_overrides hidden_size=16,intermediate_size=32,num_hidden_layers=1,hidden_dropout=0.1"
 GOOD = ["great", "lovely", "warm", "funny", "clever", "moving"]
 BAD = ["poor", "dull", "cold", "boring", "stupid", "lifeless"]
 
@@ -120,7 +119,8 @@ def test_fine_tunes_a_checkpoint_with_other_labels(run: Path, tmp_path: Path) ->
     rows = [(f"{word} film {i}", name) for i in range(20) for word, name in zip(("dull", "fair", "great"), "xyz")]
     lines = "\n".join(json.dumps({"review": text, "stars": name}) for text, name in rows)
     (folder / "train.jsonl").write_text(lines)
-    train(folder, tmp_path / "tuned", f"--model_name_or_path {run}")
+    tuned = f"--data_dir {folder} --output_dir {tmp_path / 'tuned'} --model_name_or_path {run} {FAST}"
+    train_classifier.main(tuned.split())
     config = AutoModelForSequenceClassification.from_pretrained(tmp_path / "tuned").config
     assert config.id2label == {0: "x", 1: "y", 2: "z"}
     assert (tmp_path / "tuned" / "tokenizer.json").read_bytes() == (run / "tokenizer.json").read_bytes()
@@ -138,6 +138,24 @@ def test_another_run_is_never_written_over(run: Path, reviews: Path, tmp_path: P
     assert (precious / "thesis.txt").read_text() == "my thesis"
 
 
+def test_a_run_that_cannot_start_overwrites_nothing(run: Path, reviews: Path, tmp_path: Path, capsys) -> None:
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    refused(capsys, reviews, run, "--overwrite --text_column nowhere")
+    assert "would delete" in refused(capsys, reviews, run, f"--overwrite --tokenizer_name_or_path {run}")
+    assert "is no checkpoint" in refused(capsys, reviews, run, f"--resume_from_checkpoint {tmp_path}")
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
+
+
+def test_a_stopped_run_goes_on_where_it_was(run: Path, reviews: Path, tmp_path: Path) -> None:
+    train(reviews, tmp_path / "whole", "--save_strategy no")
+    train(reviews, tmp_path / "stopped", "--save_steps 20 --save_strategy steps --save_total_limit 5")
+    for step in (40, 60):
+        shutil.rmtree(tmp_path / "stopped" / f"checkpoint-{step}")
+    train(reviews, tmp_path / "stopped", "--save_strategy no --resume_from_checkpoint last")
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "stopped")]
+    assert weights[0] == weights[1]
+
+
 def test_overwrite_replaces_a_run(reviews: Path, tmp_path: Path) -> None:
     output = tmp_path / "run"
     train(reviews, output, "--max_train_samples 60")
@@ -153,10 +171,13 @@ def test_overwrite_replaces_a_run(reviews: Path, tmp_path: Path) -> None:
         ("--config_overrides hidden_size=x", ["hidden_size"]),
         ("--config_overrides norm_type=batch", ["norm_type", "rms_norm", "layer_norm"]),
         ("--config_overrides hidden_size", ["'hidden_size'", "name=value"]),
-        ("--model_name_or_path /nowhere", ["/nowhere"]),
+        ("--tokenizer_name_or_path /nowhere", ["/nowhere"]),
         ("--text_column review", ["review", "text"]),
         ("--vocab_size 3", ["vocab_size"]),
         ("--resume_from_checkpoint last", ["no checkpoint"]),
+        ("--max_length 2", ["--max_length 2"]),
+        ("--config_overrides vocab_size=5", ["vocab_size"]),
+        ("--load_best_model_at_end True", ["--ema_decay 0"]),
         ("--evaluation_strategy epoch", ["evaluation_strategy"]),
     ],
     ids=lambda value: value.split()[1] if isinstance(value, str) else "",
@@ -175,8 +196,8 @@ def test_bad_data_ends_in_one_clear_line(tmp_path: Path, capsys) -> None:
     folder.mkdir()
     (folder / "train.csv").write_text("text,label\n" + "good,1\n" * 20)
     message = refused(capsys, folder, tmp_path / "run")
-    assert "1" in message
-    assert not (tmp_path / "run" / "model.safetensors").exists()
+    assert "one class" in message or "only" in message
+    assert not (tmp_path / "run").exists()
 
 
 def test_empty_and_huge_texts_are_counted(reviews: Path, tmp_path: Path, capsys) -> None:
