@@ -14,7 +14,7 @@ export OMP_WAIT_POLICY ?= PASSIVE
 WORKERS ?= auto
 
 # The reviews that come with the project have no noise in them: faster steps, more of them, and nothing to average out.
-SOURCE = --preset demo --learning_rate 2e-3 --per_device_train_batch_size 32 --num_train_epochs 5 --ema_decay 0
+SOURCE = --preset demo --learning_rate 2e-3 --num_train_epochs 5 --ema_decay 0
 ifdef DATA
 SOURCE = --data_dir "$(DATA)" --output_dir "runs/$(notdir $(DATA:%/=%))"
 else ifdef DATASET

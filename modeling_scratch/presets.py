@@ -48,8 +48,8 @@ def demo(**overrides: Any) -> ScratchEncoderConfig:
     """Our own for texts whose structure decides: places as loud as words, by rotary positions that turn fast."""
     return _preset(
         ScratchEncoderConfig, overrides, vocab_size=1_000, hidden_size=64, num_hidden_layers=2, num_attention_heads=4,
-        intermediate_size=256, position_type="rotary", rope_parameters={"rope_theta": 100.0}, embedding_norm=True,
-        initializer_range=0.1, classifier_pooling="mean",
+        intermediate_size=256, hidden_act="gelu", position_type="rotary", rope_parameters={"rope_theta": 100.0},
+        embedding_norm=True, initializer_range=0.12, classifier_pooling="mean",
     )  # fmt: skip
 
 

@@ -1,0 +1,65 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The README is true: its commands run as they stand there, on small files of a user."""
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+COMMANDS = [line for language, block in BLOCKS if language == "bash" for line in block.splitlines()]
+SCRIPTS = [command for command in COMMANDS if command.startswith(".venv/bin/python ")]
+PROGRAMS = [block for language, block in BLOCKS if language == "python"]
+
+
+def run(arguments: list[str], folder: Path) -> str:
+    process = subprocess.run(
+        [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+    )
+    assert process.returncode == 0, process.stderr
+    return process.stdout
+
+
+@pytest.fixture(scope="module")
+def user_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of the user's in which the commands of the README were run, one after the other."""
+    folder = tmp_path_factory.mktemp("user")
+    rows = [f"a {word} film number {i},{label}" for i in range(60) for word, label in (("great", 1), ("dull", 0))]
+    (folder / "reviews.csv").write_text("\n".join(["text,label", *rows]), encoding="utf-8")
+    (folder / "new.csv").write_text("text\na great film\na dull film\n", encoding="utf-8")
+    for command in SCRIPTS:
+        program, *arguments = shlex.split(command, comments=True)[1:]
+        run([str(ROOT / program), *arguments], folder)
+    shutil.copytree(folder / "runs" / "mine", folder / "runs" / "demo")
+    return folder
+
+
+def test_scripts_leave_what_the_readme_says(user_folder: Path) -> None:
+    assert len(SCRIPTS) == 3
+    for name in ("run_config.json", "all_results.json", "evaluation.json", "results.md", "model.safetensors"):
+        assert (user_folder / "runs" / "mine" / name).is_file()
+    assert len((user_folder / "answers.jsonl").read_text().splitlines()) == 2
+    assert (user_folder / "runs" / "tokenizer" / "tokenizer.json").is_file()
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=range(len(PROGRAMS)))
+def test_python_examples_run(user_folder: Path, program: str) -> None:
+    assert run(["-c", program], user_folder)
+
+
+def test_make_commands_are_targets() -> None:
+    """What they do is tested by the continuous integration, which runs them."""
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    wanted = {command.split()[1] for command in COMMANDS if command.startswith("make ")}
+    assert {"train", "test"} <= wanted <= targets
+
+
+def test_links_lead_somewhere() -> None:
+    for link in re.findall(r"\]\((?!http)([^)#]+)\)", README):
+        assert (ROOT / link).exists(), link
