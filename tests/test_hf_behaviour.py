@@ -211,6 +211,8 @@ def test_tensor_parallel_plan_names_real_layers(case: Case) -> None:
     model = case.model(hidden_act="swiglu")
     modules = [name.removeprefix("model.") for name, _ in model.named_modules()]
     for pattern in model.config.base_model_tp_plan:
+        if "*" not in pattern:
+            continue  # a name that transformers adds by itself in some versions
         head, tail = pattern.split("*")
         found: list[Any] = [name for name in modules if name.startswith(head) and name.endswith(tail)]
         assert len(found) == LAYERS, pattern
