@@ -30,10 +30,13 @@ class WeightAverage(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
         self.average = {name: weight.detach().clone() for name, weight in kwargs["model"].named_parameters()}
+        if not state.global_step:
+            return
         saved = _checkpoint(args, state) / AVERAGE_FILE
-        if state.global_step and saved.is_file():
-            for name, weight in load_file(saved).items():
-                self.average[name].copy_(weight)
+        if not saved.is_file():
+            raise DataError(f"{saved} is missing: resume with --ema_decay 0, or start anew")
+        for name, weight in load_file(saved).items():
+            self.average[name].copy_(weight)
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         decay = min(self.decay, (state.global_step + 1) / (state.global_step + 10))

@@ -8,7 +8,7 @@ import torch
 from conftest import redraw
 from text_files import DataError
 from transformers import Trainer, TrainerCallback, TrainingArguments
-from weight_average import WeightAverage
+from weight_average import AVERAGE_FILE, WeightAverage
 
 from modeling_scratch import ScratchEncoderForSequenceClassification, presets
 
@@ -64,6 +64,13 @@ def test_a_resumed_run_ends_with_the_same_average(tmp_path: Path) -> None:
 
     checkpoint = ScratchEncoderForSequenceClassification.from_pretrained(tmp_path / "whole" / "checkpoint-5")
     assert torch.equal(flat(checkpoint), trace.steps[4]), "a checkpoint holds the weights that training goes on with"
+
+
+def test_an_average_that_is_missing_is_said(tmp_path: Path) -> None:
+    train(tmp_path, 0.9, max_steps=7)
+    (tmp_path / "checkpoint-5" / AVERAGE_FILE).unlink()
+    with pytest.raises(DataError, match="--ema_decay 0"):
+        train(tmp_path, 0.9, resume=True)
 
 
 @pytest.mark.parametrize("decay", [1.0, -0.1, 2])
