@@ -24,7 +24,7 @@ from typing import Any, Literal, TextIO
 import torch
 import transformers
 from command_line import run_program
-from text_columns import is_missing, read_texts
+from text_columns import is_missing, read_lines, read_texts
 from text_files import DataError
 from tqdm import tqdm
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, DataCollatorWithPadding
@@ -95,12 +95,7 @@ def read_input(arguments: PredictArguments) -> Iterator[Row]:
         yield from read_texts(path, arguments.text_column)
         return
     with sys.stdin.buffer if arguments.input == "-" else path.open("rb") as handle:
-        for row, line in enumerate(handle, 1):
-            try:
-                text = line.decode("utf-8-sig" if row == 1 else "utf-8").rstrip("\r\n")
-            except UnicodeDecodeError as error:
-                where = f"--input {arguments.input}, line {row}, byte {error.start}"
-                raise DataError(f"{where}: this is not UTF-8; convert it with iconv") from error
+        for row, text in read_lines(handle, f"--input {arguments.input}"):
             yield row, "" if is_missing(text) else text
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, BinaryIO, TypeGuard
 
 from text_files import DataError, Row, missing_column, read_rows
 
@@ -85,6 +85,16 @@ def choose_columns(
     if text_column == label_column:
         raise DataError(f"{where}: column {text_column!r} cannot be both the text and the label")
     return text_column, label_column
+
+
+def read_lines(handle: BinaryIO, where: str) -> Iterator[tuple[int, str]]:
+    """`(line, text)` of plain UTF-8 text, a text a line, as it comes."""
+    for number, line in enumerate(handle, 1):
+        try:
+            yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            place = f"{where}, line {number}, byte {error.start}"
+            raise DataError(f"{place}: this is not UTF-8; convert it: iconv -f latin-1 -t utf-8") from None
 
 
 def read_texts(path: Path, text_column: str | None = None) -> Iterator[tuple[int, str]]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from command_line import run_program
-from text_columns import parse_text, read_texts
+from text_columns import parse_text, read_lines, read_texts
 from text_files import DataError, find_splits
 from text_sources import Source, open_hub
 from transformers import PreTrainedTokenizerFast
@@ -108,17 +108,9 @@ def _read_file(path: Path, columns: Sequence[str | None]) -> Iterator[str]:
 def _read_lines(path: Path) -> Iterator[str]:
     try:
         with path.open("rb") as handle:
-            for number, line in enumerate(handle, 1):
-                yield _decoded(line, f"{path}, line {number}")
+            yield from (text for _, text in read_lines(handle, str(path)))
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from None
-
-
-def _decoded(line: bytes, where: str) -> str:
-    try:
-        return line.decode().strip("\ufeff\r\n")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{where}, byte {error.start}: this is not UTF-8; convert the file: iconv -t utf-8") from None
 
 
 def _read_source(source: Source, column: str | None) -> Iterator[str]:
