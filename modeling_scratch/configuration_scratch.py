@@ -15,6 +15,7 @@ NormType = Literal["layer_norm", "rms_norm"]
 NormPosition = Literal["pre", "post"]
 PositionType = Literal["none", "learned", "sinusoidal", "sinusoidal_halves", "rotary"]
 Pooling = Literal["first", "mean", "max"]
+ProblemType = Literal["regression", "single_label_classification", "multi_label_classification"]
 ROPE_TYPES = ("default", "linear", "dynamic", "llama3")
 
 # How tensor parallelism shards one block: the projections into heads and features by column, those back by row.
@@ -73,7 +74,7 @@ class ScratchConfig(PreTrainedConfig):
     activation_dropout: float | int = 0.0
     initializer_range: float | int = 0.02
     tie_word_embeddings: bool = True
-    problem_type: Literal["regression", "single_label_classification", "multi_label_classification"] | None = None
+    problem_type: ProblemType | None = None
     pad_token_id: int | None = 0
     bos_token_id: int | None = None
     eos_token_id: int | list[int] | None = None

@@ -5,13 +5,12 @@ Shapes: B batch, T length, V vocabulary, C labels.
 """
 
 from collections.abc import Callable
-from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .configuration_scratch import ScratchConfig, ScratchEncoderConfig
+from .configuration_scratch import ProblemType, ScratchConfig, ScratchEncoderConfig
 from .layers import ACTIVATIONS, NORMS
 
 
@@ -106,7 +105,6 @@ def _binary_cross_entropy(logits: Tensor, labels: Tensor, num_items_in_batch: Te
     return _reduce(losses, labels.numel(), num_items_in_batch)
 
 
-ProblemType = Literal["regression", "single_label_classification", "multi_label_classification"]
 CLASSIFICATION_LOSSES = {
     "single_label_classification": cross_entropy,
     "multi_label_classification": _binary_cross_entropy,

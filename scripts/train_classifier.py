@@ -103,7 +103,8 @@ def train(
     result = trainer.train(resume_from_checkpoint=checkpoint)
     trainer.save_model()
     trainer.save_metrics("train", result.metrics)
-    trainer.save_metrics("eval", trainer.evaluate())
+    if judge.split == "test":  # else the judge predicts on validation
+        trainer.save_metrics("eval", trainer.evaluate())
     trainer.save_state()
     print(judge.report(trainer, splits))
     if arguments.should_save:
