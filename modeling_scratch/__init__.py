@@ -4,7 +4,8 @@
 import transformers
 
 from . import presets
-from .configuration_scratch import ScratchConfig, ScratchEncoderConfig
+from .configuration_scratch import ScratchConfig, ScratchDecoderConfig, ScratchEncoderConfig, ScratchSeq2SeqConfig
+from .modeling_decoder import ScratchDecoderForCausalLM, ScratchDecoderForSequenceClassification, ScratchDecoderModel
 from .modeling_encoder import (
     ScratchEncoderForMaskedLM,
     ScratchEncoderForQuestionAnswering,
@@ -12,21 +13,33 @@ from .modeling_encoder import (
     ScratchEncoderForTokenClassification,
     ScratchEncoderModel,
 )
+from .modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration, ScratchSeq2SeqModel
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ScratchConfig",
+    "ScratchDecoderConfig",
+    "ScratchDecoderForCausalLM",
+    "ScratchDecoderForSequenceClassification",
+    "ScratchDecoderModel",
     "ScratchEncoderConfig",
     "ScratchEncoderForMaskedLM",
     "ScratchEncoderForQuestionAnswering",
     "ScratchEncoderForSequenceClassification",
     "ScratchEncoderForTokenClassification",
     "ScratchEncoderModel",
+    "ScratchSeq2SeqConfig",
+    "ScratchSeq2SeqForConditionalGeneration",
+    "ScratchSeq2SeqModel",
     "presets",
 ]
 
-for _config_class, _base_class in ((ScratchEncoderConfig, ScratchEncoderModel),):
+for _config_class, _base_class in (
+    (ScratchEncoderConfig, ScratchEncoderModel),
+    (ScratchDecoderConfig, ScratchDecoderModel),
+    (ScratchSeq2SeqConfig, ScratchSeq2SeqModel),
+):
     transformers.AutoConfig.register(_config_class.model_type, _config_class, exist_ok=True)
     for _auto_class, _name in _base_class.auto_classes.items():
         getattr(transformers, _auto_class).register(_config_class, globals()[_name], exist_ok=True)

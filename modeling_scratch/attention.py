@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Scaled dot-product attention, and the layer around it: grouped-query, padded or packed.
+"""Scaled dot-product attention, and the layer around it: self or cross, grouped-query, cached, padded or packed.
 
 Shapes: B batch, T query length, S key length, H heads, K key-value heads, D head size.
 """
@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from transformers import Cache, EncoderDecoderCache
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from .configuration_scratch import ScratchConfig
@@ -65,24 +66,58 @@ class Attention(nn.Module):
         self,
         hidden_states: Tensor,
         attention_mask: Any = None,
+        memory: Tensor | None = None,
         rotary: tuple[Tensor, Tensor] | None = None,
         packing: Packing | None = None,
+        past_key_values: Cache | None = None,
         **kwargs: Any,
     ) -> tuple[Tensor, Tensor | None]:
-        """(B, T, hidden) -> the same and the weights (B, H, T, S), or None where the backend is a fused one."""
-        heads = (-1, self.head_dim)
-        query = self.q_proj(hidden_states).unflatten(-1, heads)  # (B, T, H, D)
-        key = self.k_proj(hidden_states).unflatten(-1, heads)  # (B, T, K, D)
-        value = self.v_proj(hidden_states).unflatten(-1, heads)  # (B, T, K, D)
-        if rotary is not None:
-            query, key = rotate(query, *rotary), rotate(key, *rotary)
-        states = (x.transpose(1, 2) for x in (query, key, value))  # (B, H or K, T, D)
+        """(B, T, hidden) -> the same and the weights (B, H, T, S), or None where the backend is a fused one.
+
+        Attends to hidden_states and what past_key_values holds of those before, or to memory (B, S, hidden) if given.
+        """
+        query = self.q_proj(hidden_states).unflatten(-1, (-1, self.head_dim))  # (B, T, H, D)
+        if memory is None:
+            if rotary is not None:
+                query = rotate(query, *rotary)
+            key, value = self._own_keys(hidden_states, rotary, past_key_values)
+        else:
+            key, value = self._memory_keys(memory, past_key_values)
 
         # Fused kernels never form the weights: whoever asks for them gets the eager form.
         implementation = "eager" if kwargs.get("output_attentions") else self.config._attn_implementation
         attend = ALL_ATTENTION_FUNCTIONS.get_interface(implementation, eager_attention)
         if packing is not None:
-            attend = partial(packing.attend, attend)
+            attend = partial(packing.attend if memory is None else packing.attend_to_memory, attend)
         dropout = self.config.attention_dropout if self.training else 0.0
+        states = query.transpose(1, 2), key, value
         output, weights = attend(self, *states, attention_mask, dropout=dropout, scaling=self.scaling, **kwargs)
         return self.o_proj(output.flatten(-2)), weights
+
+    def _own_keys(
+        self, hidden_states: Tensor, rotary: tuple[Tensor, Tensor] | None, cache: Cache | None
+    ) -> tuple[Tensor, Tensor]:
+        """Keys and values (B, K, S, D) of the tokens so far: the cached ones, then those of hidden_states."""
+        key, value = self._project(hidden_states)  # (B, T, K, D)
+        if rotary is not None:
+            key = rotate(key, *rotary)
+        key, value = key.transpose(1, 2), value.transpose(1, 2)
+        if cache is None:
+            return key, value
+        cache = cache.self_attention_cache if isinstance(cache, EncoderDecoderCache) else cache
+        return cache.update(key, value, self.layer_idx)
+
+    def _memory_keys(self, memory: Tensor, cache: Cache | None) -> tuple[Tensor, Tensor]:
+        """Keys and values (B, K, S, D) of the memory, which stays the same: computed once, then cached."""
+        if cache is not None and cache.is_updated.get(self.layer_idx):
+            layer = cache.cross_attention_cache.layers[self.layer_idx]
+            return layer.keys, layer.values
+        key, value = (states.transpose(1, 2) for states in self._project(memory))
+        if cache is not None:
+            key, value = cache.cross_attention_cache.update(key, value, self.layer_idx)
+            cache.is_updated[self.layer_idx] = True
+        return key, value
+
+    def _project(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        heads = (-1, self.head_dim)
+        return self.k_proj(states).unflatten(-1, heads), self.v_proj(states).unflatten(-1, heads)

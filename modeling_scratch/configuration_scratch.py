@@ -19,15 +19,15 @@ ProblemType = Literal["regression", "single_label_classification", "multi_label_
 ROPE_TYPES = ("default", "linear", "dynamic", "llama3")
 
 # How tensor parallelism shards one block: the projections into heads and features by column, those back by row.
-_TENSOR_PARALLEL_BLOCK = {
-    "attention.q_proj": "colwise",
-    "attention.k_proj": "colwise",
-    "attention.v_proj": "colwise",
-    "attention.o_proj": "rowwise",
-    "feed_forward.gate_proj": "colwise",
-    "feed_forward.up_proj": "colwise",
-    "feed_forward.down_proj": "rowwise",
-}
+_ATTENTION_PLAN = {"q_proj": "colwise", "k_proj": "colwise", "v_proj": "colwise", "o_proj": "rowwise"}
+_FEED_FORWARD_PLAN = {"gate_proj": "colwise", "up_proj": "colwise", "down_proj": "rowwise"}
+
+
+def _tensor_parallel_plan(stack: str, cross_attention: bool = False) -> dict[str, str]:
+    parts = {"attention": _ATTENTION_PLAN, "feed_forward": _FEED_FORWARD_PLAN}
+    if cross_attention:
+        parts["cross_attention"] = _ATTENTION_PLAN
+    return {f"{stack}.layers.*.{part}.{name}": way for part, plan in parts.items() for name, way in plan.items()}
 
 
 @strict
@@ -155,9 +155,7 @@ class ScratchEncoderConfig(ScratchConfig):
     """
 
     model_type = "scratch_encoder"
-    base_model_tp_plan: ClassVar[dict[str, str]] = {
-        f"encoder.layers.*.{name}": style for name, style in _TENSOR_PARALLEL_BLOCK.items()
-    }
+    base_model_tp_plan: ClassVar[dict[str, str]] = _tensor_parallel_plan("stack")
     _auto_class: ClassVar[str] = "AutoConfig"
 
     classifier_pooling: Pooling = "first"
@@ -165,4 +163,77 @@ class ScratchEncoderConfig(ScratchConfig):
     classifier_dropout: float | int | None = None
 
 
-__all__ = ["ScratchConfig", "ScratchEncoderConfig"]
+@strict
+class ScratchDecoderConfig(ScratchConfig):
+    """A causal decoder (GPT-2, Llama).
+
+    - use_cache: whether a forward pass in evaluation returns the keys and values that the next one can go on from.
+    - lm_head_bias: whether the language-model head adds a bias to each logit.
+    """
+
+    model_type = "scratch_decoder"
+    base_model_tp_plan: ClassVar[dict[str, str]] = _tensor_parallel_plan("stack")
+    # A decoder alone, and that of an encoder-decoder, read their sizes under the same names.
+    attribute_map: ClassVar[dict[str, str]] = {
+        "decoder_layers": "num_hidden_layers",
+        "decoder_vocab_size": "vocab_size",
+    }
+    _auto_class: ClassVar[str] = "AutoConfig"
+
+    use_cache: bool = True
+    lm_head_bias: bool = False
+
+
+@strict
+class ScratchSeq2SeqConfig(ScratchConfig):
+    """An encoder and a decoder that attends to it (Vaswani et al. 2017; BART, Marian).
+
+    - num_hidden_layers: blocks of the encoder; decoder_layers: of the decoder; None: as many.
+    - share_encoder_decoder_embeddings: one table for both vocabularies; False: the decoder has a vocabulary of its own,
+      of decoder_vocab_size tokens (None: vocab_size).
+    - tie_word_embeddings: the language-model head is the decoder's table.
+    - decoder_start_token_id: the first token that the decoder reads; training shifts the labels to the right behind it.
+    - use_cache, lm_head_bias: as in ScratchDecoderConfig.
+    """
+
+    model_type = "scratch_seq2seq"
+    base_model_tp_plan: ClassVar[dict[str, str]] = {
+        **_tensor_parallel_plan("encoder.stack"),
+        **_tensor_parallel_plan("decoder.stack", cross_attention=True),
+    }
+    _auto_class: ClassVar[str] = "AutoConfig"
+
+    is_encoder_decoder: bool = True
+    decoder_layers: int | None = None
+    decoder_vocab_size: int | None = None
+    share_encoder_decoder_embeddings: bool = True
+    decoder_start_token_id: int | None = None
+    use_cache: bool = True
+    lm_head_bias: bool = False
+
+    def __post_init__(self, **kwargs: Any) -> None:
+        if self.decoder_layers is None:
+            self.decoder_layers = self.num_hidden_layers
+        if self.decoder_vocab_size is None:
+            self.decoder_vocab_size = self.vocab_size
+        super().__post_init__(**kwargs)
+
+    def validate_architecture(self) -> None:
+        super().validate_architecture()
+        if self.decoder_layers < 0 or self.decoder_vocab_size < 1:
+            raise ValueError(
+                f"decoder_layers={self.decoder_layers}, decoder_vocab_size={self.decoder_vocab_size}: "
+                "have to be at least 0 and 1."
+            )
+        if self.share_encoder_decoder_embeddings and self.decoder_vocab_size != self.vocab_size:
+            raise ValueError(
+                f"decoder_vocab_size={self.decoder_vocab_size} differs from vocab_size={self.vocab_size}: "
+                "set share_encoder_decoder_embeddings=False."
+            )
+        for name in ("decoder_start_token_id", "pad_token_id"):
+            token = getattr(self, name)
+            if token is not None and not 0 <= token < self.decoder_vocab_size:
+                raise ValueError(f"{name}={token} is no row of a vocabulary of {self.decoder_vocab_size}.")
+
+
+__all__ = ["ScratchConfig", "ScratchDecoderConfig", "ScratchEncoderConfig", "ScratchSeq2SeqConfig"]

@@ -19,10 +19,10 @@ class Embeddings(nn.Module):
     W is there where the sizes differ (factorised embeddings, Lan et al. 2020).
     """
 
-    def __init__(self, config: ScratchConfig) -> None:
+    def __init__(self, config: ScratchConfig, vocab_size: int) -> None:
         super().__init__()
         size = config.embedding_size
-        self.tokens = nn.Embedding(config.vocab_size, size)
+        self.tokens = nn.Embedding(vocab_size, size)
         self.scale = config.hidden_size**0.5 if config.embedding_scale else 1.0
         self.offset = config.position_offset
         learned = config.position_type == "learned"

@@ -28,7 +28,12 @@ def _pool_max(hidden_states: Tensor, mask: Tensor) -> Tensor:
     return hidden_states.masked_fill(~mask.unsqueeze(-1), torch.finfo(hidden_states.dtype).min).amax(1)
 
 
-POOLINGS = {"first": _pool_first, "mean": _pool_mean, "max": _pool_max}
+def _pool_last(hidden_states: Tensor, mask: Tensor) -> Tensor:
+    last = mask.shape[1] - 1 - mask.flip(-1).int().argmax(-1)
+    return hidden_states[torch.arange(last.shape[0], device=last.device), last]
+
+
+POOLINGS = {"first": _pool_first, "last": _pool_last, "mean": _pool_mean, "max": _pool_max}
 
 
 def pool(hidden_states: Tensor, attention_mask: Tensor | None, pooling: str) -> Tensor:
@@ -110,6 +115,26 @@ CLASSIFICATION_LOSSES = {
     "multi_label_classification": _binary_cross_entropy,
     "regression": _squared_error,
 }
+
+
+def classification_loss(
+    config: ScratchConfig, logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | int | None = None
+) -> Tensor:
+    """The loss of config.problem_type; where it is None, the labels tell, and the config remembers."""
+    if config.problem_type is None:  # remembered, so that a saved model is served as it was trained
+        config.problem_type = infer_problem_type(config.num_labels, labels)
+    return CLASSIFICATION_LOSSES[config.problem_type](logits, labels, num_items_in_batch)
+
+
+def shift_left(labels: Tensor) -> Tensor:
+    """What each position of a causal model is to predict: the label after it, nothing at the end. (B, T) -> (B, T)."""
+    return F.pad(labels[..., 1:], (0, 1), value=-100)
+
+
+def shift_right(labels: Tensor, start: int, pad: int) -> Tensor:
+    """What a decoder reads to predict labels: a start token, then the label before; pad where there is none."""
+    shifted = F.pad(labels[..., :-1], (1, 0), value=start)
+    return shifted.masked_fill(shifted == -100, pad)
 
 
 def infer_problem_type(num_labels: int, labels: Tensor) -> ProblemType:

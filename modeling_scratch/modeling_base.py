@@ -13,10 +13,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel
+from transformers import Cache, EncoderDecoderCache, PreTrainedModel
 from transformers.dynamic_module_utils import custom_object_save
 from transformers.masking_utils import (
     create_bidirectional_mask,
+    create_causal_mask,
     find_packed_sequence_indices,
     packed_sequence_mask_function,
 )
@@ -55,6 +56,8 @@ class ScratchPreTrainedModel(PreTrainedModel):
 
     # Auto class: class of this family. All of them go into a saved folder, whichever head was saved.
     auto_classes: dict[str, str] = {}
+    # Whether tokens see those before them only.
+    is_causal: bool = False
     # False, set on the base model, keeps padded batches padded, to measure what packing brings.
     packs_padded_batches: bool = True
 
@@ -73,14 +76,24 @@ class ScratchPreTrainedModel(PreTrainedModel):
         super().save_pretrained(save_directory, *args, **kwargs)
 
     def _lay_out(
-        self, inputs: Tensor, attention_mask: Tensor | None, position_ids: Tensor | None, kwargs: dict[str, Any]
+        self,
+        inputs: Tensor,
+        attention_mask: Tensor | None,
+        position_ids: Tensor | None,
+        kwargs: dict[str, Any],
+        cache: Cache | None = None,
     ) -> tuple[Tensor, Any, Packing | None]:
         """Positions (B, T), the backend's mask, and the packing of a batch of inputs (B, T); kwargs: those of forward.
 
-        One of mask and packing is None: packed sequences carry their masks with them.
+        One of mask and packing is None: packed sequences carry their masks with them. With a cache nothing is packed.
         """
         shape, device = inputs.shape[:2], inputs.device
         kwargs.setdefault("output_attentions", self.config.output_attentions)
+        if cache is not None:
+            mask = self._padded_mask(attention_mask, None, shape, device, kwargs, cache)
+            if position_ids is None:
+                position_ids = positions_from_mask(attention_mask, shape, device, cache.get_seq_length())
+            return position_ids.expand(shape), mask, None
         lengths = packed_lengths(shape, attention_mask, position_ids, kwargs)
         packing = self._packing(attention_mask, lengths, shape, device, kwargs)
         mask = None
@@ -127,7 +140,10 @@ class ScratchPreTrainedModel(PreTrainedModel):
 
     def _group_mask(self, device: torch.device, mask: Tensor | None, shape: Sequence[int]) -> Any:
         """mask (b, t), None where all tokens are real -> what the attention backend takes."""
-        return create_bidirectional_mask(self.config, self._shape_only(shape, device), mask)
+        embeds = self._shape_only(shape, device)
+        if self.is_causal:  # padding stands at the end of a group's rows, where no real token looks
+            return create_causal_mask(self.config, embeds, None, None)
+        return create_bidirectional_mask(self.config, embeds, mask)
 
     def _sequence_ids(
         self,
@@ -152,17 +168,25 @@ class ScratchPreTrainedModel(PreTrainedModel):
         shape: Sequence[int],
         device: torch.device,
         kwargs: dict[str, Any],
+        cache: Cache | None = None,
     ) -> Any:
         """The backend's mask of a batch that stays as it came: no token sees padding or another sequence."""
+        config, embeds = self._mask_config(kwargs), self._shape_only(shape, device)
+        same_sequence = None if sequences is None else packed_sequence_mask_function(sequences)
+        if self.is_causal:
+            cache = cache.self_attention_cache if isinstance(cache, EncoderDecoderCache) else cache
+            return create_causal_mask(config, embeds, attention_mask, cache, and_mask_function=same_sequence)
+        return create_bidirectional_mask(config, embeds, attention_mask, and_mask_function=same_sequence)
+
+    def _mask_config(self, kwargs: dict[str, Any]) -> ScratchConfig:
+        """The config, with the backend that will attend: fused kernels never form the weights that may be asked for."""
         config = self.config
         if kwargs.get("output_attentions") and config._attn_implementation != "eager":
             if not is_tracing():
                 logger.warning_once("output_attentions=True: eager attention, as fused kernels never form the weights.")
             config = copy.copy(config)
             config._attn_implementation = "eager"
-        same_sequence = None if sequences is None else packed_sequence_mask_function(sequences)
-        embeds = self._shape_only(shape, device)
-        return create_bidirectional_mask(config, embeds, attention_mask, and_mask_function=same_sequence)
+        return config
 
     def _shape_only(self, shape: Sequence[int], device: torch.device) -> Tensor:
         """Embeddings as masking_utils reads them: shape, dtype of a mask of scores, and device, nothing else."""

@@ -21,12 +21,11 @@ from transformers.utils.output_capturing import capture_outputs
 from .configuration_scratch import ScratchEncoderConfig
 from .embeddings import Embeddings
 from .heads import (
-    CLASSIFICATION_LOSSES,
     ClassificationHead,
     MaskedLMHead,
+    classification_loss,
     classifier_dropout,
     cross_entropy,
-    infer_problem_type,
     pool,
     span_loss,
 )
@@ -51,8 +50,8 @@ class ScratchEncoderModel(ScratchEncoderPreTrainedModel):
 
     def __init__(self, config: ScratchEncoderConfig) -> None:
         super().__init__(config)
-        self.embeddings = Embeddings(config)
-        self.encoder = Stack(config)
+        self.embeddings = Embeddings(config, config.vocab_size)
+        self.stack = Stack(config, config.num_hidden_layers)
         self.post_init()
 
     def get_input_embeddings(self) -> nn.Embedding:
@@ -86,7 +85,7 @@ class ScratchEncoderModel(ScratchEncoderPreTrainedModel):
 
         hidden_states = self.embeddings(input_ids, position_ids, token_type_ids, inputs_embeds)
         rotary = self._rotary(position_ids, hidden_states.dtype)
-        hidden_states = self.encoder(hidden_states, mask, rotary=rotary, packing=packing, **kwargs)
+        hidden_states = self.stack(hidden_states, mask, rotary=rotary, packing=packing, **kwargs)
         return BaseModelOutput(hidden_states if packing is None else packing.unpack(hidden_states))
 
 
@@ -161,13 +160,8 @@ class ScratchEncoderForSequenceClassification(ScratchEncoderPreTrainedModel):
         if (lengths := packed_lengths(hidden_states.shape[:2], attention_mask, position_ids, kwargs)) is not None:
             hidden_states, attention_mask = to_rows(hidden_states, lengths)
         logits = self.classifier(pool(hidden_states, attention_mask, self.config.classifier_pooling))
-        loss = None if labels is None else self._loss(logits, labels, num_items_in_batch)
+        loss = None if labels is None else classification_loss(self.config, logits, labels, num_items_in_batch)
         return SequenceClassifierOutput(loss, logits, outputs.hidden_states, outputs.attentions)
-
-    def _loss(self, logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | int | None) -> Tensor:
-        if self.config.problem_type is None:  # remembered, so that a saved model is served as it was trained
-            self.config.problem_type = infer_problem_type(self.num_labels, labels)
-        return CLASSIFICATION_LOSSES[self.config.problem_type](logits, labels, num_items_in_batch)
 
 
 class ScratchEncoderForTokenClassification(ScratchEncoderPreTrainedModel):

@@ -56,6 +56,11 @@ def document_ids(lengths: Tensor, shape: Sequence[int]) -> Tensor:
     return torch.repeat_interleave(numbers, lengths, output_size=shape[0] * shape[1]).view(*shape)
 
 
+def document_starts(lengths: Tensor, shape: Sequence[int]) -> Tensor:
+    """True where a sequence of a packed batch starts. (sequences,) -> (B, T)."""
+    return (positions_from_lengths(lengths) == 0).view(*shape)
+
+
 def varlen_arguments(lengths: Tensor) -> dict[str, Any]:
     """What variable-length kernels (flash attention) want to know of a packed batch, under Hugging Face's names."""
     boundaries = torch.nn.functional.pad(lengths.cumsum(0), (1, 0)).to(torch.int32)
@@ -136,6 +141,22 @@ class Packing:
             output, _ = interface(module, *map(group.pad, parts), group.mask, **kwargs)
             outputs.append(group.unpad(output))
         return torch.cat(outputs)[None], None
+
+    def attend_to_memory(
+        self,
+        interface: Callable,
+        module: torch.nn.Module,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        memory_mask: Any,
+        **kwargs: Any,
+    ) -> tuple[Tensor, None]:
+        """Attention of query (1, H, tokens, D) to key and value (B, K, S, D) -> (1, tokens, H, D)."""
+        heads = query.shape[1], query.shape[-1]
+        padded = self.unpack(query.transpose(1, 2).flatten(2)).unflatten(-1, heads)  # (B, T, H, D)
+        output, _ = interface(module, padded.transpose(1, 2), key, value, memory_mask, **kwargs)
+        return self.pack(output), None
 
 
 def packing_from_mask(attention_mask: Tensor, make_mask: Callable) -> Packing:

@@ -12,15 +12,17 @@ import torch
 from torch import Tensor
 
 
-def positions_from_mask(attention_mask: Tensor | None, shape: Sequence[int], device: torch.device) -> Tensor:
+def positions_from_mask(
+    attention_mask: Tensor | None, shape: Sequence[int], device: torch.device, past: Tensor | int = 0
+) -> Tensor:
     """position = (number of real tokens before this one), so padding on either side changes nothing.
 
-    attention_mask (B, T) with 1 at real tokens; without one, or with a mask of scores (B, 1, T, T), all are real.
-    Returns (B, T), or (1, T) where all are real.
+    attention_mask (B, past + T) with 1 at real tokens; without one, or with a mask of scores (B, 1, T, T), all are
+    real. past counts the tokens that a cache holds. Returns (B, T), or (1, T) where all are real.
     """
     if attention_mask is None or attention_mask.ndim != 2:
-        return torch.arange(shape[1], device=device)[None]
-    return (attention_mask.long().cumsum(-1) - 1).clamp(min=0)
+        return torch.arange(shape[1], device=device)[None] + past
+    return (attention_mask.long().cumsum(-1) - 1).clamp(min=0)[:, -shape[1] :]
 
 
 def _angles(position_ids: Tensor, size: int) -> Tensor:

@@ -15,21 +15,40 @@ from .layers import NORM_POSITIONS, NORMS, FeedForward
 
 
 class Block(GradientCheckpointingLayer):
-    """Attention, then feed-forward, each with its residual connection and norm (Vaswani et al. 2017, figure 1)."""
+    """Attention, then feed-forward, each with its residual connection and norm (Vaswani et al. 2017, figure 1).
 
-    def __init__(self, config: ScratchConfig, layer_idx: int, is_causal: bool = False) -> None:
+    The decoder of an encoder-decoder attends to the encoder's output, the memory, between the two.
+    """
+
+    def __init__(
+        self, config: ScratchConfig, layer_idx: int, is_causal: bool = False, cross_attention: bool = False
+    ) -> None:
         super().__init__()
         residual = NORM_POSITIONS[config.norm_position]
         self.attention = Attention(config, layer_idx, is_causal)
         self.attention_residual = residual(config)
+        self.cross_attention = Attention(config, layer_idx) if cross_attention else None
+        self.cross_attention_residual = residual(config) if cross_attention else None
         self.feed_forward = FeedForward(config)
         self.feed_forward_residual = residual(config)
 
-    def forward(self, hidden_states: Tensor, attention_mask: Any = None, **kwargs: Any) -> Tensor:
-        """(B, T, hidden) -> (B, T, hidden); kwargs reach the attention."""
+    def forward(
+        self,
+        hidden_states: Tensor,
+        attention_mask: Any = None,
+        memory: Tensor | None = None,
+        memory_mask: Any = None,
+        **kwargs: Any,
+    ) -> Tensor:
+        """(B, T, hidden), memory (B, S, hidden) -> (B, T, hidden); kwargs reach the attention."""
         residual = self.attention_residual
         attended, _ = self.attention(residual.before(hidden_states), attention_mask, **kwargs)
         hidden_states = residual.after(hidden_states, attended)
+
+        if self.cross_attention is not None:
+            residual = self.cross_attention_residual
+            attended, _ = self.cross_attention(residual.before(hidden_states), memory_mask, memory, **kwargs)
+            hidden_states = residual.after(hidden_states, attended)
 
         residual = self.feed_forward_residual
         return residual.after(hidden_states, self.feed_forward(residual.before(hidden_states)))
@@ -38,13 +57,15 @@ class Block(GradientCheckpointingLayer):
 class Stack(nn.Module):
     """N blocks, and the final norm that pre-norm needs (its residual stream leaves the last block unnormalised)."""
 
-    def __init__(self, config: ScratchConfig, is_causal: bool = False) -> None:
+    def __init__(
+        self, config: ScratchConfig, num_layers: int, is_causal: bool = False, cross_attention: bool = False
+    ) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(Block(config, i, is_causal) for i in range(config.num_hidden_layers))
+        self.layers = nn.ModuleList(Block(config, i, is_causal, cross_attention) for i in range(num_layers))
         final_norm = config.norm_position == "pre"
         self.norm = NORMS[config.norm_type](config.hidden_size, eps=config.norm_eps) if final_norm else nn.Identity()
 
-    def forward(self, hidden_states: Tensor, attention_mask: Any = None, **kwargs: Any) -> Tensor:
+    def forward(self, hidden_states: Tensor, *masks_and_memory: Any, **kwargs: Any) -> Tensor:
         for layer in self.layers:
-            hidden_states = layer(hidden_states, attention_mask, **kwargs)
+            hidden_states = layer(hidden_states, *masks_and_memory, **kwargs)
         return self.norm(hidden_states)

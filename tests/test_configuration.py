@@ -131,7 +131,7 @@ def test_sizes_left_out_are_derived() -> None:
 def test_heads_of_their_own_size_need_not_divide_the_width() -> None:
     config = tiny(hidden_size=18, head_dim=6)
     model = ScratchEncoderModel(config)
-    assert model.encoder.layers[0].attention.q_proj.weight.shape == (4 * 6, 18)
+    assert model.stack.layers[0].attention.q_proj.weight.shape == (4 * 6, 18)
     assert model(torch.tensor([[1, 2, 3]])).last_hidden_state.shape == (1, 3, 18)
 
 

@@ -79,7 +79,7 @@ def make(model_class: Any = ScratchEncoderModel, backend: str = "sdpa", packs: b
 def layout(model: nn.Module) -> list[tuple[int, ...]]:
     """The shapes that the first feed-forward layer meets from now on."""
     shapes: list[tuple[int, ...]] = []
-    layer = model.base_model.encoder.layers[0].feed_forward
+    layer = model.base_model.stack.layers[0].feed_forward
     layer.register_forward_hook(lambda module, inputs, output: shapes.append(tuple(output.shape)))
     return shapes
 

@@ -88,7 +88,7 @@ BERT_NAMES = {
     "embeddings.position_embeddings": "embeddings.positions",
     "embeddings.token_type_embeddings": "embeddings.token_types",
     "embeddings.LayerNorm": "embeddings.norm",
-    "encoder.layer.": "encoder.layers.",
+    "encoder.layer.": "stack.layers.",
     "attention.self.query": "attention.q_proj",
     "attention.self.key": "attention.k_proj",
     "attention.self.value": "attention.v_proj",

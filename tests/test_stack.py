@@ -38,7 +38,7 @@ def as_torch(model: ScratchEncoderModel) -> nn.TransformerEncoder:
     )  # fmt: skip
     final_norm = nn.LayerNorm(config.hidden_size, config.norm_eps) if pre else None
     encoder = nn.TransformerEncoder(layer, config.num_hidden_layers, final_norm, enable_nested_tensor=False)
-    encoder.load_state_dict(renamed(model.encoder.state_dict()))
+    encoder.load_state_dict(renamed(model.stack.state_dict()))
     return encoder
 
 
@@ -72,7 +72,7 @@ def test_it_is_the_encoder_of_torch(norm_position: str, hidden_act: str, backend
 
     output.square().mean().backward()
     expected.square().mean().backward()
-    gradients = renamed({name: parameter.grad for name, parameter in model.encoder.named_parameters()})
+    gradients = renamed({name: parameter.grad for name, parameter in model.stack.named_parameters()})
     for name, parameter in encoder.named_parameters():
         torch.testing.assert_close(gradients.pop(name), parameter.grad, atol=1e-5, rtol=0)
     assert not gradients
@@ -95,7 +95,7 @@ def test_a_block_is_two_residual_connections(norm_position: str, norm_type: str)
 
 
 def test_pre_norm_adds_one_norm_at_the_end_and_changes_no_other_name() -> None:
-    post, pre = (Stack(presets.vaswani(**TINY, norm_position=place)).state_dict().keys() for place in ("post", "pre"))
+    post, pre = (Stack(presets.vaswani(**TINY, norm_position=place), 2).state_dict().keys() for place in ("post", "pre"))
     assert pre - post == {"norm.weight", "norm.bias"}
     assert not post - pre
 

@@ -1,0 +1,226 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The decoder family: a causal stack that predicts the next token, and its head for texts.
+
+Shapes: B batch, T length, S length of the memory, V vocabulary, C labels. A batch that arrives packed is (1, tokens).
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import Cache, DynamicCache, EncoderDecoderCache, GenerationMixin
+from transformers.masking_utils import create_bidirectional_mask
+from transformers.modeling_outputs import (
+    BaseModelOutputWithPastAndCrossAttentions,
+    CausalLMOutputWithPast,
+    SequenceClassifierOutputWithPast,
+)
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+from transformers.utils import can_return_tuple
+from transformers.utils.generic import merge_with_config_defaults
+from transformers.utils.output_capturing import OutputRecorder, capture_outputs
+
+from .attention import Attention
+from .configuration_scratch import ScratchDecoderConfig, ScratchSeq2SeqConfig
+from .embeddings import Embeddings
+from .heads import classification_loss, cross_entropy, pool, shift_left
+from .modeling_base import ScratchPreTrainedModel
+from .packing import document_starts, packed_lengths, to_rows
+from .stack import Block, Stack
+
+
+class ScratchDecoderPreTrainedModel(ScratchPreTrainedModel):
+    config: ScratchDecoderConfig
+    is_causal = True
+    _skip_keys_device_placement = ["past_key_values"]
+    _can_record_outputs = {
+        "hidden_states": Block,
+        "attentions": OutputRecorder(Attention, index=1, layer_name="attention"),
+        "cross_attentions": OutputRecorder(Attention, index=1, layer_name="cross_attention"),
+    }
+    auto_classes = {
+        "AutoModel": "ScratchDecoderModel",
+        "AutoModelForCausalLM": "ScratchDecoderForCausalLM",
+        "AutoModelForSequenceClassification": "ScratchDecoderForSequenceClassification",
+    }
+
+
+class ScratchDecoderModel(ScratchDecoderPreTrainedModel):
+    """Embeddings and a causal stack (Radford et al. 2018); in an encoder-decoder it also attends to the encoder."""
+
+    def __init__(self, config: ScratchDecoderConfig | ScratchSeq2SeqConfig) -> None:
+        super().__init__(config)
+        self.embeddings = Embeddings(config, config.decoder_vocab_size)
+        cross_attention = config.is_encoder_decoder
+        self.stack = Stack(config, config.decoder_layers, is_causal=True, cross_attention=cross_attention)
+        self.post_init()
+
+    def get_input_embeddings(self) -> nn.Embedding:
+        return self.embeddings.tokens
+
+    def set_input_embeddings(self, value: nn.Module) -> None:
+        self.embeddings.tokens = value  # type: ignore[assignment]
+
+    @merge_with_config_defaults
+    @capture_outputs
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        past_key_values: Cache | None = None,
+        inputs_embeds: Tensor | None = None,
+        encoder_hidden_states: Tensor | None = None,
+        encoder_attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        use_cache: bool | None = None,
+        **kwargs: Any,
+    ) -> BaseModelOutputWithPastAndCrossAttentions:
+        """input_ids (B, T) or inputs_embeds (B, T, E), behind the tokens of past_key_values -> (B, T, hidden).
+
+        attention_mask (B, past + T) with 1 at real tokens; without position_ids, positions count these. In an
+        encoder-decoder encoder_hidden_states (B, S, hidden) is what the encoder says, encoder_attention_mask (B, S).
+        """
+        if (input_ids is None) == (inputs_embeds is None):
+            raise ValueError("Give either input_ids or inputs_embeds, exactly one of them.")
+        inputs = input_ids if inputs_embeds is None else inputs_embeds
+        if use_cache and past_key_values is None and not self.training:
+            past_key_values = self._new_cache()
+        position_ids, mask, packing = self._lay_out(inputs, attention_mask, position_ids, kwargs, past_key_values)
+        memory_mask = self._memory_mask(inputs, encoder_hidden_states, encoder_attention_mask, kwargs)
+        if packing is not None:
+            arguments = input_ids, position_ids, token_type_ids, inputs_embeds
+            input_ids, position_ids, token_type_ids, inputs_embeds = map(packing.pack, arguments)
+
+        hidden_states = self.embeddings(input_ids, position_ids, token_type_ids, inputs_embeds)
+        kwargs |= {"packing": packing, "rotary": self._rotary(position_ids, hidden_states.dtype)}
+        masks = mask, encoder_hidden_states, memory_mask
+        hidden_states = self.stack(hidden_states, *masks, past_key_values=past_key_values, **kwargs)
+        hidden_states = hidden_states if packing is None else packing.unpack(hidden_states)
+        return BaseModelOutputWithPastAndCrossAttentions(hidden_states, past_key_values)
+
+    def _new_cache(self) -> Cache:
+        if not self.config.is_encoder_decoder:
+            return DynamicCache(config=self.config)
+        decoder = self.config.get_text_config(decoder=True)
+        return EncoderDecoderCache(DynamicCache(config=decoder), DynamicCache(config=decoder))
+
+    def _memory_mask(
+        self, inputs: Tensor, memory: Tensor | None, attention_mask: Tensor | None, kwargs: dict[str, Any]
+    ) -> Any:
+        if (memory is None) == self.config.is_encoder_decoder:
+            raise ValueError("encoder_hidden_states go to the decoder of an encoder-decoder, and to no other.")
+        if memory is None:
+            return None
+        embeds = self._shape_only(inputs.shape[:2], inputs.device)
+        return create_bidirectional_mask(self._mask_config(kwargs), embeds, attention_mask, encoder_hidden_states=memory)
+
+
+class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, GenerationMixin):
+    """p(next token) = softmax(x E^T), E the token embeddings where tied (Radford et al. 2018, 3.1)."""
+
+    _tied_weights_keys = {"lm_head.weight": "model.embeddings.tokens.weight"}
+    _tp_plan = {"lm_head": "colwise_gather_output"}
+
+    def __init__(self, config: ScratchDecoderConfig) -> None:
+        super().__init__(config)
+        self.model = ScratchDecoderModel(config)
+        factorised = config.embedding_size != config.hidden_size
+        self.projection = nn.Linear(config.hidden_size, config.embedding_size) if factorised else nn.Identity()
+        self.lm_head = nn.Linear(config.embedding_size, config.vocab_size, bias=config.lm_head_bias)
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        past_key_values: Cache | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        use_cache: bool | None = None,
+        logits_to_keep: int | Tensor = 0,
+        num_items_in_batch: Tensor | int | None = None,
+        shift_labels: Tensor | None = None,
+        **kwargs: Any,
+    ) -> CausalLMOutputWithPast:
+        """labels (B, T) are the input_ids themselves, -100 where nothing is to be predicted; logits (B, T, V).
+
+        They are shifted here, once; shift_labels are taken as they are. Packed sequences predict nothing of the next.
+        logits_to_keep: the last so many positions, or which ones; 0: all.
+        """
+        outputs = self.model(
+            input_ids, attention_mask, position_ids, past_key_values, inputs_embeds, token_type_ids=token_type_ids,
+            use_cache=False if use_cache is None and labels is not None else use_cache, return_dict=True, **kwargs,
+        )  # fmt: skip
+        kept = slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep
+        logits = self.lm_head(self.projection(outputs.last_hidden_state[:, kept]))
+        loss = None
+        if labels is not None or shift_labels is not None:
+            if shift_labels is None:
+                lengths = packed_lengths(labels.shape, attention_mask, position_ids, kwargs)
+                if lengths is not None:
+                    labels = labels.masked_fill(document_starts(lengths, labels.shape), -100)
+                shift_labels = shift_left(labels)
+            loss = cross_entropy(logits, shift_labels[:, kept], num_items_in_batch)
+        past_key_values = outputs.past_key_values
+        return CausalLMOutputWithPast(loss, logits, past_key_values, outputs.hidden_states, outputs.attentions)
+
+
+class ScratchDecoderForSequenceClassification(ScratchDecoderPreTrainedModel):
+    """One answer a text, read off its last real token (Radford et al. 2018, 3.2)."""
+
+    def __init__(self, config: ScratchDecoderConfig) -> None:
+        super().__init__(config)
+        self.num_labels = config.num_labels
+        self.model = ScratchDecoderModel(config)
+        self.score = nn.Linear(config.hidden_size, config.num_labels, bias=False)
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        past_key_values: Cache | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        use_cache: bool | None = None,
+        num_items_in_batch: Tensor | int | None = None,
+        **kwargs: Any,
+    ) -> SequenceClassifierOutputWithPast:
+        """labels (B,) of class numbers, (B, C) of 0.0 and 1.0, or (B,) of numbers where C is 1; logits (B, C).
+
+        Without attention_mask, pad_token_id tells which tokens are real. Of a batch that arrives packed, every
+        sequence is a text: labels and logits have one row a sequence.
+        """
+        outputs = self.model(
+            input_ids, attention_mask, position_ids, past_key_values, inputs_embeds, token_type_ids=token_type_ids,
+            use_cache=False if use_cache is None and labels is not None else use_cache, return_dict=True, **kwargs,
+        )  # fmt: skip
+        hidden_states = outputs.last_hidden_state
+        if (lengths := packed_lengths(hidden_states.shape[:2], attention_mask, position_ids, kwargs)) is not None:
+            hidden_states, real = to_rows(hidden_states, lengths)
+        else:
+            real = self._real_tokens(input_ids, attention_mask, hidden_states.shape[1])
+        logits = self.score(pool(hidden_states, real, "last"))
+        loss = None if labels is None else classification_loss(self.config, logits, labels, num_items_in_batch)
+        past_key_values = outputs.past_key_values
+        return SequenceClassifierOutputWithPast(
+            loss, logits, past_key_values, outputs.hidden_states, outputs.attentions
+        )
+
+    def _real_tokens(self, input_ids: Tensor | None, attention_mask: Tensor | None, length: int) -> Tensor | None:
+        if attention_mask is None and input_ids is not None and self.config.pad_token_id is not None:
+            return input_ids != self.config.pad_token_id
+        return None if attention_mask is None or attention_mask.ndim != 2 else attention_mask[:, -length:]
+
+
+# Trainer smooths labels outside of the model, and shifts them for the causal classes that this table names.
+MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.setdefault(ScratchDecoderConfig.model_type, "ScratchDecoderForCausalLM")
+
+__all__ = ["ScratchDecoderPreTrainedModel", *ScratchDecoderPreTrainedModel.auto_classes.values()]

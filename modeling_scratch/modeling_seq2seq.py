@@ -1,0 +1,171 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The encoder-decoder family: an encoder, a decoder that attends to it, and the head that generates.
+
+Shapes: B batch, S length of the source, T length of the target, V vocabulary of the decoder.
+"""
+
+from typing import Any
+
+from torch import Tensor, nn
+from transformers import Cache, GenerationMixin
+from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput, Seq2SeqModelOutput
+from transformers.utils import can_return_tuple
+
+from .configuration_scratch import ScratchSeq2SeqConfig
+from .heads import cross_entropy, shift_right
+from .modeling_base import ScratchPreTrainedModel
+from .modeling_decoder import ScratchDecoderModel
+from .modeling_encoder import ScratchEncoderModel
+
+ENCODER_ARGUMENTS = ("output_attentions", "output_hidden_states")
+
+
+class ScratchSeq2SeqPreTrainedModel(ScratchPreTrainedModel):
+    config: ScratchSeq2SeqConfig
+    _skip_keys_device_placement = ["past_key_values"]
+    _can_record_outputs = {}  # encoder and decoder record their own
+    auto_classes = {
+        "AutoModel": "ScratchSeq2SeqModel",
+        "AutoModelForSeq2SeqLM": "ScratchSeq2SeqForConditionalGeneration",
+    }
+
+
+class ScratchSeq2SeqModel(ScratchSeq2SeqPreTrainedModel):
+    """An encoder and a decoder that attends to its output (Vaswani et al. 2017, figure 1)."""
+
+    _tied_weights_keys = {"decoder.embeddings.tokens.weight": "encoder.embeddings.tokens.weight"}
+
+    def __init__(self, config: ScratchSeq2SeqConfig) -> None:
+        super().__init__(config)
+        self.encoder = ScratchEncoderModel(config)
+        self.decoder = ScratchDecoderModel(config)
+        self.post_init()
+
+    def get_input_embeddings(self) -> nn.Embedding:
+        return self.encoder.embeddings.tokens
+
+    def set_input_embeddings(self, value: nn.Module) -> None:
+        self.encoder.set_input_embeddings(value)
+        if self.config.share_encoder_decoder_embeddings:
+            self.decoder.set_input_embeddings(value)
+
+    def get_expanded_tied_weights_keys(self, all_submodels: bool = False) -> dict[str, str]:
+        """One table for both vocabularies, whether the head is tied to it or not."""
+        return dict(self._tied_weights_keys) if self.config.share_encoder_decoder_embeddings else {}
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        decoder_input_ids: Tensor | None = None,
+        decoder_attention_mask: Tensor | None = None,
+        encoder_outputs: BaseModelOutput | None = None,
+        past_key_values: Cache | None = None,
+        inputs_embeds: Tensor | None = None,
+        decoder_inputs_embeds: Tensor | None = None,
+        decoder_position_ids: Tensor | None = None,
+        use_cache: bool | None = None,
+        **kwargs: Any,
+    ) -> Seq2SeqModelOutput:
+        """input_ids (B, S) with attention_mask (B, S), decoder_input_ids (B, T) -> last_hidden_state (B, T, hidden).
+
+        encoder_outputs, where they are given, spare the encoder its work; the masks have 1 at real tokens.
+        """
+        if "cu_seq_lens_q" in kwargs or "position_ids" in kwargs:
+            raise ValueError(
+                "An encoder-decoder takes padded batches with masks, not packed ones (position_ids, cu_seq_lens_q)."
+            )
+        if encoder_outputs is None:
+            encoder_kwargs = {name: kwargs[name] for name in ENCODER_ARGUMENTS if name in kwargs}
+            encoder_outputs = self.encoder(
+                input_ids, attention_mask, inputs_embeds=inputs_embeds, return_dict=True, **encoder_kwargs
+            )
+        elif not isinstance(encoder_outputs, BaseModelOutput):
+            encoder_outputs = BaseModelOutput(*encoder_outputs)
+        memory = encoder_outputs.last_hidden_state
+        decoder_inputs = decoder_input_ids, decoder_attention_mask, decoder_position_ids
+        outputs = self.decoder(
+            *decoder_inputs, past_key_values, decoder_inputs_embeds, memory, attention_mask,
+            use_cache=use_cache, return_dict=True, **kwargs,
+        )  # fmt: skip
+        return Seq2SeqModelOutput(
+            last_hidden_state=outputs.last_hidden_state,
+            past_key_values=outputs.past_key_values,
+            decoder_hidden_states=outputs.hidden_states,
+            decoder_attentions=outputs.attentions,
+            cross_attentions=outputs.cross_attentions,
+            encoder_last_hidden_state=memory,
+            encoder_hidden_states=encoder_outputs.hidden_states,
+            encoder_attentions=encoder_outputs.attentions,
+        )
+
+
+class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, GenerationMixin):
+    """p(next target token | source) = softmax(x E^T + b), E the decoder's embeddings where tied (3.4)."""
+
+    def __init__(self, config: ScratchSeq2SeqConfig) -> None:
+        super().__init__(config)
+        self.model = ScratchSeq2SeqModel(config)
+        factorised = config.embedding_size != config.hidden_size
+        self.projection = nn.Linear(config.hidden_size, config.embedding_size) if factorised else nn.Identity()
+        self.lm_head = nn.Linear(config.embedding_size, config.decoder_vocab_size, bias=config.lm_head_bias)
+        source = "encoder" if config.share_encoder_decoder_embeddings else "decoder"
+        self._tied_weights_keys = {"lm_head.weight": f"model.{source}.embeddings.tokens.weight"}
+        self.post_init()
+
+    def resize_token_embeddings(self, new_num_tokens: int | None = None, *args: Any, **kwargs: Any) -> nn.Embedding:
+        """As PreTrainedModel's, for one shared vocabulary; of two it would not know which."""
+        if new_num_tokens is not None and not self.config.share_encoder_decoder_embeddings:
+            raise ValueError("share_encoder_decoder_embeddings=False: two vocabularies cannot be resized as one.")
+        embeddings = super().resize_token_embeddings(new_num_tokens, *args, **kwargs)
+        if self.config.share_encoder_decoder_embeddings:
+            self.config.decoder_vocab_size = self.config.vocab_size
+        return embeddings
+
+    def prepare_decoder_input_ids_from_labels(self, labels: Tensor) -> Tensor:
+        """What the decoder reads while it predicts labels (B, T): the same, one place to the right."""
+        start, pad = self.config.decoder_start_token_id, self.config.pad_token_id
+        if start is None or pad is None:
+            raise ValueError(
+                f"decoder_start_token_id={start}, pad_token_id={pad}: set both in the config to train on labels "
+                "(tokenization.special_token_ids says what a tokenizer calls them)."
+            )
+        return shift_right(labels, start, pad)
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        decoder_input_ids: Tensor | None = None,
+        decoder_attention_mask: Tensor | None = None,
+        encoder_outputs: BaseModelOutput | None = None,
+        past_key_values: Cache | None = None,
+        inputs_embeds: Tensor | None = None,
+        decoder_inputs_embeds: Tensor | None = None,
+        decoder_position_ids: Tensor | None = None,
+        labels: Tensor | None = None,
+        use_cache: bool | None = None,
+        num_items_in_batch: Tensor | int | None = None,
+        **kwargs: Any,
+    ) -> Seq2SeqLMOutput:
+        """labels (B, T) are the target's tokens, its end included, -100 at padding; logits (B, T, V).
+
+        They are not shifted: position t of the decoder reads label t - 1 and predicts label t.
+        """
+        if labels is not None:
+            use_cache = False if use_cache is None else use_cache
+            if decoder_input_ids is None and decoder_inputs_embeds is None:
+                decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
+        outputs = self.model(
+            input_ids, attention_mask, decoder_input_ids, decoder_attention_mask, encoder_outputs, past_key_values,
+            inputs_embeds, decoder_inputs_embeds, decoder_position_ids, use_cache=use_cache, return_dict=True, **kwargs,
+        )  # fmt: skip
+        logits = self.lm_head(self.projection(outputs.last_hidden_state))
+        loss = None if labels is None else cross_entropy(logits, labels, num_items_in_batch)
+        fields = {name: value for name, value in outputs.items() if name != "last_hidden_state"}
+        return Seq2SeqLMOutput(loss=loss, logits=logits, **fields)
+
+
+__all__ = ["ScratchSeq2SeqPreTrainedModel", *ScratchSeq2SeqPreTrainedModel.auto_classes.values()]
