@@ -69,7 +69,7 @@ class Attention(nn.Module):
         memory: Tensor | None = None,
         rotary: tuple[Tensor, Tensor] | None = None,
         packing: Packing | None = None,
-        past_key_values: Cache | None = None,
+        past_key_values: Any = None,
         **kwargs: Any,
     ) -> tuple[Tensor, Tensor | None]:
         """(B, T, hidden) -> the same and the weights (B, H, T, S), or None where the backend is a fused one.
@@ -107,7 +107,7 @@ class Attention(nn.Module):
         cache = cache.self_attention_cache if isinstance(cache, EncoderDecoderCache) else cache
         return cache.update(key, value, self.layer_idx)
 
-    def _memory_keys(self, memory: Tensor, cache: Cache | None) -> tuple[Tensor, Tensor]:
+    def _memory_keys(self, memory: Tensor, cache: Any) -> tuple[Tensor, Tensor]:
         """Keys and values (B, K, S, D) of the memory, which stays the same: computed once, then cached."""
         if cache is not None and cache.is_updated.get(self.layer_idx):
             layer = cache.cross_attention_cache.layers[self.layer_idx]

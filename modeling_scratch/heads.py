@@ -93,10 +93,15 @@ def _reduce(losses: Tensor, count: Tensor | int, num_items_in_batch: Tensor | in
     return losses.sum() / torch.as_tensor(items, device=losses.device).clamp(min=1)
 
 
-def cross_entropy(logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | int | None = None) -> Tensor:
-    """-mean log p(label) in float32 over labels that are not -100. (..., C) and (...) -> scalar; no label at all: 0."""
-    labels = labels.flatten().to(logits.device)
-    losses = F.cross_entropy(logits.flatten(0, -2).float(), labels, ignore_index=-100, reduction="none")
+def cross_entropy(
+    logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | int | None = None, label_smoothing: float = 0.0
+) -> Tensor:
+    """-mean log p(label) in float32 over labels that are not -100. (..., C) and (...) -> scalar; no label at all: 0.
+
+    label_smoothing: the share of a label that is spread over all C (Szegedy et al. 2016).
+    """
+    logits, labels = logits.flatten(0, -2).float(), labels.flatten().to(logits.device)
+    losses = F.cross_entropy(logits, labels, ignore_index=-100, reduction="none", label_smoothing=label_smoothing)
     return _reduce(losses, (labels != -100).sum(), num_items_in_batch)
 
 

@@ -6,7 +6,6 @@ Shapes: B batch, T length, S length of the memory, V vocabulary, C labels. A bat
 
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from transformers import Cache, DynamicCache, EncoderDecoderCache, GenerationMixin
 from transformers.masking_utils import create_bidirectional_mask
@@ -113,7 +112,9 @@ class ScratchDecoderModel(ScratchDecoderPreTrainedModel):
         if memory is None:
             return None
         embeds = self._shape_only(inputs.shape[:2], inputs.device)
-        return create_bidirectional_mask(self._mask_config(kwargs), embeds, attention_mask, encoder_hidden_states=memory)
+        return create_bidirectional_mask(
+            self._mask_config(kwargs), embeds, attention_mask, encoder_hidden_states=memory
+        )
 
 
 class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, GenerationMixin):

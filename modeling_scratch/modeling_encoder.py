@@ -18,7 +18,7 @@ from transformers.utils import can_return_tuple
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
 
-from .configuration_scratch import ScratchEncoderConfig
+from .configuration_scratch import ScratchConfig, ScratchEncoderConfig
 from .embeddings import Embeddings
 from .heads import (
     ClassificationHead,
@@ -48,7 +48,7 @@ class ScratchEncoderPreTrainedModel(ScratchPreTrainedModel):
 class ScratchEncoderModel(ScratchEncoderPreTrainedModel):
     """Embeddings and a bidirectional stack (Vaswani et al. 2017, 3.1; Devlin et al. 2019)."""
 
-    def __init__(self, config: ScratchEncoderConfig) -> None:
+    def __init__(self, config: ScratchConfig) -> None:
         super().__init__(config)
         self.embeddings = Embeddings(config, config.vocab_size)
         self.stack = Stack(config, config.num_hidden_layers)

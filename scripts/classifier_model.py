@@ -1,13 +1,12 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The tokenizer and the model that train_classifier.py trains: new ones from a preset, or those of a checkpoint."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import datasets
-from huggingface_hub.errors import StrictDataclassError
+from model_sources import load_checkpoint, preset_config
 from text_files import DataError
 from transformers import (
     AutoModelForSequenceClassification,
@@ -20,8 +19,6 @@ from transformers import (
 import modeling_scratch
 from modeling_scratch import ScratchEncoderConfig, presets
 from tokenization import KINDS, special_token_ids
-
-DECIDED_ELSEWHERE = {"vocab_size", "num_labels", "id2label", "label2id"}
 
 
 @dataclass
@@ -58,7 +55,7 @@ class ModelArguments:
 def build_tokenizer(arguments: ModelArguments, texts: Sequence[str]) -> PreTrainedTokenizerBase:
     """The checkpoint's, the one named, or a new one trained on texts, which are those of the train split alone."""
     if name := arguments.tokenizer_name_or_path or arguments.model_name_or_path:
-        tokenizer = _load(AutoTokenizer, name, arguments)
+        tokenizer = load_checkpoint(AutoTokenizer, name, arguments.trust_remote_code)
         if arguments.max_length is not None:
             tokenizer.model_max_length = arguments.max_length
         return tokenizer
@@ -96,10 +93,10 @@ def build_model(
     """A classifier into label_names, saved with the model: a new one of the preset, or the checkpoint's body."""
     labels = {"id2label": dict(enumerate(label_names)), "label2id": {name: i for i, name in enumerate(label_names)}}
     if arguments.model_name_or_path:
-        return _load(
+        return load_checkpoint(
             AutoModelForSequenceClassification,
             arguments.model_name_or_path,
-            arguments,
+            arguments.trust_remote_code,
             ignore_mismatched_sizes=True,
             **labels,
         )
@@ -109,36 +106,6 @@ def build_model(
 
 
 def _preset_config(arguments: ModelArguments, **settings: Any) -> ScratchEncoderConfig:
-    if arguments.preset not in presets.ENCODERS:
-        raise DataError(f"--preset {arguments.preset}: the choices are {', '.join(presets.ENCODERS)}")
-    overrides = _parse_overrides(arguments.config_overrides or "")
     if arguments.max_length is not None:
-        overrides.setdefault("max_position_embeddings", arguments.max_length)
-    try:
-        return presets.ENCODERS[arguments.preset](**{**settings, **overrides})
-    except (ValueError, StrictDataclassError) as error:
-        raise DataError(f"--config_overrides {arguments.config_overrides}: {error}") from error
-
-
-def _parse_overrides(text: str) -> dict[str, Any]:
-    """ "hidden_size=128,hidden_act=gelu" as a dictionary; values as in JSON, without commas."""
-    overrides: dict[str, Any] = {}
-    for part in filter(None, text.split(",")):
-        name, equals, value = part.strip().partition("=")
-        if not equals:
-            raise DataError(f"--config_overrides: {part!r} is not of the form name=value")
-        try:
-            overrides[name] = json.loads(value)
-        except json.JSONDecodeError:
-            overrides[name] = value
-        if name in DECIDED_ELSEWHERE or name.endswith("_token_id"):
-            raise DataError(f"--config_overrides {name}: that is decided by the tokenizer and the data (--vocab_size)")
-    return overrides
-
-
-def _load(auto_class: Any, name: str, arguments: ModelArguments, **options: Any) -> Any:
-    try:
-        return auto_class.from_pretrained(name, trust_remote_code=arguments.trust_remote_code, **options)
-    except (OSError, ValueError) as error:
-        first_line = str(error).strip().splitlines()[0]
-        raise DataError(f"{name} cannot be loaded as a checkpoint: {first_line}") from error
+        settings["max_position_embeddings"] = arguments.max_length
+    return preset_config(presets.ENCODERS, arguments.preset, arguments.config_overrides, **settings)

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from text_files import DataError
+from transformers import TrainingArguments
+from transformers.trainer_utils import get_last_checkpoint
 
 RUN_FILE = "run_config.json"
 PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "scikit-learn")
@@ -39,6 +41,21 @@ def claim(folder: Path) -> None:
     if folder.is_dir() and (folder / RUN_FILE).is_file():
         shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
+
+
+def checkpoint_to_resume(arguments: TrainingArguments) -> str | None:
+    """The checkpoint to go on from, which has to be one of the run in the output folder; "last" finds it."""
+    wanted, output = arguments.resume_from_checkpoint, Path(arguments.output_dir or "")
+    if not wanted or wanted.lower() == "false":
+        return None
+    last = get_last_checkpoint(str(output)) if (output / RUN_FILE).is_file() else None
+    if last is None:
+        raise DataError(f"--resume_from_checkpoint: there is no checkpoint of a run in {output}; leave it out")
+    if wanted.lower() in ("true", "last"):
+        return last
+    if Path(wanted).resolve().parent != output.resolve() or not Path(wanted).is_dir():
+        raise DataError(f"--resume_from_checkpoint {wanted}: this is no checkpoint in {output}; the last is {last}")
+    return wanted
 
 
 def write_text(path: Path, text: str) -> None:

@@ -20,7 +20,7 @@ import demo_reviews
 from classifier_model import ModelArguments, build_model, build_tokenizer, encode_splits
 from classifier_report import Judge
 from command_line import run_program
-from run_folder import RUN_FILE, check, claim, environment, without_paths, write_json
+from run_folder import RUN_FILE, check, checkpoint_to_resume, claim, environment, without_paths, write_json
 from text_data import DataArguments, ReviewData, load_splits
 from text_files import DataError
 from torch import Tensor
@@ -31,7 +31,6 @@ from transformers import (
     pipeline,
     set_seed,
 )
-from transformers.trainer_utils import get_last_checkpoint
 from weight_average import WeightAverage
 
 SENTENCES = (
@@ -155,21 +154,6 @@ def save_configuration(output: Path, groups: dict[str, Any], data: ReviewData, t
     notes = [*data.notes, *data.warnings, *truncations]
     record = {"labels": data.label_names, "rows": rows, "notes": notes, "environment": environment()}
     write_json(output / RUN_FILE, {"program": "scripts/train_classifier.py", **settings, **record})
-
-
-def checkpoint_to_resume(arguments: TrainingArguments) -> str | None:
-    """The checkpoint to go on from, which has to be one of the run in the output folder; "last" finds it."""
-    wanted, output = arguments.resume_from_checkpoint, Path(arguments.output_dir or "")
-    if not wanted or wanted.lower() == "false":
-        return None
-    last = get_last_checkpoint(str(output)) if (output / RUN_FILE).is_file() else None
-    if last is None:
-        raise DataError(f"--resume_from_checkpoint: there is no checkpoint of a run in {output}; leave it out")
-    if wanted.lower() in ("true", "last"):
-        return last
-    if Path(wanted).resolve().parent != output.resolve() or not Path(wanted).is_dir():
-        raise DataError(f"--resume_from_checkpoint {wanted}: this is no checkpoint in {output}; the last is {last}")
-    return wanted
 
 
 def first_output(outputs: Any, _: Tensor) -> Tensor:

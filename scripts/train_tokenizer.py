@@ -52,7 +52,7 @@ class TokenizerArguments:
     """What is trained, and where it goes."""
 
     output_dir: str = field(metadata={"help": "The folder to save the tokenizer in."})
-    kind: Literal["byte_bpe", "bpe", "wordlevel"] = field(
+    kind: Literal["byte_bpe", "bpe", "wordlevel", "character"] = field(
         default="byte_bpe",
         metadata={"help": "BPE on bytes (lossless), BPE on characters with </w> at a word's end, or one token a word."},
     )

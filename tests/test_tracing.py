@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from model_cases import CASES, HEADS, SWITCHES, Batch, Case, assert_same_outputs, in_turn
+from model_cases import CASES, HEADS, SWITCHES, TEXTS, Batch, Case, assert_same_outputs, in_turn
 from torch._dynamo.testing import CompileCounter
 
 # One class is compiled by default, each takes seconds.
 CLASSES = [
-    pytest.param(case, id=case.model_class.__name__, marks=() if case is HEADS[1] else pytest.mark.slow)
+    pytest.param(case, id=case.model_class.__name__, marks=() if case is TEXTS else pytest.mark.slow)
     for case in CASES
 ]
 every_class = pytest.mark.parametrize("case", CLASSES)

@@ -12,10 +12,10 @@ import torch
 import torch.nn.functional as F
 from conftest import run_without_package
 from datasets import Dataset
-from model_cases import CASES, TINY, Case, parametrize_cases
+from model_cases import CAUSAL_LM, MASKED_LM, SEQ2SEQ_LM, SPANS, TEXTS, TINY, TOKENS, Case, layouts, parametrize_cases
 from toy_text import REVIEWS, toy_tokenizer
 from transformers import (
-    DataCollatorForTokenClassification,
+    DataCollatorForSeq2Seq,
     PreTrainedModel,
     Trainer,
     TrainerCallback,
@@ -23,7 +23,7 @@ from transformers import (
     TrainingArguments,
 )
 
-_, MASKED_LM, TEXTS, TOKENS, SPANS = CASES
+TRAINED = (MASKED_LM, TEXTS, TOKENS, SPANS, CAUSAL_LM, SEQ2SEQ_LM)
 Columns = dict[str, Any]
 
 
@@ -43,6 +43,8 @@ def reviews(case: Case = TEXTS, count: int = len(REVIEWS), **columns: list) -> D
         MASKED_LM: lambda: {"labels": [[i if i % 3 else -100 for i in row] for row in ids]},
         TEXTS: lambda: {"label": [label for _, label in REVIEWS[:count]]},
         TOKENS: lambda: {"labels": [[-100, *(i % 3 for i in row[1:-1]), -100] for row in ids]},
+        CAUSAL_LM: lambda: {"labels": ids},
+        SEQ2SEQ_LM: lambda: {"labels": [[*row[1:], *row[1:3]] for row in ids]},
         SPANS: lambda: {"start_positions": [1] * count, "end_positions": [len(row) - 2 for row in ids]},
     }[case]()
     noise = {"text": [text for text, _ in REVIEWS[:count]], "idx": list(range(count))}
@@ -52,8 +54,8 @@ def reviews(case: Case = TEXTS, count: int = len(REVIEWS), **columns: list) -> D
 def trainer(model: PreTrainedModel, folder: Path, dataset: Dataset | None = None, **arguments: Any) -> Trainer:
     """One step of plain gradient descent over all of the data, in order, unless the arguments say otherwise."""
     tokenizer = toy_tokenizer()
-    # The one collator of the library that pads labels of tokens where there are some.
-    collator = DataCollatorForTokenClassification(tokenizer) if "labels" in (dataset or {}).column_names else None
+    # The one collator of the library that pads labels of tokens and of targets where there are some.
+    collator = DataCollatorForSeq2Seq(tokenizer) if "labels" in (dataset or {}).column_names else None
     settings = {
         "output_dir": str(folder), "use_cpu": True, "disable_tqdm": True, "save_strategy": "no", "optim": "sgd",
         "learning_rate": 0.5, "lr_scheduler_type": "constant", "max_steps": 1, "per_device_train_batch_size": 8,
@@ -69,9 +71,9 @@ def weights(model: PreTrainedModel) -> dict[str, torch.Tensor]:
     return {name: value.clone() for name, value in model.state_dict().items()}
 
 
-def cut(case: Case, folder: Path, dataset: Dataset, settings: dict, size: int) -> dict[str, torch.Tensor]:
+def cut(case: Case, packs: bool, folder: Path, dataset: Dataset, settings: dict, size: int) -> dict[str, torch.Tensor]:
     """Weights after one step of 8 texts, `size` at a time."""
-    model = case.model(**settings)
+    model = case.model(packs, **settings)
     trainer(
         model, folder, dataset, per_device_train_batch_size=size, gradient_accumulation_steps=8 // size
     ).train()  # fmt: skip
@@ -84,21 +86,22 @@ STEPS = {
     "tokens": (TOKENS, 8, {}, {}),
     "masked tokens": (MASKED_LM, 8, {}, {}),
     "spans": (SPANS, 8, {}, {}),
+    "next tokens": (CAUSAL_LM, 8, {}, {}),
+    "targets": (SEQ2SEQ_LM, 8, {}, {}),
     "several labels": (TEXTS, 7, {"label": [[1.0, 0.0, 1.0]] * 7}, {"problem_type": "multi_label_classification"}),
     "numbers": (TEXTS, 7, {"label": [0.5, -1.0, 2.0, 3.5, 0.0, 1.0, -2.0]}, {"num_labels": 1}),
 }
 
 
-@pytest.mark.parametrize("packs", [True, False], ids=["packed", "padded"])
+@layouts
 @pytest.mark.parametrize("name", STEPS)
 def test_a_step_is_the_same_however_it_is_cut(
-    name: str, packs: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, packs: bool, tmp_path: Path
 ) -> None:
     """1 x 8, 4 x 2 and 8 x 1 texts of different lengths and numbers of labels."""
     case, count, columns, settings = STEPS[name]
-    monkeypatch.setattr(CASES[0].model_class, "packs_padded_batches", packs)
     data = reviews(case, count, **columns)
-    whole, pairs, ones = (cut(case, tmp_path, data, settings, size) for size in (8, 2, 1))
+    whole, pairs, ones = (cut(case, packs, tmp_path, data, settings, size) for size in (8, 2, 1))
     torch.testing.assert_close(pairs, whole, atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(ones, whole, atol=1e-5, rtol=1e-5)
     start = case.model(**settings).state_dict()
@@ -120,13 +123,13 @@ def test_label_smoothing(epsilon: float, tmp_path: Path) -> None:
     assert (result.training_loss == pytest.approx(plain, rel=1e-5)) == (epsilon < 1e-3)
 
 
-@parametrize_cases((MASKED_LM, TEXTS, TOKENS, SPANS))
+@parametrize_cases(TRAINED)
 def test_columns_that_no_model_takes_are_left_out(case: Case, tmp_path: Path) -> None:
     batch = next(iter(trainer(case.model(), tmp_path, reviews(case)).get_train_dataloader()))
     assert batch.keys() == {"input_ids", "attention_mask", *case.batch()}
 
 
-@parametrize_cases((MASKED_LM, TEXTS, TOKENS, SPANS))
+@parametrize_cases(TRAINED)
 def test_evaluation_gathers_predictions_only(case: Case, tmp_path: Path) -> None:
     model = case.model(output_hidden_states=True, output_attentions=True, attn_implementation="eager")
     data = reviews(case)
@@ -155,7 +158,7 @@ RUN = {
 
 
 @pytest.mark.parametrize("step", [3, 4], ids=["mid_epoch", "epoch_end"])
-@parametrize_cases((MASKED_LM, TEXTS))
+@parametrize_cases((MASKED_LM, TEXTS, CAUSAL_LM, SEQ2SEQ_LM))
 def test_resuming_is_exact(case: Case, step: int, tmp_path: Path) -> None:
     """Bit for bit, dropout and order of the data included: weights and what was logged."""
 

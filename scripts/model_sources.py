@@ -1,0 +1,52 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Where a model comes from: a preset with changes, or a checkpoint; what is wrong with either is said in one line."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from huggingface_hub.errors import StrictDataclassError
+from text_files import DataError
+
+from modeling_scratch import ScratchConfig
+
+Config = TypeVar("Config", bound=ScratchConfig)
+
+DECIDED_ELSEWHERE = {"vocab_size", "decoder_vocab_size", "num_labels", "id2label", "label2id"}
+
+
+def preset_config(
+    table: Mapping[str, Callable[..., Config]], preset: str, overrides: str | None, **settings: Any
+) -> Config:
+    """The config of a preset of `table`; overrides, as --config_overrides writes them, win over settings."""
+    if preset not in table:
+        raise DataError(f"--preset {preset}: the choices are {', '.join(table)}")
+    try:
+        return table[preset](**{**settings, **_parse_overrides(overrides or "")})
+    except (ValueError, StrictDataclassError) as error:
+        raise DataError(f"--config_overrides {overrides}: {error}") from error
+
+
+def _parse_overrides(text: str) -> dict[str, Any]:
+    """ "hidden_size=128,hidden_act=gelu" as a dictionary; values as in JSON, without commas."""
+    overrides: dict[str, Any] = {}
+    for part in filter(None, text.split(",")):
+        name, equals, value = part.strip().partition("=")
+        if not equals:
+            raise DataError(f"--config_overrides: {part!r} is not of the form name=value")
+        try:
+            overrides[name] = json.loads(value)
+        except json.JSONDecodeError:
+            overrides[name] = value
+        if name in DECIDED_ELSEWHERE or name.endswith("_token_id"):
+            raise DataError(f"--config_overrides {name}: that is decided by the tokenizer and the data (--vocab_size)")
+    return overrides
+
+
+def load_checkpoint(auto_class: Any, name: str, trust_remote_code: bool, **options: Any) -> Any:
+    """auto_class.from_pretrained(name), whose errors are the user's to mend."""
+    try:
+        return auto_class.from_pretrained(name, trust_remote_code=trust_remote_code, **options)
+    except (OSError, ValueError) as error:
+        first_line = str(error).strip().splitlines()[0]
+        raise DataError(f"{name} cannot be loaded as a checkpoint: {first_line}") from error

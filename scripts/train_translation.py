@@ -1,0 +1,197 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Train a translator and its vocabulary from scratch, or a checkpoint further, and score it with sacreBLEU.
+
+    python scripts/train_translation.py --data_dir multi30k --source_column en --target_column de \
+        --output_dir runs/en-de
+    python scripts/train_translation.py --train_file train.en train.de --test_file test.en test.de \
+        --output_dir runs/lines --separate_vocabularies
+
+Every argument of transformers.Seq2SeqTrainingArguments is taken, too. Checkpoints are chosen by BLEU on validation;
+test, where there is one, is translated once, at the end. The output folder holds the model, its tokenizers, the
+configuration of the run, its scores with their signatures, the translations and the learning curve.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from command_line import run_program
+from run_folder import RUN_FILE, check, checkpoint_to_resume, claim, environment, without_paths, write_json
+from text_files import DataError
+from torch import Tensor
+from transformers import (
+    DataCollatorForSeq2Seq,
+    PreTrainedModel,
+    Seq2SeqTrainer,
+    Seq2SeqTrainingArguments,
+    set_seed,
+)
+from translation import Translator
+from translation_data import TranslationData, TranslationDataArguments, load_pairs
+from translation_metrics import score_translations
+from translation_model import (
+    TARGET_FOLDER,
+    TranslationModelArguments,
+    build_model,
+    build_tokenizers,
+    encode_pairs,
+)
+from translation_report import choose_weights, report
+
+from modeling_scratch.heads import cross_entropy
+
+
+@dataclass
+class TranslationTrainingArguments(Seq2SeqTrainingArguments):
+    """transformers.Seq2SeqTrainingArguments with the defaults of Vaswani et al. 2017, 5.3 and 5.4."""
+
+    output_dir: str | None = field(default="runs/translation", metadata={"help": "Where everything is saved."})
+    learning_rate: float = field(
+        default=0.0, metadata={"help": "The peak learning rate; 0: the paper's, (hidden_size * warmup_steps)^-0.5."}
+    )
+    lr_scheduler_type: str = field(default="inverse_sqrt", metadata={"help": "How the rate falls after warm-up."})
+    warmup_steps: float = field(default=800, metadata={"help": "Steps of warm-up; below 1: a share of all."})
+    adam_beta2: float = field(default=0.98, metadata={"help": "As in the paper."})
+    adam_epsilon: float = field(default=1e-9, metadata={"help": "As in the paper."})
+    label_smoothing_factor: float = field(default=0.1, metadata={"help": "The share spread over all tokens."})
+    num_train_epochs: float = field(default=30.0, metadata={"help": "Passes over the training pairs."})
+    per_device_train_batch_size: int = field(default=128, metadata={"help": "Pairs a step, on each device."})
+    per_device_eval_batch_size: int = field(default=128, metadata={"help": "Texts a batch when translating."})
+    train_sampling_strategy: str = field(default="group_by_length", metadata={"help": "How batches are drawn."})
+    eval_strategy: str = field(default="epoch", metadata={"help": "When to evaluate."})
+    save_strategy: str = field(default="epoch", metadata={"help": "When to save a checkpoint."})
+    logging_steps: float = field(default=100, metadata={"help": "Steps between two points of the learning curve."})
+    average_checkpoints: int = field(
+        default=10,
+        metadata={"help": "Average the weights of so many last checkpoints, if validation likes it; 1: none."},
+    )
+    num_beams: int = field(default=5, metadata={"help": "The beam of the final translations."})
+    length_penalty: float = field(default=1.0, metadata={"help": "Above 1 favours longer translations."})
+    overwrite: bool = field(default=False, metadata={"help": "Delete the run that the output folder holds."})
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.average_checkpoints < 1 or self.num_beams < 1:
+            raise DataError("--average_checkpoints and --num_beams have to be at least 1")
+        if self.eval_strategy == self.save_strategy != "no":
+            self.load_best_model_at_end = True
+            self.metric_for_best_model, self.greater_is_better = "bleu", True
+        self.save_total_limit = self.save_total_limit or self.average_checkpoints
+
+    @property
+    def beam_search(self) -> dict[str, Any]:
+        """What the final translations are made with, as arguments of model.generate."""
+        return {"num_beams": self.num_beams, "length_penalty": self.length_penalty, "do_sample": False}
+
+
+class TranslationTrainer(Seq2SeqTrainer):
+    """Seq2SeqTrainer whose evaluation also translates the validation split, greedily, and scores the texts."""
+
+    def __init__(self, *args: Any, translator: Translator, data: TranslationData, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.translator, self.data = translator, data
+
+    def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
+        metrics = super().evaluate(*args, **kwargs)
+        translations = [translation.text for translation in self.translator.translate(self.data.sources("validation"))]
+        bleu, chrf, _ = score_translations(translations, self.data.targets("validation"))
+        found = {"eval_bleu": bleu.value, "eval_chrf": chrf.value}
+        self.log(found)
+        return {**metrics, **found}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    groups = TranslationModelArguments, TranslationDataArguments, TranslationTrainingArguments
+    run_program(train, groups, __doc__, arguments)
+
+
+def train(
+    model_arguments: TranslationModelArguments,
+    data_arguments: TranslationDataArguments,
+    arguments: TranslationTrainingArguments,
+) -> None:
+    """Read, tokenise, train, choose on validation, judge on test, save."""
+    output = Path(arguments.output_dir or "")
+    checkpoint = checkpoint_to_resume(arguments)
+    if checkpoint is None and arguments.should_save:
+        check(output, arguments.overwrite, inputs_of(model_arguments, data_arguments))
+    set_seed(arguments.seed)
+    data = load_pairs(data_arguments)
+    print(data.describe())
+    tokenizers = build_tokenizers(model_arguments, data)
+    model = build_model(model_arguments, tokenizers)
+    encoded = {
+        split: encode_pairs(data, split, tokenizers, model_arguments.max_length) for split in ("train", "validation")
+    }
+    arguments.learning_rate = arguments.learning_rate or paper_learning_rate(
+        model.config.hidden_size, arguments, len(encoded["train"])
+    )
+    print(f"{model.num_parameters():,} parameters, peak learning rate {arguments.learning_rate:.2g}")
+    if checkpoint is None and arguments.should_save:
+        claim(output)
+        groups = {"model": model_arguments, "data": data_arguments, "training": arguments}
+        write_json(output / RUN_FILE, configuration(groups, data))
+
+    length = model_arguments.max_length
+    translator = Translator(model, *tokenizers, length, arguments.eval_batch_size, max_new_tokens=length)
+    trainer = TranslationTrainer(
+        model,
+        arguments,
+        data_collator=DataCollatorForSeq2Seq(tokenizers[0], model=model),
+        train_dataset=encoded["train"],
+        eval_dataset=encoded["validation"],
+        processing_class=tokenizers[0],
+        compute_loss_func=smoothed_loss(model, arguments.label_smoothing_factor),
+        translator=translator,
+        data=data,
+    )
+    result = trainer.train(resume_from_checkpoint=checkpoint)
+    trainer.save_metrics("train", result.metrics)
+    trainer.save_state()
+    translator.generation |= arguments.beam_search
+    weights = choose_weights(trainer, translator, data)
+    model.generation_config.update(**translator.generation)
+    trainer.save_model()
+    if arguments.should_save:
+        if tokenizers[1] is not tokenizers[0]:
+            tokenizers[1].save_pretrained(output / TARGET_FOLDER)
+        (output / "training_args.bin").unlink(missing_ok=True)  # a pickle; run_config.json says the same
+        print(report(trainer, translator, data, weights))
+
+
+def smoothed_loss(model: PreTrainedModel, label_smoothing: float) -> Callable[..., Tensor]:
+    """Label smoothing in training; evaluation reports the plain loss, whose exp is the perplexity."""
+
+    def loss(outputs: Any, labels: Tensor, num_items_in_batch: Tensor | int | None = None) -> Tensor:
+        return cross_entropy(outputs["logits"], labels, num_items_in_batch, label_smoothing if model.training else 0.0)
+
+    return loss
+
+
+def inputs_of(model_arguments: TranslationModelArguments, data: TranslationDataArguments) -> list[str | None]:
+    files = [name for names in (data.train_file, data.validation_file, data.test_file) for name in names or ()]
+    return [model_arguments.model_name_or_path, data.data_dir, *files]
+
+
+def paper_learning_rate(hidden_size: int, arguments: TranslationTrainingArguments, pairs: int) -> float:
+    """hidden_size^-0.5 * warmup^-0.5, the peak of Vaswani et al. 2017, equation 3."""
+    steps = arguments.max_steps
+    if steps <= 0:
+        batch = arguments.train_batch_size * arguments.gradient_accumulation_steps * arguments.world_size
+        steps = round(arguments.num_train_epochs * -(-pairs // batch))
+    return (hidden_size * max(1, arguments.get_warmup_steps(steps))) ** -0.5
+
+
+def configuration(groups: dict[str, Any], data: TranslationData) -> dict[str, Any]:
+    """All arguments of the run, given or not, with what they were applied to and by which versions."""
+    settings = {name: without_paths(dataclasses.asdict(group)) for name, group in groups.items() if name != "training"}
+    settings["training"] = without_paths(groups["training"].to_sanitized_dict())
+    rows = {split: len(pairs) for split, pairs in data.splits.items()}
+    record = {"columns": data.columns, "rows": rows, "notes": data.notes, "environment": environment()}
+    return {"program": "scripts/train_translation.py", **settings, **record}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Scores are sacreBLEU's own, and each says what it means."""
+
+import math
+
+import sacrebleu
+from translation_metrics import as_metrics, score_table, score_translations
+
+REFERENCES = ["Ein Mann mit einem roten Hut.", "Zwei Hunde spielen im Schnee.", "Eine Frau liest."]
+TRANSLATIONS = ["Ein Mann mit einem roten Helm.", "Zwei hunde spielen im Schnee.", "Eine Frau schläft."]
+
+
+def test_equals_sacrebleu_and_case_counts_where_it_is_said() -> None:
+    bleu, chrf, lower = score_translations(TRANSLATIONS, REFERENCES)
+    assert bleu.value == sacrebleu.corpus_bleu(TRANSLATIONS, [REFERENCES]).score
+    assert chrf.value == sacrebleu.corpus_chrf(TRANSLATIONS, [REFERENCES]).score
+    assert lower.value > bleu.value
+    assert ("case:mixed" in bleu.signature, "case:lc" in lower.signature) == (True, True)
+
+
+def test_bleu_by_hand() -> None:
+    """Of "a b c d e" against "a b c d f": 4 of 5 words, 3 of 4 pairs, 2 of 3 triples, 1 of 2 quadruples."""
+    bleu = score_translations(["a b c d e"], ["a b c d f"])[0].value
+    assert math.isclose(bleu, 100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25)
+
+
+def test_the_order_of_the_pairs_does_not_matter_and_perfect_is_100() -> None:
+    forward, backward = (score_translations(TRANSLATIONS[::k], REFERENCES[::k]) for k in (1, -1))
+    assert forward == backward
+    assert all(math.isclose(score.value, 100) for score in score_translations(REFERENCES, REFERENCES))
+
+
+def test_a_table_shows_every_signature() -> None:
+    scores = score_translations(TRANSLATIONS, REFERENCES)
+    table = score_table(scores, "test: 3 texts, beam 5")
+    assert table.startswith("test: 3 texts, beam 5\n")
+    assert all(score.signature in table and f"{score.value:.2f}" in table for score in scores)
+    assert [entry["name"] for entry in as_metrics(scores)] == ["BLEU", "chrF", "BLEU lower-cased"]
