@@ -46,7 +46,11 @@ class ScratchConfig(PreTrainedConfig):
     - embedding_scale: multiply embeddings by sqrt(hidden_size); embedding_norm: normalise their sum.
     """
 
-    keys_to_ignore_at_inference: ClassVar[list[str]] = ["past_key_values", "hidden_states", "attentions"]
+    # What evaluation shall not gather over a whole data set: predictions alone fit into memory.
+    keys_to_ignore_at_inference: ClassVar[list[str]] = [
+        "past_key_values", "hidden_states", "attentions", "cross_attentions", "decoder_hidden_states",
+        "decoder_attentions", "encoder_last_hidden_state", "encoder_hidden_states", "encoder_attentions",
+    ]  # fmt: skip
 
     vocab_size: int = 32_000
     hidden_size: int = 512
@@ -152,6 +156,8 @@ class ScratchEncoderConfig(ScratchConfig):
     - classifier_pooling: what a text's vector is: its first real token, the mean or the maximum over its real tokens.
     - classifier_activation: a hidden layer of this activation before the last one (BERT "tanh"); None: no hidden layer.
     - classifier_dropout: before the last layer; None: hidden_dropout.
+    - sparse_prediction: with labels, only the labelled tokens go through the masked-language-model head, whose work
+      outweighs the stack's in small models; its logits are then (labelled tokens, V).
     """
 
     model_type = "scratch_encoder"
@@ -161,6 +167,7 @@ class ScratchEncoderConfig(ScratchConfig):
     classifier_pooling: Pooling = "first"
     classifier_activation: Literal["tanh", "relu", "gelu"] | None = None
     classifier_dropout: float | int | None = None
+    sparse_prediction: bool = False
 
 
 @strict

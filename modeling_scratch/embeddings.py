@@ -39,13 +39,17 @@ class Embeddings(nn.Module):
         position_ids: Tensor,
         token_type_ids: Tensor | None = None,
         inputs_embeds: Tensor | None = None,
+        seen: Tensor | int = 0,
     ) -> Tensor:
-        """input_ids (B, T) or inputs_embeds (B, T, E), position_ids (B, T) or (1, T) -> (B, T, hidden)."""
+        """input_ids (B, T) or inputs_embeds (B, T, E), position_ids (B, T) or (1, T) -> (B, T, hidden).
+
+        seen counts the tokens that a cache holds of the same texts.
+        """
         embeddings = self.tokens(input_ids) if inputs_embeds is None else inputs_embeds
         if self.scale != 1.0:
             embeddings = embeddings * self.scale
         if self.positions is not None:
-            self._check_length(position_ids)
+            self._check_length(position_ids, seen)
             embeddings = embeddings + self.positions(position_ids + self.offset)
         if self.sinusoid is not None:
             embeddings = embeddings + self.sinusoid(position_ids, embeddings.shape[-1]).to(embeddings.dtype)
@@ -54,9 +58,9 @@ class Embeddings(nn.Module):
             embeddings = embeddings + self.token_types(types)
         return self.projection(self.dropout(self.norm(embeddings)))
 
-    def _check_length(self, position_ids: Tensor) -> None:
+    def _check_length(self, position_ids: Tensor, seen: Tensor | int) -> None:
         limit = self.positions.num_embeddings - self.offset
-        if position_ids.shape[-1] <= limit or is_tracing(position_ids):
+        if is_tracing(position_ids) or position_ids.shape[-1] + seen <= limit:
             return  # short enough whatever it holds, without looking
         if (length := int(position_ids.max()) + 1) > limit:
             raise ValueError(

@@ -84,14 +84,17 @@ class ScratchDecoderModel(ScratchDecoderPreTrainedModel):
             raise ValueError("Give either input_ids or inputs_embeds, exactly one of them.")
         inputs = input_ids if inputs_embeds is None else inputs_embeds
         if use_cache and past_key_values is None and not self.training:
-            past_key_values = self._new_cache()
+            # One can go on from a padded batch, not from a packed one.
+            packed = packed_lengths(inputs.shape[:2], attention_mask, position_ids, kwargs) is not None
+            past_key_values = None if packed else self._new_cache()
         position_ids, mask, packing = self._lay_out(inputs, attention_mask, position_ids, kwargs, past_key_values)
         memory_mask = self._memory_mask(inputs, encoder_hidden_states, encoder_attention_mask, kwargs)
         if packing is not None:
             arguments = input_ids, position_ids, token_type_ids, inputs_embeds
             input_ids, position_ids, token_type_ids, inputs_embeds = map(packing.pack, arguments)
 
-        hidden_states = self.embeddings(input_ids, position_ids, token_type_ids, inputs_embeds)
+        seen = 0 if past_key_values is None else past_key_values.get_seq_length()
+        hidden_states = self.embeddings(input_ids, position_ids, token_type_ids, inputs_embeds, seen)
         kwargs |= {"packing": packing, "rotary": self._rotary(position_ids, hidden_states.dtype)}
         masks = mask, encoder_hidden_states, memory_mask
         hidden_states = self.stack(hidden_states, *masks, past_key_values=past_key_values, **kwargs)
@@ -144,14 +147,15 @@ class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, GenerationMixin):
         use_cache: bool | None = None,
         logits_to_keep: int | Tensor = 0,
         num_items_in_batch: Tensor | int | None = None,
-        shift_labels: Tensor | None = None,
         **kwargs: Any,
     ) -> CausalLMOutputWithPast:
         """labels (B, T) are the input_ids themselves, -100 where nothing is to be predicted; logits (B, T, V).
 
-        They are shifted here, once; shift_labels are taken as they are. Packed sequences predict nothing of the next.
+        They are shifted here, once; shift_labels are taken as they are.
         logits_to_keep: the last so many positions, or which ones; 0: all.
         """
+        # Trainer, which looks for labels among the named arguments, would evaluate batches without this one unlabelled.
+        shift_labels = kwargs.pop("shift_labels", None)
         outputs = self.model(
             input_ids, attention_mask, position_ids, past_key_values, inputs_embeds, token_type_ids=token_type_ids,
             use_cache=False if use_cache is None and labels is not None else use_cache, return_dict=True, **kwargs,
@@ -161,13 +165,22 @@ class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, GenerationMixin):
         loss = None
         if labels is not None or shift_labels is not None:
             if shift_labels is None:
-                lengths = packed_lengths(labels.shape, attention_mask, position_ids, kwargs)
-                if lengths is not None:
-                    labels = labels.masked_fill(document_starts(lengths, labels.shape), -100)
-                shift_labels = shift_left(labels)
+                shift_labels = self._next_tokens(labels, attention_mask, position_ids, kwargs)
             loss = cross_entropy(logits, shift_labels[:, kept], num_items_in_batch)
         past_key_values = outputs.past_key_values
         return CausalLMOutputWithPast(loss, logits, past_key_values, outputs.hidden_states, outputs.attentions)
+
+    def _next_tokens(
+        self, labels: Tensor, attention_mask: Tensor | None, position_ids: Tensor | None, kwargs: dict[str, Any]
+    ) -> Tensor:
+        """What each position is to predict (B, T): padding predicts nothing, nor a packed sequence the one after it."""
+        lengths = packed_lengths(labels.shape, attention_mask, position_ids, kwargs)
+        if lengths is not None:
+            labels = labels.masked_fill(document_starts(lengths, labels.shape), -100)
+        labels = shift_left(labels)
+        if attention_mask is None or attention_mask.ndim != 2:
+            return labels
+        return labels.masked_fill(attention_mask[:, -labels.shape[1] :] == 0, -100)
 
 
 class ScratchDecoderForSequenceClassification(ScratchDecoderPreTrainedModel):

@@ -118,11 +118,15 @@ class ScratchEncoderForMaskedLM(ScratchEncoderPreTrainedModel):
         num_items_in_batch: Tensor | int | None = None,
         **kwargs: Any,
     ) -> MaskedLMOutput:
-        """labels (B, T) hold the hidden tokens, -100 elsewhere; logits (B, T, V)."""
+        """labels (B, T) hold the hidden tokens, -100 elsewhere; logits (B, T, V), see config.sparse_prediction."""
         outputs = self.model(
             input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, return_dict=True, **kwargs
         )
-        logits = self.lm_head(outputs.last_hidden_state)
+        hidden_states = outputs.last_hidden_state
+        if labels is not None and self.config.sparse_prediction:
+            is_labelled = labels != -100
+            hidden_states, labels = hidden_states[is_labelled], labels[is_labelled]
+        logits = self.lm_head(hidden_states)
         loss = None if labels is None else cross_entropy(logits, labels, num_items_in_batch)
         return MaskedLMOutput(loss, logits, outputs.hidden_states, outputs.attentions)
 

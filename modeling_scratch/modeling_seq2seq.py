@@ -29,6 +29,18 @@ class ScratchSeq2SeqPreTrainedModel(ScratchPreTrainedModel):
         "AutoModelForSeq2SeqLM": "ScratchSeq2SeqForConditionalGeneration",
     }
 
+    def resize_token_embeddings(
+        self, new_num_tokens: int | None = None, pad_to_multiple_of: int | None = None, mean_resizing: bool = True
+    ) -> nn.Embedding:
+        """As PreTrainedModel's, for one shared vocabulary; of two it would not know which."""
+        resizes = new_num_tokens is not None or pad_to_multiple_of is not None
+        if resizes and not self.config.share_encoder_decoder_embeddings:
+            raise ValueError("share_encoder_decoder_embeddings=False: two vocabularies cannot be resized as one.")
+        embeddings = super().resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
+        if resizes:
+            self.config.decoder_vocab_size = self.config.vocab_size
+        return embeddings
+
 
 class ScratchSeq2SeqModel(ScratchSeq2SeqPreTrainedModel):
     """An encoder and a decoder that attends to its output (Vaswani et al. 2017, figure 1)."""
@@ -65,21 +77,27 @@ class ScratchSeq2SeqModel(ScratchSeq2SeqPreTrainedModel):
         inputs_embeds: Tensor | None = None,
         decoder_inputs_embeds: Tensor | None = None,
         decoder_position_ids: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
         use_cache: bool | None = None,
         **kwargs: Any,
     ) -> Seq2SeqModelOutput:
         """input_ids (B, S) with attention_mask (B, S), decoder_input_ids (B, T) -> last_hidden_state (B, T, hidden).
 
-        encoder_outputs, where they are given, spare the encoder its work; the masks have 1 at real tokens.
+        encoder_outputs, where they are given, spare the encoder its work; the masks have 1 at real tokens;
+        token_type_ids (B, S) are those of the source.
         """
         if "cu_seq_lens_q" in kwargs or "position_ids" in kwargs:
             raise ValueError(
                 "An encoder-decoder takes padded batches with masks, not packed ones (position_ids, cu_seq_lens_q)."
             )
+        if (decoder_input_ids is None) == (decoder_inputs_embeds is None):
+            raise ValueError(
+                "Give decoder_input_ids or decoder_inputs_embeds, exactly one of them; labels would make the first."
+            )
         if encoder_outputs is None:
             encoder_kwargs = {name: kwargs[name] for name in ENCODER_ARGUMENTS if name in kwargs}
             encoder_outputs = self.encoder(
-                input_ids, attention_mask, inputs_embeds=inputs_embeds, return_dict=True, **encoder_kwargs
+                input_ids, attention_mask, token_type_ids, None, inputs_embeds, return_dict=True, **encoder_kwargs
             )
         elif not isinstance(encoder_outputs, BaseModelOutput):
             encoder_outputs = BaseModelOutput(*encoder_outputs)
@@ -114,15 +132,6 @@ class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, Gene
         self._tied_weights_keys = {"lm_head.weight": f"model.{source}.embeddings.tokens.weight"}
         self.post_init()
 
-    def resize_token_embeddings(self, new_num_tokens: int | None = None, *args: Any, **kwargs: Any) -> nn.Embedding:
-        """As PreTrainedModel's, for one shared vocabulary; of two it would not know which."""
-        if new_num_tokens is not None and not self.config.share_encoder_decoder_embeddings:
-            raise ValueError("share_encoder_decoder_embeddings=False: two vocabularies cannot be resized as one.")
-        embeddings = super().resize_token_embeddings(new_num_tokens, *args, **kwargs)
-        if self.config.share_encoder_decoder_embeddings:
-            self.config.decoder_vocab_size = self.config.vocab_size
-        return embeddings
-
     def prepare_decoder_input_ids_from_labels(self, labels: Tensor) -> Tensor:
         """What the decoder reads while it predicts labels (B, T): the same, one place to the right."""
         start, pad = self.config.decoder_start_token_id, self.config.pad_token_id
@@ -145,6 +154,7 @@ class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, Gene
         inputs_embeds: Tensor | None = None,
         decoder_inputs_embeds: Tensor | None = None,
         decoder_position_ids: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
         labels: Tensor | None = None,
         use_cache: bool | None = None,
         num_items_in_batch: Tensor | int | None = None,
@@ -160,7 +170,8 @@ class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, Gene
                 decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
         outputs = self.model(
             input_ids, attention_mask, decoder_input_ids, decoder_attention_mask, encoder_outputs, past_key_values,
-            inputs_embeds, decoder_inputs_embeds, decoder_position_ids, use_cache=use_cache, return_dict=True, **kwargs,
+            inputs_embeds, decoder_inputs_embeds, decoder_position_ids, token_type_ids,
+            use_cache=use_cache, return_dict=True, **kwargs,
         )  # fmt: skip
         logits = self.lm_head(self.projection(outputs.last_hidden_state))
         loss = None if labels is None else cross_entropy(logits, labels, num_items_in_batch)

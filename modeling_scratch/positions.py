@@ -57,7 +57,11 @@ def _linear_frequencies(frequencies: Tensor, rope: dict[str, Any], **_: Any) -> 
 
 
 def _dynamic_frequencies(frequencies: Tensor, rope: dict[str, Any], size: int, length: Tensor, limit: int) -> Tensor:
-    """NTK-aware scaling: beyond the trained length the base grows with the length that is seen."""
+    """NTK-aware scaling: beyond the trained length the base grows with the length that is seen.
+
+    The longest text of a batch decides for all. Keys in a cache keep the angles of the length at which they came, as
+    in the library's Llama: beyond the limit, cached and uncached runs differ.
+    """
     factor = rope["factor"]
     growth = (factor * length.clamp(min=limit) / limit - (factor - 1)) ** (size / (size - 2))
     exponent = torch.arange(0, size, 2, device=frequencies.device, dtype=torch.float32) / size

@@ -102,6 +102,15 @@ def marian(**overrides: Any) -> ScratchSeq2SeqConfig:
     )  # fmt: skip
 
 
+def plays(**overrides: Any) -> ScratchDecoderConfig:
+    """As characters, of the same size, with what came later: rotary positions that turn fast, RMSNorm and SwiGLU."""
+    switches = {
+        "norm_type": "rms_norm", "position_type": "rotary", "rope_parameters": {"rope_theta": 100.0},
+        "hidden_act": "swiglu", "intermediate_size": 344, "initializer_range": 0.05,
+    }  # fmt: skip
+    return characters(**{**switches, **overrides})
+
+
 def captions(**overrides: Any) -> ScratchSeq2SeqConfig:
     """Transformer-Tiny of Wu et al. 2021 for 29 thousand image captions, with pre-norm, which warms up faster."""
     return _preset(
@@ -114,7 +123,9 @@ ENCODERS: dict[str, Callable[..., ScratchEncoderConfig]] = {
     "vaswani": partial(vaswani, ScratchEncoderConfig),
     **{preset.__name__: preset for preset in (bert, tutorial, reviews, demo)},
 }
-DECODERS: dict[str, Callable[..., ScratchDecoderConfig]] = {preset.__name__: preset for preset in (gpt2, llama, characters)}
+DECODERS: dict[str, Callable[..., ScratchDecoderConfig]] = {
+    preset.__name__: preset for preset in (gpt2, llama, characters, plays)
+}
 SEQ2SEQS: dict[str, Callable[..., ScratchSeq2SeqConfig]] = {
     preset.__name__: preset for preset in (vaswani, bart, marian, captions)
 }

@@ -45,21 +45,29 @@ def learning_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | Pat
     """
     figure = _figure(8, 7)
     loss_axes, accuracy_axes = figure.subplots(2, 1, sharex=True)
-    _plot(loss_axes, *_series(log_history, "loss"), color=BLUE, marker=".", label="training")
-    _plot(loss_axes, *_series(log_history, "eval_loss"), color=VERMILION, marker="o", label="evaluation")
-    loss_axes.set_ylabel("loss (nats per example)")
+    _plot_losses(loss_axes, log_history, "loss (nats per example)")
     steps, accuracies = _series(log_history, "eval_accuracy")
     _plot(accuracy_axes, steps, accuracies, color=VERMILION, marker="o", label="evaluation")
     accuracy_axes.set_ylabel("accuracy (% of examples)")
     accuracy_axes.yaxis.set_major_formatter(_percent_formatter(decimals=1))
-    accuracy_axes.set_xlabel("optimizer steps")
-    accuracy_axes.set_xlim(left=0)
-    accuracy_axes.xaxis.set_major_formatter("{x:,.0f}")
-    accuracy_axes.xaxis.get_major_locator().set_params(integer=True)
+    _name_steps(accuracy_axes)
     _mark_best(accuracy_axes, steps, accuracies)
     _add_epochs(loss_axes, log_history)
     for axes in (loss_axes, accuracy_axes):
         _finish_panel(axes)
+    _write_png(figure, path)
+
+
+def token_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | Path) -> None:
+    """Draw training and evaluation loss per token, with perplexities on the right, into the PNG file `path`."""
+    figure = _figure(8, 4.5)
+    axes = figure.subplots()
+    _plot_losses(axes, log_history, "loss (nats per predicted token)")
+    _name_steps(axes)
+    _add_epochs(axes, log_history)
+    _finish_panel(axes)
+    if axes.has_data():
+        _add_perplexities(axes)
     _write_png(figure, path)
 
 
@@ -112,6 +120,27 @@ def _series(log_history: Sequence[Mapping[str, Any]], key: str) -> tuple[np.ndar
 def _plot(axes: "Axes", steps: np.ndarray, values: np.ndarray, **style: Any) -> None:
     if np.isfinite(values).any():
         axes.plot(steps, values, markersize=5, **style)
+
+
+def _plot_losses(axes: "Axes", log_history: Sequence[Mapping[str, Any]], unit: str) -> None:
+    _plot(axes, *_series(log_history, "loss"), color=BLUE, marker=".", label="training")
+    _plot(axes, *_series(log_history, "eval_loss"), color=VERMILION, marker="o", label="evaluation")
+    axes.set_ylabel(unit)
+
+
+def _name_steps(axes: "Axes") -> None:
+    axes.set_xlabel("optimizer steps")
+    axes.set_xlim(left=0)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    locator: Any = axes.xaxis.get_major_locator()
+    locator.set_params(integer=True)
+
+
+def _add_perplexities(axes: "Axes") -> None:
+    """A second scale on the right: the same ticks, exponentiated."""
+    perplexities = axes.secondary_yaxis("right")
+    perplexities.set_ylabel("perplexity")
+    perplexities.yaxis.set_major_formatter(lambda loss, _: f"{np.exp(loss):,.3g}")
 
 
 def _mark_best(axes: "Axes", steps: np.ndarray, accuracies: np.ndarray) -> None:

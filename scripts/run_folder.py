@@ -15,7 +15,7 @@ from transformers import TrainingArguments
 from transformers.trainer_utils import get_last_checkpoint
 
 RUN_FILE = "run_config.json"
-PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "scikit-learn")
+PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "scikit-learn", "sacrebleu")
 
 
 def check(folder: Path, overwrite: bool, inputs: Sequence[str | None]) -> None:

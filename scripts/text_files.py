@@ -52,7 +52,7 @@ def read_rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[tupl
         for row, values in reader(path, columns):
             yield row, _select(values, columns, f"{path}, row {row}") if columns else values
     except UnicodeDecodeError:
-        raise _encoding_error(path) from None
+        raise encoding_error(path) from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from error
     if row == 0:
@@ -84,7 +84,7 @@ def _refuse_duplicates(names: Sequence[str], path: Path) -> None:
         raise DataError(f"{path}: two columns have the same name: {', '.join(map(repr, repeated))}; rename one")
 
 
-def _encoding_error(path: Path) -> DataError:
+def encoding_error(path: Path) -> DataError:
     """Find where the file stops being UTF-8: the decoder only knows the place in its own buffer."""
     place, encoding, offset = str(path), "latin-1", 0
     with path.open("rb") as handle:
@@ -193,7 +193,7 @@ def _read_review_folder(path: Path, columns: Sequence[str] | None) -> Iterator[t
         try:
             yield row, {"text": file.read_text(encoding="utf-8-sig"), "label": file.parent.name}
         except UnicodeDecodeError:
-            raise _encoding_error(file) from None
+            raise encoding_error(file) from None
 
 
 READERS = {

@@ -90,7 +90,7 @@ class HubSource:
     """One split of a data set on the Hub."""
 
     name: str
-    dataset: datasets.Dataset
+    dataset: datasets.Dataset | datasets.IterableDataset
 
     def __str__(self) -> str:
         return self.name
@@ -126,12 +126,15 @@ def open_folder(folder: Path) -> tuple[dict[str, Source], list[str]]:
     return {split: FileSource(paths) for split, paths in splits.items()}, notes
 
 
-def open_hub(name: str, config_name: str | None = None) -> tuple[dict[str, Source], list[str]]:
-    """The splits of a data set on the Hub (or in a local folder that `datasets` can load), and a note on the others."""
+def open_hub(name: str, config_name: str | None = None, streaming: bool = False) -> tuple[dict[str, Source], list[str]]:
+    """The splits of a data set on the Hub (or in a local folder that `datasets` can load), and a note on the others.
+
+    streaming: rows come from the network as they are read, none are kept.
+    """
     if config_name is None:
         name, config_name = HUB_ALIASES.get(name, (name, None))
     try:
-        found = datasets.load_dataset(name, config_name)
+        found = datasets.load_dataset(name, config_name, streaming=streaming)
     except Exception as error:  # from network, access, configuration or files: the client's own errors are open-ended
         raise DataError(
             f"data set {name!r} could not be loaded: {one_line(error)}; check its name and the network, "

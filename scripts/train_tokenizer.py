@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Literal
 
 from command_line import run_program
-from text_columns import parse_text, read_lines, read_texts
+from documents import read_column, read_plain_text
+from text_columns import read_texts
 from text_files import DataError, find_splits
-from text_sources import Source, open_hub
+from text_sources import open_hub
 from transformers import PreTrainedTokenizerFast
 
 from tokenization import KINDS, STYLES
@@ -54,7 +55,10 @@ class TokenizerArguments:
     output_dir: str = field(metadata={"help": "The folder to save the tokenizer in."})
     kind: Literal["byte_bpe", "bpe", "wordlevel", "character"] = field(
         default="byte_bpe",
-        metadata={"help": "BPE on bytes (lossless), BPE on characters with </w> at a word's end, or one token a word."},
+        metadata={
+            "help": "BPE on bytes (lossless), BPE on characters with </w> at a word's end, one token a word, or one a "
+            "character (lossless)."
+        },
     )
     vocab_size: int = field(default=8_000, metadata={"help": "The number of tokens of all kinds."})
     style: str = field(default="bert", metadata={"help": "The special tokens.", "choices": [*STYLES]})
@@ -92,7 +96,7 @@ def stream_texts(arguments: TextArguments) -> Iterator[str]:
     columns: Sequence[str | None] = arguments.text_column or [None]
     if arguments.dataset_name:
         source = open_hub(arguments.dataset_name, arguments.dataset_config_name)[0]["train"]
-        return chain.from_iterable(_read_source(source, column) for column in columns)
+        return chain.from_iterable(read_column(source, column) for column in columns)
     paths = [Path(name) for name in arguments.train_file or ()]
     if arguments.data_dir:
         paths = find_splits(Path(arguments.data_dir))["train"]
@@ -101,28 +105,8 @@ def stream_texts(arguments: TextArguments) -> Iterator[str]:
 
 def _read_file(path: Path, columns: Sequence[str | None]) -> Iterator[str]:
     if path.suffix.lower() == ".txt":
-        return _read_lines(path)
+        return read_plain_text(path, "line")
     return (text for column in columns for _, text in read_texts(path, column))
-
-
-def _read_lines(path: Path) -> Iterator[str]:
-    try:
-        with path.open("rb") as handle:
-            yield from (text for _, text in read_lines(handle, str(path)))
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
-
-
-def _read_source(source: Source, column: str | None) -> Iterator[str]:
-    if column is None:
-        _, first = next(source.rows(), ("", {}))
-        strings = [name for name, value in first.items() if isinstance(value, str)]
-        if len(strings) != 1:
-            names = ", ".join(map(repr, strings)) or "no column"
-            raise DataError(f"{source}: {names} could hold the texts; name one or more with --text_column")
-        column = strings[0]
-    for place, values in source.rows([column]):
-        yield parse_text(values[column], column, place) or ""
 
 
 def check_output(folder: Path, overwrite: bool) -> None:

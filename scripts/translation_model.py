@@ -98,7 +98,7 @@ def build_model(arguments: TranslationModelArguments, tokenizers: Tokenizers) ->
 
 
 def encode_pairs(data: TranslationData, split: str, tokenizers: Tokenizers, max_length: int) -> datasets.Dataset:
-    """Columns input_ids, labels and length (of both); prints how many pairs are too long.
+    """Columns input_ids and labels; prints how many pairs are too long.
 
     In train they are left out; elsewhere they are cut, for the loss alone: what is judged is the whole text.
     """
@@ -110,5 +110,4 @@ def encode_pairs(data: TranslationData, split: str, tokenizers: Tokenizers, max_
         print(f"{split}: {len(inputs) - len(fitting):,} pairs are longer than --max_length {max_length} and left out")
     if not fitting:
         raise DataError(f"{split}: every pair is longer than {max_length} tokens; raise --max_length")
-    rows = [{"input_ids": pair[0], "labels": pair[1], "length": sum(map(len, pair))} for pair in fitting]
-    return datasets.Dataset.from_list(rows)
+    return datasets.Dataset.from_dict(dict(zip(("input_ids", "labels"), zip(*fitting))))

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from plots import confusion_matrix_png, learning_curve_png
+from plots import confusion_matrix_png, learning_curve_png, token_curve_png
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 NAN, INFINITY = float("nan"), float("inf")
@@ -129,3 +129,11 @@ assert "matplotlib.pyplot" not in sys.modules
     environment.pop("DISPLAY", None)
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "curve.png")], env=environment, check=True, timeout=60)
     size_of_png(tmp_path / "curve.png")
+
+
+def test_losses_per_token_are_drawn_alone_with_their_perplexities(tmp_path):
+    token_curve_png(run_log(200), tmp_path / "curve.png")
+    width, height = size_of_png(tmp_path / "curve.png")
+    assert width > height > 400
+    token_curve_png([{"loss": NAN, "step": 1}], tmp_path / "nothing.png")
+    assert size_of_png(tmp_path / "nothing.png")

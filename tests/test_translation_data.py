@@ -28,7 +28,7 @@ def test_reads_two_columns_of_any_table(tmp_path: Path, suffix: str) -> None:
     for split in ("train", "validation", "test"):
         write(tmp_path / f"{split}{suffix}", {"id": list(range(40)), "en": EN, "de": DE})
     data = load(data_dir=str(tmp_path), source_column="de", target_column="en")
-    assert data.splits == dict.fromkeys(("train", "validation", "test"), [(de, en) for en, de in PAIRS])
+    assert data.splits == {split: [(de, en) for en, de in PAIRS] for split in ("train", "validation", "test")}
     assert data.sources("test") == DE
     assert data.targets("test") == EN
 

@@ -5,10 +5,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from model_cases import CASES, TINY, Batch, Case, assert_same_outputs, parametrize_cases
+from model_cases import ENCODERS, MASKED_LM, TINY, Batch, Case, assert_same_outputs, parametrize_cases
 from torch import nn
-
-MASKED_LM = CASES[1]
 
 
 def known_tokens(case: Case, known: int) -> Batch:
@@ -20,7 +18,7 @@ def known_tokens(case: Case, known: int) -> Batch:
 @pytest.mark.parametrize("size", [None, 8], ids=["square", "factorised"])
 @pytest.mark.parametrize("tied", [True, False], ids=["tied", "untied"])
 @pytest.mark.parametrize("new", [80, 40], ids=["more", "fewer"])
-@parametrize_cases()
+@parametrize_cases(ENCODERS)
 def test_resized_vocabulary(case: Case, new: int, tied: bool, size: int | None, tmp_path: Path) -> None:
     """The tokens that stay keep their vectors, logits and biases; what is saved afterwards loads."""
     model = case.model(tie_word_embeddings=tied, embedding_size=size)
@@ -42,7 +40,7 @@ def test_resized_vocabulary(case: Case, new: int, tied: bool, size: int | None, 
     assert_same_outputs(loaded(**batch), model(**batch))
 
 
-@parametrize_cases()
+@parametrize_cases(ENCODERS)
 def test_a_vocabulary_rounded_up(case: Case) -> None:
     model = case.model()
     model.resize_token_embeddings(65, pad_to_multiple_of=32)
@@ -62,7 +60,7 @@ def test_a_resized_model_trains() -> None:
     assert (model.get_output_embeddings().bias.grad[60:] != 0).all()
 
 
-@parametrize_cases()
+@parametrize_cases(ENCODERS)
 def test_embeddings_can_be_exchanged(case: Case) -> None:
     model = case.model()
     assert isinstance(model.get_input_embeddings(), nn.Embedding)

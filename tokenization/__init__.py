@@ -6,6 +6,7 @@ from functools import partial
 
 from transformers import PreTrainedTokenizerFast
 
+from .characters import train_character_tokenizer
 from .special_tokens import STYLES, SpecialTokens, special_token_ids
 from .training import train_bpe_tokenizer, train_wordlevel_tokenizer
 
@@ -14,6 +15,15 @@ KINDS: dict[str, Callable[..., PreTrainedTokenizerFast]] = {
     "byte_bpe": partial(train_bpe_tokenizer, byte_level=True),
     "bpe": partial(train_bpe_tokenizer, byte_level=False),
     "wordlevel": train_wordlevel_tokenizer,
+    "character": train_character_tokenizer,
 }
 
-__all__ = ["KINDS", "STYLES", "SpecialTokens", "special_token_ids", "train_bpe_tokenizer", "train_wordlevel_tokenizer"]
+__all__ = [
+    "KINDS",
+    "STYLES",
+    "SpecialTokens",
+    "special_token_ids",
+    "train_bpe_tokenizer",
+    "train_character_tokenizer",
+    "train_wordlevel_tokenizer",
+]

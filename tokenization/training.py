@@ -7,24 +7,16 @@ the order of their code points, in the same order the characters that end a word
 """
 
 import json
-import logging
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
-from transformers.utils.logging import tqdm
 
+from .building import Normalization, check_options, check_room, check_words, checked_texts, finish, make_normalizer
 from .special_tokens import SpecialTokens, choose_style
 
-logger = logging.getLogger(__name__)
-
-Normalization = Literal["NFC", "NFKC"]
-NORMALIZERS = {"NFC": normalizers.NFC, "NFKC": normalizers.NFKC}
-
 END_OF_WORD = "</w>"
-# The trainer reserves memory for so many tokens from the start, and where there is none, the process dies.
-MAX_VOCAB_SIZE = 2**24
 REPEATED_WORDS = 1_000
 
 
@@ -64,17 +56,17 @@ def train_bpe_tokenizer(
     a vocabulary too small for its characters.
     """
     special_tokens = choose_style(style, model_max_length)
-    _check_options(vocab_size, min_frequency, padding_side)
+    check_options(vocab_size, min_frequency, padding_side)
     if add_prefix_space and not byte_level:
         raise ValueError("add_prefix_space=True: goes with byte_level=True; no other token has a space to begin with.")
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.normalizer = _normalizer(normalization, lowercase)
-    texts = _checked_texts(texts, length, show_progress)
+    tokenizer.normalizer = make_normalizer(normalization, lowercase)
+    texts = checked_texts(texts, length, show_progress)
     if byte_level:
         _train_byte_level(tokenizer, texts, vocab_size, min_frequency, special_tokens, add_prefix_space)
     else:
         _train_end_of_word(tokenizer, texts, vocab_size, min_frequency, special_tokens)
-    return _finish(tokenizer, vocab_size, special_tokens, model_max_length, padding_side, token_type_ids)
+    return finish(tokenizer, vocab_size, special_tokens, model_max_length, padding_side, token_type_ids)
 
 
 def train_wordlevel_tokenizer(
@@ -97,63 +89,17 @@ def train_wordlevel_tokenizer(
     with combining characters are one word by default (NFC). All else is as in `train_bpe_tokenizer`.
     """
     special_tokens = choose_style(style, model_max_length)
-    _check_options(vocab_size, min_frequency, padding_side)
-    _check_room(vocab_size, len(special_tokens.tokens) + 1, "the special tokens and a word")
+    check_options(vocab_size, min_frequency, padding_side)
+    check_room(vocab_size, len(special_tokens.tokens) + 1, "the special tokens and a word")
     tokenizer = Tokenizer(models.WordLevel(unk_token=special_tokens.roles["unk_token"]))
-    tokenizer.normalizer = _normalizer(normalization, lowercase)
+    tokenizer.normalizer = make_normalizer(normalization, lowercase)
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     trainer = trainers.WordLevelTrainer(
         vocab_size=vocab_size, min_frequency=min_frequency, special_tokens=special_tokens.tokens, show_progress=False
     )
-    tokenizer.train_from_iterator(_checked_texts(texts, length, show_progress), trainer)
-    _check_words(tokenizer.get_vocab_size() - len(special_tokens.tokens))
-    return _finish(tokenizer, vocab_size, special_tokens, model_max_length, padding_side, token_type_ids)
-
-
-def _check_options(vocab_size: int, min_frequency: int, padding_side: str) -> None:
-    """Refuse before the training what would fail after it, or kill the process."""
-    if not 1 <= vocab_size <= MAX_VOCAB_SIZE:
-        raise ValueError(f"vocab_size={vocab_size}: has to lie between 1 and {MAX_VOCAB_SIZE}.")
-    if min_frequency < 1:
-        raise ValueError(f"min_frequency={min_frequency}: has to be at least 1.")
-    if padding_side not in ("left", "right"):
-        raise ValueError(f"padding_side={padding_side!r}: the choices are left, right.")
-
-
-def _check_room(vocab_size: int, minimum: int, what: str) -> None:
-    if vocab_size < minimum:
-        raise ValueError(f"vocab_size={vocab_size}: {what} need {minimum} tokens, so it has to be at least {minimum}.")
-
-
-def _check_words(words: int) -> None:
-    if words == 0:
-        raise ValueError("texts hold no words to learn from; an iterator that was used before is empty, too.")
-
-
-def _normalizer(normalization: Normalization | None, lowercase: bool) -> normalizers.Normalizer | None:
-    if normalization not in (None, *NORMALIZERS):
-        raise ValueError(f"normalization={normalization!r}: the choices are None, {', '.join(NORMALIZERS)}.")
-    steps = [NORMALIZERS[normalization]()] if normalization else []
-    if lowercase:
-        steps.append(normalizers.Lowercase())
-    return normalizers.Sequence(steps) if steps else None
-
-
-def _checked_texts(texts: Iterable[str], length: int | None, show_progress: bool) -> Iterator[str]:
-    if isinstance(texts, str):
-        raise TypeError("texts is a str, but has to be an iterable of them; a single text is given as [text].")
-    shown = tqdm(texts, total=length, desc="Reading texts", unit=" texts", disable=not show_progress)
-    for index, text in enumerate(shown):
-        if not isinstance(text, str):
-            raise TypeError(f"texts[{index}] is of type {type(text).__name__}, but each text has to be a str.")
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise ValueError(
-                f"texts[{index}] is no Unicode text: it has half a surrogate pair at character {error.start}; "
-                "decode its source again, or drop it: text.encode(errors='ignore').decode()."
-            ) from None
-        yield text
+    tokenizer.train_from_iterator(checked_texts(texts, length, show_progress), trainer)
+    check_words(tokenizer.get_vocab_size() - len(special_tokens.tokens))
+    return finish(tokenizer, vocab_size, special_tokens, model_max_length, padding_side, token_type_ids)
 
 
 def _train_byte_level(
@@ -165,7 +111,7 @@ def _train_byte_level(
     add_prefix_space: bool,
 ) -> None:
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    _check_room(vocab_size, len(special_tokens.tokens) + len(alphabet), "the special tokens and the 256 bytes")
+    check_room(vocab_size, len(special_tokens.tokens) + len(alphabet), "the special tokens and the 256 bytes")
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=add_prefix_space)
     tokenizer.decoder = decoders.ByteLevel()
     # Offsets begin at the word, not at the space before it that its first token stands for too.
@@ -178,7 +124,7 @@ def _train_byte_level(
         show_progress=False,
     )
     tokenizer.train_from_iterator(texts, trainer)
-    _check_words(trainer.get_word_count())
+    check_words(trainer.get_word_count())
 
 
 def _train_end_of_word(
@@ -192,11 +138,11 @@ def _train_end_of_word(
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     tokenizer.decoder = decoders.BPEDecoder(END_OF_WORD)
     words = _count_words(tokenizer, texts)
-    _check_words(len(words))
+    check_words(len(words))
     alphabet = sorted(set().union(*words))
     symbols = [*alphabet, *(character + END_OF_WORD for character in alphabet)]
     minimum = len(special_tokens.tokens) + len(symbols)
-    _check_room(vocab_size, minimum, f"the special tokens and {len(alphabet)} characters, within and ending a word,")
+    check_room(vocab_size, minimum, f"the special tokens and {len(alphabet)} characters, within and ending a word,")
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size,
         min_frequency=min_frequency,
@@ -223,28 +169,3 @@ def _repeated(words: Mapping[str, int]) -> Iterator[str]:
     for word, count in words.items():
         for start in range(0, count, REPEATED_WORDS):
             yield " ".join([word] * min(REPEATED_WORDS, count - start))
-
-
-def _finish(
-    tokenizer: Tokenizer,
-    vocab_size: int,
-    special_tokens: SpecialTokens,
-    model_max_length: int,
-    padding_side: str,
-    token_type_ids: bool,
-) -> PreTrainedTokenizerFast:
-    """Add the special tokens and the template, and say what a model takes."""
-    tokenizer.add_special_tokens(special_tokens.tokens)
-    template = special_tokens.post_processor(tokenizer)
-    trimmer = tokenizer.post_processor
-    tokenizer.post_processor = processors.Sequence([trimmer, template]) if trimmer else template
-    if (size := tokenizer.get_vocab_size()) < vocab_size:
-        logger.warning("The texts give %d tokens only, not vocab_size=%d.", size, vocab_size)
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        model_max_length=model_max_length,
-        padding_side=padding_side,
-        model_input_names=["input_ids", *["token_type_ids"] * token_type_ids, "attention_mask"],
-        clean_up_tokenization_spaces=False,
-        **special_tokens.roles,
-    )

@@ -1,0 +1,182 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Pretrain an encoder, a decoder or an encoder-decoder on plain text, from scratch or from a checkpoint.
+
+    python scripts/pretrain.py --objective clm --train_file input.txt --tokenizer_kind character --block_size 64 \
+        --per_device_train_batch_size 12 --max_steps 2000 --output_dir runs/characters
+    python scripts/pretrain.py --objective mlm --train_file train.parquet unsupervised.parquet --whole_word \
+        --preset reviews --vocab_size 16000 --num_train_epochs 2 --output_dir runs/encoder
+    python scripts/train_classifier.py --model_name_or_path runs/encoder --data_dir reviews --output_dir runs/tuned
+
+Every argument of transformers.TrainingArguments is taken, too. A test split is never opened. The output folder holds
+the model, the tokenizer, the configuration of the run (run_config.json), its scores (all_results.json, results.md)
+and its learning curve.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from command_line import run_program
+from documents import DocumentArguments, load_documents
+from packed_documents import NumberedRows, Pieces, SimilarLengths
+from pretraining_data import PretrainingData, prepare
+from pretraining_model import PretrainingModelArguments, build_model, build_tokenizer
+from pretraining_report import report, token_losses, token_metrics, write_sample
+from run_folder import RUN_FILE, check, checkpoint_to_resume, claim, environment, without_paths, write_json
+from text_files import DataError
+from torch.utils.data import Sampler
+from transformers import (
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    Trainer,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+    set_seed,
+)
+from transformers.trainer_utils import EvalLoopOutput
+from weight_average import WeightAverage
+
+PROMPT_TOKENS = 8
+
+
+@dataclass
+class PretrainingArguments(TrainingArguments):
+    """transformers.TrainingArguments with defaults for small models on a CPU."""
+
+    output_dir: str | None = field(default="runs/pretrained", metadata={"help": "Where everything is saved."})
+    learning_rate: float = field(default=1e-3, metadata={"help": "The peak learning rate of AdamW."})
+    lr_scheduler_type: str = field(default="cosine", metadata={"help": "How the rate falls after warm-up."})
+    weight_decay: float = field(default=0.1, metadata={"help": "Weight decay of all but biases and norms."})
+    adam_beta2: float = field(default=0.98, metadata={"help": "Decay of the second moment."})
+    warmup_steps: float = field(default=0.05, metadata={"help": "Steps of warm-up; below 1: a share of all."})
+    num_train_epochs: float = field(default=1.0, metadata={"help": "Passes over the training text."})
+    per_device_train_batch_size: int = field(default=32, metadata={"help": "Rows a step, on each device."})
+    per_device_eval_batch_size: int = field(default=32, metadata={"help": "Rows a batch when evaluating."})
+    eval_strategy: str = field(default="steps", metadata={"help": "When to evaluate."})
+    eval_steps: float | None = field(default=0.1, metadata={"help": "How often; below 1: a share of all steps."})
+    save_strategy: str = field(default="steps", metadata={"help": "When to save a checkpoint."})
+    save_steps: float = field(default=0.2, metadata={"help": "How often; below 1: a share of all steps."})
+    save_total_limit: int | None = field(default=1, metadata={"help": "How many checkpoints to keep."})
+    logging_steps: float = field(default=0.02, metadata={"help": "Steps between two points of the learning curve."})
+    ema_decay: float = field(
+        default=0.0, metadata={"help": "Decay of the moving average of the weights that is taken at the end; 0: none."}
+    )
+    overwrite: bool = field(default=False, metadata={"help": "Delete the run that the output folder holds."})
+
+
+class PretrainingTrainer(Trainer):
+    """Trainer whose evaluation loss is the mean over all predicted tokens, and which batches pieces by length."""
+
+    def evaluation_loop(self, *args: Any, **kwargs: Any) -> EvalLoopOutput:
+        output = super().evaluation_loop(*args, **kwargs)
+        metrics = output.metrics or {}
+        metrics["eval_loss"] = metrics.pop("eval_token_loss")  # Trainer's is the mean over the means of batches
+        return output
+
+    def _get_train_sampler(self, *args: Any) -> Sampler | None:
+        if not isinstance(self.train_dataset, Pieces):
+            return super()._get_train_sampler(*args)
+        batch = self.args.train_batch_size * self.args.gradient_accumulation_steps
+        return SimilarLengths(self.train_dataset.lengths, batch, self.args.seed)
+
+
+class CountEpochs(TrainerCallback):
+    """Tell the rows which epoch it is, so that their noise differs from one to the next."""
+
+    def __init__(self, rows: NumberedRows) -> None:
+        self.rows = rows
+
+    def on_epoch_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        self.rows.epoch = int(state.epoch or 0)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    run_program(pretrain, (PretrainingModelArguments, DocumentArguments, PretrainingArguments), __doc__, arguments)
+
+
+def pretrain(
+    model_arguments: PretrainingModelArguments, data_arguments: DocumentArguments, arguments: PretrainingArguments
+) -> None:
+    """Read, tokenise, train, evaluate, save; what can be wrong with the input is found before the training starts."""
+    output = Path(arguments.output_dir or "")
+    check_training(data_arguments, arguments)
+    checkpoint = checkpoint_to_resume(arguments)
+    starts_anew = checkpoint is None and arguments.should_save
+    if starts_anew:
+        check(output, arguments.overwrite, inputs_of(model_arguments, data_arguments))
+    set_seed(arguments.seed)
+    documents = load_documents(data_arguments)
+    print(documents.describe())
+    tokenizer = build_tokenizer(model_arguments, documents.train)
+    model = build_model(model_arguments, tokenizer)
+    data = prepare(model_arguments, documents, tokenizer, arguments.seed)
+    print(*data.notes, f"model: {model.num_parameters():,} parameters", sep="\n")
+    if starts_anew:
+        claim(output)
+        groups = {"model": model_arguments, "data": data_arguments, "training": arguments}
+        save_configuration(output, groups, [*documents.notes, *data.notes])
+    trainer = build_trainer(model, tokenizer, data, arguments)
+    result = trainer.train(resume_from_checkpoint=checkpoint)
+    trainer.save_model()
+    trainer.save_metrics("train", result.metrics)
+    trainer.save_metrics("eval", trainer.evaluate())
+    trainer.save_state()
+    if arguments.should_save:
+        (output / "training_args.bin").unlink(missing_ok=True)  # a pickle; run_config.json says the same
+        print("", report(trainer, data, output), sep="\n")
+        if model_arguments.objective == "clm":
+            prompt = data.validation[0]["input_ids"][:PROMPT_TOKENS]
+            print("\na sample:", write_sample(model, tokenizer, prompt, data.longest), sep="\n")
+
+
+def check_training(data_arguments: DocumentArguments, arguments: PretrainingArguments) -> None:
+    if data_arguments.streaming and arguments.max_steps <= 0:
+        raise DataError("--streaming has no end that is known before: say how long to train, --max_steps")
+    if arguments.label_smoothing_factor:
+        raise DataError("--label_smoothing_factor is no part of pretraining, whose loss is read as a perplexity")
+
+
+def build_trainer(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, data: PretrainingData, arguments: PretrainingArguments
+) -> PretrainingTrainer:
+    callbacks: list[TrainerCallback] = [CountEpochs(data.train)] if isinstance(data.train, NumberedRows) else []
+    if arguments.ema_decay:
+        callbacks.append(WeightAverage(arguments.ema_decay))
+    arguments.remove_unused_columns = False  # the collators need columns that the model does not
+    arguments.label_names = [data.label_name]
+    return PretrainingTrainer(
+        model,
+        arguments,
+        data_collator=data.collator,
+        train_dataset=data.train,
+        eval_dataset=data.validation,
+        processing_class=tokenizer,
+        compute_metrics=partial(token_metrics, text=data.text if data.is_whole_text else None),
+        preprocess_logits_for_metrics=token_losses,
+        callbacks=callbacks,
+    )
+
+
+def inputs_of(model_arguments: PretrainingModelArguments, data_arguments: DocumentArguments) -> list[str | None]:
+    files = [*(data_arguments.train_file or ()), *(data_arguments.validation_file or ())]
+    names = model_arguments.model_name_or_path, model_arguments.tokenizer_name_or_path
+    return [*names, data_arguments.data_dir, *files]
+
+
+def save_configuration(output: Path, groups: dict[str, Any], notes: list[str]) -> None:
+    """All arguments of the run, given or not, with what they were applied to and by which versions."""
+    settings = {name: without_paths(dataclasses.asdict(group)) for name, group in groups.items() if name != "training"}
+    settings["training"] = without_paths(groups["training"].to_sanitized_dict())
+    record = {"notes": notes, "environment": environment()}
+    write_json(output / RUN_FILE, {"program": "scripts/pretrain.py", **settings, **record})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The tokenizer and the model that pretrain.py trains: new ones for an objective, or those of a checkpoint."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Literal
+
+from model_sources import load_checkpoint, preset_config
+from text_files import DataError
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForSeq2SeqLM,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+
+import modeling_scratch
+from modeling_scratch import ScratchConfig, presets
+from tokenization import KINDS, special_token_ids
+
+STREAMED_TEXTS = 100_000  # of a stream, a new tokenizer is trained on so many of the first documents
+SENTINELS = [f"<extra_id_{number}>" for number in range(100)]  # as many as T5 has
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What goes with an objective: presets and the one to take where none is named, classes, the style of tokenizer."""
+
+    presets: Mapping[str, Callable[..., ScratchConfig]]
+    preset: str
+    auto_class: Any
+    model_class: Callable[..., PreTrainedModel]
+    style: str
+
+
+OBJECTIVES = {
+    "mlm": Objective(
+        presets.ENCODERS, "reviews", AutoModelForMaskedLM, modeling_scratch.ScratchEncoderForMaskedLM, "bert"
+    ),
+    "clm": Objective(
+        presets.DECODERS, "characters", AutoModelForCausalLM, modeling_scratch.ScratchDecoderForCausalLM, "gpt"
+    ),
+    "denoising": Objective(
+        presets.SEQ2SEQS,
+        "captions",
+        AutoModelForSeq2SeqLM,
+        modeling_scratch.ScratchSeq2SeqForConditionalGeneration,
+        "bart",
+    ),
+}
+
+
+@dataclass
+class PretrainingModelArguments:
+    """What to train, and on which objective: a preset from scratch, or a checkpoint further."""
+
+    objective: Literal["mlm", "clm", "denoising"] = field(
+        metadata={"help": "Masked tokens (encoder), the next token (decoder), or a damaged text (encoder-decoder)."}
+    )
+    preset: str | None = field(
+        default=None,
+        metadata={"help": "Settings of a new model: "
+                  + "; ".join(f"{name}: {', '.join(objective.presets)}" for name, objective in OBJECTIVES.items())},
+    )  # fmt: skip
+    config_overrides: str | None = field(
+        default=None, metadata={"help": "Changes to the preset, as hidden_size=128,hidden_act=gelu."}
+    )
+    model_name_or_path: str | None = field(
+        default=None, metadata={"help": "A checkpoint to train further instead of a new model."}
+    )
+    tokenizer_name_or_path: str | None = field(default=None, metadata={"help": "A tokenizer instead of a new one."})
+    tokenizer_kind: Literal["byte_bpe", "bpe", "wordlevel", "character"] = field(
+        default="byte_bpe", metadata={"help": "The kind of a new tokenizer; byte_bpe and character lose nothing."}
+    )
+    vocab_size: int = field(default=16_000, metadata={"help": "Tokens of a new tokenizer, at most."})
+    lowercase: bool = field(default=False, metadata={"help": "Whether a new tokenizer ignores case."})
+    block_size: int = field(default=128, metadata={"help": "Tokens of a row: the longest context."})
+    whole_word: bool = field(default=False, metadata={"help": "mlm: mask all tokens of a word or none."})
+    mask_fraction: float | None = field(
+        default=None, metadata={"help": "The share of tokens to predict; mlm: 0.15, infilling: 0.3, spans: 0.15."}
+    )
+    denoising: Literal["infilling", "span_corruption"] = field(
+        default="infilling",
+        metadata={"help": "BART's: spans masked, sentences shuffled, the text is predicted; T5's: the spans are."},
+    )
+    trust_remote_code: bool = field(default=False, metadata={"help": "Run the code that a checkpoint brings along."})
+
+    def __post_init__(self) -> None:
+        if self.model_name_or_path and (self.config_overrides or self.preset):
+            raise DataError("--preset and --config_overrides make a new model; --model_name_or_path is as it is")
+        if self.block_size < 8:
+            raise DataError(f"--block_size {self.block_size}: has to be at least 8")
+        if self.mask_fraction is not None and not 0 < self.mask_fraction < 1:
+            raise DataError(f"--mask_fraction {self.mask_fraction}: has to lie between 0 and 1")
+        if self.whole_word and self.objective != "mlm":
+            raise DataError("--whole_word goes with --objective mlm")
+
+    @property
+    def choice(self) -> Objective:
+        return OBJECTIVES[self.objective]
+
+
+def build_tokenizer(arguments: PretrainingModelArguments, texts: Iterable[str]) -> PreTrainedTokenizerBase:
+    """The one named, the checkpoint's, or a new one trained on texts, which are those of the train split alone.
+
+    Raises `DataError` where it has no token that the objective needs.
+    """
+    if name := arguments.tokenizer_name_or_path or arguments.model_name_or_path:
+        tokenizer = load_checkpoint(AutoTokenizer, name, arguments.trust_remote_code)
+    else:
+        tokenizer = _train_tokenizer(arguments, texts)
+    if arguments.objective == "denoising" and arguments.denoising == "span_corruption":
+        tokenizer.add_special_tokens({"extra_special_tokens": SENTINELS})
+    for token in _needed_tokens(arguments):
+        if getattr(tokenizer, token) is None:
+            raise DataError(f"the tokenizer has no {token}, which --objective {arguments.objective} needs")
+    return tokenizer
+
+
+def _train_tokenizer(arguments: PretrainingModelArguments, texts: Iterable[str]) -> PreTrainedTokenizerBase:
+    if not isinstance(texts, Sequence):
+        texts = list(islice(texts, STREAMED_TEXTS))
+    options = {"style": arguments.choice.style, "lowercase": arguments.lowercase, "length": len(texts)}
+    try:
+        return KINDS[arguments.tokenizer_kind](texts, arguments.vocab_size, **options)
+    except ValueError as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"no tokenizer can be trained: {error}") from error
+
+
+def _needed_tokens(arguments: PretrainingModelArguments) -> list[str]:
+    if arguments.objective == "mlm":
+        return ["mask_token", "pad_token"]
+    if arguments.objective == "clm":
+        return ["eos_token"]
+    return ["eos_token", "pad_token"] + ["mask_token"] * (arguments.denoising == "infilling")
+
+
+def build_model(arguments: PretrainingModelArguments, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
+    """A new model of the preset with the tokenizer's ids, or the checkpoint's, with rows for tokens that it lacks.
+
+    Texts of block_size tokens fit into it, and it is told to the tokenizer how many tokens do.
+    """
+    if arguments.model_name_or_path:
+        options = {"trust_remote_code": arguments.trust_remote_code}
+        model = load_checkpoint(arguments.choice.auto_class, arguments.model_name_or_path, **options)
+        if len(tokenizer) > model.get_input_embeddings().num_embeddings:
+            model.resize_token_embeddings(len(tokenizer))
+    else:
+        model = arguments.choice.model_class(_new_config(arguments, tokenizer))
+    _check_positions(arguments.block_size, model.config)
+    tokenizer.model_max_length = min(
+        tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", tokenizer.model_max_length)
+    )
+    return model
+
+
+def _new_config(arguments: PretrainingModelArguments, tokenizer: PreTrainedTokenizerBase) -> ScratchConfig:
+    """Learned positions are as many as are trained; others have no end, and keep the preset's limit if it is longer."""
+    table, preset = arguments.choice.presets, arguments.preset or arguments.choice.preset
+    ids = {"vocab_size": len(tokenizer), **special_token_ids(tokenizer)}
+
+    def config(**settings: Any) -> ScratchConfig:
+        return preset_config(table, preset, arguments.config_overrides, **ids, **settings)
+
+    wanted = config()
+    limit = wanted.max_position_embeddings
+    longest = arguments.block_size if wanted.position_type == "learned" else max(limit, arguments.block_size)
+    return config(max_position_embeddings=longest)
+
+
+def _check_positions(block_size: int, config: Any) -> None:
+    limit = getattr(config, "max_position_embeddings", block_size)
+    if block_size > limit:
+        raise DataError(
+            f"--block_size {block_size}: the model has positions for {limit} tokens (max_position_embeddings)"
+        )

@@ -1,0 +1,88 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What a pretraining run says at its end: losses over all predicted tokens, what they mean, its speed and a sample."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from packed_documents import IGNORED
+from plots import token_curve_png
+from pretraining_data import PretrainingData, TextSize
+from run_folder import write_text
+from torch import Tensor
+from transformers import EvalPrediction, PreTrainedTokenizerBase, Trainer
+
+SAMPLE_TOKENS = 250
+
+
+def token_losses(outputs: Any, labels: Tensor) -> Tensor:
+    """Sum of -log p(label) in nats, and number of labels, of each row: logits (B, T, V), labels (B, T) -> (B, 2)."""
+    logits = outputs[0] if isinstance(outputs, tuple) else outputs
+    predicted = labels != IGNORED
+    losses = torch.zeros(labels.shape, dtype=torch.float64, device=labels.device)
+    losses[predicted] = F.cross_entropy(logits[predicted].float(), labels[predicted], reduction="none").double()
+    return torch.stack((losses.sum(-1), predicted.sum(-1)), dim=-1)
+
+
+def token_metrics(prediction: EvalPrediction, text: TextSize | None = None) -> dict[str, float]:
+    """Of the `token_losses` of all rows: their mean over tokens and its exponential; spread over the text, if given."""
+    nats, tokens = np.asarray(prediction.predictions).sum(0).tolist()
+    loss = nats / max(tokens, 1)
+    perplexity = math.exp(min(loss, 700))  # beyond that, a float has no room
+    metrics: dict[str, float] = {"token_loss": loss, "perplexity": perplexity, "predicted_tokens": int(tokens)}
+    if text is not None:
+        bits = nats / math.log(2)
+        metrics |= {"bits_per_character": bits / text.characters, "bits_per_byte": bits / text.bytes}
+    return metrics
+
+
+def report(trainer: Trainer, data: PretrainingData, output: Path) -> str:
+    """Save results.md and the learning curve; the text of results.md, to print."""
+    scores = {name.removeprefix("eval_"): value for name, value in trainer.state.log_history[-1].items()}
+    meanings = {
+        "loss": f"nats per predicted token, mean over all {scores['predicted_tokens']:,} of them: {data.predicted}",
+        "perplexity": "exp(loss)",
+        "bits_per_character": "all nats / ln 2 / all characters; comparable between tokenizers that lose nothing",
+        "bits_per_byte": "the same per byte of UTF-8",
+    }
+    lines = [f"Evaluated on {data.text}, in a context of at most {data.longest} tokens.", ""]
+    lines += ["| score | value | what it is |", "|---|---:|---|"]
+    told = [(name, what) for name, what in meanings.items() if name in scores]
+    lines += [f"| {name.replace('_', ' ')} | {scores[name]:.4f} | {what} |" for name, what in told]
+    text = "\n".join([*lines, "", *data.notes, speed(trainer, data.tokens_per_row)])
+    write_text(output / "results.md", text + "\n")
+    token_curve_png(trainer.state.log_history, output / "learning_curve.png")
+    return text
+
+
+def speed(trainer: Trainer, tokens_per_row: float) -> str:
+    """Wall time of training, evaluations apart, and tokens that were read in it."""
+    history = trainer.state.log_history
+    end = max(place for place, entry in enumerate(history) if "train_runtime" in entry)
+    total, rows_per_second = history[end]["train_runtime"], history[end]["train_samples_per_second"]
+    evaluating = sum(entry.get("eval_runtime", 0) for entry in history[:end])
+    seconds, tokens = total - evaluating, rows_per_second * total * tokens_per_row
+    return (
+        f"{seconds:.0f} s of training at {tokens / seconds:,.0f} tokens/s, {evaluating:.0f} s of evaluation on the "
+        f"way; {torch.get_num_threads()} threads"
+    )
+
+
+def write_sample(model: Any, tokenizer: PreTrainedTokenizerBase, prompt: Tensor, limit: int) -> str:
+    """Text drawn from the model behind prompt (T,); where its context of `limit` tokens is full, it keeps one half."""
+    model.eval()
+    ids = prompt
+    while len(ids) < SAMPLE_TOKENS:
+        context = ids[-(limit // 2) :][None]
+        new = min(limit - context.shape[1], SAMPLE_TOKENS + 1 - len(ids))
+        with torch.no_grad():
+            written = model.generate(
+                context.to(model.device), attention_mask=torch.ones_like(context), do_sample=True, max_new_tokens=new
+            )[0].cpu()
+        ids = torch.cat((ids, written[context.shape[1] :]))
+        if ids[-1] == tokenizer.eos_token_id:
+            break
+    return str(tokenizer.decode(ids, skip_special_tokens=True))

@@ -1,0 +1,135 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Unlabelled text from every source: what a document is, what is held out, and that a test split is never opened."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from documents import DocumentArguments, Documents, Stream, load_documents
+from text_files import DataError
+from text_samples import fault, write
+
+TEXT = "First line\nsecond line\n\n \nA new paragraph.\r\n\n\nThe last,\nof two lines\n"
+
+
+def load(path: Path, *others: Path, **arguments: Any) -> Documents:
+    return load_documents(DocumentArguments(train_file=[str(path), *map(str, others)], **arguments))
+
+
+def many(number: int, start: int = 0) -> dict:
+    return {"text": [f"document number {row}" for row in range(start, start + number)], "label": [0] * number}
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        ("file", [TEXT.replace("\r", "")]),
+        ("paragraph", ["First line\nsecond line", "A new paragraph.", "The last,\nof two lines"]),
+        ("line", ["First line", "second line", "A new paragraph.", "The last,", "of two lines"]),
+    ],
+)
+def test_a_text_file_is_one_document_or_its_paragraphs_or_its_lines(tmp_path: Path, document: str, expected) -> None:
+    (tmp_path / "train.txt").write_bytes(TEXT.encode())
+    (tmp_path / "valid.txt").write_text("something else")
+    documents = load_documents(DocumentArguments(data_dir=str(tmp_path), document=document))
+    assert documents.train == expected
+    assert documents.validation == ["something else"]
+
+
+def test_of_one_long_text_the_end_is_held_out(tmp_path: Path) -> None:
+    (tmp_path / "long.txt").write_text("0123456789" * 10)
+    documents = load(tmp_path / "long.txt", validation_fraction=0.25)
+    assert documents.train == ["0123456789" * 7 + "01234"]
+    assert documents.validation == ["56789" + "0123456789" * 2]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
+def test_of_many_documents_whole_ones_are_held_out_and_equal_ones_stay_together(tmp_path: Path, suffix: str) -> None:
+    columns = {name: values * 3 for name, values in many(200).items()}
+    documents = load(write(tmp_path / f"all{suffix}", columns), validation_fraction=0.1)
+    train, validation = set(documents.train), set(documents.validation)
+    assert train | validation == set(columns["text"])
+    assert not train & validation
+    assert len(documents.validation) == len(validation) == 20
+
+
+def test_what_is_held_out_follows_from_the_seed_and_not_from_the_order(tmp_path: Path) -> None:
+    columns = many(100)
+    first = load(write(tmp_path / "a.csv", columns))
+    turned = load(write(tmp_path / "b.csv", {name: values[::-1] for name, values in columns.items()}))
+    assert set(first.validation) == set(turned.validation)
+    assert set(first.validation) != set(load(tmp_path / "a.csv", split_seed=1).validation)
+
+
+def test_several_files_are_one_text_and_blank_documents_are_left_out(tmp_path: Path) -> None:
+    first, second = write(tmp_path / "a.csv", many(2)), write(tmp_path / "b.jsonl", {"text": ["x", " ", None]})
+    validation = write(tmp_path / "c.csv", many(3, 10))
+    documents = load(first, second, validation_file=[str(validation)])
+    assert documents.train == ["document number 0", "document number 1", "x"]
+    assert len(documents.validation) == 3
+    assert len(load(first, second, validation_file=[str(validation)], max_validation_documents=2).validation) == 2
+
+
+def test_a_test_split_is_never_opened(tmp_path: Path) -> None:
+    write(tmp_path / "train.csv", many(50))
+    (tmp_path / "test.csv").write_bytes(b"\xff\xfe no text at all")
+    documents = load_documents(DocumentArguments(data_dir=str(tmp_path)))
+    assert "never opened" in documents.describe()
+
+
+def test_a_stream_holds_out_the_same_documents_each_time_it_is_read(tmp_path: Path) -> None:
+    path = write(tmp_path / "all.parquet", many(300))
+    documents = load(path, streaming=True, max_validation_documents=20)
+    assert isinstance(documents.train, Stream)
+    train = list(documents.train)
+    assert train == list(documents.train)
+    assert len(documents.validation) == 20
+    assert not set(train) & set(documents.validation)
+    everything = load(path, streaming=True)
+    assert set(train) | set(everything.validation) == set(many(300)["text"])
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_data_sets_as_the_hub_has_them(tmp_path: Path, streaming: bool) -> None:
+    for split, rows in (("train", 40), ("validation", 5), ("test", 5)):
+        write(tmp_path / f"{split}.parquet", many(rows))
+    documents = load_documents(DocumentArguments(dataset_name=str(tmp_path), streaming=streaming))
+    assert len(list(documents.train)) == 40
+    assert len(documents.validation) == 5
+
+
+def test_what_is_wrong_is_said_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").write_text("")
+    (tmp_path / "blank.txt").write_text(" \n\n")
+    (tmp_path / "latin.txt").write_bytes("fine\ncaf\u00e9\n".encode("latin-1"))
+    (tmp_path / "tiny.txt").write_text("x")
+    for name in ("empty.txt", "blank.txt"):
+        with fault(name, "no document"):
+            load(tmp_path / name)
+    for document in ("file", "line", "paragraph"):
+        with fault("latin.txt, line 2", "UTF-8"):
+            load(tmp_path / "latin.txt", document=document)
+    with fault("tiny.txt", "too little"):
+        load(tmp_path / "tiny.txt")
+    with fault("nowhere.txt"):
+        load(tmp_path / "nowhere.txt")
+    with fault("column 'body'", "'text'"):
+        load(write(tmp_path / "a.csv", many(3)), text_column="body")
+    with fault("a.docx", "unknown format"):
+        load(tmp_path / "a.docx")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"train_file": ["a.txt"], "data_dir": "b"},
+        {"data_dir": "b", "validation_file": ["c.txt"]},
+        {"data_dir": "b", "validation_fraction": 0.0},
+        {"data_dir": "b", "max_validation_documents": 0},
+        {"train_file": ["a.txt"], "streaming": True},
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(arguments: dict) -> None:
+    with pytest.raises(DataError):
+        DocumentArguments(**arguments)

@@ -1,0 +1,213 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What is masked, cut out and shuffled: shares, places, whole words, and that the text can be had back."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+from document_tokens import DocumentTokenizer, template_frame
+from noise import (
+    CorruptSpans,
+    Denoise,
+    Infill,
+    MaskTokens,
+    choose_words,
+    corruption_lengths,
+    infilling_lengths,
+    next_tokens,
+    place_spans,
+    replace_spans,
+    sentence_ends,
+    shuffle_sentences,
+)
+from packed_documents import IGNORED, PackedRows, Pieces
+
+from tokenization import KINDS
+
+WORDS = "the quick brown foxes aren't jumping over lazily sleeping dogs, unbelievably"
+TEXTS = [f"{WORDS} {number}. A second sentence! {WORDS[: number % 50]}" for number in range(40)]
+
+
+@cache
+def tokenizer_of(kind: str, style: str = "bert"):
+    return KINDS[kind](TEXTS, 330 if kind == "byte_bpe" else 120, style=style, show_progress=False)
+
+
+def rows_of(kind: str, block_size: int = 64) -> PackedRows:
+    tokenizer = tokenizer_of(kind)
+    to_tokens = DocumentTokenizer(tokenizer, template_frame(tokenizer), whole_words=True)
+    return PackedRows(to_tokens(TEXTS), block_size, tokenizer.pad_token_id)
+
+
+def masker(kind: str, **options) -> MaskTokens:
+    tokenizer = tokenizer_of(kind)
+    ordinary = np.ones(len(tokenizer), dtype=bool)
+    ordinary[tokenizer.all_special_ids] = False
+    settings = {"mask_token_id": tokenizer.mask_token_id, "ordinary": ordinary, "fraction": 0.15, "seed": 0}
+    return MaskTokens(**settings | options)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_share_is_exact_and_special_tokens_are_never_masked(kind: str) -> None:
+    rows, mask = rows_of(kind), masker(kind)
+    batch = [rows[number] for number in range(len(rows))]
+    ids, made = torch.stack([row["input_ids"] for row in batch]), mask(batch)
+    chosen = made["labels"] != IGNORED
+    ordinary = torch.from_numpy(mask.ordinary)
+    assert torch.equal(made["labels"][chosen], ids[chosen])
+    assert ordinary[made["labels"][chosen]].all()
+    assert torch.equal(made["input_ids"][~chosen], ids[~chosen])
+    longest_word = 14
+    assert abs(chosen.sum() - 0.15 * ordinary[ids].sum()) <= longest_word
+
+    masked = (made["input_ids"] == mask.mask_token_id) & chosen
+    assert masked.sum() == round(0.8 * int(chosen.sum()))
+    others = made["input_ids"][chosen & ~masked]
+    assert ordinary[others].all()
+    changed = (made["input_ids"] != ids) & chosen & ~masked
+    assert changed.sum() <= len(others) // 2 + 1
+
+
+@pytest.mark.parametrize("kind", ["byte_bpe", "bpe", "wordlevel"])
+def test_words_are_masked_whole_or_not_at_all(kind: str) -> None:
+    rows = rows_of(kind, block_size=4096)
+    row = rows[0]
+    chosen = (masker(kind)([row])["labels"] != IGNORED)[0].numpy()
+    texts = tokenizer_of(kind).batch_decode([[token] for token in row["input_ids"].tolist()])
+    starts = np.flatnonzero(row["word_starts"].numpy())
+    words = np.split(np.arange(len(chosen)), starts[1:])
+    special = ~masker(kind).ordinary[row["input_ids"].numpy()]
+    assert any(len(word) > 1 for word in words) or kind == "wordlevel"
+    for word in words:
+        assert len(set(chosen[word])) == 1, [texts[place] for place in word]
+        assert not special[word].any() or len(word) == 1
+    spelt = {"".join(texts[place] for place in word).strip() for word in words}
+    assert {"quick", "brown", "unbelievably"} <= spelt or kind == "wordlevel"
+    assert {"quickbrown", "dogs,"}.isdisjoint(spelt)
+
+
+def test_whole_words_reach_the_share_on_average() -> None:
+    random = np.random.default_rng(0)
+    words = np.repeat(np.arange(2_000), random.integers(1, 6, 2_000))
+    allowed = random.random(len(words)) < 0.9
+    chosen = choose_words(words, allowed, 0.15, random)
+    assert abs(len(chosen) - 0.15 * allowed.sum()) <= 3
+    assert allowed[chosen].all()
+    assert len(set(chosen)) == len(chosen)
+    assert len(choose_words(words[:1], np.array([False]), 0.15, random)) == 0
+
+
+def test_noise_follows_from_the_seed_the_rows_and_the_epoch_alone() -> None:
+    rows = rows_of("byte_bpe")
+    batch = [rows[3], rows[1]]
+    first = masker("byte_bpe")(batch)
+    assert torch.equal(first["input_ids"], masker("byte_bpe")(batch)["input_ids"])
+    assert not torch.equal(first["labels"], masker("byte_bpe", seed=1)(batch)["labels"])
+    rows.epoch = 1
+    assert not torch.equal(first["labels"], masker("byte_bpe")([rows[3], rows[1]])["labels"])
+
+
+def test_the_next_token_is_that_of_the_document() -> None:
+    rows = rows_of("wordlevel", block_size=16)
+    made = next_tokens([rows[number] for number in range(len(rows))])
+    ids, targets = made["input_ids"].flatten(), made["shift_labels"].flatten()
+    inside = targets != IGNORED
+    assert torch.equal(targets[:-1][inside[:-1]], ids[1:][inside[:-1]])
+    documents = int((ids == tokenizer_of("wordlevel").cls_token_id).sum())
+    assert (~inside).sum() == documents + rows.padding
+
+
+@pytest.mark.parametrize("tokens", [1, 2, 5, 126, 2_000])
+@pytest.mark.parametrize("lengths_of", [infilling_lengths, corruption_lengths])
+def test_spans_fit_apart_and_have_the_share(tokens: int, lengths_of) -> None:
+    random = np.random.default_rng(0)
+    for _ in range(50):
+        lengths = lengths_of(tokens, 0.3, random)
+        starts = place_spans(tokens, lengths, random)
+        ends = starts + lengths
+        assert (starts[1:] > ends[:-1]).all()
+        assert (starts >= 0).all()
+        assert (ends <= tokens).all()
+        budget = round(0.3 * tokens)
+        assert lengths.sum() == max(budget, int(lengths_of is corruption_lengths)) or tokens < 10
+        assert lengths.sum() <= max(budget, 1)
+        assert len(lengths) <= max(budget, 1)
+
+
+def test_lengths_of_masked_spans_are_poisson_of_mean_3() -> None:
+    lengths = infilling_lengths(200_000, 0.3, np.random.default_rng(0))
+    assert lengths.mean() == pytest.approx(3, abs=0.05)
+    assert lengths.var() == pytest.approx(3, abs=0.1)
+    assert (lengths == 0).mean() == pytest.approx(np.exp(-3), abs=0.005)
+
+
+def test_lengths_of_corrupted_spans_are_3_on_average_and_never_0() -> None:
+    lengths = corruption_lengths(100_000, 0.15, np.random.default_rng(0))
+    assert lengths.mean() == pytest.approx(3)
+    assert lengths.min() == 1
+
+
+def test_spans_are_everywhere_equally_often() -> None:
+    random = np.random.default_rng(0)
+    hits = np.zeros(30)
+    for _ in range(4_000):
+        for start in place_spans(30, np.array([2, 1, 3]), random):
+            hits[start] += 1
+    assert hits[:27].min() > 0.5 * hits[:27].mean()
+
+
+def test_an_infilled_text_is_the_text_with_its_spans_back_in() -> None:
+    random = np.random.default_rng(0)
+    ids = np.arange(100, 250, dtype=np.int32)
+    lengths = infilling_lengths(len(ids), 0.3, random)
+    starts = place_spans(len(ids), lengths, random)
+    damaged = replace_spans(ids, starts, lengths, np.full(len(lengths), 1))
+    assert (damaged == 1).sum() == len(lengths)
+    spans = iter([ids[start : start + length] for start, length in zip(starts, lengths)])
+    rebuilt = [token for place in damaged for token in (next(spans) if place == 1 else [place])]
+    assert rebuilt == ids.tolist()
+
+
+def test_sentences_change_places_and_stay_whole() -> None:
+    tokenizer = tokenizer_of("byte_bpe")
+    text = "A first one. Is it a second?! The third... and the last"
+    ids = np.array(tokenizer(text, add_special_tokens=False)["input_ids"])
+    ends, random = sentence_ends(tokenizer), np.random.default_rng(0)
+    seen = {tokenizer.decode(shuffle_sentences(ids, ends, random)) for _ in range(300)}
+    parts = ["A first one.", " Is it a second?!", " The third...", " and the last"]
+    assert len(seen) == 24
+    assert all(sorted(shown) == sorted(text) and all(part in shown for part in parts) for shown in seen)
+
+
+def test_infilling_predicts_the_text_itself() -> None:
+    tokenizer = tokenizer_of("byte_bpe", "bart")
+    frame = template_frame(tokenizer)
+    to_tokens = DocumentTokenizer(tokenizer, ([], []))
+    pieces = Pieces(to_tokens(TEXTS), 40)
+    noise = Infill(tokenizer.mask_token_id, sentence_ends(tokenizer), 0.3)
+    collate = Denoise(noise, frame, tokenizer.pad_token_id, seed=0)
+    rows = [pieces[number] for number in range(len(pieces))]
+    batch = collate(rows)
+    for row, labels in zip(rows, batch["labels"]):
+        assert labels[labels != IGNORED].tolist() == [*frame[0], *row["input_ids"].tolist(), *frame[1]]
+    assert torch.equal(batch["attention_mask"] == 0, batch["input_ids"] == tokenizer.pad_token_id)
+    assert batch["input_ids"].shape[1] <= 42
+    masks = (batch["input_ids"] == tokenizer.mask_token_id).sum() / sum(len(row["input_ids"]) for row in rows)
+    assert masks == pytest.approx(0.1, abs=0.02)
+    assert torch.equal(collate(rows[5:6])["input_ids"], collate(rows[5:6])["input_ids"])
+
+
+def test_corrupted_spans_put_together_are_the_text() -> None:
+    sentinels = np.arange(100) + 5_000
+    noise = CorruptSpans(sentinels, 0.15)
+    for number in (1, 2, 7, 100, 3_000):
+        ids = np.arange(number, dtype=np.int32)
+        source, target = noise(ids, np.random.default_rng(number))
+        marks = np.flatnonzero(target >= 5_000)
+        assert target[marks].tolist() == sentinels[: len(marks)].tolist()
+        assert marks[-1] == len(target) - 1
+        spans = np.split(target, marks)[1:]
+        rebuilt = [t for token in source for t in (spans[token - 5_000][1:] if token >= 5_000 else [token])]
+        assert rebuilt == ids.tolist()
+        assert len(source) <= max(number, 1)

@@ -1,0 +1,156 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Rows and pieces hold every token once, no document sees another, and streams and workers lose nothing."""
+
+from functools import partial
+from itertools import islice
+
+import numpy as np
+import pytest
+import torch
+from conftest import redraw
+from document_tokens import LONG_TEXT, DocumentTokenizer, join, template_frame
+from noise import next_tokens
+from packed_documents import PackedRows, Pieces, SimilarLengths, StreamedRows
+from text_samples import fault
+from torch.utils.data import DataLoader
+
+from modeling_scratch import ScratchDecoderForCausalLM, ScratchEncoderForMaskedLM, presets
+from tokenization import train_bpe_tokenizer, train_character_tokenizer, train_wordlevel_tokenizer
+
+GENERATOR = np.random.default_rng(0)
+TEXTS = ["".join(GENERATOR.choice(list("abcdefg \n"), size)) for size in GENERATOR.integers(1, 60, 50)]
+TOKENIZER = train_character_tokenizer(TEXTS, show_progress=False)
+BOS, EOS = TOKENIZER.bos_token_id, TOKENIZER.eos_token_id
+TO_TOKENS = DocumentTokenizer(TOKENIZER, ([BOS], [EOS]))
+EXPECTED = [[BOS, *TOKENIZER(text)["input_ids"], EOS] for text in TEXTS]
+EVERYTHING = [token for ids in EXPECTED for token in ids]
+SIZES = {"vocab_size": len(TOKENIZER), "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+
+
+def packed(block_size: int) -> PackedRows:
+    return PackedRows(TO_TOKENS(TEXTS), block_size, TOKENIZER.pad_token_id)
+
+
+@pytest.mark.parametrize("block_size", [8, 37, 64, 10_000])
+def test_every_token_is_in_a_row_exactly_once_and_padding_is_at_the_end_only(block_size: int) -> None:
+    rows = packed(block_size)
+    ids = torch.cat([rows[number]["input_ids"] for number in range(len(rows))]).tolist()
+    assert ids[: len(EVERYTHING)] == EVERYTHING
+    assert ids[len(EVERYTHING) :] == [TOKENIZER.pad_token_id] * rows.padding
+    assert rows.padding < block_size
+    assert rows.ids.tolist() == EVERYTHING
+
+
+def test_positions_restart_at_documents_and_rows() -> None:
+    rows = packed(64)
+    for number in range(len(rows)):
+        row = rows[number]
+        for place, token in enumerate(row["input_ids"].tolist()):
+            restarts = place == 0 or token in (BOS, TOKENIZER.pad_token_id)
+            assert row["position_ids"][place] == (0 if restarts else row["position_ids"][place - 1] + 1)
+
+
+@pytest.mark.parametrize("family", ["decoder", "encoder"])
+def test_no_document_sees_another(family: str) -> None:
+    if family == "decoder":
+        model = ScratchDecoderForCausalLM(presets.characters(**SIZES))
+    else:
+        model = ScratchEncoderForMaskedLM(presets.bert(**SIZES, max_position_embeddings=64, type_vocab_size=0))
+    redraw(model).eval()
+    rows = packed(64)
+    batch = {name: torch.stack([rows[n][name] for n in range(len(rows))]) for name in ("input_ids", "position_ids")}
+    with torch.no_grad():
+        logits = model(**batch).logits.flatten(0, 1)
+        starts = (batch["position_ids"].flatten() == 0).nonzero().flatten().tolist()
+        ids = batch["input_ids"].flatten()
+        for start, end in zip(starts, [*starts[1:], len(ids)]):
+            alone = model(ids[None, start:end]).logits[0]
+            torch.testing.assert_close(logits[start:end], alone, atol=1e-5, rtol=0)
+
+
+def test_the_loss_of_rows_is_that_of_every_next_token() -> None:
+    model = redraw(ScratchDecoderForCausalLM(presets.characters(**SIZES))).eval()
+    rows = PackedRows(TO_TOKENS(TEXTS), 64, TOKENIZER.pad_token_id)
+    batch = next_tokens([rows[n] for n in range(len(rows))])
+    predicted = batch["shift_labels"] != -100
+    assert predicted.sum() == sum(len(ids) - 1 for ids in EXPECTED)
+    with torch.no_grad():
+        log = model(batch["input_ids"], position_ids=batch["position_ids"]).logits.log_softmax(-1)
+        expected = -log[predicted].gather(-1, batch["shift_labels"][predicted][:, None]).mean()
+        torch.testing.assert_close(model(**batch).loss, expected)
+
+
+def test_a_long_document_is_tokenised_in_parts_and_is_one_document() -> None:
+    text = "".join(f"line {number} abc\n" for number in range(LONG_TEXT // 6))
+    tokens = join(list(TO_TOKENS([text, "abc"])))
+    assert tokens.documents.sum() == 2
+    assert TOKENIZER.decode(tokens.ids[1 : len(text) + 1]) == TOKENIZER.decode(TOKENIZER(text)["input_ids"])
+    assert (tokens.ids == BOS).sum() == (tokens.ids == EOS).sum() == 2
+
+
+def test_special_tokens_in_a_text_are_text() -> None:
+    tokens = join(list(TO_TOKENS(["a<|eos|>b"])))
+    assert (tokens.ids == EOS).sum() == 1
+
+
+@pytest.mark.parametrize("style", ["bert", "roberta", "bart", "marian", "gpt"])
+def test_the_frame_is_what_the_tokenizer_puts_around_a_text(style: str) -> None:
+    tokenizer = train_wordlevel_tokenizer(["some words"], 50, style=style, show_progress=False)
+    before, after = template_frame(tokenizer)
+    text = tokenizer("some words", add_special_tokens=False)["input_ids"]
+    assert tokenizer("some words")["input_ids"] == [*before, *text, *after]
+
+
+def test_a_tokenizer_that_finds_nothing_is_an_error() -> None:
+    tokenizer = train_wordlevel_tokenizer(["abc"], 50, normalization=None, show_progress=False)
+    with fault("no token"):
+        list(DocumentTokenizer(tokenizer, ([], []))([" \u200b "[:1]]))
+
+
+def test_words_start_where_the_tokenizer_says() -> None:
+    tokenizer = train_bpe_tokenizer(TEXTS, 300, show_progress=False)
+    tokens = join(list(DocumentTokenizer(tokenizer, ([1], [2]), whole_words=True)(["unseen words, two"])))
+    pieces = np.split(tokens.ids, np.flatnonzero(tokens.words)[1:])
+    assert [tokenizer.decode(piece) for piece in pieces[1:-1]] == ["unseen", " words", ",", " two"]
+
+
+@pytest.mark.parametrize("longest", [7, 30, 1_000])
+def test_pieces_are_the_documents_cut_evenly(longest: int) -> None:
+    pieces = Pieces(TO_TOKENS(TEXTS), longest)
+    assert pieces.ids.tolist() == EVERYTHING
+    assert pieces.lengths.max() <= longest
+    assert len(pieces) == sum(-(-len(ids) // longest) for ids in EXPECTED)
+
+
+@pytest.mark.parametrize("layout", [PackedRows, Pieces])
+def test_a_stream_gives_the_same_rows_in_another_order_without_end(layout) -> None:
+    options = {"longest": 20} if layout is Pieces else {"block_size": 16, "pad_token_id": TOKENIZER.pad_token_id}
+    in_memory = layout(TO_TOKENS(TEXTS), **options)
+    stream = StreamedRows(TEXTS, TO_TOKENS, partial(layout.cut, **options), seed=0)
+    expected = sorted(in_memory[number]["input_ids"].tolist() for number in range(len(in_memory)))
+    rows = list(islice(stream, 2 * len(in_memory)))
+    shown = [row["input_ids"].tolist() for row in rows]
+    first, second = shown[: len(in_memory)], shown[len(in_memory) :]
+    assert sorted(first) == sorted(second) == expected
+    assert first != second
+    assert [int(row["number"]) for row in rows] == list(range(len(rows)))
+    assert [row["input_ids"].tolist() for row in islice(stream, len(first))] == first
+
+
+def test_workers_share_a_stream() -> None:
+    cut = partial(PackedRows.cut, block_size=16, pad_token_id=TOKENIZER.pad_token_id)
+    loader = DataLoader(StreamedRows(TEXTS, TO_TOKENS, cut, seed=0), batch_size=4, num_workers=2)
+    numbers = torch.cat([batch["number"] for batch in islice(loader, 10)])
+    assert sorted(numbers.tolist()) == list(range(40))
+
+
+def test_batches_are_of_similar_lengths_and_in_an_order_of_the_epoch() -> None:
+    lengths = np.random.default_rng(0).integers(1, 100, 1_003)
+    sampler = SimilarLengths(lengths, batch_size=8, seed=0)
+    order = list(sampler)
+    assert sorted(order) == list(range(1_003))
+    spread = [np.ptp(lengths[order[start : start + 8]]) for start in range(0, 1_000, 8)]
+    assert np.mean(spread) < 5
+    assert order == list(sampler)
+    sampler.set_epoch(1)
+    assert order != list(sampler)

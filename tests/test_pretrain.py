@@ -1,0 +1,220 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Pretraining end to end on small texts: what it learns, writes and refuses, and what its checkpoints are good for."""
+
+import json
+import math
+import random
+import shutil
+from pathlib import Path
+
+import pretrain
+import pytest
+import torch
+import train_classifier
+from text_samples import write
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSeq2SeqLM, AutoTokenizer, pipeline
+
+FAST = "--report_to none --use_cpu --disable_tqdm True --learning_rate 1e-2 --per_device_train_batch_size 8"
+SMALL = "--config_overrides hidden_size=16,num_hidden_layers=1,num_attention_heads=2,intermediate_size=32"
+CHARACTERS = f"--objective clm --tokenizer_kind character --block_size 32 {SMALL}"
+MASKED = f"--objective mlm --tokenizer_kind wordlevel --block_size 32 {SMALL}"
+DENOISING = f"--objective denoising --tokenizer_kind byte_bpe --vocab_size 300 --block_size 32 {SMALL}"
+SUBJECTS, VERBS, OBJECTS = (["the cat", "a dog", "my aunt"], ["sees", "likes"], ["a film.", "the sea.", "one book."])
+
+
+def prose(sentences: int, seed: int = 0) -> list[str]:
+    generator = random.Random(seed)
+    return [" ".join(map(generator.choice, (SUBJECTS, VERBS, OBJECTS))) for _ in range(sentences)]
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("texts")
+    (folder / "long.txt").write_text("\n".join(prose(200)))
+    write(folder / "many.csv", {"text": [f"{text} {number}" for number, text in enumerate(prose(150))]})
+    return folder
+
+
+def run(output: Path, options: str) -> Path:
+    pretrain.main(f"--output_dir {output} {FAST} {options}".split())
+    return output
+
+
+def refused(capsys: pytest.CaptureFixture, output: Path, options: str) -> str:
+    with pytest.raises(SystemExit) as exit_:
+        run(output, options)
+    assert exit_.value.code == 2
+    message = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "error:" in message
+    return message
+
+
+@pytest.fixture(scope="module")
+def decoder(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("decoder")
+    return run(folder / "run", f"{CHARACTERS} --train_file {texts / 'long.txt'} --max_steps 40 --ema_decay 0.9")
+
+
+@pytest.fixture(scope="module")
+def encoder(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("encoder")
+    return run(folder / "run", f"{MASKED} --train_file {texts / 'many.csv'} --whole_word --max_steps 20")
+
+
+def results(folder: Path) -> dict:
+    return json.loads((folder / "all_results.json").read_text())
+
+
+def exact_loss(folder: Path, text: str) -> float:
+    """-mean log p of the text and its end, in blocks as they are evaluated, computed the plain way."""
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM.from_pretrained(folder).eval()
+    ids = torch.tensor([tokenizer.bos_token_id, *tokenizer(text)["input_ids"], tokenizer.eos_token_id])
+    nats = 0.0
+    for start in range(0, len(ids) - 1, 32):
+        block, following = ids[start : start + 32], ids[start + 1 : start + 33]
+        with torch.no_grad():
+            log = model(block[None]).logits[0].log_softmax(-1)
+        nats -= float(log[torch.arange(len(following)), following].double().sum())
+    return nats / (len(ids) - 1)
+
+
+def test_a_decoder_learns_and_its_loss_is_that_of_every_character(decoder: Path, texts: Path) -> None:
+    found = results(decoder)
+    text = (texts / "long.txt").read_text()
+    held_out = text[int(0.9 * len(text)) :]
+    assert found["eval_loss"] == pytest.approx(exact_loss(decoder, held_out), rel=1e-5)
+    assert found["eval_loss"] < 2
+    assert found["eval_perplexity"] == pytest.approx(math.exp(found["eval_loss"]))
+    assert found["eval_predicted_tokens"] == len(held_out) + 1
+    bits = found["eval_loss"] * (len(held_out) + 1) / len(held_out) / math.log(2)
+    assert found["eval_bits_per_character"] == pytest.approx(bits)
+    assert found["eval_bits_per_byte"] == pytest.approx(bits)
+
+
+def test_a_run_leaves_everything_that_was_promised(decoder: Path) -> None:
+    record = json.loads((decoder / "run_config.json").read_text())
+    assert record["model"]["objective"] == "clm"
+    assert record["training"]["max_steps"] == 40
+    assert any("never opened" in note for note in record["notes"])
+    assert (decoder / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
+    report = (decoder / "results.md").read_text()
+    assert "bits per character" in report
+    assert "tokens/s" in report
+    assert not (decoder / "training_args.bin").exists()
+    assert str(Path.home()) not in (decoder / "run_config.json").read_text()
+
+
+def test_a_sample_is_printed_longer_than_the_context(texts: Path, tmp_path: Path, capsys) -> None:
+    run(tmp_path / "run", f"{CHARACTERS} --train_file {texts / 'long.txt'} --max_steps 2 --eval_strategy no")
+    printed = capsys.readouterr().out
+    assert "never opened" in printed
+    sample = printed.partition("a sample:\n")[2]
+    assert sample.strip()
+
+
+def test_the_folder_is_an_ordinary_checkpoint(decoder: Path, encoder: Path) -> None:
+    tokenizer, model = AutoTokenizer.from_pretrained(decoder), AutoModelForCausalLM.from_pretrained(decoder)
+    assert tokenizer.model_max_length == model.config.max_position_embeddings == 32
+    assert model.config.eos_token_id == tokenizer.eos_token_id
+    fill = pipeline("fill-mask", model=str(encoder))
+    assert len(fill(f"the cat {fill.tokenizer.mask_token} a film.")) == 5
+    assert AutoModelForMaskedLM.from_pretrained(encoder).config.vocab_size == len(fill.tokenizer)
+
+
+def test_masks_of_the_evaluation_are_the_same_each_time(encoder: Path) -> None:
+    history = json.loads((encoder / "trainer_state.json").read_text())["log_history"]
+    counts = {entry["eval_predicted_tokens"] for entry in history if "eval_predicted_tokens" in entry}
+    last, final = [entry["eval_loss"] for entry in history if "eval_loss" in entry][-2:]
+    assert len(counts) == 1
+    assert last == final
+
+
+@pytest.mark.parametrize("which", ["encoder", "decoder"])
+def test_a_classifier_is_tuned_from_a_checkpoint(which: str, tmp_path: Path, request) -> None:
+    checkpoint = request.getfixturevalue(which)
+    texts = [f"{text} {number}" for number, text in enumerate(prose(120, seed=5))]
+    path = write(tmp_path / "train.csv", {"text": texts, "label": [int("sees" in text) for text in texts]})
+    tuned = f"--data_dir {path.parent} --output_dir {tmp_path / 'run'} --model_name_or_path {checkpoint} {FAST}"
+    train_classifier.main(f"{tuned} --num_train_epochs 12 --ema_decay 0".split())
+    body = {"encoder": "ScratchEncoder", "decoder": "ScratchDecoder"}[which]
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert config["architectures"] == [f"{body}ForSequenceClassification"]
+    kept = [AutoTokenizer.from_pretrained(folder).get_vocab() for folder in (checkpoint, tmp_path / "run")]
+    assert kept[0] == kept[1]
+    assert results(tmp_path / "run")["test_accuracy"] > 0.9
+
+
+@pytest.mark.parametrize("noise", ["infilling", "span_corruption"])
+def test_an_encoder_decoder_learns_to_denoise(texts: Path, tmp_path: Path, noise: str) -> None:
+    options = f"{DENOISING} --train_file {texts / 'many.csv'} --denoising {noise} --max_steps 12 --eval_steps 4"
+    folder = run(tmp_path / "run", options)
+    history = json.loads((folder / "trainer_state.json").read_text())["log_history"]
+    losses = [entry["eval_loss"] for entry in history if "eval_loss" in entry]
+    assert losses[-1] < losses[0]
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForSeq2SeqLM.from_pretrained(folder)
+    assert model.config.vocab_size == len(tokenizer)
+    assert ("<extra_id_0>" in tokenizer.get_vocab()) == (noise == "span_corruption")
+    assert "bits" not in (folder / "results.md").read_text()
+
+
+@pytest.mark.parametrize("objective", ["mlm", "clm --streaming", "denoising"])
+def test_a_stopped_run_goes_on_where_it_was(texts: Path, tmp_path: Path, objective: str) -> None:
+    """In the middle of a later pass over the text, with dropout, and with noise and an order that differ each pass."""
+    options = {"mlm": MASKED, "clm": CHARACTERS, "denoising": DENOISING}[objective.split()[0]]
+    options += f" {objective.partition(' ')[2]} --train_file {texts / 'many.csv'} --max_steps 24 --eval_strategy no"
+    options += " --per_device_train_batch_size 16 --ema_decay 0.5"
+    run(tmp_path / "whole", f"{options} --save_strategy no")
+    run(tmp_path / "stopped", f"{options} --save_steps 17 --save_total_limit 5")
+    for folder in (tmp_path / "stopped").glob("checkpoint-*"):
+        if folder.name != "checkpoint-17":
+            shutil.rmtree(folder)
+    (tmp_path / "stopped" / "model.safetensors").unlink()
+    run(tmp_path / "stopped", f"{options} --save_strategy no --resume_from_checkpoint last")
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "stopped")]
+    assert weights[0] == weights[1]
+
+
+def test_a_checkpoint_is_trained_further(decoder: Path, texts: Path, tmp_path: Path) -> None:
+    options = f"--objective clm --block_size 32 --train_file {texts / 'long.txt'} --max_steps 4 --eval_strategy no"
+    further = run(tmp_path / "run", f"{options} --model_name_or_path {decoder}")
+    assert results(further)["eval_loss"] < 1.2 * results(decoder)["eval_loss"]
+    assert (further / "tokenizer.json").read_bytes() == (decoder / "tokenizer.json").read_bytes()
+
+
+def test_another_run_is_never_written_over(decoder: Path, texts: Path, capsys) -> None:
+    before = {path: path.read_bytes() for path in decoder.rglob("*") if path.is_file()}
+    options = f"{CHARACTERS} --train_file {texts / 'long.txt'} --max_steps 2"
+    assert "holds another run" in refused(capsys, decoder, options)
+    inside = decoder / "results.md"
+    assert "would delete" in refused(capsys, decoder, f"{CHARACTERS} --train_file {inside} --overwrite")
+    assert {path: path.read_bytes() for path in decoder.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (f"{MASKED} --preset gpt2", ["gpt2", "reviews", "bert"]),
+        (f"{CHARACTERS} --preset bert", ["bert", "characters"]),
+        ("--objective nsp", ["nsp", "mlm"]),
+        (f"{CHARACTERS} --block_size 4", ["--block_size 4"]),
+        (f"{CHARACTERS} --streaming --max_steps -1", ["--max_steps"]),
+        (f"{CHARACTERS} --whole_word", ["--whole_word"]),
+        (f"{CHARACTERS} --label_smoothing_factor 0.1", ["--label_smoothing_factor"]),
+        (f"{MASKED} --mask_fraction 1.5", ["--mask_fraction"]),
+        (f"{MASKED} --vocab_size 3", ["vocab_size"]),
+        ("--objective mlm --tokenizer_name_or_path {decoder}", ["mask_token"]),
+        ("--objective clm --tokenizer_name_or_path {encoder}", ["eos_token"]),
+        ("--objective clm --model_name_or_path {decoder} --block_size 128", ["--block_size 128", "32"]),
+        ("--objective clm --model_name_or_path {decoder} --preset characters", ["--preset"]),
+        (f"{CHARACTERS} --text_column body", ["'body'", "'text'"]),
+    ],
+    ids=lambda value: " ".join(value.split()[-2:]) if isinstance(value, str) else "",
+)
+def test_what_cannot_be_trained_ends_in_one_clear_line(
+    decoder: Path, encoder: Path, texts: Path, tmp_path: Path, capsys, options: str, said: list[str]
+) -> None:
+    options = options.format(decoder=decoder, encoder=encoder)
+    message = refused(capsys, tmp_path / "run", f"--train_file {texts / 'many.csv'} {options}")
+    for part in said:
+        assert part in message
+    assert not (tmp_path / "run").exists()
