@@ -4,7 +4,7 @@
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import cycle
 from typing import Any
 
@@ -16,6 +16,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 import modeling_scratch as scratch
+from modeling_scratch.modeling_base import ScratchPreTrainedModel
 
 Batch = dict[str, Tensor]
 
@@ -45,31 +46,50 @@ SWITCHES: dict[str, dict[str, Any]] = {
 MASK = torch.tensor([[1] * 9, [1] * 5 + [0] * 4, [0] * 2 + [1] * 7])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
-    """A model class and the labels that go with a batch."""
+    """A model class, the labels that go with a batch, and what its config needs beside TINY."""
 
     model_class: type[PreTrainedModel]
     make_labels: Callable[[Tensor], Batch]
+    settings: dict[str, Any] = field(default_factory=dict)
 
     def config(self, **settings: Any) -> scratch.ScratchConfig:
-        return self.model_class.config_class(**{**TINY, **settings})
+        config_class = self.model_class.config_class
+        settings = {**TINY, **self.settings, **settings}
+        own = {name for name in settings if not name.startswith("classifier_") or hasattr(config_class, name)}
+        return config_class(**{name: settings[name] for name in own})
 
-    def model(self, **settings: Any) -> PreTrainedModel:
+    def model(self, packs: bool = True, **settings: Any) -> PreTrainedModel:
         """In evaluation mode, every parameter far from where initialisation puts it."""
-        return redraw(self.model_class(self.config(**settings))).eval()
+        model = redraw(self.model_class(self.config(**settings))).eval()
+        for module in model.modules():
+            if isinstance(module, ScratchPreTrainedModel):
+                module.packs_padded_batches = packs
+        return model
 
     def inputs(self, seed: int = 0) -> Batch:
-        ids = torch.randint(1, TINY["vocab_size"], MASK.shape, generator=torch.Generator().manual_seed(seed))
-        return {"input_ids": ids, "attention_mask": MASK.clone()}
+        ids = draw_ids(seed)
+        inputs = {"input_ids": ids, "attention_mask": MASK.clone()}
+        if self in SEQ2SEQS:
+            inputs |= {"decoder_input_ids": ids.flip(1), "decoder_attention_mask": MASK.clone()}
+        return inputs
 
     def batch(self, seed: int = 0) -> Batch:
         inputs = self.inputs(seed)
         return {**inputs, **self.make_labels(inputs["input_ids"])}
 
 
+def draw_ids(seed: int = 0) -> Tensor:
+    return torch.randint(1, TINY["vocab_size"], MASK.shape, generator=torch.Generator().manual_seed(seed))
+
+
 def _masked_tokens(ids: Tensor) -> Batch:
     return {"labels": torch.where((ids % 3 == 0) & MASK.bool(), ids, -100)}
+
+
+def _all_tokens(ids: Tensor) -> Batch:
+    return {"labels": torch.where(MASK.bool(), ids, -100)}
 
 
 def _text_labels(ids: Tensor) -> Batch:
@@ -84,14 +104,69 @@ def _spans(ids: Tensor) -> Batch:
     return {"start_positions": torch.tensor([1, 0, 4]), "end_positions": torch.tensor([3, 2, 8])}
 
 
-CASES = (
-    Case(scratch.ScratchEncoderModel, lambda ids: {}),
-    Case(scratch.ScratchEncoderForMaskedLM, _masked_tokens),
-    Case(scratch.ScratchEncoderForSequenceClassification, _text_labels),
-    Case(scratch.ScratchEncoderForTokenClassification, _token_labels),
-    Case(scratch.ScratchEncoderForQuestionAnswering, _spans),
-)
-HEADS = tuple(case for case in CASES if case.make_labels(MASK))
+def _nothing(ids: Tensor) -> Batch:
+    return {}
+
+
+# Most tests compare what a batch gives in one go; those of the cache turn it on.
+UNCACHED = {"use_cache": False}
+UNCACHED_PAIR = {**UNCACHED, "decoder_start_token_id": 1}
+
+ENCODER = Case(scratch.ScratchEncoderModel, _nothing)
+MASKED_LM = Case(scratch.ScratchEncoderForMaskedLM, _masked_tokens)
+TEXTS = Case(scratch.ScratchEncoderForSequenceClassification, _text_labels)
+TOKENS = Case(scratch.ScratchEncoderForTokenClassification, _token_labels)
+SPANS = Case(scratch.ScratchEncoderForQuestionAnswering, _spans)
+DECODER = Case(scratch.ScratchDecoderModel, _nothing, UNCACHED)
+CAUSAL_LM = Case(scratch.ScratchDecoderForCausalLM, _all_tokens, UNCACHED)
+DECODER_TEXTS = Case(scratch.ScratchDecoderForSequenceClassification, _text_labels, UNCACHED)
+SEQ2SEQ = Case(scratch.ScratchSeq2SeqModel, _nothing, UNCACHED_PAIR)
+SEQ2SEQ_LM = Case(scratch.ScratchSeq2SeqForConditionalGeneration, _all_tokens, UNCACHED_PAIR)
+
+ENCODERS = (ENCODER, MASKED_LM, TEXTS, TOKENS, SPANS)
+DECODERS = (DECODER, CAUSAL_LM, DECODER_TEXTS)
+SEQ2SEQS = (SEQ2SEQ, SEQ2SEQ_LM)
+ONE_STACK = (*ENCODERS, *DECODERS)
+CASES = (*ENCODERS, *DECODERS, *SEQ2SEQS)
+HEADS = tuple(case for case in CASES if case.make_labels is not _nothing)
+
+LENGTHS = (6, 1, 9, 4)
+_llama3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+POSITIONS: dict[str, dict[str, Any]] = {
+    "none": {"position_type": "none"},
+    "learned": {"position_type": "learned"},
+    "learned_from_2": {"position_type": "learned", "position_offset": 2},
+    "sinusoidal": {"position_type": "sinusoidal"},
+    "sinusoidal_halves": {"position_type": "sinusoidal_halves"},
+    "rotary": {"position_type": "rotary"},
+    "rotary_linear": {"position_type": "rotary", "rope_parameters": {"rope_type": "linear", "factor": 2.0}},
+    "rotary_dynamic": {"position_type": "rotary", "rope_parameters": {"rope_type": "dynamic", "factor": 2.0}},
+    "rotary_llama3": {
+        "position_type": "rotary", "rope_parameters": {**_llama3, "original_max_position_embeddings": 16},
+    },
+}  # fmt: skip
+every_position = pytest.mark.parametrize("settings", POSITIONS.values(), ids=POSITIONS)
+backends = pytest.mark.parametrize("backend", ["eager", "sdpa"])
+layouts = pytest.mark.parametrize("packs", [True, False], ids=["packed", "padded"])
+
+
+def texts(seed: int = 0) -> list[Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randint(1, TINY["vocab_size"], (length,), generator=generator) for length in LENGTHS]
+
+
+def padded(rows: list[Tensor], side: str, length: int, filler: int = 0) -> Batch:
+    """The texts as one batch of this length, filled up on one side."""
+    ids, mask = torch.full((len(rows), length), filler), torch.zeros(len(rows), length, dtype=torch.long)
+    for i, row in enumerate(rows):
+        place = slice(length - len(row), length) if side == "left" else slice(len(row))
+        ids[i, place], mask[i, place] = row, 1
+    return {"input_ids": ids, "attention_mask": mask}
+
+
+def of_real_tokens(value: Tensor, mask: Tensor) -> Tensor:
+    """(B, T, ...) -> (tokens, ...), text after text; what has one row a text stays as it is."""
+    return value[mask.bool()] if value.shape[:2] == mask.shape else value
 
 
 def parametrize_cases(cases: tuple[Case, ...] = CASES) -> pytest.MarkDecorator:

@@ -11,7 +11,13 @@ from huggingface_hub.errors import StrictDataclassError
 from model_cases import TINY
 from transformers import AutoConfig
 
-from modeling_scratch import ScratchConfig, ScratchEncoderConfig, ScratchEncoderModel
+from modeling_scratch import (
+    ScratchConfig,
+    ScratchDecoderConfig,
+    ScratchEncoderConfig,
+    ScratchEncoderModel,
+    ScratchSeq2SeqConfig,
+)
 
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
 
@@ -189,3 +195,38 @@ def test_names_of_labels_count_them() -> None:
     assert named.label2id == {"bad": 0, "fair": 1, "good": 2, "superb": 3}
     assert ScratchEncoderConfig(**settings, label2id={"bad": 0, "good": 1}).id2label == {0: "bad", 1: "good"}
     assert named.id2label[3] == "superb"
+
+
+TWO_VOCABULARIES = {"share_encoder_decoder_embeddings": False, "decoder_vocab_size": 40, "decoder_start_token_id": 3}
+
+
+@pytest.mark.parametrize(
+    ("config_class", "settings"),
+    [
+        (ScratchDecoderConfig, {}),
+        (
+            ScratchDecoderConfig,
+            {"use_cache": False, "lm_head_bias": True, "eos_token_id": [2, 3], "pad_token_id": None},
+        ),
+        (ScratchSeq2SeqConfig, {}),
+        (ScratchSeq2SeqConfig, {"decoder_layers": 5, "tie_word_embeddings": False, **TWO_VOCABULARIES}),
+    ],
+)
+def test_json_brings_back_decoders_and_encoder_decoders(config_class: type, settings: dict, tmp_path: Path) -> None:
+    config = config_class(**{**TINY, **settings})
+    config.save_pretrained(tmp_path)
+    loaded = AutoConfig.from_pretrained(tmp_path)
+    assert type(loaded) is config_class
+    assert described(loaded) == described(config)
+    assert {name: getattr(loaded, name) for name in settings} == settings
+
+
+def test_a_decoder_has_its_sizes_under_the_names_of_both_families() -> None:
+    """The library reads from them how many layers a cache has."""
+    alone = ScratchDecoderConfig(**TINY)
+    assert (alone.decoder_layers, alone.decoder_vocab_size) == (TINY["num_hidden_layers"], TINY["vocab_size"])
+    pair = ScratchSeq2SeqConfig(**TINY)
+    assert (pair.decoder_layers, pair.decoder_vocab_size) == (TINY["num_hidden_layers"], TINY["vocab_size"])
+    deeper = ScratchSeq2SeqConfig(**TINY, decoder_layers=5)
+    assert deeper.get_text_config(decoder=True).num_hidden_layers == 5
+    assert deeper.num_hidden_layers == TINY["num_hidden_layers"]

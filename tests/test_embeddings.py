@@ -20,7 +20,9 @@ LIMIT = TINY["max_position_embeddings"]
 
 
 def embeddings(**settings: Any) -> Embeddings:
-    return redraw(Embeddings(ScratchEncoderConfig(**{**TINY, "position_type": "none", **settings}))).eval()
+    return redraw(
+        Embeddings(ScratchEncoderConfig(**{**TINY, "position_type": "none", **settings}), TINY["vocab_size"])
+    ).eval()
 
 
 def model(**settings: Any) -> ScratchEncoderModel:

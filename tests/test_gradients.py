@@ -3,9 +3,23 @@
 
 import pytest
 import torch
-from model_cases import HEADS, MASK, TINY, Case, every_switch, in_turn, parametrize_cases
+import torch.nn.functional as F
+from model_cases import (
+    CAUSAL_LM,
+    HEADS,
+    MASK,
+    SEQ2SEQS,
+    Case,
+    backends,
+    every_switch,
+    in_turn,
+    layouts,
+    parametrize_cases,
+)
 from torch import Tensor
 from transformers import PreTrainedModel
+
+from modeling_scratch.embeddings import Embeddings
 
 
 def score(model: PreTrainedModel, case: Case) -> Tensor:
@@ -26,6 +40,11 @@ def step(model: PreTrainedModel, case: Case, seed: int = 0) -> tuple[Tensor, dic
     return loss.detach(), {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
 
 
+def rounding(case: Case) -> float:
+    """What the order of summation may change: all blocks of a decoder read, and send gradients to, the same memory."""
+    return 1e-7 if case in SEQ2SEQS else 0.0
+
+
 @every_switch
 @parametrize_cases()
 def test_every_parameter_gets_a_gradient(case: Case, settings: dict) -> None:
@@ -36,54 +55,54 @@ def test_every_parameter_gets_a_gradient(case: Case, settings: dict) -> None:
     for name, gradient in gradients.items():
         assert gradient.isfinite().all(), name
         # Some biases shift all scores of a softmax alike, so that it takes them away: their gradient is rounding.
-        assert name.endswith("bias") or gradient.abs().max() > 1e-7, name
+        assert name.endswith("bias") or gradient.abs().max() > 1e-9, name
 
 
 @every_switch
 @parametrize_cases()
 def test_gradients_are_the_same_in_both_layouts(case: Case, settings: dict) -> None:
-    padded, packed = case.model(**settings), case.model(**settings)
-    padded.base_model.packs_padded_batches = False
+    padded, packed = (case.model(packs, **settings) for packs in (False, True))
     torch.testing.assert_close(step(packed, case), step(padded, case), atol=1e-5, rtol=1e-4)
 
 
-@pytest.mark.parametrize("packs", [True, False], ids=["packed", "padded"])
-@pytest.mark.parametrize("backend", ["eager", "sdpa"])
+@layouts
+@backends
 @parametrize_cases()
 def test_no_gradient_reaches_padding(case: Case, backend: str, packs: bool) -> None:
-    model = case.model(attn_implementation=backend)
-    model.base_model.packs_padded_batches = packs
+    model = case.model(packs, attn_implementation=backend)
     batch = case.batch()
     embeds = model.get_input_embeddings()(batch.pop("input_ids")).detach().requires_grad_()
     outputs = model(**batch, inputs_embeds=embeds)
     (outputs.loss if case in HEADS else outputs.last_hidden_state[MASK.bool()].square().sum()).backward()
     assert (embeds.grad[~MASK.bool()] == 0).all()
-    assert (embeds.grad[MASK.bool()].abs().sum(-1) > 0).all()
+    reached = MASK.bool()
+    if case is CAUSAL_LM:  # a text's last token predicts nothing
+        reached = reached & F.pad(reached[:, 1:], (0, 1))
+    assert (embeds.grad[reached].abs().sum(-1) > 0).all()
 
 
 @pytest.mark.parametrize("reentrant", [True, False], ids=["reentrant", "not_reentrant"])
-@pytest.mark.parametrize("packs", [True, False], ids=["packed", "padded"])
+@layouts
 @parametrize_cases()
 def test_checkpointing_recomputes_and_changes_nothing(case: Case, packs: bool, reentrant: bool) -> None:
     """The same bits, with dropout on: what is computed twice draws the same numbers twice."""
-    model = case.model(hidden_dropout=0.3, attention_dropout=0.3, activation_dropout=0.3).train()
-    model.base_model.packs_padded_batches = packs
+    model = case.model(packs, hidden_dropout=0.3, attention_dropout=0.3, activation_dropout=0.3).train()
     calls: list[str] = []
-    for name, module in model.named_modules():
-        if name.endswith("q_proj"):
-            module.register_forward_hook(lambda *_, name=name: calls.append(name))
+    projections = [name for name, _ in model.named_modules() if name.endswith("q_proj")]
+    for name in projections:
+        model.get_submodule(name).register_forward_hook(lambda *_, name=name: calls.append(name))
     expected = step(model, case)
-    assert len(calls) == TINY["num_hidden_layers"]
+    assert sorted(calls) == sorted(projections)
 
     calls.clear()
     model.gradient_checkpointing_enable({"use_reentrant": reentrant})
-    torch.testing.assert_close(step(model, case), expected, atol=0, rtol=0)
-    assert len(calls) == 2 * TINY["num_hidden_layers"]
+    torch.testing.assert_close(step(model, case), expected, atol=rounding(case), rtol=0)
+    assert sorted(calls) == sorted(2 * projections)
 
     calls.clear()
     model.gradient_checkpointing_disable()
     torch.testing.assert_close(step(model, case), expected, atol=0, rtol=0)
-    assert len(calls) == TINY["num_hidden_layers"]
+    assert sorted(calls) == sorted(projections)
 
 
 @pytest.mark.parametrize("reentrant", [True, False], ids=["reentrant", "not_reentrant"])
@@ -91,11 +110,13 @@ def test_checkpointing_recomputes_and_changes_nothing(case: Case, packs: bool, r
 def test_checkpointing_with_frozen_embeddings(case: Case, reentrant: bool) -> None:
     """As adapters train: nothing before the blocks wants a gradient, the blocks do."""
     model = case.model(tie_word_embeddings=False).train()
-    model.base_model.embeddings.requires_grad_(False)
+    for module in model.modules():
+        if isinstance(module, Embeddings):
+            module.requires_grad_(False)
     expected = step(model, case)
     model.gradient_checkpointing_enable({"use_reentrant": reentrant})
     model.enable_input_require_grads()
-    torch.testing.assert_close(step(model, case), expected, atol=0, rtol=0)
+    torch.testing.assert_close(step(model, case), expected, atol=rounding(case), rtol=0)
 
 
 @in_turn(HEADS)

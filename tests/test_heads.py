@@ -27,6 +27,7 @@ from modeling_scratch.heads import (
 STATES = torch.randn(*MASK.shape, TINY["hidden_size"], generator=torch.Generator().manual_seed(1))
 REDUCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "first": lambda tokens: tokens[0],
+    "last": lambda tokens: tokens[-1],
     "mean": lambda tokens: tokens.mean(0),
     "max": lambda tokens: tokens.max(0).values,
 }
@@ -45,7 +46,7 @@ def assert_close(found: Tensor, expected: Tensor) -> None:
 
 
 def test_every_pooling_is_tested() -> None:
-    assert set(get_args(Pooling)) == set(POOLINGS) == set(REDUCTIONS)
+    assert set(get_args(Pooling)) | {"last"} == set(POOLINGS) == set(REDUCTIONS)  # "last" is for decoders alone
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)

@@ -7,57 +7,35 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from model_cases import CASES, HEADS, MASK, TINY, Batch, Case, assert_same_outputs, every_switch, parametrize_cases
+from model_cases import (
+    ENCODER,
+    ENCODERS,
+    HEADS,
+    MASK,
+    MASKED_LM,
+    TEXTS,
+    TOKENS,
+    Case,
+    assert_same_outputs,
+    backends,
+    every_position,
+    every_switch,
+    layouts,
+    of_real_tokens,
+    padded,
+    parametrize_cases,
+    texts,
+)
 from torch import Tensor
-
-_, MASKED_LM, TEXTS, TOKENS, _ = CASES
-
-LENGTHS = (6, 1, 9, 4)
-llama3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
-POSITIONS: dict[str, dict[str, Any]] = {
-    "none": {"position_type": "none"},
-    "learned": {"position_type": "learned"},
-    "learned_from_2": {"position_type": "learned", "position_offset": 2},
-    "sinusoidal": {"position_type": "sinusoidal"},
-    "sinusoidal_halves": {"position_type": "sinusoidal_halves"},
-    "rotary": {"position_type": "rotary"},
-    "rotary_linear": {"position_type": "rotary", "rope_parameters": {"rope_type": "linear", "factor": 2.0}},
-    "rotary_llama3": {
-        "position_type": "rotary", "rope_parameters": {**llama3, "original_max_position_embeddings": 16},
-    },
-}  # fmt: skip
-every_position = pytest.mark.parametrize("settings", POSITIONS.values(), ids=POSITIONS)
-backends = pytest.mark.parametrize("backend", ["eager", "sdpa"])
-layouts = pytest.mark.parametrize("packs", [True, False], ids=["packed", "padded"])
-
-
-def texts(seed: int = 0) -> list[Tensor]:
-    generator = torch.Generator().manual_seed(seed)
-    return [torch.randint(1, TINY["vocab_size"], (length,), generator=generator) for length in LENGTHS]
-
-
-def padded(rows: list[Tensor], side: str, length: int, filler: int = 0) -> Batch:
-    """The texts as one batch of this length, filled up on one side."""
-    ids, mask = torch.full((len(rows), length), filler), torch.zeros(len(rows), length, dtype=torch.long)
-    for i, row in enumerate(rows):
-        place = slice(length - len(row), length) if side == "left" else slice(len(row))
-        ids[i, place], mask[i, place] = row, 1
-    return {"input_ids": ids, "attention_mask": mask}
-
-
-def of_real_tokens(value: Tensor, mask: Tensor) -> Tensor:
-    """(B, T, ...) -> (tokens, ...), text after text; what has one row a text stays as it is."""
-    return value[mask.bool()] if value.shape[:2] == mask.shape else value
 
 
 @layouts
 @backends
 @every_position
-@parametrize_cases()
+@parametrize_cases(ENCODERS)
 def test_padding_changes_nothing(case: Case, settings: dict, backend: str, packs: bool) -> None:
     """A batch equals its texts one by one, whichever side is padded, however far and with whatever."""
-    model = case.model(**settings, attn_implementation=backend)
-    model.base_model.packs_padded_batches = packs
+    model = case.model(packs, **settings, attn_implementation=backend)
     singles = [model(row[None]) for row in texts()]
     for side, length, filler in ("right", 9, 0), ("left", 9, 0), ("right", 13, 7), ("left", 13, 7):
         batch = padded(texts(), side, length, filler)
@@ -70,8 +48,7 @@ def test_padding_changes_nothing(case: Case, settings: dict, backend: str, packs
 @layouts
 @pytest.mark.parametrize("pooling", ["first", "mean", "max"])
 def test_a_texts_vector_is_made_of_its_real_tokens(pooling: str, packs: bool) -> None:
-    model = TEXTS.model(classifier_pooling=pooling)
-    model.base_model.packs_padded_batches = packs
+    model = TEXTS.model(packs, classifier_pooling=pooling)
     expected = torch.cat([model(row[None]).logits for row in texts()])
     for side in "left", "right":
         torch.testing.assert_close(model(**padded(texts(), side, 12)).logits, expected, atol=1e-5, rtol=0)
@@ -82,8 +59,7 @@ def test_a_texts_vector_is_made_of_its_real_tokens(pooling: str, packs: bool) ->
 @parametrize_cases(HEADS)
 def test_the_loss_does_not_see_padding(case: Case, settings: dict, packs: bool) -> None:
     """Neither what stands there nor, for labels that are found by place, how much of it follows."""
-    model = case.model(**settings)
-    model.base_model.packs_padded_batches = packs
+    model = case.model(packs, **settings)
     batch = case.batch()
     expected = model(**batch).loss
     noisy = {**batch, "input_ids": torch.where(MASK.bool(), batch["input_ids"], 5)}
@@ -97,7 +73,7 @@ def test_the_loss_does_not_see_padding(case: Case, settings: dict, packs: bool) 
 
 @every_position
 def test_order_matters_where_there_are_positions(settings: dict) -> None:
-    model = CASES[0].model(**settings)
+    model = ENCODER.model(**settings)
     row = texts()[0][None]
     turned = model(row.flip(-1)).last_hidden_state.flip(1)
     same = torch.allclose(model(row).last_hidden_state, turned, atol=1e-4)
@@ -106,7 +82,7 @@ def test_order_matters_where_there_are_positions(settings: dict) -> None:
 
 @every_position
 def test_positions_may_be_given(settings: dict) -> None:
-    model = CASES[0].model(**settings)
+    model = ENCODER.model(**settings)
     batch = padded(texts(), "right", 9)
     counted = torch.arange(9).expand(4, -1)
     assert_same_outputs(model(**batch, position_ids=counted), model(**batch), 1e-6, batch["attention_mask"])
@@ -118,8 +94,7 @@ def test_positions_may_be_given(settings: dict) -> None:
 @pytest.mark.parametrize("empty", [[1], [0, 1, 2]], ids=["one", "all"])
 def test_texts_without_tokens(case: Case, empty: list[int], backend: str, packs: bool) -> None:
     """Nothing to see in them: finite numbers, and the other texts are as they were."""
-    model = case.model(attn_implementation=backend)
-    model.base_model.packs_padded_batches = packs
+    model = case.model(packs, attn_implementation=backend)
     inputs = case.inputs()
     expected = model(**inputs)
     inputs["attention_mask"][empty] = 0

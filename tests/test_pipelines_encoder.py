@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 import torch
-from model_cases import CASES, Case, library_messages
+from model_cases import ENCODER, MASKED_LM, TEXTS, TOKENS, Case, library_messages
 from toy_text import REVIEWS, toy_tokenizer
 from transformers import Pipeline, pipeline
 
-BASE, MASKED_LM, TEXTS, TOKENS, _ = CASES
 REVIEW_TEXTS = [text for text, _ in REVIEWS]
 MASKED_TEXTS = ["a [MASK] film", "[MASK]", "the film is slow , [MASK] and long", "what a [MASK] good film by Anna Berg"]
 
@@ -36,7 +35,7 @@ TASKS: dict[str, tuple[Case, dict, list[str], dict]] = {
     "token-classification": (TOKENS, ENTITIES, REVIEW_TEXTS, {"ignore_labels": []}),
     "ner": (TOKENS, ENTITIES, REVIEW_TEXTS, {"aggregation_strategy": "simple"}),
     "fill-mask": (MASKED_LM, {}, MASKED_TEXTS, {"top_k": 3}),
-    "feature-extraction": (BASE, {}, REVIEW_TEXTS, {}),
+    "feature-extraction": (ENCODER, {}, REVIEW_TEXTS, {}),
     "zero-shot-classification": (
         TEXTS,
         ENTAILMENT,

@@ -1,19 +1,30 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The settings of the literature are those of the literature: counted by hand, and BERT against the library's own."""
+"""The settings of the literature are those of the literature: counted by hand, and against the library's own models."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
-from conftest import redraw
+from references import BART, BERT, GPT2, LIMIT, LLAMA, MARIAN, VOCAB
 from torch import Tensor, nn
-from transformers import BertConfig, BertModel
+from transformers import BartConfig, BertConfig, BertModel, GPT2Config, LlamaConfig, MarianConfig
 
-from modeling_scratch import ScratchConfig, ScratchEncoderForSequenceClassification, ScratchEncoderModel, presets
+from modeling_scratch import (
+    ScratchConfig,
+    ScratchEncoderForSequenceClassification,
+    ScratchEncoderModel,
+    ScratchSeq2SeqForConditionalGeneration,
+    presets,
+)
 
 Preset = Callable[..., ScratchConfig]
-every_preset = pytest.mark.parametrize("preset", presets.ENCODERS.values(), ids=presets.ENCODERS)
+TABLES = {"encoder": presets.ENCODERS, "decoder": presets.DECODERS, "seq2seq": presets.SEQ2SEQS}
+every_preset = pytest.mark.parametrize(
+    "preset",
+    [pytest.param(preset, id=f"{kind}-{name}") for kind, table in TABLES.items() for name, preset in table.items()],
+)
 
 
 def count(model_class: type[nn.Module], config: Any) -> int:
@@ -29,18 +40,44 @@ def block_size(width: int, inner: int) -> int:
 
 
 def test_vaswani_has_the_size_of_table_3() -> None:
-    config = presets.vaswani()
+    config = presets.ENCODERS["vaswani"]()
     assert (config.num_hidden_layers, config.hidden_size, config.intermediate_size) == (6, 512, 2048)
     assert (config.num_attention_heads, config.head_dim, config.hidden_dropout) == (8, 64, 0.1)
     assert count(ScratchEncoderModel, config) == 32_000 * 512 + 6 * block_size(512, 2048)
 
 
-def test_bert_has_the_size_of_bert() -> None:
-    size = count(ScratchEncoderModel, presets.bert())
-    assert size == (30_522 + 512 + 2) * 768 + 2 * 768 + 12 * block_size(768, 3072)
+def bart_sizes(width: int, layers: int, inner: int, heads: int) -> dict[str, int]:
+    names = {"layers": layers, "ffn_dim": inner, "attention_heads": heads}
+    both = {f"{side}_{name}": size for side in ("encoder", "decoder") for name, size in names.items()}
+    return {"d_model": width, **both}
+
+
+SIZES_OF: dict[str, tuple] = {
+    "bert": (ScratchEncoderModel, presets.bert(), partial(BertModel, add_pooling_layer=False), BertConfig()),
+    "gpt2": (GPT2.ours, presets.gpt2(), GPT2.model_class, GPT2Config()),
+    "llama": (LLAMA.ours, presets.llama(), LLAMA.model_class, LlamaConfig()),
+    "bart": (BART.ours, presets.bart(), BART.model_class, BartConfig(**bart_sizes(768, 6, 3072, 12))),
+    "marian": (MARIAN.ours, presets.marian(), MARIAN.model_class, MarianConfig(**bart_sizes(512, 6, 2048, 8))),
+}
+
+
+@pytest.mark.parametrize("name", SIZES_OF)
+def test_presets_have_the_sizes_of_the_library(name: str) -> None:
+    """Marian's sinusoids are weights there, which stay as they are, and the bias of the logits is a buffer."""
+    model_class, config, reference_class, reference_config = SIZES_OF[name]
     with torch.device("meta"):
-        bert = BertModel(BertConfig(), add_pooling_layer=False)
-    assert size == bert.num_parameters()
+        reference = reference_class(reference_config)
+    bias = reference_config.vocab_size if name == "marian" else 0
+    assert count(model_class, config) == reference.num_parameters(only_trainable=True) + bias
+
+
+def test_vaswani_counts_as_table_3_does() -> None:
+    """63 million with the 37 000 tokens that English and German share, which the paper rounds up to 65."""
+    config = presets.vaswani(vocab_size=37_000)
+    decoder_block = block_size(512, 2048) + 4 * (512 * 512 + 512) + 2 * 512
+    size = count(ScratchSeq2SeqForConditionalGeneration, config)
+    assert size == 37_000 * 512 + 6 * (block_size(512, 2048) + decoder_block)
+    assert size // 10**6 == 63
 
 
 def test_the_tutorial_classifier_has_the_size_its_description_tells() -> None:
@@ -80,52 +117,83 @@ def test_all_presets_are_listed() -> None:
         for name, value in vars(presets).items()
         if callable(value) and getattr(value, "__module__", "") == presets.__name__ and not name.startswith("_")
     }
-    assert public == set(presets.ENCODERS)
+    assert public == {name for table in TABLES.values() for name in table}
 
 
-BERT_NAMES = {
-    "embeddings.word_embeddings": "embeddings.tokens",
-    "embeddings.position_embeddings": "embeddings.positions",
-    "embeddings.token_type_embeddings": "embeddings.token_types",
-    "embeddings.LayerNorm": "embeddings.norm",
-    "encoder.layer.": "stack.layers.",
-    "attention.self.query": "attention.q_proj",
-    "attention.self.key": "attention.k_proj",
-    "attention.self.value": "attention.v_proj",
-    "attention.output.dense": "attention.o_proj",
-    "attention.output.LayerNorm": "attention_residual.norm",
-    "intermediate.dense": "feed_forward.up_proj",
-    "output.dense": "feed_forward.down_proj",
-    "output.LayerNorm": "feed_forward_residual.norm",
-}
+TEXT_LENGTHS = torch.tensor([LIMIT, 9, 4])
+IDS = torch.randint(4, VOCAB - 1, (3, LIMIT), generator=torch.Generator().manual_seed(1))
+backends = pytest.mark.parametrize("backend", ["eager", "sdpa"])
+paddings = pytest.mark.parametrize("side", ["right", "left", "none"])
 
 
-def from_bert(weights: dict[str, Tensor]) -> dict[str, Tensor]:
-    renamed = {}
-    for name, weight in weights.items():
-        for theirs, ours in BERT_NAMES.items():
-            name = name.replace(theirs, ours)
-        renamed[name] = weight
-    return renamed
+def mask_of(side: str) -> Tensor:
+    mask = torch.arange(LIMIT) < TEXT_LENGTHS[:, None] if side != "none" else torch.ones(3, LIMIT, dtype=torch.bool)
+    return (mask.flip(1) if side == "left" else mask).long()
+
+
+def assert_same_where(found: Tensor, expected: Tensor, mask: Tensor) -> None:
+    torch.testing.assert_close(found[mask.bool()], expected[mask.bool()], atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("with_types", [True, False], ids=["types", "no_types"])
-@pytest.mark.parametrize("side", ["right", "left", "none"])
-def test_bert_computes_what_bert_computes(side: str, with_types: bool) -> None:
-    sizes = {
-        "vocab_size": 50, "hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 3, "intermediate_size": 40,
-        "max_position_embeddings": 16,
-    }  # fmt: skip
-    reference = redraw(BertModel(BertConfig(**sizes), add_pooling_layer=False)).eval()
-    model = ScratchEncoderModel(presets.bert(**sizes)).eval()
-    model.load_state_dict(from_bert(reference.state_dict()))
-
-    ids = torch.randint(1, 50, (3, 16), generator=torch.Generator().manual_seed(1))
-    mask = torch.arange(16) < torch.tensor([16, 9, 4])[:, None] if side != "none" else torch.ones(3, 16, dtype=bool)
-    mask = mask.flip(1) if side == "left" else mask
-    types = {"token_type_ids": (torch.arange(16) > 6).long().expand(3, 16)} if with_types else {}
+@paddings
+@backends
+def test_bert_computes_what_bert_computes(side: str, backend: str, with_types: bool) -> None:
+    reference, model = BERT.pair(backend)
+    mask = mask_of(side)
+    types = {"token_type_ids": (torch.arange(LIMIT) > 6).long().expand(3, LIMIT)} if with_types else {}
     places = {"position_ids": (mask.cumsum(-1) - 1).clamp(min=0)}  # BERT itself would count padding on the left
-    expected = reference(ids, mask.long(), **types, **places).last_hidden_state
-    torch.testing.assert_close(
-        model(ids, mask.long(), **types).last_hidden_state[mask], expected[mask], atol=1e-5, rtol=0
-    )
+    expected = reference(IDS, mask, **types, **places).last_hidden_state
+    assert_same_where(model(IDS, mask, **types).last_hidden_state, expected, mask)
+
+
+ROPES = {
+    "default": {"rope_type": "default", "rope_theta": 500_000.0},
+    "dynamic": {"rope_type": "dynamic", "rope_theta": 10_000.0, "factor": 2.0},
+}
+
+
+@paddings
+@backends
+@pytest.mark.parametrize("name", ["gpt2", "llama"])
+def test_decoders_compute_what_the_library_computes(name: str, backend: str, side: str) -> None:
+    reference, model = {"gpt2": GPT2, "llama": LLAMA}[name].pair(backend)
+    mask = mask_of(side)
+    places = {"position_ids": (mask.cumsum(-1) - 1).clamp(min=0)}
+    expected = reference(IDS, attention_mask=mask, **places).logits
+    assert_same_where(model(IDS, mask).logits, expected, mask)
+    labels = torch.where(mask.bool() & (mask.cumsum(-1) > 1), IDS, -100)  # theirs lets padding predict the first token
+    losses = [one(IDS, attention_mask=mask, labels=labels, **places).loss for one in (model, reference)]
+    torch.testing.assert_close(*losses, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("rope", ROPES.values(), ids=ROPES)
+def test_llama_goes_on_from_a_cache_as_llama_does(rope: dict[str, Any]) -> None:
+    """Dynamic frequencies change beyond the trained length, and cached keys keep the angles that they had."""
+    limit = {"max_position_embeddings": 8}
+    reference, model = LLAMA.pair("sdpa", {**limit, "rope_parameters": rope}, **limit, rope_parameters=rope)
+    theirs = ours = None
+    for start, end in ((0, 6), (6, 7), (7, 11), *((i, i + 1) for i in range(11, LIMIT))):
+        expected = reference(IDS[:, start:end], past_key_values=theirs, use_cache=True)
+        found = model(IDS[:, start:end], past_key_values=ours, use_cache=True)
+        torch.testing.assert_close(found.logits, expected.logits, atol=1e-5, rtol=0)
+        theirs, ours = expected.past_key_values, found.past_key_values
+
+
+@backends
+@pytest.mark.parametrize("side", ["right", "none"])
+@pytest.mark.parametrize("name", ["bart", "marian"])
+def test_encoder_decoders_compute_what_the_library_computes(name: str, side: str, backend: str) -> None:
+    reference, model = {"bart": BART, "marian": MARIAN}[name].pair(backend)
+    mask, target = mask_of(side), IDS.flip(0)[:, :11]
+    target_mask = mask.flip(0)[:, :11]
+    for decoder_mask in target_mask, None:
+        arguments = {
+            "input_ids": IDS, "attention_mask": mask, "decoder_input_ids": target,
+            "decoder_attention_mask": decoder_mask,
+        }  # fmt: skip
+        assert_same_where(model(**arguments).logits, reference(**arguments).logits, target_mask)
+    labels = torch.where(target_mask.bool(), target, -100)
+    found, expected = (one(IDS, mask, labels=labels) for one in (model, reference))
+    torch.testing.assert_close(found.loss, expected.loss, atol=1e-5, rtol=0)
+    torch.testing.assert_close(found.logits, expected.logits, atol=1e-5, rtol=0)

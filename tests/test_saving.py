@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 from model_cases import (
-    CASES,
     HEADS,
+    MASKED_LM,
     Case,
     assert_same_outputs,
     every_switch,
@@ -177,7 +177,7 @@ def test_another_number_of_labels_gives_a_fresh_head_and_says_so(case: Case, tmp
 
 @pytest.mark.parametrize("size", [None, 8], ids=["square", "factorised"])
 def test_tying_is_a_choice_of_the_reader(size: int | None, tmp_path: Path) -> None:
-    case = CASES[1]
+    case = MASKED_LM
     model = case.model(tie_word_embeddings=True, embedding_size=size)
     model.save_pretrained(tmp_path)
     assert model.get_output_embeddings().weight is model.get_input_embeddings().weight
@@ -192,17 +192,20 @@ def test_tying_is_a_choice_of_the_reader(size: int | None, tmp_path: Path) -> No
 @parametrize_cases()
 @pytest.mark.parametrize(
     "device_map",
-    ["auto", {"": "cpu"}, {"embeddings": "cpu", "encoder": "disk"}, {"embeddings": "disk", "encoder": "cpu"}],
-    ids=["auto", "cpu", "encoder_on_disk", "embeddings_on_disk"],
+    ["auto", {"": "cpu"}, ("cpu", "disk"), ("disk", "cpu")],
+    ids=["auto", "cpu", "stacks_on_disk", "embeddings_on_disk"],
 )
-def test_device_maps(case: Case, device_map: str | dict, tmp_path: Path) -> None:
+def test_device_maps(case: Case, device_map: str | dict | tuple, tmp_path: Path) -> None:
     """What does not fit into memory stays on disk and computes the same."""
     model = case.model()
     model.save_pretrained(tmp_path)
-    if isinstance(device_map, dict) and "" not in device_map and case in HEADS:
-        # Beside the embeddings, with which a head may share its weights.
-        heads = {name: device_map["embeddings"] for name, _ in model.named_children() if name != "model"}
-        device_map = {**{f"model.{name}": place for name, place in device_map.items()}, **heads}
+    if isinstance(device_map, tuple):
+        embeddings, stacks = device_map
+        names = [name for name, _ in model.named_modules() if name.endswith("stack")]
+        device_map = dict.fromkeys(names, stacks)
+        device_map |= {name.removesuffix("stack") + "embeddings": embeddings for name in names}
+        if case in HEADS:  # beside the embeddings, with which it may share its weights
+            device_map |= {name: embeddings for name, _ in model.named_children() if name != "model"}
     loaded = case.model_class.from_pretrained(tmp_path, device_map=device_map, offload_folder=tmp_path / "offload")
     assert_same_outputs(loaded(**case.batch()), model(**case.batch()))
 

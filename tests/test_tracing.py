@@ -10,8 +10,7 @@ from torch._dynamo.testing import CompileCounter
 
 # One class is compiled by default, each takes seconds.
 CLASSES = [
-    pytest.param(case, id=case.model_class.__name__, marks=() if case is TEXTS else pytest.mark.slow)
-    for case in CASES
+    pytest.param(case, id=case.model_class.__name__, marks=() if case is TEXTS else pytest.mark.slow) for case in CASES
 ]
 every_class = pytest.mark.parametrize("case", CLASSES)
 settings_in_turn = pytest.mark.parametrize(

@@ -12,7 +12,19 @@ import torch
 import torch.nn.functional as F
 from conftest import run_without_package
 from datasets import Dataset
-from model_cases import CAUSAL_LM, MASKED_LM, SEQ2SEQ_LM, SPANS, TEXTS, TINY, TOKENS, Case, layouts, parametrize_cases
+from model_cases import (
+    CAUSAL_LM,
+    MASKED_LM,
+    SEQ2SEQ_LM,
+    SPANS,
+    TEXTS,
+    TINY,
+    TOKENS,
+    Case,
+    draw_ids,
+    layouts,
+    parametrize_cases,
+)
 from toy_text import REVIEWS, toy_tokenizer
 from transformers import (
     DataCollatorForSeq2Seq,
@@ -55,7 +67,7 @@ def trainer(model: PreTrainedModel, folder: Path, dataset: Dataset | None = None
     """One step of plain gradient descent over all of the data, in order, unless the arguments say otherwise."""
     tokenizer = toy_tokenizer()
     # The one collator of the library that pads labels of tokens and of targets where there are some.
-    collator = DataCollatorForSeq2Seq(tokenizer) if "labels" in (dataset or {}).column_names else None
+    collator = DataCollatorForSeq2Seq(tokenizer, model) if "labels" in (dataset or {}).column_names else None
     settings = {
         "output_dir": str(folder), "use_cpu": True, "disable_tqdm": True, "save_strategy": "no", "optim": "sgd",
         "learning_rate": 0.5, "lr_scheduler_type": "constant", "max_steps": 1, "per_device_train_batch_size": 8,
@@ -95,9 +107,7 @@ STEPS = {
 
 @layouts
 @pytest.mark.parametrize("name", STEPS)
-def test_a_step_is_the_same_however_it_is_cut(
-    name: str, packs: bool, tmp_path: Path
-) -> None:
+def test_a_step_is_the_same_however_it_is_cut(name: str, packs: bool, tmp_path: Path) -> None:
     """1 x 8, 4 x 2 and 8 x 1 texts of different lengths and numbers of labels."""
     case, count, columns, settings = STEPS[name]
     data = reviews(case, count, **columns)
@@ -109,16 +119,19 @@ def test_a_step_is_the_same_however_it_is_cut(
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.2])
-def test_label_smoothing(epsilon: float, tmp_path: Path) -> None:
+@parametrize_cases((TEXTS, MASKED_LM, CAUSAL_LM, SEQ2SEQ_LM))
+def test_label_smoothing(case: Case, epsilon: float, tmp_path: Path) -> None:
     """(1 - e) * cross-entropy + e * the mean over all classes of -log p; without e the loss of the model."""
-    model = TEXTS.model()
-    data = reviews()
-    batch = toy_tokenizer().pad({"input_ids": data["input_ids"][:]}, return_tensors="pt")
-    labels = torch.tensor(data["label"][:])
-    log_p = model(**batch).logits.detach().log_softmax(-1)
-    expected = (1 - epsilon) * F.nll_loss(log_p, labels) - epsilon * log_p.mean()
-    plain = model(**batch, labels=labels).loss.item()
-    result = trainer(model, tmp_path, data, label_smoothing_factor=epsilon).train()
+    model = case.model()
+    made = trainer(model, tmp_path, reviews(case), label_smoothing_factor=epsilon)
+    batch = next(iter(made.get_train_dataloader()))
+    outputs = model(**batch)
+    logits, labels, plain = outputs.logits.detach(), batch["labels"], outputs.loss.item()
+    if case is CAUSAL_LM:  # the only one whose labels are those of the next position
+        logits, labels = logits[:, :-1], labels[:, 1:]
+    log_p = logits[labels != -100].log_softmax(-1)
+    expected = (1 - epsilon) * F.nll_loss(log_p, labels[labels != -100]) - epsilon * log_p.mean()
+    result = made.train()
     assert result.training_loss == pytest.approx(expected.item(), rel=1e-5)
     assert (result.training_loss == pytest.approx(plain, rel=1e-5)) == (epsilon < 1e-3)
 
@@ -126,7 +139,8 @@ def test_label_smoothing(epsilon: float, tmp_path: Path) -> None:
 @parametrize_cases(TRAINED)
 def test_columns_that_no_model_takes_are_left_out(case: Case, tmp_path: Path) -> None:
     batch = next(iter(trainer(case.model(), tmp_path, reviews(case)).get_train_dataloader()))
-    assert batch.keys() == {"input_ids", "attention_mask", *case.batch()}
+    decoder_inputs = {"decoder_input_ids"} if case is SEQ2SEQ_LM else set()  # made by the collator
+    assert batch.keys() == {"input_ids", "attention_mask", *case.make_labels(draw_ids()), *decoder_inputs}
 
 
 @parametrize_cases(TRAINED)
@@ -134,7 +148,11 @@ def test_evaluation_gathers_predictions_only(case: Case, tmp_path: Path) -> None
     model = case.model(output_hidden_states=True, output_attentions=True, attn_implementation="eager")
     data = reviews(case)
     predicted = trainer(model, tmp_path, data, per_device_eval_batch_size=3).predict(data)
-    expected = {MASKED_LM: (8, 12, TINY["vocab_size"]), TEXTS: (8, 3), TOKENS: (8, 12, 3), SPANS: (8, 12)}[case]
+    vocab_size = TINY["vocab_size"]
+    expected = {
+        MASKED_LM: (8, 12, vocab_size), TEXTS: (8, 3), TOKENS: (8, 12, 3), SPANS: (8, 12),
+        CAUSAL_LM: (8, 12, vocab_size), SEQ2SEQ_LM: (8, 13, vocab_size),
+    }[case]  # fmt: skip
     arrays = predicted.predictions if case is SPANS else (predicted.predictions,)
     assert [array.shape for array in arrays] == [expected] * (2 if case is SPANS else 1)
     assert predicted.metrics["test_loss"] > 0

@@ -1,0 +1,245 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Generation is the library's own, and says the same with every cache, in every batch, in one piece or streamed."""
+
+from threading import Thread
+from typing import Any
+
+import pytest
+import torch
+from conftest import redraw
+from model_cases import CAUSAL_LM, MASK, POSITIONS, SEQ2SEQ_LM, Case, draw_ids, every_switch, padded, parametrize_cases
+from references import GPT2, MARIAN, VOCAB
+from torch import Tensor, nn
+from toy_text import toy_tokenizer
+from transformers import EncoderDecoderCache, TextIteratorStreamer, TextStreamer
+
+GENERATORS = (CAUSAL_LM, SEQ2SEQ_LM)
+IDS = draw_ids()
+ROWS = [row[real] for row, real in zip(IDS, MASK.bool())]
+NEW = 7
+LENGTH = {"max_new_tokens": NEW, "min_new_tokens": NEW}
+every_generator = parametrize_cases(GENERATORS)
+
+# What a search may be: one continuation of each text, several, drawn by chance.
+SEARCHES: dict[str, dict[str, Any]] = {
+    "greedy": {},
+    "sampling": {"do_sample": True, "top_k": 10},
+    "beams": {"num_beams": 3},
+    "sampled beams": {"num_beams": 3, "do_sample": True},
+    "several": {"num_beams": 4, "num_return_sequences": 2, "length_penalty": 2.0, "early_stopping": True},
+}
+every_search = pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
+
+
+def lively(model: nn.Module) -> Any:
+    """Biases and norms near where training starts: drawn like the weights, they alone would say what comes next."""
+    redraw(model, std=0.6)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.ndim == 1:
+                parameter.mul_(0.1).add_(float(name.endswith("norm.weight")))
+    return model
+
+
+def generate(model: Any, ids: Tensor = IDS, mask: Tensor | None = None, seed: int = 0, **settings: Any) -> Any:
+    """NEW tokens for each text, none of them twice as small models like to, and their scores."""
+    torch.manual_seed(seed)
+    mask = torch.ones_like(ids) if mask is None else mask
+    settings = {**LENGTH, "use_cache": True, "no_repeat_ngram_size": 1, "suppress_tokens": [0], **settings}
+    return model.generate(ids, attention_mask=mask, return_dict_in_generate=True, output_scores=True, **settings)
+
+
+def assert_same_texts(found: Any, expected: Any) -> None:
+    """The same tokens, and scores within rounding."""
+    assert torch.equal(found.sequences, expected.sequences)
+    for one, other in zip(found.scores, expected.scores, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-4, rtol=0)
+
+
+def new_tokens(outputs: Any) -> Tensor:
+    """Without the prompt, or the token that a decoder starts with: as many as there were steps."""
+    return outputs.sequences[:, -len(outputs.scores) :]
+
+
+@every_generator
+def test_texts_differ(case: Case) -> None:
+    """Or nothing here would show anything."""
+    texts = new_tokens(generate(lively(case.model(**POSITIONS["rotary"]))))
+    assert len(texts.unique(dim=0)) == len(texts)
+    assert len(texts.unique()) > NEW
+
+
+# Caches
+
+
+@every_search
+@every_switch
+@every_generator
+def test_a_cache_changes_nothing(case: Case, settings: dict, search: dict) -> None:
+    model = lively(case.model(**settings))
+    assert_same_texts(generate(model, use_cache=True, **search), generate(model, use_cache=False, **search))
+
+
+@pytest.mark.parametrize("settings", POSITIONS.values(), ids=POSITIONS)
+@every_generator
+def test_a_static_cache_changes_nothing(case: Case, settings: dict) -> None:
+    model = lively(case.model(**settings))
+    static = generate(model, cache_implementation="static", disable_compile=True)
+    assert_same_texts(static, generate(model))
+
+
+@pytest.mark.slow
+@every_generator
+def test_a_static_cache_compiles(case: Case) -> None:
+    model = lively(case.model(position_type="rotary"))
+    expected = generate(model)
+    model.forward = torch.compile(model.forward, mode="default", fullgraph=True)
+    assert_same_texts(generate(model, cache_implementation="static"), expected)
+
+
+@pytest.fixture
+def translator() -> Any:
+    return lively(SEQ2SEQ_LM.model())
+
+
+def test_the_source_is_read_once(translator: Any) -> None:
+    """By the encoder, and by the projections of the decoder that make keys and values of it."""
+    calls: list[str] = []
+    for name, module in translator.named_modules():
+        if name.endswith(("encoder", "cross_attention.k_proj", "cross_attention.q_proj", "attention.v_proj")):
+            module.register_forward_hook(lambda *_, name=name: calls.append(name))
+    outputs = generate(translator, use_cache=True)
+    assert isinstance(outputs.past_key_values, EncoderDecoderCache)
+    for name in set(calls):
+        of_source = "encoder" in name or "cross_attention.k" in name or "cross_attention.v" in name
+        assert calls.count(name) == (1 if of_source else NEW), name
+    assert {layer.keys.shape[2] for layer in outputs.past_key_values.cross_attention_cache.layers} == {IDS.shape[1]}
+
+
+def test_an_encoder_may_have_run_already(translator: Any) -> None:
+    encoded = translator.get_encoder()(IDS, MASK)
+    found = generate(translator, IDS, MASK, encoder_outputs=encoded)
+    assert_same_texts(found, generate(translator, IDS, MASK))
+
+
+# Batches
+
+
+@every_search
+@pytest.mark.parametrize("settings", POSITIONS.values(), ids=POSITIONS)
+@every_generator
+def test_a_batch_says_what_its_texts_say_one_by_one(case: Case, settings: dict, search: dict) -> None:
+    if search.get("do_sample"):
+        search = {"num_beams": 2}  # chance is drawn for a whole batch
+    model = lively(case.model(**settings))
+    batch = padded(ROWS, "left", 12)
+    together = new_tokens(generate(model, batch["input_ids"], batch["attention_mask"], **search))
+    apart = torch.cat([new_tokens(generate(model, row[None], **search)) for row in ROWS])
+    assert torch.equal(together, apart)
+
+
+@every_generator
+def test_a_text_may_end_earlier_than_others(case: Case) -> None:
+    """What follows its end is padding, and lengths have a minimum and a maximum."""
+    model = lively(case.model())
+    free = new_tokens(generate(model))
+    end = int(free[0, 2])
+    outputs = new_tokens(generate(model, eos_token_id=end, min_new_tokens=0))
+    for row, whole in zip(outputs, free):
+        length = whole.tolist().index(end) + 1 if end in whole else NEW
+        assert torch.equal(row[:length], whole[:length])
+        assert (row[length:] == model.config.pad_token_id).all()
+    longer = new_tokens(generate(model, eos_token_id=end, min_new_tokens=5, max_new_tokens=6))
+    assert longer.shape[1] == 6
+    assert not (longer[:, :5] == end).any()
+
+
+def test_embeddings_may_stand_for_the_prompt() -> None:
+    model = lively(CAUSAL_LM.model())
+    expected = model.generate(IDS, **LENGTH)[:, -NEW:]
+    assert torch.equal(model.generate(inputs_embeds=model.get_input_embeddings()(IDS), **LENGTH), expected)
+
+
+# Searches
+
+
+@every_generator
+def test_a_seed_decides_what_is_drawn(case: Case) -> None:
+    model = lively(case.model())
+    first, again, other = (generate(model, do_sample=True, seed=seed).sequences for seed in (1, 1, 2))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+@every_generator
+def test_the_best_beam_is_more_likely_than_the_greedy_text(case: Case) -> None:
+    model = lively(case.model())
+
+    def log_p(texts: Tensor) -> Tensor:
+        logits = model(IDS, decoder_input_ids=texts).logits if case is SEQ2SEQ_LM else model(texts).logits
+        scores = logits[:, :-1].log_softmax(-1).gather(-1, texts[:, 1:, None])[..., 0]
+        return scores[:, -NEW:].sum(-1)
+
+    beams = generate(model, num_beams=8)
+    likelihood = log_p(beams.sequences)
+    torch.testing.assert_close(beams.sequences_scores, likelihood / NEW, atol=1e-4, rtol=1e-4)
+    assert likelihood.sum() > log_p(generate(model).sequences).sum()
+
+
+@every_generator
+def test_a_small_model_drafts_for_a_large_one(case: Case) -> None:
+    """The text is that of the large one alone."""
+    large, small = (lively(case.model(num_hidden_layers=count)) for count in (3, 1))
+    for row in ROWS:
+        expected = generate(large, row[None])
+        assert torch.equal(generate(large, row[None], assistant_model=small).sequences, expected.sequences)
+        assert torch.equal(generate(large, row[None], assistant_model=large).sequences, expected.sequences)
+
+
+def test_a_prompt_drafts_for_itself() -> None:
+    model, row = lively(CAUSAL_LM.model()), ROWS[0][None]
+    found = generate(model, row, prompt_lookup_num_tokens=2)
+    assert torch.equal(found.sequences, generate(model, row).sequences)
+
+
+@every_generator
+def test_text_is_streamed_as_it_is_made(case: Case, capsys: pytest.CaptureFixture) -> None:
+    tokenizer = toy_tokenizer()
+    model = lively(case.model(vocab_size=len(tokenizer), use_cache=True))
+    batch = tokenizer("a good film", return_tensors="pt")
+    expected = tokenizer.decode(model.generate(**batch, **LENGTH)[0])
+
+    streamer = TextIteratorStreamer(tokenizer, timeout=60)
+    thread = Thread(target=model.generate, kwargs={**batch, **LENGTH, "streamer": streamer})
+    thread.start()
+    pieces = list(streamer)
+    assert len(pieces) >= NEW
+    assert "".join(pieces).split() == expected.split()
+    thread.join()
+
+    model.generate(**batch, **LENGTH, streamer=TextStreamer(tokenizer))
+    assert capsys.readouterr().out.split() == expected.split()
+
+
+# The library's own models
+
+
+@pytest.mark.parametrize("search", [SEARCHES[name] for name in ("greedy", "beams", "several")], ids=str)
+@pytest.mark.parametrize("side", ["left", "none"])
+def test_gpt2_says_what_gpt2_says(search: dict, side: str) -> None:
+    reference, model = GPT2.pair(draw=lively)
+    batch = padded([row % (VOCAB - 4) + 4 for row in ROWS], "left", 9)
+    if side == "none":
+        batch = {"input_ids": batch["input_ids"][:1], "attention_mask": batch["attention_mask"][:1]}
+    arguments = batch["input_ids"], batch["attention_mask"]
+    search = {**search, "pad_token_id": 0, "min_new_tokens": 0}
+    assert_same_texts(generate(model, *arguments, **search), generate(reference, *arguments, **search))
+
+
+@pytest.mark.parametrize("search", [SEARCHES[name] for name in ("greedy", "beams", "several")], ids=str)
+def test_marian_says_what_marian_says(search: dict) -> None:
+    reference, model = MARIAN.pair(draw=lively)
+    batch = padded([row % (VOCAB - 2) + 1 for row in ROWS], "right", 9, filler=VOCAB - 1)
+    arguments = batch["input_ids"], batch["attention_mask"]
+    search = {**search, "min_new_tokens": 0, "forced_eos_token_id": None}
+    assert_same_texts(generate(model, *arguments, **search), generate(reference, *arguments, **search))

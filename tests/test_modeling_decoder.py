@@ -1,0 +1,337 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Decoders: nobody sees the future, padding or another text, and a cache changes nothing but the time it takes."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from model_cases import (
+    CAUSAL_LM,
+    DECODER,
+    DECODER_TEXTS,
+    DECODERS,
+    LENGTHS,
+    MASK,
+    POSITIONS,
+    TINY,
+    Case,
+    backends,
+    draw_ids,
+    every_position,
+    every_switch,
+    layouts,
+    of_real_tokens,
+    padded,
+    parametrize_cases,
+    texts,
+)
+from torch import Tensor
+from transformers import Cache, DataCollatorWithFlattening, DynamicCache, StaticCache
+
+from modeling_scratch.packing import varlen_arguments
+
+IDS = draw_ids()
+LENGTH = IDS.shape[1]
+CACHES: dict[str, Callable[[Any], Cache | None]] = {
+    "its own": lambda config: None,
+    "dynamic": lambda config: DynamicCache(config=config),
+    "static": lambda config: StaticCache(config=config, max_cache_len=16),
+}
+every_cache = pytest.mark.parametrize("make_cache", CACHES.values(), ids=CACHES)
+
+
+def assert_close(found: Tensor, expected: Tensor) -> None:
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
+
+
+def next_tokens(logits: Tensor, labels: Tensor) -> Tensor:
+    """Cross-entropy by hand, each position against the label after it: the sum over all that count."""
+    losses = [
+        -row[t].log_softmax(-1)[label_row[t + 1]]
+        for row, label_row in zip(logits, labels)
+        for t in range(len(label_row) - 1)
+        if label_row[t + 1] != -100
+    ]
+    return torch.stack(losses).sum()
+
+
+# Padding
+
+
+@layouts
+@backends
+@every_position
+@parametrize_cases(DECODERS)
+def test_padding_changes_nothing(case: Case, settings: dict, backend: str, packs: bool) -> None:
+    """A batch equals its texts one by one, whichever side is padded, however far and with whatever."""
+    model = case.model(packs, **settings, attn_implementation=backend)
+    singles = [model(row[None])[0] for row in texts()]
+    of_tokens = singles[0].ndim == 3
+    for side, length, filler in ("right", 9, 0), ("left", 9, 0), ("right", 13, 7), ("left", 13, 7):
+        batch = padded(texts(), side, length, filler)
+        expected = torch.cat([single[0] if of_tokens else single for single in singles])
+        assert_close(of_real_tokens(model(**batch)[0], batch["attention_mask"]), expected)
+
+
+# Caches
+
+
+def in_steps(model: Any, batch: dict, ends: list[int], cache: Cache | None, **settings: Any) -> Tensor:
+    """Logits of a batch that comes piece by piece, each piece behind the tokens that the cache holds."""
+    logits, start = [], 0
+    for end in ends:
+        mask = batch["attention_mask"][:, :end]
+        outputs = model(batch["input_ids"][:, start:end], mask, past_key_values=cache, use_cache=True, **settings)
+        logits.append(outputs.logits)
+        cache, start = outputs.past_key_values, end
+    assert cache.get_seq_length() == ends[-1]
+    return torch.cat(logits, dim=1)
+
+
+@every_cache
+@backends
+@every_position
+@pytest.mark.parametrize("side", ["none", "left", "right"])
+def test_cached_equals_uncached(make_cache: Callable, settings: dict, backend: str, side: str) -> None:
+    """Prefill, one token at a time, several at a time, and one again."""
+    model = CAUSAL_LM.model(**settings, attn_implementation=backend)
+    mask = {"none": torch.ones_like(MASK), "left": MASK.sort(-1).values, "right": MASK.sort(-1, descending=True).values}
+    batch = {"input_ids": IDS, "attention_mask": mask[side]}
+    real = mask[side].bool()
+    found = in_steps(model, batch, [4, 5, 6, 8, 9], make_cache(model.config))
+    assert_close(found[real], model(**batch).logits[real])
+
+
+@every_cache
+@every_switch
+def test_cached_equals_uncached_with_every_switch(make_cache: Callable, settings: dict) -> None:
+    model = CAUSAL_LM.model(**settings)
+    batch = {"input_ids": IDS, "attention_mask": torch.ones_like(MASK)}
+    assert_close(in_steps(model, batch, [3, 4, 9], make_cache(model.config)), model(IDS).logits)
+
+
+@every_cache
+def test_without_a_mask_positions_go_on_from_the_cache(make_cache: Callable) -> None:
+    model = CAUSAL_LM.model(position_type="learned")
+    cache = make_cache(model.config)
+    first = model(IDS[:, :5], past_key_values=cache, use_cache=True)
+    second = model(IDS[:, 5:], past_key_values=first.past_key_values)
+    assert_close(torch.cat((first.logits, second.logits), dim=1), model(IDS).logits)
+
+
+def test_a_cache_is_kept_where_it_is_of_use() -> None:
+    model = CAUSAL_LM.model(use_cache=True)
+    packed = torch.cat([torch.arange(4), torch.arange(5)])[None]
+    assert isinstance(model(IDS).past_key_values, DynamicCache)
+    assert model(IDS, use_cache=False).past_key_values is None
+    assert model(IDS, labels=IDS).past_key_values is None
+    assert model(IDS[:1], position_ids=packed).past_key_values is None  # whose next token would it be?
+    assert model.train()(IDS).past_key_values is None
+
+
+@pytest.mark.parametrize("position_type", ["learned", "rotary"])
+def test_packed_sequences_stay_apart_where_a_cache_is_the_rule(position_type: str) -> None:
+    model = CAUSAL_LM.model(use_cache=True, position_type=position_type)
+    packed = torch.cat([torch.arange(4), torch.arange(5)])[None]
+    expected = torch.cat((model(IDS[:1, :4]).logits, model(IDS[:1, 4:]).logits), dim=1)
+    assert_close(model(IDS[:1], position_ids=packed).logits, expected)
+
+
+# Causality
+
+
+def changed_after(t: int) -> Tensor:
+    return torch.where(torch.arange(LENGTH) > t, IDS % (TINY["vocab_size"] - 1) + 1, IDS)
+
+
+def plainly(model: Any, ids: Tensor) -> Tensor:
+    return model(ids).logits
+
+
+def padded_left(model: Any, ids: Tensor) -> Tensor:
+    return model(F.pad(ids, (3, 0)), F.pad(torch.ones_like(ids), (3, 0))).logits[:, 3:]
+
+
+def in_a_static_cache(model: Any, ids: Tensor) -> Tensor:
+    batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    return in_steps(model, batch, [2, 7, 9], StaticCache(config=model.config, max_cache_len=16))
+
+
+def in_a_packed_batch(model: Any, ids: Tensor) -> Tensor:
+    """Each text between two others."""
+    places = torch.cat([torch.arange(4), torch.arange(LENGTH), torch.arange(3)])[None]
+    rows = [torch.cat((row[:4], row, row[:3]))[None] for row in ids]
+    return torch.cat([model(row, position_ids=places).logits[:, 4:-3] for row in rows])
+
+
+@pytest.mark.parametrize("way", [plainly, padded_left, in_a_static_cache, in_a_packed_batch])
+@pytest.mark.parametrize("backend", ["eager", "sdpa", pytest.param("flex_attention", marks=pytest.mark.slow)])
+@torch.no_grad()
+def test_the_future_changes_nothing(backend: str, way: Callable) -> None:
+    if backend == "flex_attention" and way is in_a_static_cache:
+        way = plainly  # flex attention compiles a kernel a shape
+    model = CAUSAL_LM.model(position_type="rotary", attn_implementation=backend)
+    before = way(model, IDS)
+    for t in range(LENGTH - 1):
+        after = way(model, changed_after(t))
+        assert_close(after[:, : t + 1], before[:, : t + 1])
+        assert not torch.allclose(after[:, t + 1], before[:, t + 1], atol=1e-3)
+
+
+@backends
+def test_attention_maps_are_lower_triangles(backend: str) -> None:
+    for weights in CAUSAL_LM.model(attn_implementation=backend)(IDS, output_attentions=True).attentions:
+        assert torch.equal(weights, weights.tril())
+        assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
+
+
+def test_attention_maps_of_a_cached_step_reach_back() -> None:
+    model = CAUSAL_LM.model()
+    cache = model(IDS[:, :6], use_cache=True).past_key_values
+    outputs = model(IDS[:, 6:8], past_key_values=cache, output_attentions=True)
+    expected = model(IDS[:, :8], output_attentions=True)
+    for found, whole in zip(outputs.attentions, expected.attentions, strict=True):
+        assert_close(found, whole[:, :, 6:])
+
+
+# Batches that arrive packed
+
+PACKED_IDS = torch.cat(texts())[None]
+PACKED_PLACES = {"position_ids": torch.cat([torch.arange(length) for length in LENGTHS])[None]}
+FORMS = {
+    "positions": PACKED_PLACES,
+    "boundaries": varlen_arguments(torch.tensor(LENGTHS)),
+    "both": {**PACKED_PLACES, **varlen_arguments(torch.tensor(LENGTHS))},
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@backends
+@every_position
+def test_packed_sequences_train_as_separate_runs(settings: dict, backend: str, form: dict) -> None:
+    """Logits, loss and gradients, though every token has a label: none predicts the first token of another text."""
+    packed, separate = (CAUSAL_LM.model(**settings, attn_implementation=backend).train() for _ in range(2))
+    outputs = packed(PACKED_IDS, **form, labels=PACKED_IDS)
+    logits = [separate(row[None]).logits for row in texts()]
+    assert_close(outputs.logits, torch.cat(logits, dim=1))
+    count = sum(LENGTHS) - len(LENGTHS)
+    loss = sum(next_tokens(one, row[None]) for one, row in zip(logits, texts()) if len(row) > 1) / count
+    assert_close(outputs.loss, loss)
+    outputs.loss.backward()
+    loss.backward()
+    for (name, one), other in zip(packed.named_parameters(), separate.parameters(), strict=True):
+        torch.testing.assert_close(one.grad, other.grad, atol=1e-5, rtol=0, msg=name)
+
+
+def test_the_collator_of_the_library_packs_for_it() -> None:
+    model = CAUSAL_LM.model()
+    batch = DataCollatorWithFlattening()([{"input_ids": row.tolist()} for row in texts()], return_tensors="pt")
+    right = padded(texts(), "right", 9)
+    labels = torch.where(right["attention_mask"].bool(), right["input_ids"], -100)
+    assert_close(model(**batch).loss, model(**right, labels=labels).loss)
+
+
+def test_each_packed_sequence_is_one_text_to_classify() -> None:
+    model = DECODER_TEXTS.model()
+    labels = torch.tensor([2, 0, 1, 1])
+    for form in FORMS.values():
+        packed, apart = model(PACKED_IDS, **form, labels=labels), model(**padded(texts(), "right", 9), labels=labels)
+        assert_close(packed.logits, apart.logits)
+        assert_close(packed.loss, apart.loss)
+
+
+# Losses
+
+
+@layouts
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_the_loss_is_that_of_the_texts_one_by_one(side: str, packs: bool) -> None:
+    """Labels at padding are ignored, and padding predicts nothing: not even the first token of a text."""
+    model = CAUSAL_LM.model(packs)
+    batch = padded(texts(), side, 11)
+    labels = torch.where(batch["attention_mask"].bool(), batch["input_ids"], -100)
+    total = sum(next_tokens(model(row[None]).logits, row[None]) for row in texts() if len(row) > 1)
+    count = sum(LENGTHS) - len(LENGTHS)
+    assert_close(model(**batch, labels=labels).loss, total / count)
+    for items in 40, torch.tensor(40):
+        assert_close(model(**batch, labels=labels, num_items_in_batch=items).loss, total / 40)
+
+
+def test_labels_are_shifted_once() -> None:
+    model = CAUSAL_LM.model()
+    labels = IDS.masked_fill(IDS % 4 == 0, -100)
+    outputs = model(IDS, labels=labels)
+    expected = next_tokens(outputs.logits, labels) / (labels[:, 1:] != -100).sum()
+    assert_close(outputs.loss, expected)
+    shifted = F.pad(labels[:, 1:], (0, 1), value=-100)
+    assert_close(model(IDS, shift_labels=shifted).loss, expected)
+    assert_close(model(IDS, labels=IDS, shift_labels=shifted).loss, expected)
+    assert_close(model.loss_function(outputs.logits, labels, TINY["vocab_size"]), expected)  # the library's own
+
+
+@pytest.mark.parametrize("kept", [0, 1, 4, torch.tensor([0, 3, 8])], ids=["all", "last", "four", "some"])
+def test_logits_to_keep(kept: int | Tensor) -> None:
+    model = CAUSAL_LM.model()
+    places = torch.arange(LENGTH)[-kept:] if isinstance(kept, int) else kept
+    outputs = model(IDS, logits_to_keep=kept)
+    assert_close(outputs.logits, model(IDS).logits[:, places])
+    labels = torch.full_like(IDS, -100)
+    labels[:, places[places < LENGTH - 1] + 1] = IDS[:, places[places < LENGTH - 1] + 1]
+    assert_close(model(IDS, labels=IDS, logits_to_keep=kept).loss, model(IDS, labels=labels).loss)
+
+
+# Classification
+
+
+@layouts
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_text_is_read_off_its_last_real_token(side: str, packs: bool) -> None:
+    model = DECODER_TEXTS.model(packs)
+    states = [model.model(row[None]).last_hidden_state[:, -1] for row in texts()]
+    assert_close(model(**padded(texts(), side, 11)).logits, model.score(torch.cat(states)))
+
+
+def test_without_a_mask_padding_is_known_by_its_token() -> None:
+    model = DECODER_TEXTS.model()
+    expected = torch.cat([model(row[None]).logits for row in texts()])
+    assert_close(model(padded(texts(), "right", 11)["input_ids"]).logits, expected)  # nobody looks to the right
+    ids = padded(texts(), "left", 11)["input_ids"]
+    assert_close(model(ids).logits, model.score(model.model(ids).last_hidden_state[:, -1]))
+    embeds = model.get_input_embeddings()(IDS)
+    assert_close(model(inputs_embeds=embeds).logits, model(IDS).logits)
+    assert_close(DECODER_TEXTS.model(pad_token_id=None)(IDS).logits, model(IDS).logits)
+
+
+# What is left
+
+
+@parametrize_cases(DECODERS)
+@pytest.mark.parametrize("position_type", ["learned", "rotary"])
+def test_bfloat16_with_a_cache(case: Case, position_type: str) -> None:
+    model = case.model(position_type=position_type, use_cache=True)
+    expected = model(IDS)[0]
+    found = copy.deepcopy(model).bfloat16()(IDS)
+    assert found[0].dtype == torch.bfloat16
+    assert {layer.keys.dtype for layer in found.past_key_values.layers} == {torch.bfloat16}
+    assert (found[0].float() - expected).norm() <= 0.05 * expected.norm()
+
+
+def test_grouped_heads_make_the_cache_smaller() -> None:
+    model = CAUSAL_LM.model(num_key_value_heads=1, use_cache=True)
+    keys = model(IDS).past_key_values.layers[0].keys
+    assert keys.shape == (len(IDS), 1, LENGTH, model.config.head_dim)
+
+
+def test_a_decoder_alone_attends_to_no_encoder() -> None:
+    with pytest.raises(ValueError, match="encoder_hidden_states"):
+        DECODER.model()(IDS, encoder_hidden_states=torch.zeros(3, 2, 16))
+
+
+def test_a_cache_beyond_the_learned_positions_is_refused() -> None:
+    model = CAUSAL_LM.model(**POSITIONS["learned"], use_cache=True)
+    cache = model(IDS[:, :1].expand(-1, TINY["max_position_embeddings"])).past_key_values
+    with pytest.raises(ValueError, match=f"max_position_embeddings={TINY['max_position_embeddings']}"):
+        model(IDS[:, :1], past_key_values=cache)

@@ -1,0 +1,270 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Encoder-decoders: padding and caches change nothing, losses are not shifted, and tables are shared as configured."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from huggingface_hub.errors import StrictDataclassError
+from model_cases import (
+    MASK,
+    SEQ2SEQ,
+    SEQ2SEQ_LM,
+    SEQ2SEQS,
+    TINY,
+    Case,
+    assert_same_outputs,
+    backends,
+    draw_ids,
+    every_position,
+    every_switch,
+    layouts,
+    padded,
+    parametrize_cases,
+    texts,
+)
+from safetensors.torch import load_file
+from torch import Tensor, nn
+from transformers import DynamicCache, EncoderDecoderCache, StaticCache
+from transformers.modeling_outputs import BaseModelOutput
+
+SOURCE, TARGET = draw_ids(0), draw_ids(1)[:, :7]
+REAL, TARGET_REAL = MASK.bool(), torch.arange(7) < torch.tensor([7, 2, 5])[:, None]
+LABELS = TARGET.masked_fill(~TARGET_REAL, -100)
+HEADS, LAYERS = TINY["num_attention_heads"], TINY["num_hidden_layers"]
+
+
+def assert_close(found: Tensor, expected: Tensor) -> None:
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
+
+
+# Padding and caches
+
+
+@layouts
+@backends
+@every_position
+@parametrize_cases(SEQ2SEQS)
+def test_padding_changes_nothing(case: Case, settings: dict, backend: str, packs: bool) -> None:
+    """A batch of pairs equals the pairs one by one, whichever side of source and target is padded."""
+    model = case.model(packs, **settings, attn_implementation=backend)
+    sources, targets = texts(0), texts(1)[::-1]
+    singles = torch.cat([model(one[None], decoder_input_ids=other[None])[0][0] for one, other in zip(sources, targets)])
+    for source_side, target_side, length in ("right", "right", 9), ("left", "right", 11), ("right", "left", 13):
+        source, target = padded(sources, source_side, length), padded(targets, target_side, length + 1, filler=5)
+        found = model(**source, **{f"decoder_{name}": value for name, value in target.items()})[0]
+        assert_close(found[target["attention_mask"].bool()], singles)
+
+
+CACHES = {
+    "its own": lambda config: None,
+    "dynamic": lambda config: EncoderDecoderCache(DynamicCache(), DynamicCache()),
+    "static": lambda config: EncoderDecoderCache(
+        StaticCache(config=config, max_cache_len=16), StaticCache(config=config, max_cache_len=SOURCE.shape[1])
+    ),
+}
+
+
+@pytest.mark.parametrize("make_cache", CACHES.values(), ids=CACHES)
+@backends
+@every_position
+def test_cached_equals_uncached(make_cache: Any, settings: dict, backend: str) -> None:
+    """Prefill, one token, several tokens, with padding on the left of both sides."""
+    model = SEQ2SEQ_LM.model(**settings, attn_implementation=backend, decoder_layers=3)
+    decoder_mask = TARGET_REAL.flip(1).long()
+    expected = model(SOURCE, MASK, TARGET, decoder_mask).logits
+    cache, encoded, logits, start = make_cache(model.config.get_text_config(decoder=True)), None, [], 0
+    for end in 3, 4, 5, 7:
+        outputs = model(
+            SOURCE, MASK, TARGET[:, start:end], decoder_mask[:, :end], encoded, cache, use_cache=True
+        )  # fmt: skip
+        cache, start = outputs.past_key_values, end
+        encoded = BaseModelOutput(outputs.encoder_last_hidden_state)
+        logits.append(outputs.logits)
+    assert cache.get_seq_length() == 7
+    assert_close(torch.cat(logits, dim=1)[decoder_mask.bool()], expected[decoder_mask.bool()])
+
+
+@backends
+def test_the_future_changes_nothing(backend: str) -> None:
+    model = SEQ2SEQ_LM.model(attn_implementation=backend)
+    before = model(SOURCE, MASK, TARGET).logits
+    for t in range(6):
+        changed = torch.where(torch.arange(7) > t, TARGET % 60 + 1, TARGET)
+        after = model(SOURCE, MASK, changed).logits
+        assert_close(after[:, : t + 1], before[:, : t + 1])
+        assert not torch.allclose(after[:, t + 1 :], before[:, t + 1 :], atol=1e-3)
+
+
+# Losses
+
+
+@every_switch
+def test_the_loss_is_not_shifted(settings: dict) -> None:
+    """The decoder reads a start token and the labels before, and predicts each label; -100 does not count."""
+    model = SEQ2SEQ_LM.model(**settings)
+    read = F.pad(TARGET.masked_fill(~TARGET_REAL, 0), (1, 0), value=1)[:, :-1]
+    logits = model(SOURCE, MASK, read).logits
+    total = -logits.log_softmax(-1).gather(-1, TARGET[..., None])[..., 0][TARGET_REAL].sum()
+    assert torch.equal(model.prepare_decoder_input_ids_from_labels(LABELS), read)
+    for given in {}, {"decoder_input_ids": read}:
+        assert_close(model(SOURCE, MASK, labels=LABELS, **given).loss, total / TARGET_REAL.sum())
+        assert_close(model(SOURCE, MASK, labels=LABELS, num_items_in_batch=50, **given).loss, total / 50)
+    nothing = model(SOURCE, MASK, labels=torch.full_like(LABELS, -100)).loss
+    assert nothing == 0
+
+
+def test_training_keeps_no_cache() -> None:
+    model = SEQ2SEQ_LM.model(use_cache=True)
+    assert isinstance(model(SOURCE, MASK, TARGET).past_key_values, EncoderDecoderCache)
+    assert model(SOURCE, MASK, labels=LABELS).past_key_values is None
+    assert model.train()(SOURCE, MASK, TARGET).past_key_values is None
+
+
+# Tables
+
+# (shared vocabularies, tied head, as many tables, who else holds the decoder's)
+TABLES = {
+    "shared, tied": ({}, 1),
+    "shared, untied": ({"tie_word_embeddings": False}, 2),
+    "two, tied": ({"share_encoder_decoder_embeddings": False, "decoder_vocab_size": 40}, 2),
+    "two, untied": (
+        {"share_encoder_decoder_embeddings": False, "decoder_vocab_size": 40, "tie_word_embeddings": False}, 3,
+    ),
+}  # fmt: skip
+every_table = pytest.mark.parametrize(("settings", "count"), TABLES.values(), ids=TABLES)
+
+
+def tables(model: Any) -> dict[str, nn.Parameter]:
+    head = {"head": model.lm_head.weight} if hasattr(model, "lm_head") else {}
+    base = model.base_model
+    return {"encoder": base.encoder.embeddings.tokens.weight, "decoder": base.decoder.embeddings.tokens.weight, **head}
+
+
+@pytest.mark.parametrize("size", [None, 8], ids=["square", "factorised"])
+@every_table
+@parametrize_cases(SEQ2SEQS)
+def test_who_shares_a_table(case: Case, settings: dict, count: int, size: int | None, tmp_path: Path) -> None:
+    """After construction, loading and saving again: the same memory, and every tensor stored once."""
+    count = count if case is SEQ2SEQ_LM else 1 + ("share_encoder_decoder_embeddings" in settings)
+    model = case.model(**settings, embedding_size=size, lm_head_bias=True)
+    model.save_pretrained(tmp_path / "first")
+    loaded, info = case.model_class.from_pretrained(tmp_path / "first", output_loading_info=True)
+    assert not any(info.values())
+    loaded.save_pretrained(tmp_path / "second")
+    for one in model, loaded, case.model_class(model.config):
+        found = tables(one)
+        assert len({weight.data_ptr() for weight in found.values()}) == count
+        assert (found["encoder"] is found["decoder"]) == ("share_encoder_decoder_embeddings" not in settings)
+        if "head" in found:
+            assert (found["head"] is found["decoder"]) == ("tie_word_embeddings" not in settings)
+    files = [tmp_path / name / "model.safetensors" for name in ("first", "second")]
+    assert files[0].read_bytes() == files[1].read_bytes()
+    assert load_file(files[0]).keys() == {name for name, _ in model.named_parameters()}
+    batch = {"input_ids": SOURCE, "attention_mask": MASK, "decoder_input_ids": TARGET % 40}
+    assert_same_outputs(loaded(**batch), model(**batch))
+
+
+@pytest.mark.parametrize("new", [80, 40], ids=["more", "fewer"])
+@every_table
+@parametrize_cases(SEQ2SEQS)
+def test_resized_vocabulary(case: Case, settings: dict, count: int, new: int, tmp_path: Path) -> None:
+    model = case.model(**settings, lm_head_bias=True)
+    if "share_encoder_decoder_embeddings" in settings:
+        for arguments in (new,), (None, 32):
+            with pytest.raises(ValueError, match="share_encoder_decoder_embeddings=False"):
+                model.resize_token_embeddings(*arguments)
+        return
+    known = min(new, TINY["vocab_size"])
+    batch = {"input_ids": SOURCE % known, "attention_mask": MASK, "decoder_input_ids": TARGET % known}
+    expected = model(**batch)[0][..., :known]
+    model.resize_token_embeddings(new)
+    assert (model.config.vocab_size, model.config.decoder_vocab_size) == (new, new)
+    assert {len(weight) for weight in tables(model).values()} == {new}
+    assert tables(model)["encoder"] is tables(model)["decoder"]
+    assert_close(model(**batch)[0][..., :known], expected)
+    model.save_pretrained(tmp_path)
+    loaded, info = case.model_class.from_pretrained(tmp_path, output_loading_info=True)
+    assert not any(info.values())
+    assert_same_outputs(loaded(**batch), model(**batch))
+
+
+# What is asked for, and what is refused
+
+
+@parametrize_cases(SEQ2SEQS)
+@backends
+def test_hidden_states_and_attention_maps(case: Case, backend: str) -> None:
+    model = case.model(decoder_layers=3, attn_implementation=backend)
+    outputs = model(SOURCE, MASK, TARGET, output_hidden_states=True, output_attentions=True)
+    shapes = {
+        "encoder_hidden_states": (LAYERS + 1, (3, 9, 16)), "decoder_hidden_states": (4, (3, 7, 16)),
+        "encoder_attentions": (LAYERS, (3, HEADS, 9, 9)), "decoder_attentions": (3, (3, HEADS, 7, 7)),
+        "cross_attentions": (3, (3, HEADS, 7, 9)),
+    }  # fmt: skip
+    assert {name: (len(outputs[name]), outputs[name][0].shape) for name in shapes} == shapes
+    assert torch.equal(outputs.encoder_hidden_states[-1], outputs.encoder_last_hidden_state)
+    for weights in outputs.cross_attentions:
+        assert (weights.masked_select(~REAL[:, None, None]) == 0).all()
+        assert_close(weights.sum(-1), torch.ones(3, HEADS, 7))
+    plain = model(SOURCE, MASK, TARGET)
+    assert_close(plain[0], outputs[0])
+
+
+def test_token_types_are_those_of_the_source() -> None:
+    model = SEQ2SEQ.model(type_vocab_size=2)
+    types = torch.ones_like(SOURCE)
+    found = model(SOURCE, MASK, TARGET, token_type_ids=types)
+    encoded = model.encoder(SOURCE, MASK, types).last_hidden_state
+    assert_close(found.encoder_last_hidden_state, encoded)
+    assert not torch.allclose(found[0], model(SOURCE, MASK, TARGET)[0], atol=1e-3)
+
+
+def test_what_the_encoder_said_may_be_given() -> None:
+    model = SEQ2SEQ_LM.model()
+    expected = model(SOURCE, MASK, TARGET).logits
+    encoded = model.get_encoder()(SOURCE, MASK)
+    embeds = model.model.decoder.get_input_embeddings()(TARGET)
+    for given in encoded, encoded.to_tuple():
+        assert_close(model(None, MASK, TARGET, encoder_outputs=given).logits, expected)
+    assert_close(model(SOURCE, MASK, decoder_inputs_embeds=embeds).logits, expected)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "pieces"),
+    [
+        ({}, ["decoder_input_ids", "decoder_inputs_embeds", "labels"]),
+        ({"labels": LABELS, "settings": {"decoder_start_token_id": None}}, ["decoder_start_token_id=None"]),
+        ({"labels": LABELS, "settings": {"pad_token_id": None}}, ["pad_token_id=None"]),
+        ({"labels": LABELS, "cu_seq_lens_q": torch.tensor([0, 4, 9])}, ["cu_seq_lens_q", "packed"]),
+        ({"labels": LABELS, "position_ids": torch.arange(9)[None]}, ["position_ids", "packed"]),
+    ],
+)
+def test_what_is_missing_or_too_much_is_named(arguments: dict, pieces: list[str]) -> None:
+    arguments = dict(arguments)
+    model = SEQ2SEQ_LM.model(**arguments.pop("settings", {}))
+    with pytest.raises(ValueError, match=pieces[0]) as caught:
+        model(SOURCE, MASK, **arguments)
+    assert [piece for piece in pieces if piece not in str(caught.value)] == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "pieces"),
+    [
+        ({"decoder_vocab_size": 40}, ["decoder_vocab_size=40", "vocab_size=64", "share_encoder_decoder_embeddings"]),
+        ({"decoder_layers": -1}, ["decoder_layers=-1"]),
+        ({"decoder_vocab_size": 0}, ["decoder_vocab_size=0"]),
+        ({"decoder_start_token_id": 64}, ["decoder_start_token_id=64", "64"]),
+        (
+            {"decoder_vocab_size": 40, "share_encoder_decoder_embeddings": False, "pad_token_id": 50},
+            ["pad_token_id=50", "40"],
+        ),
+    ],
+    ids=str,
+)
+def test_sizes_that_do_not_fit_are_named(settings: dict, pieces: list[str]) -> None:
+    with pytest.raises((StrictDataclassError, ValueError)) as caught:
+        SEQ2SEQ_LM.config(**settings)
+    assert [piece for piece in pieces if piece not in str(caught.value)] == []
