@@ -162,10 +162,12 @@ def build_model(arguments: PretrainingModelArguments, tokenizer: PreTrainedToken
 def _new_config(arguments: PretrainingModelArguments, tokenizer: PreTrainedTokenizerBase) -> ScratchConfig:
     """Learned positions are as many as are trained; others have no end, and keep the preset's limit if it is longer."""
     table, preset = arguments.choice.presets, arguments.preset or arguments.choice.preset
-    ids = {"vocab_size": len(tokenizer), **special_token_ids(tokenizer)}
+    fixed = {"vocab_size": len(tokenizer), **special_token_ids(tokenizer)}
+    if arguments.objective == "mlm":
+        fixed["sparse_prediction"] = True  # the head of a small model costs several times what its stack does
 
     def config(**settings: Any) -> ScratchConfig:
-        return preset_config(table, preset, arguments.config_overrides, **ids, **settings)
+        return preset_config(table, preset, arguments.config_overrides, **fixed, **settings)
 
     wanted = config()
     limit = wanted.max_position_embeddings

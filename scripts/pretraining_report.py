@@ -19,11 +19,15 @@ SAMPLE_TOKENS = 250
 
 
 def token_losses(outputs: Any, labels: Tensor) -> Tensor:
-    """Sum of -log p(label) in nats, and number of labels, of each row: logits (B, T, V), labels (B, T) -> (B, 2)."""
+    """Sum of -log p(label) in nats, and number of labels, of each row: logits (B, T, V), labels (B, T) -> (B, 2).
+
+    Logits may also be those of the labelled tokens alone, (labelled tokens, V).
+    """
     logits = outputs[0] if isinstance(outputs, tuple) else outputs
     predicted = labels != IGNORED
     losses = torch.zeros(labels.shape, dtype=torch.float64, device=labels.device)
-    losses[predicted] = F.cross_entropy(logits[predicted].float(), labels[predicted], reduction="none").double()
+    logits = logits if logits.ndim == 2 else logits[predicted]
+    losses[predicted] = F.cross_entropy(logits.float(), labels[predicted], reduction="none").double()
     return torch.stack((losses.sum(-1), predicted.sum(-1)), dim=-1)
 
 

@@ -144,3 +144,19 @@ def test_problem_types(problem: str, named: bool, tmp_path: Any) -> None:
     torch.testing.assert_close(outputs.loss, reference(outputs.logits, labels))
     model.save_pretrained(tmp_path)
     assert TEXTS.model_class.from_pretrained(tmp_path).config.problem_type == problem_type
+
+
+def test_sparse_prediction_sends_the_labelled_tokens_alone_through_the_head() -> None:
+    batch = MASKED_LM.batch()
+    labelled = batch["labels"] != -100
+    everywhere, sparse = (MASKED_LM.model(sparse_prediction=choice) for choice in (False, True))
+    expected, found = everywhere(**batch), sparse(**batch)
+    torch.testing.assert_close(found.loss, expected.loss)
+    torch.testing.assert_close(found.logits, expected.logits[labelled])
+    for model, output in ((everywhere, expected), (sparse, found)):
+        output.loss.backward()
+    for one, other in zip(everywhere.parameters(), sparse.parameters()):
+        torch.testing.assert_close(one.grad, other.grad, atol=1e-5, rtol=1e-4)
+    unlabelled = {name: value for name, value in batch.items() if name != "labels"}
+    assert sparse(**unlabelled).logits.shape[:2] == labelled.shape
+    assert sparse(**unlabelled, labels=torch.full_like(batch["labels"], -100)).loss == 0
