@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import datasets
-from model_sources import load_checkpoint, preset_config
+from model_sources import checkpoint_overrides, load_checkpoint, preset_config
 from text_files import DataError
 from transformers import (
     AutoModelForSequenceClassification,
@@ -29,7 +29,10 @@ class ModelArguments:
         default="reviews", metadata={"help": f"Settings of a new model: {', '.join(presets.ENCODERS)}."}
     )
     config_overrides: str | None = field(
-        default=None, metadata={"help": "Changes to the preset, as hidden_size=128,hidden_act=gelu."}
+        default=None,
+        metadata={
+            "help": "Changes to the preset, as hidden_size=128,hidden_act=gelu; of a checkpoint, dropouts alone."
+        },
     )
     model_name_or_path: str | None = field(
         default=None, metadata={"help": "A checkpoint to fine-tune instead of a new model."}
@@ -44,10 +47,8 @@ class ModelArguments:
     trust_remote_code: bool = field(default=False, metadata={"help": "Run the code that a checkpoint brings along."})
 
     def __post_init__(self) -> None:
-        if self.model_name_or_path and self.config_overrides:
-            raise DataError(
-                "--config_overrides changes a preset; a checkpoint given by --model_name_or_path is as it is"
-            )
+        if self.model_name_or_path:
+            checkpoint_overrides(self.config_overrides)
         if self.max_length is not None and self.max_length < 4:
             raise DataError(f"--max_length {self.max_length}: leaves no room for a text between its special tokens")
 
@@ -98,6 +99,7 @@ def build_model(
             arguments.model_name_or_path,
             arguments.trust_remote_code,
             ignore_mismatched_sizes=True,
+            **checkpoint_overrides(arguments.config_overrides),
             **labels,
         )
     ids = special_token_ids(tokenizer)

@@ -12,6 +12,7 @@ from modeling_scratch import ScratchConfig
 
 Config = TypeVar("Config", bound=ScratchConfig)
 
+WITHOUT_WEIGHTS = ("dropout", "dropout_prob", "classifier_pooling")
 DECIDED_ELSEWHERE = {"vocab_size", "decoder_vocab_size", "num_labels", "id2label", "label2id"}
 
 
@@ -25,6 +26,18 @@ def preset_config(
         return table[preset](**{**settings, **_parse_overrides(overrides or "")})
     except (ValueError, StrictDataclassError) as error:
         raise DataError(f"--config_overrides {overrides}: {error}") from error
+
+
+def checkpoint_overrides(overrides: str | None) -> dict[str, Any]:
+    """What --config_overrides may change of a checkpoint: what no weights depend on."""
+    changes = _parse_overrides(overrides or "")
+    for name in changes:
+        if not name.endswith(WITHOUT_WEIGHTS):
+            raise DataError(
+                f"--config_overrides {name}: of a checkpoint only what has no weights can change: "
+                f"fields that end in {', '.join(WITHOUT_WEIGHTS)}"
+            )
+    return changes
 
 
 def _parse_overrides(text: str) -> dict[str, Any]:

@@ -126,6 +126,17 @@ def test_fine_tunes_a_checkpoint_with_other_labels(run: Path, tmp_path: Path) ->
     assert (tmp_path / "tuned" / "tokenizer.json").read_bytes() == (run / "tokenizer.json").read_bytes()
 
 
+def test_of_a_checkpoint_dropouts_can_change_and_sizes_cannot(run: Path, reviews: Path, tmp_path: Path, capsys) -> None:
+    checkpoint = (
+        f"--data_dir {reviews} --output_dir {tmp_path / 'tuned'} --model_name_or_path {run} {FAST} --max_steps 1"
+    )
+    train_classifier.main(f"{checkpoint} --config_overrides hidden_dropout=0.25".split())
+    assert AutoModelForSequenceClassification.from_pretrained(tmp_path / "tuned").config.hidden_dropout == 0.25
+    with pytest.raises(SystemExit):
+        train_classifier.main(f"{checkpoint} --config_overrides hidden_size=8".split())
+    assert "--config_overrides hidden_size: of a checkpoint only" in capsys.readouterr().err
+
+
 def test_another_run_is_never_written_over(run: Path, reviews: Path, tmp_path: Path, capsys) -> None:
     before = {path: path.read_bytes() for path in run.iterdir() if path.is_file()}
     assert "holds another run" in refused(capsys, reviews, run)
