@@ -5,7 +5,7 @@ Shapes: B batch, T length.
 """
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -40,6 +40,10 @@ from .stack import Block
 logger = logging.get_logger(__name__)
 
 
+def _file(cls: type) -> str:
+    return cls.__module__.rpartition(".")[-1]
+
+
 class ScratchPreTrainedModel(PreTrainedModel):
     """Base class. Weights are drawn by Hugging Face's own rules: normal(0, initializer_range), biases 0, norms 1."""
 
@@ -56,6 +60,8 @@ class ScratchPreTrainedModel(PreTrainedModel):
 
     # Auto class: class of this family. All of them go into a saved folder, whichever head was saved.
     auto_classes: dict[str, str] = {}
+    # Task: pipeline and Auto class, for tasks that transformers has no pipeline for. Their code goes along, too.
+    pipelines: Mapping[str, tuple[type, str]] = {}
     # Whether tokens see those before them only.
     is_causal: bool = False
     # False, set on the base model, keeps padded batches padded, to measure what packing brings.
@@ -66,10 +72,13 @@ class ScratchPreTrainedModel(PreTrainedModel):
         name = type(self).__name__.removeprefix("FSDP")  # fully sharded training makes a subclass of its own
         public = next((c for c in type(self).__mro__ if c.__name__ == name), type(self))
         if name in self.auto_classes.values():
-            module, config_module = (c.__module__.rpartition(".")[-1] for c in (public, type(self.config)))
             self.config.auto_map = {
-                "AutoConfig": f"{config_module}.{type(self.config).__name__}",
-                **{auto_class: f"{module}.{head}" for auto_class, head in self.auto_classes.items()},
+                "AutoConfig": f"{_file(type(self.config))}.{type(self.config).__name__}",
+                **{auto_class: f"{_file(public)}.{head}" for auto_class, head in self.auto_classes.items()},
+            }
+            self.config.custom_pipelines = {
+                task: {"impl": f"{_file(pipeline)}.{pipeline.__name__}", "pt": [auto_class]}
+                for task, (pipeline, auto_class) in self.pipelines.items()
             }
             Path(save_directory).mkdir(parents=True, exist_ok=True)
             custom_object_save(public, save_directory)

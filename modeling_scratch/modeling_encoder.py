@@ -31,6 +31,7 @@ from .heads import (
 )
 from .modeling_base import ScratchPreTrainedModel
 from .packing import packed_lengths, to_rows
+from .question_answering import ENCODER_PIPELINES
 from .stack import Stack
 
 
@@ -43,6 +44,7 @@ class ScratchEncoderPreTrainedModel(ScratchPreTrainedModel):
         "AutoModelForTokenClassification": "ScratchEncoderForTokenClassification",
         "AutoModelForQuestionAnswering": "ScratchEncoderForQuestionAnswering",
     }
+    pipelines = ENCODER_PIPELINES
 
 
 class ScratchEncoderModel(ScratchEncoderPreTrainedModel):

@@ -16,6 +16,7 @@ from .heads import cross_entropy, shift_right
 from .modeling_base import ScratchPreTrainedModel
 from .modeling_decoder import ScratchDecoderModel
 from .modeling_encoder import ScratchEncoderModel
+from .pipelines import SEQ2SEQ_PIPELINES
 
 ENCODER_ARGUMENTS = ("output_attentions", "output_hidden_states")
 
@@ -28,6 +29,7 @@ class ScratchSeq2SeqPreTrainedModel(ScratchPreTrainedModel):
         "AutoModel": "ScratchSeq2SeqModel",
         "AutoModelForSeq2SeqLM": "ScratchSeq2SeqForConditionalGeneration",
     }
+    pipelines = SEQ2SEQ_PIPELINES
 
     def resize_token_embeddings(
         self, new_num_tokens: int | None = None, pad_to_multiple_of: int | None = None, mean_resizing: bool = True

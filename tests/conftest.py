@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -31,6 +32,16 @@ def redraw(model: torch.nn.Module, std: float = 0.3, seed: int = 0) -> torch.nn.
         for parameter in model.parameters():
             parameter.copy_(torch.randn(parameter.shape, generator=generator) * std)
     return model
+
+
+def lively(model: torch.nn.Module) -> Any:
+    """Biases and norms near where training starts: drawn like the weights, they alone would say what comes next."""
+    redraw(model, std=0.6)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.ndim == 1:
+                parameter.mul_(0.1).add_(float("norm" in name and name.endswith("weight")))
+    return model.eval()
 
 
 def run_without_package(code: str, *arguments: str, **environment: str) -> str:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import redraw
+from conftest import lively
 from model_cases import CAUSAL_LM, MASK, POSITIONS, SEQ2SEQ_LM, Case, draw_ids, every_switch, padded, parametrize_cases
 from references import GPT2, MARIAN, VOCAB
-from torch import Tensor, nn
+from torch import Tensor
 from toy_text import toy_tokenizer
 from transformers import EncoderDecoderCache, TextIteratorStreamer, TextStreamer
 
@@ -29,16 +29,6 @@ SEARCHES: dict[str, dict[str, Any]] = {
     "several": {"num_beams": 4, "num_return_sequences": 2, "length_penalty": 2.0, "early_stopping": True},
 }
 every_search = pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
-
-
-def lively(model: nn.Module) -> Any:
-    """Biases and norms near where training starts: drawn like the weights, they alone would say what comes next."""
-    redraw(model, std=0.6)
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if parameter.ndim == 1:
-                parameter.mul_(0.1).add_(float(name.endswith("norm.weight")))
-    return model
 
 
 def generate(model: Any, ids: Tensor = IDS, mask: Tensor | None = None, seed: int = 0, **settings: Any) -> Any:
