@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Two pictures of a training run: its confusion matrix and its learning curve. Neither needs a display."""
+"""Pictures of a training run: its confusion matrix and its learning curves. None needs a display."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -43,17 +43,38 @@ def learning_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | Pat
 
     `log_history` is that of Trainer's state. Values that are not finite leave a gap; a panel without values says so.
     """
+    percent = _percent_formatter(decimals=1)
+    score = "eval_accuracy", "accuracy (% of examples)", "{:.2%}"
+    _draw_losses_and_score(log_history, path, "loss (nats per example)", score, percent)
+
+
+def translation_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | Path) -> None:
+    """The same with the BLEU of the greedy translations of the validation split."""
+    unit = "loss (nats per token; training: with smoothed labels)"
+    _draw_losses_and_score(log_history, path, unit, ("eval_bleu", "BLEU, validation, greedy", "{:.2f}"))
+
+
+def _draw_losses_and_score(
+    log_history: Sequence[Mapping[str, Any]],
+    path: str | Path,
+    unit: str,
+    score: tuple[str, str, str],
+    formatter: Any = None,
+) -> None:
+    """score: its key in the log, its name, and the format of its best value."""
+    key, name, best_format = score
     figure = _figure(8, 7)
-    loss_axes, accuracy_axes = figure.subplots(2, 1, sharex=True)
-    _plot_losses(loss_axes, log_history, "loss (nats per example)")
-    steps, accuracies = _series(log_history, "eval_accuracy")
-    _plot(accuracy_axes, steps, accuracies, color=VERMILION, marker="o", label="evaluation")
-    accuracy_axes.set_ylabel("accuracy (% of examples)")
-    accuracy_axes.yaxis.set_major_formatter(_percent_formatter(decimals=1))
-    _name_steps(accuracy_axes)
-    _mark_best(accuracy_axes, steps, accuracies)
+    loss_axes, score_axes = figure.subplots(2, 1, sharex=True)
+    _plot_losses(loss_axes, log_history, unit)
+    steps, values = _series(log_history, key)
+    _plot(score_axes, steps, values, color=VERMILION, marker="o", label="evaluation")
+    score_axes.set_ylabel(name)
+    if formatter is not None:
+        score_axes.yaxis.set_major_formatter(formatter)
+    _name_steps(score_axes)
+    _mark_best(score_axes, steps, values, best_format)
     _add_epochs(loss_axes, log_history)
-    for axes in (loss_axes, accuracy_axes):
+    for axes in (loss_axes, score_axes):
         _finish_panel(axes)
     _write_png(figure, path)
 
@@ -143,12 +164,12 @@ def _add_perplexities(axes: "Axes") -> None:
     perplexities.yaxis.set_major_formatter(lambda loss, _: f"{np.exp(loss):,.3g}")
 
 
-def _mark_best(axes: "Axes", steps: np.ndarray, accuracies: np.ndarray) -> None:
-    if not np.isfinite(accuracies).any():
+def _mark_best(axes: "Axes", steps: np.ndarray, values: np.ndarray, best_format: str) -> None:
+    if not np.isfinite(values).any():
         return
-    best = int(np.nanargmax(accuracies))
-    axes.axhline(accuracies[best], color=VERMILION, linestyle=":", linewidth=1)
-    axes.set_title(f"best: {accuracies[best]:.2%} at step {int(steps[best]):,}", loc="right", fontsize=10)
+    best = int(np.nanargmax(values))
+    axes.axhline(values[best], color=VERMILION, linestyle=":", linewidth=1)
+    axes.set_title(f"best: {best_format.format(values[best])} at step {int(steps[best]):,}", loc="right", fontsize=10)
 
 
 def _add_epochs(axes: "Axes", log_history: Sequence[Mapping[str, Any]]) -> None:

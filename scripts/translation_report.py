@@ -5,7 +5,7 @@ from pathlib import Path
 
 import torch
 from checkpoint_average import average_weights, last_checkpoints, load_weights
-from plots import learning_curve_png
+from plots import translation_curve_png
 from run_folder import write_json, write_text
 from transformers import Trainer
 from translation import Translator
@@ -56,5 +56,5 @@ def report(trainer: Trainer, translator: Translator, data: TranslationData, weig
     text = "\n\n".join(tables) + "\n"
     write_text(output / "results.md", text)
     write_json(output / "evaluation.json", {"weights": weights, **{name: as_metrics(s) for name, s in scores.items()}})
-    learning_curve_png(trainer.state.log_history, output / "learning_curve.png")
+    translation_curve_png(trainer.state.log_history, output / "learning_curve.png")
     return "\n" + text
