@@ -1,22 +1,19 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Texts translated by an encoder-decoder, in batches of similar length, in the order in which they came."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
-import torch
+from text_generation import Generated, TextGenerator, position_limit
 from transformers import PreTrainedTokenizerBase
 
-
-class Translation(NamedTuple):
-    """A text, and whether it ends where the limit of tokens was and not where the model ended it."""
-
-    text: str
-    is_cut: bool
+ENDLESS = 10**20  # tokenizers say with a larger model_max_length that they know none
 
 
-class Translator:
+class Translator(TextGenerator):
     """source text -> argmax over targets of log p(target | source) / length^penalty, by beam search."""
+
+    padding_side = "right"
 
     def __init__(
         self,
@@ -28,38 +25,32 @@ class Translator:
         **generation: Any,
     ) -> None:
         """target_tokenizer: of a decoder with a vocabulary of its own. generation: as of model.generate."""
-        self.model, self.tokenizer = model, tokenizer
+        super().__init__(model, tokenizer, batch_size, **generation)
         self.target_tokenizer = target_tokenizer or tokenizer
         self.max_source_length = max_source_length
-        self.batch_size = batch_size
-        self.generation = generation
 
-    def translate(self, sources: Sequence[str]) -> list[Translation]:
+    def translate(self, sources: Sequence[str]) -> list[Generated]:
         """As many translations as sources; a source of white space is not translated, but stays a line."""
-        lengths = {i: len(source) for i, source in enumerate(sources) if source.strip()}
-        order = sorted(lengths, key=lengths.__getitem__, reverse=True)  # the longest first: memory is short at once
-        translations = [Translation("", False)] * len(sources)
-        for start in range(0, len(order), self.batch_size):
-            rows = order[start : start + self.batch_size]
-            for row, translation in zip(rows, self._translate_batch([sources[row] for row in rows])):
-                translations[row] = translation
-        return translations
+        return [best for best, *_ in self.generate(sources)]
 
-    @torch.inference_mode()
-    def _translate_batch(self, sources: list[str]) -> Iterator[Translation]:
-        inputs = self.encode(sources).to(self.model.device)
-        was_training = self.model.training
-        self.model.eval()
-        outputs = self.model.generate(**inputs, **self.generation)
-        self.model.train(was_training)
-        texts = self.target_tokenizer.batch_decode(outputs, skip_special_tokens=True)
-        ended = (outputs[:, 1:] == self.target_tokenizer.eos_token_id).any(-1).tolist()
-        for text, has_ended in zip(texts, ended):
-            yield Translation(text.strip(), not has_ended)
+    @property
+    def limit(self) -> int | None:
+        """max_source_length, or else what the tokenizer was trained for and the encoder has positions for."""
+        limits = [self.tokenizer.model_max_length, position_limit(self.model.config) or ENDLESS]
+        limit = self.max_source_length or min(limits)
+        return limit if limit < ENDLESS else None
 
-    def encode(self, sources: list[str]) -> Any:
-        """input_ids and attention_mask (B, S), cut at max_source_length tokens."""
-        limit = self.max_source_length or min(self.tokenizer.model_max_length, 2**20)
-        return self.tokenizer(
-            sources, padding=True, truncation=True, max_length=limit, return_tensors="pt", return_token_type_ids=False
-        )
+    def encode(self, texts: Sequence[str], truncation: bool = True) -> list[list[int]]:
+        sources = [text.strip() for text in texts]
+        if not any(sources):
+            return [[] for _ in sources]
+        limit = self.limit if truncation else None
+        encoded = self.tokenizer(sources, truncation=limit is not None, max_length=limit, verbose=False)["input_ids"]
+        return [list(tokens) if source else [] for source, tokens in zip(sources, encoded)]
+
+    def decode(self, source: list[int], tokens: list[int]) -> str:
+        return str(self.target_tokenizer.decode(tokens, skip_special_tokens=True)).strip()
+
+    def room(self, length: int) -> int:
+        """The same for every source: its translation has positions of its own, the last of which predicts the end."""
+        return min(self.max_new_tokens, position_limit(self.model.config) or self.max_new_tokens)

@@ -1,0 +1,433 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""generate.py: a line for each line, whatever is in it; what was cut is said, and nothing is half done."""
+
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import generate
+import pytest
+import transformers
+import writers
+from continuation import Continuer
+from text_samples import write
+from translation_model import TARGET_FOLDER
+from writers import POSITIONS, text_of
+
+from modeling_scratch import ScratchDecoderForSequenceClassification
+
+PROMPTS = ["abc", "", "h", "a b c d e f g h", "ghgh ghg", "  ", "abc", "f" * POSITIONS, "cab " * 5]
+SOURCES = [text_of(5), "", text_of(1), text_of(12), " ", text_of(3), text_of(5)]
+NEW = 8
+DECODER, TRANSLATOR = "decoder", "translator"
+both = pytest.mark.parametrize("family", [DECODER, TRANSLATOR])
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder, characters, words = tmp_path_factory.mktemp("models"), writers.characters(), writers.words()
+    return {
+        DECODER: writers.save(folder / DECODER, writers.decoder(characters), characters),
+        TRANSLATOR: writers.save(folder / TRANSLATOR, writers.translator(words, words), words),
+    }
+
+
+def lines_of(family: str) -> list[str]:
+    return PROMPTS if family == DECODER else SOURCES
+
+
+def run(model: Path, texts: list[str], folder: Path, *options: str, name: str = "out.jsonl") -> Any:
+    """The answers to these lines, as records, or as the lines of a file that is not .jsonl."""
+    source, output = folder / "in.txt", folder / name
+    source.write_text("".join(text + "\n" for text in texts), encoding="utf-8")
+    program("--model_name_or_path", model, "--input_file", source, "--output_file", output, "--overwrite", *options)
+    lines = output.read_bytes().decode().split("\n")
+    assert lines.pop() == ""
+    return [json.loads(line) for line in lines] if name.endswith(".jsonl") else lines
+
+
+def program(*arguments: object, code: int = 0) -> None:
+    assert generate.main([str(argument) for argument in ("--device", "cpu", *arguments)]) == code
+
+
+def refused(capfd: pytest.CaptureFixture, *arguments: object) -> str:
+    """The last line on standard error of a program that ends with exit code 2."""
+    with pytest.raises(SystemExit) as caught:
+        program(*arguments)
+    assert caught.value.code == 2
+    line = capfd.readouterr().err.splitlines()[-1]
+    assert "error: " in line
+    return line
+
+
+@cache
+def load(model: Path) -> tuple[Any, Any]:
+    auto_classes = {DECODER: transformers.AutoModelForCausalLM, TRANSLATOR: transformers.AutoModelForSeq2SeqLM}
+    return auto_classes[model.name].from_pretrained(model), transformers.AutoTokenizer.from_pretrained(model)
+
+
+def alone(model: Path, text: str, new: int = NEW, **options: Any) -> str:
+    """What the library's own loading and generation make of one text."""
+    if not text.strip():
+        return ""
+    loaded, tokenizer = load(model)
+    inputs = tokenizer(text, return_tensors="pt", return_token_type_ids=False)
+    if model.name == DECODER:
+        start = inputs["input_ids"].shape[1]
+        new = min(new, POSITIONS + 1 - start)
+    else:
+        start = 1
+    output = loaded.generate(**inputs, max_new_tokens=new, **options)[0, start:]
+    return str(tokenizer.decode(output, skip_special_tokens=True))
+
+
+def as_terminal(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(content))
+    monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(sys, "stdin", stream)
+
+
+# What is written, and where
+
+
+@both
+@pytest.mark.parametrize("options", [{}, {"num_beams": 3}], ids=["greedy", "beam"])
+@pytest.mark.parametrize("batch_size", [3, 32])
+def test_batches_of_a_file_say_what_each_line_says_alone(folders, family, tmp_path, options, batch_size):
+    texts = lines_of(family)
+    flags = [flag for name, value in options.items() for flag in (f"--{name}", str(value))]
+    found = run(folders[family], texts, tmp_path, "--max_new_tokens", str(NEW), "--batch_size", str(batch_size), *flags)
+    assert [record["text"] for record in found] == [alone(folders[family], text, **options) for text in texts]
+    assert [record["row"] for record in found] == list(range(1, len(texts) + 1))
+    assert len({record["text"] for record in found}) > len(texts) // 2
+
+
+@both
+def test_a_line_stays_a_line(folders, family, tmp_path, monkeypatch, capfd):
+    """Whatever stands in it: decoders of characters write line breaks, which JSON keeps."""
+    monkeypatch.setattr(generate, "BATCHES_AT_A_TIME", 1)
+    texts = lines_of(family)
+    options = "--max_new_tokens", "20", "--batch_size", "2"
+    records = run(folders[family], texts, tmp_path, *options)
+    assert any("\n" in record["text"] for record in records) == (family == DECODER)
+    key = "prompt" if family == DECODER else "source"
+    assert [record[key] for record in records] == [text if text.strip() else "" for text in texts]
+    capfd.readouterr()
+    lines = run(folders[family], texts, tmp_path, *options, name="out.txt")
+    assert lines == [record["text"].replace("\n", " ") for record in records]
+    assert "lines without a text, left so: 2" in capfd.readouterr().err
+    program("--model_name_or_path", folders[family], "--input_file", tmp_path / "in.txt", *options)
+    assert capfd.readouterr().out.split("\n") == [*lines, ""]
+    program("--model_name_or_path", folders[family], "--input_file", tmp_path / "in.txt", *options, "--format", "jsonl")
+    assert list(map(json.loads, capfd.readouterr().out.splitlines())) == records
+
+
+@both
+@pytest.mark.parametrize("search", ["", "--do_sample --seed 3"])
+def test_a_prompt_is_shown_as_a_file_has_it(folders, family, tmp_path, capfd, search):
+    """A word at a time, behind the prompt where it is one."""
+    text, options = lines_of(family)[3], ["--max_new_tokens", "20", *search.split()]
+    record = run(folders[family], [text], tmp_path, *options)[0]
+    capfd.readouterr()
+    program("--model_name_or_path", folders[family], "--prompt", text, *options)
+    assert capfd.readouterr().out == (text if family == DECODER else "") + record["text"] + "\n"
+
+
+@both
+def test_several_texts_for_each_line(folders, family, tmp_path, capfd):
+    model, texts = folders[family], lines_of(family)
+    options = "--num_beams", "4", "--num_return_sequences", "2", "--max_new_tokens", "6"
+    records = run(model, texts, tmp_path, *options)
+    assert [record["row"] for record in records] == [row for row in range(1, len(texts) + 1) for _ in range(2)]
+    best = run(model, texts, tmp_path, "--num_beams", "4", "--max_new_tokens", "6")
+    assert records[::2] == best
+    capfd.readouterr()
+    program("--model_name_or_path", model, "--prompt", texts[0], *options)
+    prompt = texts[0] if family == DECODER else ""
+    assert capfd.readouterr().out == "\n".join(prompt + record["text"] + "\n" for record in records[:2])
+
+
+@both
+def test_typed_lines_are_answered_one_by_one(folders, family, monkeypatch, capfd):
+    """One that is too long is refused, and the next one answered."""
+    model, texts = folders[family], [lines_of(family)[0], "a " * POSITIONS, "", lines_of(family)[3]]
+    as_terminal(monkeypatch, "".join(text + "\n" for text in texts).encode())
+    program("--model_name_or_path", model, "--max_new_tokens", NEW)
+    out, err = capfd.readouterr()
+    answers = [(text if family == DECODER else "") + alone(model, text) for text in (texts[0], "", texts[3])]
+    assert out == "".join(answer + "\n" for answer in answers)
+    assert "line 2: " in err
+    assert err.splitlines()[-1].startswith("2 of 2 texts found no end")
+    assert f"the model reads {POSITIONS}" in err
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_the_column_of_a_table(folders, tmp_path, suffix):
+    texts = {"id": [1, 2, 3], "body": ["abc", None, "ghg\nab"], "other": ["a", "b", "c"]}
+    source = write(tmp_path / f"in{suffix}", texts)
+    model = folders[DECODER]
+    arguments = "--model_name_or_path", model, "--input_file", source, "--output_file", tmp_path / "out.jsonl"
+    program(*arguments, "--text_column", "body", "--max_new_tokens", NEW)
+    records = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [record["text"] for record in records] == [alone(model, text or "") for text in texts["body"]]
+
+
+def test_two_vocabularies(tmp_path):
+    source, target = writers.words(), writers.words("target")
+    model = writers.save(tmp_path / TRANSLATOR, writers.translator(source, target), source)
+    target.save_pretrained(model / TARGET_FOLDER)
+    lines = run(model, SOURCES, tmp_path, name="out.txt")
+    assert [bool(line) for line in lines] == [bool(text.strip()) for text in SOURCES]
+    assert all(word.startswith("targetword") for line in lines for word in line.split())
+
+
+# Searches
+
+
+@pytest.mark.parametrize(
+    ("family", "option"),
+    [(DECODER, "--temperature 1.5"), (DECODER, "--top_p 0.9"), (TRANSLATOR, "--do_sample"), (TRANSLATOR, "--top_k 0")],
+)
+def test_a_seed_decides_what_is_drawn(folders, family, tmp_path, option):
+    def texts(*seed: str) -> list[str]:
+        return run(folders[family], lines_of(family), tmp_path, *option.split(), *seed, name="out.txt")
+
+    first = texts("--seed", "1")
+    assert texts("--seed", "1") == first
+    assert texts("--seed", "2") != first
+    assert texts() != texts()
+
+
+def test_what_is_not_said_is_as_the_checkpoint_says(tmp_path, capfd):
+    characters = writers.characters()
+    settings = {"num_beams": 3, "max_new_tokens": 5}
+    model = writers.save(tmp_path / DECODER, writers.decoder(characters), characters, **settings)
+    expected = [alone(model, text, 5) for text in PROMPTS]
+    assert [record["text"] for record in run(model, PROMPTS, tmp_path)] == expected
+    assert "at 5 tokens" in capfd.readouterr().err
+    overridden = run(model, PROMPTS, tmp_path, "--num_beams", "1", "--max_new_tokens", "9")
+    assert [record["text"] for record in overridden] == [alone(model, text, 9, num_beams=1) for text in PROMPTS]
+
+
+# Limits
+
+
+@both
+def test_texts_without_an_end_are_counted(folders, family, tmp_path, capfd):
+    texts = lines_of(family) * 4
+    records = run(folders[family], texts, tmp_path, "--max_new_tokens", "12", "--do_sample", "--seed", "0")
+    cut, written = sum(record["cut"] for record in records), sum(bool(text.strip()) for text in texts)
+    assert 0 < cut < written
+    told = re.findall(r"(\d+) of (\d+) texts found no end and were cut", capfd.readouterr().err)
+    assert sum(int(count) for count, _ in told) == cut
+    assert {int(total) for _, total in told} == {written}
+
+
+@pytest.mark.parametrize("room", [1, 2, 7])
+def test_a_decoder_stops_where_its_positions_end(folders, tmp_path, capfd, room):
+    prompt = "abcdefgh" * 3
+    model, prompts = folders[DECODER], [prompt[: POSITIONS + 1 - room], "abc"]
+    long, short = run(model, prompts, tmp_path, "--max_new_tokens", "9")
+    assert (len(long["text"]), len(short["text"])) == (room, 9)
+    err = capfd.readouterr().err
+    assert "1 of 2 texts found no end and were cut where the model's positions end" in err
+    assert "1 of 2 texts found no end and were cut at 9 tokens (--max_new_tokens)" in err
+
+
+def test_positions_without_end(tmp_path):
+    characters = writers.characters()
+    model = writers.save(tmp_path / DECODER, writers.decoder(characters, position_type="rotary"), characters)
+    record = run(model, ["abc" * POSITIONS], tmp_path, "--max_new_tokens", str(2 * POSITIONS), "--do_sample")[0]
+    assert record["text"]
+
+
+@both
+def test_a_text_that_is_too_long_is_refused_before_anything_is_written(folders, family, tmp_path, capfd):
+    texts = [*lines_of(family), "a " * POSITIONS, "b " * 2 * POSITIONS]
+    length = 2 * POSITIONS if family == DECODER else POSITIONS + 1
+    source = write(tmp_path / "in.csv", {"text": texts})
+    source.with_suffix(".en").write_text("\n".join(texts))
+    arguments = ["--model_name_or_path", folders[family], "--output_file", tmp_path / "out", "--input_file"]
+    for path, unit in ((source, "row"), (source.with_suffix(".en"), "line")):
+        told = refused(capfd, *arguments, path)
+        assert f"{path}, {unit} {len(texts) - 1}: {length} tokens, but the model reads {POSITIONS}" in told
+    assert f"--prompt: {length} tokens" in refused(capfd, *arguments[:2], "--prompt", texts[-2])
+    assert not (tmp_path / "out").exists()
+
+
+def test_sources_are_cut_where_it_is_asked_for(folders, tmp_path, capfd):
+    long = text_of(2 * POSITIONS)
+    model, texts = folders[TRANSLATOR], [text_of(3), long, *[long] * 5]
+    lines = run(model, texts, tmp_path, "--truncate", "--max_new_tokens", str(NEW), name="out.txt")
+    assert lines[1] == alone(model, " ".join(long.split()[: POSITIONS - 1]))
+    assert (
+        f"6 texts are longer than {POSITIONS} tokens and cut there: line 2, 3, 4, 5, 6, ..." in capfd.readouterr().err
+    )
+    assert "--truncate" in refused(capfd, "--model_name_or_path", folders[DECODER], "--prompt", "a", "--truncate")
+
+
+# The library's own models
+
+
+def test_a_native_decoder_without_padding(tmp_path):
+    characters = writers.characters()
+    config = transformers.GPT2Config(vocab_size=len(characters), n_positions=POSITIONS, n_embd=16, n_layer=2, n_head=2)
+    gpt2 = writers.lively(transformers.GPT2LMHeadModel(config), characters)
+    characters.pad_token = None
+    model = writers.save(tmp_path / DECODER, gpt2, characters, eos_token_id=None)
+    found = run(model, PROMPTS, tmp_path, "--max_new_tokens", str(NEW))
+    assert [record["text"] for record in found] == [alone(model, text) for text in PROMPTS]
+
+
+def test_a_native_translator_does_not_feign_an_end(tmp_path):
+    """Marian and BART would write an end as the last token that is allowed."""
+    words = writers.words()
+    config = transformers.BartConfig(
+        vocab_size=len(words), d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
+        decoder_attention_heads=2, encoder_ffn_dim=16, decoder_ffn_dim=16, max_position_embeddings=POSITIONS,
+        pad_token_id=words.pad_token_id, eos_token_id=words.eos_token_id, bos_token_id=words.eos_token_id,
+        decoder_start_token_id=words.pad_token_id, forced_eos_token_id=words.eos_token_id,
+    )  # fmt: skip
+    bart = writers.lively(transformers.BartForConditionalGeneration(config), words)
+    model = writers.save(tmp_path / TRANSLATOR, bart, words, max_length=6)
+    sources = [source for source in SOURCES if source.strip()]
+    records = run(model, sources, tmp_path)
+    assert [record["cut"] for record in records] == [len(record["text"].split()) == 5 for record in records]
+    assert any(record["cut"] for record in records)
+    for record, source in zip(records, sources):
+        assert record["text"] == alone(model, source, 6)  # five tokens, and the end that is forced
+
+
+def test_a_prompt_goes_on_where_a_tokenizer_ends_texts() -> None:
+    words = writers.words()
+    model = writers.decoder(words)
+    assert words("word1 word2")["input_ids"][-1] == words.eos_token_id
+    continuer = Continuer(model, words, max_new_tokens=NEW)
+    expected = model.generate(words("word1 word2", return_tensors="pt")["input_ids"][:, :2], max_new_tokens=NEW)[0]
+    answer = continuer.generate(["word1 word2"])[0][0]
+    assert answer.text == " " + words.decode(expected[2:], skip_special_tokens=True)
+    pieces: list[str] = []
+    assert continuer.stream("word1 word2", pieces.append) == answer
+    assert "".join(pieces) == answer.text
+
+
+# What is wrong is said
+
+
+def test_arguments_that_cannot_work(folders, tmp_path, capfd):
+    source = write(tmp_path / "in.csv", {"text": ["abc", "b c"], "number": [1, 2]})
+    model = ["--model_name_or_path", folders[DECODER]]
+    data = [*model, "--input_file", source]
+    (tmp_path / "out").write_text("precious")
+    for pieces, arguments in {
+        ("none", "there is no such folder"): ["--model_name_or_path", tmp_path / "none", "--prompt", "a"],
+        ("none.txt",): [*model, "--input_file", tmp_path / "none.txt"],
+        ("none.csv",): [*model, "--input_file", tmp_path / "none.csv"],
+        ("'txt'", "did you mean 'text'?"): [*data, "--text_column", "txt"],
+        ("--text_column", "goes with a table"): [*model, "--text_column", "text", "--prompt", "a"],
+        ("--prompt and --input_file",): [*data, "--prompt", "a"],
+        ("--prompt: there is no text",): [*model, "--prompt", ""],
+        ("--prompt: this is not UTF-8",): [*model, "--prompt", os.fsdecode(b"sch\xf6n")],
+        ("out: there is such a file", "--overwrite"): [*data, "--output_file", tmp_path / "out"],
+        ("this is the input",): [*data, "--output_file", source, "--overwrite"],
+        ("no folder",): [*data, "--output_file", tmp_path / "no" / "out"],
+        ("--batch_size 0",): [*data, "--batch_size", "0"],
+        ("--max_new_tokens 0",): [*data, "--max_new_tokens", "0"],
+        ("--num_return_sequences 2", "--do_sample"): [*data, "--num_return_sequences", "2"],
+        ("--num_return_sequences 3", "--num_beams 3"): [*data, "--num_return_sequences", "3", "--num_beams", "2"],
+        ("--temperature", "--do_sample False"): [*data, "--temperature", "0.5", "--do_sample", "False"],
+        ("the model fails", "temperature"): [*data, "--temperature", "0", "--text_column", "text"],
+        ("toaster",): [*data, "--device", "toaster"],
+    }.items():
+        told = refused(capfd, *arguments)
+        assert [piece for piece in pieces if piece not in told] == [], told
+    assert (tmp_path / "out").read_text() == "precious"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv", "out"]
+
+
+def test_bytes_that_are_no_utf_8(folders, tmp_path, capfd):
+    source = tmp_path / "in.en"
+    source.write_bytes("fine\nschön\n".encode("latin-1"))
+    told = refused(capfd, "--model_name_or_path", folders[TRANSLATOR], "--input_file", source)
+    assert "line 2, byte 3: this is not UTF-8" in told
+
+
+def test_a_folder_that_would_write_at_random(folders, tmp_path, capfd):
+    characters = writers.characters()
+    decoder = writers.decoder(characters)
+    classifier = ScratchDecoderForSequenceClassification(decoder.config)
+    bert = transformers.BertConfig(vocab_size=20, hidden_size=16, num_hidden_layers=1, num_attention_heads=2)
+    for name, model, *pieces in (
+        ("classifier", classifier, "does not write texts", "scripts/predict.py"),
+        ("bert", transformers.BertForMaskedLM(bert), "BertForMaskedLM does not write texts"),
+        ("encoder", transformers.BertModel(bert), "nothing is trained to write"),
+        ("empty", transformers.BertLMHeadModel(bert), "there is no tokenizer in it"),
+    ):
+        model.save_pretrained(tmp_path / name)
+        if name != "empty":
+            characters.save_pretrained(tmp_path / name)
+        told = refused(capfd, "--model_name_or_path", tmp_path / name, "--prompt", "a")
+        assert [piece for piece in pieces if piece not in told] == [], told
+    (folders[DECODER] / "model.safetensors").rename(tmp_path / "whole")
+    try:
+        weights = (tmp_path / "whole").read_bytes()
+        (folders[DECODER] / "model.safetensors").write_bytes(weights[:1000])
+        assert str(folders[DECODER]) in refused(capfd, "--model_name_or_path", folders[DECODER], "--prompt", "a")
+    finally:
+        (tmp_path / "whole").rename(folders[DECODER] / "model.safetensors")
+
+
+# Ends that come from outside
+
+
+def test_ctrl_c_leaves_no_half_file(folders, tmp_path, monkeypatch):
+    """Pressed while the second line is written."""
+    seen: list[list[str]] = []
+
+    def one_line(text: str) -> str:
+        seen.append(sorted(path.name for path in tmp_path.iterdir()))
+        if len(seen) == 2:
+            signal.raise_signal(signal.SIGINT)
+        return text
+
+    monkeypatch.setattr(generate, "one_line", one_line)
+    (tmp_path / "in.txt").write_text("abc\nb\nc\n")
+    (tmp_path / "out.txt").write_text("precious")
+    arguments = "--model_name_or_path", folders[DECODER], "--input_file", tmp_path / "in.txt"
+    program(*arguments, "--output_file", tmp_path / "out.txt", "--overwrite", code=130)
+    assert len(seen[0]) == 3  # there was a half file, under another name
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "out.txt"]
+    assert (tmp_path / "out.txt").read_text() == "precious"
+
+
+@both
+def test_a_reader_that_has_seen_enough(folders, family, monkeypatch, capfd):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb", buffering=0) as closed:
+        monkeypatch.setattr(sys, "stdout", closed)
+        with pytest.raises(SystemExit) as caught:
+            program("--model_name_or_path", folders[family], "--prompt", lines_of(family)[0])
+    assert not caught.value.code
+    assert "rror" not in capfd.readouterr().err
+
+
+def test_a_process_with_lines_on_standard_input(folders):
+    process = subprocess.run(
+        [sys.executable, generate.__file__, "--model_name_or_path", folders[TRANSLATOR], "--max_new_tokens", str(NEW)],
+        input="".join(text + "\n" for text in SOURCES).encode(),
+        capture_output=True,
+        check=False,
+    )
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.decode().split("\n") == [*(alone(folders[TRANSLATOR], text) for text in SOURCES), ""]
+    *told, last = process.stderr.decode().splitlines()
+    assert told == ["lines without a text, left so: 2"]
+    assert "of 5 texts found no end and were cut at 8 tokens (--max_new_tokens)" in last

@@ -1,0 +1,149 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Translator: what each source becomes depends on it alone, comes in its place, and is streamed as it is."""
+
+from typing import Any
+
+import pytest
+import torch
+import writers
+from text_generation import HELD_BACK, WordStreamer
+from transformers import GenerationConfig
+from translation import Translator
+from writers import POSITIONS, text_of
+
+SOURCES = ["", *(text_of(length) for length in (3, 20, 1, 7, 3)), "  ", *(text_of(length) for length in (12, 5, 2, 9))]
+NEW = 10
+
+
+@pytest.fixture(scope="module")
+def parts() -> tuple[Any, ...]:
+    """A model whose target language has a vocabulary of its own, and its tokenizers."""
+    tokenizers = writers.words(), writers.words("target")
+    return writers.translator(*tokenizers), *tokenizers
+
+
+def translate(parts: Any, sources: list[str] = SOURCES, **options: Any) -> list[Any]:
+    return Translator(*parts, **{"max_new_tokens": NEW, **options}).translate(sources)
+
+
+def alone(parts: Any, source: str, **options: Any) -> str:
+    """The library's own way, for one source; nothing is translated to nothing."""
+    model, tokenizer, target_tokenizer = parts
+    if not source.strip():
+        return ""
+    inputs = tokenizer(source, return_tensors="pt", return_token_type_ids=False)
+    output = model.generate(**inputs, **{"max_new_tokens": NEW, **options})[0]
+    return target_tokenizer.decode(output, skip_special_tokens=True).strip()
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 64])
+@pytest.mark.parametrize("num_beams", [1, 3])
+def test_a_batch_says_what_its_sources_say_alone(parts: Any, batch_size: int, num_beams: int) -> None:
+    expected = [alone(parts, source, num_beams=num_beams) for source in SOURCES]
+    found = [answer.text for answer in translate(parts, batch_size=batch_size, num_beams=num_beams)]
+    assert found == expected
+    assert len(set(found)) > len(SOURCES) // 2
+    assert all(word.startswith("targetword") for text in found for word in text.split())
+
+
+def test_no_sources_and_blank_ones(parts: Any) -> None:
+    assert translate(parts, []) == []
+    assert [answer.text for answer in translate(parts, ["", " \t"])] == ["", ""]
+    assert not any(answer.is_cut for answer in translate(parts, ["", " \t"]))
+
+
+def test_the_first_of_several_is_the_best(parts: Any) -> None:
+    several = Translator(*parts, max_new_tokens=NEW, num_beams=4, num_return_sequences=3).generate(SOURCES)
+    assert [len(set(answers)) for answers in several] == [3 if source.strip() else 1 for source in SOURCES]
+    assert [answers[0] for answers in several] == translate(parts, num_beams=4)
+
+
+def test_a_text_is_cut_where_it_found_no_end(parts: Any) -> None:
+    """One that ends does so at every limit from there on; one that does not is longer with a higher limit."""
+    longest = translate(parts, max_new_tokens=POSITIONS)
+    assert {answer.is_cut for answer in longest} == {True, False}
+    for limit in (1, 5, POSITIONS - 1):
+        for answer, whole in zip(translate(parts, max_new_tokens=limit), longest):
+            assert whole.text.startswith(answer.text)
+            assert answer.is_cut == (len(whole.text.split()) + (not whole.is_cut) > limit) or not whole.text
+            assert answer.cut_after in (limit, None)
+
+
+def test_no_text_is_longer_than_positions(parts: Any) -> None:
+    assert translate(parts, max_new_tokens=10 * POSITIONS) == translate(parts, max_new_tokens=POSITIONS)
+
+
+def test_what_nobody_says_is_as_the_checkpoint_says(parts: Any) -> None:
+    model, expected = parts[0], translate(parts, num_beams=2, max_new_tokens=4)
+    before = model.generation_config
+    try:
+        model.generation_config = GenerationConfig(**{**before.to_dict(), "num_beams": 2, "max_length": 5})
+        assert Translator(*parts).translate(SOURCES) == expected
+        assert translate(parts, num_beams=1, max_new_tokens=NEW) != expected
+    finally:
+        model.generation_config = before
+
+
+def test_sources_are_cut_at_the_limit(parts: Any) -> None:
+    """The end of a source, which the tokenizer adds, is not what is lost."""
+    long = text_of(40)
+    cut = " ".join(long.split()[: POSITIONS - 1])
+    assert translate(parts, [long])[0].text == alone(parts, cut)
+    assert translate(parts, [long], max_source_length=6)[0].text == alone(parts, " ".join(long.split()[:5]))
+    assert len(Translator(*parts).encode([long], truncation=False)[0]) == 41
+
+
+def test_the_limit_is_the_tokenizers_or_that_of_the_positions() -> None:
+    tokenizer = writers.words()
+    assert Translator(writers.translator(tokenizer, tokenizer), tokenizer).limit == POSITIONS
+    endless = writers.translator(tokenizer, tokenizer, position_type="sinusoidal")
+    assert Translator(endless, tokenizer).limit == POSITIONS
+    tokenizer.model_max_length = 10**30
+    assert Translator(endless, tokenizer).limit is None
+    assert Translator(endless, tokenizer).generate([text_of(3 * POSITIONS)])[0][0].text
+
+
+def test_a_model_in_training_goes_on_training(parts: Any) -> None:
+    model, expected = parts[0], translate(parts)
+    model.train()
+    assert translate(parts) == expected
+    assert model.training
+    model.eval()
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_streamed_pieces_are_the_whole(parts: Any, source: str) -> None:
+    pieces: list[str] = []
+    answer = Translator(*parts, max_new_tokens=NEW).stream(source, pieces.append)
+    assert answer == translate(parts, [source])[0]
+    assert "".join(pieces) == answer.text
+    assert len(pieces) >= len(answer.text.split()) // 2
+
+
+def test_a_beam_cannot_be_streamed(parts: Any) -> None:
+    assert Translator(*parts).can_stream
+    assert not Translator(*parts, num_beams=2).can_stream
+    assert not Translator(*parts, do_sample=True, num_return_sequences=2).can_stream
+
+
+def written(states: list[str]) -> list[str]:
+    """The pieces of a text that has these states while it grows."""
+    pieces: list[str] = []
+    streamer = WordStreamer(lambda tokens: states[len(tokens) - 1], pieces.append)
+    for token in range(-1, len(states)):  # the first call is for what was read already
+        streamer.put(torch.tensor([token]))
+    streamer.end()
+    streamer.finish(states[-1])
+    return pieces
+
+
+def test_a_word_is_written_once_no_token_can_change_it() -> None:
+    assert written(["A", "A do", "A don", "A don 't", "A don't", "A don't run"]) == ["A", " don", "'t", " run"]
+    assert written(["caf\ufffd", "café", "café au"]) == ["café", " au"]
+
+
+def test_text_without_spaces_does_not_wait_for_one() -> None:
+    states = ["語" * length for length in range(1, 3 * HELD_BACK)]
+    pieces = written(states)
+    assert len(pieces) == 2 * HELD_BACK
+    assert "".join(pieces) == states[-1]
