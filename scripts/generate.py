@@ -70,7 +70,7 @@ class GenerateArguments:
             raise DataError(f"--text_column {self.text_column}: goes with a table, {', '.join(READERS)}")
         if self.batch_size < 1:
             raise DataError(f"--batch_size {self.batch_size}: has to be at least 1")
-        check_output(self.output_file, self.input_file, self.overwrite)
+        check_output("--output_file", self.output_file, self.input_file, self.overwrite)
 
     @property
     def is_table(self) -> bool:

@@ -11,19 +11,19 @@ from typing import TextIO
 from text_files import DataError
 
 
-def check_output(name: str, source: str, overwrite: bool) -> None:
-    """Raises `DataError` where --output_file cannot be written, or would replace something; nothing is touched."""
+def check_output(option: str, name: str, source: str, overwrite: bool) -> None:
+    """Raises `DataError` where the file that an option names cannot be written, or would replace something."""
     output = Path(name)
     if name == "-":
         return
     if not output.parent.is_dir():
-        raise DataError(f"--output_file {output}: there is no folder {output.parent}")
+        raise DataError(f"{option} {output}: there is no folder {output.parent}")
     if not output.exists():
         return
     if not output.is_file() or (Path(source).exists() and output.samefile(source)):
-        raise DataError(f"--output_file {output}: this is the input, or no ordinary file; choose another name")
+        raise DataError(f"{option} {output}: this is the input, or no ordinary file; choose another name")
     if not overwrite:
-        raise DataError(f"--output_file {output}: there is such a file; choose another name, or give --overwrite")
+        raise DataError(f"{option} {output}: there is such a file; choose another name, or give --overwrite")
 
 
 @contextmanager

@@ -11,12 +11,10 @@ number itself. A row without a text is kept, with neither label nor score. A fil
 
 import csv
 import json
-import os
 import signal
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TextIO
@@ -24,6 +22,7 @@ from typing import Any, Literal, TextIO
 import torch
 import transformers
 from command_line import run_program
+from output_file import check_output, open_output
 from text_columns import is_missing, read_lines, read_texts
 from text_files import DataError
 from tqdm import tqdm
@@ -57,19 +56,13 @@ class PredictArguments:
     no_progress: bool = option(default=False, help="No progress bar; without a terminal there is none.")
 
     def __post_init__(self) -> None:
-        source, output = Path(self.input), Path(self.output)
+        output = Path(self.output)
         if self.format is None and self.output != "-" and output.suffix.lower() not in (".jsonl", ".csv"):
             raise DataError(f"--output {output}: name it .jsonl or .csv, or say which it is with --format")
         self.format = self.format or ("csv" if output.suffix.lower() == ".csv" else "jsonl")
         if self.batch_size < 1:
             raise DataError(f"--batch_size {self.batch_size}: has to be at least 1")
-        if self.output != "-" and not output.parent.is_dir():
-            raise DataError(f"--output {output}: there is no folder {output.parent}")
-        if self.output != "-" and output.exists():
-            if not output.is_file() or (source.exists() and output.samefile(source)):
-                raise DataError(f"--output {output}: this is the input, or no ordinary file; choose another name")
-            if not self.overwrite:
-                raise DataError(f"--output {output}: there is such a file; choose another name, or give --overwrite")
+        check_output("--output", self.output, self.input, self.overwrite)
 
 
 def predict(arguments: PredictArguments) -> None:
@@ -195,26 +188,6 @@ def load_classifier(arguments: PredictArguments) -> Classifier:
     if limit is not None and limit <= (added := tokenizer.num_special_tokens_to_add()):
         raise DataError(f"--max_length {limit}: leaves no room for a text beside {added} special tokens")
     return Classifier(model, tokenizer, limit, arguments.batch_size)
-
-
-@contextmanager
-def open_output(name: str) -> Iterator[TextIO]:
-    """Standard output, or a file that takes its name once all is written."""
-    if name == "-":
-        try:
-            with open(sys.stdout.fileno(), "w", encoding="utf-8", newline="", closefd=False) as handle:
-                yield handle
-        except BrokenPipeError:
-            sys.exit()  # the reader has seen enough
-        return
-    path = Path(name).resolve()
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with temporary.open("w", encoding="utf-8", newline="") as handle:
-            yield handle
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def answer_writer(handle: TextIO, arguments: PredictArguments) -> Callable[..., object]:
