@@ -11,13 +11,14 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import AutoTokenizer, GenerationConfig, Pipeline, PreTrainedTokenizerBase
+from transformers import AutoTokenizer, Pipeline, PreTrainedTokenizerBase
 from transformers.utils import logging
 
 from .question_answering import QuestionAnsweringPipeline
 
 logger = logging.get_logger(__name__)
 
+DEFAULT_NEW_TOKENS = 256  # where neither the caller nor the model says how long an answer may be
 TARGET_FOLDER = "target_tokenizer"  # beside a model whose decoder has a vocabulary of its own
 
 
@@ -31,8 +32,6 @@ class Text2TextGenerationPipeline(Pipeline):
 
     model: Any
     _load_tokenizer = True  # type: ignore[assignment]
-    _pipeline_calls_generate = True
-    _default_generation_config = GenerationConfig(max_new_tokens=256)
     task_key = "text2text-generation"
     return_name = "generated"
 
@@ -89,7 +88,7 @@ class Text2TextGenerationPipeline(Pipeline):
             raise ValueError(
                 f"{type(inputs).__name__} {str(inputs)[:40]!r} is no text: give a string, or a list of them."
             )
-        prefix = self._task_settings(languages).get("prefix", getattr(self, "prefix", None) or "")
+        prefix = self._task_settings(languages).get("prefix", getattr(self.model.config, "prefix", None) or "")
         encoded = self._encode(prefix + inputs, truncation, languages)
         encoded.pop("token_type_ids", None)  # a text to text model has no use for them
         return encoded
@@ -109,7 +108,9 @@ class Text2TextGenerationPipeline(Pipeline):
         **generate_kwargs: Any,
     ) -> Any:
         settings = {key: value for key, value in self._task_settings(languages or {}).items() if key != "prefix"}
-        generate_kwargs = self._prepare_generate_kwargs({**settings, **generate_kwargs})
+        generate_kwargs = {**settings, **generate_kwargs}
+        if not self._says_length(generate_kwargs):
+            generate_kwargs["max_new_tokens"] = DEFAULT_NEW_TOKENS
         if return_scores:
             generate_kwargs |= {"return_dict_in_generate": True, "output_scores": True}
         self.check_inputs(model_inputs["input_ids"].shape[1], generate_kwargs)
@@ -118,6 +119,12 @@ class Text2TextGenerationPipeline(Pipeline):
         shape = model_inputs["input_ids"].shape[0], -1
         answers = {"sequences": sequences.unflatten(0, shape)}
         return {**answers, "scores": self._scores(output).unflatten(0, shape)} if return_scores else answers
+
+    def _says_length(self, generation: dict[str, Any]) -> bool:
+        """Whether the caller or the model says how long an answer may be."""
+        of_model = self.model.generation_config
+        of_caller = {"max_length", "max_new_tokens", "generation_config"} & generation.keys()
+        return bool(of_caller or of_model.max_length or of_model.max_new_tokens)
 
     def _scores(self, output: Any) -> Tensor:
         """Log-probability per token of each answer, (answers,)."""
