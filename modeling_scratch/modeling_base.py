@@ -76,13 +76,20 @@ class ScratchPreTrainedModel(PreTrainedModel):
                 "AutoConfig": f"{_file(type(self.config))}.{type(self.config).__name__}",
                 **{auto_class: f"{_file(public)}.{head}" for auto_class, head in self.auto_classes.items()},
             }
-            self.config.custom_pipelines = {
-                task: {"impl": f"{_file(pipeline)}.{pipeline.__name__}", "pt": [auto_class]}
-                for task, (pipeline, auto_class) in self.pipelines.items()
-            }
+            self.config.custom_pipelines = self._custom_pipelines(name)
             Path(save_directory).mkdir(parents=True, exist_ok=True)
             custom_object_save(public, save_directory)
         super().save_pretrained(save_directory, *args, **kwargs)
+
+    def _custom_pipelines(self, head: str) -> dict[str, Any]:
+        """The pipelines that serve this head, and those a user has named; where no task is named, these are taken."""
+        named = getattr(self.config, "custom_pipelines", None) or {}
+        ours = {
+            task: {"impl": f"{_file(pipeline)}.{pipeline.__name__}", "pt": [auto_class]}
+            for task, (pipeline, auto_class) in self.pipelines.items()
+            if self.auto_classes[auto_class] == head
+        }
+        return {task: entry for task, entry in named.items() if task not in self.pipelines} | ours
 
     def _lay_out(
         self,

@@ -7,6 +7,8 @@ They serve scratch models and native ones. `import modeling_scratch` registers t
 `pipeline(task, model=folder, trust_remote_code=True)` finds them anywhere.
 """
 
+import copy
+import re
 from typing import Any
 
 import torch
@@ -25,9 +27,10 @@ TARGET_FOLDER = "target_tokenizer"  # beside a model whose decoder has a vocabul
 class Text2TextGenerationPipeline(Pipeline):
     """pipe("text") -> [{"generated_text": ...}]; of a list of texts, a list of such dictionaries.
 
-    Takes every argument of `model.generate`. With num_return_sequences above 1 each text has a list of answers, best
-    first. return_scores=True adds "score", the log-probability of an answer per token (beam search: its own score,
-    length_penalty applied); return_tensors=True gives token ids in place of text.
+    Takes every argument of `model.generate`. With num_return_sequences above 1 each text has a list of answers, in the
+    order of generate: best first from beam search, as drawn from sampling. return_scores=True adds "score", the
+    log-probability of an answer per token (beam search: its own score, length_penalty applied); return_tensors=True
+    gives token ids in place of text.
     """
 
     model: Any
@@ -43,7 +46,13 @@ class Text2TextGenerationPipeline(Pipeline):
         separate = getattr(self.model.config, "share_encoder_decoder_embeddings", True) is False
         if not separate or getattr(self.tokenizer, "separate_vocabs", False):
             return self.tokenizer
-        return AutoTokenizer.from_pretrained(self.model.name_or_path, subfolder=TARGET_FOLDER)
+        try:
+            return AutoTokenizer.from_pretrained(self.model.name_or_path, subfolder=TARGET_FOLDER)
+        except OSError as error:
+            raise ValueError(
+                f"The decoder has a vocabulary of its own, and there is no {TARGET_FOLDER} in "
+                f"{self.model.name_or_path!r}: keep its tokenizer there, or give target_tokenizer."
+            ) from error
 
     def __call__(self, inputs: Any, **kwargs: Any) -> Any:
         """inputs: a text, a list of texts, or a generator or data set of them."""
@@ -70,78 +79,104 @@ class Text2TextGenerationPipeline(Pipeline):
         languages = {"src_lang": src_lang, "tgt_lang": tgt_lang}
         given = {name: value for name, value in languages.items() if value is not None}
         preprocess: dict[str, Any] = given if truncation is None else {**given, "truncation": truncation}
-        forward = {**generate_kwargs, "return_scores": True} if return_scores else dict(generate_kwargs)
-        forward |= {"languages": given} if given else {}
+        forward = {**generate_kwargs, **given, **({"return_scores": True} if return_scores else {})}
         postprocess = {
             "return_tensors": True if return_tensors else None,
             "clean_up_tokenization_spaces": clean_up_tokenization_spaces,
         }
         return preprocess, forward, {name: value for name, value in postprocess.items() if value is not None}
 
-    def _task_settings(self, languages: dict[str, str]) -> dict[str, Any]:
+    def _task_settings(self, src_lang: str | None = None, tgt_lang: str | None = None) -> dict[str, Any]:
         """What the config says of this task, as T5's does: a prefix of every text, arguments of generate."""
         specific = getattr(self.model.config, "task_specific_params", None) or {}
-        return dict(specific.get(self.task_key.format(**languages) if languages else self.task_key, {}))
+        return dict(specific.get(self.task_key.format(src_lang=src_lang, tgt_lang=tgt_lang), {}))
 
     def preprocess(self, inputs: str, truncation: Any = False, **languages: str) -> dict[str, Tensor]:
         if not isinstance(inputs, str):
             raise ValueError(
                 f"{type(inputs).__name__} {str(inputs)[:40]!r} is no text: give a string, or a list of them."
             )
-        prefix = self._task_settings(languages).get("prefix", getattr(self.model.config, "prefix", None) or "")
+        prefix = self._task_settings(**languages).get("prefix", getattr(self.model.config, "prefix", None) or "")
         encoded = self._encode(prefix + inputs, truncation, languages)
+        if not encoded["input_ids"].numel():
+            raise ValueError(f"{inputs!r} gives no tokens: there is nothing to read.")
         encoded.pop("token_type_ids", None)  # a text to text model has no use for them
         return encoded
 
     def _encode(self, text: str, truncation: Any, languages: dict[str, str]) -> Any:
-        if languages and not hasattr(self.tokenizer, "_build_translation_inputs"):
-            languages = {}  # a tokenizer without codes of languages: they only choose the task's settings
-        if not languages:
-            return self.tokenizer(text, return_tensors="pt", truncation=truncation)
-        return self.tokenizer._build_translation_inputs(text, return_tensors="pt", truncation=truncation, **languages)
+        tokenizer = self.tokenizer
+        if not languages or not hasattr(tokenizer, "_build_translation_inputs"):
+            return tokenizer(text, return_tensors="pt", truncation=truncation)  # languages choose the settings at most
+        both = {"src_lang": None, "tgt_lang": None, **languages}
+        encoded = tokenizer._build_translation_inputs(text, return_tensors="pt", truncation=truncation, **both)
+        codes = [encoded.get("forced_bos_token_id"), *tokenizer.prefix_tokens, *tokenizer.suffix_tokens]
+        if tokenizer.unk_token_id in codes:
+            raise ValueError(f"src_lang={both['src_lang']!r}, tgt_lang={both['tgt_lang']!r}: unknown to the tokenizer.")
+        return encoded
 
     def _forward(
         self,
         model_inputs: Any,
         return_scores: bool = False,
-        languages: dict[str, str] | None = None,
+        src_lang: str | None = None,
+        tgt_lang: str | None = None,
         **generate_kwargs: Any,
     ) -> Any:
-        settings = {key: value for key, value in self._task_settings(languages or {}).items() if key != "prefix"}
-        generate_kwargs = {**settings, **generate_kwargs}
-        if not self._says_length(generate_kwargs):
-            generate_kwargs["max_new_tokens"] = DEFAULT_NEW_TOKENS
+        generation = {**self._task_settings(src_lang, tgt_lang), **generate_kwargs}
+        generation.pop("prefix", None)
+        added: dict[str, Any] = self._length(model_inputs["input_ids"].shape[1], generation)
         if return_scores:
-            generate_kwargs |= {"return_dict_in_generate": True, "output_scores": True}
-        self.check_inputs(model_inputs["input_ids"].shape[1], generate_kwargs)
-        output = self.model.generate(**model_inputs, **generate_kwargs)
+            added |= {"return_dict_in_generate": True, "output_scores": True}
+        generation = _with_settings(generation, added)
+        output = self.model.generate(**{**model_inputs, **generation})
         sequences = output if isinstance(output, Tensor) else output.sequences
-        shape = model_inputs["input_ids"].shape[0], -1
-        answers = {"sequences": sequences.unflatten(0, shape)}
-        return {**answers, "scores": self._scores(output).unflatten(0, shape)} if return_scores else answers
+        is_written = self._is_written(sequences, generation)
+        answers = {"sequences": sequences, "is_written": is_written}
+        if return_scores:
+            answers["scores"] = self._scores(output, is_written)
+        return {name: each.unflatten(0, (len(model_inputs["input_ids"]), -1)) for name, each in answers.items()}
 
-    def _says_length(self, generation: dict[str, Any]) -> bool:
-        """Whether the caller or the model says how long an answer may be."""
-        of_model = self.model.generation_config
-        of_caller = {"max_length", "max_new_tokens", "generation_config"} & generation.keys()
-        return bool(of_caller or of_model.max_length or of_model.max_new_tokens)
+    def _setting(self, name: str, generation: dict[str, Any]) -> Any:
+        """What holds in a call of generate: the caller's word, that of its generation_config, or the model's."""
+        if name in generation:
+            return generation[name]
+        of_caller = getattr(generation.get("generation_config"), name, None)
+        return getattr(self.model.generation_config, name, None) if of_caller is None else of_caller
 
-    def _scores(self, output: Any) -> Tensor:
+    def _length(self, source: int, generation: dict[str, Any]) -> dict[str, int]:
+        """The limit of an answer's length, where nobody has set one; the lengths that are set are checked."""
+        longest = self._setting("max_new_tokens", generation) or self._setting("max_length", generation)
+        if longest:
+            self.check_inputs(source, self._setting("min_length", generation) or 0, longest)
+            return {}
+        positions = getattr(self.model.config, "max_position_embeddings", None) or DEFAULT_NEW_TOKENS
+        return {"max_new_tokens": min(DEFAULT_NEW_TOKENS, positions)}
+
+    def check_inputs(self, source: int, shortest: int, longest: int) -> None:
+        """Warn of lengths in tokens that cannot be meant: of a text, and the limits of its answer."""
+
+    def _is_written(self, sequences: Tensor, generation: dict[str, Any]) -> Tensor:
+        """(answers, T): True up to the end of each answer, False at what fills a batch."""
+        ends, pad = (self._setting(name, generation) for name in ("eos_token_id", "pad_token_id"))
+        is_end = torch.isin(sequences, torch.tensor([] if ends is None else ends, device=sequences.device))
+        is_end[:, 0] = False  # some decoders start with the token that ends
+        goes_on = (sequences != (-1 if pad is None else pad)).flip(-1).cumsum(-1).flip(-1) > 0
+        goes_on[:, 0] = True  # others with the one that fills
+        return (is_end.cumsum(-1) - is_end.long() == 0) & (goes_on | is_end)
+
+    def _scores(self, output: Any, is_written: Tensor) -> Tensor:
         """Log-probability per token of each answer, (answers,)."""
         if getattr(output, "sequences_scores", None) is not None:
             return output.sequences_scores
         steps = self.model.compute_transition_scores(output.sequences, output.scores, normalize_logits=True)
-        is_written = steps.isfinite() & (output.sequences[:, -steps.shape[1] :] != self.target_tokenizer.pad_token_id)
+        is_written = is_written[:, -steps.shape[1] :]
         return steps.masked_fill(~is_written, 0).sum(-1) / is_written.sum(-1).clamp(min=1)
-
-    def check_inputs(self, length: int, generation: dict[str, Any]) -> None:
-        """Warn of lengths in tokens that cannot be meant."""
 
     def postprocess(self, model_outputs: Any, return_tensors: bool = False, **decoding: Any) -> list[dict[str, Any]]:
         records: list[dict[str, Any]] = []
-        for ids in model_outputs["sequences"][0]:
+        for ids, is_written in zip(model_outputs["sequences"][0], model_outputs["is_written"][0]):
             if return_tensors:
-                records.append({f"{self.return_name}_token_ids": ids})
+                records.append({f"{self.return_name}_token_ids": ids[is_written]})
             else:
                 text = str(self.target_tokenizer.decode(ids, skip_special_tokens=True, **decoding))
                 records.append({f"{self.return_name}_text": text.strip()})
@@ -156,12 +191,11 @@ class SummarizationPipeline(Text2TextGenerationPipeline):
     task_key = "summarization"
     return_name = "summary"
 
-    def check_inputs(self, length: int, generation: dict[str, Any]) -> None:
-        shortest, longest = generation.get("min_length") or 0, generation.get("max_length") or 0
-        if longest and shortest > longest:
-            logger.warning(f"min_length={shortest} is more than max_length={longest}: no summary can be both.")
-        if longest and length < longest // 2:
-            logger.warning(f"A text of {length} tokens, and its summary may have max_length={longest}: set fewer.")
+    def check_inputs(self, source: int, shortest: int, longest: int) -> None:
+        if shortest > longest:
+            logger.warning(f"min_length={shortest}, and at most {longest} tokens: no summary can be both.")
+        if source < longest // 2:
+            logger.warning(f"A text of {source} tokens, and its summary may have {longest}: set a lower max_length.")
 
 
 class TranslationPipeline(Text2TextGenerationPipeline):
@@ -170,9 +204,25 @@ class TranslationPipeline(Text2TextGenerationPipeline):
     task_key = "translation_{src_lang}_to_{tgt_lang}"
     return_name = "translation"
 
-    def check_inputs(self, length: int, generation: dict[str, Any]) -> None:
-        if length > 0.9 * (generation.get("max_length") or float("inf")):
-            logger.warning(f"A text of {length} tokens, and max_length={generation['max_length']}: set more.")
+    def __init__(self, *args: Any, task: str = "", **kwargs: Any) -> None:
+        if languages := re.fullmatch("translation_(.+)_to_(.+)", task):
+            kwargs = {"src_lang": languages[1], "tgt_lang": languages[2], **kwargs}
+        super().__init__(*args, task=task, **kwargs)
+
+    def check_inputs(self, source: int, shortest: int, longest: int) -> None:
+        if source > 0.9 * longest:
+            logger.warning(
+                f"A text of {source} tokens, and its translation at most {longest}: set a higher max_length."
+            )
+
+
+def _with_settings(generation: dict[str, Any], added: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of generate with some more: in the caller's generation_config, where there is one."""
+    config = copy.deepcopy(generation.get("generation_config"))
+    if config is None:
+        return generation | added
+    config.update(**added)
+    return generation | {"generation_config": config}
 
 
 # Task: the pipeline, and the Auto class whose models it serves.

@@ -18,9 +18,19 @@ class QuestionAnsweringPipeline(ChunkPipeline):
 
     _load_tokenizer = True  # type: ignore[assignment]
 
-    def __call__(self, inputs: Any = None, *, question: Any = None, context: Any = None, **kwargs: Any) -> Any:
-        if inputs is None:
-            inputs = _pair_up(question, context)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not getattr(self.tokenizer, "is_fast", False):
+            raise ValueError(
+                f"{type(self.tokenizer).__name__} does not say where its tokens stand; give a fast tokenizer."
+            )
+
+    def __call__(self, inputs: Any = None, context: Any = None, *, question: Any = None, **kwargs: Any) -> Any:
+        """inputs: what holds a question and its context, a list or a generator of such; or give both, named or not."""
+        if inputs is None or context is not None:
+            inputs = _pair_up(inputs if question is None else question, context)
+        if isinstance(inputs, list) and not inputs:
+            return []
         return super().__call__(inputs, **kwargs)
 
     def _sanitize_parameters(
@@ -36,8 +46,9 @@ class QuestionAnsweringPipeline(ChunkPipeline):
         if unknown:
             raise ValueError(f"{', '.join(sorted(unknown))}: no argument of question answering.")
         for name, value in {"top_k": top_k, "max_answer_len": max_answer_len, **windows}.items():
-            if value is not None and value < 1:
-                raise ValueError(f"{name}={value}: has to be at least 1.")
+            least = 0 if name == "doc_stride" else 1
+            if value is not None and value < least:
+                raise ValueError(f"{name}={value}: has to be at least {least}.")
         answers = {
             "top_k": top_k, "max_answer_len": max_answer_len, "handle_impossible_answer": handle_impossible_answer,
             "align_to_words": align_to_words,
@@ -50,24 +61,32 @@ class QuestionAnsweringPipeline(ChunkPipeline):
         """One window of the context after the other, each behind the question."""
         question, context = _question_and_context(inputs)
         max_seq_len = min(max_seq_len, self.tokenizer.model_max_length)
-        short = self.tokenizer(question, truncation=True, max_length=max_question_len, add_special_tokens=False)
-        room = max_seq_len - len(short["input_ids"]) - self.tokenizer.num_special_tokens_to_add(pair=True)
+        question = self._shorten(question, max_question_len)
+        length = len(self.tokenizer(question, add_special_tokens=False)["input_ids"])
+        room = max_seq_len - length - self.tokenizer.num_special_tokens_to_add(pair=True)
         doc_stride = min(128, room // 2) if doc_stride is None else doc_stride
         if doc_stride >= room:
             raise ValueError(
                 f"max_seq_len={max_seq_len}: the question leaves {max(room, 0)} tokens for the context, and windows "
                 f"overlap by doc_stride={doc_stride}; raise the one or lower the other (or max_question_len)."
             )
-        ends = [end for _, end in short.encodings[0].offsets]
         encoded = self.tokenizer(
-            question[: max(ends, default=0)], context, truncation="only_second", max_length=max_seq_len,
-            stride=doc_stride, return_overflowing_tokens=True,
+            question, context, truncation="only_second", max_length=max_seq_len, stride=doc_stride,
+            return_overflowing_tokens=True,
         )  # fmt: skip
         for number, encoding in enumerate(encoded.encodings):
             names = [name for name in self.tokenizer.model_input_names if name in encoded]
             tensors = {name: torch.tensor([encoded[name][number]]) for name in names}
             is_last = number == len(encoded.encodings) - 1
             yield {**tensors, "encoding": encoding, "context": context, "is_last": is_last}
+
+    def _shorten(self, question: str, longest: int) -> str:
+        """The piece of a long question that its first tokens are made of, or its last, as the tokenizer truncates."""
+        tokens = self.tokenizer(question, truncation=True, max_length=longest, add_special_tokens=False)
+        encoding = tokens.encodings[0]
+        if not encoding.overflowing:
+            return question
+        return question[min(start for start, _ in encoding.offsets) : max(end for _, end in encoding.offsets)]
 
     def _forward(self, model_inputs: dict[str, Any]) -> dict[str, Any]:
         meta = {name: model_inputs.pop(name) for name in ("encoding", "context", "is_last")}
@@ -86,34 +105,41 @@ class QuestionAnsweringPipeline(ChunkPipeline):
         found: dict[tuple[int, int], float] = {}
         no_answer = 1.0
         for window in model_outputs:
-            spans, null = self._best_spans(window, top_k, max_answer_len)
+            spans, null = self._spans(window, max_answer_len)
             no_answer = min(no_answer, null)
+            best: dict[tuple[int, int], float] = {}  # of this window: different spans of tokens may be the same words
             for first, last, score in spans:
-                place = _characters(window["encoding"], first, last, context, align_to_words)
-                found[place] = max(score, found.get(place, 0.0))
+                best.setdefault(_characters(window["encoding"], first, last, context, align_to_words), score)
+                if len(best) == top_k:
+                    break
+            found |= {place: max(score, found.get(place, 0.0)) for place, score in best.items()}
         if handle_impossible_answer:
             found[0, 0] = no_answer
-        best = sorted(found.items(), key=lambda item: -item[1])[:top_k]
+        if not found:
+            raise ValueError(f"context: {context[:40]!r} gives no tokens that could be an answer.")
+        ranked = sorted(found.items(), key=lambda item: -item[1])[:top_k]
         answers = [
-            {"score": score, "start": start, "end": end, "answer": context[start:end]} for (start, end), score in best
+            {"score": score, "start": start, "end": end, "answer": context[start:end]} for (start, end), score in ranked
         ]
         return answers[0] if top_k == 1 else answers
 
-    def _best_spans(
-        self, window: dict[str, Any], top_k: int, longest: int
-    ) -> tuple[list[tuple[int, int, float]], float]:
-        """The best (first token, last token, probability) in the context of a window, and that of no answer."""
-        encoding = window["encoding"]
+    def _spans(self, window: dict[str, Any], longest: int) -> tuple[Iterator[tuple[int, int, float]], float]:
+        """(first token, last token, probability) of the spans in a window, best first; the probability of no answer."""
+        encoding, context = window["encoding"], window["context"]
         size, left = len(encoding.ids), self.tokenizer.padding_side == "left"
         in_context = torch.tensor([sequence == 1 for sequence in encoding.sequence_ids])
-        is_null = torch.tensor(encoding.ids) == (-1 if (cls := self.tokenizer.cls_token_id) is None else cls)
+        is_text = in_context & torch.tensor([bool(context[slice(*place)].strip()) for place in encoding.offsets])
+        is_null = torch.tensor([token == self.tokenizer.cls_token_id for token in encoding.ids]) & ~in_context
         logits = [window[name][0, -size:] if left else window[name][0, :size] for name in ("start", "end")]
-        start, end = (x.masked_fill(~(in_context | is_null), float("-inf")).softmax(-1) for x in logits)
-        null = float((start * end)[is_null].sum())
-        joint = (start * in_context)[:, None] * (end * in_context)[None]
-        joint = joint.triu().tril(longest - 1).flatten()  # an end before its start, or too far from it
-        scores, places = joint.topk(min(top_k, int(in_context.sum())))
-        return [(place // size, place % size, score) for place, score in zip(places.tolist(), scores.tolist())], null
+        start, end = (x.masked_fill(~(in_context | is_null), float("-inf")).log_softmax(-1) for x in logits)
+        null = float((start + end)[is_null].exp().sum())
+        # Not all white space, nor an end before its start, or too far from it. What cannot be is left out, not given
+        # a score of 0, which what can be may round to as well.
+        texts = is_text.cumsum(0)
+        possible = in_context[:, None] & in_context & (texts - texts[:, None] + is_text[:, None].int() > 0)
+        firsts, lasts = possible.triu().tril(longest - 1).nonzero(as_tuple=True)
+        scores, order = (start[firsts] + end[lasts]).sort(descending=True, stable=True)
+        return zip(firsts[order].tolist(), lasts[order].tolist(), scores.exp().tolist()), null
 
 
 def _pair_up(questions: Any, contexts: Any) -> Any:
@@ -122,8 +148,9 @@ def _pair_up(questions: Any, contexts: Any) -> Any:
         raise ValueError("Give question and context, or dictionaries that hold both.")
     if isinstance(questions, str) and isinstance(contexts, str):
         return {"question": questions, "context": contexts}
-    size = max(len(texts) for texts in (questions, contexts) if not isinstance(texts, str))
-    columns = [[texts] * size if isinstance(texts, str) else list(texts) for texts in (questions, contexts)]
+    lists = [texts if isinstance(texts, str) else list(texts) for texts in (questions, contexts)]
+    size = max(len(texts) for texts in lists if not isinstance(texts, str))
+    columns = [[texts] * size if isinstance(texts, str) else texts for texts in lists]
     if len(columns[0]) != len(columns[1]):
         raise ValueError(f"{len(columns[0])} questions and {len(columns[1])} contexts: give as many of each.")
     return [{"question": question, "context": context} for question, context in zip(*columns)]
@@ -142,12 +169,24 @@ def _question_and_context(example: Any) -> tuple[str, str]:
 def _characters(encoding: Any, first: int, last: int, context: str, align_to_words: bool) -> tuple[int, int]:
     """Tokens first to last of a window as a place in the context, white space at its ends left out."""
     start, end = encoding.offsets[first][0], encoding.offsets[last][1]
-    words = encoding.token_to_word(first), encoding.token_to_word(last)
-    if align_to_words and None not in words:
-        start = encoding.word_to_chars(words[0], 1)[0]
-        end = encoding.word_to_chars(words[1], 1)[1]
+    if align_to_words:
+        start, end = _word(encoding, first, context)[0], _word(encoding, last, context)[1]
     text = context[start:end]
     return start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip())
+
+
+def _word(encoding: Any, token: int, context: str) -> tuple[int, int]:
+    """Where the word of a token stands: as the tokenizer split the text, or else letters and digits in a row."""
+    number = encoding.token_to_word(token)
+    place = None if number is None else encoding.word_to_chars(number, 1)
+    if place is not None and len(context[slice(*place)].split()) == 1:
+        return place
+    start, end = encoding.offsets[token]  # a tokenizer that splits no words, or calls all of the text one
+    while start > 0 and context[start - 1 : start + 1].isalnum():
+        start -= 1
+    while end < len(context) and context[end - 1 : end + 1].isalnum():
+        end += 1
+    return start, end
 
 
 # Task: the pipeline, and the Auto class whose models it serves.
