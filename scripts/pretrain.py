@@ -12,7 +12,6 @@ the model, the tokenizer, the configuration of the run (run_config.json), its sc
 and its learning curve.
 """
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,7 +24,7 @@ from packed_documents import NumberedRows, Pieces, SimilarLengths
 from pretraining_data import PretrainingData, prepare
 from pretraining_model import PretrainingModelArguments, build_model, build_tokenizer
 from pretraining_report import report, token_losses, token_metrics, write_sample
-from run_folder import RUN_FILE, check, checkpoint_to_resume, claim, environment, without_paths, write_json
+from run_folder import check, checkpoint_to_resume, claim, write_run
 from text_files import DataError
 from torch.utils.data import Sampler
 from transformers import (
@@ -121,7 +120,7 @@ def pretrain(
     if starts_anew:
         claim(output)
         groups = {"model": model_arguments, "data": data_arguments, "training": arguments}
-        save_configuration(output, groups, [*documents.notes, *data.notes])
+        write_run(output, "scripts/pretrain.py", groups, notes=[*documents.notes, *data.notes])
     trainer = build_trainer(model, tokenizer, data, arguments)
     result = trainer.train(resume_from_checkpoint=checkpoint)
     trainer.save_model()
@@ -168,14 +167,6 @@ def inputs_of(model_arguments: PretrainingModelArguments, data_arguments: Docume
     files = [*(data_arguments.train_file or ()), *(data_arguments.validation_file or ())]
     names = model_arguments.model_name_or_path, model_arguments.tokenizer_name_or_path
     return [*names, data_arguments.data_dir, *files]
-
-
-def save_configuration(output: Path, groups: dict[str, Any], notes: list[str]) -> None:
-    """All arguments of the run, given or not, with what they were applied to and by which versions."""
-    settings = {name: without_paths(dataclasses.asdict(group)) for name, group in groups.items() if name != "training"}
-    settings["training"] = without_paths(groups["training"].to_sanitized_dict())
-    record = {"notes": notes, "environment": environment()}
-    write_json(output / RUN_FILE, {"program": "scripts/pretrain.py", **settings, **record})
 
 
 if __name__ == "__main__":

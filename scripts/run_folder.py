@@ -6,6 +6,7 @@ import os
 import platform
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,15 @@ def without_paths(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def write_json(path: Path, content: Any) -> None:
     write_text(path, json.dumps(content, indent=2, ensure_ascii=False, default=str) + "\n")
+
+
+def write_run(folder: Path, program: str, groups: Mapping[str, Any], **record: Any) -> None:
+    """run_config.json: all arguments of the run, given or not, what they were applied to, and by which versions."""
+    settings = {
+        name: without_paths(asdict(group) if name != "training" else group.to_sanitized_dict())
+        for name, group in groups.items()
+    }
+    write_json(folder / RUN_FILE, {"program": program, **settings, **record, "environment": environment()})
 
 
 def environment() -> dict[str, str]:

@@ -10,7 +10,6 @@ whole configuration of the run (run_config.json), its scores (all_results.json, 
 pictures of its confusion matrix and learning curve.
 """
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +19,7 @@ import demo_reviews
 from classifier_model import ModelArguments, build_model, build_tokenizer, encode_splits
 from classifier_report import Judge
 from command_line import run_program
-from run_folder import RUN_FILE, check, checkpoint_to_resume, claim, environment, without_paths, write_json
+from run_folder import check, checkpoint_to_resume, claim, write_run
 from text_data import DataArguments, ReviewData, load_splits
 from text_files import DataError
 from torch import Tensor
@@ -86,7 +85,9 @@ def train(
     if checkpoint is None and arguments.should_save:
         claim(output)
         groups = {"model": model_arguments, "data": data_arguments, "training": arguments}
-        save_configuration(output, groups, data, truncations)
+        rows = {split: len(dataset) for split, dataset in data.splits.items()}
+        notes = [*data.notes, *data.warnings, *truncations]
+        write_run(output, "scripts/train_classifier.py", groups, labels=data.label_names, rows=rows, notes=notes)
 
     trainer = Trainer(
         model,
@@ -144,16 +145,6 @@ def choose_epoch_on_validation(arguments: ClassifierTrainingArguments, data: Rev
     if "test" in data.splits and not arguments.ema_decay and arguments.eval_strategy == arguments.save_strategy != "no":
         arguments.load_best_model_at_end = True
         arguments.metric_for_best_model, arguments.greater_is_better = "accuracy", True
-
-
-def save_configuration(output: Path, groups: dict[str, Any], data: ReviewData, truncations: list[str]) -> None:
-    """All arguments of the run, given or not, with what they were applied to and by which versions."""
-    settings = {name: without_paths(dataclasses.asdict(group)) for name, group in groups.items() if name != "training"}
-    settings["training"] = without_paths(groups["training"].to_sanitized_dict())
-    rows = {split: len(dataset) for split, dataset in data.splits.items()}
-    notes = [*data.notes, *data.warnings, *truncations]
-    record = {"labels": data.label_names, "rows": rows, "notes": notes, "environment": environment()}
-    write_json(output / RUN_FILE, {"program": "scripts/train_classifier.py", **settings, **record})
 
 
 def first_output(outputs: Any, _: Tensor) -> Tensor:

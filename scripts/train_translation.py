@@ -11,14 +11,13 @@ test, where there is one, is translated once, at the end. The output folder hold
 configuration of the run, its scores with their signatures, the translations and the learning curve.
 """
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from command_line import run_program
-from run_folder import RUN_FILE, check, checkpoint_to_resume, claim, environment, without_paths, write_json
+from run_folder import check, checkpoint_to_resume, claim, write_run
 from text_files import DataError
 from torch import Tensor
 from transformers import (
@@ -132,7 +131,8 @@ def train(
     if checkpoint is None and arguments.should_save:
         claim(output)
         groups = {"model": model_arguments, "data": data_arguments, "training": arguments}
-        write_json(output / RUN_FILE, configuration(groups, data))
+        rows = {split: len(pairs) for split, pairs in data.splits.items()}
+        write_run(output, "scripts/train_translation.py", groups, columns=data.columns, rows=rows, notes=data.notes)
 
     length = model_arguments.max_length
     translator = Translator(model, *tokenizers, length, arguments.eval_batch_size, max_new_tokens=length)
@@ -182,15 +182,6 @@ def paper_learning_rate(hidden_size: int, arguments: TranslationTrainingArgument
         batch = arguments.train_batch_size * arguments.gradient_accumulation_steps * arguments.world_size
         steps = round(arguments.num_train_epochs * -(-pairs // batch))
     return (hidden_size * max(1, arguments.get_warmup_steps(steps))) ** -0.5
-
-
-def configuration(groups: dict[str, Any], data: TranslationData) -> dict[str, Any]:
-    """All arguments of the run, given or not, with what they were applied to and by which versions."""
-    settings = {name: without_paths(dataclasses.asdict(group)) for name, group in groups.items() if name != "training"}
-    settings["training"] = without_paths(groups["training"].to_sanitized_dict())
-    rows = {split: len(pairs) for split, pairs in data.splits.items()}
-    record = {"columns": data.columns, "rows": rows, "notes": data.notes, "environment": environment()}
-    return {"program": "scripts/train_translation.py", **settings, **record}
 
 
 if __name__ == "__main__":
