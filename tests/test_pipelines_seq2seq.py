@@ -1,13 +1,26 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Text to text pipelines: what they answer is what `generate` gives, for scratch models and for native ones."""
 
+import copy
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from conftest import lively, run_without_package
-from transformers import BartConfig, BartForConditionalGeneration, Pipeline, PreTrainedTokenizerFast, pipeline
+from model_cases import library_messages
+from transformers import (
+    BartConfig,
+    BartForConditionalGeneration,
+    GenerationConfig,
+    MBartConfig,
+    MBartForConditionalGeneration,
+    MBartTokenizer,
+    Pipeline,
+    PreTrainedTokenizerFast,
+    pipeline,
+)
 
 from modeling_scratch import ScratchSeq2SeqConfig, ScratchSeq2SeqForConditionalGeneration
 from modeling_scratch.pipelines import SummarizationPipeline, Text2TextGenerationPipeline, TranslationPipeline
@@ -101,20 +114,67 @@ def test_the_score_of_a_greedy_answer_is_its_log_probability_per_token(
         assert answer["score"] == pytest.approx(by_hand.item(), abs=1e-5)
 
 
+@pytest.mark.parametrize("ends_as_it_fills", [False, True])
+def test_an_answer_ends_where_it_ends_alone(
+    model: ScratchSeq2SeqForConditionalGeneration, tokenizer: PreTrainedTokenizerFast, ends_as_it_fills: bool
+) -> None:
+    """Nothing of what fills a batch is in its ids or its score, and the token that ends it is in both."""
+    serve = Text2TextGenerationPipeline(model=model, tokenizer=tokenizer)
+    options: dict[str, Any] = {"max_new_tokens": 6, "do_sample": False, "return_scores": True, "return_tensors": True}
+    end = int(serve(TEXTS[0], **options)[0]["generated_token_ids"][3])
+    options |= {"eos_token_id": end, **({"pad_token_id": end} if ends_as_it_fills else {})}
+    together, alone = serve(TEXTS, batch_size=3, **options), [serve(text, **options)[0] for text in TEXTS]
+    assert together[0]["generated_token_ids"].tolist().index(end) == len(together[0]["generated_token_ids"]) - 1
+    assert len(together[0]["generated_token_ids"]) < max(len(answer["generated_token_ids"]) for answer in together)
+    for text, one, other in zip(TEXTS, together, alone):
+        ids = one["generated_token_ids"]
+        assert ids.tolist() == other["generated_token_ids"].tolist()
+        inputs = tokenizer(text, return_tensors="pt", return_token_type_ids=False)
+        logits = model(**inputs, decoder_input_ids=ids[None, :-1]).logits.log_softmax(-1)
+        by_hand = logits.gather(-1, ids[None, 1:, None]).mean().item()
+        assert [one["score"], other["score"]] == pytest.approx([by_hand] * 2, abs=1e-5)
+
+
+def test_an_answer_of_which_nobody_says_the_length_ends_where_the_positions_end(
+    tokenizer: PreTrainedTokenizerFast,
+) -> None:
+    ids = {"vocab_size": len(tokenizer), **special_token_ids(tokenizer)}
+    positions = {"position_type": "learned", "max_position_embeddings": 32}
+    short = lively(ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqConfig(**SIZES, **ids, **positions)))
+    serve = Text2TextGenerationPipeline(model=short, tokenizer=tokenizer, do_sample=False, eos_token_id=None)
+    own = GenerationConfig(**{**short.generation_config.to_diff_dict(), "num_beams": 2})
+    for options in {}, {"generation_config": own}:
+        ids_of_answer = serve(TEXTS[1], return_tensors=True, **options)[0]["generated_token_ids"]
+        assert len(ids_of_answer) == 1 + positions["max_position_embeddings"]
+    limited = GenerationConfig(**{**own.to_diff_dict(), "max_new_tokens": 5})
+    with library_messages() as messages:
+        answer = TranslationPipeline(model=short, tokenizer=tokenizer)(
+            TEXTS[1], generation_config=limited, return_scores=True, return_tensors=True
+        )
+    assert len(answer[0]["translation_token_ids"]) <= 6
+    assert answer[0]["score"] < 0
+    assert not [message for message in messages if "generation_config" in message]
+    assert limited.output_scores is not True
+
+
 @pytest.fixture
 def folder(model: ScratchSeq2SeqForConditionalGeneration, tokenizer: PreTrainedTokenizerFast, tmp_path: Path) -> Path:
-    model.save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    return tmp_path
+    model.save_pretrained(tmp_path / "first")
+    tokenizer.save_pretrained(tmp_path / "first")
+    return tmp_path / "first"
 
 
 SERVE = """
-import json, sys
+import json, shutil, sys
 from transformers import pipeline
-serve = pipeline(sys.argv[2], model=sys.argv[1], trust_remote_code=True)
-print(json.dumps(serve(json.loads(sys.argv[3]), max_new_tokens=8, do_sample=False, no_repeat_ngram_size=1)))
-serve.model.save_pretrained(sys.argv[4])
-serve.tokenizer.save_pretrained(sys.argv[4])
+task, folder, again, texts = sys.argv[1:]
+for place in (folder, again):
+    serve = pipeline(task, model=place, trust_remote_code=True)
+    print(json.dumps(serve(json.loads(texts), max_new_tokens=8, do_sample=False, no_repeat_ngram_size=1)))
+    if place == folder:
+        serve.model.save_pretrained(again)
+        serve.tokenizer.save_pretrained(again)
+        shutil.rmtree(folder)
 """
 
 
@@ -125,9 +185,9 @@ def test_a_saved_folder_serves_where_the_package_is_not_installed(
     again = str(tmp_path / "again")
     wanted = [{"translation_text": expected(model, tokenizer, text, **OPTIONS)[0]} for text in TEXTS]
     environment = {"HF_MODULES_CACHE": str(tmp_path / "modules")}
-    for place in (str(folder), again):
-        arguments = place, "seq2seq-translation", json.dumps(TEXTS), again
-        assert json.loads(run_without_package(SERVE, *arguments, **environment).splitlines()[-1]) == wanted
+    arguments = "seq2seq-translation", str(folder), again, json.dumps(TEXTS)
+    lines = [line for line in run_without_package(SERVE, *arguments, **environment).splitlines() if line[:1] == "["]
+    assert [json.loads(line) for line in lines] == [wanted, wanted]
     config = json.loads((Path(again) / "config.json").read_text())
     assert config["custom_pipelines"].keys() == TASKS.keys()
     assert config["custom_pipelines"]["seq2seq-translation"] == {
@@ -153,6 +213,104 @@ def test_a_decoder_with_a_vocabulary_of_its_own_is_decoded_by_its_own_tokenizer(
     assert pipeline("seq2seq-translation", model=str(tmp_path), trust_remote_code=True)(TEXTS[0], **OPTIONS) == wanted
     given = TranslationPipeline(model=model, tokenizer=tokenizer, target_tokenizer=target)
     assert given(TEXTS[0], **OPTIONS) == wanted
+
+
+@pytest.fixture(scope="module")
+def of_many_languages() -> TranslationPipeline:
+    vocabulary = [("<s>", 0.0), ("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -2.0)]
+    tokenizer = MBartTokenizer(vocab=vocabulary + [(letter, -3.0) for letter in "abcdefghijklmnopqrstuvwxyz"])
+    sizes = {
+        "d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 2,
+        "decoder_attention_heads": 2, "encoder_ffn_dim": 24, "decoder_ffn_dim": 24, "max_position_embeddings": 80,
+    }  # fmt: skip
+    ids = {"decoder_start_token_id": tokenizer.eos_token_id, "forced_eos_token_id": None}
+    mbart = lively(MBartForConditionalGeneration(MBartConfig(**sizes, **ids, vocab_size=len(tokenizer))))
+    return TranslationPipeline(model=mbart, tokenizer=tokenizer, max_new_tokens=6, do_sample=False)
+
+
+@pytest.mark.parametrize("num_beams", [1, 3])
+def test_languages_are_named_in_the_text_and_in_the_answer(
+    of_many_languages: TranslationPipeline, num_beams: int
+) -> None:
+    """As the tokenizer has them: the source's code behind its text, the target's before its answer."""
+    tokenizer, model = of_many_languages.tokenizer, of_many_languages.model
+    options = {"return_tensors": True, "num_beams": num_beams}
+    answers = {}
+    for source, target in ("en_XX", "de_DE"), ("fr_XX", "de_DE"), ("en_XX", "ro_RO"):
+        codes = tokenizer.convert_tokens_to_ids([source, target])
+        languages = {"src_lang": source, "tgt_lang": target}
+        for batch_size in (1, 3):
+            found = of_many_languages(TEXTS, batch_size=batch_size, **languages, **options)
+            for text, answer in zip(TEXTS, found):
+                plain = tokenizer(text, add_special_tokens=False)["input_ids"]
+                inputs = torch.tensor([[*plain, tokenizer.eos_token_id, codes[0]]])
+                search = {"max_new_tokens": 6, "do_sample": False, "num_beams": num_beams}
+                ids = model.generate(input_ids=inputs, forced_bos_token_id=codes[1], **search)[0]
+                assert answer["translation_token_ids"].tolist() == ids[: len(answer["translation_token_ids"])].tolist()
+                assert answer["translation_token_ids"][1] == codes[1]
+        answers[source, target] = str(found)
+    assert len(set(answers.values())) == 3
+
+
+def test_languages_that_are_missing_or_unknown_are_refused(of_many_languages: TranslationPipeline) -> None:
+    """The tokenizer by itself would make its unknown token of them."""
+    for languages in {"src_lang": "en_XX", "tgt_lang": "de"}, {"src_lang": "en", "tgt_lang": "de_DE"}:
+        with pytest.raises(ValueError, match="unknown to the tokenizer"):
+            of_many_languages(TEXTS[0], **languages)
+    with pytest.raises(ValueError, match="src_lang"):
+        of_many_languages(TEXTS[0], tgt_lang="de_DE")
+
+
+def test_one_language_of_a_pipeline_can_be_another_in_a_call(
+    of_many_languages: TranslationPipeline, bart: BartForConditionalGeneration, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    model, several = of_many_languages.model, of_many_languages.tokenizer
+    settings = {"max_new_tokens": 6, "do_sample": False}
+    serve = TranslationPipeline(model=model, tokenizer=several, src_lang="en_XX", tgt_lang="de_DE", **settings)
+    for changed in {}, {"tgt_lang": "ro_RO"}, {"src_lang": "fr_XX"}:
+        languages = {"src_lang": "en_XX", "tgt_lang": "de_DE", **changed}
+        assert serve(TEXTS[0], **changed) == of_many_languages(TEXTS[0], **languages)
+    plain = TranslationPipeline(model=bart, tokenizer=tokenizer)  # of one language, and it says nothing of others
+    assert plain(TEXTS[0], tgt_lang="de", **OPTIONS) == plain(TEXTS[0], **OPTIONS)
+
+
+def test_a_name_of_the_task_may_hold_the_languages(of_many_languages: TranslationPipeline) -> None:
+    model, tokenizer = of_many_languages.model, of_many_languages.tokenizer
+    settings = {"max_new_tokens": 6, "do_sample": False}
+    named = TranslationPipeline(model=model, tokenizer=tokenizer, task="translation_en_XX_to_de_DE", **settings)
+    assert named(TEXTS[0]) == of_many_languages(TEXTS[0], src_lang="en_XX", tgt_lang="de_DE")
+
+
+@pytest.mark.filterwarnings("ignore:Unfeasible length constraints")
+def test_lengths_that_cannot_be_meant_are_warned_of(
+    model: ScratchSeq2SeqForConditionalGeneration, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    summarize = SummarizationPipeline(model=model, tokenizer=tokenizer, do_sample=False)
+    translate = TranslationPipeline(model=model, tokenizer=tokenizer, do_sample=False)
+    cases: list[tuple[Any, dict, str]] = [
+        (summarize, {"min_length": 9, "max_length": 8}, "min_length=9, and at most 8 tokens"),
+        (summarize, {"max_length": 60}, "its summary may have 60"),
+        (translate, {"max_new_tokens": 4}, "its translation at most 4"),
+        (summarize, {"min_length": 2, "max_length": 8}, ""),
+        (translate, {"max_length": 40}, ""),
+    ]
+    for serve, options, expected in cases:
+        with library_messages() as messages:
+            serve(TEXTS[0], **options)
+        ours = [message for message in messages if "summary" in message or "translation" in message]
+        assert len(ours) == bool(expected)
+        assert all(expected in message for message in ours)
+
+
+def test_a_native_model_that_a_pipeline_saves_brings_the_pipeline_along(
+    bart: BartForConditionalGeneration, tokenizer: PreTrainedTokenizerFast, tmp_path: Path
+) -> None:
+    serve: Any = pipeline("seq2seq-translation", model=copy.deepcopy(bart), tokenizer=tokenizer)
+    serve.save_pretrained(tmp_path)
+    assert {"pipelines.py", "question_answering.py"} <= {path.name for path in tmp_path.iterdir()}
+    again: Any = pipeline("seq2seq-translation", model=str(tmp_path), trust_remote_code=True)
+    assert type(again).__module__.startswith("transformers_modules")
+    assert again(TEXTS, **OPTIONS) == serve(TEXTS, **OPTIONS)
 
 
 def test_settings_of_a_task_come_from_the_config_as_t5_has_them(
@@ -188,3 +346,9 @@ def test_what_cannot_be_is_refused(
     with pytest.raises(ValueError, match="no_such_option"):
         serve("a", no_such_option=1)
     assert serve([], **OPTIONS) == []
+    without_special_tokens = train_bpe_tokenizer(TEXTS, 270, style="gpt", show_progress=False)
+    with pytest.raises(ValueError, match="'' gives no tokens"):
+        Text2TextGenerationPipeline(model=model, tokenizer=without_special_tokens)("", **OPTIONS)
+    config = ScratchSeq2SeqConfig(**SIZES, vocab_size=40, decoder_vocab_size=30, share_encoder_decoder_embeddings=False)
+    with pytest.raises(ValueError, match="give target_tokenizer"):
+        Text2TextGenerationPipeline(model=ScratchSeq2SeqForConditionalGeneration(config), tokenizer=tokenizer)

@@ -3,14 +3,27 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 from conftest import redraw, run_without_package
-from transformers import BertConfig, BertForQuestionAnswering, PreTrainedTokenizerFast, pipeline
+from tokenizers import normalizers, pre_tokenizers
+from transformers import (
+    BertConfig,
+    BertForQuestionAnswering,
+    ByT5Tokenizer,
+    PreTrainedTokenizerFast,
+    TextClassificationPipeline,
+    pipeline,
+)
 
-from modeling_scratch import ScratchEncoderConfig, ScratchEncoderForQuestionAnswering
+from modeling_scratch import (
+    ScratchEncoderConfig,
+    ScratchEncoderForQuestionAnswering,
+    ScratchEncoderForSequenceClassification,
+)
 from modeling_scratch.pipelines import QuestionAnsweringPipeline
 from tokenization import train_bpe_tokenizer, train_wordlevel_tokenizer
 
@@ -64,6 +77,8 @@ def brute_force(serve: Any, question: str, context: str, longest: int) -> dict[t
             for j, last in enumerate(allowed[i : i + longest], i):
                 place = encoding.offsets[first][0], encoding.offsets[last][1]
                 text = context[slice(*place)]
+                if not text.strip():
+                    continue
                 place = place[0] + len(text) - len(text.lstrip()), place[1] - len(text) + len(text.rstrip())
                 spans[place] = max(spans.get(place, 0.0), start[i] * end[j])
     return spans
@@ -104,6 +119,102 @@ def test_an_answer_is_made_of_whole_words(serve: QuestionAnsweringPipeline) -> N
         before, after = LONG[answer["start"] - 1 : answer["start"]], LONG[answer["end"] : answer["end"] + 1]
         assert not (before + answer["answer"][0]).isalnum() or not before
         assert not (answer["answer"][-1] + after).isalnum() or not after
+
+
+def sure_of(tokenizer: PreTrainedTokenizerFast, first: int, last: int, gap: float = 30.0) -> QuestionAnsweringPipeline:
+    """A pipeline whose model puts all of its trust in the tokens first to last, as starts and as ends."""
+    model = build(tokenizer)
+
+    def trust(module: Any, inputs: Any, output: Any) -> Any:
+        for logits in (output.start_logits, output.end_logits):
+            logits.zero_()[:, first : last + 1] = gap
+        return output
+
+    model.register_forward_hook(trust)
+    return QuestionAnsweringPipeline(model=model, tokenizer=tokenizer)
+
+
+def context_tokens(tokenizer: PreTrainedTokenizerFast, question: str, context: str) -> list[int]:
+    return [i for i, sequence in enumerate(tokenizer(question, context).encodings[0].sequence_ids) if sequence == 1]
+
+
+SPACES = "a tower  \n\n\n of iron"
+
+
+@pytest.mark.parametrize("align_to_words", [True, False])
+def test_white_space_is_no_answer(align_to_words: bool) -> None:
+    """Wherever the model looks for one, and as many as are asked for."""
+    tokenizer = TOKENIZERS["bytes_roberta"]()
+    for place in context_tokens(tokenizer, "who ?", SPACES):
+        serve = sure_of(tokenizer, place, place)
+        for answer in serve("who ?", SPACES, top_k=1000, align_to_words=align_to_words):
+            assert answer["answer"] == SPACES[answer["start"] : answer["end"]] == answer["answer"].strip() != ""
+
+
+def test_a_sure_model_gives_no_answers_from_outside_the_context(serve: QuestionAnsweringPipeline) -> None:
+    """So sure that all other probabilities round to 0, those of the question's tokens too."""
+    place = context_tokens(serve.tokenizer, QUESTIONS[0], CONTEXT)[3]
+    answers = sure_of(serve.tokenizer, place, place, gap=300.0)(QUESTIONS[0], CONTEXT, top_k=1000, max_answer_len=4)
+    assert answers[0]["score"] == pytest.approx(1.0)
+    assert answers[-1]["score"] == 0.0
+    for answer in answers:
+        assert answer["answer"] == CONTEXT[answer["start"] : answer["end"]] != ""
+
+
+def test_as_many_different_answers_come_as_are_asked_for() -> None:
+    """Of words that fall into many tokens each, whose spans are the same words again and again."""
+    tokenizer = train_bpe_tokenizer(CORPUS, 270, style="roberta", show_progress=False)
+    first = context_tokens(tokenizer, QUESTIONS[0], CONTEXT)[40]
+    serve = sure_of(tokenizer, first, first + 5)
+    for top_k in 2, 5, 10:
+        answers = serve(QUESTIONS[0], CONTEXT, topk=top_k)
+        assert len({(answer["start"], answer["end"]) for answer in answers}) == len(answers) == top_k
+
+
+def test_words_are_whole_where_the_tokenizer_takes_a_text_for_one_word() -> None:
+    tokenizer = train_bpe_tokenizer(CORPUS, 270, style="roberta", show_progress=False)
+    tokenizer.backend_tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    place = next(
+        i for i in context_tokens(tokenizer, "who ?", CONTEXT)
+        if tokenizer("who ?", CONTEXT).encodings[0].offsets[i][0] == CONTEXT.index("Eiffel") + 3
+    )  # fmt: skip
+    assert sure_of(tokenizer, place, place)("who ?", CONTEXT)["answer"] == "Eiffel"
+    assert sure_of(tokenizer, place, place)("who ?", CONTEXT, align_to_words=False)["answer"] in "Eiffel"[:-1]
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_long_question_is_cut_on_the_side_where_the_tokenizer_cuts(side: str) -> None:
+    tokenizer = TOKENIZERS["bert"]()
+    tokenizer.truncation_side = side
+    serve = QuestionAnsweringPipeline(model=build(tokenizer), tokenizer=tokenizer)
+    filler = "the tower was built"
+    long, short = (f"{filler} {QUESTIONS[1]}", QUESTIONS[1]) if side == "left" else (f"{filler} {QUESTIONS[1]}", filler)
+    length = len(tokenizer(short, add_special_tokens=False)["input_ids"])
+    assert serve(long, LONG, max_question_len=length, **WINDOWS) == serve(short, LONG, **WINDOWS)
+    assert serve(long, LONG, **WINDOWS) != serve(short, LONG, **WINDOWS)
+
+
+def test_every_way_of_asking(serve: QuestionAnsweringPipeline) -> None:
+    example = {"question": QUESTIONS[0], "context": CONTEXT}
+    answer = serve(**example)
+    for same in (example, SimpleNamespace(**example)):
+        assert serve(same) == answer
+    assert serve(QUESTIONS[0], CONTEXT) == answer
+    assert serve(QUESTIONS[0], context=CONTEXT) == answer
+    assert serve([example]) == list(serve(e for e in [example])) == [answer]
+    assert serve(question=(q for q in QUESTIONS[:1]), context=CONTEXT) == [answer]
+    assert serve([]) == serve(question=[], context=CONTEXT) == []
+    assert serve(**example, doc_stride=0)["answer"] in CONTEXT
+
+
+def test_a_token_of_the_context_is_never_taken_for_no_answer() -> None:
+    """Though the context spells it as the tokenizer spells the token that stands for it."""
+    tokenizer, context = TOKENIZERS["bert"](), "the [CLS] tower"
+    encoding = tokenizer("who ?", context).encodings[0]
+    place = [i for i, token in enumerate(encoding.ids) if token == tokenizer.cls_token_id][1]
+    assert encoding.sequence_ids[place] == 1
+    answers = sure_of(tokenizer, place, place)("who ?", context, handle_impossible_answer=True, top_k=1000)
+    assert (answers[0]["answer"], answers[-1]["answer"]) == ("[CLS]", "")
 
 
 def test_no_answer_is_one_of_the_answers_where_it_is_asked_for(serve: QuestionAnsweringPipeline) -> None:
@@ -147,6 +258,24 @@ def test_a_saved_folder_serves_where_the_package_is_not_installed(tmp_path: Path
     assert found == expected
 
 
+class ReviewPipeline(TextClassificationPipeline):
+    """Somebody's own."""
+
+
+def test_a_folder_names_the_pipelines_that_serve_its_head_and_those_of_its_user(tmp_path: Path) -> None:
+    """Those that are named are taken where no task is: by a classifier, answers to questions would be."""
+    config = build(TOKENIZERS["bert"]()).config
+    own = {"reviews": {"impl": "test_question_answering.ReviewPipeline", "pt": ["AutoModelForSequenceClassification"]}}
+    named = {}
+    for head in (ScratchEncoderForQuestionAnswering, ScratchEncoderForSequenceClassification):
+        head(config).save_pretrained(tmp_path)
+        named[head] = json.loads((tmp_path / "config.json").read_text())["custom_pipelines"]
+        config = head.from_pretrained(tmp_path).config
+        config.custom_pipelines |= own
+    assert named[ScratchEncoderForQuestionAnswering].keys() == {"extractive-question-answering"}
+    assert named[ScratchEncoderForSequenceClassification] == own
+
+
 def test_what_cannot_be_is_refused(serve: QuestionAnsweringPipeline) -> None:
     faults: list[tuple[dict, str]] = [
         ({"question": "who ?", "context": " "}, "context: ' ' is no text"),
@@ -155,9 +284,23 @@ def test_what_cannot_be_is_refused(serve: QuestionAnsweringPipeline) -> None:
         ({"question": ["a", "b"], "context": [CONTEXT]}, "2 questions and 1 contexts"),
         ({"question": "who ?", "context": CONTEXT, "top_k": 0}, "top_k=0"),
         ({"question": "who ?", "context": CONTEXT, "stride": 3}, "stride: no argument"),
+        ({"question": "who ?", "context": CONTEXT, "doc_stride": -1}, "doc_stride=-1: has to be at least 0"),
         ({"question": "who ?", "context": CONTEXT, "max_seq_len": 30, "doc_stride": 30}, "doc_stride=30"),
         ({"inputs": {"question": "who ?"}}, "context: 'None' is no text"),
     ]
     for arguments, message in faults:
         with pytest.raises(ValueError, match=message):
             serve(**arguments)
+
+
+def test_a_tokenizer_that_does_not_say_where_its_tokens_stand_is_refused() -> None:
+    with pytest.raises(ValueError, match="ByT5Tokenizer does not say where"):
+        QuestionAnsweringPipeline(model=build(TOKENIZERS["bert"]()), tokenizer=ByT5Tokenizer())
+
+
+def test_a_context_of_which_no_token_is_left_is_refused() -> None:
+    tokenizer = TOKENIZERS["no_special_tokens"]()
+    serve = QuestionAnsweringPipeline(model=build(tokenizer), tokenizer=tokenizer)
+    serve.tokenizer.backend_tokenizer.normalizer = normalizers.Replace("\u200b", "")
+    with pytest.raises(ValueError, match="gives no tokens that could be an answer"):
+        serve("who ?", "\u200b")
