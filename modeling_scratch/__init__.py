@@ -6,6 +6,14 @@ from transformers.pipelines import PIPELINE_REGISTRY
 
 from . import presets
 from .configuration_scratch import ScratchConfig, ScratchDecoderConfig, ScratchEncoderConfig, ScratchSeq2SeqConfig
+from .conversion import (
+    convert_config,
+    convert_state_dict,
+    export_config,
+    export_pretrained,
+    export_state_dict,
+    load_pretrained,
+)
 from .modeling_decoder import ScratchDecoderForCausalLM, ScratchDecoderForSequenceClassification, ScratchDecoderModel
 from .modeling_encoder import (
     ScratchEncoderForMaskedLM,
@@ -33,6 +41,12 @@ __all__ = [
     "ScratchSeq2SeqConfig",
     "ScratchSeq2SeqForConditionalGeneration",
     "ScratchSeq2SeqModel",
+    "convert_config",
+    "convert_state_dict",
+    "export_config",
+    "export_pretrained",
+    "export_state_dict",
+    "load_pretrained",
     "presets",
 ]
 

@@ -1,0 +1,255 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Bridges: native checkpoints are scratch models of the same function, and go back as they came."""
+
+import json
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from conftest import redraw, run_without_package
+from native_models import NATIVES, PAD, VOCAB, Native
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
+
+import modeling_scratch as scratch
+from modeling_scratch import (
+    convert_config,
+    convert_state_dict,
+    export_config,
+    export_pretrained,
+    export_state_dict,
+    load_pretrained,
+    presets,
+)
+from modeling_scratch.conversion import MODELS
+from modeling_scratch.native_configs import FAMILIES
+
+every_native = pytest.mark.parametrize("native", NATIVES, ids=str)
+GENERATORS = [native for native in NATIVES if native.head.endswith(("ForCausalLM", "ForConditionalGeneration"))]
+
+
+def converted(native: Native, reference: PreTrainedModel) -> Any:
+    model = MODELS[native.head](convert_config(reference.config)).eval()
+    model.load_state_dict(convert_state_dict(reference.state_dict(), reference.config, type(model)))
+    return model
+
+
+@cache
+def pair(native: Native) -> tuple[Any, Any]:
+    reference = native.model()
+    return reference, converted(native, reference)
+
+
+def answers(outputs: Any) -> tuple[Tensor, ...]:
+    """Logits, or the states of a model without a head."""
+    if hasattr(outputs, "start_logits"):
+        return outputs.start_logits, outputs.end_logits
+    return (outputs[0],)
+
+
+def real(native: Native, found: Tensor, batch: dict[str, Tensor]) -> list[Tensor]:
+    """What is said of each text of a batch, without what is said of its padding."""
+    if native.is_seq2seq or native.head.endswith("ForSequenceClassification"):
+        return list(found)
+    return [row[mask.bool()] for row, mask in zip(found, batch["attention_mask"])]
+
+
+# Parity
+
+
+@pytest.mark.parametrize("side", ["no", "right", "left"])
+@pytest.mark.parametrize("backend", ["eager", "sdpa"])
+@every_native
+@torch.no_grad()
+def test_logits_equal_those_of_the_native_class(native: Native, backend: str, side: str) -> None:
+    """However our batch is padded, they are what the native class says of each text alone."""
+    reference, model = pair(native)
+    reference.set_attn_implementation(backend)
+    model.set_attn_implementation(backend)
+    expected = [answers(reference(**text)) for text in native.texts()]
+    if side == "no":
+        found = [answers(model(**text)) for text in native.texts()]
+    else:
+        batch = native.batch(side)
+        found = list(zip(*(real(native, part, batch) for part in answers(model(**batch)))))
+    for ours, theirs in zip(found, expected):
+        for one, other in zip(ours, theirs):
+            torch.testing.assert_close(one, other.view_as(one), atol=1e-5, rtol=0)
+
+
+def labels(native: Native, text: dict[str, Tensor]) -> dict[str, Tensor]:
+    if native.head.endswith("QuestionAnswering"):
+        return {"start_positions": torch.tensor([1]), "end_positions": torch.tensor([3])}
+    if native.head.endswith("ForSequenceClassification"):
+        return {"labels": torch.tensor([2])}
+    if native.head.endswith("ForTokenClassification"):
+        return {"labels": text["input_ids"] % 3}
+    return {} if native.head.endswith("Model") else {"labels": text.get("decoder_input_ids", text["input_ids"])}
+
+
+@every_native
+def test_losses_and_gradients_equal_those_of_the_native_class(native: Native) -> None:
+    reference, model = pair(native)
+    text = native.texts()[0]
+    gradients = []
+    for one in (reference, model):
+        outputs = one(**text, **labels(native, text))
+        loss = outputs.loss if labels(native, text) else (outputs[0] ** 2).mean()
+        one.zero_grad()
+        loss.backward()
+        weights = one.state_dict(keep_vars=True).items()
+        gradients.append({name: torch.zeros_like(w) if w.grad is None else w.grad for name, w in weights})
+        gradients[-1]["loss"] = loss.detach()
+    expected, found = gradients
+    torch.testing.assert_close(found.pop("loss"), expected.pop("loss"), atol=1e-5, rtol=0)
+    if native.model_type == "marian":  # its sinusoids are weights without a gradient
+        expected = {name: gradient for name, gradient in expected.items() if "embed_positions" not in name}
+    expected = convert_state_dict(expected, reference.config, type(model))
+    for name, gradient in found.items():
+        if not name.endswith(NEVER_TRAINED.get(native.model_type, "-")):
+            torch.testing.assert_close(gradient, expected[name], atol=1e-4, rtol=0, msg=name)
+
+
+# Not trained there, or not there at all; here they are parameters, which start where they were.
+NEVER_TRAINED = {"bart": "lm_head.bias", "marian": "lm_head.bias", "qwen2": "o_proj.bias"}
+
+
+@pytest.mark.parametrize("search", [{"num_beams": 1}, {"num_beams": 3}], ids=["greedy", "beams"])
+@pytest.mark.parametrize("native", GENERATORS, ids=str)
+def test_generation_equals_that_of_the_native_class(native: Native, search: dict[str, int]) -> None:
+    reference, model = pair(native)
+    batch = native.batch("left")
+    batch.pop("decoder_input_ids", None)
+    if native.is_seq2seq:
+        batch = {name: value[:1] for name, value in batch.items()}  # theirs count padding on the left
+    options = {**search, "max_new_tokens": 6, "do_sample": False, "eos_token_id": None, "pad_token_id": PAD}
+    assert torch.equal(reference.generate(**batch, **options), model.generate(**batch, **options))
+
+
+@every_native
+@torch.no_grad()
+def test_bfloat16_is_as_exact_as_in_the_native_class(native: Native) -> None:
+    """The mean distance from float32 is at most a tenth above theirs, where rounding falls differently."""
+    reference, model = native.model(), converted(native, native.model())
+    ids = torch.randint(4, VOCAB, (200, 9), generator=torch.Generator().manual_seed(5))
+    texts = {"input_ids": ids, **({"decoder_input_ids": ids.flip(1)} if native.is_seq2seq else {})}
+    exact = answers(reference(**texts))[0]
+    theirs, ours = ((answers(m.bfloat16()(**texts))[0].float() - exact).abs().mean() for m in (reference, model))
+    assert ours <= theirs * 1.1, (ours, theirs)
+
+
+# There and back
+
+
+@every_native
+def test_what_comes_goes_back_bit_by_bit(native: Native, tmp_path: Path) -> None:
+    reference = native.model()
+    reference.save_pretrained(tmp_path / "theirs")
+    model = load_pretrained(tmp_path / "theirs")
+    export_pretrained(model, tmp_path / "back")
+    assert type(model).__name__ == native.head
+    theirs, back = (load_file(tmp_path / folder / "model.safetensors") for folder in ("theirs", "back"))
+    if native.head == "ScratchEncoderModel":  # a pooler is part of a classification head here
+        theirs = {name: weight for name, weight in theirs.items() if not name.startswith("pooler")}
+    assert theirs.keys() == back.keys()
+    for name, weight in theirs.items():
+        assert torch.equal(weight, back[name]), name
+    configs = [AutoConfig.from_pretrained(tmp_path / folder).to_dict() for folder in ("theirs", "back")]
+    for config in configs:
+        config.pop("_name_or_path")
+        if native.head == "ScratchSeq2SeqModel":
+            config.pop("forced_eos_token_id")  # how to generate is no part of a base model
+    if configs[0].get("n_inner", 0) is None:  # says the same
+        configs[0]["n_inner"] = 4 * configs[0]["n_embd"]
+    assert configs[0] == configs[1]
+
+
+@every_native
+def test_every_field_of_a_native_config_is_accounted_for(native: Native) -> None:
+    """In the tables: carried over, of one value, or of no effect. A new field of the library fails here first."""
+    family = FAMILIES[native.model_type]
+    carried = {name for names in family.fields for name in ([names] if isinstance(names, str) else names)}
+    own = {field.name for field in fields(native.config())} - {field.name for field in fields(PreTrainedConfig)}
+    assert own <= carried | set(family.requires) | set(family.unused)
+    assert carried <= own | {"pad_token_id", "bos_token_id", "eos_token_id", "tie_word_embeddings"}
+
+
+# What is made here, there
+
+
+SMALL = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 40}
+IDS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+MADE_HERE: dict[str, tuple[scratch.ScratchConfig, str]] = {
+    "bert": (presets.bert(**SMALL), "bert"),
+    "classifier of an encoder without hidden layer": (
+        presets.bert(**SMALL, classifier_activation="relu", norm_eps=1e-12, type_vocab_size=0), "distilbert"
+    ),
+    "factorised embeddings": (presets.bert(**SMALL, embedding_size=8, classifier_activation="gelu"), "electra"),
+    "positions after padding": (presets.bert(**SMALL, position_offset=1), "roberta"),
+    "gpt2": (presets.gpt2(**{**SMALL, **IDS}), "gpt2"),
+    "gpt2 without biases": (presets.characters(**SMALL), "gpt2"),
+    "llama": (presets.llama(**{**SMALL, **IDS}, num_key_value_heads=2, head_dim=6), "llama"),
+    "plays": (presets.plays(**SMALL), "llama"),
+    "gated by gelu": (presets.llama(**{**SMALL, **IDS}, hidden_act="geglu"), "llama"),
+    "bart": (presets.bart(**{**SMALL, **IDS}), "bart"),
+    "marian": (presets.marian(**{**SMALL, **IDS}, decoder_start_token_id=0), "marian"),
+    "two vocabularies": (
+        presets.marian(
+            **{**SMALL, **IDS}, decoder_start_token_id=0, share_encoder_decoder_embeddings=False, decoder_vocab_size=30
+        ),
+        "marian",
+    ),
+}  # fmt: skip
+
+
+def heads_of(config: scratch.ScratchConfig) -> list[type]:
+    family = type(config).__name__.removesuffix("Config")
+    return [model_class for name, model_class in MODELS.items() if name.startswith(family)]
+
+
+@pytest.mark.parametrize("name", MADE_HERE)
+@torch.no_grad()
+def test_a_model_made_here_has_the_same_logits_there(name: str, tmp_path: Path) -> None:
+    config, expected = MADE_HERE[name]
+    ids = torch.randint(3, 30, (2, 9), generator=torch.Generator().manual_seed(3))
+    batch = {"input_ids": ids, **({"decoder_input_ids": ids.flip(1)} if config.is_encoder_decoder else {})}
+    for model_class in heads_of(config):
+        model = redraw(model_class(config)).eval()
+        export_pretrained(model, tmp_path / model_class.__name__)
+        config_there = AutoConfig.from_pretrained(tmp_path / model_class.__name__)
+        assert config_there.model_type == expected
+        native_class = getattr(transformers, config_there.architectures[0])
+        native = native_class.from_pretrained(tmp_path / model_class.__name__)
+        torch.testing.assert_close(native(**batch)[0], model(**batch)[0], atol=1e-5, rtol=0)
+
+
+def test_what_no_native_class_has_is_named_with_the_nearest_class() -> None:
+    config = presets.reviews(norm_type="rms_norm")
+    with pytest.raises(ValueError, match="The nearest is BertForMaskedLM") as error:
+        export_config(config, "ScratchEncoderForMaskedLM")
+    for field in ("norm_type='rms_norm' (there 'layer_norm')", "position_type='sinusoidal'", "embedding_norm=False"):
+        assert field in str(error.value)
+    assert "classifier_pooling" not in str(error.value)  # of another head
+    with pytest.raises(ValueError, match="classifier_pooling='mean' .there 'first'."):
+        export_config(config, "ScratchEncoderForSequenceClassification")
+    with pytest.raises(ValueError, match="no class of gpt2"):
+        export_config(config, "ScratchEncoderModel", "gpt2")
+
+
+def test_biases_that_are_trained_go_to_the_family_that_has_them(tmp_path: Path) -> None:
+    """Qwen2 has none on the way out of attention; Llama can have them all."""
+    native = Native("qwen2", "ScratchDecoderForCausalLM")
+    model = converted(native, native.model())
+    with torch.no_grad():
+        model.model.stack.layers[1].attention.o_proj.bias.fill_(0.1)
+    with pytest.raises(ValueError, match=r"layers.1.attention.o_proj.bias: qwen2 has no such weights"):
+        export_state_dict(model)
+    export_pretrained(model, tmp_path / "llama", model_type="llama")
+    theirs = transformers.LlamaForCausalLM.from_pretrained(tmp_path / "llama")
+    ids = native.texts()[0]["input_ids"]
+    torch.testing.assert_close(theirs(ids).logits, model(ids).logits, atol=1e-5, rtol=0)
