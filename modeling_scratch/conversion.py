@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 import transformers
+from huggingface_hub.errors import StrictDataclassError
 from torch import Tensor
 from transformers import AutoConfig, GenerationConfig, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
@@ -51,11 +52,16 @@ def load_pretrained(
     - model_class: another head than the checkpoint's; what is new in it is drawn at random, with a warning.
     - dtype: of the weights; None: as they are stored.
     - ignore_mismatched_sizes: draw the weights of a head anew that are of another shape, as for other labels.
-    - overrides: fields of the native config, such as num_labels, or sliding_window=None.
+    - overrides: fields of the native config, such as num_labels or sliding_window=None, or else of ours, such as
+      classifier_pooling="mean".
 
     Raises CheckpointError, a ValueError, for a config or a weight that cannot be carried over, and names it.
     """
-    native = AutoConfig.from_pretrained(name_or_path, revision=revision, **overrides)
+    try:
+        options = {"revision": revision, "return_unused_kwargs": True}
+        native, ours = AutoConfig.from_pretrained(name_or_path, **options, **overrides)
+    except StrictDataclassError as error:
+        raise CheckpointError(f"{name_or_path}: {error}") from error
     family = family_of(native)
     own = _own_class(native, family)
     head = own if model_class is None else model_class.__name__
@@ -65,15 +71,15 @@ def load_pretrained(
             f"{name_or_path}: {head or native.architectures} has no counterpart; name a model_class: {choices}"
         )
     files = WeightFiles(str(name_or_path), revision)
-    model = empty_model(MODELS[head], convert_config(native))
+    model = empty_model(MODELS[head], convert_config(native, **ours))
     slots = Slots(model)
     places, left_out = places_of(files.files, family, head, slots, str(name_or_path))
     new = _missing(slots, places, family, head, own, str(name_or_path))
-    for theirs, ours, tensor in renamed(places, files.read):
-        if ignore_mismatched_sizes and _is_of_head(ours, head) and not slots.fits(ours, tensor.shape):
-            new.append(ours)
+    for theirs, name, tensor in renamed(places, files.read):
+        if ignore_mismatched_sizes and _is_of_head(name, head) and not slots.fits(name, tensor.shape):
+            new.append(name)
         else:
-            slots.put(ours, tensor.to(dtype or tensor.dtype), theirs)
+            slots.put(name, tensor.to(dtype or tensor.dtype), theirs)
     _finish(slots, family, new)
     if left_out:
         logger.info(f"{name_or_path}: {some(left_out)} left out: no part of {head}")

@@ -5,6 +5,7 @@ Shapes: B batch, T length, V vocabulary, C labels.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 
 from .configuration_scratch import ProblemType, ScratchConfig, ScratchEncoderConfig
 from .layers import ACTIVATIONS, NORMS
+from .packing import document_starts, packed_lengths
 
 
 def _pool_first(hidden_states: Tensor, mask: Tensor) -> Tensor:
@@ -134,6 +136,28 @@ def classification_loss(
 def shift_left(labels: Tensor) -> Tensor:
     """What each position of a causal model is to predict: the label after it, nothing at the end. (B, T) -> (B, T)."""
     return F.pad(labels[..., 1:], (0, 1), value=-100)
+
+
+def next_tokens(
+    labels: Tensor, attention_mask: Tensor | None, position_ids: Tensor | None, kwargs: dict[str, Any]
+) -> Tensor:
+    """What each position is to predict (B, T): padding predicts nothing, nor a packed sequence the one after it."""
+    if attention_mask is None and position_ids is not None:
+        follows = position_ids.expand(labels.shape).diff(dim=-1) == 1
+        labels = labels.masked_fill(~F.pad(follows, (1, 0)), -100)
+    elif (lengths := packed_lengths(labels.shape, attention_mask, position_ids, kwargs)) is not None:
+        labels = labels.masked_fill(document_starts(lengths, labels.shape), -100)
+    labels = shift_left(labels)
+    if attention_mask is None or attention_mask.ndim != 2:
+        return labels
+    return labels.masked_fill(attention_mask[:, -labels.shape[1] :] == 0, -100)
+
+
+def share_predicted(items: Tensor | int | None, labels: Tensor, shift_labels: Tensor) -> Tensor | int | None:
+    """Trainer counts all labels but the first of each row; of these items, the share that is predicted."""
+    if items is None:
+        return None
+    return items * (shift_labels != -100).sum() / (labels[:, 1:] != -100).sum().clamp(min=1)
 
 
 def shift_right(labels: Tensor, start: int, pad: int) -> Tensor:

@@ -15,16 +15,15 @@ from transformers.modeling_outputs import (
     SequenceClassifierOutputWithPast,
 )
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-from transformers.utils import can_return_tuple
-from transformers.utils.generic import merge_with_config_defaults
+from transformers.utils import can_return_tuple, is_tracing
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from .attention import Attention
 from .configuration_scratch import ScratchDecoderConfig, ScratchSeq2SeqConfig
 from .embeddings import Embeddings
-from .heads import classification_loss, cross_entropy, pool, shift_left
+from .heads import classification_loss, cross_entropy, next_tokens, pool, share_predicted
 from .modeling_base import ScratchPreTrainedModel
-from .packing import document_starts, packed_lengths, to_rows
+from .packing import packed_lengths, to_rows
 from .stack import Block, Stack
 
 
@@ -60,7 +59,6 @@ class ScratchDecoderModel(ScratchDecoderPreTrainedModel):
     def set_input_embeddings(self, value: nn.Module) -> None:
         self.embeddings.tokens = value  # type: ignore[assignment]
 
-    @merge_with_config_defaults
     @capture_outputs
     def forward(
         self,
@@ -79,14 +77,21 @@ class ScratchDecoderModel(ScratchDecoderPreTrainedModel):
 
         attention_mask (B, past + T) with 1 at real tokens; without position_ids, positions count these. In an
         encoder-decoder encoder_hidden_states (B, S, hidden) is what the encoder says, encoder_attention_mask (B, S).
+        use_cache None: as the config says, in evaluation.
         """
         if (input_ids is None) == (inputs_embeds is None):
             raise ValueError("Give either input_ids or inputs_embeds, exactly one of them.")
         inputs = input_ids if inputs_embeds is None else inputs_embeds
-        if use_cache and past_key_values is None and not self.training:
-            # One can go on from a padded batch, not from a packed one.
-            packed = packed_lengths(inputs.shape[:2], attention_mask, position_ids, kwargs) is not None
-            past_key_values = None if packed else self._new_cache()
+        if use_cache is None:
+            use_cache = self.config.use_cache and not self.training
+        if (
+            use_cache
+            and past_key_values is None
+            and not self._may_be_packed(inputs, attention_mask, position_ids, kwargs)
+        ):
+            past_key_values = self._new_cache()
+        if self.config.is_encoder_decoder and past_key_values is not None:
+            past_key_values = self._with_room_for_memory(past_key_values)
         position_ids, mask, packing = self._lay_out(inputs, attention_mask, position_ids, kwargs, past_key_values)
         memory_mask = self._memory_mask(inputs, encoder_hidden_states, encoder_attention_mask, kwargs)
         if packing is not None:
@@ -97,9 +102,24 @@ class ScratchDecoderModel(ScratchDecoderPreTrainedModel):
         hidden_states = self.embeddings(input_ids, position_ids, token_type_ids, inputs_embeds, seen)
         kwargs |= {"packing": packing, "rotary": self._rotary(position_ids, hidden_states.dtype)}
         masks = mask, encoder_hidden_states, memory_mask
+        kwargs["num_layers"] = self.config.decoder_layers  # fewer, while a model drafts for itself
         hidden_states = self.stack(hidden_states, *masks, past_key_values=past_key_values, **kwargs)
         hidden_states = hidden_states if packing is None else packing.unpack(hidden_states)
         return BaseModelOutputWithPastAndCrossAttentions(hidden_states, past_key_values)
+
+    def _may_be_packed(
+        self, inputs: Tensor, attention_mask: Tensor | None, position_ids: Tensor | None, kwargs: dict[str, Any]
+    ) -> bool:
+        """Nobody can go on from a packed batch; in a traced graph, which cannot look, position_ids alone tell."""
+        if is_tracing(inputs) and attention_mask is None and position_ids is not None:
+            return True
+        return packed_lengths(inputs.shape[:2], attention_mask, position_ids, kwargs) is not None
+
+    def _with_room_for_memory(self, cache: Cache) -> Cache:
+        """A plain cache holds the tokens of the decoder alone; what it attends to gets one beside it."""
+        if isinstance(cache, EncoderDecoderCache):
+            return cache
+        return EncoderDecoderCache(cache, DynamicCache(config=self.config.get_text_config(decoder=True)))
 
     def _new_cache(self) -> Cache:
         if not self.config.is_encoder_decoder:
@@ -165,22 +185,11 @@ class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, GenerationMixin):
         loss = None
         if labels is not None or shift_labels is not None:
             if shift_labels is None:
-                shift_labels = self._next_tokens(labels, attention_mask, position_ids, kwargs)
+                shift_labels = next_tokens(labels, attention_mask, position_ids, kwargs)
+                num_items_in_batch = share_predicted(num_items_in_batch, labels, shift_labels)
             loss = cross_entropy(logits, shift_labels[:, kept], num_items_in_batch)
         past_key_values = outputs.past_key_values
         return CausalLMOutputWithPast(loss, logits, past_key_values, outputs.hidden_states, outputs.attentions)
-
-    def _next_tokens(
-        self, labels: Tensor, attention_mask: Tensor | None, position_ids: Tensor | None, kwargs: dict[str, Any]
-    ) -> Tensor:
-        """What each position is to predict (B, T): padding predicts nothing, nor a packed sequence the one after it."""
-        lengths = packed_lengths(labels.shape, attention_mask, position_ids, kwargs)
-        if lengths is not None:
-            labels = labels.masked_fill(document_starts(lengths, labels.shape), -100)
-        labels = shift_left(labels)
-        if attention_mask is None or attention_mask.ndim != 2:
-            return labels
-        return labels.masked_fill(attention_mask[:, -labels.shape[1] :] == 0, -100)
 
 
 class ScratchDecoderForSequenceClassification(ScratchDecoderPreTrainedModel):

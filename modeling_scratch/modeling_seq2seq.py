@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor, nn
 from transformers import Cache, GenerationMixin
 from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput, Seq2SeqModelOutput
-from transformers.utils import can_return_tuple
+from transformers.utils import ModelOutput, can_return_tuple
 
 from .configuration_scratch import ScratchSeq2SeqConfig
 from .heads import cross_entropy, shift_right
@@ -35,9 +35,12 @@ class ScratchSeq2SeqPreTrainedModel(ScratchPreTrainedModel):
         self, new_num_tokens: int | None = None, pad_to_multiple_of: int | None = None, mean_resizing: bool = True
     ) -> nn.Embedding:
         """As PreTrainedModel's, for one shared vocabulary; of two it would not know which."""
-        resizes = new_num_tokens is not None or pad_to_multiple_of is not None
+        resizes = new_num_tokens not in (None, self.config.vocab_size) or pad_to_multiple_of is not None
         if resizes and not self.config.share_encoder_decoder_embeddings:
-            raise ValueError("share_encoder_decoder_embeddings=False: two vocabularies cannot be resized as one.")
+            raise ValueError(
+                "share_encoder_decoder_embeddings=False: two vocabularies cannot be resized as one. Resize those of a "
+                "new model by vocab_size and decoder_vocab_size in its config."
+            )
         embeddings = super().resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
         if resizes:
             self.config.decoder_vocab_size = self.config.vocab_size
@@ -88,9 +91,10 @@ class ScratchSeq2SeqModel(ScratchSeq2SeqPreTrainedModel):
         encoder_outputs, where they are given, spare the encoder its work; the masks have 1 at real tokens;
         token_type_ids (B, S) are those of the source.
         """
-        if "cu_seq_lens_q" in kwargs or "position_ids" in kwargs:
+        if kwargs.get("cu_seq_lens_q") is not None or kwargs.get("position_ids") is not None:
             raise ValueError(
-                "An encoder-decoder takes padded batches with masks, not packed ones (position_ids, cu_seq_lens_q)."
+                "An encoder-decoder takes padded batches with masks, not packed ones (position_ids, cu_seq_lens_q), "
+                "and reads the source at once (no prefill_chunk_size)."
             )
         if (decoder_input_ids is None) == (decoder_inputs_embeds is None):
             raise ValueError(
@@ -101,7 +105,7 @@ class ScratchSeq2SeqModel(ScratchSeq2SeqPreTrainedModel):
             encoder_outputs = self.encoder(
                 input_ids, attention_mask, token_type_ids, None, inputs_embeds, return_dict=True, **encoder_kwargs
             )
-        elif not isinstance(encoder_outputs, BaseModelOutput):
+        elif not isinstance(encoder_outputs, ModelOutput):
             encoder_outputs = BaseModelOutput(*encoder_outputs)
         memory = encoder_outputs.last_hidden_state
         decoder_inputs = decoder_input_ids, decoder_attention_mask, decoder_position_ids
@@ -116,8 +120,8 @@ class ScratchSeq2SeqModel(ScratchSeq2SeqPreTrainedModel):
             decoder_attentions=outputs.attentions,
             cross_attentions=outputs.cross_attentions,
             encoder_last_hidden_state=memory,
-            encoder_hidden_states=encoder_outputs.hidden_states,
-            encoder_attentions=encoder_outputs.attentions,
+            encoder_hidden_states=encoder_outputs.get("hidden_states"),
+            encoder_attentions=encoder_outputs.get("attentions"),
         )
 
 

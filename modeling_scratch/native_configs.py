@@ -9,6 +9,7 @@ from dataclasses import fields
 from typing import Any
 
 import transformers
+from huggingface_hub.errors import StrictDataclassError
 from transformers import PreTrainedConfig
 
 from . import configuration_scratch
@@ -33,8 +34,8 @@ def family_of(native: PreTrainedConfig) -> Family:
     return family
 
 
-def convert_config(native: PreTrainedConfig) -> ScratchConfig:
-    """The scratch config of the same function as a native one.
+def convert_config(native: PreTrainedConfig, **overrides: Any) -> ScratchConfig:
+    """The scratch config of the same function as a native one; overrides: fields of ours to change.
 
     Raises CheckpointError for a field with a value that has no counterpart, by its name.
     """
@@ -53,12 +54,19 @@ def convert_config(native: PreTrainedConfig) -> ScratchConfig:
     extra = {"native_model_type": family.model_type, "dtype": native.dtype, "architectures": None}
     if native._attn_implementation is not None:
         extra["attn_implementation"] = native._attn_implementation
-    return getattr(configuration_scratch, family.config)(**found, **labels, **extra)
+    config_class = getattr(configuration_scratch, family.config)
+    if unknown := overrides.keys() - {field.name for field in fields(config_class)}:
+        choices = f"{type(native).__name__} and {config_class.__name__}"
+        raise CheckpointError(f"{', '.join(sorted(unknown))}: no field of {choices}")
+    try:
+        return config_class(**{**found, **labels, **extra, **overrides})
+    except StrictDataclassError as error:
+        raise CheckpointError(f"{family.model_type}: {error}") from error
 
 
 def _check_accounted(native: PreTrainedConfig, family: Family) -> None:
     """Each field of their config is carried over, has the one value that we have, or changes no function."""
-    wrong = [name for name, value in family.requires.items() if not _is(getattr(native, name), value)]
+    wrong = [name for name, value in family.requires.items() if not _is(getattr(native, name, value), value)]
     if getattr(native, "quantization_config", None) is not None:
         wrong.append("quantization_config")
     known = {*family.requires, *family.unused}.union(*(_names(theirs) for theirs in family.fields))
@@ -156,9 +164,9 @@ def _native_config(config: ScratchConfig, family: Family, head: str) -> PreTrain
     found: dict[str, Any] = {}
     for theirs, ours in family.fields.items():
         found |= dict.fromkeys(_names(theirs), getattr(config, ours))
-    back = {ours: theirs for theirs, ours in reversed(family.activations.items())}
+    back = {ours: theirs for theirs, ours in reversed(list(family.activations.items()))}
     name = next(theirs for theirs, ours in family.fields.items() if ours == "hidden_act")
-    found[name] = back[config.hidden_act]
+    found |= dict.fromkeys(_names(name), back[config.hidden_act])
     if family.positions_after_padding:
         found["max_position_embeddings"] += config.position_offset
     if found.get("seq_classif_dropout", 0) is None:  # DistilBERT has no other to fall back on
@@ -166,5 +174,5 @@ def _native_config(config: ScratchConfig, family: Family, head: str) -> PreTrain
     labels = {name: getattr(config, name) for name in LABELS}
     native_class = getattr(transformers, family.heads[head].theirs)
     default = native_class.config_class()
-    found |= {name: value for name, value in family.requires.items() if not _is(getattr(default, name), value)}
+    found |= {name: value for name, value in family.requires.items() if not _is(getattr(default, name, value), value)}
     return native_class.config_class(**found, **labels, dtype=config.dtype, architectures=[native_class.__name__])

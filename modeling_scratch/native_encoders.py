@@ -34,7 +34,7 @@ BERT = Family(
         "classifier_pooling": "first", "classifier_activation": "tanh",
     },
     free={"activation_dropout": 0.0, "sparse_prediction": False},
-    requires={"is_decoder": False, "add_cross_attention": False},
+    requires={"is_decoder": False, "add_cross_attention": False, "position_embedding_type": "absolute"},
     unused=("use_cache",),
     activations=ACTIVATIONS,
     rows=rows("""

@@ -32,6 +32,11 @@ def packed_lengths(
     if attention_mask is not None:
         return None
     if (boundaries := kwargs.get("cu_seq_lens_q")) is not None:
+        if boundaries.device.type == "cpu" and not is_tracing(boundaries) and boundaries[-1] != shape[0] * shape[1]:
+            raise ValueError(
+                f"cu_seq_lens_q ends at {int(boundaries[-1])}, but the batch has {shape[0] * shape[1]} tokens: every "
+                "token belongs to a sequence, those that fill up a row too."
+            )
         return boundaries.diff()
     if position_ids is None or is_tracing(position_ids):  # a traced graph cannot branch on what the tensor holds
         return None

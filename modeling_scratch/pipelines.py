@@ -4,7 +4,8 @@
 They serve scratch models and native ones. `import modeling_scratch` registers them as "seq2seq-generation",
 "seq2seq-summarization" and "seq2seq-translation", and that of question_answering.py as
 "extractive-question-answering". A saved scratch model brings them along and names them, so that
-`pipeline(task, model=folder, trust_remote_code=True)` finds them anywhere.
+`pipeline(task, model=folder, trust_remote_code=True)` finds them anywhere (of a folder that names pipelines, the
+library takes those alone, so that the flag is needed where this package is installed, too).
 """
 
 import copy
@@ -168,7 +169,9 @@ class Text2TextGenerationPipeline(Pipeline):
         """Log-probability per token of each answer, (answers,)."""
         if getattr(output, "sequences_scores", None) is not None:
             return output.sequences_scores
-        steps = self.model.compute_transition_scores(output.sequences, output.scores, normalize_logits=True)
+        # Not by the model's compute_transition_scores, which takes the source's vocabulary for the answer's.
+        steps = torch.stack(output.scores, dim=1).log_softmax(-1)
+        steps = steps.gather(-1, output.sequences[:, -steps.shape[1] :, None])[..., 0]
         is_written = is_written[:, -steps.shape[1] :]
         return steps.masked_fill(~is_written, 0).sum(-1) / is_written.sum(-1).clamp(min=1)
 

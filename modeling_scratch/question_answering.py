@@ -64,7 +64,7 @@ class QuestionAnsweringPipeline(ChunkPipeline):
         question = self._shorten(question, max_question_len)
         length = len(self.tokenizer(question, add_special_tokens=False)["input_ids"])
         room = max_seq_len - length - self.tokenizer.num_special_tokens_to_add(pair=True)
-        doc_stride = min(128, room // 2) if doc_stride is None else doc_stride
+        doc_stride = max(0, min(128, room // 2)) if doc_stride is None else doc_stride
         if doc_stride >= room:
             raise ValueError(
                 f"max_seq_len={max_seq_len}: the question leaves {max(room, 0)} tokens for the context, and windows "

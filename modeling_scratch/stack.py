@@ -65,7 +65,10 @@ class Stack(nn.Module):
         final_norm = config.norm_position == "pre"
         self.norm = NORMS[config.norm_type](config.hidden_size, eps=config.norm_eps) if final_norm else nn.Identity()
 
-    def forward(self, hidden_states: Tensor, *masks_and_memory: Any, **kwargs: Any) -> Tensor:
-        for layer in self.layers:
+    def forward(
+        self, hidden_states: Tensor, *masks_and_memory: Any, num_layers: int | None = None, **kwargs: Any
+    ) -> Tensor:
+        """(B, T, hidden) -> the same; num_layers: the first so many blocks alone."""
+        for layer in self.layers[:num_layers]:
             hidden_states = layer(hidden_states, *masks_and_memory, **kwargs)
         return self.norm(hidden_states)

@@ -9,6 +9,7 @@ import datasets
 from model_sources import checkpoint_overrides, load_checkpoint, preset_config
 from text_files import DataError
 from transformers import (
+    AutoConfig,
     AutoModelForSequenceClassification,
     AutoTokenizer,
     PreTrainedConfig,
@@ -18,6 +19,7 @@ from transformers import (
 
 import modeling_scratch
 from modeling_scratch import ScratchEncoderConfig, presets
+from modeling_scratch.native_configs import FAMILIES
 from tokenization import KINDS, special_token_ids
 
 
@@ -94,17 +96,27 @@ def build_model(
     """A classifier into label_names, saved with the model: a new one of the preset, or the checkpoint's body."""
     labels = {"id2label": dict(enumerate(label_names)), "label2id": {name: i for i, name in enumerate(label_names)}}
     if arguments.model_name_or_path:
-        return load_checkpoint(
-            AutoModelForSequenceClassification,
-            arguments.model_name_or_path,
-            arguments.trust_remote_code,
-            ignore_mismatched_sizes=True,
-            **checkpoint_overrides(arguments.config_overrides),
-            **labels,
-        )
+        changes = {**checkpoint_overrides(arguments.config_overrides), **labels}
+        return load_classifier(arguments.model_name_or_path, arguments.trust_remote_code, **changes)
     ids = special_token_ids(tokenizer)
     config = _preset_config(arguments, vocab_size=len(tokenizer), num_labels=len(label_names), **ids, **labels)
     return modeling_scratch.ScratchEncoderForSequenceClassification(config)
+
+
+def load_classifier(name: str, trust_remote_code: bool, **changes: Any) -> PreTrainedModel:
+    """A checkpoint as a classifier with new labels: a scratch model also of those that there is a bridge to."""
+    options = {"ignore_mismatched_sizes": True, **changes}
+    config = load_checkpoint(AutoConfig, name, trust_remote_code)
+    if config.model_type not in FAMILIES:
+        return load_checkpoint(AutoModelForSequenceClassification, name, trust_remote_code, **options)
+    heads = FAMILIES[config.model_type].heads
+    head = next((head for head in heads if head.endswith("ForSequenceClassification")), None)
+    if head is None:
+        raise DataError(f"--model_name_or_path {name}: {config.model_type} reads to write; it is no classifier here")
+    try:
+        return modeling_scratch.load_pretrained(name, getattr(modeling_scratch, head), **options).train()
+    except (OSError, ValueError) as error:
+        raise DataError(f"--model_name_or_path {name}: {error}") from error
 
 
 def _preset_config(arguments: ModelArguments, **settings: Any) -> ScratchEncoderConfig:

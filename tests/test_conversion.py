@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Bridges: native checkpoints are scratch models of the same function, and go back as they came."""
 
-import json
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
@@ -10,9 +9,9 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from conftest import redraw, run_without_package
+from conftest import redraw
 from native_models import NATIVES, PAD, VOCAB, Native
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
 
@@ -235,7 +234,7 @@ def test_what_no_native_class_has_is_named_with_the_nearest_class() -> None:
     for field in ("norm_type='rms_norm' (there 'layer_norm')", "position_type='sinusoidal'", "embedding_norm=False"):
         assert field in str(error.value)
     assert "classifier_pooling" not in str(error.value)  # of another head
-    with pytest.raises(ValueError, match="classifier_pooling='mean' .there 'first'."):
+    with pytest.raises(ValueError, match=r"classifier_pooling='mean' .there 'first'."):
         export_config(config, "ScratchEncoderForSequenceClassification")
     with pytest.raises(ValueError, match="no class of gpt2"):
         export_config(config, "ScratchEncoderModel", "gpt2")

@@ -186,6 +186,13 @@ def test_a_small_model_drafts_for_a_large_one(case: Case) -> None:
         assert torch.equal(generate(large, row[None], assistant_model=large).sequences, expected.sequences)
 
 
+def test_the_first_blocks_of_a_model_draft_for_all_of_them() -> None:
+    model, row = lively(CAUSAL_LM.model(num_hidden_layers=3)), ROWS[0][None]
+    expected = generate(model, row).sequences
+    assert torch.equal(generate(model, row, assistant_early_exit=1).sequences, expected)
+    assert torch.equal(generate(model, row).sequences, expected)
+
+
 def test_a_prompt_drafts_for_itself() -> None:
     model, row = lively(CAUSAL_LM.model()), ROWS[0][None]
     found = generate(model, row, prompt_lookup_num_tokens=2)

@@ -28,7 +28,7 @@ from model_cases import (
 from safetensors.torch import load_file
 from torch import Tensor, nn
 from transformers import DynamicCache, EncoderDecoderCache, StaticCache
-from transformers.modeling_outputs import BaseModelOutput
+from transformers.modeling_outputs import BaseModelOutput, BaseModelOutputWithPooling
 
 SOURCE, TARGET = draw_ids(0), draw_ids(1)[:, :7]
 REAL, TARGET_REAL = MASK.bool(), torch.arange(7) < torch.tensor([7, 2, 5])[:, None]
@@ -176,6 +176,7 @@ def test_resized_vocabulary(case: Case, settings: dict, count: int, new: int, tm
         for arguments in (new,), (None, 32):
             with pytest.raises(ValueError, match="share_encoder_decoder_embeddings=False"):
                 model.resize_token_embeddings(*arguments)
+        assert model.resize_token_embeddings(TINY["vocab_size"]) is model.get_input_embeddings()  # nothing to do
         return
     known = min(new, TINY["vocab_size"])
     batch = {"input_ids": SOURCE % known, "attention_mask": MASK, "decoder_input_ids": TARGET % known}
@@ -192,6 +193,22 @@ def test_resized_vocabulary(case: Case, settings: dict, count: int, new: int, tm
 
 
 # What is asked for, and what is refused
+
+
+def test_what_an_encoder_says_is_taken_in_every_form() -> None:
+    model = SEQ2SEQ_LM.model()
+    said = model.model.encoder(SOURCE, MASK).last_hidden_state
+    expected = model(SOURCE, MASK, TARGET).logits
+    for form in (said,), BaseModelOutput(said), BaseModelOutputWithPooling(last_hidden_state=said):
+        assert_close(model(encoder_outputs=form, attention_mask=MASK, decoder_input_ids=TARGET).logits, expected)
+
+
+def test_a_plain_cache_gets_one_for_the_memory_beside_it() -> None:
+    model = SEQ2SEQ_LM.model()
+    first = model(SOURCE, MASK, TARGET[:, :4], past_key_values=DynamicCache(), use_cache=True)
+    assert isinstance(first.past_key_values, EncoderDecoderCache)
+    rest = model(SOURCE, MASK, TARGET[:, 4:], past_key_values=first.past_key_values, use_cache=True)
+    assert_close(torch.cat((first.logits, rest.logits), 1), model(SOURCE, MASK, TARGET).logits)
 
 
 @parametrize_cases(SEQ2SEQS)

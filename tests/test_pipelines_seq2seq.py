@@ -213,6 +213,12 @@ def test_a_decoder_with_a_vocabulary_of_its_own_is_decoded_by_its_own_tokenizer(
     assert pipeline("seq2seq-translation", model=str(tmp_path), trust_remote_code=True)(TEXTS[0], **OPTIONS) == wanted
     given = TranslationPipeline(model=model, tokenizer=tokenizer, target_tokenizer=target)
     assert given(TEXTS[0], **OPTIONS) == wanted
+    inputs = tokenizer(TEXTS[0], return_tensors="pt", return_token_type_ids=False)
+    greedy = {"max_new_tokens": 6, "do_sample": False}
+    ids = model.generate(**inputs, **greedy)
+    log_p = model(**inputs, decoder_input_ids=ids[:, :-1]).logits.log_softmax(-1)
+    score = log_p.gather(-1, ids[:, 1:, None]).mean().item()
+    assert given(TEXTS[0], return_scores=True, **greedy)[0]["score"] == pytest.approx(score, abs=1e-5)
 
 
 @pytest.fixture(scope="module")

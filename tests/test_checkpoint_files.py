@@ -1,0 +1,283 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Checkpoints that are damaged, mislabelled or too large: clear errors, nothing half-written, no second copy."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from native_models import Native
+from safetensors.torch import load_file, save_file
+from transformers import OPTConfig
+
+from modeling_scratch import (
+    ScratchEncoderForMaskedLM,
+    ScratchEncoderForSequenceClassification,
+    export_pretrained,
+    load_pretrained,
+)
+from modeling_scratch.checkpoint_files import CheckpointError, complete_folder
+
+MASKED_LM = Native("bert", "ScratchEncoderForMaskedLM")
+BASE = "bert.encoder.layer.0.attention.self.query.weight"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    MASKED_LM.model().save_pretrained(tmp_path / "bert")
+    return tmp_path / "bert"
+
+
+def change_weights(folder: Path, change: Callable[[dict], Any]) -> None:
+    weights = load_file(folder / "model.safetensors")
+    change(weights)
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def change_config(folder: Path, **changes: Any) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, **changes}))
+
+
+def cut(folder: Path) -> None:
+    content = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(content[: len(content) // 2])
+
+
+def impossible_header(folder: Path) -> None:
+    (folder / "model.safetensors").write_bytes((2**62).to_bytes(8, "little") + b"{}")
+
+
+def pickle_alone(folder: Path) -> None:
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+
+
+def one_missing(folder: Path) -> None:
+    change_weights(folder, lambda weights: weights.pop(BASE))
+
+
+def one_unknown(folder: Path) -> None:
+    change_weights(folder, lambda weights: weights.update({"bert.encoder.layer.9.extra.weight": torch.ones(1)}))
+
+
+def one_layer_more(folder: Path) -> None:
+    change_config(folder, num_hidden_layers=2)
+
+
+def another_shape(folder: Path) -> None:
+    change_weights(folder, lambda weights: weights.update({BASE: torch.ones(3, 24)}))
+
+
+def another_family(folder: Path) -> None:
+    (folder / "config.json").unlink()
+    Native("gpt2", "ScratchDecoderForCausalLM").config(architectures=["GPT2LMHeadModel"]).save_pretrained(folder)
+
+
+def copies_that_differ(folder: Path) -> None:
+    change_weights(folder, lambda weights: weights.update({"cls.predictions.decoder.weight": torch.ones(50, 24)}))
+
+
+def no_bridge(folder: Path) -> None:
+    OPTConfig().save_pretrained(folder)
+
+
+def relative_attention(folder: Path) -> None:
+    change_config(folder, position_embedding_type="relative_key")
+
+
+def a_decoder(folder: Path) -> None:
+    change_config(folder, is_decoder=True)
+
+
+def unknown_head(folder: Path) -> None:
+    change_config(folder, architectures=["BertForMultipleChoice"])
+
+
+def quantised(folder: Path) -> None:
+    change_config(folder, quantization_config={"quant_method": "fp8"})
+
+
+def index_without_files(folder: Path) -> None:
+    index = {"weight_map": {BASE: "model-00001-of-00002.safetensors"}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+def index_of_other_names(folder: Path) -> None:
+    index = {"weight_map": {"no.such.weight": "model.safetensors"}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+def index_that_leads_away(folder: Path) -> None:
+    index = {"weight_map": {BASE: "../elsewhere.safetensors"}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+def damaged_index(folder: Path) -> None:
+    (folder / "model.safetensors.index.json").write_text("[1, 2")
+
+
+DAMAGES = [
+    (cut, "no whole safetensors file"),
+    (impossible_header, "no whole safetensors file"),
+    (pickle_alone, r"pytorch_model\.bin, a pickle"),
+    (one_missing, "has nothing for model.stack.layers.0.attention.q_proj.weight"),
+    (one_unknown, "bert.encoder.layer.9.extra.weight: no weights of a bert"),
+    (one_layer_more, "bert.encoder.layer.2"),
+    (another_shape, r"query.weight is of shape \(3, 24\): the config wants \(24, 24\)"),
+    (another_family, "no weights of a gpt2"),
+    (copies_that_differ, "cls.predictions.decoder.weight differs from another copy"),
+    (no_bridge, "model_type 'opt': there is a bridge to bert"),
+    (relative_attention, "position_embedding_type='relative_key' cannot be carried over"),
+    (a_decoder, "is_decoder=True cannot be carried over"),
+    (unknown_head, "BertForMultipleChoice.* has no counterpart; name a model_class"),
+    (quantised, "quantization_config"),
+    (index_without_files, "model-00001-of-00002.safetensors, which is missing"),
+    (index_of_other_names, "disagree about"),
+    (index_that_leads_away, "elsewhere.safetensors, which is missing"),
+    (damaged_index, "no index of safetensors"),
+]
+
+
+@pytest.mark.parametrize(("damage", "message"), DAMAGES, ids=[damage.__name__ for damage, _ in DAMAGES])
+def test_what_is_wrong_with_a_checkpoint_is_said(folder: Path, damage: Callable[[Path], None], message: str) -> None:
+    assert isinstance(load_pretrained(folder), ScratchEncoderForMaskedLM)
+    damage(folder)
+    with pytest.raises(CheckpointError, match=message):
+        load_pretrained(folder)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "field", "value"),
+    [
+        ("mistral", "sliding_window", 8),
+        ("qwen2", "use_sliding_window", True),
+        ("gpt2", "scale_attn_by_inverse_layer_idx", True),
+        ("bert", "hidden_act", "mish"),
+        ("bart", "decoder_ffn_dim", 32),
+        ("llama", "rope_parameters", {"rope_type": "yarn", "rope_theta": 1e4, "factor": 2.0}),
+    ],
+)
+def test_options_that_cannot_be_carried_over_are_named(model_type: str, field: str, value: Any, tmp_path: Path) -> None:
+    native = next(native for native in ALL if native.model_type == model_type)
+    config = native.config(**{field: value})
+    native.model_class(config).save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match=field):
+        load_pretrained(tmp_path)
+
+
+ALL = [Native(*pair) for pair in (
+    ("mistral", "ScratchDecoderModel"), ("qwen2", "ScratchDecoderModel"), ("gpt2", "ScratchDecoderModel"),
+    ("bert", "ScratchEncoderModel"), ("bart", "ScratchSeq2SeqModel"), ("llama", "ScratchDecoderModel"),
+)]  # fmt: skip
+
+
+def test_what_the_user_knows_to_be_harmless_can_be_said(tmp_path: Path) -> None:
+    native = Native("mistral", "ScratchDecoderModel")
+    native.model_class(native.config(sliding_window=512)).save_pretrained(tmp_path)
+    assert load_pretrained(tmp_path, sliding_window=None).config.position_type == "rotary"
+    with pytest.raises(CheckpointError, match="no_such_field: no field of MistralConfig and ScratchDecoderConfig"):
+        load_pretrained(tmp_path, sliding_window=None, no_such_field=1)
+
+
+def test_another_head_takes_the_body_and_what_fits_of_the_old_head(folder: Path, tmp_path: Path) -> None:
+    """BERT's pooler, too, is the first layer of a classifier, and of nothing else here."""
+    classifier = load_pretrained(folder, ScratchEncoderForSequenceClassification, num_labels=5)
+    body = load_pretrained(folder).model.state_dict()
+    assert all(torch.equal(weight, body[name]) for name, weight in classifier.model.state_dict().items())
+    assert classifier.classifier.out_proj.weight.shape == (5, 24)
+    assert 0 < classifier.classifier.dense.weight.std() < 0.05  # drawn as the config says
+    base = Native("bert", "ScratchEncoderModel").model()
+    base.save_pretrained(tmp_path / "base")
+    pooled = load_pretrained(tmp_path / "base", ScratchEncoderForSequenceClassification)
+    assert torch.equal(pooled.classifier.dense.weight, base.pooler.dense.weight)
+    old = Native("bert", "ScratchEncoderForSequenceClassification").model()
+    old.save_pretrained(tmp_path / "old")
+    with pytest.raises(CheckpointError, match=r"classifier.(weight|bias) is of shape .3.* wants .7"):
+        load_pretrained(tmp_path / "old", num_labels=7)
+    assert load_pretrained(tmp_path / "old", num_labels=7, ignore_mismatched_sizes=True).num_labels == 7
+
+
+def test_labels_and_dtype_come_along(tmp_path: Path) -> None:
+    native = Native("bert", "ScratchEncoderForSequenceClassification")
+    names = {0: "bad", 1: "fair", 2: "good"}
+    native.model(id2label=names, label2id={name: i for i, name in names.items()}).bfloat16().save_pretrained(tmp_path)
+    model = load_pretrained(tmp_path)
+    assert (model.config.id2label, model.dtype) == (names, torch.bfloat16)
+    assert {weight.dtype for weight in model.parameters()} == {torch.bfloat16}
+    assert load_pretrained(tmp_path, dtype=torch.float32).dtype == torch.float32
+
+
+def test_an_old_checkpoint_with_its_old_names_loads(folder: Path) -> None:
+    """The first BERT called the parts of a norm gamma and beta, and stored its positions."""
+    model = load_pretrained(folder)
+
+    def rename(weights: dict) -> None:
+        for name in [name for name in weights if "LayerNorm" in name]:
+            old = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+            weights[old] = weights.pop(name)
+        weights["bert.embeddings.position_ids"] = torch.arange(16)[None]
+        weights["cls.seq_relationship.weight"] = torch.ones(2, 24)
+
+    change_weights(folder, rename)
+    change_config(folder, architectures=["BertForPreTraining"])
+    again = load_pretrained(folder)
+    assert all(torch.equal(weight, again.state_dict()[name]) for name, weight in model.state_dict().items())
+
+
+# Writing
+
+
+def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), complete_folder(tmp_path / "new") as beside:
+        (beside / "half").write_text("written") and (beside / "no such folder" / "other").write_text("")
+    assert list(tmp_path.iterdir()) == []
+    with complete_folder(tmp_path / "deep" / "new") as beside:
+        (beside / "whole").write_text("written")
+    assert [path.name for path in tmp_path.rglob("*")] == ["deep", "new", "whole"]
+    with pytest.raises(FileExistsError, match="exists already"), complete_folder(tmp_path / "deep" / "new"):
+        pass
+
+
+def test_an_export_never_replaces_what_is_there(folder: Path) -> None:
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    with pytest.raises(FileExistsError):
+        export_pretrained(load_pretrained(folder), folder)
+    assert before == {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+# Memory
+
+MEASURE = """
+import os, resource, sys, torch
+from modeling_scratch import load_pretrained
+import transformers
+if sys.argv[1] == "warm":
+    load_pretrained(sys.argv[2])
+def resident():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+before = resident()
+model = load_pretrained(sys.argv[3])
+size = sum(weight.numel() * weight.element_size() for weight in {id(w): w for w in model.parameters()}.values())
+print((resident() - before) / size, size)
+"""
+
+
+@pytest.mark.parametrize("shard", ["10GB", "20MB"], ids=["whole", "sharded"])
+def test_loading_takes_the_memory_of_the_model_and_little_more(shard: str, tmp_path: Path) -> None:
+    """At most 1.3 times, measured as the largest resident size of a process."""
+    small = Native("gpt2", "ScratchDecoderForCausalLM")
+    small.model().save_pretrained(tmp_path / "small")
+    large = small.model_class(small.config(n_embd=512, n_layer=16, n_inner=2048, vocab_size=20_000))
+    large.save_pretrained(tmp_path / "large", max_shard_size=shard)
+    assert (len(list((tmp_path / "large").glob("*.safetensors"))) > 1) == (shard == "20MB")
+    command = [sys.executable, "-c", MEASURE, "warm", str(tmp_path / "small"), str(tmp_path / "large")]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    output = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+    ratio, size = map(float, output.split())
+    assert size > 200e6
+    assert ratio <= 1.3
