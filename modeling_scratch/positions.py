@@ -26,9 +26,14 @@ def positions_from_mask(
 
 
 def _angles(position_ids: Tensor, size: int) -> Tensor:
-    """position / 10000^(2i / size) for i < size / 2; (B, T) -> (B, T, size / 2) in float32."""
-    pair = torch.arange(size // 2, device=position_ids.device, dtype=torch.float32)
-    return position_ids[..., None].float() * torch.exp(pair * (-2 * math.log(10_000.0) / size))
+    """position / 10000^(2i / size) for i < size / 2, less full turns; (B, T) -> (B, T, size / 2) in float32.
+
+    The turns are taken off in float64 where the device has it: at position 500, float32 is off by 3e-5.
+    """
+    dtype = torch.float32 if position_ids.device.type == "mps" else torch.float64
+    pair = torch.arange(size // 2, device=position_ids.device, dtype=dtype)
+    angles = position_ids[..., None].to(dtype) * torch.exp(pair * (-2 * math.log(10_000.0) / size))
+    return angles.remainder(2 * math.pi).float()
 
 
 def sinusoidal(position_ids: Tensor, size: int) -> Tensor:

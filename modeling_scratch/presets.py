@@ -30,6 +30,25 @@ def bert(**overrides: Any) -> ScratchEncoderConfig:
     )  # fmt: skip
 
 
+def roberta(**overrides: Any) -> ScratchEncoderConfig:
+    """RoBERTa base (Liu et al. 2019)."""
+    return bert(**{
+        "vocab_size": 50_265, "norm_eps": 1e-5, "position_offset": 2, "type_vocab_size": 1, "pad_token_id": 1,
+        "bos_token_id": 0, "eos_token_id": 2, **overrides,
+    })  # fmt: skip
+
+
+def distilbert(**overrides: Any) -> ScratchEncoderConfig:
+    """DistilBERT base (Sanh et al. 2019)."""
+    switches = {
+        "num_hidden_layers": 6,
+        "type_vocab_size": 0,
+        "classifier_activation": "relu",
+        "classifier_dropout": 0.2,
+    }
+    return bert(**{**switches, **overrides})
+
+
 def tutorial(**overrides: Any) -> ScratchEncoderConfig:
     """The encoder that tutorials train on SST-2: 4 heads of 16, 868 k parameters with a vocabulary of 12 k."""
     return _preset(
@@ -121,7 +140,7 @@ def captions(**overrides: Any) -> ScratchSeq2SeqConfig:
 
 ENCODERS: dict[str, Callable[..., ScratchEncoderConfig]] = {
     "vaswani": partial(vaswani, ScratchEncoderConfig),
-    **{preset.__name__: preset for preset in (bert, tutorial, reviews, demo)},
+    **{preset.__name__: preset for preset in (bert, roberta, distilbert, tutorial, reviews, demo)},
 }
 DECODERS: dict[str, Callable[..., ScratchDecoderConfig]] = {
     preset.__name__: preset for preset in (gpt2, llama, characters, plays)

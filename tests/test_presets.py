@@ -9,13 +9,26 @@ import pytest
 import torch
 from references import BART, BERT, GPT2, LIMIT, LLAMA, MARIAN, VOCAB
 from torch import Tensor, nn
-from transformers import BartConfig, BertConfig, BertModel, GPT2Config, LlamaConfig, MarianConfig
+from transformers import (
+    BartConfig,
+    BertConfig,
+    BertModel,
+    DistilBertConfig,
+    DistilBertForMaskedLM,
+    GPT2Config,
+    LlamaConfig,
+    MarianConfig,
+    RobertaConfig,
+    RobertaForMaskedLM,
+)
 
 from modeling_scratch import (
     ScratchConfig,
+    ScratchEncoderForMaskedLM,
     ScratchEncoderForSequenceClassification,
     ScratchEncoderModel,
     ScratchSeq2SeqForConditionalGeneration,
+    convert_config,
     presets,
 )
 
@@ -52,8 +65,11 @@ def bart_sizes(width: int, layers: int, inner: int, heads: int) -> dict[str, int
     return {"d_model": width, **both}
 
 
+ROBERTA_BASE = RobertaConfig(vocab_size=50_265, max_position_embeddings=514, type_vocab_size=1, layer_norm_eps=1e-5)
 SIZES_OF: dict[str, tuple] = {
     "bert": (ScratchEncoderModel, presets.bert(), partial(BertModel, add_pooling_layer=False), BertConfig()),
+    "roberta": (ScratchEncoderForMaskedLM, presets.roberta(), RobertaForMaskedLM, ROBERTA_BASE),
+    "distilbert": (ScratchEncoderForMaskedLM, presets.distilbert(), DistilBertForMaskedLM, DistilBertConfig()),
     "gpt2": (GPT2.ours, presets.gpt2(), GPT2.model_class, GPT2Config()),
     "llama": (LLAMA.ours, presets.llama(), LLAMA.model_class, LlamaConfig()),
     "bart": (BART.ours, presets.bart(), BART.model_class, BartConfig(**bart_sizes(768, 6, 3072, 12))),
@@ -197,3 +213,26 @@ def test_encoder_decoders_compute_what_the_library_computes(name: str, side: str
     found, expected = (one(IDS, mask, labels=labels) for one in (model, reference))
     torch.testing.assert_close(found.loss, expected.loss, atol=1e-5, rtol=0)
     torch.testing.assert_close(found.logits, expected.logits, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("preset", "native"),
+    [
+        (presets.bert, BertConfig()),
+        (
+            presets.roberta,
+            RobertaConfig(vocab_size=50_265, max_position_embeddings=514, type_vocab_size=1, layer_norm_eps=1e-5),
+        ),
+        (presets.distilbert, DistilBertConfig()),
+        (presets.gpt2, GPT2Config()),
+        (presets.llama, LlamaConfig()),
+        (presets.bart, BartConfig(num_labels=2, **bart_sizes(768, 6, 3072, 12))),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_preset_is_what_the_native_config_of_that_name_converts_to(preset: Preset, native: Any) -> None:
+    """But for the bias of BART's logits, which is none."""
+    ours, converted = preset().to_dict(), convert_config(native).to_dict()
+    for name in ("native_model_type", "architectures", "lm_head_bias", "forced_eos_token_id", "dtype"):
+        ours.pop(name, None), converted.pop(name, None)
+    assert converted == ours

@@ -1,0 +1,140 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""convert_checkpoint.py: both directions, verified before they are there; and what others make of the result."""
+
+import json
+from pathlib import Path
+
+import convert_checkpoint
+import pytest
+import torch
+from conftest import redraw, run_without_package
+from native_models import Native
+from toy_text import toy_tokenizer
+from transformers import AutoTokenizer, BertForSequenceClassification, PreTrainedModel
+
+from modeling_scratch import (
+    ScratchEncoderForSequenceClassification,
+    ScratchEncoderModel,
+    export_pretrained,
+    load_pretrained,
+    presets,
+)
+from tokenization import special_token_ids
+
+NATIVE = Native("bert", "ScratchEncoderForSequenceClassification")
+LABELS = {"id2label": {0: "BAD", 1: "FAIR", 2: "GOOD"}, "label2id": {"BAD": 0, "FAIR": 1, "GOOD": 2}}
+TEXT = "a warm and funny film"
+
+
+@pytest.fixture
+def native(tmp_path: Path) -> Path:
+    """A classifier with names of labels and a tokenizer, as it comes from elsewhere."""
+    tokenizer = toy_tokenizer()
+    NATIVE.model(vocab_size=len(tokenizer), **LABELS).save_pretrained(tmp_path / "native")
+    tokenizer.save_pretrained(tmp_path / "native")
+    return tmp_path / "native"
+
+
+def convert(*arguments: object) -> None:
+    convert_checkpoint.main([str(argument) for argument in arguments])
+
+
+def test_there_and_back(native: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    convert("--input", native, "--output_dir", tmp_path / "ours")
+    convert("--input", tmp_path / "ours", "--output_dir", tmp_path / "back")
+    output = capsys.readouterr().out
+    assert f"{tmp_path / 'ours'}: ScratchEncoderForSequenceClassification, the same function as" in output
+    assert output.count("answers differ by at most") == 2 * (1 + len(convert_checkpoint.TEXTS))
+    ours = ScratchEncoderForSequenceClassification.from_pretrained(tmp_path / "ours")
+    theirs, back = (BertForSequenceClassification.from_pretrained(folder) for folder in (native, tmp_path / "back"))
+    assert ours.config.id2label == back.config.id2label == LABELS["id2label"]
+    inputs = AutoTokenizer.from_pretrained(tmp_path / "back")(TEXT, return_tensors="pt")
+    for model in (ours, back):
+        torch.testing.assert_close(model(**inputs).logits, theirs(**inputs).logits, atol=1e-5, rtol=0)
+
+
+def test_a_result_that_answers_differently_is_never_there(
+    native: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    """As if the disk had changed one weight on the way."""
+    save = PreTrainedModel.save_pretrained
+
+    def save_another(model: PreTrainedModel, *args: object, **kwargs: object) -> None:
+        save(redraw(model, seed=5), *args, **kwargs)
+
+    monkeypatch.setattr(PreTrainedModel, "save_pretrained", save_another)
+    with pytest.raises(SystemExit) as stop:
+        convert("--input", native, "--output_dir", tmp_path / "ours")
+    assert stop.value.code == 2
+    assert "random tokens: answers differ by" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["native"]
+
+
+def test_what_the_user_can_mend_is_one_line(native: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    (tmp_path / "lines").write_text("\n \n")
+    no_bridge = tmp_path / "ours"
+    config = presets.reviews(vocab_size=30, hidden_size=16, intermediate_size=16)
+    ScratchEncoderModel(config).save_pretrained(no_bridge)
+    new = ("--output_dir", tmp_path / "new")
+    capsys.readouterr()
+    for arguments, message in [
+        (("--input", tmp_path / "nothing", *new), "cannot be loaded as a checkpoint"),
+        (("--input", native, "--output_dir", native), "exists already"),
+        (("--input", native, *new, "--model_class", "NoSuchModel"), "no such class in modeling_scratch"),
+        (("--input", native, *new, "--model_type", "bert"), "--model_type goes with a scratch checkpoint"),
+        (("--input", native, *new, "--text_file", tmp_path / "lines"), "there is no text in it"),
+        (("--input", no_bridge, *new), "in the way stand position_type='sinusoidal'"),
+        (("--input", no_bridge, *new, "--model_class", "ScratchEncoderModel"), "goes with a native checkpoint"),
+    ]:
+        with pytest.raises(SystemExit) as stop:
+            convert(*arguments)
+        assert stop.value.code == 2
+        assert message in capsys.readouterr().err.splitlines()[-1]  # behind bars of progress
+    assert not (tmp_path / "new").exists()
+
+
+ANSWER = """
+import json, sys
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
+classify = pipeline("sentiment-analysis", model=sys.argv[1])
+print(type(classify.model).__name__, json.dumps(classify(sys.argv[2], top_k=None)))
+"""
+
+
+def test_an_export_serves_where_this_package_is_not_installed(tmp_path: Path) -> None:
+    """By the library's own class, without any remote code."""
+    tokenizer = toy_tokenizer()
+    config = presets.bert(
+        vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=24,
+        **LABELS, **special_token_ids(tokenizer),
+    )  # fmt: skip
+    model = redraw(ScratchEncoderForSequenceClassification(config)).eval()
+    export_pretrained(model, tmp_path / "export", tokenizer)
+    assert not list((tmp_path / "export").glob("*.py"))
+    name, _, answer = run_without_package(ANSWER, str(tmp_path / "export"), TEXT).splitlines()[-1].partition(" ")
+    scores = model(**tokenizer(TEXT, return_tensors="pt")).logits.softmax(-1)[0].tolist()
+    assert name == "BertForSequenceClassification"
+    assert {entry["label"]: entry["score"] for entry in json.loads(answer)} == pytest.approx(
+        dict(zip(LABELS["label2id"], scores)), abs=1e-5
+    )
+
+
+@pytest.mark.parametrize("exported", [True, False], ids=["exported", "scratch"])
+def test_sentence_transformers_takes_an_encoder(native: Path, tmp_path: Path, exported: bool) -> None:
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+
+    encoder = load_pretrained(native, ScratchEncoderModel)
+    folder = tmp_path / "encoder"
+    tokenizer = AutoTokenizer.from_pretrained(native)
+    if exported:
+        export_pretrained(encoder, folder, tokenizer)
+    else:
+        encoder.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+    words = Transformer(str(folder))
+    sentences = SentenceTransformer(modules=[words, Pooling(encoder.config.hidden_size)], device="cpu")
+    texts = [TEXT, "dull from start to end, all of it"]
+    for text, embedding in zip(texts, sentences.encode(texts)):
+        states = encoder(**tokenizer(text, return_tensors="pt")).last_hidden_state
+        torch.testing.assert_close(torch.tensor(embedding), states.mean(1)[0], atol=1e-5, rtol=0)
