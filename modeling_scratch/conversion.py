@@ -21,7 +21,7 @@ from transformers.utils import logging
 from . import modeling_decoder, modeling_encoder, modeling_seq2seq
 from .checkpoint_files import CheckpointError, WeightFiles, complete_folder
 from .modeling_base import ScratchPreTrainedModel
-from .native_configs import FAMILIES, convert_config, export_config, family_of
+from .native_configs import FAMILIES, check_head, convert_config, export_config, family_of
 from .native_tables import Family
 from .native_weights import Slots, empty_model, native_weights, places_of, renamed, some, zeros_of
 
@@ -70,6 +70,7 @@ def load_pretrained(
         raise CheckpointError(
             f"{name_or_path}: {head or native.architectures} has no counterpart; name a model_class: {choices}"
         )
+    check_head(native, head)
     files = WeightFiles(str(name_or_path), revision)
     model = empty_model(MODELS[head], convert_config(native, **ours))
     slots = Slots(model)
@@ -135,6 +136,7 @@ def convert_state_dict(
 ) -> dict[str, Tensor]:
     """Native weights under the names of model_class, as load_state_dict takes them."""
     family, head = family_of(native), model_class.__name__
+    check_head(native, head)
     slots = Slots(empty_model(model_class, convert_config(native)))
     places, _ = places_of(weights, family, head, slots, type(native).__name__)
     _missing(slots, places, family, head, head, type(native).__name__)

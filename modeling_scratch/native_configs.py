@@ -29,6 +29,8 @@ LABELS = ("id2label", "label2id", "problem_type")
 
 def family_of(native: PreTrainedConfig) -> Family:
     """Raises CheckpointError for a model_type that has no table."""
+    if isinstance(native, ScratchConfig):
+        raise CheckpointError(f"a {native.model_type} is a checkpoint of this package: from_pretrained loads it")
     if (family := FAMILIES.get(native.model_type)) is None:
         raise CheckpointError(f"model_type {native.model_type!r}: there is a bridge to {', '.join(FAMILIES)}")
     return family
@@ -81,6 +83,15 @@ def _check_accounted(native: PreTrainedConfig, family: Family) -> None:
             f"{family.model_type}: {values} cannot be carried over. If the model does without, say so: "
             f"load_pretrained(..., {wrong[0]}={family.requires.get(wrong[0])!r})"
         )
+
+
+def check_head(native: PreTrainedConfig, head: str) -> None:
+    """Raises CheckpointError where a head of theirs computes what ours, of this config, would not."""
+    for name, value in family_of(native).heads[head].requires.items():
+        if getattr(native, name) != value:
+            raise CheckpointError(
+                f"{native.model_type}: {name}={getattr(native, name)!r}, but its head has {value!r}; {head} has one"
+            )
 
 
 def _is(value: Any, wanted: Any) -> bool:

@@ -18,6 +18,7 @@ from transformers import OPTConfig
 from modeling_scratch import (
     ScratchEncoderForMaskedLM,
     ScratchEncoderForSequenceClassification,
+    ScratchEncoderModel,
     export_pretrained,
     load_pretrained,
 )
@@ -174,6 +175,26 @@ ALL = [Native(*pair) for pair in (
     ("mistral", "ScratchDecoderModel"), ("qwen2", "ScratchDecoderModel"), ("gpt2", "ScratchDecoderModel"),
     ("bert", "ScratchEncoderModel"), ("bart", "ScratchSeq2SeqModel"), ("llama", "ScratchDecoderModel"),
 )]  # fmt: skip
+
+
+@pytest.mark.parametrize("model_type", ["roberta", "electra"])
+def test_a_head_with_an_activation_of_its_own_is_refused(model_type: str, tmp_path: Path) -> None:
+    native = Native(model_type, "ScratchEncoderForMaskedLM")
+    native.model(hidden_act="relu").save_pretrained(tmp_path)
+    with pytest.raises(CheckpointError, match="hidden_act='relu', but its head has 'gelu'"):
+        load_pretrained(tmp_path)
+    assert load_pretrained(tmp_path, ScratchEncoderModel).config.hidden_act == "relu"
+
+
+def test_a_checkpoint_of_our_own_needs_no_bridge(folder: Path, tmp_path: Path) -> None:
+    load_pretrained(folder).save_pretrained(tmp_path / "ours")
+    with pytest.raises(CheckpointError, match="a scratch_encoder is a checkpoint of this package: from_pretrained"):
+        load_pretrained(tmp_path / "ours")
+
+
+@pytest.mark.parametrize("backend", ["eager", "sdpa"])
+def test_the_attention_backend_can_be_named(folder: Path, backend: str) -> None:
+    assert load_pretrained(folder, attn_implementation=backend).config._attn_implementation == backend
 
 
 def test_what_the_user_knows_to_be_harmless_can_be_said(tmp_path: Path) -> None:
