@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import datasets
-from model_sources import checkpoint_overrides, load_checkpoint, preset_config
+from model_sources import checkpoint_overrides, load_checkpoint, load_model, preset_config
 from text_files import DataError
 from transformers import (
-    AutoConfig,
     AutoModelForSequenceClassification,
     AutoTokenizer,
     PreTrainedConfig,
@@ -19,7 +18,6 @@ from transformers import (
 
 import modeling_scratch
 from modeling_scratch import ScratchEncoderConfig, presets
-from modeling_scratch.native_configs import FAMILIES
 from tokenization import KINDS, special_token_ids
 
 
@@ -55,9 +53,14 @@ class ModelArguments:
             raise DataError(f"--max_length {self.max_length}: leaves no room for a text between its special tokens")
 
 
-def build_tokenizer(arguments: ModelArguments, texts: Sequence[str]) -> PreTrainedTokenizerBase:
-    """The checkpoint's, the one named, or a new one trained on texts, which are those of the train split alone."""
-    if name := arguments.tokenizer_name_or_path or arguments.model_name_or_path:
+def build_tokenizer(
+    arguments: ModelArguments, texts: Sequence[str], resumed: str | None = None
+) -> PreTrainedTokenizerBase:
+    """The checkpoint's, the one named, or a new one trained on texts, which are those of the train split alone.
+
+    resumed: the checkpoint of this run that it goes on from; then it is that one's.
+    """
+    if name := resumed or arguments.tokenizer_name_or_path or arguments.model_name_or_path:
         tokenizer = load_checkpoint(AutoTokenizer, name, arguments.trust_remote_code)
         if arguments.max_length is not None:
             tokenizer.model_max_length = arguments.max_length
@@ -96,27 +99,12 @@ def build_model(
     """A classifier into label_names, saved with the model: a new one of the preset, or the checkpoint's body."""
     labels = {"id2label": dict(enumerate(label_names)), "label2id": {name: i for i, name in enumerate(label_names)}}
     if arguments.model_name_or_path:
-        changes = {**checkpoint_overrides(arguments.config_overrides), **labels}
-        return load_classifier(arguments.model_name_or_path, arguments.trust_remote_code, **changes)
+        options = {"ignore_mismatched_sizes": True, **checkpoint_overrides(arguments.config_overrides), **labels}
+        head, name = "ForSequenceClassification", arguments.model_name_or_path
+        return load_model(AutoModelForSequenceClassification, head, name, arguments.trust_remote_code, **options)
     ids = special_token_ids(tokenizer)
     config = _preset_config(arguments, vocab_size=len(tokenizer), num_labels=len(label_names), **ids, **labels)
     return modeling_scratch.ScratchEncoderForSequenceClassification(config)
-
-
-def load_classifier(name: str, trust_remote_code: bool, **changes: Any) -> PreTrainedModel:
-    """A checkpoint as a classifier with new labels: a scratch model also of those that there is a bridge to."""
-    options = {"ignore_mismatched_sizes": True, **changes}
-    config = load_checkpoint(AutoConfig, name, trust_remote_code)
-    if config.model_type not in FAMILIES:
-        return load_checkpoint(AutoModelForSequenceClassification, name, trust_remote_code, **options)
-    heads = FAMILIES[config.model_type].heads
-    head = next((head for head in heads if head.endswith("ForSequenceClassification")), None)
-    if head is None:
-        raise DataError(f"--model_name_or_path {name}: {config.model_type} reads to write; it is no classifier here")
-    try:
-        return modeling_scratch.load_pretrained(name, getattr(modeling_scratch, head), **options).train()
-    except (OSError, ValueError) as error:
-        raise DataError(f"--model_name_or_path {name}: {error}") from error
 
 
 def _preset_config(arguments: ModelArguments, **settings: Any) -> ScratchEncoderConfig:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from text_columns import parse_text, read_lines, read_texts
-from text_files import SPLIT_NAMES, DataError, encoding_error
+from text_files import READERS, SPLIT_NAMES, DataError, encoding_error
 from text_sources import FileSource, HubSource, Source, open_folder, open_hub
 
 DocumentKind = Literal["file", "paragraph", "line"]
@@ -54,10 +54,8 @@ class DocumentArguments:
             raise DataError("--validation_file goes with --train_file: give that, too")
         if not 0 < self.validation_fraction < 1:
             raise DataError(f"--validation_fraction {self.validation_fraction}: has to lie between 0 and 1")
-        if self.streaming and self.document == "file" and any(name.endswith(".txt") for name in self.train_file or ()):
-            raise DataError(
-                "--streaming reads a txt file piece by piece: say what a piece is, --document line or paragraph"
-            )
+        if not 0 <= self.split_seed < 2**64:
+            raise DataError(f"--split_seed {self.split_seed}: has to be 0 or more, and below 2^64")
         if self.max_validation_documents is not None and self.max_validation_documents < 1:
             raise DataError(f"--max_validation_documents {self.max_validation_documents}: has to be 1 or more")
 
@@ -96,6 +94,8 @@ def counted(number: int, what: str) -> str:
 def load_documents(arguments: DocumentArguments) -> Documents:
     """Read and divide what `arguments` name; every fault in it is a `DataError`."""
     sources, notes = _open_sources(arguments)
+    if arguments.streaming and arguments.document == "file" and _has_plain_text(sources["train"]):
+        raise DataError("--streaming reads a txt file piece by piece: say by which, --document line or paragraph")
     notes = [*notes, "test: never opened, whether there is one or not; pretraining reads train and validation alone"]
     train = Stream(lambda: read_documents(sources["train"], arguments))
     given = read_documents(sources["validation"], arguments) if "validation" in sources else None
@@ -116,10 +116,29 @@ def _open_sources(arguments: DocumentArguments) -> tuple[dict[str, Source], list
 
 
 def _open_folder(folder: Path) -> tuple[dict[str, Source], list[str]]:
-    plain = {SPLIT_NAMES[path.stem]: path for path in sorted(folder.glob("*.txt")) if path.stem in SPLIT_NAMES}
-    if "train" not in plain:
+    """The splits that `find_splits` sees; where one is a txt file, files of any kind with the name of a split."""
+    files = [path for path in sorted(folder.glob("*.*")) if path.suffix.lower() in (".txt", *READERS)]
+    names = {path: SPLIT_NAMES.get(path.stem.lower()) for path in files}
+    found = {split: [path for path in files if names[path] == split] for split in ("train", "validation")}
+    if not any(_is_plain_text(path) for paths in found.values() for path in paths):
         return open_folder(folder)
-    return {split: FileSource([path]) for split, path in plain.items()}, []
+    for split, paths in found.items():
+        if len(paths) > 1:
+            both = " and ".join(map(str, paths))
+            raise DataError(f"{both} could each be the {split} split; keep one, or name it with --{split}_file")
+    if not found["train"]:
+        raise DataError(f"{folder}: there is no file train beside {found['validation'][0].name}; name it, --train_file")
+    others = [path.name for path in files if names[path] is None]
+    notes = [f"not the name of a split, so not used: {', '.join(others)}"] if others else []
+    return {split: FileSource(paths) for split, paths in found.items() if paths}, notes
+
+
+def _is_plain_text(path: Path) -> bool:
+    return path.suffix.lower() == ".txt"
+
+
+def _has_plain_text(source: Source) -> bool:
+    return isinstance(source, FileSource) and any(map(_is_plain_text, source.paths))
 
 
 def read_documents(source: Source, arguments: DocumentArguments) -> Iterator[str]:
@@ -138,7 +157,7 @@ def read_documents(source: Source, arguments: DocumentArguments) -> Iterator[str
 
 
 def _read_file(path: Path, arguments: DocumentArguments) -> Iterator[str]:
-    if path.suffix.lower() != ".txt":
+    if not _is_plain_text(path):
         return (text for _, text in read_texts(path, arguments.text_column))
     return read_plain_text(path, arguments.document)
 

@@ -70,6 +70,10 @@ class GenerateArguments:
             raise DataError(f"--text_column {self.text_column}: goes with a table, {', '.join(READERS)}")
         if self.batch_size < 1:
             raise DataError(f"--batch_size {self.batch_size}: has to be at least 1")
+        if sys.stdin is None and self.input_file == "-" and self.prompt is None:
+            raise DataError("--input_file -: standard input is closed; name a file, or give --prompt")
+        if sys.stdout is None and self.output_file == "-":
+            raise DataError("--output_file -: standard output is closed; name a file")
         check_output("--output_file", self.output_file, self.input_file, self.overwrite)
 
     @property

@@ -2,6 +2,7 @@
 """The model that generate.py writes with, of whichever family a checkpoint is, and how it is to write."""
 
 import textwrap
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,9 @@ from continuation import Continuer
 from model_sources import load_checkpoint
 from text_files import DataError
 from text_generation import DEFAULT_NEW_TOKENS, TextGenerator
-from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
 from translation import Translator
-from translation_model import TARGET_FOLDER, Tokenizers, load_tokenizers
+from translation_model import Tokenizers, load_tokenizers
 
 import modeling_scratch  # noqa: F401  its models become known to the Auto classes
 
@@ -25,6 +26,15 @@ OTHER_HEADS = {
     "ForMaskedLM": "it fills gaps; pretrain a decoder with scripts/pretrain.py --objective clm",
 }
 SAMPLING = ("temperature", "top_k", "top_p")
+LIMITS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "max_new_tokens": (lambda value: value >= 1, "at least 1"),
+    "num_beams": (lambda value: value >= 1, "at least 1"),
+    "num_return_sequences": (lambda value: value >= 1, "at least 1"),
+    "temperature": (lambda value: value > 0, "above 0; to take the likeliest token always, --do_sample False"),
+    "top_k": (lambda value: value >= 0, "at least 0"),
+    "top_p": (lambda value: 0 < value <= 1, "above 0 and at most 1"),
+    "repetition_penalty": (lambda value: value > 0, "above 0"),
+}
 
 
 @dataclass
@@ -48,9 +58,9 @@ class SearchArguments:
     num_return_sequences: int | None = field(default=None, metadata={"help": "Texts for each line of the input."})
 
     def __post_init__(self) -> None:
-        for name in ("max_new_tokens", "num_beams", "num_return_sequences"):
-            if (value := getattr(self, name)) is not None and value < 1:
-                raise DataError(f"--{name} {value}: has to be at least 1")
+        for name, (fits, limits) in LIMITS.items():
+            if (value := getattr(self, name)) is not None and not fits(value):
+                raise DataError(f"--{name} {value}: has to be {limits}")
         said = [f"--{name}" for name in SAMPLING if getattr(self, name) is not None]
         if said and self.do_sample is False:
             raise DataError(f"{', '.join(said)}: says how to draw tokens, and --do_sample False not to")
@@ -71,11 +81,11 @@ def load_generator(
         raise DataError(f"--model_name_or_path {name}: there is no such folder")
     try:
         model, tokenizers = _load(name, trust_remote_code)
-        model.to(device or torch.accelerator.current_accelerator(check_available=True) or "cpu").eval()
     except DataError:
         raise
     except Exception as error:  # from files, network, configuration or code: the libraries' own are open-ended
         raise DataError(f"--model_name_or_path {name}: {textwrap.shorten(str(error), 240)}") from error
+    _move(model.eval(), device)
     generator: TextGenerator
     if model.config.is_encoder_decoder:
         generator = Translator(model, *tokenizers, batch_size=batch_size, **search.given())
@@ -86,6 +96,15 @@ def load_generator(
     model.generation_config.max_length = model.generation_config.forced_eos_token_id = None
     _check_number_of_texts(generator)
     return generator
+
+
+def _move(model: Any, device: str | None) -> None:
+    """To the device, or to an accelerator where there is one."""
+    place = device or torch.accelerator.current_accelerator(check_available=True) or "cpu"
+    try:
+        model.to(place)
+    except Exception as error:  # from the name, or from drivers: not only a RuntimeError
+        raise DataError(f"--device {place}: {textwrap.shorten(str(error), 240)}") from error
 
 
 def _load(name: str, trust_remote_code: bool) -> tuple[Any, Tokenizers]:
@@ -99,8 +118,6 @@ def _load(name: str, trust_remote_code: bool) -> tuple[Any, Tokenizers]:
     if missing := sorted(info["missing_keys"]):
         raise DataError(f"--model_name_or_path {name}: nothing is trained to write, it has no {', '.join(missing[:3])}")
     tokenizers = load_tokenizers(name, trust_remote_code)
-    if not Path(name).is_dir() and not getattr(config, "share_encoder_decoder_embeddings", True):
-        tokenizers = tokenizers[0], load_checkpoint(AutoTokenizer, name, trust_remote_code, subfolder=TARGET_FOLDER)
     for tokenizer in tokenizers:
         if len(tokenizer) <= len(tokenizer.all_special_tokens):  # what some families make up where there is no file
             raise DataError(f"--model_name_or_path {name}: there is no tokenizer in it")

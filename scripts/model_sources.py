@@ -7,8 +7,11 @@ from typing import Any, TypeVar
 
 from huggingface_hub.errors import StrictDataclassError
 from text_files import DataError
+from transformers import AutoConfig, PreTrainedModel
 
+import modeling_scratch
 from modeling_scratch import ScratchConfig
+from modeling_scratch.native_configs import FAMILIES
 
 Config = TypeVar("Config", bound=ScratchConfig)
 
@@ -63,3 +66,20 @@ def load_checkpoint(auto_class: Any, name: str, trust_remote_code: bool, **optio
     except (OSError, ValueError) as error:
         first_line = str(error).strip().splitlines()[0]
         raise DataError(f"{name} cannot be loaded as a checkpoint: {first_line}") from error
+
+
+def load_model(auto_class: Any, head: str, name: str, trust_remote_code: bool, **options: Any) -> PreTrainedModel:
+    """A checkpoint with a head, to train: a scratch model also of those that there is a bridge to.
+
+    auto_class, head: the class for all others, and how the names of the scratch classes with such a head end.
+    """
+    config = load_checkpoint(AutoConfig, name, trust_remote_code)
+    if config.model_type not in FAMILIES:
+        return load_checkpoint(auto_class, name, trust_remote_code, **options)
+    scratch_class = next((ours for ours in FAMILIES[config.model_type].heads if ours.endswith(head)), None)
+    if scratch_class is None:
+        raise DataError(f"--model_name_or_path {name}: of {config.model_type} there is no {head} here")
+    try:
+        return modeling_scratch.load_pretrained(name, getattr(modeling_scratch, scratch_class), **options).train()
+    except (OSError, ValueError) as error:
+        raise DataError(f"--model_name_or_path {name}: {error}") from error

@@ -1,8 +1,9 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """What makes a batch out of rows of tokens: what the model reads, and what it is to predict of them.
 
-All that is random is drawn from the seed and the numbers of the rows: a run that was stopped and resumed, with any
-number of workers, sees what an uninterrupted one sees, and every evaluation sees the same.
+All that is random is drawn from the seed and the numbers of the rows: a run that was stopped and resumed sees what an
+uninterrupted one sees, with any number of workers (of a stream, with the same number, as each makes batches of its own
+share of the rows), and every evaluation sees the same.
 
 Shapes: B rows of a batch, T tokens of a row, n tokens of a piece, k spans in it.
 """

@@ -16,6 +16,7 @@ from torch.utils.data import Dataset, IterableDataset, Sampler, get_worker_info
 
 IGNORED = -100  # no label
 SHUFFLED_ROWS = 10_000
+MEASURED_ROWS = 1_000
 
 Row = dict[str, Tensor]
 
@@ -47,15 +48,27 @@ def _pad(tokens: Tokens, number: int, pad_token_id: int) -> Tokens:
 
 
 class NumberedRows(Dataset):
-    """Rows in memory. The number of a row, of which noise is drawn, is another one in each `epoch`."""
+    """Rows in memory. The number of a row, of which noise is drawn, is another one in each epoch."""
 
-    epoch = 0
+    def __init__(self) -> None:
+        self._epoch = torch.tensor(0).share_memory_()  # workers that live for several epochs have to see it change
+
+    def set_epoch(self, epoch: int) -> None:
+        self._epoch.fill_(epoch)
 
     def __len__(self) -> int:
         raise NotImplementedError
 
+    @property
+    def ids(self) -> np.ndarray:
+        """All tokens of the documents."""
+        raise NotImplementedError
+
+    def tokens_per_row(self) -> float:
+        return len(self.ids) / len(self)
+
     def number(self, row: int) -> Tensor:
-        return torch.tensor(self.epoch * len(self) + row)
+        return self._epoch * len(self) + row
 
 
 class PackedRows(NumberedRows):
@@ -65,6 +78,7 @@ class PackedRows(NumberedRows):
     """
 
     def __init__(self, documents: Iterator[Tokens], block_size: int, pad_token_id: int) -> None:
+        super().__init__()
         tokens = join(list(documents))
         self.block_size, self.padding = block_size, -len(tokens.ids) % block_size
         self.tokens = _pad(tokens, self.padding + 1, pad_token_id)
@@ -78,7 +92,6 @@ class PackedRows(NumberedRows):
 
     @property
     def ids(self) -> np.ndarray:
-        """All tokens of the documents."""
         return self.tokens.ids[: -self.padding - 1]
 
     def __str__(self) -> str:
@@ -105,6 +118,7 @@ class Pieces(NumberedRows):
     """Documents of at most `longest` tokens, longer ones in pieces of almost equal length."""
 
     def __init__(self, documents: Iterator[Tokens], longest: int) -> None:
+        super().__init__()
         self.pieces = [piece for document in documents for piece in _even_pieces(document, longest)]
 
     def __len__(self) -> int:
@@ -115,7 +129,6 @@ class Pieces(NumberedRows):
 
     @property
     def ids(self) -> np.ndarray:
-        """All tokens of the documents."""
         return np.concatenate(self.pieces)
 
     @property
@@ -151,6 +164,11 @@ class StreamedRows(IterableDataset):
         seed: int,
     ) -> None:
         self.documents, self.to_tokens, self.cut, self.seed = documents, to_tokens, cut, seed
+
+    def tokens_per_row(self) -> float:
+        """Of the first rows; nobody has seen them all."""
+        rows = islice(self.cut(self.to_tokens(self.documents)), MEASURED_ROWS)
+        return float(np.mean([len(row["input_ids"]) for row in rows]))
 
     def __iter__(self) -> Iterator[Row]:
         random = np.random.default_rng(self.seed)

@@ -18,13 +18,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import torch
 from command_line import run_program
 from documents import DocumentArguments, load_documents
 from packed_documents import NumberedRows, Pieces, SimilarLengths
 from pretraining_data import PretrainingData, prepare
 from pretraining_model import PretrainingModelArguments, build_model, build_tokenizer
-from pretraining_report import report, token_losses, token_metrics, write_sample
-from run_folder import check, checkpoint_to_resume, claim, write_run
+from pretraining_report import first_words, report, token_losses, token_metrics, write_sample
+from run_folder import check, check_unchanged, checkpoint_to_resume, claim, step_of, train_and_save, write_run
 from text_files import DataError
 from torch.utils.data import Sampler
 from transformers import (
@@ -39,8 +40,6 @@ from transformers import (
 )
 from transformers.trainer_utils import EvalLoopOutput
 from weight_average import WeightAverage
-
-PROMPT_TOKENS = 8
 
 
 @dataclass
@@ -62,6 +61,9 @@ class PretrainingArguments(TrainingArguments):
     save_steps: float = field(default=0.2, metadata={"help": "How often; below 1: a share of all steps."})
     save_total_limit: int | None = field(default=1, metadata={"help": "How many checkpoints to keep."})
     logging_steps: float = field(default=0.02, metadata={"help": "Steps between two points of the learning curve."})
+    dataloader_pin_memory: bool = field(
+        default=torch.accelerator.is_available(), metadata={"help": "Pin memory, for an accelerator to copy from."}
+    )
     ema_decay: float = field(
         default=0.0, metadata={"help": "Decay of the moving average of the weights that is taken at the end; 0: none."}
     )
@@ -93,7 +95,7 @@ class CountEpochs(TrainerCallback):
     def on_epoch_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        self.rows.epoch = int(state.epoch or 0)
+        self.rows.set_epoch(int(state.epoch or 0))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -107,31 +109,28 @@ def pretrain(
     output = Path(arguments.output_dir or "")
     check_training(data_arguments, arguments)
     checkpoint = checkpoint_to_resume(arguments)
-    starts_anew = checkpoint is None and arguments.should_save
-    if starts_anew:
+    groups = {"model": model_arguments, "data": data_arguments, "training": arguments}
+    if checkpoint:
+        check_unchanged(output, groups)
+    elif arguments.should_save:
         check(output, arguments.overwrite, inputs_of(model_arguments, data_arguments))
     set_seed(arguments.seed)
     documents = load_documents(data_arguments)
     print(documents.describe())
-    tokenizer = build_tokenizer(model_arguments, documents.train)
+    tokenizer = build_tokenizer(model_arguments, documents.train, checkpoint)
     model = build_model(model_arguments, tokenizer)
     data = prepare(model_arguments, documents, tokenizer, arguments.seed)
     print(*data.notes, f"model: {model.num_parameters():,} parameters", sep="\n")
-    if starts_anew:
-        claim(output)
-        groups = {"model": model_arguments, "data": data_arguments, "training": arguments}
+    if arguments.should_save:
+        if not checkpoint:
+            claim(output)
         write_run(output, "scripts/pretrain.py", groups, notes=[*documents.notes, *data.notes])
     trainer = build_trainer(model, tokenizer, data, arguments)
-    result = trainer.train(resume_from_checkpoint=checkpoint)
-    trainer.save_model()
-    trainer.save_metrics("train", result.metrics)
-    trainer.save_metrics("eval", trainer.evaluate())
-    trainer.save_state()
+    train_and_save(trainer, checkpoint)
     if arguments.should_save:
-        (output / "training_args.bin").unlink(missing_ok=True)  # a pickle; run_config.json says the same
-        print("", report(trainer, data, output), sep="\n")
+        print("", report(trainer, data, output, step_of(checkpoint)), sep="\n")
         if model_arguments.objective == "clm":
-            prompt = data.validation[0]["input_ids"][:PROMPT_TOKENS]
+            prompt = first_words(data.validation[0]["input_ids"], tokenizer)
             print("\na sample:", write_sample(model, tokenizer, prompt, data.longest), sep="\n")
 
 
@@ -140,6 +139,8 @@ def check_training(data_arguments: DocumentArguments, arguments: PretrainingArgu
         raise DataError("--streaming has no end that is known before: say how long to train, --max_steps")
     if arguments.label_smoothing_factor:
         raise DataError("--label_smoothing_factor is no part of pretraining, whose loss is read as a perplexity")
+    if arguments.prediction_loss_only:
+        raise DataError("--prediction_loss_only leaves out what the loss over all tokens is made of; drop it")
 
 
 def build_trainer(

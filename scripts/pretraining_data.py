@@ -12,6 +12,7 @@ from documents import Documents, Stream, counted
 from noise import Batch, CorruptSpans, Denoise, Infill, MaskTokens, next_tokens, sentence_ends
 from packed_documents import PackedRows, Pieces, Row, StreamedRows
 from pretraining_model import SENTINELS, PretrainingModelArguments
+from text_files import DataError
 from transformers import PreTrainedTokenizerBase
 
 MASKED = {"mlm": 0.15, "infilling": 0.3, "span_corruption": 0.15}
@@ -41,25 +42,29 @@ class TextSize:
 
 @dataclass(frozen=True)
 class PretrainingData:
-    """Rows to train and to evaluate on, the collator, and the name of the input that holds what is predicted."""
+    """Rows to train and to evaluate on, of `longest` tokens at most, the collator, and what is said of them.
+
+    is_whole_text: all of the text is predicted, each token once, so that nats can be spread over its characters.
+    """
 
     train: PackedRows | Pieces | StreamedRows
     validation: PackedRows | Pieces
     collator: Callable[[Sequence[Row]], Batch]
-    label_name: str
-    predicted: str
+    tokens_per_row: float
+    task: str
     longest: int
     text: TextSize
+    is_whole_text: bool
     notes: list[str]
 
     @property
-    def is_whole_text(self) -> bool:
-        """Whether all of the text is predicted, each token once, so that nats can be spread over its characters."""
-        return self.label_name == "shift_labels"
+    def label_name(self) -> str:
+        """The input that holds what is predicted."""
+        return "shift_labels" if self.task == "clm" else "labels"
 
     @property
-    def tokens_per_row(self) -> float:
-        return len(self.validation.ids) / len(self.validation)
+    def predicted(self) -> str:
+        return PREDICTED[self.task]
 
 
 def prepare(
@@ -67,11 +72,11 @@ def prepare(
 ) -> PretrainingData:
     """Tokenise and lay out what `documents` hold: in packed rows, or in padded pieces for an encoder-decoder."""
     frame, pad = document_frame(tokenizer, arguments.objective), tokenizer.pad_token_id or 0
+    collator = make_collator(arguments, tokenizer, frame, seed)
     layout: Any
-    task: str = arguments.objective
-    if task == "denoising":
+    if arguments.denoising:
         layout, options = Pieces, {"longest": arguments.block_size - sum(map(len, frame))}
-        to_tokens, task = DocumentTokenizer(tokenizer, ([], [])), arguments.denoising
+        to_tokens = DocumentTokenizer(tokenizer, ([], []))
     else:
         layout, options = PackedRows, {"block_size": arguments.block_size, "pad_token_id": pad}
         to_tokens = DocumentTokenizer(tokenizer, frame, arguments.whole_word)
@@ -82,10 +87,10 @@ def prepare(
     else:
         train = layout(to_tokens(documents.train), **options)
         notes.insert(0, f"train: {train}, {_counts(train.ids, tokenizer)}")
-    collator = make_collator(task, arguments.mask_fraction, tokenizer, frame, seed)
-    label_name = "shift_labels" if task == "clm" else "labels"
-    text = TextSize.of(documents.validation)
-    return PretrainingData(train, validation, collator, label_name, PREDICTED[task], arguments.block_size, text, notes)
+    return PretrainingData(
+        train, validation, collator, train.tokens_per_row(), arguments.task, arguments.block_size,
+        TextSize.of(documents.validation), arguments.objective == "clm" and bool(frame[0]), notes,
+    )  # fmt: skip
 
 
 def document_frame(tokenizer: PreTrainedTokenizerBase, objective: str) -> Frame:
@@ -101,19 +106,30 @@ def _counts(ids: np.ndarray, tokenizer: PreTrainedTokenizerBase) -> str:
 
 
 def make_collator(
-    task: str, fraction: float | None, tokenizer: PreTrainedTokenizerBase, frame: Frame, seed: int
+    arguments: PretrainingModelArguments, tokenizer: PreTrainedTokenizerBase, frame: Frame, seed: int
 ) -> Callable[[Sequence[Row]], Batch]:
-    """What makes batches for the task: mlm, clm, infilling or span_corruption."""
-    if task == "clm":
+    """What makes the batches of an objective."""
+    if arguments.objective == "clm":
         return next_tokens
-    fraction = MASKED[task] if fraction is None else fraction
-    if task == "mlm":
+    fraction = arguments.mask_fraction or MASKED[arguments.task]
+    if arguments.objective == "mlm":
         ordinary = np.ones(len(tokenizer), dtype=bool)
         ordinary[tokenizer.all_special_ids] = False
         return MaskTokens(tokenizer.mask_token_id, ordinary, fraction, seed)
     noise: Infill | CorruptSpans
-    if task == "infilling":
+    if arguments.denoising == "infilling":
         noise = Infill(tokenizer.mask_token_id, sentence_ends(tokenizer), fraction)
     else:
         noise = CorruptSpans(np.array(tokenizer.convert_tokens_to_ids(SENTINELS)), fraction)
+        _check_targets(noise, arguments.block_size - sum(map(len, frame)))
     return Denoise(noise, frame, tokenizer.pad_token_id, seed)
+
+
+def _check_targets(noise: CorruptSpans, longest: int) -> None:
+    """Spans and their sentinels have to fit where the text does; how many they are hangs on its length alone."""
+    _, target = noise(np.zeros(longest, dtype=np.int32), np.random.default_rng(0))
+    if len(target) > longest:
+        raise DataError(
+            f"--mask_fraction {noise.fraction}: spans out of {longest} tokens make a target of {len(target)}, with "
+            "their sentinels, which is longer than --block_size; mask less"
+        )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Literal
 
-from model_sources import load_checkpoint, preset_config
+from model_sources import load_checkpoint, load_model, preset_config
 from text_files import DataError
 from transformers import (
     AutoModelForCausalLM,
@@ -19,6 +19,8 @@ from transformers import (
 
 import modeling_scratch
 from modeling_scratch import ScratchConfig, presets
+from modeling_scratch.modeling_base import ScratchPreTrainedModel
+from modeling_scratch.native_configs import FAMILIES
 from tokenization import KINDS, special_token_ids
 
 STREAMED_TEXTS = 100_000  # of a stream, a new tokenizer is trained on so many of the first documents
@@ -82,9 +84,11 @@ class PretrainingModelArguments:
     mask_fraction: float | None = field(
         default=None, metadata={"help": "The share of tokens to predict; mlm: 0.15, infilling: 0.3, spans: 0.15."}
     )
-    denoising: Literal["infilling", "span_corruption"] = field(
-        default="infilling",
-        metadata={"help": "BART's: spans masked, sentences shuffled, the text is predicted; T5's: the spans are."},
+    denoising: Literal["infilling", "span_corruption"] | None = field(
+        default=None,
+        metadata={
+            "help": "BART's, the default: spans masked, sentences shuffled, the text predicted; T5's: spans predicted."
+        },
     )
     trust_remote_code: bool = field(default=False, metadata={"help": "Run the code that a checkpoint brings along."})
 
@@ -95,24 +99,40 @@ class PretrainingModelArguments:
             raise DataError(f"--block_size {self.block_size}: has to be at least 8")
         if self.mask_fraction is not None and not 0 < self.mask_fraction < 1:
             raise DataError(f"--mask_fraction {self.mask_fraction}: has to lie between 0 and 1")
-        if self.whole_word and self.objective != "mlm":
-            raise DataError("--whole_word goes with --objective mlm")
+        if self.mask_fraction is not None and self.objective == "clm":
+            raise DataError("--mask_fraction goes with --objective mlm or denoising: clm predicts every token")
+        if self.whole_word and (self.objective != "mlm" or self.tokenizer_kind == "character"):
+            raise DataError(
+                "--whole_word goes with --objective mlm, and with words: not with --tokenizer_kind character"
+            )
+        if self.denoising and self.objective != "denoising":
+            raise DataError(f"--denoising {self.denoising} goes with --objective denoising")
+        if self.objective == "denoising":
+            self.denoising = self.denoising or "infilling"
 
     @property
     def choice(self) -> Objective:
         return OBJECTIVES[self.objective]
 
+    @property
+    def task(self) -> str:
+        """mlm, clm, infilling or span_corruption."""
+        return self.denoising or self.objective
 
-def build_tokenizer(arguments: PretrainingModelArguments, texts: Iterable[str]) -> PreTrainedTokenizerBase:
+
+def build_tokenizer(
+    arguments: PretrainingModelArguments, texts: Iterable[str], resumed: str | None = None
+) -> PreTrainedTokenizerBase:
     """The one named, the checkpoint's, or a new one trained on texts, which are those of the train split alone.
 
-    Raises `DataError` where it has no token that the objective needs.
+    resumed: the checkpoint of this run that it goes on from; then it is that one's. Raises `DataError` where it has no
+    token that the objective needs.
     """
-    if name := arguments.tokenizer_name_or_path or arguments.model_name_or_path:
+    if name := resumed or arguments.tokenizer_name_or_path or arguments.model_name_or_path:
         tokenizer = load_checkpoint(AutoTokenizer, name, arguments.trust_remote_code)
     else:
         tokenizer = _train_tokenizer(arguments, texts)
-    if arguments.objective == "denoising" and arguments.denoising == "span_corruption":
+    if arguments.denoising == "span_corruption":
         tokenizer.add_special_tokens({"extra_special_tokens": SENTINELS})
     for token in _needed_tokens(arguments):
         if getattr(tokenizer, token) is None:
@@ -146,16 +166,26 @@ def build_model(arguments: PretrainingModelArguments, tokenizer: PreTrainedToken
     Texts of block_size tokens fit into it, and it is told to the tokenizer how many tokens do.
     """
     if arguments.model_name_or_path:
-        options = {"trust_remote_code": arguments.trust_remote_code}
-        model = load_checkpoint(arguments.choice.auto_class, arguments.model_name_or_path, **options)
+        model = _load(arguments.choice, arguments.model_name_or_path, arguments.trust_remote_code)
         if len(tokenizer) > model.get_input_embeddings().num_embeddings:
             model.resize_token_embeddings(len(tokenizer))
     else:
         model = arguments.choice.model_class(_new_config(arguments, tokenizer))
     _check_positions(arguments.block_size, model.config)
-    tokenizer.model_max_length = min(
-        tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", tokenizer.model_max_length)
-    )
+    limit = getattr(model.config, "max_position_embeddings", tokenizer.model_max_length)
+    is_given = arguments.tokenizer_name_or_path or arguments.model_name_or_path
+    tokenizer.model_max_length = min(tokenizer.model_max_length, limit) if is_given else limit
+    return model
+
+
+def _load(objective: Objective, name: str, trust_remote_code: bool) -> Any:
+    """The checkpoint, if it reads rows of several documents each by itself, as ours do; a denoiser's are padded."""
+    model = load_model(objective.auto_class, objective.model_class.__name__, name, trust_remote_code)
+    if objective is not OBJECTIVES["denoising"] and not isinstance(model, ScratchPreTrainedModel):
+        raise DataError(
+            f"--model_name_or_path {name}: {type(model).__name__} would read the documents of a row as one; "
+            f"there is a bridge to {', '.join(FAMILIES)}"
+        )
     return model
 
 

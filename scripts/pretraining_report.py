@@ -2,6 +2,7 @@
 """What a pretraining run says at its end: losses over all predicted tokens, what they mean, its speed and a sample."""
 
 import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from run_folder import write_text
 from torch import Tensor
 from transformers import EvalPrediction, PreTrainedTokenizerBase, Trainer
 
+PROMPT_TOKENS = 8
 SAMPLE_TOKENS = 250
 
 
@@ -43,8 +45,8 @@ def token_metrics(prediction: EvalPrediction, text: TextSize | None = None) -> d
     return metrics
 
 
-def report(trainer: Trainer, data: PretrainingData, output: Path) -> str:
-    """Save results.md and the learning curve; the text of results.md, to print."""
+def report(trainer: Trainer, data: PretrainingData, output: Path, resumed_at: int) -> str:
+    """Save results.md and the learning curve; the text of results.md, to print. resumed_at: see `speed`."""
     scores = {name.removeprefix("eval_"): value for name, value in trainer.state.log_history[-1].items()}
     meanings = {
         "loss": f"nats per predicted token, mean over all {scores['predicted_tokens']:,} of them: {data.predicted}",
@@ -56,23 +58,29 @@ def report(trainer: Trainer, data: PretrainingData, output: Path) -> str:
     lines += ["| score | value | what it is |", "|---|---:|---|"]
     told = [(name, what) for name, what in meanings.items() if name in scores]
     lines += [f"| {name.replace('_', ' ')} | {scores[name]:.4f} | {what} |" for name, what in told]
-    text = "\n".join([*lines, "", *data.notes, speed(trainer, data.tokens_per_row)])
+    text = "\n".join([*lines, "", *data.notes, speed(trainer.state.log_history, data.tokens_per_row, resumed_at)])
     write_text(output / "results.md", text + "\n")
     token_curve_png(trainer.state.log_history, output / "learning_curve.png")
     return text
 
 
-def speed(trainer: Trainer, tokens_per_row: float) -> str:
-    """Wall time of training, evaluations apart, and tokens that were read in it."""
-    history = trainer.state.log_history
+def speed(history: Sequence[Mapping[str, Any]], tokens_per_row: float, resumed_at: int = 0) -> str:
+    """Wall time of training, evaluations apart, and tokens that were read in it, since the step it was resumed at."""
     end = max(place for place, entry in enumerate(history) if "train_runtime" in entry)
     total, rows_per_second = history[end]["train_runtime"], history[end]["train_samples_per_second"]
-    evaluating = sum(entry.get("eval_runtime", 0) for entry in history[:end])
+    evaluating = sum(entry.get("eval_runtime", 0) for entry in history[:end] if entry["step"] > resumed_at)
     seconds, tokens = total - evaluating, rows_per_second * total * tokens_per_row
+    since = f", since it was resumed at step {resumed_at:,}" if resumed_at else ""
     return (
         f"{seconds:.0f} s of training at {tokens / seconds:,.0f} tokens/s, {evaluating:.0f} s of evaluation on the "
-        f"way; {torch.get_num_threads()} threads"
+        f"way{since}; {torch.get_num_threads()} threads"
     )
+
+
+def first_words(row: Tensor, tokenizer: PreTrainedTokenizerBase) -> Tensor:
+    """The beginning of a row (T,) to go on from, of its first document alone, without the end of that."""
+    ends = (row[1:PROMPT_TOKENS] == tokenizer.eos_token_id).nonzero()
+    return row[: 1 + int(ends[0]) if len(ends) else PROMPT_TOKENS]
 
 
 def write_sample(model: Any, tokenizer: PreTrainedTokenizerBase, prompt: Tensor, limit: int) -> str:

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from text_files import DataError
-from transformers import TrainingArguments
-from transformers.trainer_utils import get_last_checkpoint
+from transformers import Trainer, TrainingArguments
 
 RUN_FILE = "run_config.json"
 PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "scikit-learn", "sacrebleu")
@@ -45,18 +44,83 @@ def claim(folder: Path) -> None:
 
 
 def checkpoint_to_resume(arguments: TrainingArguments) -> str | None:
-    """The checkpoint to go on from, which has to be one of the run in the output folder; "last" finds it."""
+    """The checkpoint to go on from, which has to be a complete one of the run in the output folder; "last" finds it."""
     wanted, output = arguments.resume_from_checkpoint, Path(arguments.output_dir or "")
     if not wanted or wanted.lower() == "false":
         return None
-    last = get_last_checkpoint(str(output)) if (output / RUN_FILE).is_file() else None
-    if last is None:
-        raise DataError(f"--resume_from_checkpoint: there is no checkpoint of a run in {output}; leave it out")
+    complete = _complete_checkpoints(output) if (output / RUN_FILE).is_file() else []
+    if not complete:
+        raise DataError(
+            f"--resume_from_checkpoint: there is no checkpoint of a run in {output}, or none that is complete"
+        )
+    last = complete[-1]
     if wanted.lower() in ("true", "last"):
-        return last
-    if Path(wanted).resolve().parent != output.resolve() or not Path(wanted).is_dir():
-        raise DataError(f"--resume_from_checkpoint {wanted}: this is no checkpoint in {output}; the last is {last}")
+        return str(last)
+    if Path(wanted).resolve() not in [checkpoint.resolve() for checkpoint in complete]:
+        raise DataError(
+            f"--resume_from_checkpoint {wanted}: this is no checkpoint in {output} that is complete; the last is {last}"
+        )
     return wanted
+
+
+def _complete_checkpoints(folder: Path) -> list[Path]:
+    """In the order of their steps; what a run was stopped over lacks its state, which is written last, or weights."""
+    found = [
+        path
+        for path in folder.glob("checkpoint-*")
+        if path.name.removeprefix("checkpoint-").isdecimal()
+        and (path / "trainer_state.json").is_file()
+        and any(path.glob("*model*"))
+    ]
+    return sorted(found, key=lambda path: step_of(str(path)))
+
+
+def step_of(checkpoint: str | None) -> int:
+    """The step that a checkpoint was saved at; 0 where there is none."""
+    return int(Path(checkpoint).name.removeprefix("checkpoint-")) if checkpoint else 0
+
+
+def check_unchanged(folder: Path, groups: Mapping[str, Any]) -> None:
+    """Say which arguments are others than those that the run in the folder, which is to go on, was started with.
+
+    groups: the dataclasses of arguments under the names of run_config.json, as `write_run` takes them; how it trains
+    ("training") may change.
+    """
+    record = _read_run(folder)
+    changes = [
+        f"--{name} was {record[group][name]!r} and is {value!r}"
+        for group, arguments in groups.items()
+        if group != "training"
+        for name, value in _settings(arguments).items()
+        if not _agree(record.get(group, {}).get(name, value), value)
+    ]
+    if changes:
+        raise DataError(
+            f"--resume_from_checkpoint goes on with the run in {folder}, but {'; '.join(changes)}; give what it was "
+            "started with, or another --output_dir to a new run"
+        )
+
+
+def _agree(old: Any, new: Any) -> bool:
+    """Whether values are equal as far as a record tells, which has the last name alone of an absolute path."""
+    if isinstance(old, list) and isinstance(new, list):
+        return len(old) == len(new) and all(map(_agree, old, new))
+    if isinstance(old, str) and isinstance(new, str):
+        return old == new or old == Path(new).name or Path(old).name == new
+    return old == new
+
+
+def train_and_save(trainer: Trainer, checkpoint: str | None, evaluates: bool = True) -> None:
+    """Train, from the checkpoint on if there is one; the model, its scores and its history in the folder of the run."""
+    result = trainer.train(resume_from_checkpoint=checkpoint)
+    trainer.save_model()
+    trainer.save_metrics("train", result.metrics)
+    if evaluates:
+        trainer.save_metrics("eval", trainer.evaluate())
+    trainer.save_state()
+    if trainer.args.should_save:
+        pickle = Path(trainer.args.output_dir or "") / "training_args.bin"
+        pickle.unlink(missing_ok=True)  # run_config.json says the same
 
 
 def write_text(path: Path, text: str) -> None:
@@ -69,25 +133,43 @@ def write_text(path: Path, text: str) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def without_paths(settings: Mapping[str, Any]) -> dict[str, Any]:
+def without_paths(value: Any) -> Any:
     """Settings to share: of an absolute path only the last name, which tells no stranger whose machine it was."""
-    return {
-        name: Path(value).name if isinstance(value, str) and Path(value).is_absolute() else value
-        for name, value in settings.items()
-    }
+    if isinstance(value, Mapping):
+        return {name: without_paths(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_paths(one) for one in value]
+    is_path = isinstance(value, str) and Path(value).is_absolute()
+    return Path(value).name or value if is_path else value
 
 
 def write_json(path: Path, content: Any) -> None:
     write_text(path, json.dumps(content, indent=2, ensure_ascii=False, default=str) + "\n")
 
 
-def write_run(folder: Path, program: str, groups: Mapping[str, Any], **record: Any) -> None:
-    """run_config.json: all arguments of the run, given or not, what they were applied to, and by which versions."""
-    settings = {
-        name: without_paths(asdict(group) if name != "training" else group.to_sanitized_dict())
-        for name, group in groups.items()
-    }
-    write_json(folder / RUN_FILE, {"program": program, **settings, **record, "environment": environment()})
+def write_run(folder: Path, program: str, groups: Mapping[str, Any], notes: Sequence[str], **record: Any) -> None:
+    """run_config.json: all arguments of the run, given or not, what they were applied to, and by which versions.
+
+    groups: dataclasses of arguments, of which "training" are transformers.TrainingArguments. Where a run goes on, those
+    of them that have changed are kept with their earlier values, a mapping for each time it was resumed.
+    """
+    settings: dict[str, Any] = {name: _settings(group) for name, group in groups.items()}
+    if earlier := _read_run(folder):
+        changed = dict(sorted(earlier["training"].items() - settings["training"].items()))
+        settings["training_before_it_was_resumed"] = [*earlier.get("training_before_it_was_resumed", []), changed]
+    shared_notes = [" ".join(map(without_paths, note.split(" "))) for note in notes]
+    content = {"program": program, **settings, **record, "notes": shared_notes, "environment": environment()}
+    write_json(folder / RUN_FILE, content)
+
+
+def _read_run(folder: Path) -> dict[str, Any]:
+    path = folder / RUN_FILE
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+def _settings(group: Any) -> dict[str, Any]:
+    """Arguments as run_config.json records them."""
+    return without_paths(group.to_sanitized_dict() if isinstance(group, TrainingArguments) else asdict(group))
 
 
 def environment() -> dict[str, str]:

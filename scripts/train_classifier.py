@@ -16,15 +16,19 @@ from pathlib import Path
 from typing import Any
 
 import demo_reviews
+import torch
 from classifier_model import ModelArguments, build_model, build_tokenizer, encode_splits
 from classifier_report import Judge
 from command_line import run_program
-from run_folder import check, checkpoint_to_resume, claim, write_run
+from datasets import DatasetDict
+from run_folder import check, check_unchanged, checkpoint_to_resume, claim, train_and_save, write_run
 from text_data import DataArguments, ReviewData, load_splits
 from text_files import DataError
 from torch import Tensor
 from transformers import (
     DataCollatorWithPadding,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
     Trainer,
     TrainingArguments,
     pipeline,
@@ -54,6 +58,9 @@ class ClassifierTrainingArguments(TrainingArguments):
     save_strategy: str = field(default="epoch", metadata={"help": "When to save a checkpoint."})
     save_total_limit: int | None = field(default=1, metadata={"help": "How many checkpoints to keep."})
     logging_steps: float = field(default=50, metadata={"help": "Steps between two points of the learning curve."})
+    dataloader_pin_memory: bool = field(
+        default=torch.accelerator.is_available(), metadata={"help": "Pin memory, for an accelerator to copy from."}
+    )
     ema_decay: float = field(
         default=0.999,
         metadata={"help": "Decay of the moving average of the weights that is taken at the end; 0: none."},
@@ -71,25 +78,42 @@ def train(
     """Read, tokenise, train, judge, save; what can be wrong with the input is found before the training starts."""
     output = Path(arguments.output_dir or "")
     checkpoint = checkpoint_to_resume(arguments)
-    if checkpoint is None and arguments.should_save:
+    groups = {"model": model_arguments, "data": data_arguments, "training": arguments}
+    if checkpoint:
+        check_unchanged(output, groups)
+    elif arguments.should_save:
         check(output, arguments.overwrite, inputs_of(model_arguments, data_arguments))
     set_seed(arguments.seed)
     data = load_demo(data_arguments) if data_arguments.uses_demo else load_splits(data_arguments)
     print(data.describe())
-    tokenizer = build_tokenizer(model_arguments, list(data.splits["train"]["text"]))
+    tokenizer = build_tokenizer(model_arguments, list(data.splits["train"]["text"]), checkpoint)
     model = build_model(model_arguments, tokenizer, data.label_names)
     splits, truncations = encode_splits(data.splits, tokenizer, model.config)
     print("\n".join(truncations))
     choose_epoch_on_validation(arguments, data)
     judge = Judge(data, arguments.seed, judges=arguments.should_save)
-    if checkpoint is None and arguments.should_save:
-        claim(output)
-        groups = {"model": model_arguments, "data": data_arguments, "training": arguments}
+    if arguments.should_save:
+        if not checkpoint:
+            claim(output)
         rows = {split: len(dataset) for split, dataset in data.splits.items()}
         notes = [*data.notes, *data.warnings, *truncations]
-        write_run(output, "scripts/train_classifier.py", groups, labels=data.label_names, rows=rows, notes=notes)
+        write_run(output, "scripts/train_classifier.py", groups, notes, labels=data.label_names, rows=rows)
+    trainer = build_trainer(model, tokenizer, splits, judge, arguments)
+    train_and_save(trainer, checkpoint, evaluates=judge.split == "test")  # else the judge predicts on validation
+    print(judge.report(trainer, splits))
+    if arguments.should_save:
+        sentences = SENTENCES if data_arguments.uses_demo else judge.texts[:3]
+        print(classify(output, sentences, model_arguments.trust_remote_code))
 
-    trainer = Trainer(
+
+def build_trainer(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    splits: DatasetDict,
+    judge: Judge,
+    arguments: ClassifierTrainingArguments,
+) -> Trainer:
+    return Trainer(
         model,
         arguments,
         data_collator=DataCollatorWithPadding(tokenizer),
@@ -100,17 +124,6 @@ def train(
         preprocess_logits_for_metrics=first_output,
         callbacks=[WeightAverage(arguments.ema_decay)] if arguments.ema_decay else [],
     )
-    result = trainer.train(resume_from_checkpoint=checkpoint)
-    trainer.save_model()
-    trainer.save_metrics("train", result.metrics)
-    if judge.split == "test":  # else the judge predicts on validation
-        trainer.save_metrics("eval", trainer.evaluate())
-    trainer.save_state()
-    print(judge.report(trainer, splits))
-    if arguments.should_save:
-        (output / "training_args.bin").unlink(missing_ok=True)  # a pickle; run_config.json says the same
-        sentences = SENTENCES if data_arguments.uses_demo else judge.texts[:3]
-        print(classify(output, sentences, model_arguments.trust_remote_code))
 
 
 def inputs_of(model_arguments: ModelArguments, data_arguments: DataArguments) -> list[str | None]:

@@ -11,15 +11,16 @@ test, where there is one, is translated once, at the end. The output folder hold
 configuration of the run, its scores with their signatures, the translations and the learning curve.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from command_line import run_program
-from run_folder import check, checkpoint_to_resume, claim, write_run
+from run_folder import check, check_unchanged, checkpoint_to_resume, claim, write_run
 from text_files import DataError
 from torch import Tensor
+from torch.utils.data import Dataset
 from transformers import (
     DataCollatorForSeq2Seq,
     PreTrainedModel,
@@ -82,11 +83,14 @@ class TranslationTrainingArguments(Seq2SeqTrainingArguments):
     @property
     def beam_search(self) -> dict[str, Any]:
         """What the final translations are made with, as arguments of model.generate."""
-        return {"num_beams": self.num_beams, "length_penalty": self.length_penalty, "do_sample": False}
+        length_penalty = self.length_penalty if self.num_beams > 1 else None  # only beams know one
+        return {"num_beams": self.num_beams, "length_penalty": length_penalty, "do_sample": False}
 
 
 class TranslationTrainer(Seq2SeqTrainer):
     """Seq2SeqTrainer whose evaluation also translates the validation split, greedily, and scores the texts."""
+
+    args: TranslationTrainingArguments
 
     def __init__(self, *args: Any, translator: Translator, data: TranslationData, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -99,6 +103,13 @@ class TranslationTrainer(Seq2SeqTrainer):
         found = {"eval_bleu": bleu.value, "eval_chrf": chrf.value}
         self.log(found)
         return {**metrics, **found}
+
+    def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
+        """A checkpoint is as whole as the model at the end: with a target vocabulary of its own, where there is one."""
+        super()._save(output_dir, state_dict)
+        target = self.translator.target_tokenizer
+        if self.args.should_save and target is not self.processing_class:
+            target.save_pretrained(Path(output_dir or self.args.output_dir or "") / TARGET_FOLDER)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -113,52 +124,80 @@ def train(
 ) -> None:
     """Read, tokenise, train, choose on validation, judge on test, save."""
     output = Path(arguments.output_dir or "")
+    groups = {"model": model_arguments, "data": data_arguments, "training": arguments}
     checkpoint = checkpoint_to_resume(arguments)
-    if checkpoint is None and arguments.should_save:
+    if checkpoint is not None:
+        check_unchanged(output, groups)
+    elif arguments.should_save:
         check(output, arguments.overwrite, inputs_of(model_arguments, data_arguments))
     set_seed(arguments.seed)
     data = load_pairs(data_arguments)
+    tokenizers = build_tokenizers(model_arguments, data, checkpoint)
+    model, length = build_model(model_arguments, tokenizers), model_arguments.max_length
+    greedy: dict[str, Any] = {"max_new_tokens": length, "num_beams": 1, "do_sample": False}
+    translator = Translator(model, *tokenizers, length, arguments.eval_batch_size, **greedy)
+    data.notes.extend(cut_sources(translator, data))
     print(data.describe())
-    tokenizers = build_tokenizers(model_arguments, data)
-    model = build_model(model_arguments, tokenizers)
-    encoded = {
-        split: encode_pairs(data, split, tokenizers, model_arguments.max_length) for split in ("train", "validation")
-    }
+    encoded = {split: encode_pairs(data, split, tokenizers, length) for split in ("train", "validation")}
     arguments.learning_rate = arguments.learning_rate or paper_learning_rate(
         model.config.hidden_size, arguments, len(encoded["train"])
     )
     print(f"{model.num_parameters():,} parameters, peak learning rate {arguments.learning_rate:.2g}")
     if checkpoint is None and arguments.should_save:
-        claim(output)
-        groups = {"model": model_arguments, "data": data_arguments, "training": arguments}
-        rows = {split: len(pairs) for split, pairs in data.splits.items()}
-        write_run(output, "scripts/train_translation.py", groups, columns=data.columns, rows=rows, notes=data.notes)
+        start_folder(output, groups, data)
+    run(build_trainer(translator, arguments, encoded, data), checkpoint)
 
-    length = model_arguments.max_length
-    translator = Translator(model, *tokenizers, length, arguments.eval_batch_size, max_new_tokens=length)
-    trainer = TranslationTrainer(
+
+def start_folder(output: Path, groups: Mapping[str, Any], data: TranslationData) -> None:
+    claim(output)
+    rows = {split: len(pairs) for split, pairs in data.splits.items()}
+    write_run(output, "scripts/train_translation.py", groups, columns=data.columns, rows=rows, notes=data.notes)
+
+
+def build_trainer(
+    translator: Translator,
+    arguments: TranslationTrainingArguments,
+    encoded: Mapping[str, Dataset],
+    data: TranslationData,
+) -> TranslationTrainer:
+    model, tokenizer = translator.model, translator.tokenizer
+    return TranslationTrainer(
         model,
         arguments,
-        data_collator=DataCollatorForSeq2Seq(tokenizers[0], model=model),
+        data_collator=DataCollatorForSeq2Seq(tokenizer, model=model),
         train_dataset=encoded["train"],
         eval_dataset=encoded["validation"],
-        processing_class=tokenizers[0],
+        processing_class=tokenizer,
         compute_loss_func=smoothed_loss(model, arguments.label_smoothing_factor),
         translator=translator,
         data=data,
     )
+
+
+def run(trainer: TranslationTrainer, checkpoint: str | None) -> None:
+    """Train, choose the weights, save them with the search that they are judged with, and judge them."""
+    arguments, translator = trainer.args, trainer.translator
     result = trainer.train(resume_from_checkpoint=checkpoint)
     trainer.save_metrics("train", result.metrics)
     trainer.save_state()
     translator.generation |= arguments.beam_search
-    weights = choose_weights(trainer, translator, data)
-    model.generation_config.update(**translator.generation)
+    weights = choose_weights(trainer, translator, trainer.data)
+    translator.model.generation_config.update(**translator.generation)
     trainer.save_model()
     if arguments.should_save:
-        if tokenizers[1] is not tokenizers[0]:
-            tokenizers[1].save_pretrained(output / TARGET_FOLDER)
-        (output / "training_args.bin").unlink(missing_ok=True)  # a pickle; run_config.json says the same
-        print(report(trainer, translator, data, weights))
+        pickle = Path(arguments.output_dir or "") / "training_args.bin"
+        pickle.unlink(missing_ok=True)  # run_config.json says the same
+        print(report(trainer, translator, trainer.data, weights, is_resumed=checkpoint is not None))
+
+
+def cut_sources(translator: Translator, data: TranslationData) -> list[str]:
+    """A note for each split with sources that are judged though they are not read whole."""
+    counts = {split: translator.count_cut(data.sources(split)) for split in data.splits if split != "train"}
+    return [
+        f"{split}: {count:,} sources are longer than --max_length {translator.limit} and cut before they are translated"
+        for split, count in counts.items()
+        if count
+    ]
 
 
 def smoothed_loss(model: PreTrainedModel, label_smoothing: float) -> Callable[..., Tensor]:

@@ -33,6 +33,11 @@ class Translator(TextGenerator):
         """As many translations as sources; a source of white space is not translated, but stays a line."""
         return [best for best, *_ in self.generate(sources)]
 
+    def count_cut(self, sources: Sequence[str]) -> int:
+        """How many sources are longer than `limit`: `translate` does not read their ends."""
+        limit = self.limit
+        return sum(limit is not None and len(tokens) > limit for tokens in self.encode(sources, truncation=False))
+
     @property
     def limit(self) -> int | None:
         """max_source_length, or else what the tokenizer was trained for and the encoder has positions for."""

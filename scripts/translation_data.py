@@ -2,15 +2,15 @@
 """Pairs of a text and its translation: from tables with two columns, from two files line by line, or from the Hub."""
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import zip_longest
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from text_columns import is_missing, read_lines
-from text_files import READERS, SPLIT_NAMES, DataError, Row, missing_column
-from text_sources import FileSource, Source, open_folder, open_hub
+from text_columns import is_missing
+from text_files import READERS, DataError, Row, missing_column
+from text_sources import DataArguments, FileSource, Source, open_folder, open_hub
+from translation_lines import LinePairs, find_line_pairs, pair_of_files
 
 NESTED = "translation"  # the Hub's parallel sets hold {"en": ..., "de": ...} in this one column
 
@@ -42,13 +42,10 @@ class TranslationDataArguments:
     split_seed: int = field(default=0, metadata={"help": "The seed of what is held out."})
 
     def __post_init__(self) -> None:
-        files = self.train_file or self.validation_file or self.test_file
-        given = [name for name in ("dataset_name", "data_dir") if getattr(self, name)] + ["train_file"] * bool(files)
-        if len(given) != 1 or (files and not self.train_file):
-            raise DataError(
-                "name where the pairs come from by one of --data_dir, --train_file (with --validation_file and "
-                f"--test_file) and --dataset_name{'; given: ' + ', '.join(given) if given else ''}"
-            )
+        shared = {each.name for each in fields(DataArguments)} & {each.name for each in fields(self)}
+        DataArguments(**{name: getattr(self, name) for name in shared})  # its rules for them hold here, too
+        if not (self.dataset_name or self.data_dir or self.train_file):
+            raise DataError("name where the pairs come from by one of --data_dir, --train_file and --dataset_name")
         if (self.source_column is None) != (self.target_column is None):
             raise DataError("--source_column and --target_column go together: give both")
         if self.source_column is not None and self.source_column == self.target_column:
@@ -77,33 +74,6 @@ class TranslationData:
         return "\n".join([f"{self.columns[0]} -> {self.columns[1]}", *sizes, *self.notes])
 
 
-@dataclass(frozen=True)
-class LinePairs:
-    """One split in two text files: line n of the one is the translation of line n of the other."""
-
-    paths: Sequence[Path]
-
-    def __str__(self) -> str:
-        return " and ".join(map(str, self.paths))
-
-    def rows(self) -> Iterator[tuple[str, Row]]:
-        """Stream `(place, {file ending: text})`; raises `DataError` where one file has more lines than the other."""
-        names = [path.suffix.removeprefix(".") for path in self.paths]
-        with self.paths[0].open("rb") as first, self.paths[1].open("rb") as second:
-            lines = (read_lines(handle, str(path)) for handle, path in zip((first, second), self.paths))
-            for number, pair in enumerate(zip_longest(*lines), 1):
-                if None in pair:
-                    raise self._mismatch()
-                yield f"{self}, line {number}", {name: text for name, (_, text) in zip(names, pair)}
-
-    def _mismatch(self) -> DataError:
-        counts = []
-        for path in self.paths:
-            with path.open("rb") as handle:
-                counts.append(f"{path} has {sum(1 for _ in handle):,} lines")
-        return DataError(f"{', '.join(counts)}: line n of the one has to translate line n of the other; mend the files")
-
-
 def load_pairs(arguments: TranslationDataArguments) -> TranslationData:
     """Read and check the pairs that `arguments` name; every fault in them is a `DataError`.
 
@@ -128,7 +98,7 @@ def _open(arguments: TranslationDataArguments) -> tuple[Mapping[str, Source | Li
         return open_hub(arguments.dataset_name, arguments.dataset_config_name)
     if arguments.data_dir:
         folder = Path(arguments.data_dir)
-        lines = _line_splits(folder, arguments)
+        lines = find_line_pairs(folder, arguments.source_column, arguments.target_column)
         return (lines, []) if lines else open_folder(folder)
     files = {"train": arguments.train_file, "validation": arguments.validation_file, "test": arguments.test_file}
     return {split: _open_files(split, [Path(name) for name in names]) for split, names in files.items() if names}, []
@@ -137,32 +107,11 @@ def _open(arguments: TranslationDataArguments) -> tuple[Mapping[str, Source | Li
 def _open_files(split: str, paths: list[Path]) -> Source | LinePairs:
     if len(paths) == 1 and paths[0].suffix.lower() in READERS:
         return FileSource(paths)
-    if len(paths) != 2:
+    if len(paths) != 2 or any(path.suffix.lower() in READERS for path in paths):
         raise DataError(
             f"--{split}_file {' '.join(map(str, paths))}: give one table ({', '.join(READERS)}) or two text files"
         )
-    if paths[0].suffix == paths[1].suffix:
-        raise DataError(f"--{split}_file: {paths[0]} and {paths[1]} end the same; the endings name the languages")
-    for path in paths:
-        if not path.is_file():
-            raise DataError(f"--{split}_file {path}: there is no such file")
-    return LinePairs(paths)
-
-
-def _line_splits(folder: Path, arguments: TranslationDataArguments) -> dict[str, LinePairs]:
-    """Splits such as train.en and train.de, where the folder has them for the columns that are named."""
-    endings = arguments.source_column, arguments.target_column
-    if not folder.is_dir() or None in endings:
-        return {}
-    found = {}
-    for name, split in SPLIT_NAMES.items():
-        paths = [folder / f"{name}.{ending}" for ending in endings]
-        there = [path.is_file() for path in paths]
-        if any(there) and not all(there):
-            raise DataError(f"{paths[there.index(False)]} is missing: {paths[there.index(True)]} is there")
-        if all(there):
-            found[split] = LinePairs(paths)
-    return found if "train" in found else {}
+    return pair_of_files(paths, f"--{split}_file")
 
 
 def _flatten(values: Row) -> Row:
@@ -173,7 +122,10 @@ def _flatten(values: Row) -> Row:
 def _choose_columns(
     source: Source | LinePairs, arguments: TranslationDataArguments, notes: list[str]
 ) -> tuple[str, str]:
-    names = list(_flatten(next(source.rows())[1]))
+    _, first = next(source.rows(), (None, None))
+    if first is None:
+        raise DataError(f"{source}: there are no pairs in it")
+    names = list(_flatten(first))
     if arguments.source_column is None or arguments.target_column is None:
         if len(names) != 2:
             raise DataError(f"{source}: which of {', '.join(names)}? name --source_column and --target_column")

@@ -2,27 +2,34 @@
 """The tokenizers and the model that train_translation.py trains: new ones of a preset, or those of a checkpoint."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 import datasets
 from model_sources import load_checkpoint, preset_config
 from text_files import DataError
-from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from text_generation import position_limit
+from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from translation_data import TranslationData
 
 from modeling_scratch import ScratchSeq2SeqForConditionalGeneration, presets
 from tokenization import KINDS, special_token_ids
 
 TARGET_FOLDER = "target_tokenizer"  # beside the model, where its decoder has a vocabulary of its own
+DEFAULT_PRESET = "captions"
+# How a checkpoint searches or draws: a run says itself how it translates, and the two may contradict each other.
+SEARCH = (
+    *("do_sample", "temperature", "top_k", "top_p", "min_p", "top_h", "typical_p", "epsilon_cutoff", "eta_cutoff"),
+    *("num_beams", "early_stopping", "length_penalty", "num_return_sequences"),
+)
 
 
 @dataclass
 class TranslationModelArguments:
     """What to train: a preset from scratch, or a checkpoint further."""
 
-    preset: str = field(
-        default="captions", metadata={"help": f"Settings of a new model: {', '.join(presets.SEQ2SEQS)}."}
+    preset: str | None = field(
+        default=None,
+        metadata={"help": f"Settings of a new model: {', '.join(presets.SEQ2SEQS)}; {DEFAULT_PRESET} if not named."},
     )
     config_overrides: str | None = field(
         default=None, metadata={"help": "Changes to the preset, as hidden_size=256,decoder_layers=2."}
@@ -43,8 +50,9 @@ class TranslationModelArguments:
     trust_remote_code: bool = field(default=False, metadata={"help": "Run the code that a checkpoint brings along."})
 
     def __post_init__(self) -> None:
-        if self.model_name_or_path and (self.config_overrides or self.separate_vocabularies):
-            raise DataError("--config_overrides and --separate_vocabularies are for new models, not for a checkpoint")
+        new = [name for name in ("preset", "config_overrides", "separate_vocabularies") if getattr(self, name)]
+        if self.model_name_or_path and new:
+            raise DataError(f"--{', --'.join(new)}: for a new model, and --model_name_or_path is as it is")
         if self.max_length < 4:
             raise DataError(f"--max_length {self.max_length}: leaves no room for a text and its end")
 
@@ -52,9 +60,12 @@ class TranslationModelArguments:
 Tokenizers = tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]
 
 
-def build_tokenizers(arguments: TranslationModelArguments, data: TranslationData) -> Tokenizers:
-    """Of the source and of the target, often one and the same; new ones know the train split alone."""
-    if name := arguments.model_name_or_path:
+def build_tokenizers(arguments: TranslationModelArguments, data: TranslationData, checkpoint: str | None) -> Tokenizers:
+    """Of the source and of the target, often one and the same: those that the weights were trained with, or new ones.
+
+    checkpoint: of this run, to go on from. New tokenizers know the train split alone.
+    """
+    if name := checkpoint or arguments.model_name_or_path:
         return load_tokenizers(name, arguments.trust_remote_code)
     sources, targets = data.sources("train"), data.targets("train")
     if arguments.separate_vocabularies:
@@ -64,11 +75,19 @@ def build_tokenizers(arguments: TranslationModelArguments, data: TranslationData
 
 
 def load_tokenizers(name: str, trust_remote_code: bool = False) -> Tokenizers:
-    """Those beside a checkpoint."""
+    """Those of a checkpoint; raises `DataError` where the decoder has a vocabulary of its own, and it is missing."""
     source = load_checkpoint(AutoTokenizer, name, trust_remote_code)
-    if not (Path(name) / TARGET_FOLDER).is_dir():
+    config = load_checkpoint(AutoConfig, name, trust_remote_code)
+    is_shared = getattr(config, "share_encoder_decoder_embeddings", True)
+    if is_shared or getattr(source, "separate_vocabs", False):  # Marian's tokenizer holds both itself
         return source, source
-    return source, load_checkpoint(AutoTokenizer, str(Path(name) / TARGET_FOLDER), trust_remote_code)
+    try:
+        return source, load_checkpoint(AutoTokenizer, name, trust_remote_code, subfolder=TARGET_FOLDER)
+    except DataError as error:
+        raise DataError(
+            f"{name}: its decoder has a vocabulary of its own, but there is no tokenizer in {TARGET_FOLDER}/; "
+            "copy that folder from where the model was trained"
+        ) from error
 
 
 def _train(arguments: TranslationModelArguments, texts: list[str]) -> PreTrainedTokenizerBase:
@@ -81,30 +100,39 @@ def _train(arguments: TranslationModelArguments, texts: list[str]) -> PreTrained
 
 
 def build_model(arguments: TranslationModelArguments, tokenizers: Tokenizers) -> PreTrainedModel:
-    """A new model of the preset for these tokenizers, or the checkpoint's."""
+    """A new model of the preset for these tokenizers, or the checkpoint's; texts of max_length tokens fit into it."""
     if name := arguments.model_name_or_path:
-        return load_checkpoint(AutoModelForSeq2SeqLM, name, arguments.trust_remote_code)
-    source, target = tokenizers
-    vocabularies = {
+        model = load_checkpoint(AutoModelForSeq2SeqLM, name, arguments.trust_remote_code)
+        model.generation_config.update(**dict.fromkeys(SEARCH))
+    else:
+        model = _new_model(arguments, *tokenizers)
+    limit = position_limit(model.config)
+    if limit is not None and arguments.max_length > limit:
+        raise DataError(f"--max_length {arguments.max_length}: the model has positions for {limit} tokens; lower it")
+    return model
+
+
+def _new_model(
+    arguments: TranslationModelArguments, source: PreTrainedTokenizerBase, target: PreTrainedTokenizerBase
+) -> PreTrainedModel:
+    settings = {
         "vocab_size": len(source),
         "decoder_vocab_size": len(target),
         "share_encoder_decoder_embeddings": source is target,
         "max_position_embeddings": arguments.max_length,
+        **special_token_ids(target),
     }
-    config = preset_config(
-        presets.SEQ2SEQS, arguments.preset, arguments.config_overrides, **vocabularies, **special_token_ids(target)
+    preset = arguments.preset or DEFAULT_PRESET
+    return ScratchSeq2SeqForConditionalGeneration(
+        preset_config(presets.SEQ2SEQS, preset, arguments.config_overrides, **settings)
     )
-    return ScratchSeq2SeqForConditionalGeneration(config)
 
 
 def encode_pairs(data: TranslationData, split: str, tokenizers: Tokenizers, max_length: int) -> datasets.Dataset:
-    """Columns input_ids and labels; prints how many pairs are too long.
-
-    In train they are left out; elsewhere they are cut, for the loss alone: what is judged is the whole text.
-    """
+    """Columns input_ids and labels. Pairs that are too long are left out of train, and said; elsewhere they are cut."""
     options = {"truncation": split != "train", "max_length": max_length, "verbose": False}
     inputs = tokenizers[0](data.sources(split), **options)["input_ids"]
-    labels = tokenizers[1](data.targets(split), **options)["input_ids"]
+    labels = tokenizers[1](text_target=data.targets(split), **options)["input_ids"]
     fitting = [pair for pair in zip(inputs, labels) if max(map(len, pair)) <= max_length]
     if len(fitting) < len(inputs):
         print(f"{split}: {len(inputs) - len(fitting):,} pairs are longer than --max_length {max_length} and left out")

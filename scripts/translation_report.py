@@ -1,12 +1,14 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The end of a translation run: which weights are kept, and what they are worth on validation and test."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 from checkpoint_average import average_weights, last_checkpoints, load_weights
 from plots import translation_curve_png
 from run_folder import write_json, write_text
+from text_generation import Generated
 from transformers import Trainer
 from translation import Translator
 from translation_data import TranslationData
@@ -36,25 +38,35 @@ def choose_weights(trainer: Trainer, translator: Translator, data: TranslationDa
     return chosen
 
 
-def report(trainer: Trainer, translator: Translator, data: TranslationData, weights: str) -> str:
+def report(trainer: Trainer, translator: Translator, data: TranslationData, weights: str, is_resumed: bool) -> str:
     """The tables to print; they, every score, all translations and the learning curve go to the folder of the run."""
     output = Path(trainer.args.output_dir or "")
     tables, scores = [], {}
     for split in [split for split in data.splits if split != "train"]:
         translations = translator.translate(data.sources(split))
-        texts = [translation.text for translation in translations]
-        scores[split] = score_translations(texts, data.targets(split))
-        what = f"{split}: {len(texts):,} texts, {weights}, beam {translator.generation['num_beams']}"
-        if cut := sum(translation.is_cut for translation in translations):
-            limit = translator.generation["max_new_tokens"]
-            what += f"; {cut:,} translations found no end and were cut at {limit} tokens"
+        scores[split] = score_translations([translation.text for translation in translations], data.targets(split))
+        what = f"{split}: {len(translations):,} texts, {weights}, beam {translator.generation['num_beams']}"
+        what += _what_was_cut(translator, data.sources(split), translations)
         tables.append(score_table(scores[split], what))
-        lines = [" ".join(text.split()) + "\n" for text in texts]
+        lines = [" ".join(translation.text.split()) + "\n" for translation in translations]
         write_text(output / f"{split}.translations.txt", "".join(lines))
     seconds = sum(entry.get("train_runtime", 0) for entry in trainer.state.log_history)
-    tables.append(f"{seconds / 60:.1f} minutes of training, validation included, on {torch.get_num_threads()} threads")
+    since = " since it was resumed" if is_resumed else ""  # what came before is not known
+    tables.append(
+        f"{seconds / 60:.1f} minutes of training{since}, validation included, on {torch.get_num_threads()} threads"
+    )
     text = "\n\n".join(tables) + "\n"
     write_text(output / "results.md", text)
     write_json(output / "evaluation.json", {"weights": weights, **{name: as_metrics(s) for name, s in scores.items()}})
     translation_curve_png(trainer.state.log_history, output / "learning_curve.png")
     return "\n" + text
+
+
+def _what_was_cut(translator: Translator, sources: Sequence[str], translations: Sequence[Generated]) -> str:
+    told = ""
+    if cut := translator.count_cut(sources):
+        told += f"; {cut:,} sources are longer than {translator.limit} tokens and were cut"
+    if cut := sum(translation.is_cut for translation in translations):
+        limit = translator.generation["max_new_tokens"]
+        told += f"; {cut:,} translations found no end and were cut at {limit} tokens"
+    return told

@@ -36,6 +36,42 @@ def test_a_text_file_is_one_document_or_its_paragraphs_or_its_lines(tmp_path: Pa
     assert documents.validation == ["something else"]
 
 
+def test_validation_of_any_kind_goes_with_a_text(tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("a text")
+    write(tmp_path / "validation.csv", many(3))
+    write(tmp_path / "test.csv", many(2))
+    write(tmp_path / "more.csv", many(2))
+    documents = load_documents(DocumentArguments(data_dir=str(tmp_path)))
+    assert documents.notes[0] == "not the name of a split, so not used: more.csv"
+    assert documents.train == ["a text"]
+    assert documents.validation == many(3)["text"]
+
+
+@pytest.mark.parametrize(
+    ("names", "split"),
+    [
+        (["train.txt", "dev.txt", "validation.txt"], "validation"),
+        (["train.txt", "validation.txt", "valid.csv"], "validation"),
+        (["train.txt", "train.csv"], "train"),
+    ],
+)
+def test_of_two_files_for_a_split_none_is_taken_in_silence(tmp_path: Path, names: list[str], split: str) -> None:
+    for name in names:
+        (tmp_path / name).write_text("text\nwords\n")
+    with fault(
+        *(name for name in names if name != "train.txt" or split == "train"), f"could each be the {split} split"
+    ):
+        load_documents(DocumentArguments(data_dir=str(tmp_path)))
+
+
+def test_a_text_is_not_streamed_as_one_document(tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("\n".join(many(100)["text"]))
+    for source in ({"data_dir": str(tmp_path)}, {"train_file": [str(tmp_path / "train.txt")]}):
+        with fault("--streaming", "--document"):
+            load_documents(DocumentArguments(streaming=True, **source))
+        assert list(load_documents(DocumentArguments(streaming=True, document="line", split_seed=2, **source)).train)
+
+
 def test_of_one_long_text_the_end_is_held_out(tmp_path: Path) -> None:
     (tmp_path / "long.txt").write_text("0123456789" * 10)
     documents = load(tmp_path / "long.txt", validation_fraction=0.25)
@@ -127,7 +163,7 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path: Path) -> None:
         {"data_dir": "b", "validation_file": ["c.txt"]},
         {"data_dir": "b", "validation_fraction": 0.0},
         {"data_dir": "b", "max_validation_documents": 0},
-        {"train_file": ["a.txt"], "streaming": True},
+        {"data_dir": "b", "split_seed": -1},
     ],
 )
 def test_arguments_that_do_not_fit_are_refused(arguments: dict) -> None:

@@ -343,13 +343,27 @@ def test_arguments_that_cannot_work(folders, tmp_path, capfd):
         ("--num_return_sequences 2", "--do_sample"): [*data, "--num_return_sequences", "2"],
         ("--num_return_sequences 3", "--num_beams 3"): [*data, "--num_return_sequences", "3", "--num_beams", "2"],
         ("--temperature", "--do_sample False"): [*data, "--temperature", "0.5", "--do_sample", "False"],
-        ("the model fails", "temperature"): [*data, "--temperature", "0", "--text_column", "text"],
-        ("toaster",): [*data, "--device", "toaster"],
+        ("--temperature 0.0: has to be above 0", "--do_sample False"): [*data, "--temperature", "0"],
+        ("--top_k -1: has to be at least 0",): [*data, "--top_k", "-1"],
+        ("--top_p 1.5: has to be above 0 and at most 1",): [*data, "--top_p", "1.5"],
+        ("--top_p 0.0: has to be above 0",): [*data, "--top_p", "0"],
+        ("--repetition_penalty 0.0: has to be above 0",): [*data, "--repetition_penalty", "0"],
+        ("error: --device toaster: ",): [*data, "--device", "toaster"],
     }.items():
         told = refused(capfd, *arguments)
         assert [piece for piece in pieces if piece not in told] == [], told
     assert (tmp_path / "out").read_text() == "precious"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv", "out"]
+
+
+@pytest.mark.parametrize(("stream", "option"), [("stdin", "--input_file -"), ("stdout", "--output_file -")])
+def test_a_standard_stream_that_is_closed(folders, tmp_path, monkeypatch, capfd, stream, option):
+    """As `<&-` and `>&-` start a program."""
+    monkeypatch.setattr(sys, stream, None)
+    (tmp_path / "in.txt").write_text("abc\n")
+    other = ["--input_file", tmp_path / "in.txt"] if stream == "stdout" else ["--output_file", tmp_path / "out.txt"]
+    told = refused(capfd, "--model_name_or_path", folders[DECODER], *other)
+    assert f"{option}: standard {stream.removeprefix('std')}put is closed" in told
 
 
 def test_bytes_that_are_no_utf_8(folders, tmp_path, capfd):

@@ -104,7 +104,7 @@ def test_noise_follows_from_the_seed_the_rows_and_the_epoch_alone() -> None:
     first = masker("byte_bpe")(batch)
     assert torch.equal(first["input_ids"], masker("byte_bpe")(batch)["input_ids"])
     assert not torch.equal(first["labels"], masker("byte_bpe", seed=1)(batch)["labels"])
-    rows.epoch = 1
+    rows.set_epoch(1)
     assert not torch.equal(first["labels"], masker("byte_bpe")([rows[3], rows[1]])["labels"])
 
 

@@ -144,6 +144,25 @@ def test_workers_share_a_stream() -> None:
     assert sorted(numbers.tolist()) == list(range(40))
 
 
+@pytest.mark.parametrize("layout", [PackedRows, Pieces])
+def test_tokens_of_a_row_are_those_of_the_text(layout) -> None:
+    options = {"longest": 20} if layout is Pieces else {"block_size": 16, "pad_token_id": TOKENIZER.pad_token_id}
+    rows = layout(TO_TOKENS(TEXTS), **options)
+    assert rows.tokens_per_row() == len(EVERYTHING) / len(rows)
+    stream = StreamedRows(TEXTS, TO_TOKENS, partial(layout.cut, **options), seed=0)
+    assert stream.tokens_per_row() == (16 if layout is PackedRows else rows.tokens_per_row())
+
+
+def test_workers_that_stay_see_the_epoch_change() -> None:
+    rows = packed(64)
+    loader = DataLoader(rows, batch_size=None, num_workers=1, persistent_workers=True)
+    first = [int(row["number"]) for row in loader]
+    rows.set_epoch(1)
+    second = [int(row["number"]) for row in loader]
+    assert first == list(range(len(rows)))
+    assert second == [number + len(rows) for number in first]
+
+
 def test_batches_are_of_similar_lengths_and_in_an_order_of_the_epoch() -> None:
     lengths = np.random.default_rng(0).integers(1, 100, 1_003)
     sampler = SimilarLengths(lengths, batch_size=8, seed=0)

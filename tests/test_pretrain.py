@@ -6,13 +6,28 @@ import math
 import random
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pretrain
 import pytest
 import torch
 import train_classifier
-from text_samples import write
-from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSeq2SeqLM, AutoTokenizer, pipeline
+from documents import DocumentArguments, Documents
+from native_models import Native
+from pretraining_data import prepare
+from pretraining_model import PretrainingModelArguments, build_model, build_tokenizer
+from pretraining_report import SAMPLE_TOKENS, first_words, speed, write_sample
+from run_folder import check_unchanged, write_run
+from text_samples import fault, write
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForSeq2SeqLM,
+    AutoTokenizer,
+    GPTNeoXConfig,
+    GPTNeoXForCausalLM,
+    pipeline,
+)
 
 FAST = "--report_to none --use_cpu --disable_tqdm True --learning_rate 1e-2 --per_device_train_batch_size 8"
 SMALL = "--config_overrides hidden_size=16,num_hidden_layers=1,num_attention_heads=2,intermediate_size=32"
@@ -91,7 +106,7 @@ def test_a_decoder_learns_and_its_loss_is_that_of_every_character(decoder: Path,
     assert found["eval_bits_per_byte"] == pytest.approx(bits)
 
 
-def test_a_run_leaves_everything_that_was_promised(decoder: Path) -> None:
+def test_a_run_leaves_everything_that_was_promised(decoder: Path, texts: Path) -> None:
     record = json.loads((decoder / "run_config.json").read_text())
     assert record["model"]["objective"] == "clm"
     assert record["training"]["max_steps"] == 40
@@ -101,15 +116,42 @@ def test_a_run_leaves_everything_that_was_promised(decoder: Path) -> None:
     assert "bits per character" in report
     assert "tokens/s" in report
     assert not (decoder / "training_args.bin").exists()
-    assert str(Path.home()) not in (decoder / "run_config.json").read_text()
+    assert record["data"]["train_file"] == ["long.txt"]
+    for folder in (texts, decoder.parent):
+        assert str(folder) not in (decoder / "run_config.json").read_text()
 
 
-def test_a_sample_is_printed_longer_than_the_context(texts: Path, tmp_path: Path, capsys) -> None:
+def test_notes_of_a_run_name_files_without_their_folders(tmp_path: Path) -> None:
+    write_run(tmp_path, "program", {}, notes=[f"train: 3 rows / 4, first {tmp_path / 'data'} train, row 1"])
+    assert json.loads((tmp_path / "run_config.json").read_text())["notes"] == [
+        "train: 3 rows / 4, first data train, row 1"
+    ]
+
+
+def test_a_sample_goes_on_from_the_text_for_longer_than_the_context(decoder: Path, texts: Path) -> None:
+    tokenizer, model = AutoTokenizer.from_pretrained(decoder), AutoModelForCausalLM.from_pretrained(decoder)
+    model.generation_config.suppress_tokens = tokenizer.all_special_ids
+    prompt = torch.tensor([tokenizer.bos_token_id, *tokenizer("my aunt ")["input_ids"]])
+    sample = write_sample(model, tokenizer, prompt, limit=32)
+    assert sample.startswith("my aunt ")
+    assert len(sample) >= SAMPLE_TOKENS - 1
+    assert set(sample) <= set((texts / "long.txt").read_text())
+
+
+def test_a_sample_is_printed(texts: Path, tmp_path: Path, capsys) -> None:
     run(tmp_path / "run", f"{CHARACTERS} --train_file {texts / 'long.txt'} --max_steps 2 --eval_strategy no")
     printed = capsys.readouterr().out
     assert "never opened" in printed
-    sample = printed.partition("a sample:\n")[2]
-    assert sample.strip()
+    text = (texts / "long.txt").read_text()
+    assert printed.partition("a sample:\n")[2].startswith(text[int(0.9 * len(text)) :][:7])
+
+
+def test_a_sample_goes_on_from_the_first_document_of_a_row(decoder: Path) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(decoder)
+    bos, eos, a = tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.convert_tokens_to_ids("a")
+    assert first_words(torch.tensor([bos, a, a, eos, bos, a, eos, 0, 0, 0]), tokenizer).tolist() == [bos, a, a]
+    assert first_words(torch.tensor([bos, *[a] * 20]), tokenizer).tolist() == [bos, *[a] * 7]
+    assert first_words(torch.tensor([eos, a, a, eos, a]), tokenizer).tolist() == [eos, a, a]
 
 
 def test_the_folder_is_an_ordinary_checkpoint(decoder: Path, encoder: Path) -> None:
@@ -174,6 +216,104 @@ def test_a_stopped_run_goes_on_where_it_was(texts: Path, tmp_path: Path, objecti
     assert weights[0] == weights[1]
 
 
+def test_a_run_goes_on_with_its_own_tokenizer_and_arguments(tmp_path: Path, capsys) -> None:
+    """Also where the text has changed, and where it was stopped while it wrote a checkpoint."""
+    text, output = tmp_path / "text.txt", tmp_path / "run"
+    text.write_text("\n".join(prose(60)))
+    options = f"{CHARACTERS} --train_file {text} --eval_steps 2"
+    run(output, f"{options} --max_steps 4 --save_steps 4")
+    vocabulary = (output / "tokenizer.json").read_bytes()
+    text.write_text("\n".join(prose(60)).upper())
+    (output / "checkpoint-999").mkdir()
+    shutil.copy(output / "trainer_state.json", output / "checkpoint-999")
+
+    run(output, f"{options} --max_steps 6 --save_strategy no --resume_from_checkpoint last")
+    assert (output / "tokenizer.json").read_bytes() == vocabulary
+    assert "since it was resumed at step 4;" in (output / "results.md").read_text()
+    record = json.loads((output / "run_config.json").read_text())
+    assert record["training"]["max_steps"] == 6
+    assert [earlier["max_steps"] for earlier in record["training_before_it_was_resumed"]] == [4]
+
+    changed = options.replace("--block_size 32", "--block_size 64").replace(str(text), f"{text} {text}")
+    message = refused(capsys, output, f"{changed} --resume_from_checkpoint last")
+    assert "--block_size was 32 and is 64" in message
+    assert "--train_file was ['text.txt'] and is ['text.txt', 'text.txt']" in message
+    message = refused(capsys, output, f"{options} --resume_from_checkpoint {output / 'checkpoint-999'}")
+    assert "complete" in message
+
+
+def test_a_run_may_name_its_files_from_another_folder(tmp_path: Path) -> None:
+    write_run(tmp_path, "program", {"data": DocumentArguments(train_file=["texts/a.txt", "/data/b.txt"])}, notes=[])
+    check_unchanged(tmp_path, {"data": DocumentArguments(train_file=[str(tmp_path / "a.txt"), "data/b.txt"])})
+    with fault("--train_file", "texts/a.txt", "others/a.txt"):
+        check_unchanged(tmp_path, {"data": DocumentArguments(train_file=["others/a.txt", "/data/b.txt"])})
+
+
+def test_speed_is_that_of_this_session() -> None:
+    training = {"train_runtime": 10.0, "train_samples_per_second": 3.0, "step": 20}
+    history = [{"eval_runtime": 50.0, "step": 5}, {"eval_runtime": 4.0, "step": 10}, training, {"eval_runtime": 9.0}]
+    assert speed(history[1:], 7.0).startswith("6 s of training at 35 tokens/s, 4 s of evaluation on the way;")
+    resumed = speed(history, 7.0, resumed_at=5)
+    assert resumed.startswith("6 s of training at 35 tokens/s, 4 s of evaluation on the way, since it was resumed")
+
+
+def small_arguments(objective: str = "clm", **options: Any) -> PretrainingModelArguments:
+    kind = {"tokenizer_kind": "character"} if objective != "denoising" else {}
+    return PretrainingModelArguments(objective=objective, **kind, config_overrides=SMALL.split()[1], **options)
+
+
+def test_tokens_are_counted_and_bits_spread_where_that_is_true() -> None:
+    arguments, documents = small_arguments(block_size=32), Documents([*prose(50)], ["a"], [])
+    tokenizer = build_tokenizer(arguments, documents.train)
+    data = prepare(arguments, documents, tokenizer, 0)
+    assert data.tokens_per_row > 30
+    assert data.is_whole_text
+    tokenizer.bos_token = None
+    assert not prepare(arguments, documents, tokenizer, 0).is_whole_text
+
+
+def test_a_new_tokenizer_is_told_the_limit_of_its_model() -> None:
+    arguments = small_arguments(block_size=1024)
+    tokenizer = build_tokenizer(arguments, prose(5))
+    model = build_model(arguments, tokenizer)
+    assert tokenizer.model_max_length == model.config.max_position_embeddings == 1024
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta"])
+def test_documents_of_a_row_are_apart_for_a_native_checkpoint(family: str, tmp_path: Path) -> None:
+    native = Native(family, "ScratchEncoderForMaskedLM")
+    original = native.model()
+    original.save_pretrained(tmp_path)
+    tokenizer = build_tokenizer(small_arguments("mlm"), ["ab"])
+    arguments = PretrainingModelArguments(objective="mlm", model_name_or_path=str(tmp_path), block_size=14)
+    model = build_model(arguments, tokenizer)
+    assert model.training
+    texts = [text["input_ids"] for text in native.texts()]
+    positions = torch.cat([torch.arange(text.shape[1]) for text in texts])[None]
+    with torch.no_grad():
+        packed = model.eval()(input_ids=torch.cat(texts, dim=1), position_ids=positions).logits
+        alone = torch.cat([original(text).logits for text in texts], dim=1)
+    torch.testing.assert_close(packed, alone, atol=1e-5, rtol=0)
+
+
+def test_a_native_checkpoint_that_cannot_keep_documents_apart_is_refused(tmp_path: Path) -> None:
+    config = GPTNeoXConfig(
+        vocab_size=50, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
+    )
+    GPTNeoXForCausalLM(config).save_pretrained(tmp_path / "neox")
+    Native("bert", "ScratchEncoderForMaskedLM").model().save_pretrained(tmp_path / "bert")
+    tokenizer = build_tokenizer(small_arguments(), ["ab"])
+    for name, said in (("neox", "GPTNeoXForCausalLM"), ("bert", "of bert there is no")):
+        arguments = PretrainingModelArguments(objective="clm", model_name_or_path=str(tmp_path / name), block_size=8)
+        with fault("--model_name_or_path", said):
+            build_model(arguments, tokenizer)
+
+
+def test_memory_is_pinned_for_an_accelerator_alone(tmp_path: Path) -> None:
+    arguments = pretrain.PretrainingArguments(output_dir=str(tmp_path))
+    assert arguments.dataloader_pin_memory == torch.accelerator.is_available()
+
+
 def test_a_checkpoint_is_trained_further(decoder: Path, texts: Path, tmp_path: Path) -> None:
     options = f"--objective clm --block_size 32 --train_file {texts / 'long.txt'} --max_steps 4 --eval_strategy no"
     further = run(tmp_path / "run", f"{options} --model_name_or_path {decoder}")
@@ -201,6 +341,12 @@ def test_another_run_is_never_written_over(decoder: Path, texts: Path, capsys) -
         (f"{CHARACTERS} --whole_word", ["--whole_word"]),
         (f"{CHARACTERS} --label_smoothing_factor 0.1", ["--label_smoothing_factor"]),
         (f"{MASKED} --mask_fraction 1.5", ["--mask_fraction"]),
+        (f"{CHARACTERS} --mask_fraction 0.3", ["--mask_fraction", "clm"]),
+        (f"{CHARACTERS} --denoising span_corruption", ["--denoising span_corruption"]),
+        ("--objective mlm --tokenizer_kind character --whole_word", ["--whole_word", "character"]),
+        (f"{DENOISING} --preset bart --denoising span_corruption --mask_fraction 0.8", ["0.8", "--block_size"]),
+        (f"{MASKED} --prediction_loss_only True", ["--prediction_loss_only"]),
+        (f"{MASKED} --document line --split_seed -1", ["--split_seed -1"]),
         (f"{MASKED} --vocab_size 3", ["vocab_size"]),
         ("--objective mlm --tokenizer_name_or_path {decoder}", ["mask_token"]),
         ("--objective clm --tokenizer_name_or_path {encoder}", ["eos_token"]),

@@ -54,7 +54,7 @@ def user_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_scripts_leave_what_the_readme_says(user_folder: Path) -> None:
-    assert len(SCRIPTS) == 10
+    assert len(SCRIPTS) == 12
     for name in ("run_config.json", "all_results.json", "evaluation.json", "results.md", "model.safetensors"):
         assert (user_folder / "runs" / "mine" / name).is_file()
     assert len((user_folder / "answers.jsonl").read_text().splitlines()) == 2

@@ -8,9 +8,14 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 import train_classifier
 from conftest import run_without_package
+from native_models import NATIVES
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
+
+from modeling_scratch import export_config
+from modeling_scratch.native_configs import FAMILIES
 
 FAST = "--learning_rate 2e-2 --num_train_epochs 4 --per_device_train_batch_size 16 --report_to none --use_cpu"
 SMALL = f"{FAST} --config_overrides hidden_size=16,intermediate_size=32,num_hidden_layers=1,hidden_dropout=0.1"
@@ -126,6 +131,30 @@ def test_fine_tunes_a_checkpoint_with_other_labels(run: Path, tmp_path: Path) ->
     assert (tmp_path / "tuned" / "tokenizer.json").read_bytes() == (run / "tokenizer.json").read_bytes()
 
 
+@pytest.mark.parametrize("model_type", ["bert", "gpt2"])
+def test_fine_tunes_a_native_checkpoint_as_a_scratch_model(
+    run: Path, reviews: Path, tmp_path: Path, model_type: str
+) -> None:
+    """Of whatever class it is; exported, the result is one of the native class again."""
+    tokenizer = AutoTokenizer.from_pretrained(run)
+    native = next(native for native in NATIVES if native.model_type == model_type)
+    ids = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id, "num_labels": 7}
+    native.model_class(native.config(**ids)).save_pretrained(tmp_path / "native")
+    tokenizer.save_pretrained(tmp_path / "native")
+    arguments = (
+        f"--data_dir {reviews} --output_dir {tmp_path / 'tuned'} --model_name_or_path {tmp_path / 'native'} {FAST}"
+    )
+    train_classifier.main(arguments.split())
+    tuned = AutoModelForSequenceClassification.from_pretrained(tmp_path / "tuned")
+    assert type(tuned).__name__ in native_heads(model_type)
+    assert json.loads((tmp_path / "tuned" / "evaluation.json").read_text())["accuracy"] > 0.9
+    assert export_config(tuned.config, type(tuned).__name__).model_type == model_type
+
+
+def native_heads(model_type: str) -> set[str]:
+    return {head for head in FAMILIES[model_type].heads if head.endswith("ForSequenceClassification")}
+
+
 def test_of_a_checkpoint_dropouts_can_change_and_sizes_cannot(run: Path, reviews: Path, tmp_path: Path, capsys) -> None:
     checkpoint = (
         f"--data_dir {reviews} --output_dir {tmp_path / 'tuned'} --model_name_or_path {run} {FAST} --max_steps 1"
@@ -165,6 +194,26 @@ def test_a_stopped_run_goes_on_where_it_was(run: Path, reviews: Path, tmp_path: 
     train(reviews, tmp_path / "stopped", "--save_strategy no --resume_from_checkpoint last")
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "stopped")]
     assert weights[0] == weights[1]
+
+
+def test_a_run_goes_on_with_its_own_vocabulary_and_arguments(reviews: Path, tmp_path: Path, capsys) -> None:
+    output = tmp_path / "run"
+    train(reviews, output, "--max_steps 2 --save_strategy steps --save_steps 2")
+    vocabulary = (output / "tokenizer.json").read_bytes()
+    with (reviews / "train.csv").open("a", encoding="utf-8") as file:
+        file.write("".join(f"quite another review {number},1\n" for number in range(9)))
+    train(reviews, output, "--max_steps 3 --save_strategy no --resume_from_checkpoint last")
+    assert (output / "tokenizer.json").read_bytes() == vocabulary
+    assert json.loads((output / "run_config.json").read_text())["training"]["max_steps"] == 3
+    message = refused(capsys, reviews, output, "--preset tutorial --resume_from_checkpoint last")
+    assert "--preset was 'reviews' and is 'tutorial'" in message
+    message = refused(capsys, tmp_path / "elsewhere", output, "--resume_from_checkpoint last")
+    assert "--data_dir was 'reviews' and is 'elsewhere'" in message
+
+
+def test_memory_is_pinned_for_an_accelerator_alone(tmp_path: Path) -> None:
+    arguments = train_classifier.ClassifierTrainingArguments(output_dir=str(tmp_path))
+    assert arguments.dataloader_pin_memory == torch.accelerator.is_available()
 
 
 def test_overwrite_replaces_a_run(reviews: Path, tmp_path: Path) -> None:

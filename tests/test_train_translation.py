@@ -11,9 +11,12 @@ import torch
 import train_translation
 from checkpoint_average import average_weights, last_checkpoints
 from safetensors.torch import load_file
-from transformers import AutoModelForSeq2SeqLM
+from text_samples import fault
+from transformers import AutoModelForSeq2SeqLM, MBartTokenizer
 from translation import Translator
-from translation_model import load_tokenizers
+from translation_data import TranslationData
+from translation_metrics import score_translations
+from translation_model import TARGET_FOLDER, TranslationModelArguments, encode_pairs, load_tokenizers
 
 LEXICON = {"one": "eins", "two": "zwei", "red": "rot", "dog": "Hund", "cat": "Katze", "runs": "läuft", "sees": "sieht"}
 SIZES = "hidden_size=32,num_hidden_layers=1,num_attention_heads=2,intermediate_size=48,hidden_dropout=0.0"
@@ -85,6 +88,28 @@ def test_the_saved_folder_translates_as_the_run_did(run: Path, data: Path) -> No
     assert texts == (run / "test.translations.txt").read_text().splitlines()
 
 
+def test_a_checkpoint_has_both_vocabularies(two_vocabularies: Path, tmp_path: Path) -> None:
+    """A target that is missing is an error, not the source's."""
+    final = load_tokenizers(str(two_vocabularies))
+    assert not set(final[0].get_vocab()) & set(final[1].get_vocab()) - set(final[0].all_special_tokens)
+    for checkpoint in last_checkpoints(two_vocabularies, 3):
+        found = load_tokenizers(str(checkpoint))
+        assert [tokenizer.get_vocab() for tokenizer in found] == [tokenizer.get_vocab() for tokenizer in final]
+    shutil.copytree(two_vocabularies, tmp_path / "run", ignore=shutil.ignore_patterns(TARGET_FOLDER))
+    with fault("vocabulary of its own", f"no tokenizer in {TARGET_FOLDER}/"):
+        load_tokenizers(str(tmp_path / "run"))
+
+
+def test_a_tokenizer_of_both_languages_writes_targets_as_targets() -> None:
+    """mBART's marks the language of each side."""
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", "▁one", "▁eins"]
+    tokenizer = MBartTokenizer(vocab=[(piece, 0.0) for piece in pieces], src_lang="en_XX", tgt_lang="de_DE")
+    data = TranslationData({"train": [("one", "eins")]}, ("en", "de"), [])
+    pair = encode_pairs(data, "train", (tokenizer, tokenizer), 8)[0]
+    assert tokenizer.convert_ids_to_tokens(pair["input_ids"]) == ["▁one", "</s>", "en_XX"]
+    assert tokenizer.convert_ids_to_tokens(pair["labels"]) == ["▁eins", "</s>", "de_DE"]
+
+
 def test_the_best_of_validation_is_kept(run: Path) -> None:
     """The folder holds either the best checkpoint's weights or the mean of the last ones, as evaluation.json says."""
     checkpoints = last_checkpoints(run, 3)
@@ -94,8 +119,13 @@ def test_the_best_of_validation_is_kept(run: Path) -> None:
     for name, weight in mean.items():
         torch.testing.assert_close(weight, torch.stack([weights[name] for weights in each]).mean(0))
     says = json.loads((run / "evaluation.json").read_text())["weights"]
-    best = json.loads((run / "trainer_state.json").read_text())["best_model_checkpoint"]
-    expected = mean if says.startswith("average") else load_file(Path(best) / "model.safetensors")
+    state = json.loads((run / "trainer_state.json").read_text())
+    bleu = {entry["step"]: entry["eval_bleu"] for entry in state["log_history"] if "eval_bleu" in entry}
+    assert len(set(bleu.values())) > 1
+    best = run / f"checkpoint-{max(bleu, key=bleu.__getitem__)}"
+    assert Path(state["best_model_checkpoint"]) == best
+    assert says.startswith(("average of the last 3", f"{best.name}, the best"))
+    expected = mean if says.startswith("average") else load_file(best / "model.safetensors")
     for name, weight in saved.items():
         torch.testing.assert_close(weight, expected[name])
 
@@ -108,6 +138,62 @@ def test_a_stopped_run_is_resumed_to_the_same_weights(one_vocabulary: Path, data
     expected, found = (load_file(folder / "model.safetensors") for folder in (one_vocabulary / last.name, last))
     for name, weight in expected.items():
         assert torch.equal(weight, found[name]), name
+    assert "minutes of training since it was resumed," in (tmp_path / "run" / "results.md").read_text()
+    assert "minutes of training," in (one_vocabulary / "results.md").read_text()
+
+
+def test_a_resumed_run_keeps_its_vocabularies(
+    run: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    """Whatever became of the data; other arguments than those that it was started with are refused."""
+    expected = [tokenizer.get_vocab() for tokenizer in load_tokenizers(str(run))]
+    shutil.copytree(run, tmp_path / "run")
+    shutil.copytree(data, tmp_path / data.name)
+    for ending in ("en", "de"):
+        with (tmp_path / data.name / f"train.{ending}").open("a") as handle:
+            handle.write("words never seen\n" * 50)
+    extra = "--resume_from_checkpoint last" + " --separate_vocabularies" * (expected[0] != expected[1])
+    told = refused(capsys, tmp_path / data.name, tmp_path / "run", extra + " --max_length 11")
+    assert "--max_length was 12 and is 11" in told
+    train(tmp_path / data.name, tmp_path / "run", extra)
+    assert [tokenizer.get_vocab() for tokenizer in load_tokenizers(str(tmp_path / "run"))] == expected
+
+
+def test_a_checkpoints_own_search_decides_nothing(one_vocabulary: Path, data: Path, tmp_path: Path) -> None:
+    """Its validation is greedy all the same, and what is saved in the end is the search of this run."""
+    start, output = tmp_path / "start", tmp_path / "run"
+    shutil.copytree(one_vocabulary, start)
+    drawn = {"do_sample": True, "temperature": 100.0, "num_beams": 5, "length_penalty": 3.0, "num_return_sequences": 3}
+    (start / "generation_config.json").write_text(
+        json.dumps(json.loads((start / "generation_config.json").read_text()) | drawn)
+    )
+    options = FAST.replace(f"--config_overrides {SIZES}", f"--model_name_or_path {start}")
+    train_translation.main(
+        f"--data_dir {data} --output_dir {output} {options} --learning_rate 1e-30 --max_steps 1 --save_strategy no "
+        "--num_beams 1 --length_penalty 0.6".split()
+    )
+    state = json.loads((output / "trainer_state.json").read_text())
+    found = [entry["eval_bleu"] for entry in state["log_history"] if "eval_bleu" in entry]
+    pairs = {ending: (data / f"validation.{ending}").read_text().splitlines() for ending in ("en", "de")}
+    model = AutoModelForSeq2SeqLM.from_pretrained(one_vocabulary)
+    greedy = Translator(model, load_tokenizers(str(start))[0], max_new_tokens=12, num_beams=1)
+    texts = [translation.text for translation in greedy.translate(pairs["en"])]
+    assert found == [score_translations(texts, pairs["de"])[0].value]
+    saved = json.loads((output / "generation_config.json").read_text())
+    assert (saved["num_beams"], saved["do_sample"]) == (1, False)
+    assert not {"temperature", "length_penalty", "num_return_sequences"} & set(saved)
+
+
+def test_sources_that_are_judged_but_not_read_whole_are_counted(data: Path, tmp_path: Path) -> None:
+    """Four words and the end of the text are five tokens."""
+    train(data, tmp_path / "run", "--max_length 4 --max_steps 1 --eval_strategy no --save_strategy no")
+    results = (tmp_path / "run" / "results.md").read_text()
+    notes = json.loads((tmp_path / "run" / "run_config.json").read_text())["notes"]
+    for split in ("validation", "test"):
+        long = sum(len(line.split()) == 4 for line in (data / f"{split}.en").read_text().splitlines())
+        assert long
+        assert f"{split}: {long} sources are longer than --max_length 4 and cut before they are translated" in notes
+        assert f"; {long} sources are longer than 4 tokens and were cut" in results
 
 
 def refused(capsys: pytest.CaptureFixture, data: Path, output: Path, extra: str) -> str:
@@ -126,4 +212,11 @@ def test_what_cannot_be_is_refused_before_anything_is_written(
     )
     assert "--preset bert: the choices are" in refused(capsys, data, output, "--preset bert")
     assert "--average_checkpoints and --num_beams" in refused(capsys, data, output, "--num_beams 0")
+    short = f"--config_overrides {SIZES},position_type=learned,max_position_embeddings=8"
+    assert "--max_length 12: the model has positions for 8 tokens" in refused(capsys, data, output, short)
     assert not output.exists()
+
+
+def test_options_of_a_new_model_do_not_go_with_a_checkpoint() -> None:
+    with fault("--preset, --separate_vocabularies: for a new model"):
+        TranslationModelArguments(model_name_or_path="runs/x", preset="bart", separate_vocabularies=True)

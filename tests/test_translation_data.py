@@ -86,6 +86,14 @@ def test_faults_name_what_is_wrong(tmp_path: Path) -> None:
         load(train_file=[table], source_column="english")
     with fault("by one of --data_dir, --train_file"):
         load()
+    with fault("--data_dir and --train_file are given"):
+        load(train_file=[table], data_dir=str(tmp_path))
+    for name in ("max_train_samples", "max_eval_samples"):
+        for limit in (-150, 0):
+            with fault(f"--{name} is {limit}", "1 or more"):
+                load(train_file=[table], **{name: limit})
+    with fault("--validation_fraction is -3", "between 0 and 0.5"):
+        load(train_file=[table], validation_fraction=-3)
     with fault("both 'english'"):
         load(train_file=[table], source_column="english", target_column="english")
     with fault("no such file"):
@@ -97,6 +105,11 @@ def test_faults_name_what_is_wrong(tmp_path: Path) -> None:
     write_lines(tmp_path / "train.en", EN)
     with fault("train.de is missing"):
         load(data_dir=str(tmp_path), source_column="en", target_column="de")
+    blank = [write_lines(tmp_path / "blank.en", []), write_lines(tmp_path / "blank.de", [])]
+    with fault("blank.en and", "there are no pairs in it"):
+        load(train_file=blank)
+    with fault("t.csv", "give one table", "or two text files"):
+        load(train_file=[table, str(tmp_path / "t.tsv")])
     numbers = str(write(tmp_path / "n.jsonl", {"en": EN, "de": list(range(40))}))
     with fault("row 1, column 'de'", "int '0' is no text"):
         load(train_file=[numbers])
@@ -106,3 +119,19 @@ def test_faults_name_what_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "bad.en").write_bytes(b"fine\n\xff\xfe\n")
     with fault("bad.en, line 2, byte 0", "UTF-8"):
         load(train_file=[str(tmp_path / "bad.en"), write_lines(tmp_path / "bad.de", DE[:2])])
+
+
+def test_what_files_of_lines_in_a_folder_leave_open_is_asked(tmp_path: Path) -> None:
+    for ending, lines in (("en", EN), ("de", DE)):
+        write_lines(tmp_path / f"train.{ending}", lines)
+    with fault("which two of train.de, train.en?", "--source_column and --target_column"):
+        load(data_dir=str(tmp_path))
+    with fault("which two of train.de, train.en?"):
+        load(data_dir=str(tmp_path), source_column="english", target_column="german")
+    for split in ("dev", "val"):
+        for ending, lines in (("en", EN), ("de", DE)):
+            write_lines(tmp_path / f"{split}.{ending}", lines)
+    with fault("dev.en", "val.en", "each could be the validation split"):
+        load(data_dir=str(tmp_path), source_column="en", target_column="de")
+    write(tmp_path / "train-00000-of-00001.csv", {"en": EN, "de": DE})
+    assert set(load(data_dir=str(tmp_path)).splits["train"]) < set(PAIRS)
