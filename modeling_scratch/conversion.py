@@ -57,25 +57,16 @@ def load_pretrained(
 
     Raises CheckpointError, a ValueError, for a config or a weight that cannot be carried over, and names it.
     """
-    try:
-        options = {"revision": revision, "return_unused_kwargs": True}
-        native, ours = AutoConfig.from_pretrained(name_or_path, **options, **overrides)
-    except StrictDataclassError as error:
-        raise CheckpointError(f"{name_or_path}: {error}") from error
-    family = family_of(native)
+    native, changes = _read_config(name_or_path, revision, overrides)
+    family, where = family_of(native), str(name_or_path)
     own = _own_class(native, family)
-    head = own if model_class is None else model_class.__name__
-    if head is None or head not in family.heads:
-        choices = ", ".join(family.heads)
-        raise CheckpointError(
-            f"{name_or_path}: {head or native.architectures} has no counterpart; name a model_class: {choices}"
-        )
+    head = _choose_head(own, model_class, native, family)
     check_head(native, head)
-    files = WeightFiles(str(name_or_path), revision)
-    model = empty_model(MODELS[head], convert_config(native, **ours))
+    files = WeightFiles(where, revision)
+    model = empty_model(MODELS[head], convert_config(native, **changes))
     slots = Slots(model)
-    places, left_out = places_of(files.files, family, head, slots, str(name_or_path))
-    new = _missing(slots, places, family, head, own, str(name_or_path))
+    places, left_out = places_of(files.files, family, head, slots, where)
+    new = _missing(slots, places, family, head, own, where)
     for theirs, name, tensor in renamed(places, files.read):
         if ignore_mismatched_sizes and _is_of_head(name, head) and not slots.fits(name, tensor.shape):
             new.append(name)
@@ -83,10 +74,26 @@ def load_pretrained(
             slots.put(name, tensor.to(dtype or tensor.dtype), theirs)
     _finish(slots, family, new)
     if left_out:
-        logger.info(f"{name_or_path}: {some(left_out)} left out: no part of {head}")
+        logger.info(f"{where}: {some(left_out)} left out: no part of {head}")
     if model.can_generate():
-        model.generation_config = _generation_config(str(name_or_path), native, revision)
+        model.generation_config = _generation_config(where, native, revision)
     return model.eval()
+
+
+def _read_config(name: Any, revision: str | None, overrides: dict[str, Any]) -> tuple[PreTrainedConfig, dict[str, Any]]:
+    """The native config with its overrides, and those that are no fields of it."""
+    try:
+        return AutoConfig.from_pretrained(name, revision=revision, return_unused_kwargs=True, **overrides)
+    except StrictDataclassError as error:
+        raise CheckpointError(f"{name}: {error}") from error
+
+
+def _choose_head(own: str | None, wanted: Any, native: PreTrainedConfig, family: Family) -> str:
+    head = own if wanted is None else wanted.__name__
+    if head is None or head not in family.heads:
+        what = head or ", ".join(native.architectures or [])
+        raise CheckpointError(f"{what} has no counterpart; name a model_class: {', '.join(family.heads)}")
+    return head
 
 
 def _own_class(native: PreTrainedConfig, family: Family) -> str | None:
