@@ -13,7 +13,8 @@ from transformers import Cache, EncoderDecoderCache
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from .configuration_scratch import ScratchConfig
-from .packing import Packing
+from .dropout import drop
+from .packing import Packing, select
 from .positions import rotate
 
 
@@ -30,7 +31,8 @@ def eager_attention(
     """softmax(Q K^T / sqrt(D)) V (Vaswani et al. 2017, 3.2.1), the softmax in float32.
 
     query (B, H, T, D), key and value (B, K, S, D), attention_mask (B, 1, T, S) added to the scores.
-    Returns (B, T, H, D) and the weights (B, H, T, S). It is the readable form and the one that can show its weights.
+    Returns (B, T, H, D) and the weights (B, H, T, S), before dropout. It is the readable form, the one that shows its
+    weights, and on a CPU the fast one with dropout, which no fused kernel has there.
     """
     groups = module.num_key_value_groups
     key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)  # (B, H, S, D)
@@ -38,8 +40,8 @@ def eager_attention(
     if attention_mask is not None:
         scores = scores + attention_mask
     weights = scores.softmax(dim=-1, dtype=torch.float32).to(query.dtype)
-    weights = nn.functional.dropout(weights, p=dropout, training=module.training)
-    return (weights @ value).transpose(1, 2).contiguous(), weights
+    kept, scale = drop(weights, dropout) if dropout else (weights, 1.0)
+    return (kept @ (value * scale)).transpose(1, 2).contiguous(), weights
 
 
 class Attention(nn.Module):
@@ -70,11 +72,14 @@ class Attention(nn.Module):
         rotary: tuple[Tensor, Tensor] | None = None,
         packing: Packing | None = None,
         past_key_values: Any = None,
+        places: Tensor | None = None,
+        eager: bool = False,
         **kwargs: Any,
     ) -> tuple[Tensor, Tensor | None]:
         """(B, T, hidden) -> the same and the weights (B, H, T, S), or None where the backend is a fused one.
 
         Attends to hidden_states and what past_key_values holds of those before, or to memory (B, S, hidden) if given.
+        places (N,): the tokens whose answers are read, (1, N, hidden); None: all. eager: whatever the config says.
         """
         query = self.q_proj(hidden_states).unflatten(-1, (-1, self.head_dim))  # (B, T, H, D)
         if memory is None:
@@ -84,15 +89,14 @@ class Attention(nn.Module):
         else:
             key, value = self._memory_keys(memory, past_key_values)
 
-        # Fused kernels never form the weights: whoever asks for them gets the eager form.
-        implementation = "eager" if kwargs.get("output_attentions") else self.config._attn_implementation
+        implementation = "eager" if eager else self.config._attn_implementation
         attend = ALL_ATTENTION_FUNCTIONS.get_interface(implementation, eager_attention)
         if packing is not None:
             attend = partial(packing.attend if memory is None else packing.attend_to_memory, attend)
         dropout = self.config.attention_dropout if self.training else 0.0
         states = query.transpose(1, 2), key, value
         output, weights = attend(self, *states, attention_mask, dropout=dropout, scaling=self.scaling, **kwargs)
-        return self.o_proj(output.flatten(-2)), weights
+        return self.o_proj(select(output.flatten(-2), places)), weights
 
     def _own_keys(
         self, hidden_states: Tensor, rotary: tuple[Tensor, Tensor] | None, cache: Cache | None

@@ -4,11 +4,11 @@
 Shapes: B batch, T length, E embedding size, hidden the width of the stack; packed batches are (1, tokens).
 """
 
-import torch
 from torch import Tensor, nn
 from transformers.utils import is_tracing
 
 from .configuration_scratch import ScratchConfig
+from .dropout import Dropout
 from .layers import NORMS
 from .positions import SINUSOIDS
 
@@ -30,7 +30,7 @@ class Embeddings(nn.Module):
         self.sinusoid = SINUSOIDS.get(config.position_type)
         self.token_types = nn.Embedding(config.type_vocab_size, size) if config.type_vocab_size else None
         self.norm = NORMS[config.norm_type](size, eps=config.norm_eps) if config.embedding_norm else nn.Identity()
-        self.dropout = nn.Dropout(config.hidden_dropout)
+        self.dropout = Dropout(config.hidden_dropout)
         self.projection = nn.Linear(size, config.hidden_size) if size != config.hidden_size else nn.Identity()
 
     def forward(
@@ -54,8 +54,8 @@ class Embeddings(nn.Module):
         if self.sinusoid is not None:
             embeddings = embeddings + self.sinusoid(position_ids, embeddings.shape[-1]).to(embeddings.dtype)
         if self.token_types is not None:
-            types = torch.zeros_like(position_ids) if token_type_ids is None else token_type_ids
-            embeddings = embeddings + self.token_types(types)
+            types = self.token_types.weight[0] if token_type_ids is None else self.token_types(token_type_ids)
+            embeddings = embeddings + types
         return self.projection(self.dropout(self.norm(embeddings)))
 
     def _check_length(self, position_ids: Tensor, seen: Tensor | int) -> None:

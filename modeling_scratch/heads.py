@@ -4,7 +4,7 @@
 Shapes: B batch, T length, V vocabulary, C labels.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -12,13 +12,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .configuration_scratch import ProblemType, ScratchConfig, ScratchEncoderConfig
+from .dropout import Dropout
 from .layers import ACTIVATIONS, NORMS
 from .packing import document_starts, packed_lengths
-
-
-def _pool_first(hidden_states: Tensor, mask: Tensor) -> Tensor:
-    first = mask.int().argmax(-1)  # not always 0: padding may stand on the left
-    return hidden_states[torch.arange(first.shape[0], device=first.device), first]
 
 
 def _pool_mean(hidden_states: Tensor, mask: Tensor) -> Tensor:
@@ -30,12 +26,34 @@ def _pool_max(hidden_states: Tensor, mask: Tensor) -> Tensor:
     return hidden_states.masked_fill(~mask.unsqueeze(-1), torch.finfo(hidden_states.dtype).min).amax(1)
 
 
-def _pool_last(hidden_states: Tensor, mask: Tensor) -> Tensor:
-    last = mask.shape[1] - 1 - mask.flip(-1).int().argmax(-1)
-    return hidden_states[torch.arange(last.shape[0], device=last.device), last]
+POOLINGS = {"mean": _pool_mean, "max": _pool_max}
 
 
-POOLINGS = {"first": _pool_first, "last": _pool_last, "mean": _pool_mean, "max": _pool_max}
+def _first(mask: Tensor) -> Tensor:
+    return mask.int().argmax(-1)  # not always 0: padding may stand on the left
+
+
+def _last(mask: Tensor) -> Tensor:
+    return mask.shape[1] - 1 - mask.flip(-1).int().argmax(-1)
+
+
+POOLED_TOKENS = {"first": _first, "last": _last}
+
+
+def pooled_places(
+    shape: Sequence[int], attention_mask: Tensor | None, lengths: Tensor | None, pooling: str, device: torch.device
+) -> Tensor | None:
+    """Where in the flattened (B, T) the one token stands that each text is read off, (B,); None: pooling reads all.
+
+    lengths (sequences,) are those of a batch that arrived packed: then there is one a sequence.
+    """
+    if pooling not in POOLED_TOKENS:
+        return None
+    if lengths is not None:
+        ends = lengths.to(device).cumsum(0)
+        return (ends - 1 if pooling == "last" else ends - lengths.to(device)).clamp(0, shape[0] * shape[1] - 1)
+    mask = torch.ones(tuple(shape), device=device) if attention_mask is None else attention_mask.to(device).bool()
+    return POOLED_TOKENS[pooling](mask) + torch.arange(shape[0], device=device) * shape[1]
 
 
 def pool(hidden_states: Tensor, attention_mask: Tensor | None, pooling: str) -> Tensor:
@@ -46,7 +64,16 @@ def pool(hidden_states: Tensor, attention_mask: Tensor | None, pooling: str) -> 
     if attention_mask is None:
         attention_mask = hidden_states.new_ones(hidden_states.shape[:2])
     mask = attention_mask.to(hidden_states.device).bool()
-    return POOLINGS[pooling](hidden_states, mask).masked_fill(~mask.any(-1, keepdim=True), 0)
+    places = pooled_places(mask.shape, mask, None, pooling, mask.device)
+    pooled = POOLINGS[pooling](hidden_states, mask) if places is None else hidden_states.flatten(0, 1)[places]
+    return without_empty(pooled, mask)
+
+
+def without_empty(pooled: Tensor, attention_mask: Tensor | None) -> Tensor:
+    """Zeros for the texts of no tokens: (B, hidden), mask (B, T) or None -> (B, hidden)."""
+    if attention_mask is None:
+        return pooled
+    return pooled.masked_fill(~attention_mask.to(pooled.device).bool().any(-1, keepdim=True), 0)
 
 
 HEAD_ACTIVATIONS: dict[str | None, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": F.relu, "gelu": F.gelu}
@@ -68,8 +95,8 @@ class ClassificationHead(nn.Module):
         return self.out_proj(self.dropout(pooled))
 
 
-def classifier_dropout(config: ScratchEncoderConfig) -> nn.Dropout:
-    return nn.Dropout(config.hidden_dropout if config.classifier_dropout is None else config.classifier_dropout)
+def classifier_dropout(config: ScratchEncoderConfig) -> Dropout:
+    return Dropout(config.hidden_dropout if config.classifier_dropout is None else config.classifier_dropout)
 
 
 class MaskedLMHead(nn.Module):

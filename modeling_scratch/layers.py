@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .configuration_scratch import ScratchConfig
+from .dropout import Dropout
 
 
 class RMSNorm(nn.Module):
@@ -32,7 +33,7 @@ class PreNorm(nn.Module):
     def __init__(self, config: ScratchConfig) -> None:
         super().__init__()
         self.norm = NORMS[config.norm_type](config.hidden_size, eps=config.norm_eps)
-        self.dropout = nn.Dropout(config.hidden_dropout)
+        self.dropout = Dropout(config.hidden_dropout)
 
     def before(self, residual: Tensor) -> Tensor:
         return self.norm(residual)
@@ -76,7 +77,7 @@ class FeedForward(nn.Module):
         self.gate_proj = nn.Linear(outer, inner, bias) if gated else None
         self.up_proj = nn.Linear(outer, inner, bias)
         self.down_proj = nn.Linear(inner, outer, bias)
-        self.dropout = nn.Dropout(config.activation_dropout)
+        self.dropout = Dropout(config.activation_dropout)
 
     def forward(self, hidden_states: Tensor) -> Tensor:
         features = self.up_proj(hidden_states)

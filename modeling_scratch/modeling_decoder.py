@@ -21,9 +21,9 @@ from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 from .attention import Attention
 from .configuration_scratch import ScratchDecoderConfig, ScratchSeq2SeqConfig
 from .embeddings import Embeddings
-from .heads import classification_loss, cross_entropy, next_tokens, pool, share_predicted
-from .modeling_base import ScratchPreTrainedModel
-from .packing import packed_lengths, to_rows
+from .heads import classification_loss, cross_entropy, next_tokens, share_predicted
+from .modeling_base import ScratchPreTrainedModel, only_one
+from .packing import packed_lengths
 from .stack import Block, Stack
 
 
@@ -77,11 +77,10 @@ class ScratchDecoderModel(ScratchDecoderPreTrainedModel):
 
         attention_mask (B, past + T) with 1 at real tokens; without position_ids, positions count these. In an
         encoder-decoder encoder_hidden_states (B, S, hidden) is what the encoder says, encoder_attention_mask (B, S).
-        use_cache None: as the config says, in evaluation.
+        use_cache None: as the config says, in evaluation. places (N,): which of the B * T tokens are read; the last
+        block of a decoder alone spares itself the others: (1, N, hidden).
         """
-        if (input_ids is None) == (inputs_embeds is None):
-            raise ValueError("Give either input_ids or inputs_embeds, exactly one of them.")
-        inputs = input_ids if inputs_embeds is None else inputs_embeds
+        inputs = only_one(input_ids, inputs_embeds)
         if use_cache is None:
             use_cache = self.config.use_cache and not self.training
         if (
@@ -104,7 +103,7 @@ class ScratchDecoderModel(ScratchDecoderPreTrainedModel):
         masks = mask, encoder_hidden_states, memory_mask
         kwargs["num_layers"] = self.config.decoder_layers  # fewer, while a model drafts for itself
         hidden_states = self.stack(hidden_states, *masks, past_key_values=past_key_values, **kwargs)
-        hidden_states = hidden_states if packing is None else packing.unpack(hidden_states)
+        hidden_states = self._unpack(hidden_states, packing, kwargs)
         return BaseModelOutputWithPastAndCrossAttentions(hidden_states, past_key_values)
 
     def _may_be_packed(
@@ -221,16 +220,14 @@ class ScratchDecoderForSequenceClassification(ScratchDecoderPreTrainedModel):
         Without attention_mask, pad_token_id tells which tokens are real. Of a batch that arrives packed, every
         sequence is a text: labels and logits have one row a sequence.
         """
-        outputs = self.model(
-            input_ids, attention_mask, position_ids, past_key_values, inputs_embeds, token_type_ids=token_type_ids,
-            use_cache=False if use_cache is None and labels is not None else use_cache, return_dict=True, **kwargs,
+        length = only_one(input_ids, inputs_embeds).shape[1]
+        pooled, outputs = self._pooled(
+            "last", self._real_tokens(input_ids, attention_mask, length), input_ids=input_ids,
+            attention_mask=attention_mask, position_ids=position_ids, past_key_values=past_key_values,
+            inputs_embeds=inputs_embeds, token_type_ids=token_type_ids,
+            use_cache=False if use_cache is None and labels is not None else use_cache, **kwargs,
         )  # fmt: skip
-        hidden_states = outputs.last_hidden_state
-        if (lengths := packed_lengths(hidden_states.shape[:2], attention_mask, position_ids, kwargs)) is not None:
-            hidden_states, real = to_rows(hidden_states, lengths)
-        else:
-            real = self._real_tokens(input_ids, attention_mask, hidden_states.shape[1])
-        logits = self.score(pool(hidden_states, real, "last"))
+        logits = self.score(pooled)
         loss = None if labels is None else classification_loss(self.config, logits, labels, num_items_in_batch)
         past_key_values = outputs.past_key_values
         return SequenceClassifierOutputWithPast(

@@ -26,11 +26,10 @@ from .heads import (
     classification_loss,
     classifier_dropout,
     cross_entropy,
-    pool,
     span_loss,
 )
-from .modeling_base import ScratchPreTrainedModel
-from .packing import packed_lengths, to_rows
+from .modeling_base import ScratchPreTrainedModel, only_one
+from .packing import select
 from .question_answering import ENCODER_PIPELINES
 from .stack import Stack
 
@@ -76,10 +75,9 @@ class ScratchEncoderModel(ScratchEncoderPreTrainedModel):
         """input_ids (B, T) or inputs_embeds (B, T, E), attention_mask (B, T) with 1 at real tokens -> (B, T, hidden).
 
         Without position_ids, positions count real tokens, so that padding on either side changes nothing.
+        places (N,): which of the B * T tokens are read; the last block spares itself the others: (1, N, hidden).
         """
-        if (input_ids is None) == (inputs_embeds is None):
-            raise ValueError("Give either input_ids or inputs_embeds, exactly one of them.")
-        inputs = input_ids if inputs_embeds is None else inputs_embeds
+        inputs = only_one(input_ids, inputs_embeds)
         position_ids, mask, packing = self._lay_out(inputs, attention_mask, position_ids, kwargs)
         if packing is not None:
             arguments = input_ids, position_ids, token_type_ids, inputs_embeds
@@ -88,7 +86,7 @@ class ScratchEncoderModel(ScratchEncoderPreTrainedModel):
         hidden_states = self.embeddings(input_ids, position_ids, token_type_ids, inputs_embeds)
         rotary = self._rotary(position_ids, hidden_states.dtype)
         hidden_states = self.stack(hidden_states, mask, rotary=rotary, packing=packing, **kwargs)
-        return BaseModelOutput(hidden_states if packing is None else packing.unpack(hidden_states))
+        return BaseModelOutput(self._unpack(hidden_states, packing, kwargs))
 
 
 class ScratchEncoderForMaskedLM(ScratchEncoderPreTrainedModel):
@@ -121,14 +119,17 @@ class ScratchEncoderForMaskedLM(ScratchEncoderPreTrainedModel):
         **kwargs: Any,
     ) -> MaskedLMOutput:
         """labels (B, T) hold the hidden tokens, -100 elsewhere; logits (B, T, V), see config.sparse_prediction."""
-        outputs = self.model(
-            input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, return_dict=True, **kwargs
-        )
-        hidden_states = outputs.last_hidden_state
+        places = None
         if labels is not None and self.config.sparse_prediction:
-            is_labelled = labels != -100
-            hidden_states, labels = hidden_states[is_labelled], labels[is_labelled]
-        logits = self.lm_head(hidden_states)
+            places = (labels != -100).flatten().nonzero().flatten()
+            labels = labels.flatten()[places]
+        spared = None if self._is_asked_for("output_hidden_states", kwargs) else places
+        outputs = self.model(
+            input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds,
+            places=spared, return_dict=True, **kwargs,
+        )  # fmt: skip
+        hidden_states = outputs.last_hidden_state if spared is not None else select(outputs.last_hidden_state, places)
+        logits = self.lm_head(hidden_states if places is None else hidden_states[0])
         loss = None if labels is None else cross_entropy(logits, labels, num_items_in_batch)
         return MaskedLMOutput(loss, logits, outputs.hidden_states, outputs.attentions)
 
@@ -159,13 +160,11 @@ class ScratchEncoderForSequenceClassification(ScratchEncoderPreTrainedModel):
 
         Of a batch that arrives packed, every sequence is a text: labels and logits have one row a sequence.
         """
-        outputs = self.model(
-            input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, return_dict=True, **kwargs
-        )
-        hidden_states = outputs.last_hidden_state
-        if (lengths := packed_lengths(hidden_states.shape[:2], attention_mask, position_ids, kwargs)) is not None:
-            hidden_states, attention_mask = to_rows(hidden_states, lengths)
-        logits = self.classifier(pool(hidden_states, attention_mask, self.config.classifier_pooling))
+        pooled, outputs = self._pooled(
+            self.config.classifier_pooling, attention_mask, input_ids=input_ids, attention_mask=attention_mask,
+            token_type_ids=token_type_ids, position_ids=position_ids, inputs_embeds=inputs_embeds, **kwargs,
+        )  # fmt: skip
+        logits = self.classifier(pooled)
         loss = None if labels is None else classification_loss(self.config, logits, labels, num_items_in_batch)
         return SequenceClassifierOutput(loss, logits, outputs.hidden_states, outputs.attentions)
 

@@ -79,6 +79,11 @@ def to_rows(hidden_states: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
     return rows, torch.arange(rows.shape[1], device=rows.device) < lengths.to(rows.device)[:, None]
 
 
+def select(states: Tensor, places: Tensor | None) -> Tensor:
+    """The tokens at places (N,) of the flattened B * T: (B, T, hidden) -> (1, N, hidden); None: all, as they are."""
+    return states if places is None else states.flatten(0, 1)[places][None]
+
+
 @dataclass
 class Group:
     """b sequences of similar length that attend in one call: n tokens, padded to (b, t)."""
@@ -127,6 +132,12 @@ class Packing:
         """(1, tokens, hidden) -> (B, T, hidden), zeros where there was padding."""
         padded = states.new_zeros(self.shape[0] * self.shape[1], states.shape[-1])
         return padded.index_copy(0, self.indices, states[0]).unflatten(0, self.shape)
+
+    def find(self, places: Tensor) -> Tensor:
+        """Where tokens stand in the packed layout that stood at places (N,) of the flattened B * T."""
+        slots = self.indices.new_zeros(self.shape[0] * self.shape[1])
+        slots[self.indices] = torch.arange(len(self.indices), device=slots.device)
+        return slots[places]
 
     def attend(
         self,

@@ -12,6 +12,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 from .attention import Attention
 from .configuration_scratch import ScratchConfig
 from .layers import NORM_POSITIONS, NORMS, FeedForward
+from .packing import select
 
 
 class Block(GradientCheckpointingLayer):
@@ -38,12 +39,17 @@ class Block(GradientCheckpointingLayer):
         attention_mask: Any = None,
         memory: Tensor | None = None,
         memory_mask: Any = None,
+        places: Tensor | None = None,
         **kwargs: Any,
     ) -> Tensor:
-        """(B, T, hidden), memory (B, S, hidden) -> (B, T, hidden); kwargs reach the attention."""
+        """(B, T, hidden), memory (B, S, hidden) -> (B, T, hidden), or where places (N,) are given (1, N, hidden).
+
+        places: of the B * T tokens those that are read; the others are attended to, and go no further.
+        kwargs reach the attention.
+        """
         residual = self.attention_residual
-        attended, _ = self.attention(residual.before(hidden_states), attention_mask, **kwargs)
-        hidden_states = residual.after(hidden_states, attended)
+        attended, _ = self.attention(residual.before(hidden_states), attention_mask, places=places, **kwargs)
+        hidden_states = residual.after(select(hidden_states, places), attended)
 
         if self.cross_attention is not None:
             residual = self.cross_attention_residual
@@ -66,9 +72,16 @@ class Stack(nn.Module):
         self.norm = NORMS[config.norm_type](config.hidden_size, eps=config.norm_eps) if final_norm else nn.Identity()
 
     def forward(
-        self, hidden_states: Tensor, *masks_and_memory: Any, num_layers: int | None = None, **kwargs: Any
+        self,
+        hidden_states: Tensor,
+        *masks_and_memory: Any,
+        num_layers: int | None = None,
+        places: Tensor | None = None,
+        **kwargs: Any,
     ) -> Tensor:
-        """(B, T, hidden) -> the same; num_layers: the first so many blocks alone."""
-        for layer in self.layers[:num_layers]:
-            hidden_states = layer(hidden_states, *masks_and_memory, **kwargs)
+        """(B, T, hidden) -> the same; num_layers: the first so many blocks alone; places: see Block, of the last."""
+        layers = list(self.layers)[:num_layers]
+        for layer in layers:
+            read = places if layer is layers[-1] else None
+            hidden_states = layer(hidden_states, *masks_and_memory, places=read, **kwargs)
         return self.norm(hidden_states)

@@ -15,6 +15,7 @@ from torch import Tensor
 from modeling_scratch import ScratchEncoderConfig, ScratchEncoderForSequenceClassification
 from modeling_scratch.configuration_scratch import Pooling
 from modeling_scratch.heads import (
+    POOLED_TOKENS,
     POOLINGS,
     ClassificationHead,
     MaskedLMHead,
@@ -46,7 +47,9 @@ def assert_close(found: Tensor, expected: Tensor) -> None:
 
 
 def test_every_pooling_is_tested() -> None:
-    assert set(get_args(Pooling)) | {"last"} == set(POOLINGS) == set(REDUCTIONS)  # "last" is for decoders alone
+    assert (
+        set(get_args(Pooling)) | {"last"} == {*POOLED_TOKENS, *POOLINGS} == set(REDUCTIONS)
+    )  # "last" is for decoders alone
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)

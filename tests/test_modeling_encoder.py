@@ -28,6 +28,8 @@ from model_cases import (
 )
 from torch import Tensor
 
+from modeling_scratch import ScratchEncoderModel
+
 
 @layouts
 @backends
@@ -160,3 +162,26 @@ def test_sparse_prediction_sends_the_labelled_tokens_alone_through_the_head() ->
     unlabelled = {name: value for name, value in batch.items() if name != "labels"}
     assert sparse(**unlabelled).logits.shape[:2] == labelled.shape
     assert sparse(**unlabelled, labels=torch.full_like(batch["labels"], -100)).loss == 0
+
+
+@pytest.mark.parametrize("packs", [True, False])
+@pytest.mark.parametrize("norm_position", ["pre", "post"])
+def test_the_last_block_works_for_the_places_that_are_read_alone(packs: bool, norm_position: str) -> None:
+    model = ScratchEncoderModel(TEXTS.config(norm_position=norm_position)).eval()
+    model.packs_padded_batches = packs
+    inputs, places = TEXTS.inputs(), torch.tensor([0, 4, 3, 20])
+    rows: list[int] = []
+    model.stack.layers[-1].feed_forward.register_forward_hook(lambda _, args, __: rows.append(args[0].shape[1]))
+    expected = model(**inputs).last_hidden_state.flatten(0, 1)[places][None]
+    torch.testing.assert_close(model(**inputs, places=places).last_hidden_state, expected)
+    assert rows[1] == len(places) < rows[0]
+
+
+@pytest.mark.parametrize("case", [TEXTS, MASKED_LM], ids=["texts", "masked_lm"])
+def test_what_is_spared_comes_back_where_all_hidden_states_are_asked_for(case: Case) -> None:
+    model = case.model(sparse_prediction=True, classifier_pooling="first").eval()
+    batch = case.batch()
+    spared, whole = model(**batch), model(**batch, output_hidden_states=True)
+    torch.testing.assert_close(spared.logits, whole.logits)
+    torch.testing.assert_close(spared.loss, whole.loss)
+    assert whole.hidden_states[-1].shape[:2] == batch["input_ids"].shape

@@ -1,0 +1,188 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""How a batch is laid out: its positions, the mask of the attention backend, and whether it is packed.
+
+Shapes: B batch, T length; b sequences and t length of a group of packed ones.
+"""
+
+import copy
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import Cache, EncoderDecoderCache
+from transformers.masking_utils import (
+    create_bidirectional_mask,
+    create_causal_mask,
+    find_packed_sequence_indices,
+    packed_sequence_mask_function,
+)
+from transformers.utils import is_tracing, logging
+
+from .configuration_scratch import ScratchConfig
+from .packing import (
+    Packing,
+    document_ids,
+    packed_lengths,
+    packing_from_lengths,
+    packing_from_mask,
+    positions_from_lengths,
+    varlen_arguments,
+)
+from .positions import positions_from_mask, rotary
+
+logger = logging.get_logger(__name__)
+
+
+class BatchLayout:
+    """What the base models do with a batch before the first block: a part of ScratchPreTrainedModel."""
+
+    config: ScratchConfig
+    training: bool
+    # Whether tokens see those before them only.
+    is_causal: bool = False
+    # False, set on the base model, keeps padded batches padded, to measure what packing brings.
+    packs_padded_batches: bool = True
+
+    def _lay_out(
+        self,
+        inputs: Tensor,
+        attention_mask: Tensor | None,
+        position_ids: Tensor | None,
+        kwargs: dict[str, Any],
+        cache: Cache | None = None,
+    ) -> tuple[Tensor, Any, Packing | None]:
+        """Positions (B, T), the backend's mask, and the packing of a batch of inputs (B, T); kwargs: those of forward.
+
+        One of mask and packing is None: packed sequences carry their masks with them. With a cache nothing is packed.
+        """
+        shape, device = inputs.shape[:2], inputs.device
+        kwargs["eager"] = self._attends_eagerly(inputs, kwargs)
+        if cache is not None:
+            mask = self._padded_mask(attention_mask, None, shape, device, kwargs, cache)
+            if position_ids is None:
+                position_ids = positions_from_mask(attention_mask, shape, device, cache.get_seq_length())
+            return position_ids.expand(shape), mask, None
+        lengths = packed_lengths(shape, attention_mask, position_ids, kwargs)
+        packing = self._packing(attention_mask, lengths, shape, device, kwargs)
+        if packing is not None and kwargs.get("places") is not None:
+            kwargs["places"] = packing.find(kwargs["places"])
+        mask = None
+        if packing is None:
+            sequences = self._sequence_ids(lengths, attention_mask, position_ids, shape)
+            mask = self._padded_mask(attention_mask, sequences, shape, device, kwargs)
+        if lengths is not None and self._attends_by_flash and "cu_seq_lens_q" not in kwargs:
+            kwargs.update(varlen_arguments(lengths))
+        if position_ids is not None:
+            return position_ids.expand(shape), mask, packing
+        if lengths is not None:
+            return positions_from_lengths(lengths).view(shape), mask, packing
+        return positions_from_mask(attention_mask, shape, device), mask, packing
+
+    def _unpack(self, hidden_states: Tensor, packing: Packing | None, kwargs: Mapping[str, Any]) -> Tensor:
+        """As the batch came, (B, T, hidden); where only some places are read, these as they are, (1, N, hidden)."""
+        return hidden_states if packing is None or kwargs.get("places") is not None else packing.unpack(hidden_states)
+
+    def _is_asked_for(self, name: str, kwargs: Mapping[str, Any]) -> bool:
+        """Whether this call, or the config where it does not say, asks for hidden states or attention maps."""
+        return bool(kwargs.get(name, getattr(self.config, name)))
+
+    @property
+    def _attends_by_flash(self) -> bool:
+        return "flash" in self.config._attn_implementation
+
+    def _packing(
+        self,
+        attention_mask: Tensor | None,
+        lengths: Tensor | None,
+        shape: Sequence[int],
+        device: torch.device,
+        kwargs: dict[str, Any],
+    ) -> Packing | None:
+        """The packed layout of this batch, or None where it stays as it came.
+
+        It stays where nothing is padded, where graphs are traced, where hidden states or attention maps are asked for
+        (they have the shape of the input), with flash attention (its kernels pack by themselves), and where looking at
+        the mask would stall an accelerator: there a collator hands over batches that are packed already.
+        """
+        records = any(self._is_asked_for(name, kwargs) for name in ("output_attentions", "output_hidden_states"))
+        if records or is_tracing(attention_mask) or self._attends_by_flash:
+            return None
+        make_mask = partial(self._group_mask, self._mask_config(kwargs), device)
+        if lengths is not None:
+            return packing_from_lengths(lengths, shape, make_mask)
+        on_cpu = device.type == "cpu" and attention_mask is not None and attention_mask.ndim == 2
+        if not on_cpu or not self.packs_padded_batches or attention_mask.all() or not attention_mask.any():
+            return None
+        return packing_from_mask(attention_mask, make_mask)
+
+    def _group_mask(
+        self, config: ScratchConfig, device: torch.device, mask: Tensor | None, shape: Sequence[int]
+    ) -> Any:
+        """mask (b, t), None where all tokens are real -> what the attention backend takes."""
+        embeds = self._shape_only(shape, device)
+        if self.is_causal:  # padding stands at the end of a group's rows, where no real token looks
+            return create_causal_mask(config, embeds, None, None)
+        return create_bidirectional_mask(config, embeds, mask)
+
+    def _sequence_ids(
+        self,
+        lengths: Tensor | None,
+        attention_mask: Tensor | None,
+        position_ids: Tensor | None,
+        shape: Sequence[int],
+    ) -> Tensor | None:
+        """(B, T): which sequence of a batch that arrived packed each token belongs to; None where it did not."""
+        if self._attends_by_flash:
+            return None  # its kernels are told the lengths
+        if lengths is not None:
+            return document_ids(lengths, shape)
+        if attention_mask is None and position_ids is not None and is_tracing(position_ids):
+            return find_packed_sequence_indices(position_ids.expand(shape))
+        return None
+
+    def _padded_mask(
+        self,
+        attention_mask: Tensor | None,
+        sequences: Tensor | None,
+        shape: Sequence[int],
+        device: torch.device,
+        kwargs: dict[str, Any],
+        cache: Cache | None = None,
+    ) -> Any:
+        """The backend's mask of a batch that stays as it came: no token sees padding or another sequence."""
+        config, embeds = self._mask_config(kwargs), self._shape_only(shape, device)
+        same_sequence = None if sequences is None else packed_sequence_mask_function(sequences)
+        if self.is_causal:
+            cache = cache.self_attention_cache if isinstance(cache, EncoderDecoderCache) else cache
+            return create_causal_mask(config, embeds, attention_mask, cache, and_mask_function=same_sequence)
+        return create_bidirectional_mask(config, embeds, attention_mask, and_mask_function=same_sequence)
+
+    def _attends_eagerly(self, inputs: Tensor, kwargs: dict[str, Any]) -> bool:
+        """Whether the fused kernels cannot do it: they never form the weights, and on a CPU never drop any."""
+        implementation = self.config._attn_implementation
+        if self._is_asked_for("output_attentions", kwargs):
+            if implementation != "eager" and not is_tracing(inputs):
+                logger.warning_once("output_attentions=True: eager attention, as fused kernels never form the weights.")
+            return True
+        drops = self.training and self.config.attention_dropout > 0
+        return drops and implementation == "sdpa" and inputs.device.type == "cpu" and not is_tracing(inputs)
+
+    def _mask_config(self, kwargs: dict[str, Any]) -> ScratchConfig:
+        """The config, with the backend that will attend."""
+        if not kwargs["eager"]:
+            return self.config
+        config = copy.copy(self.config)
+        config._attn_implementation = "eager"
+        return config
+
+    def _shape_only(self, shape: Sequence[int], device: torch.device) -> Tensor:
+        """Embeddings as masking_utils reads them: shape, dtype of a mask of scores, and device, nothing else."""
+        return torch.empty((*shape, 1), dtype=torch.float32, device=device)
+
+    def _rotary(self, position_ids: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor] | None:
+        config = self.config
+        if config.position_type != "rotary":
+            return None
+        return rotary(position_ids, config.head_dim, config.rope_parameters, config.max_position_embeddings, dtype)
