@@ -57,7 +57,8 @@ for _config_class, _base_class in (
 ):
     transformers.AutoConfig.register(_config_class.model_type, _config_class, exist_ok=True)
     for _auto_class, _name in _base_class.auto_classes.items():
-        getattr(transformers, _auto_class).register(_config_class, globals()[_name], exist_ok=True)
+        if hasattr(transformers, _auto_class):  # older versions lack some
+            getattr(transformers, _auto_class).register(_config_class, globals()[_name], exist_ok=True)
     for _task, (_pipeline, _auto_class) in _base_class.pipelines.items():
         if _task not in PIPELINE_REGISTRY.supported_tasks:
             PIPELINE_REGISTRY.register_pipeline(_task, _pipeline, pt_model=getattr(transformers, _auto_class))

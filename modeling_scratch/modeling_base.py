@@ -61,7 +61,8 @@ class ScratchPreTrainedModel(BatchLayout, PreTrainedModel):
 
         That of a subclass, a user's own or what sharded training makes of a model, is a folder of its family, too.
         """
-        if self.auto_classes and is_main_process:
+        is_adapter = getattr(self, "_hf_peft_config_loaded", False)  # its base, which it names, has the code
+        if self.auto_classes and is_main_process and not is_adapter:
             family = self._family()
             code = {auto_class: f"{_file(family)}.{head}" for auto_class, head in self.auto_classes.items()}
             config_class = type(self.config)

@@ -40,6 +40,7 @@ class ScratchDecoderPreTrainedModel(ScratchPreTrainedModel):
         "AutoModel": "ScratchDecoderModel",
         "AutoModelForCausalLM": "ScratchDecoderForCausalLM",
         "AutoModelForSequenceClassification": "ScratchDecoderForSequenceClassification",
+        "AutoModelForDecision": "ScratchDecoderForCausalLM",  # what `transformers serve` asks for first
     }
 
 
@@ -243,4 +244,4 @@ class ScratchDecoderForSequenceClassification(ScratchDecoderPreTrainedModel):
 # Trainer smooths labels outside of the model, and shifts them for the causal classes that this table names.
 MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.setdefault(ScratchDecoderConfig.model_type, "ScratchDecoderForCausalLM")
 
-__all__ = ["ScratchDecoderPreTrainedModel", *ScratchDecoderPreTrainedModel.auto_classes.values()]
+__all__ = ["ScratchDecoderPreTrainedModel", *dict.fromkeys(ScratchDecoderPreTrainedModel.auto_classes.values())]

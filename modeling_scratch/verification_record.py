@@ -1,0 +1,167 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What verify.json holds of a saved model: its files, its tensors, its labels, and what it answers to a few inputs."""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from .pipelines import TARGET_FOLDER
+
+RECORD, FORMAT = "verify.json", 1
+LARGEST_RECORD = 16 * 2**20  # bytes; the records of ordinary models have tens of thousands
+LONGEST_INPUT = 512  # tokens
+WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
+CODE = ("*.py",)
+TOKENIZERS = (
+    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.*", "merges.txt",
+    "*.spm", "*.model", "*.jinja",
+)  # fmt: skip
+MODEL_FILES = ("config.json", "generation_config.json", "adapter_config.json", *CODE, *WEIGHTS, *TOKENIZERS)
+# What a version of the library, or a change of precision that is looked at by itself, writes into configs.
+PASSING_KEYS = ("transformers_version", "dtype", "torch_dtype")
+
+
+class RecordError(ValueError):
+    """A verify.json that is missing, damaged, or not to be trusted; the message says what is wrong with it."""
+
+
+# Files
+
+
+def is_one_of(name: str, patterns: tuple[str, ...]) -> bool:
+    """Whether a file of a model, in its folder or in that of its target tokenizer, is of these kinds."""
+    file = name.removeprefix(f"{TARGET_FOLDER}/")
+    plain = re.fullmatch(r"\w[\w.-]*", file, re.ASCII)  # what leads out of the folder is not
+    return bool(plain) and any(fnmatchcase(file, pattern) for pattern in patterns)
+
+
+def model_files(folder: Path) -> list[str]:
+    """Names of the files that make the model; not its card, pictures, results and checkpoints."""
+    names = [path.relative_to(folder).as_posix() for path in folder.iterdir() if path.is_file()]
+    target = folder / TARGET_FOLDER
+    target_files = [f"{TARGET_FOLDER}/{path.name}" for path in target.iterdir()] if target.is_dir() else []
+    kept = [name for name in names if is_one_of(name, MODEL_FILES)]
+    return sorted(kept) + sorted(name for name in target_files if is_one_of(name, TOKENIZERS))
+
+
+def describe_file(path: Path) -> dict[str, Any]:
+    """Size and SHA-256; of JSON also a digest of what it says, which outlives another order and indentation."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while part := file.read(2**20):
+            digest.update(part)
+    entry = {"size": path.stat().st_size, "sha256": digest.hexdigest()}
+    if path.suffix != ".json" or is_one_of(path.name, WEIGHTS):
+        return entry
+    try:
+        content = json.loads(path.read_bytes())
+        if isinstance(content, dict):
+            content = {key: value for key, value in content.items() if key not in PASSING_KEYS}
+        said = json.dumps(content, sort_keys=True)
+    except (ValueError, RecursionError):
+        return entry
+    return {**entry, "content": hashlib.sha256(said.encode()).hexdigest()}
+
+
+# Reading a record that may be damaged, or made to do harm
+
+
+class _List(NamedTuple):
+    of: Any
+    most: int
+
+
+class _Map(NamedTuple):
+    key: Callable[[Any], bool]
+    of: Any
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= 20_000
+
+
+def _count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 2**63
+
+
+def _number(value: Any) -> bool:
+    return type(value) in (int, float) and abs(value) < 1e39
+
+
+def _digest(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch("[0-9a-f]{16,64}", value) is not None
+
+
+def _file_name(value: str) -> bool:
+    return is_one_of(value, MODEL_FILES)
+
+
+def _optional(kind: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: value is None or kind(value)
+
+
+_IDS = _List(_count, LONGEST_INPUT)
+_ROW = {"row": _count, "columns": _List(_count, 64), "values": _List(_number, 64), "mean": _number, "std": _number}
+_INPUT = {
+    "text": _optional(_text),
+    "ids": _Map(lambda name: name in ("input_ids", "decoder_input_ids"), _IDS),
+    "outputs": _Map(_text, {"shape": _List(_count, 2), "rows": _List(_ROW, 3)}),
+}
+_SCHEMA = {
+    "format": lambda value: value == FORMAT,
+    "model_class": _text, "dtype": lambda value: isinstance(getattr(torch, str(value), None), torch.dtype),
+    "parameters": _count, "labels": _List(_text, 100_000), "versions": _Map(_text, _text),
+    "files": _Map(_file_name, {"size": _count, "sha256": _digest}), "tensors": _Map(_text, _digest),
+    "max_length": lambda value: _count(value) and 0 < value <= LONGEST_INPUT, "inputs": _List(_INPUT, 64),
+}  # fmt: skip
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """The content of a verify.json, every field checked; raises RecordError."""
+    try:
+        if path.stat().st_size > LARGEST_RECORD:
+            raise RecordError(f"{RECORD} is larger than {LARGEST_RECORD:,} bytes")
+        record = json.loads(path.read_bytes())
+    except (ValueError, RecursionError, OSError) as error:
+        if isinstance(error, RecordError):
+            raise
+        raise RecordError(f"{RECORD} cannot be read: {type(error).__name__}") from error
+    _check(record, _SCHEMA, "")
+    for entry in record["inputs"]:
+        for summary in entry["outputs"].values():
+            _check_places(summary["shape"], summary["rows"])
+    return record
+
+
+def _check_places(shape: list[int], rows: list[dict[str, Any]]) -> None:
+    count, width = shape if len(shape) == 2 else (0, 0)
+    for row in rows:
+        inside = row["row"] < count and all(column < width for column in row["columns"])
+        if not inside or len(row["columns"]) != len(row["values"]):
+            raise RecordError(f"{RECORD}: row {row['row']} of an output has values outside of its shape {shape}")
+
+
+def _check(value: Any, kind: Any, where: str) -> None:
+    if isinstance(kind, dict | _List | _Map):
+        right = isinstance(value, list) and len(value) <= kind.most if isinstance(kind, _List) else type(value) is dict
+    else:
+        right = kind(value)
+    if not right:
+        raise RecordError(f"{RECORD}: {where or 'it'} is not what it has to be: {ascii(value)[:60]}")
+    if isinstance(kind, _List):
+        for index, item in enumerate(value):
+            _check(item, kind.of, f"{where}[{index}]")
+    elif isinstance(kind, _Map):
+        for key, item in value.items():
+            if not kind.key(key):
+                raise RecordError(f"{RECORD}: {where} names {ascii(key)[:60]}, which has no place there: refused")
+            _check(item, kind.of, f"{where}[{ascii(key)}]")
+    elif isinstance(kind, dict):
+        for key, expected in kind.items():
+            _check(value.get(key), expected, f"{where}.{key}".lstrip("."))

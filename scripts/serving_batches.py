@@ -1,0 +1,105 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Concurrent requests share the model: what waits while it works goes through it together the next time."""
+
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from threading import Condition, Thread
+from typing import Any
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(eq=False)
+class Job:
+    """One text for the model. Jobs of equal `options` can share a batch; cancel `answer`, and it never runs."""
+
+    features: dict[str, Any]
+    tokens: int
+    truncated: bool = False
+    options: tuple[tuple[str, Any], ...] = ()
+    answer: Future = field(default_factory=Future)
+
+
+class QueueFullError(Exception):
+    """As much waits as may wait."""
+
+
+class Batcher:
+    """A queue, and a thread that empties it: the oldest job, and what fits beside it, up to max_tokens real tokens.
+
+    run: the answers to a batch, its longest job first. A batch that fails is tried again job by job, so that one text
+    cannot take the answers of others with it. Nothing ever waits for a batch to fill up.
+    """
+
+    def __init__(self, run: Callable[[list[Job]], Sequence[Any]], max_tokens: int, max_waiting: int) -> None:
+        self.run, self.max_tokens, self.max_waiting = run, max_tokens, max_waiting
+        self._waiting: list[Job] = []
+        self._changed = Condition()
+        self._closed = False
+        self._thread = Thread(target=self._work, name="model", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_alive(self) -> bool:
+        return self._thread.is_alive() and not self._closed
+
+    @property
+    def depth(self) -> int:
+        """How many jobs wait; those that were cancelled do not count."""
+        return sum(not job.answer.cancelled() for job in list(self._waiting))
+
+    def submit(self, jobs: Sequence[Job]) -> None:
+        """Queue all jobs or none; raises `QueueFullError`."""
+        with self._changed:
+            self._waiting = [job for job in self._waiting if not job.answer.cancelled()]
+            if self._closed or len(self._waiting) + len(jobs) > self.max_waiting:
+                raise QueueFullError
+            self._waiting += jobs
+            self._changed.notify()
+
+    def close(self, timeout: float | None = None) -> None:
+        """Drop what waits, and wait for the batch that runs."""
+        with self._changed:
+            self._closed = True
+            for job in self._waiting:
+                job.answer.cancel()
+            self._changed.notify()
+        self._thread.join(timeout)
+
+    def _work(self) -> None:
+        while not self._closed:
+            if batch := self._take():
+                self._answer(batch)
+
+    def _take(self) -> list[Job]:
+        """The next batch, which may be empty: everything in it was cancelled, or the end has come."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or self._waiting)
+            batch: list[Job] = []
+            left: list[Job] = []
+            tokens = 0
+            for job in self._waiting:
+                if job.answer.cancelled():
+                    continue
+                fits = not batch or (job.options == batch[0].options and tokens + job.tokens <= self.max_tokens)
+                (batch if fits else left).append(job)
+                tokens += job.tokens if fits else 0
+            self._waiting = left
+        batch.sort(key=lambda job: job.tokens, reverse=True)
+        return [job for job in batch if job.answer.set_running_or_notify_cancel()]
+
+    def _answer(self, batch: list[Job]) -> None:
+        try:
+            answers = self.run(batch)
+        except Exception as error:
+            if len(batch) > 1:
+                for job in batch:
+                    self._answer([job])
+                return
+            logger.exception("the model fails on a text of %d tokens", batch[0].tokens)
+            batch[0].answer.set_exception(error)
+            return
+        for job, answer in zip(batch, answers, strict=True):
+            job.answer.set_result(answer)

@@ -1,0 +1,116 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What a folder can do for a client: a pipeline, taken apart so that texts of several requests share a batch."""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from model_sources import load_checkpoint
+from predict import PredictArguments, load_classifier
+from serving_batches import Job
+from text_files import DataError
+from text_generation import position_limit
+from transformers import AutoConfig, AutoModelForSeq2SeqLM, DataCollatorWithPadding, pipeline
+from translation_model import load_tokenizers
+
+from modeling_scratch.pipelines import TranslationPipeline
+
+TASKS = ("classify", "translate")
+MORE_THAN_ANY = 1_000  # labels may be asked for, as a pipeline may be asked: it answers with all there are
+
+
+@dataclass
+class Task:
+    """texts -> jobs -> answers, each what `pipeline(text, truncation=True)` gives.
+
+    name: its route; limits: the options that a request may have, each a number from 1 to this one.
+    """
+
+    name: str
+    pipe: Any
+    limits: dict[str, int]
+
+    def encode(self, texts: Sequence[str], options: Mapping[str, int]) -> list[Job]:
+        """Raises `ValueError` for a text in which there is nothing to read."""
+        return [self._encode(text, options) for text in texts]
+
+    def _encode(self, text: str, options: Mapping[str, int]) -> Job:
+        encoded = self.pipe.preprocess(text, truncation=True)
+        features = {name: values[0] for name, values in encoded.items()}
+        generation = tuple(sorted((name, value) for name, value in options.items() if name != "top_k"))
+        # Each beam is a text of its own to the model.
+        tokens = len(features["input_ids"]) * options.get("num_beams", 1)
+        return Job(features, tokens, bool(encoded.encodings[0].overflowing), generation)
+
+    def run(self, jobs: Sequence[Job]) -> list[list[dict[str, Any]]]:
+        """Of each job its labels, likeliest first, or its one translation."""
+        batch = DataCollatorWithPadding(self.pipe.tokenizer)([job.features for job in jobs])
+        outputs = self.pipe.forward(batch, **dict(jobs[0].options))
+        every = {"top_k": None, "_legacy": False} if self.name == "classify" else {}
+        tensors = {name: value for name, value in outputs.items() if isinstance(value, torch.Tensor)}
+        if "logits" in tensors and not tensors["logits"].isfinite().all():
+            raise ValueError("the model answers NaN or infinity, so its weights are damaged; train it again")
+        rows = ({name: value[row : row + 1] for name, value in tensors.items()} for row in range(len(jobs)))
+        return [self.pipe.postprocess(row, **every) for row in rows]
+
+    def shape(self, answers: Sequence[list[dict[str, Any]]], is_list: bool, options: Mapping[str, int]) -> list:
+        """As the pipeline has it: of a text a list; of several a list of lists of labels, or of translations."""
+        best = [answer[: options.get("top_k", 1)] for answer in answers]
+        if not is_list:
+            return best[0]
+        return best if self.name == "classify" else [answer[0] for answer in best]
+
+
+def load_task(
+    name: str, device: str | None = None, trust_remote_code: bool = False, max_beams: int = 1, max_new_tokens: int = 1
+) -> Task:
+    """Raises `DataError` for a checkpoint that can do none of the tasks, or would answer at random."""
+    is_path = len(Path(name).parts) > 1 and Path(name).parent.is_dir()  # then a typo need not wait for the Hub
+    if is_path and not Path(name).is_dir():
+        raise DataError(f"--model {name}: there is no such folder")
+    try:
+        config = load_checkpoint(AutoConfig, name, trust_remote_code)
+        architecture = (config.architectures or [""])[0]
+        if architecture.endswith("ForSequenceClassification"):
+            task = _classification(name, device, trust_remote_code)
+        elif config.is_encoder_decoder:
+            task = _translation(name, device, trust_remote_code)
+            most = min(max_new_tokens, position_limit(config) or max_new_tokens)
+            task.limits |= {"num_beams": max_beams, "max_new_tokens": most}
+        else:
+            raise DataError(f"--model {name}: {architecture or 'this model'} neither classifies nor translates texts")
+        return _ready(task)
+    except DataError:
+        raise
+    except Exception as error:  # from files, network, configuration or code: the libraries' own are open-ended
+        raise DataError(f"--model {name}: {textwrap.shorten(str(error), 240)}") from error
+
+
+def _classification(name: str, device: str | None, trust_remote_code: bool) -> Task:
+    arguments = PredictArguments(model=name, device=device, trust_remote_code=trust_remote_code)
+    classifier = load_classifier(arguments)
+    model = classifier.model
+    pipe = pipeline("text-classification", model=model, tokenizer=classifier.tokenizer, device=model.device)
+    return Task("classify", pipe, {"top_k": MORE_THAN_ANY})
+
+
+def _translation(name: str, device: str | None, trust_remote_code: bool) -> Task:
+    model, info = load_checkpoint(AutoModelForSeq2SeqLM, name, trust_remote_code, output_loading_info=True)
+    if missing := sorted(info["missing_keys"]):
+        raise DataError(f"--model {name}: nothing is trained to write, it has no {', '.join(missing[:3])}")
+    source, target = load_tokenizers(name, trust_remote_code)
+    place = device or torch.accelerator.current_accelerator(check_available=True) or "cpu"
+    pipe = TranslationPipeline(model=model.eval(), tokenizer=source, target_tokenizer=target, device=place)
+    return Task("translate", pipe, {})
+
+
+def _ready(task: Task) -> Task:
+    """Texts are cut where the positions of the model end, too; and the first request is as fast as the others."""
+    limit = position_limit(task.pipe.model.config)
+    if limit is not None:
+        task.pipe.tokenizer.model_max_length = min(task.pipe.tokenizer.model_max_length, limit)
+    task.run(task.encode(["a", "b c"], {"max_new_tokens": 2} if task.name == "translate" else {}))
+    return task

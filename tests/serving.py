@@ -1,0 +1,121 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""A server in a thread of the tests, whose model a test can hold; and a server process, up to its last word."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event, Thread
+from time import monotonic
+from typing import Any
+
+import httpx
+import serve
+import torch
+import uvicorn
+import writers
+from conftest import redraw
+from serving_app import Limits, build_app
+from serving_tasks import Task
+
+from modeling_scratch import ScratchEncoderForSequenceClassification, presets
+from tokenization import special_token_ids, train_wordlevel_tokenizer
+
+PATIENCE = 60  # seconds, in which everything here happens on the slowest machine
+
+
+@dataclass
+class HeldTask(Task):
+    """A task whose model waits at a gate, which is open at first; `working` says that a batch has come to it."""
+
+    gate: Event = field(default_factory=Event)
+    working: Event = field(default_factory=Event)
+
+    def run(self, jobs: Any) -> list[Any]:
+        self.working.set()
+        assert self.gate.wait(PATIENCE)
+        return super().run(jobs)
+
+    @classmethod
+    def of(cls, task: Task) -> "HeldTask":
+        held = cls(task.name, task.pipe, task.limits)
+        held.gate.set()
+        return held
+
+
+class ThreadServer(uvicorn.Server):
+    """As serve.py runs it, but for the signals, which belong to the main thread."""
+
+    def __init__(self, task: Task, limits: Limits) -> None:
+        super().__init__(uvicorn.Config(build_app(task, limits), log_level="error", timeout_graceful_shutdown=1))
+        self.listening = Event()
+
+    async def startup(self, sockets: Any = None) -> None:
+        await super().startup(sockets)
+        self.listening.set()
+
+
+@contextmanager
+def served(task: Task, **limits: Any) -> Iterator[httpx.Client]:
+    """A client of a server of this task; limits: those of `Limits` that are not the defaults of the program."""
+    arguments = serve.ServeArguments(model="", **limits)
+    with serve.open_socket("127.0.0.1", 0) as listener:
+        server = ThreadServer(task, arguments.limits())
+        thread = Thread(target=server.run, args=([listener],), daemon=True)
+        thread.start()
+        assert server.listening.wait(PATIENCE)
+        with httpx.Client(base_url=f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=PATIENCE) as client:
+            yield client
+        server.should_exit = True
+        thread.join(PATIENCE)
+
+
+@contextmanager
+def server_process(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen, str]]:
+    """The process, once it listens, and its URL."""
+    program = [sys.executable, str(serve.__file__), "--model", str(folder), "--port", "0", *options]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            line = process.stdout.readline()
+            assert line.startswith("listening at http://127.0.0.1:"), line
+            yield process, line.split()[-1]
+        finally:
+            process.kill()
+
+
+def wait_until(happened: Callable[[], bool]) -> None:
+    """For what can only be asked for; asks again until it is so."""
+    deadline = monotonic() + PATIENCE
+    while not happened():
+        assert monotonic() < deadline, "it never happened"
+
+
+def metric(client: httpx.Client, name: str) -> float:
+    """One number of /metrics, 0 where there is none of that name yet."""
+    lines = client.get("/metrics").text.splitlines()
+    return next((float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"{name} ")), 0.0)
+
+
+def save_classifier(folder: Path) -> Path:
+    """Of three labels: a tiny model, and a tokenizer that cuts texts at the model's positions."""
+    tokenizer = train_wordlevel_tokenizer(
+        writers.WORDS, len(writers.WORDS) + 5, model_max_length=writers.POSITIONS, show_progress=False
+    )
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    config = presets.tutorial(vocab_size=len(tokenizer), **sizes, **special_token_ids(tokenizer))
+    config.id2label = dict(enumerate(["bad", "middling", "good"]))
+    model = redraw(ScratchEncoderForSequenceClassification(config), std=0.5)
+    for name, parameter in model.named_parameters():
+        if name.endswith("bias"):  # so that the text decides on the answer
+            torch.nn.init.zeros_(parameter)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def save_translator(folder: Path) -> Path:
+    tokenizer = writers.words()
+    return writers.save(folder, writers.translator(tokenizer, tokenizer), tokenizer)

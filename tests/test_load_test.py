@@ -1,0 +1,51 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""load_test.py: what it counts as lost or mixed up, and a run of it against real servers."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import load_test
+import pytest
+import writers
+from load_test import Run, is_same
+from serving import save_classifier, save_translator
+
+GOOD = [{"label": "good", "score": 0.7}, {"label": "bad", "score": 0.3}]
+
+
+def test_scores_agree_to_rounding_in_any_order() -> None:
+    assert is_same([{"label": "bad", "score": 0.300009}, {"label": "good", "score": 0.699991}], GOOD)
+    assert not is_same([{"label": "good", "score": 0.70002}, GOOD[1]], GOOD)
+    assert not is_same(GOOD[:1], GOOD)
+    assert is_same([{"translation_text": "a"}], [{"translation_text": "a"}])
+    assert not is_same([{"translation_text": "a"}], [{"translation_text": "b"}])
+
+
+def test_lost_and_wrong_answers_are_counted(capsys: pytest.CaptureFixture) -> None:
+    other = [{"label": "good", "score": 0.4}, {"label": "bad", "score": 0.6}]
+    run = Run("name", 2.0, [0.001, 0.002, 0.003, 0.004], [GOOD, None, other, GOOD])
+    assert run.report([GOOD, GOOD, GOOD, other]) == 3
+    name, requests, rate, p50, _, lost, wrong = capsys.readouterr().out.split()
+    assert (name, requests, rate, p50, lost, wrong) == ("name", "4", "2.0", "2.5", "1", "2")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("save", "from_file"), [(save_classifier, False), (save_translator, True)])
+def test_no_answer_is_lost_or_mixed_up(
+    save: Callable[[Path], Path], from_file: bool, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    texts = tmp_path / "texts.txt"
+    texts.write_text("\n".join(writers.text_of(length) for length in range(1, 20)), encoding="utf-8")
+    arguments = ["--model", str(save(tmp_path / "model")), "--requests", "60", "--clients", "8", "--seconds", "60"]
+    assert load_test.main([*arguments, *(["--input", str(texts)] if from_file else [])]) == 0
+    rows = [re.split(r"\s\s+", line) for line in capsys.readouterr().out.splitlines()[1:]]
+    assert [(row[1], row[-2], row[-1]) for row in rows] == [("60", "0", "0")] * 3
+
+
+@pytest.mark.parametrize("wrong", [["--requests", "0"], ["--seconds", "nan"], ["--clients", "-1"]])
+def test_arguments_have_limits(wrong: list[str], capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(SystemExit) as caught:
+        load_test.main(["--model", "any", *wrong])
+    assert caught.value.code == 2
+    assert wrong[0] in capsys.readouterr().err

@@ -1,0 +1,57 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The queue in front of a served model: what runs together, in which order, and what never runs."""
+
+from threading import Event
+from typing import Any
+
+import pytest
+from serving import PATIENCE
+from serving_batches import Batcher, Job, QueueFullError
+
+
+def job(number: int, tokens: int = 1, **options: Any) -> Job:
+    return Job({"number": number}, tokens, options=tuple(options.items()))
+
+
+def test_a_batch_has_its_budget_and_the_oldest_goes_first() -> None:
+    batches: list[list[int]] = []
+    begun, gate = Event(), Event()
+
+    def run(jobs: list) -> list:
+        batches.append([each.features["number"] for each in jobs])
+        begun.set()
+        assert gate.wait(PATIENCE)
+        return batches[-1]
+
+    batcher = Batcher(run, max_tokens=10, max_waiting=6)
+    jobs = [job(0), job(1, 4), job(2, 20), job(3, 5), job(4, 2), job(5, 1, num_beams=2), job(6, 1)]
+    batcher.submit(jobs[:1])
+    assert begun.wait(PATIENCE)
+    batcher.submit(jobs[1:])
+    with pytest.raises(QueueFullError):
+        batcher.submit([job(7)])
+    jobs[4].answer.cancel()
+    gate.set()
+    assert [each.answer.result(PATIENCE) for each in jobs if each is not jobs[4]] == [0, 1, 2, 3, 5, 6]
+    assert batches == [[0], [3, 1, 6], [2], [5]]
+    batcher.close()
+    assert not batcher.is_alive
+
+
+def test_a_text_that_the_model_fails_on_takes_no_other_with_it() -> None:
+    begun, gate = Event(), Event()
+
+    def run(jobs: list) -> list:
+        begun.set()
+        assert gate.wait(PATIENCE)
+        return [10 // each.features["number"] for each in jobs]
+
+    batcher = Batcher(run, max_tokens=10, max_waiting=10)
+    jobs = [job(5), job(2), job(0), job(1)]
+    batcher.submit(jobs[:1])
+    assert begun.wait(PATIENCE)
+    batcher.submit(jobs[1:])
+    gate.set()
+    assert isinstance(jobs[2].answer.exception(PATIENCE), ZeroDivisionError)
+    assert [jobs[number].answer.result(PATIENCE) for number in (0, 1, 3)] == [2, 5, 10]
+    batcher.close()
