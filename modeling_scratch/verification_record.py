@@ -1,17 +1,32 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """What verify.json holds of a saved model: its files, its tensors, its labels, and what it answers to a few inputs."""
 
+import copy
 import hashlib
 import json
+import os
 import re
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from .pipelines import TARGET_FOLDER
+from .verification_outputs import (
+    describe_model,
+    encode,
+    example_ids,
+    length_limit,
+    load_model,
+    load_tokenizers,
+    outputs_of,
+    summarise,
+    versions,
+)  # fmt: skip
 
 RECORD, FORMAT = "verify.json", 1
 LARGEST_RECORD = 16 * 2**20  # bytes; the records of ordinary models have tens of thousands
@@ -69,6 +84,74 @@ def describe_file(path: Path) -> dict[str, Any]:
     return {**entry, "content": hashlib.sha256(said.encode()).hexdigest()}
 
 
+# Writing
+
+TEXTS = (
+    "A warm, funny and very human film.",
+    "It is NOT good at all: slow, loud & 20 minutes too long...",
+    'Zwei kleine Mädchen spielen am Ufer; the naïve café owner said: "Don\'t!"',
+)
+
+
+def write_verification(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase | None,
+    folder: str | os.PathLike,
+    texts: Sequence[str] | None = None,
+) -> Path:
+    """Write verify.json into the folder that model and tokenizer were saved into.
+
+    The folder is loaded again, on the CPU: what is recorded is what others will have, and the model in memory stays as
+    it is, training or on a GPU. texts go into the record as they are, public where the folder is.
+
+    Raises ValueError where the folder holds another model or tokenizer than these, or the outputs are not finite.
+    """
+    folder = Path(folder)
+    loaded = load_model(folder, otherwise=type(model))
+    _check_weights(model, loaded, folder)
+    entries: list[tuple[str | None, dict[str, list[int]]]] = [(None, example_ids(loaded, seed)) for seed in (0, 1)]
+    limit = length_limit(loaded)
+    if tokenizer is not None:
+        pair = load_tokenizers(folder)
+        held = copy.deepcopy(tokenizer)  # a tokenizer keeps how it was called last, and saves it
+        for text in texts or TEXTS:
+            ids = encode(text, pair, loaded, limit)
+            if held(text, truncation=True, max_length=limit)["input_ids"] != ids["input_ids"]:
+                raise ValueError(f"AutoTokenizer does not make this tokenizer of {folder}: save it there first")
+            entries += [(text, ids)] if ids["input_ids"] else []
+    record = {
+        "format": FORMAT, **describe_model(loaded), "versions": versions(), "max_length": limit,
+        "files": {name: describe_file(folder / name) for name in model_files(folder)},
+        "inputs": [_record_input(loaded, text, ids) for text, ids in entries],
+    }  # fmt: skip
+    return _write(folder / RECORD, json.dumps(record, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
+
+
+def _check_weights(model: PreTrainedModel, loaded: PreTrainedModel, folder: Path) -> None:
+    """Of those that are whole and go by the same name: parts of a sharded or wrapped model are not compared."""
+    held = model.state_dict()
+    for name, tensor in loaded.state_dict().items():
+        other = held.get(name)
+        if type(other) is torch.Tensor and not torch.equal(other.to(tensor).nan_to_num(), tensor.nan_to_num()):
+            raise ValueError(f"{folder} holds another model than this one, {name} differs: save it there first")
+
+
+def _record_input(model: PreTrainedModel, text: str | None, ids: dict[str, list[int]]) -> dict[str, Any]:
+    outputs = outputs_of(model, ids)
+    for name, values in outputs.items():
+        if not values.isfinite().all():
+            raise ValueError(f"The {name} of {type(model).__name__} are not finite: there is nothing to verify by.")
+    return {"text": text, "ids": ids, "outputs": {name: summarise(values) for name, values in outputs.items()}}
+
+
+def _write(path: Path, text: str) -> Path:
+    with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as beside:
+        written = Path(beside) / path.name
+        written.write_text(text, encoding="utf-8")
+        written.replace(path)
+    return path
+
+
 # Reading a record that may be damaged, or made to do harm
 
 
@@ -124,15 +207,15 @@ _SCHEMA = {
 
 def read_record(path: Path) -> dict[str, Any]:
     """The content of a verify.json, every field checked; raises RecordError."""
+    if path.stat().st_size > LARGEST_RECORD:
+        raise RecordError(f"{RECORD} is larger than {LARGEST_RECORD:,} bytes")
     try:
-        if path.stat().st_size > LARGEST_RECORD:
-            raise RecordError(f"{RECORD} is larger than {LARGEST_RECORD:,} bytes")
         record = json.loads(path.read_bytes())
     except (ValueError, RecursionError, OSError) as error:
-        if isinstance(error, RecordError):
-            raise
         raise RecordError(f"{RECORD} cannot be read: {type(error).__name__}") from error
     _check(record, _SCHEMA, "")
+    if not record["inputs"]:
+        raise RecordError(f"{RECORD}: there are no inputs in it")
     for entry in record["inputs"]:
         for summary in entry["outputs"].values():
             _check_places(summary["shape"], summary["rows"])
@@ -161,7 +244,7 @@ def _check(value: Any, kind: Any, where: str) -> None:
         for key, item in value.items():
             if not kind.key(key):
                 raise RecordError(f"{RECORD}: {where} names {ascii(key)[:60]}, which has no place there: refused")
-            _check(item, kind.of, f"{where}[{ascii(key)}]")
+            _check(item, kind.of, f"{where}[{key!a}]")
     elif isinstance(kind, dict):
         for key, expected in kind.items():
             _check(value.get(key), expected, f"{where}.{key}".lstrip("."))

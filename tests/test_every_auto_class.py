@@ -1,0 +1,155 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Every folder × every Auto class of its family, in fresh processes: by its own code, and by the package."""
+
+import gc
+from pathlib import Path
+from typing import Any
+
+import pytest
+from datasets import Dataset
+from fresh_process import run_fresh
+from model_cases import CASES, CAUSAL_LM, MASKED_LM, SEQ2SEQ_LM, TEXTS, Case
+from safetensors.torch import load_file
+from toy_text import REVIEWS, toy_tokenizer
+from transformers import Trainer, TrainingArguments
+
+import modeling_scratch as scratch
+
+WHERE = ("there", "here")
+LANGUAGE_MODELS = (MASKED_LM, CAUSAL_LM, SEQ2SEQ_LM)
+FOLDERS: dict[str, Case] = {
+    **{case.model_class.__name__: case for case in CASES},
+    **{f"{kind}_{case.model_class.__name__}": case for kind in ("half", "untied") for case in LANGUAGE_MODELS},
+    **{f"{case.model_class.__name__}_run/checkpoint-1": case for case in (TEXTS, CAUSAL_LM, SEQ2SEQ_LM)},
+    "own_class": TEXTS,
+}
+
+MATRIX = """
+from safetensors.torch import load_file
+
+def bare(weights):
+    return {name.removeprefix("model."): value for name, value in weights.items()}
+
+def load(where, auto_class, folder, **kwargs):
+    if where == "there":
+        kwargs["trust_remote_code"] = True
+    return getattr(transformers, auto_class).from_pretrained(folder, **kwargs)
+
+def open_folders(where, *folders):
+    return {folder: open_folder(where, folder) for folder in folders}
+
+def open_folder(where, folder):
+    assert transformers.AutoTokenizer.from_pretrained(folder)("a good film").input_ids[0] == 2
+    config = load(where, "AutoConfig", folder)
+    weights = {}
+    for file in Path(folder).glob("*.safetensors"):
+        weights |= bare(load_file(file))
+    return {name: look(where, name, folder, weights) for name in config.auto_map.keys() - {"AutoConfig"}}
+
+def look(where, auto_class, folder, weights):
+    model, info = load(where, auto_class, folder, output_loading_info=True)
+    with torch.device("meta"):
+        config = load(where, "AutoConfig", folder)
+        trust = {"trust_remote_code": True} if where == "there" else {}
+        empty = getattr(transformers, auto_class).from_config(config, **trust)
+    assert all(parameter.is_meta for parameter in empty.parameters()) and not model.training
+    values = bare(model.state_dict())
+    assert all(value.isfinite().all() for value in values.values())
+    assert empty.state_dict().keys() == model.state_dict().keys() and not info["mismatched_keys"]
+    assert not info["error_msgs"]
+    return {
+        "class": f"{type(model).__module__}.{type(model).__name__}", "missing": sorted(info["missing_keys"]),
+        "equal": sorted(name for name in values.keys() & weights.keys() if values[name].equal(weights[name])),
+    }
+"""
+
+
+class OwnClass(scratch.ScratchEncoderForSequenceClassification):
+    """What a user makes of a class: its folder is one of the family all the same."""
+
+
+def train(case: Case, folder: Path) -> None:
+    """One step of Trainer, which leaves folder/checkpoint-1."""
+    ids = toy_tokenizer()([text for text, _ in REVIEWS], padding=True)
+    labels = [label for _, label in REVIEWS] if case is TEXTS else ids["input_ids"]
+    arguments = TrainingArguments(str(folder), max_steps=1, save_steps=1, use_cpu=True, disable_tqdm=True)
+    data = Dataset.from_dict({**ids, "labels": labels})
+    Trainer(case.model(), arguments, train_dataset=data, processing_class=toy_tokenizer()).train()
+
+
+def settings_of(name: str) -> dict[str, Any]:
+    return {"tie_word_embeddings": False} if name.startswith("untied") else {}
+
+
+def write(name: str, case: Case, top: Path) -> None:
+    model = case.model(**settings_of(name))
+    if name.endswith("checkpoint-1"):
+        train(case, (top / name).parent)
+    elif name.startswith("half"):
+        model.bfloat16().save_pretrained(top / name, max_shard_size="4KB")
+    else:
+        (OwnClass(case.config()) if name == "own_class" else model).save_pretrained(top / name)
+
+
+def weights_in(folder: Path) -> set[str]:
+    """Their names in the base model and in the head that was saved, which differ from those in others by a prefix."""
+    return {name.removeprefix("model.") for file in folder.glob("*.safetensors") for name in load_file(file)}
+
+
+@pytest.fixture(scope="module")
+def top(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    gc.freeze()  # Trainer collects garbage at each run: leave out what the imports made
+    top = tmp_path_factory.mktemp("matrix")
+    for name, case in FOLDERS.items():
+        write(name, case, top)
+        toy_tokenizer().save_pretrained(top / name)
+    return top
+
+
+@pytest.fixture(scope="module")
+def opened(top: Path) -> dict[str, dict]:
+    """What MATRIX says of each folder, by where it was opened; each family has a process of its own."""
+    families: dict[type, list[str]] = {case.model_class.config_class: [] for case in FOLDERS.values()}
+    for name, case in FOLDERS.items():
+        families[case.model_class.config_class].append(str(top / name))
+    answers = iter(run_fresh(MATRIX, [(where, "open_folders", *f) for where in WHERE for f in families.values()], top))
+    return {where: {k: v for _ in families for k, v in next(answers).items()} for where in WHERE}
+
+
+@pytest.mark.parametrize("where", WHERE)
+@pytest.mark.parametrize("name", FOLDERS)
+def test_every_auto_class_opens_every_folder(name: str, where: str, top: Path, opened: dict[str, dict]) -> None:
+    """All weights that the reader shares with the folder, bit for bit; the rest, and no other, is reported missing."""
+    case = FOLDERS[name]
+    answers = opened[where][str(top / name)]
+    auto_classes = case.model_class.auto_classes
+    assert answers.keys() == auto_classes.keys()
+    saved = weights_in(top / name)
+    for auto_class, answer in answers.items():
+        module, _, class_name = answer["class"].rpartition(".")
+        assert class_name == auto_classes[auto_class]
+        assert module.startswith("modeling_scratch." if where == "here" else "transformers_modules.")
+        reader = getattr(scratch, class_name)(case.config(**settings_of(name)))
+        bare = {weight.removeprefix("model."): weight for weight in reader.state_dict()}
+        assert set(answer["equal"]) == bare.keys() & saved
+        missing = {weight for short, weight in bare.items() if short not in saved}
+        assert set(answer["missing"]) == missing - reader.all_tied_weights_keys.keys()
+
+
+@pytest.mark.parametrize(
+    ("case", "unneeded"),
+    [
+        (TEXTS, {"modeling_decoder", "modeling_seq2seq", "pipelines"}),
+        (CAUSAL_LM, {"modeling_encoder", "modeling_seq2seq", "pipelines", "question_answering"}),
+        (SEQ2SEQ_LM, set()),
+    ],
+    ids=["encoder", "decoder", "seq2seq"],
+)
+def test_a_folder_holds_no_code_of_another_family(case: Case, unneeded: set[str], top: Path) -> None:
+    code = {path.stem for path in (top / case.model_class.__name__).glob("*.py")}
+    assert not code & {*unneeded, "__init__", "presets", "conversion", "checkpoint_files", "native_tables"}
+
+
+def test_only_the_main_process_writes(tmp_path: Path) -> None:
+    TEXTS.model().save_pretrained(tmp_path, is_main_process=False)
+    assert not list(tmp_path.iterdir())

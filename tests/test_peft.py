@@ -1,0 +1,164 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""LoRA on top (Hu et al. 2021), by PEFT and Trainer as they are: trained here, loaded and merged where nothing of this
+package is."""
+
+import gc
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from datasets import Dataset
+from fresh_process import run_fresh
+from model_cases import CAUSAL_LM, DECODER_TEXTS, SEQ2SEQ_LM, SPANS, TEXTS, TOKENS, Case
+from peft import LoraConfig, PeftModel, get_peft_model
+from safetensors.torch import load_file, save_file
+from toy_text import REVIEWS, toy_tokenizer
+from transformers import Trainer, TrainingArguments
+
+Arguments = dict[str, Any]
+
+QUERIES_AND_VALUES = ["q_proj", "v_proj"]
+TASKS: dict[Case, tuple[str, str, Any]] = {
+    TEXTS: ("AutoModelForSequenceClassification", "SEQ_CLS", "all-linear"),
+    TOKENS: ("AutoModelForTokenClassification", "TOKEN_CLS", QUERIES_AND_VALUES),
+    SPANS: ("AutoModelForQuestionAnswering", "QUESTION_ANS", QUERIES_AND_VALUES),
+    DECODER_TEXTS: ("AutoModelForSequenceClassification", "SEQ_CLS", QUERIES_AND_VALUES),
+    CAUSAL_LM: ("AutoModelForCausalLM", "CAUSAL_LM", "all-linear"),
+    SEQ2SEQ_LM: ("AutoModelForSeq2SeqLM", "SEQ_2_SEQ_LM", "all-linear"),
+}
+HEADS = {TEXTS: "classifier", TOKENS: "classifier", SPANS: "qa_outputs", DECODER_TEXTS: "score"}
+
+LOAD = """
+import peft
+from safetensors.torch import load_file
+
+def first(outputs):
+    return (outputs.logits if "logits" in outputs else outputs.start_logits).tolist()
+
+@torch.no_grad()
+def answers(where, auto_class, base, adapter, merged):
+    batch, trust = load_file(base + "/batch"), {"trust_remote_code": True}
+    auto = getattr(transformers, auto_class)
+    model = peft.PeftModel.from_pretrained(auto.from_pretrained(base, **trust), adapter)
+    by_task = getattr(peft, auto_class.replace("AutoModel", "AutoPeftModel")).from_pretrained(adapter, **trust)
+    by_folder = auto.from_pretrained(adapter, **trust)
+    models = {"base": auto.from_pretrained(base, **trust), "adapted": model, "by task": by_task, "by folder": by_folder}
+    found = {name: first(one(**batch)) for name, one in models.items()}
+    made = generated(model, batch)
+    united = model.merge_and_unload()
+    united.save_pretrained(merged)
+    again = auto.from_pretrained(merged, **trust)
+    assert generated(again, batch) == made
+    modules = sorted({type(one).__module__.partition(".")[0] for one in (united, again, by_folder)})
+    return {**found, "merged": first(united(**batch)), "saved": first(again(**batch)), "modules": modules}
+
+def generated(model, batch):
+    if model.can_generate():
+        inputs = {name: value for name, value in batch.items() if not name.startswith("decoder")}
+        return model.generate(**inputs, max_new_tokens=3, do_sample=False).tolist()
+"""
+
+
+def adapted(case: Case, base: Path, **settings: Any) -> PeftModel:
+    _, task, targets = TASKS[case]
+    torch.manual_seed(0)
+    config = LoraConfig(task_type=task, r=2, **{"target_modules": targets, **settings})
+    return get_peft_model(case.model_class.from_pretrained(base), config)
+
+
+def reviews(case: Case) -> Dataset:
+    ids = toy_tokenizer()([text for text, _ in REVIEWS], padding=True)
+    labels: Arguments = {"labels": ids["input_ids"]}
+    if case in (TEXTS, DECODER_TEXTS):
+        labels = {"labels": [label for _, label in REVIEWS]}
+    elif case is TOKENS:
+        labels = {"labels": [[i % 3 for i in row] for row in ids["input_ids"]]}
+    elif case is SPANS:
+        labels = {"start_positions": [1] * len(REVIEWS), "end_positions": [2] * len(REVIEWS)}
+    return Dataset.from_dict({**ids, **labels})
+
+
+def train(model: PeftModel, data: Dataset, folder: Path, **settings: Any) -> Trainer:
+    """Two steps of Trainer, which leave the adapter in folder/checkpoint-2."""
+    settings |= {"max_steps": 2, "save_steps": 2, "use_cpu": True, "disable_tqdm": True, "learning_rate": 0.1}
+    trainer = Trainer(model, TrainingArguments(str(folder), **settings), train_dataset=data, eval_dataset=data)
+    trainer.train()
+    return trainer
+
+
+def prepare(case: Case, top: Path) -> list[str]:
+    """base/, its batch and what the adapted model says; the adapter in run/checkpoint-2."""
+    settings = {"classifier_activation": "tanh"} if case is TEXTS else {}
+    case.model(**settings).save_pretrained(top / "base")
+    save_file(case.inputs(), top / "base" / "batch")
+    model = adapted(case, top / "base")
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "lora_B" in name:  # zero at first, which would hide half of what training does
+                parameter.normal_(std=0.3)
+    trainer = train(model, reviews(case), top / "run", gradient_checkpointing=case is CAUSAL_LM)
+    assert trainer.evaluate()["eval_loss"] > 0
+    with torch.no_grad():
+        outputs = model.eval()(**case.inputs())
+    save_file({"logits": outputs.get("logits", outputs.get("start_logits")).contiguous()}, top / "expected")
+    return [TASKS[case][0], str(top / "base"), str(top / "run" / "checkpoint-2"), str(top / "merged")]
+
+
+@pytest.fixture(scope="module")
+def top(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("adapters")
+
+
+COMMON, OTHERS = (TEXTS, CAUSAL_LM, SEQ2SEQ_LM), (TOKENS, SPANS, DECODER_TEXTS)
+
+
+@pytest.fixture(scope="module", params=[COMMON, pytest.param(OTHERS, marks=pytest.mark.slow)], ids=["common", "others"])
+def loaded(request: pytest.FixtureRequest, top: Path) -> dict[Case, dict[str, Any]]:
+    gc.freeze()  # Trainer collects garbage at each run: leave out what the imports made
+    plan = [("there", "answers", *prepare(case, top / case.model_class.__name__)) for case in request.param]
+    return dict(zip(request.param, run_fresh(LOAD, plan, top / "home"), strict=True))
+
+
+def test_an_adapter_is_loaded_and_merged_where_only_the_folder_is(
+    top: Path, loaded: dict[Case, dict[str, Any]]
+) -> None:
+    for case, found in loaded.items():
+        expected = load_file(top / case.model_class.__name__ / "expected")["logits"]
+        logits = {name: torch.tensor(value) for name, value in found.items() if name != "modules"}
+        assert found["modules"] == ["transformers_modules"]
+        assert not torch.allclose(logits["base"], expected, atol=0.1)
+        for name in "adapted", "by task", "by folder":
+            assert torch.equal(logits[name], expected), name
+        torch.testing.assert_close(logits["merged"], expected, atol=1e-5, rtol=1e-5)
+        assert torch.equal(logits["merged"], logits["saved"])
+
+
+def test_an_adapter_holds_what_was_trained_and_nothing_else(top: Path, loaded: dict[Case, dict[str, Any]]) -> None:
+    """New heads are trained whole; a folder of an adapter needs no code; a merged model has the names of its class."""
+    for case in loaded:
+        folder = top / case.model_class.__name__
+        adapter = folder / "run" / "checkpoint-2"
+        assert not list(adapter.glob("*.py"))
+        whole = {name for name in load_file(adapter / "adapter_model.safetensors") if "lora" not in name}
+        assert {name.split(".")[2] for name in whole} == ({HEADS[case]} if case in HEADS else set())
+        merged, base = (load_file(folder / name / "model.safetensors") for name in ("merged", "base"))
+        assert merged.keys() == base.keys()
+
+
+def test_an_adapter_in_the_model_itself_saves_no_code(tmp_path: Path) -> None:
+    """The library's own add_adapter; the folder names its base, which has the code."""
+    CAUSAL_LM.model().save_pretrained(tmp_path / "base")
+    model = CAUSAL_LM.model_class.from_pretrained(tmp_path / "base")
+    model.add_adapter(LoraConfig(target_modules=QUERIES_AND_VALUES, r=2, init_lora_weights=False))
+    model.save_pretrained(tmp_path / "adapter")
+    assert not list((tmp_path / "adapter").glob("*.py"))
+    again = CAUSAL_LM.model_class.from_pretrained(tmp_path / "adapter")
+    inputs = CAUSAL_LM.inputs()
+    assert torch.equal(again.eval()(**inputs).logits, model.eval()(**inputs).logits)
+
+
+def test_peft_asks_for_the_modules_it_does_not_know(tmp_path: Path) -> None:
+    TEXTS.model().save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="target_modules"):
+        adapted(TEXTS, tmp_path, target_modules=None)
