@@ -111,7 +111,9 @@ def infer(name: str, size: Size) -> Iterator[Comparison]:
     batches = TextBatches(texts, TEXTS[name][1], 32, size.vocab_size)
     models_of_both = pair(BertForSequenceClassification, bert(size.vocab_size, size.width, size.layers))
     batches.tokenizer.model_max_length = TEXTS[name][1]
-    classify = [pipeline("text-classification", model=m, tokenizer=batches.tokenizer) for m in models_of_both]
+    task: Any = "text-classification"
+    tokenizer: Any = batches.tokenizer
+    classify = [pipeline(task, model=m, tokenizer=tokenizer) for m in models_of_both]
     expected, found = (one(texts, batch_size=32, truncation=True) for one in classify)
     if any(abs(a["score"] - b["score"]) > 1e-3 for a, b in zip(expected, found)):
         raise AssertionError("the two pipelines answer differently")

@@ -5,17 +5,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
+from checkpoints import checkpoints_in, is_regular
 from safetensors import safe_open
 from text_files import DataError
 from torch import Tensor
-from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from transformers.utils import SAFE_WEIGHTS_NAME
 
 
 def last_checkpoints(folder: Path, number: int) -> list[Path]:
-    """The newest checkpoints of a run, oldest first; fewer where there are fewer."""
-    found = [path for path in folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*") if (path / SAFE_WEIGHTS_NAME).is_file()]
-    return sorted(found, key=lambda path: int(path.name.rpartition("-")[-1]))[-number:]
+    """The newest checkpoints of a run, oldest first; fewer where there are fewer; none that a stop has left."""
+    return [checkpoint for checkpoint in checkpoints_in(folder) if is_regular(checkpoint)][-number:]
 
 
 def average_weights(checkpoints: Sequence[Path]) -> dict[str, Tensor]:

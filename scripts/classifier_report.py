@@ -7,12 +7,15 @@ from typing import Any
 import datasets
 import numpy as np
 from baseline import run_baseline
+from card_text import excerpt
 from classification_metrics import ClassificationMetrics, bootstrap_interval, comparison_table, mcnemar
 from plots import confusion_matrix_png, learning_curve_png
 from run_folder import write_json, write_text
 from text_data import ReviewData
 from text_files import DataError
 from transformers import Trainer
+
+EXAMPLES = 2  # texts of each class that are answered right, and wrong
 
 
 class Judge:
@@ -58,15 +61,28 @@ class Judge:
             "texts": len(self.labels),
             "labels": self.metrics.label_names,
             "confusion_matrix": matrix.tolist(),
-            **_accuracy(correct),
+            "f1_name": self.metrics.f1_name,
+            **self._scores(predicted),
             "baseline": {
-                **_accuracy(baseline_correct),
+                **self._scores(self.baseline.predictions),
                 "settings": self.baseline.settings,
                 "seconds": round(self.baseline.seconds, 1),
             },
             "mcnemar": {"p_value": test.p_value, "verdict": test.verdict},
+            "examples": self._examples(predicted),
         }
 
+    def _scores(self, predicted: np.ndarray) -> dict[str, Any]:
+        scores = self.metrics.compute(predicted, self.labels)
+        interval = bootstrap_interval(predicted == self.labels)
+        return {"accuracy": scores["accuracy"], "accuracy_interval_95": interval, "f1": scores["f1"]}
 
-def _accuracy(correct: np.ndarray) -> dict[str, Any]:
-    return {"accuracy": float(correct.mean()), "accuracy_interval_95": bootstrap_interval(correct)}
+    def _examples(self, predicted: np.ndarray) -> list[dict[str, str]]:
+        """The first of the split: nobody has chosen them."""
+        names, examples = self.metrics.label_names, []
+        for label, name in enumerate(names):
+            for is_right in (True, False):
+                found = np.flatnonzero((self.labels == label) & ((predicted == label) == is_right))[:EXAMPLES]
+                answers = [(names[predicted[place]], excerpt(self.texts[place])) for place in found]
+                examples += [{"label": name, "answer": answer, "text": text} for answer, text in answers]
+        return examples

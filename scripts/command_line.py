@@ -1,11 +1,14 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """A program's command line: dataclass arguments in, one clear line and exit code 2 for what is wrong with them."""
 
+import errno
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from text_files import DataError
 from transformers import HfArgumentParser
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class OneLineParser(HfArgumentParser):
@@ -35,4 +38,15 @@ def run_program(
     try:
         program(*dataclasses)
     except expected as error:
-        parser.error(str(error))
+        parser.error(_told(error))
+    except KeyboardInterrupt:
+        parser.exit(130, f"{parser.prog}: stopped\n")
+
+
+def _told(error: Exception) -> str:
+    """The system names no file where there is no room for one."""
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        return (
+            f"{error}: something could not be written; make room, training goes on with --resume_from_checkpoint last"
+        )
+    return str(error)

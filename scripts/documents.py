@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from text_columns import parse_text, read_lines, read_texts
-from text_files import READERS, SPLIT_NAMES, DataError, encoding_error
+from text_files import READERS, SPLIT_NAMES, DataError, encoding_error, refuse_links_out
 from text_sources import FileSource, HubSource, Source, open_folder, open_hub
 
 DocumentKind = Literal["file", "paragraph", "line"]
@@ -128,6 +128,7 @@ def _open_folder(folder: Path) -> tuple[dict[str, Source], list[str]]:
             raise DataError(f"{both} could each be the {split} split; keep one, or name it with --{split}_file")
     if not found["train"]:
         raise DataError(f"{folder}: there is no file train beside {found['validation'][0].name}; name it, --train_file")
+    refuse_links_out(folder, [path for paths in found.values() for path in paths])
     others = [path.name for path in files if names[path] is None]
     notes = [f"not the name of a split, so not used: {', '.join(others)}"] if others else []
     return {split: FileSource(paths) for split, paths in found.items() if paths}, notes

@@ -63,9 +63,9 @@ def load_checkpoint(auto_class: Any, name: str, trust_remote_code: bool, **optio
     """auto_class.from_pretrained(name), whose errors are the user's to mend."""
     try:
         return auto_class.from_pretrained(name, trust_remote_code=trust_remote_code, **options)
-    except (OSError, ValueError) as error:
-        first_line = str(error).strip().splitlines()[0]
-        raise DataError(f"{name} cannot be loaded as a checkpoint: {first_line}") from error
+    except Exception as error:  # of files that are damaged or mean harm: open-ended, tokenizers raise Exception itself
+        first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise DataError(f"{name} cannot be loaded as a checkpoint: {first_line[:300]}") from error
 
 
 def load_model(auto_class: Any, head: str, name: str, trust_remote_code: bool, **options: Any) -> PreTrainedModel:

@@ -8,8 +8,8 @@
     python scripts/train_classifier.py --model_name_or_path runs/encoder --data_dir reviews --output_dir runs/tuned
 
 Every argument of transformers.TrainingArguments is taken, too. A test split is never opened. The output folder holds
-the model, the tokenizer, the configuration of the run (run_config.json), its scores (all_results.json, results.md)
-and its learning curve.
+the model, the tokenizer, the configuration of the run (run_config.json), its scores (all_results.json,
+evaluation.json, results.md), its learning curve and a model card of all that (README.md).
 """
 
 from collections.abc import Sequence
@@ -19,19 +19,21 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from checkpoints import checkpoint_to_resume, step_of
 from command_line import run_program
 from documents import DocumentArguments, load_documents
 from packed_documents import NumberedRows, Pieces, SimilarLengths
 from pretraining_data import PretrainingData, prepare
 from pretraining_model import PretrainingModelArguments, build_model, build_tokenizer
 from pretraining_report import first_words, report, token_losses, token_metrics, write_sample
-from run_folder import check, check_unchanged, checkpoint_to_resume, claim, step_of, train_and_save, write_run
+from run_folder import check, check_unchanged, claim, train_and_save, write_run
+from run_lock import alone
+from sharing import SharingTrainer, share
 from text_files import DataError
 from torch.utils.data import Sampler
 from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
-    Trainer,
     TrainerCallback,
     TrainerControl,
     TrainerState,
@@ -70,7 +72,7 @@ class PretrainingArguments(TrainingArguments):
     overwrite: bool = field(default=False, metadata={"help": "Delete the run that the output folder holds."})
 
 
-class PretrainingTrainer(Trainer):
+class PretrainingTrainer(SharingTrainer):
     """Trainer whose evaluation loss is the mean over all predicted tokens, and which batches pieces by length."""
 
     def evaluation_loop(self, *args: Any, **kwargs: Any) -> EvalLoopOutput:
@@ -102,6 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     run_program(pretrain, (PretrainingModelArguments, DocumentArguments, PretrainingArguments), __doc__, arguments)
 
 
+@alone
 def pretrain(
     model_arguments: PretrainingModelArguments, data_arguments: DocumentArguments, arguments: PretrainingArguments
 ) -> None:
@@ -128,10 +131,11 @@ def pretrain(
     trainer = build_trainer(model, tokenizer, data, arguments)
     train_and_save(trainer, checkpoint)
     if arguments.should_save:
-        print("", report(trainer, data, output, step_of(checkpoint)), sep="\n")
-        if model_arguments.objective == "clm":
-            prompt = first_words(data.validation[0]["input_ids"], tokenizer)
-            print("\na sample:", write_sample(model, tokenizer, prompt, data.longest), sep="\n")
+        print("", report(trainer, data, documents.validation[0], step_of(checkpoint)), sep="\n")
+    share(trainer, documents.validation)
+    if arguments.should_save and model_arguments.objective == "clm":
+        prompt = first_words(data.validation[0]["input_ids"], tokenizer)
+        print("\na sample:", write_sample(model, tokenizer, prompt, data.longest), sep="\n")
 
 
 def check_training(data_arguments: DocumentArguments, arguments: PretrainingArguments) -> None:

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
+from card_text import excerpt
 from packed_documents import IGNORED
 from plots import token_curve_png
 from pretraining_data import PretrainingData, TextSize
-from run_folder import write_text
+from run_folder import write_json, write_text
 from torch import Tensor
 from transformers import EvalPrediction, PreTrainedTokenizerBase, Trainer
 
@@ -45,8 +46,9 @@ def token_metrics(prediction: EvalPrediction, text: TextSize | None = None) -> d
     return metrics
 
 
-def report(trainer: Trainer, data: PretrainingData, output: Path, resumed_at: int) -> str:
-    """Save results.md and the learning curve; the text of results.md, to print. resumed_at: see `speed`."""
+def report(trainer: Trainer, data: PretrainingData, example: str, resumed_at: int) -> str:
+    """Save scores and the learning curve; the text of results.md, to print. example: a text that is evaluated on."""
+    output = Path(trainer.args.output_dir or "")
     scores = {name.removeprefix("eval_"): value for name, value in trainer.state.log_history[-1].items()}
     meanings = {
         "loss": f"nats per predicted token, mean over all {scores['predicted_tokens']:,} of them: {data.predicted}",
@@ -60,6 +62,9 @@ def report(trainer: Trainer, data: PretrainingData, output: Path, resumed_at: in
     lines += [f"| {name.replace('_', ' ')} | {scores[name]:.4f} | {what} |" for name, what in told]
     text = "\n".join([*lines, "", *data.notes, speed(trainer.state.log_history, data.tokens_per_row, resumed_at)])
     write_text(output / "results.md", text + "\n")
+    found = {name: {"value": scores[name], "meaning": what} for name, what in told}
+    where = {"text": str(data.text), "context": data.longest}
+    write_json(output / "evaluation.json", {**where, "scores": found, "example": excerpt(example)})
     token_curve_png(trainer.state.log_history, output / "learning_curve.png")
     return text
 

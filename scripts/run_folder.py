@@ -11,10 +11,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from hardware import describe_hardware
+from run_lock import LOCK_FILE
 from text_files import DataError
 from transformers import Trainer, TrainingArguments
 
 RUN_FILE = "run_config.json"
+ON_THE_HUB = ("model_name_or_path", "dataset_name")  # arguments whose value may be a name there, or a path here
 PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "scikit-learn", "sacrebleu")
 
 
@@ -25,7 +28,7 @@ def check(folder: Path, overwrite: bool, inputs: Sequence[str | None]) -> None:
     """
     if folder.exists() and not folder.is_dir():
         raise DataError(f"--output_dir {folder}: this is a file, and has to be a folder")
-    if not folder.is_dir() or not any(folder.iterdir()):
+    if not folder.is_dir() or not _entries(folder):
         return
     if not (folder / RUN_FILE).is_file():
         raise DataError(f"--output_dir {folder} holds files that are no run of this program; choose another folder")
@@ -38,46 +41,14 @@ def check(folder: Path, overwrite: bool, inputs: Sequence[str | None]) -> None:
 
 def claim(folder: Path) -> None:
     """An empty folder for a new run, which `check` has allowed."""
-    if folder.is_dir() and (folder / RUN_FILE).is_file():
-        shutil.rmtree(folder)
+    if (folder / RUN_FILE).is_file():
+        for path in _entries(folder):
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
     folder.mkdir(parents=True, exist_ok=True)
 
 
-def checkpoint_to_resume(arguments: TrainingArguments) -> str | None:
-    """The checkpoint to go on from, which has to be a complete one of the run in the output folder; "last" finds it."""
-    wanted, output = arguments.resume_from_checkpoint, Path(arguments.output_dir or "")
-    if not wanted or wanted.lower() == "false":
-        return None
-    complete = _complete_checkpoints(output) if (output / RUN_FILE).is_file() else []
-    if not complete:
-        raise DataError(
-            f"--resume_from_checkpoint: there is no checkpoint of a run in {output}, or none that is complete"
-        )
-    last = complete[-1]
-    if wanted.lower() in ("true", "last"):
-        return str(last)
-    if Path(wanted).resolve() not in [checkpoint.resolve() for checkpoint in complete]:
-        raise DataError(
-            f"--resume_from_checkpoint {wanted}: this is no checkpoint in {output} that is complete; the last is {last}"
-        )
-    return wanted
-
-
-def _complete_checkpoints(folder: Path) -> list[Path]:
-    """In the order of their steps; what a run was stopped over lacks its state, which is written last, or weights."""
-    found = [
-        path
-        for path in folder.glob("checkpoint-*")
-        if path.name.removeprefix("checkpoint-").isdecimal()
-        and (path / "trainer_state.json").is_file()
-        and any(path.glob("*model*"))
-    ]
-    return sorted(found, key=lambda path: step_of(str(path)))
-
-
-def step_of(checkpoint: str | None) -> int:
-    """The step that a checkpoint was saved at; 0 where there is none."""
-    return int(Path(checkpoint).name.removeprefix("checkpoint-")) if checkpoint else 0
+def _entries(folder: Path) -> list[Path]:
+    return [path for path in folder.iterdir() if path.name != LOCK_FILE]
 
 
 def check_unchanged(folder: Path, groups: Mapping[str, Any]) -> None:
@@ -113,14 +84,11 @@ def _agree(old: Any, new: Any) -> bool:
 def train_and_save(trainer: Trainer, checkpoint: str | None, evaluates: bool = True) -> None:
     """Train, from the checkpoint on if there is one; the model, its scores and its history in the folder of the run."""
     result = trainer.train(resume_from_checkpoint=checkpoint)
-    trainer.save_model()
+    trainer.save_model(_internal_call=True)  # pushed, where that is wanted, once the scores are there
     trainer.save_metrics("train", result.metrics)
     if evaluates:
         trainer.save_metrics("eval", trainer.evaluate())
     trainer.save_state()
-    if trainer.args.should_save:
-        pickle = Path(trainer.args.output_dir or "") / "training_args.bin"
-        pickle.unlink(missing_ok=True)  # run_config.json says the same
 
 
 def write_text(path: Path, text: str) -> None:
@@ -158,8 +126,8 @@ def write_run(folder: Path, program: str, groups: Mapping[str, Any], notes: Sequ
         changed = dict(sorted(earlier["training"].items() - settings["training"].items()))
         settings["training_before_it_was_resumed"] = [*earlier.get("training_before_it_was_resumed", []), changed]
     shared_notes = [" ".join(map(without_paths, note.split(" "))) for note in notes]
-    content = {"program": program, **settings, **record, "notes": shared_notes, "environment": environment()}
-    write_json(folder / RUN_FILE, content)
+    where = {"on_the_hub": _on_the_hub(groups), "environment": environment(), "hardware": _hardware(groups)}
+    write_json(folder / RUN_FILE, {"program": program, **settings, **record, "notes": shared_notes, **where})
 
 
 def _read_run(folder: Path) -> dict[str, Any]:
@@ -170,6 +138,18 @@ def _read_run(folder: Path) -> dict[str, Any]:
 def _settings(group: Any) -> dict[str, Any]:
     """Arguments as run_config.json records them."""
     return without_paths(group.to_sanitized_dict() if isinstance(group, TrainingArguments) else asdict(group))
+
+
+def _on_the_hub(groups: Mapping[str, Any]) -> dict[str, str]:
+    """Arguments that name something there: no path here does, and a name without its path would look the same."""
+    named = [(name, getattr(group, name, None)) for group in groups.values() for name in ON_THE_HUB]
+    return {name: value for name, value in named if value and not Path(value).exists()}
+
+
+def _hardware(groups: Mapping[str, Any]) -> str | None:
+    if (training := groups.get("training")) is None:
+        return None
+    return describe_hardware(training.device, max(training.world_size, training.n_gpu))
 
 
 def environment() -> dict[str, str]:

@@ -10,17 +10,18 @@ import difflib
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from parquet_rows import read_parquet
 
 Row = dict[str, Any]
 
 # Python's own limit, 131,072 characters, refuses a long document; none at all lets one unclosed quote eat the memory.
 MAX_FIELD_CHARACTERS = 10_000_000
-PARQUET_BATCH_ROWS = 1_000
 REVIEW_FOLDERS = ("neg", "pos")
 SPLIT_NAMES = {
     "train": "train",
@@ -171,14 +172,11 @@ def _json_object(line: str, where: str) -> Row:
 def _read_parquet(path: Path, columns: Sequence[str] | None) -> Iterator[tuple[int, Row]]:
     row = 0
     try:
-        with pq.ParquetFile(path) as file:
-            names = file.schema_arrow.names
-            _refuse_duplicates(names, path)
-            _select(dict.fromkeys(names), columns or (), str(path))
-            for batch in file.iter_batches(PARQUET_BATCH_ROWS, columns=columns):
-                for values in batch.to_pylist():
-                    row += 1
-                    yield row, values
+        names = pq.read_schema(path).names
+        _refuse_duplicates(names, path)
+        _select(dict.fromkeys(names), columns or (), str(path))
+        for row, values in enumerate(chain.from_iterable(read_parquet(path, columns)), 1):
+            yield row, values
     except (FileNotFoundError, PermissionError, DataError):
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -189,6 +187,7 @@ def _read_parquet(path: Path, columns: Sequence[str] | None) -> Iterator[tuple[i
 def _read_review_folder(path: Path, columns: Sequence[str] | None) -> Iterator[tuple[int, Row]]:
     """`text` is a file and `label` its folder's name; in the sorted order of the names, so the same everywhere."""
     files = [file for label in REVIEW_FOLDERS for file in sorted((path / label).glob("*.txt"))]
+    refuse_links_out(path, files)
     for row, file in enumerate(files, 1):
         try:
             yield row, {"text": file.read_text(encoding="utf-8-sig"), "label": file.parent.name}
@@ -234,7 +233,20 @@ def find_splits(folder: Path) -> dict[str, list[Path]]:
     if "train" not in found:
         names = ", ".join(sorted(path.name for path in folder.iterdir())[:10]) or "nothing"
         raise DataError(f"{folder}: there is no train file ({', '.join('train' + s for s in READERS)}), but {names}")
-    return {split: _only_candidate(split, list(candidates.values())) for split, candidates in found.items()}
+    chosen = {split: _only_candidate(split, list(candidates.values())) for split, candidates in found.items()}
+    refuse_links_out(folder, [path for paths in chosen.values() for path in paths])
+    return chosen
+
+
+def refuse_links_out(folder: Path, paths: Iterable[Path]) -> None:
+    """A folder of a stranger must not bring in files of the reader; the Hub's cache keeps its own in blobs/."""
+    homes = (folder.resolve(), folder.resolve().parent.parent / "blobs")
+    for path in paths:
+        if not any(path.resolve().is_relative_to(home) for home in homes):
+            raise DataError(
+                f"{path} is a link out of its folder, to {path.resolve()}; if that is what you want, name it: "
+                "--train_file, --validation_file, --test_file"
+            )
 
 
 def _only_candidate(split: str, candidates: list[list[Path]]) -> list[Path]:

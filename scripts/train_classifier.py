@@ -6,8 +6,8 @@
     python scripts/train_classifier.py --dataset_name sst2 --output_dir runs/sst2 --preset tutorial --num_train_epochs 4
 
 Every argument of transformers.TrainingArguments is taken, too. The output folder holds the model, the tokenizer, the
-whole configuration of the run (run_config.json), its scores (all_results.json, evaluation.json, results.md) and the
-pictures of its confusion matrix and learning curve.
+whole configuration of the run (run_config.json), its scores (all_results.json, evaluation.json, results.md), the
+pictures of its confusion matrix and learning curve, and a model card of all that (README.md).
 """
 
 from collections.abc import Sequence
@@ -17,11 +17,14 @@ from typing import Any
 
 import demo_reviews
 import torch
+from checkpoints import checkpoint_to_resume
 from classifier_model import ModelArguments, build_model, build_tokenizer, encode_splits
 from classifier_report import Judge
 from command_line import run_program
 from datasets import DatasetDict
-from run_folder import check, check_unchanged, checkpoint_to_resume, claim, train_and_save, write_run
+from run_folder import check, check_unchanged, claim, train_and_save, write_run
+from run_lock import alone
+from sharing import SharingTrainer, share
 from text_data import DataArguments, ReviewData, load_splits
 from text_files import DataError
 from torch import Tensor
@@ -29,7 +32,6 @@ from transformers import (
     DataCollatorWithPadding,
     PreTrainedModel,
     PreTrainedTokenizerBase,
-    Trainer,
     TrainingArguments,
     pipeline,
     set_seed,
@@ -72,6 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     run_program(train, (ModelArguments, DataArguments, ClassifierTrainingArguments), __doc__, arguments)
 
 
+@alone
 def train(
     model_arguments: ModelArguments, data_arguments: DataArguments, arguments: ClassifierTrainingArguments
 ) -> None:
@@ -101,6 +104,7 @@ def train(
     trainer = build_trainer(model, tokenizer, splits, judge, arguments)
     train_and_save(trainer, checkpoint, evaluates=judge.split == "test")  # else the judge predicts on validation
     print(judge.report(trainer, splits))
+    share(trainer, judge.texts)
     if arguments.should_save:
         sentences = SENTENCES if data_arguments.uses_demo else judge.texts[:3]
         print(classify(output, sentences, model_arguments.trust_remote_code))
@@ -112,8 +116,8 @@ def build_trainer(
     splits: DatasetDict,
     judge: Judge,
     arguments: ClassifierTrainingArguments,
-) -> Trainer:
-    return Trainer(
+) -> SharingTrainer:
+    return SharingTrainer(
         model,
         arguments,
         data_collator=DataCollatorWithPadding(tokenizer),

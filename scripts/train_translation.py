@@ -8,7 +8,8 @@
 
 Every argument of transformers.Seq2SeqTrainingArguments is taken, too. Checkpoints are chosen by BLEU on validation;
 test, where there is one, is translated once, at the end. The output folder holds the model, its tokenizers, the
-configuration of the run, its scores with their signatures, the translations and the learning curve.
+configuration of the run, its scores with their signatures, the translations, the learning curve and a model card of
+all that (README.md).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,8 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from checkpoints import checkpoint_to_resume
 from command_line import run_program
-from run_folder import check, check_unchanged, checkpoint_to_resume, claim, write_run
+from run_folder import check, check_unchanged, claim, write_run
+from run_lock import alone
+from sharing import SharingTrainer, share
 from text_files import DataError
 from torch import Tensor
 from torch.utils.data import Dataset
@@ -87,7 +91,7 @@ class TranslationTrainingArguments(Seq2SeqTrainingArguments):
         return {"num_beams": self.num_beams, "length_penalty": length_penalty, "do_sample": False}
 
 
-class TranslationTrainer(Seq2SeqTrainer):
+class TranslationTrainer(SharingTrainer, Seq2SeqTrainer):
     """Seq2SeqTrainer whose evaluation also translates the validation split, greedily, and scores the texts."""
 
     args: TranslationTrainingArguments
@@ -117,6 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     run_program(train, groups, __doc__, arguments)
 
 
+@alone
 def train(
     model_arguments: TranslationModelArguments,
     data_arguments: TranslationDataArguments,
@@ -183,11 +188,10 @@ def run(trainer: TranslationTrainer, checkpoint: str | None) -> None:
     translator.generation |= arguments.beam_search
     weights = choose_weights(trainer, translator, trainer.data)
     translator.model.generation_config.update(**translator.generation)
-    trainer.save_model()
+    trainer.save_model(_internal_call=True)  # pushed, where that is wanted, once the scores are there
     if arguments.should_save:
-        pickle = Path(arguments.output_dir or "") / "training_args.bin"
-        pickle.unlink(missing_ok=True)  # run_config.json says the same
         print(report(trainer, translator, trainer.data, weights, is_resumed=checkpoint is not None))
+    share(trainer, trainer.data.sources(list(trainer.data.splits)[-1]))
 
 
 def cut_sources(translator: Translator, data: TranslationData) -> list[str]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
+from card_text import excerpt
 from checkpoint_average import average_weights, last_checkpoints, load_weights
 from plots import translation_curve_png
 from run_folder import write_json, write_text
@@ -13,6 +14,8 @@ from transformers import Trainer
 from translation import Translator
 from translation_data import TranslationData
 from translation_metrics import as_metrics, score_table, score_translations
+
+EXAMPLES = 5
 
 
 def choose_weights(trainer: Trainer, translator: Translator, data: TranslationData) -> str:
@@ -41,7 +44,7 @@ def choose_weights(trainer: Trainer, translator: Translator, data: TranslationDa
 def report(trainer: Trainer, translator: Translator, data: TranslationData, weights: str, is_resumed: bool) -> str:
     """The tables to print; they, every score, all translations and the learning curve go to the folder of the run."""
     output = Path(trainer.args.output_dir or "")
-    tables, scores = [], {}
+    tables, scores, examples = [], {}, []
     for split in [split for split in data.splits if split != "train"]:
         translations = translator.translate(data.sources(split))
         scores[split] = score_translations([translation.text for translation in translations], data.targets(split))
@@ -50,6 +53,7 @@ def report(trainer: Trainer, translator: Translator, data: TranslationData, weig
         tables.append(score_table(scores[split], what))
         lines = [" ".join(translation.text.split()) + "\n" for translation in translations]
         write_text(output / f"{split}.translations.txt", "".join(lines))
+        examples = _examples(data, split, translations)  # those of the last split, the one to judge on, are kept
     seconds = sum(entry.get("train_runtime", 0) for entry in trainer.state.log_history)
     since = " since it was resumed" if is_resumed else ""  # what came before is not known
     tables.append(
@@ -57,9 +61,19 @@ def report(trainer: Trainer, translator: Translator, data: TranslationData, weig
     )
     text = "\n\n".join(tables) + "\n"
     write_text(output / "results.md", text)
-    write_json(output / "evaluation.json", {"weights": weights, **{name: as_metrics(s) for name, s in scores.items()}})
+    metrics = {split: as_metrics(found) for split, found in scores.items()}
+    write_json(output / "evaluation.json", {"weights": weights, **metrics, "examples": examples})
     translation_curve_png(trainer.state.log_history, output / "learning_curve.png")
     return "\n" + text
+
+
+def _examples(data: TranslationData, split: str, translations: Sequence[Generated]) -> list[dict[str, str]]:
+    """The first of the split: nobody has chosen them."""
+    rows = zip(data.splits[split][:EXAMPLES], translations)
+    return [
+        {"source": excerpt(source), "translation": excerpt(translation.text), "reference": excerpt(target)}
+        for (source, target), translation in rows
+    ]
 
 
 def _what_was_cut(translator: Translator, sources: Sequence[str], translations: Sequence[Generated]) -> str:

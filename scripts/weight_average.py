@@ -1,10 +1,10 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """An exponential moving average of the weights, kept beside the training and taken at its end."""
 
-from pathlib import Path
 from typing import Any
 
 import torch
+from checkpoints import checkpoint_at, saving
 from safetensors.torch import load_file, save_file
 from text_files import DataError
 from torch import Tensor
@@ -32,7 +32,7 @@ class WeightAverage(TrainerCallback):
         self.average = {name: weight.detach().clone() for name, weight in kwargs["model"].named_parameters()}
         if not state.global_step:
             return
-        saved = _checkpoint(args, state) / AVERAGE_FILE
+        saved = checkpoint_at(args, state.global_step) / AVERAGE_FILE
         if not saved.is_file():
             raise DataError(f"{saved} is missing: resume with --ema_decay 0, or start anew")
         for name, weight in load_file(saved).items():
@@ -45,7 +45,8 @@ class WeightAverage(TrainerCallback):
 
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         if state.is_world_process_zero:
-            save_file(self.average, _checkpoint(args, state) / AVERAGE_FILE)
+            with saving(checkpoint_at(args, state.global_step)):
+                save_file(self.average, checkpoint_at(args, state.global_step) / AVERAGE_FILE)
 
     def on_train_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
@@ -53,7 +54,3 @@ class WeightAverage(TrainerCallback):
         with torch.no_grad():
             for name, weight in kwargs["model"].named_parameters():
                 weight.copy_(self.average[name])
-
-
-def _checkpoint(args: TrainingArguments, state: TrainerState) -> Path:
-    return Path(args.output_dir or "") / f"checkpoint-{state.global_step}"

@@ -1,0 +1,124 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The sections of a model card that every kind of run has: what it is, its data, its training, its limits, its use."""
+
+from typing import Any
+
+from card_loading import Snippets
+from card_run import Run
+from card_text import escaped, table
+
+from modeling_scratch.pipelines import TARGET_FOLDER
+
+LONGEST_QUESTION = 40  # characters of a text to try the model on: few, as the most tokens that it reads may be, too
+ENDLESS = 10**20  # tokenizers say with a larger model_max_length that they know none
+
+PURPOSES = {
+    "train_classifier": "A text classifier: it gives each text one of the labels {labels}.",
+    "train_translation": "A translator: from the language of the column {source} to that of the column {target}.",
+    "mlm": "An encoder that was pretrained to fill in masked tokens, to be fine-tuned.",
+    "clm": "A decoder that was pretrained to predict the next token: it goes on with texts and obeys no instructions.",
+    "denoising": "An encoder-decoder that was pretrained to restore damaged texts, to be fine-tuned.",
+}
+SIZES = {  # of config.json
+    "num_hidden_layers": "layers",
+    "decoder_layers": "layers of a decoder",
+    "hidden_size": "hidden size",
+    "num_attention_heads": "heads",
+    "vocab_size": "tokens in the vocabulary",
+}
+NEW = {"preset": "preset", "config_overrides": "changes to the preset"}  # of run_config.json, of a new model alone
+SETTINGS = {  # of run_config.json
+    "objective": "objective",
+    "learning_rate": "peak learning rate",
+    "lr_scheduler_type": "schedule",
+    "warmup_steps": "warm-up: steps, or below 1 a share of all",
+    "per_device_train_batch_size": "batch on each device",
+    "gradient_accumulation_steps": "batches a step",
+    "optim": "optimizer",
+    "adam_beta1": "β₁",
+    "adam_beta2": "β₂",
+    "weight_decay": "weight decay",
+    "max_grad_norm": "largest norm of gradients",
+    "label_smoothing_factor": "label smoothing",
+    "ema_decay": "decay of the average of the weights",
+    "bf16": "bfloat16",
+    "fp16": "float16",
+    "num_beams": "beam",
+    "seed": "seed",
+}
+
+
+def what_it_is(run: Run) -> str:
+    labels = ", ".join(map(escaped, run.record.get("labels", ())))
+    source, target = map(escaped, run.record.get("columns", ("", "")))
+    sizes = [f"{what}: {run.config[key]:,}" for key, what in SIZES.items() if run.config.get(key)]
+    origin = f"Trained further from {escaped(run.starts_from)}" if run.starts_from else "Trained from scratch"
+    if run.base_model:
+        origin = f"Trained further from [{escaped(run.base_model)}](https://huggingface.co/{run.base_model})"
+    architecture = ", ".join(escaped(one) for one in run.config["architectures"])
+    return "\n\n".join(
+        [
+            PURPOSES[run.kind].format(labels=labels, source=source, target=target),
+            f"{origin}: {architecture}, {run.count_parameters():,} parameters ({'; '.join(sizes)}).",
+        ]
+    )
+
+
+def data(run: Run) -> str:
+    name = escaped(run.data_name)
+    if run.dataset:
+        name = f"[{name}](https://huggingface.co/datasets/{run.dataset[0]})"
+    rows = [[split, f"{count:,}"] for split, count in run.record.get("rows", {}).items()]
+    sizes = [table(["split", "rows"], rows)] if rows else []
+    notes = "\n".join(f"- {escaped(note)}" for note in run.record["notes"])
+    return "\n\n".join([f"Trained on {name}.", *sizes, *([notes] if notes else [])])
+
+
+def training(run: Run) -> str:
+    settings = {**run.record["model"], **run.record["training"]}
+    rows = [[what, settings[key]] for key, what in SETTINGS.items() if key in settings and _is_set(settings[key])]
+    if run.starts_from is None:
+        rows = [[what, settings[key]] for key, what in NEW.items() if _is_set(settings[key])] + rows
+    if run.state:
+        rows = [["steps", f"{run.state['global_step']:,}"], ["epochs", f"{run.state['epoch']:.4g}"], *rows]
+    if "train_runtime" in run.times:
+        since = ", since it was last resumed" if "training_before_it_was_resumed" in run.record else ""
+        rows.append(["time, evaluations included", duration(run.times["train_runtime"]) + since])
+    versions = ", ".join(f"{name} {number}" for name, number in run.record["environment"].items())
+    rows += [["hardware", run.record["hardware"]], ["versions", versions]]
+    curve = "![Learning curve](learning_curve.png)\n\n" if run.evaluation else ""
+    return f"{curve}{table(['', ''], rows)}\n\nAll settings are in [run_config.json](run_config.json)."
+
+
+def _is_set(value: Any) -> bool:
+    return value not in (None, "None", "", False)
+
+
+def duration(seconds: float) -> str:
+    minutes, hours = seconds / 60, seconds / 3600
+    return f"{seconds:.0f} s" if minutes < 2 else f"{minutes:.0f} min" if hours < 2 else f"{hours:.1f} h"
+
+
+def limits(run: Run) -> str:
+    splits = " and ".join(dict.fromkeys(metric.split for metric in run.results.metrics))
+    lines = [f"Its scores are of the {splits} split of {escaped(run.data_name)}, and of no other texts."]
+    lines = lines if splits else []
+    if run.record["training"]["load_best_model_at_end"]:
+        lines.append("Its weights are those that were best on the validation split.")
+    elif splits == "validation":
+        lines.append("That split was also looked at while it was trained.")
+    if run.kind == "train_classifier":
+        lines.append("It knows no other labels, and gives one of its own to a text that has none.")
+    if run.record["model"].get("lowercase") and run.has_new_tokenizer:
+        lines.append("Its vocabulary does not tell capitals from small letters.")
+    if (length := run.tokenizer.get("model_max_length", ENDLESS)) < ENDLESS:
+        lines.append(f"It reads {length:,} tokens of a text at most.")
+    lines.append("It may have learned the errors and prejudices of its training texts.")
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def loading(run: Run) -> str:
+    target = TARGET_FOLDER if (run.folder / TARGET_FOLDER).is_dir() else None
+    text = run.results.example[:LONGEST_QUESTION].rstrip()
+    snippets = Snippets(run.use, run.name, text.split(" ")[0] if run.kind == "clm" else text, target)
+    return snippets.of_remote_code() if "auto_map" in run.config else snippets.of_native_code()

@@ -1,0 +1,146 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The checkpoints of a run: sealed once they are whole, checked before anything is done with them.
+
+A seal is the file manifest.json, written last, with the size and the SHA-256 of each other file. A checkpoint that the
+run was stopped over has none; one that was damaged later does not agree with it.
+"""
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from run_folder import RUN_FILE, write_json
+from safetensors import SafetensorError
+from text_files import DataError, one_line
+from transformers import TrainingArguments
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+
+MANIFEST = "manifest.json"
+BLOCK = 1 << 20
+
+
+def checkpoint_to_resume(arguments: TrainingArguments) -> str | None:
+    """The checkpoint to go on from, which has to be a complete one of the run in the output folder; "last" finds it."""
+    wanted, output = arguments.resume_from_checkpoint, Path(arguments.output_dir or "")
+    if not wanted or wanted.lower() == "false":
+        return None
+    found = checkpoints_in(output) if (output / RUN_FILE).is_file() else []
+    if wanted.lower() in ("true", "last"):
+        return str(_last_complete(found, output))
+    if Path(wanted).resolve() not in [checkpoint.resolve() for checkpoint in found]:
+        raise DataError(f"--resume_from_checkpoint {wanted}: this is no checkpoint of a run in {output}")
+    if fault := check_checkpoint(Path(wanted)):
+        raise DataError(
+            f"--resume_from_checkpoint {wanted}: {fault}; to go on from the last that is complete: "
+            "--resume_from_checkpoint last"
+        )
+    return wanted
+
+
+def _last_complete(checkpoints: list[Path], output: Path) -> Path:
+    for checkpoint in reversed(checkpoints):
+        if (fault := check_checkpoint(checkpoint)) is None:
+            return checkpoint
+        print(f"WARNING: {checkpoint} is passed over: {fault}", file=sys.stderr)
+    raise DataError(
+        f"--resume_from_checkpoint: there is no checkpoint of a run in {output}, or none that is complete; "
+        "start anew with --overwrite, or in another --output_dir"
+    )
+
+
+def checkpoints_in(folder: Path) -> list[Path]:
+    """All that look like one, in the order of their steps."""
+    paths = folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*")
+    return sorted((path for path in paths if path.name.rpartition("-")[2].isdecimal()), key=lambda path: step_of(path))
+
+
+def step_of(checkpoint: str | Path | None) -> int:
+    """The step that a checkpoint was saved at; 0 where there is none."""
+    return int(Path(checkpoint).name.rpartition("-")[2]) if checkpoint else 0
+
+
+def checkpoint_at(arguments: TrainingArguments, step: int) -> Path:
+    return Path(arguments.output_dir or "") / f"{PREFIX_CHECKPOINT_DIR}-{step}"
+
+
+def seal(checkpoint: Path, is_extra: bool = False) -> None:
+    """Say that a checkpoint is whole, when all of it has reached the disk.
+
+    is_extra: it was saved because the run was stopped, at a step at which a run that is not would have saved none.
+    """
+    files = {}
+    for path in sorted(path for path in checkpoint.rglob("*") if path.is_file() and path.name != MANIFEST):
+        _to_disk(path)
+        files[path.relative_to(checkpoint).as_posix()] = {"size": path.stat().st_size, "sha256": _digest(path)}
+    write_json(checkpoint / MANIFEST, {"files": files, "is_extra": is_extra})
+    _to_disk(checkpoint / MANIFEST)
+    _to_disk(checkpoint)
+
+
+def check_checkpoint(checkpoint: Path) -> str | None:
+    """What is wrong with a checkpoint; None where it is byte for byte as it was sealed."""
+    try:
+        for name, written in _manifest(checkpoint)["files"].items():
+            path = checkpoint / name
+            if not path.is_file():
+                return f"it is not complete, {name} is missing"
+            if (size := path.stat().st_size) != written["size"]:
+                return f"it is not complete, {name} has {size:,} of {written['size']:,} bytes"
+            if _digest(path) != written["sha256"]:
+                return f"it is damaged, {name} is not what was written"
+    except FileNotFoundError:
+        return f"it is not complete, the run was stopped while it was written (there is no {MANIFEST})"
+    except (ValueError, TypeError, LookupError, AttributeError, OSError):
+        return f"it is damaged, {MANIFEST} cannot be read"
+    return None
+
+
+def is_regular(checkpoint: Path) -> bool:
+    """Whether it is sealed, and was saved because its turn had come; its files are not looked at."""
+    try:
+        return not _manifest(checkpoint)["is_extra"]
+    except (ValueError, TypeError, LookupError, OSError):
+        return False
+
+
+def _manifest(checkpoint: Path) -> Any:
+    return json.loads((checkpoint / MANIFEST).read_text(encoding="utf-8"))
+
+
+def _digest(path: Path) -> str:
+    digest = sha256()
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _to_disk(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def saving(folder: Path) -> Iterator[None]:
+    """Where a folder cannot be written to its end, nothing is left of it: what is half there helps nobody.
+
+    Raises `DataError` then, whatever the writers of weights and states call a disk that is full.
+    """
+    try:
+        yield
+    except (OSError, SafetensorError, RuntimeError) as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        free = shutil.disk_usage(folder.parent).free
+        raise DataError(
+            f"{folder} could not be saved: {one_line(error)}; {free / 1e6:,.0f} MB are free there. The checkpoints "
+            "before it are as they were: make room, and go on with --resume_from_checkpoint last"
+        ) from error

@@ -1,0 +1,212 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Training that survives: it stops cleanly, goes on exactly, and never gives a good checkpoint for a bad one."""
+
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from signal import Signals
+from typing import Any
+
+import torch
+from checkpoints import check_checkpoint, checkpoint_at, checkpoints_in, is_regular, saving, seal
+from stop_signals import StopSignals
+from text_files import DataError, one_line
+from torch import Tensor
+from torch.utils.data import Sampler
+from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers.trainer_pt_utils import LengthGroupedSampler
+from transformers.trainer_utils import TrainOutput, rotate_checkpoints
+
+UNFINISHED = ".unfinished"
+REMEDIES = "try a lower --learning_rate, more --warmup_steps, --max_grad_norm 1, or neither --fp16 nor --bf16"
+
+
+class SurvivingTrainer(Trainer):
+    """Trainer that can be stopped, killed and resumed at any time, to the same weights, bit for bit on a CPU.
+
+    It refuses to go on where the loss is no number, and to save weights that are none. Signals are heard by a run of
+    one process; one of several is left to what has started them.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.stop_signals = StopSignals()
+        self.is_extra = False
+        self.add_callback(self.stop_signals)
+        self.add_callback(AfterSaving(self._finish_checkpoint))  # last: others may add files to the checkpoint
+
+    def train(self, *args: Any, **kwargs: Any) -> TrainOutput:
+        with self.stop_signals.heard() if self.args.world_size == 1 else nullcontext():
+            return super().train(*args, **kwargs)
+
+    def _run_epoch(self, *args: Any, **kwargs: Any) -> None:
+        """Trainer's takes a step in any case, also after the last one."""
+        if self.state.global_step < self.state.max_steps:
+            super()._run_epoch(*args, **kwargs)
+        else:
+            self.control.should_training_stop = True
+
+    def training_step(self, *args: Any, **kwargs: Any) -> Tensor:
+        loss = super().training_step(*args, **kwargs)
+        if not torch.isfinite(loss):
+            raise self._diverged(f"the loss is {loss.item()} in step {self.state.global_step + 1}")
+        return loss
+
+    def _diverged(self, what: str) -> DataError:
+        saved = checkpoints_in(Path(self.args.output_dir or ""))
+        kept = f"{saved[-1]}, the last checkpoint, is as it was" if saved else "there is no checkpoint yet"
+        return DataError(f"{what}, and training has stopped; {REMEDIES}; {kept}")
+
+    def _finalize_training(self, trial: Any, *args: Any) -> TrainOutput:
+        if received := self.stop_signals.received:
+            self._leave(received, trial)
+        self.stop_signals.release()  # what comes now is not training
+        return super()._finalize_training(trial, *args)
+
+    def _leave(self, received: Signals, trial: Any) -> None:
+        """Exit as a signal ends a process, with a checkpoint."""
+        checkpoint = checkpoint_at(self.args, self.state.global_step)
+        if not is_regular(checkpoint):
+            self.is_extra = True
+            self._save_checkpoint(self.model_wrapped, trial)
+            self.callback_handler.on_save(self.args, self.state, self.control)
+        self._finish_current_push()
+        print(
+            f"stopped by {received.name} after step {self.state.global_step}, saved in {checkpoint}; to go on, give "
+            "the same command with --resume_from_checkpoint last",
+            file=sys.stderr,
+        )
+        sys.exit(128 + received)
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        """Trainer's, into a folder that is empty; it is pushed, and older ones are deleted, once it is sealed."""
+        checkpoint, arguments = checkpoint_at(self.args, self.state.global_step), self.args
+        if arguments.should_save and checkpoint.exists():
+            shutil.rmtree(checkpoint)  # damaged, or of a run that was resumed before it
+        limit, pushes = arguments.save_total_limit, arguments.push_to_hub
+        arguments.save_total_limit, arguments.push_to_hub = None, False
+        try:
+            with saving(checkpoint):
+                super()._save_checkpoint(model, trial)
+        finally:
+            arguments.save_total_limit, arguments.push_to_hub = limit, pushes
+
+    def _finish_checkpoint(self) -> None:
+        checkpoint, arguments = checkpoint_at(self.args, self.state.global_step), self.args
+        self.accelerator.wait_for_everyone()  # each process saves its own random state
+        if arguments.should_save:
+            with saving(checkpoint):
+                seal(checkpoint, self.is_extra)
+        if arguments.push_to_hub:
+            self._push_from_checkpoint(str(checkpoint))
+        if arguments.should_save and not self.is_extra:
+            self._delete_older(checkpoint)
+
+    def _delete_older(self, checkpoint: Path) -> None:
+        """Those that a run which nobody stopped would not have, and what is beyond --save_total_limit."""
+        folder = checkpoint.parent
+        for other in checkpoints_in(folder):
+            if not is_regular(other):
+                shutil.rmtree(other)
+        best = self.state.best_model_checkpoint
+        rotate_checkpoints(str(folder), self.args.save_total_limit, best, use_mtime=True)
+
+    def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
+        """The model of a run replaces what stands in its folder when all of it is written."""
+        folder = Path(self.args.output_dir or "")
+        if output_dir not in (None, self.args.output_dir) or self.is_fsdp_enabled or self.is_deepspeed_enabled:
+            return super().save_model(output_dir, _internal_call)
+        unfinished = folder / UNFINISHED
+        if self.args.should_save:
+            shutil.rmtree(unfinished, ignore_errors=True)
+        with saving(unfinished):
+            super().save_model(str(unfinished), _internal_call=True)
+            if self.args.should_save:
+                _move_all(unfinished, folder)
+        if self.args.push_to_hub and not _internal_call:
+            self.push_to_hub(commit_message="Model save", revision=self.args.hub_revision)
+
+    def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
+        weights = self.model.parameters() if self.model is not None else []
+        if not all(bool(torch.isfinite(weight).all()) for weight in weights):
+            raise self._diverged(f"weights are no numbers any more after step {self.state.global_step}")
+        super()._save(output_dir, state_dict)
+
+    def _get_train_sampler(self, *args: Any) -> Sampler | None:
+        sampler = super()._get_train_sampler(*args)
+        return LengthGroups(sampler, self.args.seed) if isinstance(sampler, LengthGroupedSampler) else sampler
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, *args: Any, **kwargs: Any) -> None:
+        with reading(resume_from_checkpoint):
+            super()._load_from_checkpoint(resume_from_checkpoint, *args, **kwargs)
+
+    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        with reading(checkpoint):
+            super()._load_optimizer_and_scheduler(checkpoint)
+
+    def _load_scaler(self, checkpoint: str | None) -> None:
+        with reading(checkpoint):
+            super()._load_scaler(checkpoint)
+
+    def _load_rng_state(self, checkpoint: str | None) -> None:
+        with reading(checkpoint):
+            super()._load_rng_state(checkpoint)
+
+    def _load_best_model(self) -> None:
+        best = Path(self.state.best_model_checkpoint or "")
+        if fault := check_checkpoint(best):
+            raise DataError(f"{best}, the best checkpoint, cannot be taken: {fault}; start anew with --overwrite")
+        super()._load_best_model()
+
+
+class AfterSaving(TrainerCallback):
+    """Calls what finishes a checkpoint; and finds the best one where the folder of the run has moved."""
+
+    def __init__(self, finish: Callable[[], None]) -> None:
+        self.finish = finish
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        if state.best_global_step and (best := checkpoint_at(args, state.best_global_step)).is_dir():
+            state.best_model_checkpoint = str(best)
+
+    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        self.finish()
+
+
+class LengthGroups(LengthGroupedSampler):
+    """The order of group_by_length, drawn of the seed and the epoch alone, so that a resumed run goes on in it."""
+
+    def __init__(self, sampler: LengthGroupedSampler, seed: int) -> None:
+        super().__init__(sampler.batch_size, lengths=sampler.lengths, generator=torch.Generator())
+        self.seed, self.epoch = seed, 0
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def __iter__(self) -> Iterator[int]:
+        self.generator.manual_seed(self.seed + self.epoch)
+        return super().__iter__()
+
+
+def _move_all(source: Path, target: Path) -> None:
+    for path in source.iterdir():
+        if path.is_dir():
+            shutil.rmtree(target / path.name, ignore_errors=True)
+        path.replace(target / path.name)
+    source.rmdir()
+
+
+@contextmanager
+def reading(checkpoint: str | None) -> Iterator[None]:
+    """Pickles that hold more than tensors and plain values are refused by torch.load, in many words of its own."""
+    try:
+        yield
+    except Exception as error:  # of safetensors, torch.load and load_state_dict: open-ended
+        raise DataError(
+            f"{checkpoint} cannot be read, and nothing of it was run: {one_line(error)[:300]}; resume from another "
+            "checkpoint, or start anew"
+        ) from error

@@ -1,0 +1,235 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What goes wrong while a model is trained, made to go wrong: in real processes, on disks that are really full."""
+
+# ruff: noqa: F401, F811
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from checkpoints import MANIFEST, check_checkpoint, checkpoint_to_resume, checkpoints_in
+from processes import Ended, at_call, send
+from run_lock import LOCK_FILE, locked
+from safetensors.torch import load_file
+from test_resume import data, run, untouched
+from text_files import DataError
+from transformers import Trainer, TrainingArguments
+
+Damage = Callable[[Path], object]
+
+
+def content(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def saved(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with three checkpoints."""
+    output = tmp_path_factory.mktemp("saved") / "run"
+    ended = run("steps", data, output, extra="--max_steps 6 --save_total_limit 3")
+    assert ended.status == 0, ended.text
+    return output
+
+
+def test_a_checkpoint_is_sealed_with_all_that_is_in_it(saved: Path) -> None:
+    for checkpoint in checkpoints_in(saved):
+        assert check_checkpoint(checkpoint) is None
+        sealed = json.loads((checkpoint / MANIFEST).read_text())["files"]
+        assert set(sealed) == {path.name for path in checkpoint.iterdir()} - {MANIFEST}
+        assert {"model.safetensors", "optimizer.pt", "rng_state.pth", "weight_average.safetensors"} <= set(sealed)
+        assert "training_args.bin" not in sealed
+
+
+def cut(name: str) -> Damage:
+    return lambda checkpoint: os.truncate(checkpoint / name, (checkpoint / name).stat().st_size // 2)
+
+
+def flip_a_bit(checkpoint: Path) -> None:
+    content = bytearray((checkpoint / "model.safetensors").read_bytes())
+    content[-5] ^= 1
+    (checkpoint / "model.safetensors").write_bytes(content)
+
+
+DAMAGES: dict[str, tuple[Damage, str]] = {
+    "stopped": (lambda checkpoint: (checkpoint / MANIFEST).unlink(), "stopped while it was written"),
+    "lost": (lambda checkpoint: (checkpoint / "optimizer.pt").unlink(), "optimizer.pt is missing"),
+    "cut": (cut("rng_state.pth"), "rng_state.pth has"),
+    "cut manifest": (cut(MANIFEST), f"{MANIFEST} cannot be read"),
+    "other manifest": (lambda checkpoint: (checkpoint / MANIFEST).write_text("[]"), f"{MANIFEST} cannot be read"),
+    "no text": (lambda checkpoint: (checkpoint / MANIFEST).write_bytes(b"\xff{}"), f"{MANIFEST} cannot be read"),
+    "bit": (flip_a_bit, "model.safetensors is not what was written"),
+    "empty": (lambda checkpoint: [path.unlink() for path in checkpoint.iterdir()], "stopped while it was written"),
+}
+
+
+@pytest.mark.parametrize(("damage", "told"), DAMAGES.values(), ids=DAMAGES)
+def test_the_checkpoint_before_a_damaged_one_is_used(
+    saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture, damage: Damage, told: str
+) -> None:
+    output = shutil.copytree(saved, tmp_path / "run")
+    *_, before, last = checkpoints_in(output)
+    damage(last)
+    resumed = checkpoint_to_resume(TrainingArguments(output_dir=str(output), resume_from_checkpoint="last"))
+    assert resumed == str(before)
+    warning = capsys.readouterr().err
+    assert f"{last} is passed over" in warning
+    assert told in warning
+    with pytest.raises(DataError, match="to go on from the last that is complete"):
+        checkpoint_to_resume(TrainingArguments(output_dir=str(output), resume_from_checkpoint=str(last)))
+
+
+def test_a_second_run_in_the_same_folder_is_refused(data: Path, tmp_path: Path) -> None:
+    """While the first one trains; what it has written stays, and once it is killed nothing is in the way."""
+    output, kinds = tmp_path / "run", ("", "--overwrite", "--resume_from_checkpoint last")
+
+    def start_others(*_: Any, **__: Any) -> None:
+        before = content(output)
+        for extra in kinds:
+            ended = run("steps", data, output, extra=extra)
+            assert (ended.status, content(output)) == (2, before), ended.text
+            assert f"another run is writing there (process {os.getpid()})" in ended.text
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    ended = run("steps", data, output, at_call(Trainer, "training_step", 7, start_others))
+    assert ended.status == -signal.SIGKILL, ended.text
+    assert (output / LOCK_FILE).exists()
+    ended = run("steps", data, output, extra="--max_steps 3 --resume_from_checkpoint last")
+    assert ended.status == 0, ended.text
+    assert not (output / LOCK_FILE).exists()
+
+
+def test_a_folder_that_was_only_locked_goes_again(tmp_path: Path) -> None:
+    with locked(tmp_path / "runs" / "new"):
+        with pytest.raises(DataError, match=f"process {os.getpid()}"), locked(tmp_path / "runs" / "new"):
+            raise AssertionError("it has been locked twice")
+        assert (tmp_path / "runs" / "new").is_dir()
+    assert not (tmp_path / "runs" / "new").exists()
+
+
+def poison_weights(trainer: Trainer, *_: Any) -> None:
+    next(trainer.model.parameters()).data.fill_(float("nan"))
+
+
+def poison_gradients(trainer: Trainer, *_: Any) -> None:
+    next(trainer.model.parameters()).grad.fill_(float("inf"))
+
+
+POISONS = {
+    "loss": (at_call(Trainer, "training_step", 9, poison_weights), "the loss is nan in step 5"),
+    "weights": (at_call(Trainer, "_clip_grad_norm", 4, poison_gradients), "no numbers any more after step 4"),
+}
+
+
+@pytest.mark.parametrize(("poison", "told"), POISONS.values(), ids=POISONS)
+def test_numbers_that_are_none_stop_the_run_and_are_not_saved(
+    data: Path,
+    tmp_path: Path,
+    poison: Callable[[], None],
+    told: str,
+) -> None:
+    ended = run("steps", data, tmp_path / "run", poison, extra="--save_total_limit 3")
+    assert ended.status == 2, ended.text
+    error = ended.text.strip().splitlines()[-1]
+    assert told in error
+    assert "--learning_rate" in error
+    checkpoints = checkpoints_in(tmp_path / "run")
+    assert str(checkpoints[-1]) in error
+    for checkpoint in checkpoints:
+        assert check_checkpoint(checkpoint) is None
+    assert not (tmp_path / "run" / "model.safetensors").exists()
+
+
+def test_a_second_ctrl_c_ends_it_at_once(data: Path, tmp_path: Path) -> None:
+    twice = at_call(Trainer, "training_step", 3, send(signal.SIGINT)), at_call(Trainer, "training_step", 3, send(2))
+    ended = run("steps", data, tmp_path / "run", *twice)
+    assert ended.status == -signal.SIGINT
+    assert "once more stops it at once" in ended.text
+    assert not checkpoints_in(tmp_path / "run")
+
+
+def test_ctrl_c_says_how_to_go_on(data: Path, tmp_path: Path) -> None:
+    ended = run("best", data, tmp_path / "run", at_call(Trainer, "training_step", 5, send(signal.SIGINT)))
+    assert ended.status == 130
+    told = ended.text.strip().splitlines()[-1]
+    assert f"stopped by SIGINT after step 3, saved in {tmp_path / 'run' / 'checkpoint-3'}" in told
+    assert told.endswith("--resume_from_checkpoint last")
+    ended = run("best", data, tmp_path / "other", at_call(Trainer, "__init__", 1, send(signal.SIGINT)))
+    assert (ended.status, ended.text.strip().splitlines()[-1].endswith(": stopped")) == (130, True)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path | None]:
+    """A file system of its own, where we may mount one."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)]
+    mounted = os.geteuid() == 0 and subprocess.run(mount, capture_output=True, check=False).returncode == 0
+    yield folder if mounted else None
+    if mounted:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def fill(disk: Path) -> None:
+    """To the last page but a few."""
+    with (disk / "filler").open("wb", buffering=0) as file:
+        while os.statvfs(disk).f_bavail > 3:
+            file.write(bytes(4096))
+
+
+def limit_files(size: int) -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+def check_full(ended: Ended, output: Path, before: int) -> None:
+    """A clear error; of the checkpoint that could not be saved nothing is left, and those before it are whole."""
+    assert ended.status == 2, ended.text
+    told = ended.text.strip().splitlines()[-1]
+    assert "could not be saved" in told or "could not be written" in told
+    assert "--resume_from_checkpoint last" in told
+    assert "Traceback" not in ended.text
+    assert len(checkpoints_in(output)) == before
+    for checkpoint in checkpoints_in(output):
+        assert check_checkpoint(checkpoint) is None
+
+
+def test_a_full_disk(
+    data: Path,
+    small_disk: Path | None,
+    tmp_path: Path,
+    untouched: Callable[[str], Path],
+) -> None:
+    output = (small_disk or tmp_path) / "run"
+
+    def run_out(*_: Any, **__: Any) -> None:
+        fill(small_disk) if small_disk else limit_files(1 << 14)
+
+    ended = run("steps", data, output, at_call(Trainer, "training_step", 9, run_out))
+    check_full(ended, output, before=1)
+    if small_disk:
+        (small_disk / "filler").unlink()
+    ended = run("steps", data, output, extra="--resume_from_checkpoint last")
+    assert ended.status == 0, ended.text
+    assert (output / "model.safetensors").read_bytes() == (untouched("steps") / "model.safetensors").read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [1 << 9, 1 << 12, 1 << 14])
+@pytest.mark.parametrize("name", ["average", "steps", "packed", "streamed", "translation"])
+def test_no_room_for_a_file(name: str, limit: int, data: Path, tmp_path: Path) -> None:
+    """Whichever file it is that does not fit, in a checkpoint and in the end."""
+    at_step = at_call(Trainer, "training_step", 22, lambda *_, **__: limit_files(limit))
+    ended = run(name, data, tmp_path / "run", at_step)
+    check_full(ended, tmp_path / "run", before=len(checkpoints_in(tmp_path / "run")))
+    assert checkpoints_in(tmp_path / "run")
+
+    in_the_end = at_call(Trainer, "_finalize_training", 1, lambda *_, **__: limit_files(limit))
+    ended = run(name, data, tmp_path / "other", in_the_end)
+    check_full(ended, tmp_path / "other", before=len(checkpoints_in(tmp_path / "other")))
+    for weights in (tmp_path / "other").glob("*.safetensors"):
+        assert load_file(weights), "whole, or not there"

@@ -1,0 +1,245 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Files that mean harm: refused with a clear error, in a bounded memory, and nothing that they hold is ever run."""
+
+import json
+import os
+import resource
+import shutil
+import struct
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import train_classifier
+from checkpoints import checkpoints_in, seal
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from processes import in_child
+from test_resume import data, run
+from text_columns import read_texts
+from text_files import DataError, find_splits, read_rows
+
+from modeling_scratch.checkpoint_files import CheckpointError, WeightFiles
+
+# ruff: noqa: F401, F811  (the fixture comes from test_resume)
+
+MEGABYTE = 1 << 20
+BOUNDED = settings(
+    max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+def pickle_that_runs(command: str) -> bytes:
+    """Opcodes that call os.system when they are read by an unpickler that allows it."""
+    return f"\x80\x02cposix\nsystem\n(V{command}\ntR.".encode("latin-1")
+
+
+def as_old(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+
+
+def as_archive(path: Path, content: bytes) -> None:
+    """In the form that torch.save writes."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        for name, part in {"data.pkl": content, "byteorder": b"little", "version": b"3\n"}.items():
+            archive.writestr(f"archive/{name}", part)
+
+
+@pytest.fixture(scope="module")
+def stopped(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("stopped") / "run"
+    ended = run("best", data, output, extra="--max_steps 3 --save_strategy steps --save_steps 3 --eval_strategy no")
+    assert ended.status == 0, ended.text
+    return output
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [("optimizer.pt", as_old), ("optimizer.pt", as_archive), ("scheduler.pt", as_old), ("rng_state.pth", as_archive)],
+)
+def test_a_checkpoint_runs_no_code(
+    stopped: Path, data: Path, tmp_path: Path, name: str, form: Callable[[Path, bytes], None]
+) -> None:
+    """Though it is sealed by who made it; what Trainer does not read may stand there, too."""
+    victim, checkpoint = tmp_path / "victim", checkpoints_in(stopped)[-1]
+    before = {path: path.read_bytes() for path in checkpoint.iterdir()}
+    for file in (name, "training_args.bin", "pytorch_model.bin"):
+        form(checkpoint / file, pickle_that_runs(f"touch {victim}"))
+    seal(checkpoint)
+    ended = run("best", data, stopped, extra="--max_steps 5 --save_strategy no --resume_from_checkpoint last")
+    for path in list(checkpoint.iterdir()):
+        path.write_bytes(before[path]) if path in before else path.unlink()
+    assert not victim.exists()
+    assert ended.status == 2, ended.text
+    assert "cannot be read, and nothing of it was run" in ended.text.strip().splitlines()[-1]
+    assert "Traceback" not in ended.text
+
+
+def test_the_pickle_of_these_tests_would_run(tmp_path: Path) -> None:
+    """With the unpickler of Python, that is, which this project never asks."""
+    victim = tmp_path / "victim"
+    form = f"import pickle, sys; pickle.loads({pickle_that_runs(f'touch {victim}')!r})"
+    assert os.spawnl(os.P_WAIT, "/usr/bin/env", "env", "python3", "-c", form) == 0
+    assert victim.exists()
+
+
+def peak_megabytes(path: Path) -> int:
+    """What a process takes, beyond what it has, to read all rows of a file or to refuse it."""
+
+    def read() -> None:
+        start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        try:
+            for _ in read_rows(path):
+                pass
+        except DataError as error:
+            print(error)
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start)
+
+    ended = in_child(read)
+    assert ended.status == 0, ended.text
+    assert "out of proportion" in ended.text or "unpacks to more than" in ended.text, ended.text
+    return int(ended.text.split()[-1]) // 1024
+
+
+def repeated(path: Path) -> None:
+    """A megabyte, 20,000 times, in some hundred bytes."""
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 20_000, pa.int32()), pa.array(["a" * MEGABYTE]))
+    pq.write_table(pa.table({"text": texts}), path, compression="zstd", store_schema=False)
+
+
+def one_page(path: Path) -> None:
+    table = pa.table({"text": ["a" * MEGABYTE] * 300})
+    pq.write_table(table, path, compression="zstd", use_dictionary=False, data_page_size=1 << 40)
+
+
+@pytest.mark.parametrize("write", [repeated, pytest.param(one_page, marks=pytest.mark.slow)])
+def test_a_parquet_bomb_takes_no_memory(tmp_path: Path, write: Callable[[Path], None]) -> None:
+    path = tmp_path / "bomb.parquet"
+    assert in_child(lambda: write(path)).status == 0
+    assert path.stat().st_size < MEGABYTE
+    assert peak_megabytes(path) < 150
+
+
+def assert_read_or_refused(read: Callable[[Path], Iterator], path: Path) -> None:
+    told = path.name
+    try:
+        for _ in read(path):
+            pass
+    except DataError as error:
+        told = str(error)
+    assert path.name in told
+
+
+@given(st.binary(max_size=300), st.sampled_from([".csv", ".tsv", ".jsonl", ".parquet"]))
+@BOUNDED
+def test_readers_take_any_bytes(tmp_path: Path, content: bytes, suffix: str) -> None:
+    """As rows, or with an error that names the file."""
+    path = tmp_path / f"fuzz{suffix}"
+    path.write_bytes(content)
+    for read in (read_rows, read_texts):
+        assert_read_or_refused(read, path)
+
+
+@given(st.data())
+@BOUNDED
+def test_readers_take_parquet_with_any_damage(tmp_path: Path, data: st.DataObject) -> None:
+    good, path = tmp_path / "good.parquet", tmp_path / "bad.parquet"
+    if not good.exists():
+        pq.write_table(pa.table({"text": ["some", "text"] * 40, "label": [0, 1] * 40}), good)
+    content = bytearray(good.read_bytes())
+    for place in data.draw(st.lists(st.integers(0, len(content) - 1), min_size=1, max_size=4)):
+        content[place] = data.draw(st.integers(0, 255))
+    path.write_bytes(content[: data.draw(st.integers(len(content) // 2, len(content)))])
+    assert_read_or_refused(read_rows, path)
+
+
+@pytest.mark.parametrize("value", [7, [1, 2], {"a": 1}, True])
+def test_a_wrong_type_in_the_middle_of_a_large_file_is_found(tmp_path: Path, value: object) -> None:
+    path = tmp_path / "large.jsonl"
+    rows = [json.dumps({"text": value if row == 5_000 else f"text {row}"}) for row in range(10_000)]
+    path.write_text("\n".join(rows))
+    with pytest.raises(DataError, match=r"row 5001, column 'text'"):
+        for _ in read_texts(path, "text"):
+            pass
+
+
+def test_a_change_of_encoding_in_the_middle_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.csv"
+    path.write_bytes(b"text\n" + "né\n".encode() * 5_000 + "né\n".encode("latin-1") + "né\n".encode() * 5_000)
+    with pytest.raises(DataError, match="line 5002, byte"):
+        for _ in read_rows(path):
+            pass
+
+
+def test_a_link_out_of_the_data_folder_is_refused(tmp_path: Path) -> None:
+    """A folder of a stranger may name any file of the user; those of the cache of the Hub name their blobs."""
+    folder, secret = tmp_path / "models" / "snapshots" / "data", tmp_path / "secret.csv"
+    folder.mkdir(parents=True)
+    secret.write_text("text,label\na,1\n")
+    (folder / "train.csv").symlink_to(secret)
+    with pytest.raises(DataError, match=r"a link out of .*--train_file"):
+        find_splits(folder)
+    (folder / "train.csv").unlink()
+    blob = tmp_path / "models" / "blobs" / "abc"
+    blob.parent.mkdir()
+    blob.write_text("text,label\na,1\n")
+    (folder / "train.csv").symlink_to(blob)
+    assert find_splits(folder) == {"train": [folder / "train.csv"]}
+
+
+def damaged_model(folder: Path, changes: dict[str, bytes | None]) -> Path:
+    for name, content in changes.items():
+        (folder / name).unlink(missing_ok=True)
+        if content is not None:
+            (folder / name).write_bytes(content)
+    return folder
+
+
+MODELS: dict[str, dict[str, bytes | None]] = {
+    "tokenizer that is cut off": {"tokenizer.json": b'{"version": "1.0", "truncat'},
+    "tokenizer that is a list": {"tokenizer.json": b"[]"},
+    "tokenizer that is null": {"tokenizer.json": b"null"},
+    "tokenizer without end": {"tokenizer.json": b"[" * 200_000},
+    "tokenizer of no model": {"tokenizer.json": b'{"version": "1.0", "added_tokens": [], "model": 7}'},
+    "tokenizer that is no text": {"tokenizer.json": b"\xff\xfe\x00"},
+    "weights that are cut off": {"model.safetensors": struct.pack("<Q", 1 << 40)},
+    "weights that are a pickle": {"model.safetensors": None, "pytorch_model.bin": pickle_that_runs("touch victim")},
+    "config that is a list": {"config.json": b"[]"},
+}
+
+
+@pytest.mark.parametrize("changes", MODELS.values(), ids=MODELS)
+def test_a_hostile_model_is_refused_in_one_line(
+    stopped: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, bytes | None]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = damaged_model(shutil.copytree(stopped, tmp_path / "model"), changes)
+    arguments = f"--model_name_or_path {folder} --data_dir {data}/reviews --output_dir {tmp_path}/run --use_cpu"
+    ended = in_child(lambda: train_classifier.main(arguments.split()))
+    assert ended.status == 2, ended.text
+    assert str(folder) in ended.text.strip().splitlines()[-1]
+    assert "Traceback" not in ended.text
+    assert not Path("victim").exists()
+    assert not Path("run").exists()
+
+
+HEADERS = {
+    "longer than the file": struct.pack("<Q", 1 << 40) + b"{}",
+    "not JSON": struct.pack("<Q", 4) + b"[[[[",
+    "beyond the end": struct.pack("<Q", 66)
+    + b'{"a":{"dtype":"F32","shape":[999999999],"data_offsets":[0,4000000]}}'[:66].ljust(66),
+    "overflow": struct.pack("<Q", 90)
+    + b'{"a":{"dtype":"F32","shape":[4294967296,4294967296,4],"data_offsets":[0,8]}}'.ljust(90)
+    + bytes(8),
+    "empty": b"",
+}
+
+
+@pytest.mark.parametrize("content", HEADERS.values(), ids=HEADERS)
+def test_weights_with_an_impossible_header_are_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "model.safetensors").write_bytes(content)
+    with pytest.raises(CheckpointError, match=r"model\.safetensors is no whole safetensors file"):
+        WeightFiles(str(tmp_path))

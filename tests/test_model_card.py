@@ -1,0 +1,378 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Cards of real runs: every figure is the run's, hostile text stays text, their programs run, pushes hold them."""
+
+import csv
+import html
+import json
+import platform
+import re
+import runpy
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import huggingface_hub
+import pretrain
+import pytest
+import torch
+import train_classifier
+import train_translation
+import transformers
+from card_run import Run
+from card_text import LONGEST, escaped, excerpt, table
+from hardware import describe_hardware
+from hub_server import HubServer
+from huggingface_hub import ModelCard
+from model_card import CARD_FILE, make_card, write_card
+from pretraining_model import PretrainingModelArguments
+from run_folder import write_run
+from sharing import SharingTrainer, share
+from test_pretrain import CHARACTERS, MASKED, prose
+from test_train_translation import FAST as FAST_TRANSLATION
+from test_train_translation import write_split
+from text_files import DataError
+from text_sources import DataArguments
+
+TOKEN = "hf_" + "x" * 34
+FAST = "--report_to none --use_cpu --disable_tqdm True --learning_rate 2e-2 --per_device_train_batch_size 16"
+SMALL = "--config_overrides hidden_size=16,intermediate_size=32,num_hidden_layers=1"
+HOSTILE = [
+    "a | b | c", "<script>alert(1)</script>", "[link](http://bad)", "![](x.png)", "**bold** __x__ _y_", "`code` ```",
+    "two\nlines\n\n# title", "$x^2$ \\(y\\)", "&#124; &lt;b&gt;", "~~gone~~", "\u202etfel", "long " * 4_000, "| --- |",
+]  # fmt: skip
+LABELS = ["bad|<b>", "good*`"]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("runs")
+
+
+def write_reviews(path: Path, rows: int, flipped: int = 0) -> None:
+    """Of which the last few bad ones are called good."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "label"])
+        for number in range(rows):
+            word, label = (("dull", 0), ("great", 1))[number % 2]
+            label = 1 if number >= rows - 2 * flipped else label
+            writer.writerow([f"{word} {number + rows} {HOSTILE[number % len(HOSTILE)]}", label])
+
+
+@pytest.fixture(scope="module")
+def hub() -> Iterator[HubServer]:
+    with HubServer(TOKEN) as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_TOKEN", TOKEN)
+        for name, value in {"ENDPOINT": server.url, "HF_HUB_OFFLINE": False, "HF_HUB_DISABLE_XET": True}.items():
+            patch.setattr(huggingface_hub.constants, name, value)
+        patch.setattr(transformers.utils.hub, "_hf_api", None)
+        yield server
+
+
+@pytest.fixture(scope="module")
+def classifier(root: Path, hub: HubServer) -> Path:
+    data = root / "hostile_reviews"
+    data.mkdir()
+    for split, rows, flipped in (("train", 160, 0), ("validation", 20, 0), ("test", 52, 6)):
+        write_reviews(data / f"{split}.csv", rows, flipped)
+    options = f"--data_dir {data} {FAST} {SMALL} --num_train_epochs 6 --max_length 24 --class_names".split()
+    pushed = f"--output_dir {root / 'reviews'} --push_to_hub --hub_model_id user/pushed --hub_strategy checkpoint"
+    pushed += " --save_strategy steps --save_steps 30"
+    train_classifier.main([*options, *LABELS, *pushed.split(), "--hub_always_push", "True", "--hub_token", TOKEN])
+    return root / "reviews"
+
+
+@pytest.fixture(scope="module")
+def translator(root: Path) -> Path:
+    data = root / "pairs"
+    data.mkdir()
+    for split, rows in {"train": 100, "validation": 10, "test": 12}.items():
+        write_split(data, split, rows, rows)
+    options = f"--data_dir {data} --output_dir {root / 'en-de'} --separate_vocabularies {FAST_TRANSLATION}"
+    train_translation.main([*options.split(), "--num_train_epochs", "2"])
+    return root / "en-de"
+
+
+@pytest.fixture(scope="module")
+def decoder(root: Path) -> Path:
+    (root / "plays.txt").write_text("\n".join(prose(100)))
+    options = f"{CHARACTERS} --train_file {root / 'plays.txt'} --output_dir {root / 'plays'} {FAST} --max_steps 4"
+    pretrain.main(options.split())
+    return root / "plays"
+
+
+@pytest.fixture(scope="module")
+def encoder(root: Path) -> Path:
+    (root / "texts.txt").write_text("\n".join(prose(100)))
+    options = f"{MASKED} --train_file {root / 'texts.txt'} --document line --output_dir {root / 'encoder'} {FAST}"
+    pretrain.main([*options.split(), "--max_steps", "4"])
+    return root / "encoder"
+
+
+@pytest.fixture(params=["classifier", "translator", "decoder", "encoder"])
+def run(request: pytest.FixtureRequest) -> Path:
+    return request.getfixturevalue(request.param)
+
+
+def read(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def rows_of(section: str) -> list[list[str]]:
+    """The cells of all tables of a page, as they are shown, without heads."""
+    tables = [line for line in section.splitlines() if line.startswith("|")]
+    cells = [[html.unescape(cell) for cell in line[2:-2].split(" | ")] for line in tables]
+    return [row for row, following in zip(cells, [*cells[1:], []]) if following[:1] != ["---"] and row[0] != "---"]
+
+
+def section(folder: Path, title: str) -> str:
+    return (folder / CARD_FILE).read_text(encoding="utf-8").partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def test_metadata_are_valid_for_the_hub(run: Path, hub: HubServer) -> None:
+    card = ModelCard.load(run / CARD_FILE)
+    card.validate()
+    assert "POST /api/validate-yaml" in hub.requests
+    again = ModelCard(str(card))
+    assert again.data.to_dict() == card.data.to_dict()
+    assert card.data.library_name == "transformers"
+    assert card.data.eval_results
+    assert "license" not in card.data.to_dict()
+    assert {result.dataset_type for result in card.data.eval_results} == {"local"}
+    name = "pushed" if run.name == "reviews" else run.name
+    assert card.data.model_name == name
+    assert f"\n# {name}\n" in card.text
+
+
+def test_metrics_are_those_of_the_evaluation(run: Path) -> None:
+    evaluation = read(run / "evaluation.json")
+    results = ModelCard.load(run / CARD_FILE).data.eval_results
+    found = {(result.metric_type, result.dataset_split): result for result in results}
+    if "mcnemar" in evaluation:
+        assert found["accuracy", "test"].metric_value == evaluation["accuracy"]
+        assert found["f1", "test"].metric_value == evaluation["f1"] == read(run / "all_results.json")["test_f1"]
+        for figure in (*evaluation["accuracy_interval_95"], evaluation["baseline"]["accuracy"]):
+            assert f"{figure:.2%}".replace("%", " %") in found["accuracy", "test"].metric_name
+    elif "weights" in evaluation:
+        for split in ("validation", "test"):
+            bleu, chrf, lower = evaluation[split]
+            assert found["chrf", split].metric_value == chrf["value"]
+            assert found["sacrebleu", split].metric_value in (bleu["value"], lower["value"])
+            assert chrf["signature"] in found["chrf", split].metric_name
+    else:
+        assert found["perplexity", "validation"].metric_value == read(run / "all_results.json")["eval_perplexity"]
+
+
+def test_tables_show_the_figures_of_the_evaluation(classifier: Path, translator: Path, decoder: Path) -> None:
+    evaluation, rows = read(classifier / "evaluation.json"), rows_of(section(classifier, "Results"))
+    assert evaluation["accuracy"] < 1
+    for row, scores in zip(rows, (evaluation, evaluation["baseline"])):
+        low, high = (f"{bound:.2%}".replace("%", " %") for bound in scores["accuracy_interval_95"])
+        expected = [f"{scores['accuracy']:.2%}", f"{low} to {high}", f"{scores['f1']:.2%}"]
+        assert [cell.replace(" %", "%") for cell in row[1:]] == [figure.replace(" %", "%") for figure in expected]
+    evaluation, rows = read(translator / "evaluation.json"), rows_of(section(translator, "Results"))
+    scores = [score for split in ("validation", "test") for score in evaluation[split]]
+    assert [row[2] for row in rows[:6]] == [f"{score['value']:.2f}" for score in scores]
+    assert [row[4] for row in rows[:6]] == [score["signature"] for score in scores]
+    evaluation, rows = read(decoder / "evaluation.json"), rows_of(section(decoder, "Results"))
+    assert [row[1] for row in rows] == [f"{score['value']:.4f}" for score in evaluation["scores"].values()]
+
+
+def test_examples_of_a_class_are_of_that_class(classifier: Path, root: Path) -> None:
+    """Real ones, right and wrong; where a class has no wrong one, that is said."""
+    with (root / "hostile_reviews" / "test.csv").open(encoding="utf-8", newline="") as file:
+        label_of = {excerpt(row["text"]): LABELS[int(row["label"])] for row in csv.DictReader(file)}
+    matrix = read(classifier / "evaluation.json")["confusion_matrix"]
+    rows = rows_of(section(classifier, "Results"))[2:]
+    assert all(len(row) == 3 for row in rows)
+    for label, counts in enumerate(matrix):
+        wrong = sum(counts) - counts[label]
+        for answer, count in (("right", counts[label]), ("wrong", wrong)):
+            found = [row for row in rows if row[0] == LABELS[label] and row[1].startswith(answer)]
+            assert len(found) == max(1, min(2, count))
+            assert all(label_of[row[2]] == LABELS[label] for row in found) if count else found[0][2] == "(none is)"
+    assert {"wrong", f"wrong: {LABELS[0]}"} <= {row[1] for row in rows}
+
+
+def test_sample_translations_are_real(translator: Path, root: Path) -> None:
+    rows = rows_of(section(translator, "Results"))[6:]
+    sides = [(root / "pairs" / f"test.{side}").read_text().splitlines() for side in ("en", "de")]
+    translations = (translator / "test.translations.txt").read_text().splitlines()
+    assert [tuple(row) for row in rows] == list(zip(sides[0], translations, sides[1]))[:5]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_text_stays_text(text: str) -> None:
+    row = table(["a", "b"], [[text, 1]]).splitlines()[-1]
+    assert row == f"| {escaped(text)} | 1 |"
+    assert not re.search(r"[<>\\`*\[\]~$]|\|.*\|.*\||\b_|_\b", row[2:-6])
+    assert "\u202e" not in row
+    assert len(html.unescape(escaped(excerpt(text)))) <= LONGEST
+    if len(text) < LONGEST and "\u202e" not in text:
+        assert html.unescape(row[2:-6]) == " ".join(text.split())
+
+
+def test_an_excerpt_can_be_written_to_any_file() -> None:
+    assert excerpt("a\ud800b\0c").encode() == b"abc"
+
+
+def test_pictures_and_links_are_there(run: Path) -> None:
+    page = (run / CARD_FILE).read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)]+)\)", page)
+    assert "learning_curve.png" in links
+    assert ("confusion_matrix.png" in links) == (run.name == "reviews")
+    assert all((run / link).is_file() for link in links)
+
+
+def test_a_card_says_what_the_run_does(run: Path) -> None:
+    record, state, page = read(run / "run_config.json"), read(run / "trainer_state.json"), (run / CARD_FILE).read_text()
+    rows = dict(row for row in rows_of(section(run, "Training")) if len(row) == 2)
+    assert rows["steps"] == f"{state['global_step']:,}"
+    assert float(rows["peak learning rate"]) == record["training"]["learning_rate"]
+    assert rows["hardware"] == record["hardware"] == describe_hardware(torch.device("cpu"))
+    assert f"torch {torch.__version__}" in rows["versions"]
+    model = transformers.AutoConfig.from_pretrained(run)
+    assert f"hidden size: {model.hidden_size}" in page
+    assert f"{Run.read(run, None, True).count_parameters():,} parameters" in page
+    for split, rows_of_split in record.get("rows", {}).items():
+        assert [split, f"{rows_of_split:,}"] in rows_of(section(run, "Data"))
+    for secret in (str(run.parent), TOKEN, Path.home().name + "/", platform.node()):
+        assert secret not in page
+
+
+def test_parameters_are_those_of_the_model(decoder: Path) -> None:
+    model = transformers.AutoModelForCausalLM.from_pretrained(decoder)
+    assert Run.read(decoder, None, True).count_parameters() == model.num_parameters()
+
+
+def test_programs_of_a_card_run_as_they_stand(run: Path, root: Path, tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(transformers.dynamic_module_utils, "HF_MODULES_CACHE", str(tmp_path / "modules"))
+    monkeypatch.syspath_prepend(tmp_path / "modules")
+    monkeypatch.chdir(root)
+    card = str(make_card(Run.read(run, run.name, is_finished=True)))
+    programs = re.findall(r"```python\n(.*?)\n```", card, re.DOTALL)
+    assert len(programs) == 3
+    answers = []
+    for number, program in enumerate(programs):
+        (tmp_path / f"{number}.py").write_text(program, encoding="utf-8")
+        capsys.readouterr()
+        torch.manual_seed(0)
+        runpy.run_path(str(tmp_path / f"{number}.py"))
+        answers.append(capsys.readouterr().out)
+    assert all(answers)
+    assert answers[1] == answers[2]
+    assert f"\npython -m modeling_scratch.verify {run.name}\n" in card
+
+
+def test_a_model_of_the_library_brings_no_code(classifier: Path, root: Path, monkeypatch) -> None:
+    """Nor does its card ask to trust any; of settings it names those alone that had a say."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(classifier)
+    sizes = {"hidden_size": 16, "embedding_size": 8, "num_attention_heads": 2, "intermediate_size": 32}
+    config = transformers.AlbertConfig(vocab_size=len(tokenizer), num_hidden_layers=1, **sizes)
+    transformers.AlbertForSequenceClassification(config).save_pretrained(root / "albert")
+    tokenizer.save_pretrained(root / "albert")
+    options = (
+        f"--data_dir {root / 'hostile_reviews'} --output_dir {root / 'tuned'} --model_name_or_path {root / 'albert'}"
+    )
+    train_classifier.main(f"{options} {FAST} --max_steps 1 --eval_strategy no --save_strategy no".split())
+    card = make_card(Run.read(root / "tuned", None, is_finished=True))
+    assert "Trained further from albert: AlbertForSequenceClassification, " in card.text
+    assert "trust_remote_code" not in card.text
+    assert "preset" not in card.text
+    assert "capitals" not in card.text
+    monkeypatch.chdir(root)
+    for number, program in enumerate(re.findall(r"```python\n(.*?)\n```", card.text, re.DOTALL)):
+        (root / f"{number}.py").write_text(program, encoding="utf-8")
+        runpy.run_path(str(root / f"{number}.py"))
+    assert number == 1
+
+
+def test_pushes_hold_the_card_and_the_code_and_no_pickle(classifier: Path, hub: HubServer) -> None:
+    repository = hub.repositories["user/pushed"]
+    in_training = [commit for commit in repository.commits.values() if commit.message.startswith("Training in")]
+    assert {commit.message for commit in in_training} >= {
+        "Training in progress, step 30",
+        "Training in progress, step 60, checkpoint",
+    }
+    for commit in in_training:
+        assert b"still in training" in commit.files[CARD_FILE].content
+        assert b"model-index" not in commit.files[CARD_FILE].content
+        assert {"attention.py", "model.safetensors", "tokenizer.json"} <= set(commit.files)
+    files = hub.files("user/pushed")
+    assert files[CARD_FILE] == (classifier / CARD_FILE).read_bytes()
+    assert b"model-index" in files[CARD_FILE]
+    assert b'"user/pushed"' in files[CARD_FILE]
+    assert {"confusion_matrix.png", "evaluation.json", "last-checkpoint/optimizer.pt"} <= set(files)
+    for commit in repository.commits.values():
+        assert not any("training_args" in path for path in commit.files)
+        assert not any(TOKEN.encode() in file.content for file in commit.files.values())
+
+
+def test_what_a_run_cannot_know_may_be_told(decoder: Path, tmp_path: Path) -> None:
+    shutil.copytree(decoder, tmp_path / "run")
+    (tmp_path / "run" / CARD_FILE).unlink()
+    assert write_card(tmp_path / "run", "me/mine", license="mit", language="en", tags="tiny")
+    found = ModelCard.load(tmp_path / "run" / CARD_FILE).data
+    assert (found.license, found.language, found.model_name) == ("mit", "en", "mine")
+    assert found.tags == ["modeling-scratch", "scratch_decoder", "tiny"]
+
+
+def test_an_edited_card_is_kept(decoder: Path, tmp_path: Path) -> None:
+    shutil.copytree(decoder, tmp_path / "run")
+    card = tmp_path / "run" / CARD_FILE
+    assert write_card(tmp_path / "run")
+    edited = card.read_text().replace("## Limits", "## Limits\n\nDo not ask it about the sea.")
+    card.write_text(edited)
+    assert not write_card(tmp_path / "run", "me/mine")
+    assert card.read_text() == edited
+
+
+def test_names_on_the_hub_are_links_and_paths_are_none(decoder: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(decoder, tmp_path / "run")
+    (tmp_path / "here").mkdir()
+    for name, is_on_the_hub in (("someone/base", True), (str(tmp_path / "here"), False), ("here", False)):
+        model = PretrainingModelArguments(objective="clm", tokenizer_kind="character", model_name_or_path=name)
+        write_run(tmp_path / "here", "scripts/pretrain.py", {"model": model, "data": DataArguments("imdb")}, [])
+        record = read(tmp_path / "here" / "run_config.json")
+        (tmp_path / "here" / "run_config.json").unlink()
+        settings = read(decoder / "run_config.json") | {key: record[key] for key in ("model", "data", "on_the_hub")}
+        (tmp_path / "run" / "run_config.json").write_text(json.dumps(settings))
+        card = make_card(Run.read(tmp_path / "run", None, True))
+        assert card.data.base_model == (name if is_on_the_hub else None)
+        assert card.data.datasets == ["stanfordnlp/imdb"]
+        assert card.data.eval_results[0].dataset_type == "stanfordnlp/imdb"
+        assert (f"(https://huggingface.co/{name})" in card.text) == is_on_the_hub
+        assert str(tmp_path) not in str(card)
+
+
+def test_a_run_survives_a_card_that_cannot_be_made(decoder: Path, tmp_path: Path, capsys) -> None:
+    shutil.copytree(decoder, tmp_path / "run")
+    (tmp_path / "run" / "run_config.json").write_text("{}")
+    (tmp_path / "run" / CARD_FILE).unlink()
+    model = transformers.AutoModelForCausalLM.from_pretrained(decoder)
+    arguments = transformers.TrainingArguments(str(tmp_path / "run"), report_to="none", use_cpu=True)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(decoder)
+    share(SharingTrainer(model, arguments, processing_class=tokenizer), ["the cat sees"])
+    assert "WARNING: README.md could not be written: " in capsys.readouterr().err
+    assert not (tmp_path / "run" / CARD_FILE).exists()
+
+
+def test_a_push_that_fails_says_how_to_repeat_it(decoder: Path, tmp_path: Path, hub: HubServer) -> None:
+    shutil.copytree(decoder, tmp_path / "run")
+    model = transformers.AutoModelForCausalLM.from_pretrained(decoder)
+    arguments = transformers.TrainingArguments(
+        str(tmp_path / "run"), report_to="none", use_cpu=True, push_to_hub=True, hub_model_id="user/gone"
+    )
+    trainer = SharingTrainer(model, arguments, processing_class=transformers.AutoTokenizer.from_pretrained(decoder))
+    del hub.repositories["user/gone"]
+    with pytest.raises(DataError, match=r"all is saved.*push_to_hub.py --folder .*run --repo_id user/gone"):
+        share(trainer, ["the cat sees"])
+
+
+def test_hardware_is_named_without_the_machine() -> None:
+    words = describe_hardware(torch.device("cpu"), processes=2)
+    assert re.search(r" with \d+ cores?, \d+ threads? in each of 2 processes$", words)
+    assert platform.node() not in words
+    assert describe_hardware(torch.device("mps")).startswith("MPS, ")

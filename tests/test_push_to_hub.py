@@ -1,0 +1,470 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Models go to a Hub and come back, by the real client over HTTP: whole, to others too, and no token stays behind."""
+
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pretrain
+import push_to_hub
+import pytest
+import torch
+from conftest import lively, run_without_package
+from hub_server import SIGNATURE, XET_TOKEN, HubServer
+from model_cases import CAUSAL_LM, SEQ2SEQ_LM, TEXTS, TINY, Case
+from safetensors.torch import load_file, save_file
+from test_pretrain import CHARACTERS, prose
+from toy_text import toy_tokenizer
+from warm_python import ROOT, Ended, WarmPython
+
+TOKEN = "hf_" + "t" * 34
+WRONG = "hf_" + "w" * 34
+SCRIPT = ROOT / "scripts" / "push_to_hub.py"
+PUSHED = {
+    "AutoModelForSequenceClassification": TEXTS, "AutoModelForCausalLM": CAUSAL_LM, "AutoModelForSeq2SeqLM": SEQ2SEQ_LM,
+}  # fmt: skip
+
+NOT_UPLOADED = {
+    "training_args.bin", "optimizer.pt", "pytorch_model.bin", ".env", "trainer_state.json", "training.log",
+    "checkpoint-4/model.safetensors", "checkpoint-4/optimizer.pt", "target_tokenizer/notes.txt",
+}  # fmt: skip
+
+PUSH = """
+import sys
+from pathlib import Path
+import modeling_scratch
+from toy_text import toy_tokenizer
+for folder in Path(sys.argv[1]).iterdir():
+    getattr(modeling_scratch, folder.name).from_pretrained(folder).push_to_hub(f"user/{folder.name}")
+    toy_tokenizer().push_to_hub(f"user/{folder.name}")
+"""
+
+# Arguments: "there", by code that comes along, or "here"; the folder of the batches; names with their Auto classes.
+LOAD = """
+import json, sys
+from pathlib import Path
+import torch, transformers
+from safetensors.torch import load_file, save_file
+where, top, auto_classes = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
+trust = {"trust_remote_code": True} if where == "there" else {}
+if where == "here":
+    import modeling_scratch
+torch.set_num_threads(1)
+for name, auto_class in auto_classes.items():
+    model = getattr(transformers, auto_class).from_pretrained(f"user/{name}", **trust)
+    assert type(model).__module__.startswith("transformers_modules.user" if trust else "modeling_scratch."), type(model)
+    ids = transformers.AutoTokenizer.from_pretrained(f"user/{name}")("a good film", return_tensors="pt").input_ids
+    with torch.no_grad():
+        logits = model(**load_file(top / name)).logits
+    save_file({"logits": logits, "ids": ids}, top / f"{name}-{where}")
+"""
+
+# Half of a training; then the other half by who has nothing of it but what is on the Hub, and the same bits.
+TRAIN = """
+import sys
+import torch, transformers
+from datasets import Dataset
+from huggingface_hub import snapshot_download
+from model_cases import TEXTS
+from sharing import SharingTrainer
+from toy_text import REVIEWS, toy_tokenizer
+
+class Stop(transformers.TrainerCallback):
+    def on_save(self, args, state, control, **kwargs):
+        control.should_training_stop = state.global_step == 2
+
+def trainer(folder, *callbacks, **arguments):
+    data = toy_tokenizer()([text for text, _ in REVIEWS], padding=True)
+    return {"Trainer": transformers.Trainer, "SharingTrainer": SharingTrainer}[sys.argv[1]](
+        TEXTS.model(hidden_dropout=0.1),
+        transformers.TrainingArguments(
+            f"{sys.argv[2]}/{folder}", max_steps=4, save_steps=2, use_cpu=True, disable_tqdm=True, report_to="none",
+            **arguments,
+        ),
+        train_dataset=Dataset.from_dict({**data, "labels": [label for _, label in REVIEWS]}),
+        processing_class=toy_tokenizer(), callbacks=list(callbacks),
+    )
+
+hub = {"push_to_hub": True, "hub_model_id": sys.argv[3], "hub_strategy": "checkpoint", "hub_always_push": True}
+if sys.argv[1] == "SharingTrainer":
+    hub["hub_token"] = sys.argv[4]
+first = trainer("first", Stop(), **hub)
+first.train()
+first.push_to_hub()
+second = trainer("second")
+second.train(resume_from_checkpoint=snapshot_download(sys.argv[3]) + "/last-checkpoint")
+uninterrupted = trainer("uninterrupted")
+uninterrupted.train()
+assert second.state.global_step == 4
+there, here, half = (one.model.state_dict() for one in (second, uninterrupted, first))
+assert all(torch.equal(value, there[name]) for name, value in here.items())
+assert not all(torch.equal(value, half[name]) for name, value in here.items())
+"""
+
+DOWNLOAD = """
+import sys
+import modeling_scratch, transformers
+try:
+    transformers.AutoModel.from_pretrained(sys.argv[1])
+except OSError as error:
+    print(f"OSError: {error}")
+"""
+
+
+def assert_no_secret(content: str | bytes) -> None:
+    text = content if isinstance(content, str) else content.decode("utf-8", "replace")
+    assert not any(secret in text for secret in (TOKEN, WRONG, XET_TOKEN, SIGNATURE)), text
+
+
+@pytest.fixture(scope="module")
+def hub() -> Iterator[HubServer]:
+    """No content of any of its commits holds a token, at the end."""
+    with HubServer(TOKEN) as server:
+        yield server
+    for repository in server.repositories.values():
+        for commit in repository.commits.values():
+            assert_no_secret(commit.message + "".join(commit.files))
+            for file in commit.files.values():
+                assert_no_secret(file.content)
+
+
+def settings(hub: HubServer, home: Path, **more: str) -> dict[str, str]:
+    return {
+        "HF_HUB_OFFLINE": "0", "HF_ENDPOINT": hub.url, "HF_HOME": str(home), "HF_HUB_DISABLE_TELEMETRY": "1",
+        "HF_HUB_DISABLE_XET": "0", "HF_TOKEN": TOKEN, **more,
+    }  # fmt: skip
+
+
+@contextmanager
+def client(hub: HubServer, top: Path, **more: str) -> Iterator[WarmPython]:
+    """Programs that ask this hub with the right token; none of them writes it anywhere."""
+    with WarmPython(top, ["push_to_hub", "sharing", "toy_text"], settings(hub, top / "home", **more)) as warm:
+        yield warm
+    for output in warm.outputs:
+        assert_no_secret(output)
+    for path in top.rglob("*"):
+        if path.is_file():
+            assert_no_secret(path.read_bytes())
+
+
+@pytest.fixture(scope="module")
+def python(hub: HubServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
+    """As a client is installed: large files go by Xet."""
+    with client(hub, tmp_path_factory.mktemp("xet")) as warm:
+        yield warm
+
+
+@pytest.fixture(scope="module")
+def lfs(hub: HubServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
+    """They go by LFS."""
+    with client(hub, tmp_path_factory.mktemp("lfs"), HF_HUB_DISABLE_XET="1") as warm:
+        yield warm
+
+
+@pytest.fixture(params=[pytest.param("python", id="xet"), pytest.param("lfs", marks=pytest.mark.slow)])
+def either(request: pytest.FixtureRequest) -> WarmPython:
+    return request.getfixturevalue(request.param)
+
+
+def save_model(folder: Path, case: Case = TEXTS, **settings: object) -> Path:
+    model = lively(case.model_class(case.config(**settings)))
+    model.save_pretrained(folder)
+    toy_tokenizer().save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """As a run leaves one, with a card that somebody has written, and with what is nobody's business."""
+    folder = save_model(tmp_path / "mine")
+    (folder / "README.md").write_text("---\nlicense: mit\n---\n\n# Mine\n")
+    (folder / "verify.json").write_text("{}\n")
+    (folder / "learning_curve.png").write_bytes(b"\x89PNG\0")
+    for name in NOT_UPLOADED:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(b"\x80\0")
+    return folder
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Of the files that are to be uploaded."""
+    paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    return {name: path.read_bytes() for name, path in paths.items() if name not in NOT_UPLOADED}
+
+
+def on_the_hub(hub: HubServer, repository: str, revision: str = "main") -> dict[str, bytes]:
+    return {path: content for path, content in hub.files(repository, revision).items() if path != ".gitattributes"}
+
+
+def oid(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def write_program(tmp_path: Path, text: str) -> Path:
+    (tmp_path / "program.py").write_text(text)
+    return tmp_path / "program.py"
+
+
+def assert_one_line(ended: Ended, *parts: str) -> None:
+    """An error for the user: one line on its own, exit code 2, and no token."""
+    *_, line = ended.text.splitlines()
+    assert ended.code == 2, ended.text
+    assert "Traceback" not in ended.text
+    assert line.startswith("push_to_hub.py: error: ")
+    assert all(part in line for part in parts), line
+    assert_no_secret(ended.text)
+
+
+def test_models_and_tokenizers_push_themselves(hub: HubServer, python: WarmPython, tmp_path: Path) -> None:
+    """They come back with the same logits: where the package is, and, by their own code, where it is not."""
+    auto_classes = {case.model_class.__name__: auto_class for auto_class, case in PUSHED.items()}
+    for case in PUSHED.values():
+        name = case.model_class.__name__
+        save_model(tmp_path / "models" / name, case)
+        save_file(case.inputs(), tmp_path / name)
+    assert python.run(write_program(tmp_path, PUSH), tmp_path / "models").code == 0
+    loading = str(tmp_path), json.dumps(auto_classes)
+    run_without_package(LOAD, "there", *loading, **settings(hub, tmp_path / "home"))
+    ended = python.run(write_program(tmp_path, LOAD), "here", *loading)
+    assert ended.code == 0, ended.text
+    for case in PUSHED.values():
+        name = case.model_class.__name__
+        files = on_the_hub(hub, f"user/{name}")
+        assert files.pop("README.md").startswith(b"---\n")
+        assert files == contents(tmp_path / "models" / name)
+        model = case.model_class.from_pretrained(tmp_path / "models" / name)
+        logits = model(**case.inputs()).logits
+        for where in "there", "here":
+            found = load_file(tmp_path / f"{name}-{where}")
+            assert torch.equal(found["logits"], logits)
+            assert found["ids"].tolist() == [toy_tokenizer()("a good film").input_ids]
+
+
+@pytest.mark.parametrize("trainer", ["Trainer", "SharingTrainer"])
+def test_training_goes_on_from_the_hub(trainer: str, hub: HubServer, python: WarmPython, tmp_path: Path) -> None:
+    ended = python.run(write_program(tmp_path, TRAIN), trainer, tmp_path, f"user/{trainer}", TOKEN)
+    assert ended.code == 0, ended.text
+    files = on_the_hub(hub, f"user/{trainer}")
+    saved = contents(tmp_path / "first" / "checkpoint-2")
+    for name, content in saved.items():
+        assert files[f"last-checkpoint/{name}"] == content
+    for name in "config.json", "model.safetensors", "modeling_encoder.py", "tokenizer.json":
+        assert files[name] == saved[name]
+    if trainer == "SharingTrainer":
+        assert not any("training_args" in name for name in files)
+
+
+def push(python: WarmPython, folder: Path, repository: str, *more: object, **environment: str) -> Ended:
+    return python.run(SCRIPT, "--folder", folder, "--repo_id", repository, *more, **environment)
+
+
+def test_the_script_uploads_what_makes_a_model_and_nothing_else(
+    either: WarmPython, hub: HubServer, folder: Path, tmp_path: Path
+) -> None:
+    before = contents(folder)
+    hub.repositories.pop("user/mine", None)
+    ended = push(either, folder, "user/mine", "--commit_message", "The best of three")
+    assert ended.code == 0, ended.text
+    assert ended.text.splitlines()[-1] == f"{hub.url}/user/mine"
+    assert "model.safetensors" in ended.text
+    assert on_the_hub(hub, "user/mine") == contents(folder) == before
+    assert hub.messages("user/mine") == ["initial commit", "The best of three"]
+    program = "import sys, huggingface_hub; huggingface_hub.snapshot_download(*sys.argv[1:2], local_dir=sys.argv[2])"
+    assert either.run(write_program(tmp_path, program), "user/mine", tmp_path / "copy").code == 0
+    copied = contents(tmp_path / "copy")
+    assert {name: copied[name] for name in before} == before
+
+
+def test_a_second_push_sends_what_has_changed(either: WarmPython, hub: HubServer, folder: Path) -> None:
+    """Nothing where nothing has; weights in other pieces replace those that were there."""
+    hub.repositories.pop("user/again", None)
+    assert push(either, folder, "user/again").code == 0
+    seen = len(hub.requests)
+    assert push(either, folder, "user/again").code == 0
+    assert len(hub.messages("user/again")) == 2
+    assert not [request for request in hub.requests[seen:] if re.search("^PUT|/xorbs/|/commit/", request)]
+    (folder / "model.safetensors").unlink()
+    TEXTS.model().save_pretrained(folder, max_shard_size="8KB")
+    assert push(either, folder, "user/again").code == 0
+    assert on_the_hub(hub, "user/again") == contents(folder)
+    assert "model.safetensors" not in hub.files("user/again")
+
+
+@pytest.mark.slow
+def test_the_script_stands_alone(hub: HubServer, folder: Path, tmp_path: Path) -> None:
+    command = [sys.executable, SCRIPT, "--folder", folder, "--repo_id", "user/alone"]
+    environment = os.environ | settings(hub, tmp_path / "home")
+    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert ended.stdout.splitlines()[-1] == f"{hub.url}/user/alone"
+    assert_no_secret(ended.stdout + ended.stderr)
+    assert on_the_hub(hub, "user/alone") == contents(folder)
+
+
+@pytest.mark.slow
+def test_an_upload_that_was_killed_is_repeated(lfs: WarmPython, hub: HubServer, folder: Path) -> None:
+    """One file of several loses its connection; the others need not be sent again, and none is seen without all."""
+    (folder / "model.safetensors").unlink()
+    TEXTS.model(hidden_size=20).save_pretrained(folder, max_shard_size="8KB")  # weights that no other test uploads
+    lost, *stored = map(oid, folder.glob("model-*.safetensors"))
+    assert stored
+    hub.cut_after[lost] = 1_000
+    process = lfs.start(SCRIPT, "--folder", folder, "--repo_id", "user/killed")
+    hub.wait_for(lambda: lost in hub.cuts and set(stored) <= hub.storage.keys())
+    lfs.kill(process, signal.SIGKILL)
+    assert hub.messages("user/killed") == ["initial commit"]
+    assert on_the_hub(hub, "user/killed") == {}
+    del hub.cut_after[lost]
+    seen = len(hub.requests)
+    assert push(lfs, folder, "user/killed").code == 0
+    assert [request for request in hub.requests[seen:] if request.startswith("PUT ")] == [f"PUT /storage/{lost}"]
+    assert on_the_hub(hub, "user/killed") == contents(folder)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_an_upload_can_be_interrupted(how: signal.Signals, either: WarmPython, hub: HubServer, folder: Path) -> None:
+    save_model(folder, hidden_size=40 + 4 * how)  # weights that a client has not uploaded yet, which Xet would remember
+    weights = oid(folder / "model.safetensors")
+    hub.storage.pop(weights, None)
+    hub.repositories.pop("user/interrupted", None)
+    hub.cuts.clear()
+    hub.cut_after = {weights: 1_000, "xorb": 1_000}
+    process = either.start(SCRIPT, "--folder", folder, "--repo_id", "user/interrupted")
+    hub.wait_for(lambda: bool(hub.cuts))
+    ended = either.kill(process, how)
+    if how == signal.SIGINT:
+        assert_one_line(ended, "user/interrupted: interrupted; the same command repeats the upload")
+    assert on_the_hub(hub, "user/interrupted") == {}
+    hub.cut_after = {}
+    assert push(either, folder, "user/interrupted").code == 0
+    assert on_the_hub(hub, "user/interrupted") == contents(folder)
+
+
+@pytest.mark.slow
+def test_the_client_tries_again_and_tells_no_signed_address(hub: HubServer, lfs: WarmPython, folder: Path) -> None:
+    save_model(folder, hidden_size=24)
+    hub.answers |= {"preupload": [429], "store": [500]}
+    ended = push(lfs, folder, "user/patient")
+    assert ended.code == 0, ended.text
+    assert "Retrying" in ended.text
+    assert f"/storage/{oid(folder / 'model.safetensors')}***" in ended.text
+    assert on_the_hub(hub, "user/patient") == contents(folder)
+
+
+REFUSED = {
+    "a wrong token": ("user/no", {"HF_TOKEN": WRONG}, {}, ["user/no: the Hub does not accept the access token: set"]),
+    "another's account": ("other/no", {}, {}, ["other/no: the access token has no right to write there: 403"]),
+    "no new repositories": ("user/no", {}, {"create": [500]}, ["user/no: ", "500", "the same command repeats"]),
+    "no such branch": ("user/no", {}, {"preupload": [404]}, ["user/no: ", "404", "preupload is refused"]),
+    "no room": ("user/no", {}, {"store": [403], "xorb": [403]}, ["user/no: ", "403", "the same command repeats"]),
+    "no commits": ("user/no", {}, {"receive_commit": [403]}, ["no right to write there: 403", "commit is refused"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_the_hub_refuses_is_one_line(what: str, either: WarmPython, hub: HubServer, folder: Path) -> None:
+    repository, environment, answers, parts = REFUSED[what]
+    save_model(folder, hidden_size=28)
+    hub.answers = {name: list(statuses) for name, statuses in answers.items()}
+    hub.repositories.pop(repository, None)
+    hub.storage.pop(oid(folder / "model.safetensors"), None)
+    assert_one_line(push(either, folder, repository, **environment), *parts)
+    hub.answers = {}
+    if repository in hub.repositories:
+        assert on_the_hub(hub, repository) == {}
+
+
+def test_private_repositories_and_branches(hub: HubServer, python: WarmPython, folder: Path, tmp_path: Path) -> None:
+    assert push(python, folder, "user/secret", "--private", "True", "--revision", "try/1").code == 0
+    assert hub.repositories["user/secret"].private
+    assert on_the_hub(hub, "user/secret") == {}
+    assert on_the_hub(hub, "user/secret", "try/1") == contents(folder)
+    assert push(python, folder, "user/public").code == 0
+    (folder / "verify.json").write_text("[]")
+    ended = push(python, folder, "user/public", "--private")
+    assert_one_line(ended, "is there already and public, so nothing was uploaded")
+    assert on_the_hub(hub, "user/public")["verify.json"] == b"{}\n"
+    program = write_program(tmp_path, DOWNLOAD)
+    cases = [("user/secret", ""), ("user/nowhere", TOKEN), ("user/secret", WRONG)]
+    for repository, token in cases:
+        ended = python.run(program, repository, HF_TOKEN=token)
+        assert ended.code == 0, ended.text
+        assert ended.text.startswith("OSError: ")
+        assert repository in ended.text
+
+
+def test_the_card_of_a_run_names_the_repository(hub: HubServer, python: WarmPython, tmp_path: Path) -> None:
+    """And nothing of a run names the machine that it ran on."""
+    (tmp_path / "plays.txt").write_text("\n".join(prose(100)))
+    options = f"{CHARACTERS} --train_file {tmp_path / 'plays.txt'} --output_dir {tmp_path / 'run'} --max_steps 2"
+    pretrain.main([*options.split(), "--report_to", "none", "--use_cpu", "--disable_tqdm", "True"])
+    assert push(python, tmp_path / "run", "user/plays").code == 0
+    files = on_the_hub(hub, "user/plays")
+    assert b'from_pretrained("user/plays"' in files["README.md"]
+    assert {"README.md", "run_config.json", "evaluation.json", "results.md", "learning_curve.png"} < files.keys()
+    assert not [name for name, content in files.items() if str(tmp_path).encode() in content]
+    assert all((tmp_path / "run" / name).read_bytes() == content for name, content in files.items())
+
+
+def test_a_target_tokenizer_goes_along(hub: HubServer, python: WarmPython, folder: Path) -> None:
+    separate = {"share_encoder_decoder_embeddings": False, "decoder_vocab_size": TINY["vocab_size"]}
+    save_model(folder, SEQ2SEQ_LM, **separate)
+    toy_tokenizer().save_pretrained(folder / "target_tokenizer")
+    assert push(python, folder, "user/pair").code == 0
+    assert on_the_hub(hub, "user/pair") == contents(folder)
+    assert "target_tokenizer/tokenizer.json" in contents(folder)
+    (folder / "target_tokenizer" / "tokenizer.json").unlink()
+    (folder / "target_tokenizer" / "tokenizer_config.json").unlink()
+    assert_one_line(push(python, folder, "user/pair"), "does not load", "no tokenizer in target_tokenizer/")
+
+
+FAULTS = {
+    "no config": ("config.json", None, "there is no config in it"),
+    "no weights": ("model.safetensors", None, "there is no weights in it"),
+    "no tokenizer": ("tokenizer.json", None, "there is no tokenizer in it"),
+    "no code": ("attention.py", None, "the code has no attention.py"),
+    "no class": ("modeling_encoder.py", None, "the code has no modeling_encoder.py"),
+    "damaged config": ("config.json", "{", "does not load"),
+    "damaged weights": ("model.safetensors", "{", "does not load"),
+    "another's model": ("config.json", '{"architectures": ["Mine"], "model_type": "bert"}', "not known here: Mine"),
+    "a token in a file": ("run.py", f"login('{WRONG}')", "run.py: holds an access token"),
+    "the token in a card": ("README.md", f"Use {TOKEN}.", "README.md: holds an access token"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_wrong_in_a_folder_never_leaves_it(
+    fault: str, hub: HubServer, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    name, content, part = FAULTS[fault]
+    (folder / name).unlink(missing_ok=True)
+    if content is not None:
+        (folder / name).write_text(content)
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    monkeypatch.setattr(sys, "argv", [SCRIPT.name])
+    seen = len(hub.requests)
+    with pytest.raises(SystemExit) as ended:
+        push_to_hub.main(["--folder", str(folder), "--repo_id", "user/faulty"])
+    assert_one_line(Ended(ended.value.code, capsys.readouterr().err), str(folder), part)
+    assert len(hub.requests) == seen
+
+
+ARGUMENTS = {
+    "no token": (["user/x"], "", "there is no access token: set HF_TOKEN, or log in with `hf auth login`"),
+    "a token": (["user/x", "--commit_message", TOKEN], TOKEN, "an access token is no argument"),
+    "no name": (["user/x/y"], TOKEN, "user/x/y"),
+    "no message": (["user/x", "--commit_message", " "], TOKEN, "--commit_message: is empty"),
+    "no folder": (["user/x", "--folder", "nowhere"], TOKEN, "--folder nowhere: there is no such folder"),
+}
+
+
+@pytest.mark.parametrize("fault", ARGUMENTS)
+def test_what_is_wrong_with_arguments(fault: str, python: WarmPython, folder: Path) -> None:
+    (repository, *more), token, part = ARGUMENTS[fault]
+    assert_one_line(push(python, folder, repository, *more, HF_TOKEN=token), part)
