@@ -226,12 +226,8 @@ def report(written: Sequence[Generated], generator: TextGenerator) -> None:
         print(f"{cuts[False]:,} of {end} where the model's positions end", file=sys.stderr)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    try:
-        run_program(generate, (GenerateArguments, SearchArguments), __doc__, arguments)
-    except KeyboardInterrupt:
-        return 130
-    return 0
+def main(arguments: Sequence[str] | None = None) -> None:
+    run_program(generate, (GenerateArguments, SearchArguments), __doc__, arguments)
 
 
 if __name__ == "__main__":
@@ -239,4 +235,4 @@ if __name__ == "__main__":
     if not sys.stderr.isatty():
         transformers.logging.disable_progress_bar()
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # so that no half file stays behind
-    sys.exit(main())
+    main()

@@ -202,12 +202,8 @@ def answer_writer(handle: TextIO, arguments: PredictArguments) -> Callable[..., 
     )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    try:
-        run_program(predict, PredictArguments, __doc__, arguments)
-    except KeyboardInterrupt:
-        return 130
-    return 0
+def main(arguments: Sequence[str] | None = None) -> None:
+    run_program(predict, PredictArguments, __doc__, arguments)
 
 
 if __name__ == "__main__":
@@ -215,4 +211,4 @@ if __name__ == "__main__":
     if not sys.stderr.isatty():
         transformers.logging.disable_progress_bar()
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # so that no half file stays behind
-    sys.exit(main())
+    main()

@@ -67,7 +67,7 @@ def folder(make: Any) -> Path:
 
 def run(folder: Path, source: Path | str, output: Path, *options: str) -> list[dict]:
     """The answers in `output`, numbers and nulls of a CSV read back."""
-    assert predict.main(["--model", str(folder), "--input", str(source), "--output", str(output), *options]) == 0
+    predict.main(["--model", str(folder), "--input", str(source), "--output", str(output), *options])
     with output.open(encoding="utf-8", newline="") as handle:
         if output.suffix == ".csv":
             return list(csv.DictReader(handle))
@@ -154,10 +154,10 @@ def test_awkward_texts_come_back_as_they_were(folder, tmp_path, suffix):
 
 def test_standard_output_and_format(folder, tmp_path, capfd):
     source = write(tmp_path / "in.csv", {"text": [text_of(3), "schön"]})
-    assert predict.main(["--model", str(folder), "--input", str(source), "--with_text"]) == 0
+    predict.main(["--model", str(folder), "--input", str(source), "--with_text"])
     first, second = map(json.loads, capfd.readouterr().out.splitlines())
     assert (first["row"], second["row"], second["text"]) == (1, 2, "schön")
-    assert predict.main(["--model", str(folder), "--input", str(source), "--format", "csv"]) == 0
+    predict.main(["--model", str(folder), "--input", str(source), "--format", "csv"])
     header, *rows = csv.reader(capfd.readouterr().out.splitlines())
     assert header == ["row", "label", "score"]
     assert [(row[1], float(row[2])) for row in rows] == [(x["label"], x["score"]) for x in (first, second)]
@@ -293,7 +293,8 @@ def test_ctrl_c_leaves_no_half_file(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(predict, "CHUNK_TEXTS", 1)
     stream = InterruptedInput(tmp_path)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stream))
-    assert predict.main(["--model", str(folder), "--output", str(tmp_path / "out.csv")]) == 130
+    with pytest.raises(SystemExit, match="130"):
+        predict.main(["--model", str(folder), "--output", str(tmp_path / "out.csv")])
     assert len(stream.seen) == 1  # there was a half file, under another name
     assert "out.csv" not in stream.seen
     assert names(tmp_path) == []
