@@ -81,22 +81,27 @@ class Attention(nn.Module):
         Attends to hidden_states and what past_key_values holds of those before, or to memory (B, S, hidden) if given.
         places (N,): the tokens whose answers are read, (1, N, hidden); None: all. eager: whatever the config says.
         """
-        query = self.q_proj(hidden_states).unflatten(-1, (-1, self.head_dim))  # (B, T, H, D)
+        asks_once = packing is not None and not self.is_causal and packing.has_one_in_each(places)
+        asking = select(hidden_states, places) if asks_once else hidden_states
+        query = self.q_proj(asking).unflatten(-1, (-1, self.head_dim))  # (B, T, H, D)
         if memory is None:
             if rotary is not None:
-                query = rotate(query, *rotary)
+                query = rotate(query, *(select(part, places) if asks_once else part for part in rotary))
             key, value = self._own_keys(hidden_states, rotary, past_key_values)
         else:
             key, value = self._memory_keys(memory, past_key_values)
 
         implementation = "eager" if eager else self.config._attn_implementation
         attend = ALL_ATTENTION_FUNCTIONS.get_interface(implementation, eager_attention)
-        if packing is not None:
+        if asks_once:
+            attend = partial(packing.attend_from, places, attend)
+        elif packing is not None:
             attend = partial(packing.attend if memory is None else packing.attend_to_memory, attend)
         dropout = self.config.attention_dropout if self.training else 0.0
         states = query.transpose(1, 2), key, value
         output, weights = attend(self, *states, attention_mask, dropout=dropout, scaling=self.scaling, **kwargs)
-        return self.o_proj(select(output.flatten(-2), places)), weights
+        output = output.flatten(-2)
+        return self.o_proj(output if asks_once else select(output, places)), weights
 
     def _own_keys(
         self, hidden_states: Tensor, rotary: tuple[Tensor, Tensor] | None, cache: Cache | None

@@ -179,7 +179,11 @@ class ScratchDecoderConfig(ScratchConfig):
     """
 
     model_type = "scratch_decoder"
-    base_model_tp_plan: ClassVar[dict[str, str]] = _tensor_parallel_plan("stack")
+    # The table of tokens by row: where it is tied, it is the head's, which is by column of what that gives.
+    base_model_tp_plan: ClassVar[dict[str, str]] = {
+        "embeddings.tokens": "embedding_rowwise",
+        **_tensor_parallel_plan("stack"),
+    }
     # A decoder alone, and that of an encoder-decoder, read their sizes under the same names.
     attribute_map: ClassVar[dict[str, str]] = {
         "decoder_layers": "num_hidden_layers",

@@ -106,6 +106,7 @@ class ScratchPreTrainedModel(BatchLayout, PreTrainedModel):
         places = None
         if not self._is_asked_for("output_hidden_states", arguments):
             places = pooled_places(shape, real, lengths, pooling, inputs.device)
+        places = None if places is None else places[:, None]
         outputs = self.model(places=places, return_dict=True, **arguments)
         hidden_states = outputs.last_hidden_state
         if places is not None:

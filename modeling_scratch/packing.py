@@ -80,8 +80,11 @@ def to_rows(hidden_states: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def select(states: Tensor, places: Tensor | None) -> Tensor:
-    """The tokens at places (N,) of the flattened B * T: (B, T, hidden) -> (1, N, hidden); None: all, as they are."""
-    return states if places is None else states.flatten(0, 1)[places][None]
+    """The tokens at places of the flattened B * T: (B, T, ...) -> (1, N, ...); None: all, as they are.
+
+    places: (N,), or (N, 1) to say that each text has one.
+    """
+    return states if places is None else states.flatten(0, 1)[places.flatten()][None]
 
 
 @dataclass
@@ -89,9 +92,7 @@ class Group:
     """b sequences of similar length that attend in one call: n tokens, padded to (b, t)."""
 
     lengths: list[int]
-    slots: Tensor | None = (
-        None  # where each token stands in the flattened (b * t,); None: every slot is taken, in order
-    )
+    slots: Tensor | None = None  # where each token stands in the flattened (b * t,); None: all are taken, in order
     mask: Any = None  # what the attention backend takes; None: every score counts
 
     @property
@@ -134,10 +135,34 @@ class Packing:
         return padded.index_copy(0, self.indices, states[0]).unflatten(0, self.shape)
 
     def find(self, places: Tensor) -> Tensor:
-        """Where tokens stand in the packed layout that stood at places (N,) of the flattened B * T."""
+        """Where tokens stand in the packed layout that stood at these places of the flattened B * T."""
         slots = self.indices.new_zeros(self.shape[0] * self.shape[1])
         slots[self.indices] = torch.arange(len(self.indices), device=slots.device)
         return slots[places]
+
+    def has_one_in_each(self, places: Tensor | None) -> bool:
+        """Whether they are one a text, and no text is empty."""
+        texts = sum(len(group.lengths) for group in self.groups)
+        return places is not None and places.ndim == 2 and len(places) == texts
+
+    def _split(self, states: Tensor) -> Sequence[Tensor]:
+        """(1, H, tokens, D) -> (n, H, D) of each group."""
+        return states[0].transpose(0, 1).split([sum(group.lengths) for group in self.groups])
+
+    def attend_from(
+        self, places: Tensor, interface: Callable, module: torch.nn.Module, *states: Any, **kwargs: Any
+    ) -> tuple[Tensor, None]:
+        """Attention of one token a text, at places (N, 1), to all of it: query (1, H, N, D) -> (1, N, H, D)."""
+        query, key, value, _ = states
+        order = places.flatten().argsort()  # that of the packed texts
+        queries = query[0].transpose(0, 1)[order].split([len(group.lengths) for group in self.groups])
+        keys, values = map(self._split, (key, value))
+        outputs = []
+        for group, own, *parts in zip(self.groups, queries, keys, values):
+            mask = None if group.mask is None else group.mask[:, :, :1]  # padding alone is masked, for all alike
+            output, _ = interface(module, own[:, :, None], *map(group.pad, parts), mask, **kwargs)  # (b, 1, H, D)
+            outputs.append(output.flatten(0, 1))
+        return torch.cat(outputs)[order.argsort()][None], None
 
     def attend(
         self,
@@ -150,10 +175,8 @@ class Packing:
         **kwargs: Any,
     ) -> tuple[Tensor, None]:
         """Attention within each sequence: query, key, value (1, H, tokens, D) -> (1, tokens, H, D)."""
-        sizes = [sum(group.lengths) for group in self.groups]
-        queries, keys, values = (states[0].transpose(0, 1).split(sizes) for states in (query, key, value))
         outputs = []
-        for group, *parts in zip(self.groups, queries, keys, values):
+        for group, *parts in zip(self.groups, *map(self._split, (query, key, value))):
             output, _ = interface(module, *map(group.pad, parts), group.mask, **kwargs)
             outputs.append(group.unpad(output))
         return torch.cat(outputs)[None], None

@@ -185,3 +185,25 @@ def test_what_is_spared_comes_back_where_all_hidden_states_are_asked_for(case: C
     torch.testing.assert_close(spared.logits, whole.logits)
     torch.testing.assert_close(spared.loss, whole.loss)
     assert whole.hidden_states[-1].shape[:2] == batch["input_ids"].shape
+
+
+@backends
+@pytest.mark.parametrize("position_type", ["rotary", "learned"])
+def test_a_text_that_is_read_off_one_token_asks_for_that_one_alone(position_type: str, backend: str) -> None:
+    """The same logits and gradients as from all tokens; a batch with an empty text takes the long way."""
+    settings = {"position_type": position_type, "classifier_pooling": "first", "attention_dropout": 0.0}
+    model = TEXTS.model(**settings)
+    model.set_attn_implementation(backend)
+    asked: list[int] = []
+    model.model.stack.layers[-1].attention.q_proj.register_forward_hook(lambda *a: asked.append(a[1][0].shape[1]))
+    inputs = TEXTS.inputs()
+    gradients = []
+    for everything in (False, True):
+        model.zero_grad()
+        logits = model(**inputs, output_hidden_states=everything).logits
+        logits.square().sum().backward()
+        gradients.append([logits, *(parameter.grad for parameter in model.parameters())])
+    torch.testing.assert_close(gradients[0], gradients[1], atol=1e-4, rtol=1e-4)
+    empty = {**inputs, "attention_mask": inputs["attention_mask"] * torch.tensor([[1], [0], [1]])}
+    torch.testing.assert_close(model(**empty).logits[0], gradients[0][0][0])
+    assert asked[0] == len(inputs["input_ids"]) < asked[2]
