@@ -7,7 +7,7 @@ Shapes: B batch, T length, S length of the memory, V vocabulary, C labels. A bat
 from typing import Any
 
 from torch import Tensor, nn
-from transformers import Cache, DynamicCache, EncoderDecoderCache, GenerationMixin
+from transformers import Cache, DynamicCache, EncoderDecoderCache
 from transformers.masking_utils import create_bidirectional_mask
 from transformers.modeling_outputs import (
     BaseModelOutputWithPastAndCrossAttentions,
@@ -21,6 +21,7 @@ from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 from .attention import Attention
 from .configuration_scratch import ScratchDecoderConfig, ScratchSeq2SeqConfig
 from .embeddings import Embeddings
+from .generation import LMHead, WritingGenerationMixin
 from .heads import classification_loss, cross_entropy, next_tokens, share_predicted
 from .modeling_base import ScratchPreTrainedModel, only_one
 from .packing import packed_lengths
@@ -140,7 +141,7 @@ class ScratchDecoderModel(ScratchDecoderPreTrainedModel):
         )
 
 
-class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, GenerationMixin):
+class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, WritingGenerationMixin):
     """p(next token) = softmax(x E^T), E the token embeddings where tied (Radford et al. 2018, 3.1)."""
 
     _tied_weights_keys = {"lm_head.weight": "model.embeddings.tokens.weight"}
@@ -151,7 +152,7 @@ class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, GenerationMixin):
         self.model = ScratchDecoderModel(config)
         factorised = config.embedding_size != config.hidden_size
         self.projection = nn.Linear(config.hidden_size, config.embedding_size) if factorised else nn.Identity()
-        self.lm_head = nn.Linear(config.embedding_size, config.vocab_size, bias=config.lm_head_bias)
+        self.lm_head = LMHead(config.embedding_size, config.vocab_size, bias=config.lm_head_bias)
         self.post_init()
 
     @can_return_tuple

@@ -7,11 +7,12 @@ Shapes: B batch, S length of the source, T length of the target, V vocabulary of
 from typing import Any
 
 from torch import Tensor, nn
-from transformers import Cache, GenerationMixin
+from transformers import Cache
 from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput, Seq2SeqModelOutput
 from transformers.utils import ModelOutput, can_return_tuple
 
 from .configuration_scratch import ScratchSeq2SeqConfig
+from .generation import LMHead, WritingGenerationMixin
 from .heads import cross_entropy, shift_right
 from .modeling_base import ScratchPreTrainedModel
 from .modeling_decoder import ScratchDecoderModel
@@ -125,7 +126,7 @@ class ScratchSeq2SeqModel(ScratchSeq2SeqPreTrainedModel):
         )
 
 
-class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, GenerationMixin):
+class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, WritingGenerationMixin):
     """p(next target token | source) = softmax(x E^T + b), E the decoder's embeddings where tied (3.4)."""
 
     def __init__(self, config: ScratchSeq2SeqConfig) -> None:
@@ -133,7 +134,7 @@ class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, Gene
         self.model = ScratchSeq2SeqModel(config)
         factorised = config.embedding_size != config.hidden_size
         self.projection = nn.Linear(config.hidden_size, config.embedding_size) if factorised else nn.Identity()
-        self.lm_head = nn.Linear(config.embedding_size, config.decoder_vocab_size, bias=config.lm_head_bias)
+        self.lm_head = LMHead(config.embedding_size, config.decoder_vocab_size, bias=config.lm_head_bias)
         source = "encoder" if config.share_encoder_decoder_embeddings else "decoder"
         self._tied_weights_keys = {"lm_head.weight": f"model.{source}.embeddings.tokens.weight"}
         self.post_init()
