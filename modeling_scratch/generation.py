@@ -59,7 +59,7 @@ class WritingGenerationMixin(GenerationMixin):
 
     lm_head: nn.Linear
 
-    def generate(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def generate(self, *args: Any, **kwargs: Any) -> Any:
         """As GenerationMixin's."""
         with self.lm_head.writing() if isinstance(self.lm_head, LMHead) else nullcontext():
-            return super().generate(*args, **kwargs)
+            return super().generate(*args, **kwargs)  # type: ignore[misc]

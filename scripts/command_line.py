@@ -2,11 +2,12 @@
 """A program's command line: dataclass arguments in, one clear line and exit code 2 for what is wrong with them."""
 
 import errno
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 from text_files import DataError
-from transformers import HfArgumentParser
+from transformers import HfArgumentParser, TrainingArguments
+from transformers.integrations import get_reporting_integration_callbacks
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -36,11 +37,23 @@ def run_program(
     except (ValueError, OSError) as error:
         parser.error(str(error))
     try:
+        check_reporters(dataclasses)
         program(*dataclasses)
     except expected as error:
         parser.error(_told(error))
     except KeyboardInterrupt:
         parser.exit(130, f"{parser.prog}: stopped\n")
+
+
+def check_reporters(dataclasses: Iterable[object]) -> None:
+    """What --report_to names has to be there before anything is read or deleted."""
+    for arguments in dataclasses:
+        for name in (isinstance(arguments, TrainingArguments) and arguments.report_to) or ():
+            try:
+                for reporter in get_reporting_integration_callbacks([name]):
+                    reporter()
+            except (ValueError, RuntimeError, ImportError) as error:
+                raise DataError(f"--report_to {name}: {error}") from error
 
 
 def _told(error: Exception) -> str:

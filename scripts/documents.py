@@ -6,6 +6,7 @@ The test split is never opened: what a model was pretrained on cannot be what it
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 from itertools import groupby, islice
 from pathlib import Path
@@ -97,7 +98,7 @@ def load_documents(arguments: DocumentArguments) -> Documents:
     if arguments.streaming and arguments.document == "file" and _has_plain_text(sources["train"]):
         raise DataError("--streaming reads a txt file piece by piece: say by which, --document line or paragraph")
     notes = [*notes, "test: never opened, whether there is one or not; pretraining reads train and validation alone"]
-    train = Stream(lambda: read_documents(sources["train"], arguments))
+    train = Stream(partial(read_documents, sources["train"], arguments))
     given = read_documents(sources["validation"], arguments) if "validation" in sources else None
     divide: Any = _divide_stream if arguments.streaming else _divide
     train_texts, validation, what = divide(train, given, arguments)
@@ -230,6 +231,11 @@ def _divide_stream(
     fraction, seed = arguments.validation_fraction, arguments.split_seed
     limit = arguments.max_validation_documents or STREAMED_VALIDATION
     held_out = list(islice((text for text in train if _draw(text, seed) < fraction), limit))
-    kept = Stream(lambda: (text for text in train if _draw(text, seed) >= fraction))
+    kept = Stream(partial(_kept, train, fraction, seed))
     what = f"the first {limit:,} of the {fraction:.0%} of train that are held out (--validation_fraction, --split_seed)"
     return kept, held_out, what
+
+
+def _kept(train: Stream, fraction: float, seed: int) -> Iterator[str]:
+    """What is not held out; a function with a name, for workers that are sent what they read from."""
+    return (text for text in train if _draw(text, seed) >= fraction)

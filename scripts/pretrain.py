@@ -22,12 +22,13 @@ import torch
 from checkpoints import checkpoint_to_resume, step_of
 from command_line import run_program
 from documents import DocumentArguments, load_documents
-from packed_documents import NumberedRows, Pieces, SimilarLengths
+from packed_documents import NumberedRows, Pieces, SimilarLengths, StreamedRows
 from pretraining_data import PretrainingData, prepare
 from pretraining_model import PretrainingModelArguments, build_model, build_tokenizer
 from pretraining_report import first_words, report, token_losses, token_metrics, write_sample
 from run_folder import check, check_unchanged, claim, train_and_save, write_run
 from run_lock import alone
+from several_processes import whole_model
 from sharing import SharingTrainer, share
 from text_files import DataError
 from torch.utils.data import Sampler
@@ -63,6 +64,9 @@ class PretrainingArguments(TrainingArguments):
     save_steps: float = field(default=0.2, metadata={"help": "How often; below 1: a share of all steps."})
     save_total_limit: int | None = field(default=1, metadata={"help": "How many checkpoints to keep."})
     logging_steps: float = field(default=0.02, metadata={"help": "Steps between two points of the learning curve."})
+    ddp_find_unused_parameters: bool | None = field(
+        default=False, metadata={"help": "Look for weights without gradient; these models have none."}
+    )
     dataloader_pin_memory: bool = field(
         default=torch.accelerator.is_available(), metadata={"help": "Pin memory, for an accelerator to copy from."}
     )
@@ -84,7 +88,7 @@ class PretrainingTrainer(SharingTrainer):
     def _get_train_sampler(self, *args: Any) -> Sampler | None:
         if not isinstance(self.train_dataset, Pieces):
             return super()._get_train_sampler(*args)
-        batch = self.args.train_batch_size * self.args.gradient_accumulation_steps
+        batch = self.args.train_batch_size * self.args.gradient_accumulation_steps * self.args.world_size
         return SimilarLengths(self.train_dataset.lengths, batch, self.args.seed)
 
 
@@ -135,7 +139,7 @@ def pretrain(
     share(trainer, documents.validation)
     if arguments.should_save and model_arguments.objective == "clm":
         prompt = first_words(data.validation[0]["input_ids"], tokenizer)
-        print("\na sample:", write_sample(model, tokenizer, prompt, data.longest), sep="\n")
+        print("\na sample:", write_sample(whole_model(trainer), tokenizer, prompt, data.longest), sep="\n")
 
 
 def check_training(data_arguments: DocumentArguments, arguments: PretrainingArguments) -> None:
@@ -155,6 +159,9 @@ def build_trainer(
         callbacks.append(WeightAverage(arguments.ema_decay))
     arguments.remove_unused_columns = False  # the collators need columns that the model does not
     arguments.label_names = [data.label_name]
+    if isinstance(data.train, StreamedRows):  # each process reads it: batches of several lengths cannot be sent
+        accelerate: Any = arguments.accelerator_config
+        accelerate.dispatch_batches = False
     return PretrainingTrainer(
         model,
         arguments,

@@ -5,7 +5,7 @@ import json
 import os
 import platform
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -18,6 +18,7 @@ from transformers import Trainer, TrainingArguments
 
 RUN_FILE = "run_config.json"
 ON_THE_HUB = ("model_name_or_path", "dataset_name")  # arguments whose value may be a name there, or a path here
+FIXED = ("layer_decay",)  # the state of an optimizer is one of its groups
 PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "scikit-learn", "sacrebleu")
 
 
@@ -51,23 +52,22 @@ def _entries(folder: Path) -> list[Path]:
     return [path for path in folder.iterdir() if path.name != LOCK_FILE]
 
 
-def check_unchanged(folder: Path, groups: Mapping[str, Any]) -> None:
+def check_unchanged(folder: Path, groups: Mapping[str, Any], fixed: Collection[str] = FIXED) -> None:
     """Say which arguments are others than those that the run in the folder, which is to go on, was started with.
 
     groups: the dataclasses of arguments under the names of run_config.json, as `write_run` takes them; how it trains
-    ("training") may change.
+    ("training") may change, except for what is fixed.
     """
     record = _read_run(folder)
     changes = [
         f"--{name} was {record[group][name]!r} and is {value!r}"
         for group, arguments in groups.items()
-        if group != "training"
         for name, value in _settings(arguments).items()
-        if not _agree(record.get(group, {}).get(name, value), value)
+        if (group != "training" or name in fixed) and not _agree(record.get(group, {}).get(name, value), value)
     ]
     if changes:
         raise DataError(
-            f"--resume_from_checkpoint goes on with the run in {folder}, but {'; '.join(changes)}; give what it was "
+            f"this would go on with the run in {folder}, but {'; '.join(changes)}; give what it was "
             "started with, or another --output_dir to a new run"
         )
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from card_text import excerpt
 from model_card import CARD_FILE, write_card
+from several_processes import whole_model
 from survival import SurvivingTrainer
 from text_files import DataError, one_line
 from transformers import Trainer
@@ -91,7 +92,7 @@ def share(trainer: SharingTrainer, texts: Sequence[str]) -> None:
 
 
 def _verify(trainer: Trainer, folder: Path, texts: list[str]) -> None:
-    model: Any = trainer.model
+    model: Any = whole_model(trainer)
     tokenizer: Any = trainer.processing_class
     write_verification(model, tokenizer, folder, texts)
 

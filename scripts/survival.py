@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from checkpoints import check_checkpoint, checkpoint_at, checkpoints_in, is_regular, saving, seal
+from several_processes import losing_none, shard_on_cpu, whole_weights
 from stop_signals import StopSignals
 from text_files import DataError, one_line
 from torch import Tensor
@@ -38,12 +39,18 @@ class SurvivingTrainer(Trainer):
         self.add_callback(AfterSaving(self._finish_checkpoint))  # last: others may add files to the checkpoint
 
     def train(self, *args: Any, **kwargs: Any) -> TrainOutput:
-        with self.stop_signals.heard() if self.args.world_size == 1 else nullcontext():
+        hears = self.stop_signals.heard() if self.args.world_size == 1 else nullcontext()
+        with hears, losing_none(self.args):
             return super().train(*args, **kwargs)
 
+    def create_accelerator_and_postprocess(self) -> None:
+        super().create_accelerator_and_postprocess()
+        shard_on_cpu(self.accelerator)
+        self.is_fsdp_enabled = getattr(self.accelerator.state, "fsdp_plugin", None) is not None
+
     def _run_epoch(self, *args: Any, **kwargs: Any) -> None:
-        """Trainer's takes a step in any case, also after the last one."""
-        if self.state.global_step < self.state.max_steps:
+        """Trainer's takes a step in any case, also after the last one, or where a run that had ended is resumed."""
+        if self.state.global_step < self.state.max_steps and not self.control.should_training_stop:
             super()._run_epoch(*args, **kwargs)
         else:
             self.control.should_training_stop = True
@@ -116,12 +123,13 @@ class SurvivingTrainer(Trainer):
     def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
         """The model of a run replaces what stands in its folder when all of it is written."""
         folder = Path(self.args.output_dir or "")
-        if output_dir not in (None, self.args.output_dir) or self.is_fsdp_enabled or self.is_deepspeed_enabled:
-            return super().save_model(output_dir, _internal_call)
+        if output_dir not in (None, self.args.output_dir) or self.is_deepspeed_enabled:
+            with whole_weights(self):
+                return super().save_model(output_dir, _internal_call)
         unfinished = folder / UNFINISHED
         if self.args.should_save:
             shutil.rmtree(unfinished, ignore_errors=True)
-        with saving(unfinished):
+        with saving(unfinished), whole_weights(self):
             super().save_model(str(unfinished), _internal_call=True)
             if self.args.should_save:
                 _move_all(unfinished, folder)
@@ -130,6 +138,7 @@ class SurvivingTrainer(Trainer):
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
         weights = self.model.parameters() if self.model is not None else []
+        weights = weights if state_dict is None else state_dict.values()
         if not all(bool(torch.isfinite(weight).all()) for weight in weights):
             raise self._diverged(f"weights are no numbers any more after step {self.state.global_step}")
         super()._save(output_dir, state_dict)

@@ -8,22 +8,40 @@
 Every argument of transformers.TrainingArguments is taken, too. The output folder holds the model, the tokenizer, the
 whole configuration of the run (run_config.json), its scores (all_results.json, evaluation.json, results.md), the
 pictures of its confusion matrix and learning curve, and a model card of all that (README.md).
+
+With --search_trials 20 it searches, on validation, for the arguments to train with, and prints them; the same command
+goes on with a search that was stopped.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import demo_reviews
 import torch
 from checkpoints import checkpoint_to_resume
+from classification_metrics import ClassificationMetrics
 from classifier_model import ModelArguments, build_model, build_tokenizer, encode_splits
 from classifier_report import Judge
 from command_line import run_program
 from datasets import DatasetDict
+from early_stopping import check_patience, early_stopping
+from layerwise_decay import LayerwiseDecay, check_layer_decay
 from run_folder import check, check_unchanged, claim, train_and_save, write_run
 from run_lock import alone
+from run_summary import summary
+from search import (
+    TRIED,
+    TrialTrainer,
+    check_search,
+    goes_on,
+    keep_no_weights,
+    search,
+    space_of,
+    unchangeable,
+    with_dropout,
+)
 from sharing import SharingTrainer, share
 from text_data import DataArguments, ReviewData, load_splits
 from text_files import DataError
@@ -32,12 +50,15 @@ from transformers import (
     DataCollatorWithPadding,
     PreTrainedModel,
     PreTrainedTokenizerBase,
+    Trainer,
+    TrainerCallback,
     TrainingArguments,
     pipeline,
     set_seed,
 )
 from weight_average import WeightAverage
 
+AnyTrainer = TypeVar("AnyTrainer", bound=Trainer)
 SENTENCES = (
     "This thriller is gripping from start to finish.",
     "I had expected a masterpiece, but this film is dull.",
@@ -60,6 +81,9 @@ class ClassifierTrainingArguments(TrainingArguments):
     save_strategy: str = field(default="epoch", metadata={"help": "When to save a checkpoint."})
     save_total_limit: int | None = field(default=1, metadata={"help": "How many checkpoints to keep."})
     logging_steps: float = field(default=50, metadata={"help": "Steps between two points of the learning curve."})
+    ddp_find_unused_parameters: bool | None = field(
+        default=False, metadata={"help": "Look for weights without gradient; these models have none."}
+    )
     dataloader_pin_memory: bool = field(
         default=torch.accelerator.is_available(), metadata={"help": "Pin memory, for an accelerator to copy from."}
     )
@@ -67,7 +91,31 @@ class ClassifierTrainingArguments(TrainingArguments):
         default=0.999,
         metadata={"help": "Decay of the moving average of the weights that is taken at the end; 0: none."},
     )
+    layer_decay: float = field(
+        default=1.0,
+        metadata={"help": "What the learning rate is multiplied by from a layer to the one below; 1: nothing."},
+    )
+    early_stopping_patience: int = field(
+        default=0,
+        metadata={"help": "Stop after so many evaluations in a row that are no better than the best; 0: never."},
+    )
+    search_trials: int = field(
+        default=0, metadata={"help": "Train so many times to find good arguments on validation; 0: train once."}
+    )
+    search_over: list[str] = field(
+        default_factory=lambda: list(TRIED), metadata={"help": f"What is searched for: {', '.join(TRIED)}."}
+    )
     overwrite: bool = field(default=False, metadata={"help": "Delete the run that the output folder holds."})
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_layer_decay(self.layer_decay)
+        check_patience(self.early_stopping_patience)
+        check_search(self)
+
+
+class ClassifierTrainer(LayerwiseDecay, SharingTrainer):
+    """Trainer of the main job."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -84,6 +132,8 @@ def train(
     groups = {"model": model_arguments, "data": data_arguments, "training": arguments}
     if checkpoint:
         check_unchanged(output, groups)
+    elif goes_on(arguments):
+        check_unchanged(output, groups, unchangeable(arguments))
     elif arguments.should_save:
         check(output, arguments.overwrite, inputs_of(model_arguments, data_arguments))
     set_seed(arguments.seed)
@@ -93,6 +143,8 @@ def train(
     model = build_model(model_arguments, tokenizer, data.label_names)
     splits, truncations = encode_splits(data.splits, tokenizer, model.config)
     print("\n".join(truncations))
+    if arguments.search_trials:
+        return print(search_arguments(groups, data, tokenizer, splits))
     choose_epoch_on_validation(arguments, data)
     judge = Judge(data, arguments.seed, judges=arguments.should_save)
     if arguments.should_save:
@@ -101,33 +153,60 @@ def train(
         rows = {split: len(dataset) for split, dataset in data.splits.items()}
         notes = [*data.notes, *data.warnings, *truncations]
         write_run(output, "scripts/train_classifier.py", groups, notes, labels=data.label_names, rows=rows)
-    trainer = build_trainer(model, tokenizer, splits, judge, arguments)
+    trainer = build_trainer(ClassifierTrainer, tokenizer, splits, judge.metrics, arguments, model=model)
     train_and_save(trainer, checkpoint, evaluates=judge.split == "test")  # else the judge predicts on validation
     print(judge.report(trainer, splits))
     share(trainer, judge.texts)
     if arguments.should_save:
         sentences = SENTENCES if data_arguments.uses_demo else judge.texts[:3]
         print(classify(output, sentences, model_arguments.trust_remote_code))
+        print(f"\n{summary(trainer, checkpoint)}")
 
 
 def build_trainer(
-    model: PreTrainedModel,
+    trainer_class: type[AnyTrainer],
     tokenizer: PreTrainedTokenizerBase,
     splits: DatasetDict,
-    judge: Judge,
+    metrics: ClassificationMetrics,
     arguments: ClassifierTrainingArguments,
-) -> SharingTrainer:
-    return SharingTrainer(
-        model,
-        arguments,
+    **model: Any,
+) -> AnyTrainer:
+    """model: `model=`, or `model_init=`, as Trainer takes them."""
+    average: list[TrainerCallback] = [WeightAverage(arguments.ema_decay)] if arguments.ema_decay else []
+    return trainer_class(
+        args=arguments,
+        **model,
         data_collator=DataCollatorWithPadding(tokenizer),
         train_dataset=splits["train"],
         eval_dataset=splits["validation"],
         processing_class=tokenizer,
-        compute_metrics=judge.metrics,
+        compute_metrics=metrics,
         preprocess_logits_for_metrics=first_output,
-        callbacks=[WeightAverage(arguments.ema_decay)] if arguments.ema_decay else [],
+        callbacks=[*average, *early_stopping(arguments.early_stopping_patience)],
     )
+
+
+def search_arguments(
+    groups: Mapping[str, Any], data: ReviewData, tokenizer: PreTrainedTokenizerBase, splits: DatasetDict
+) -> str:
+    """Trials of the same run with other arguments, each as a run of its own would be; nothing is judged on test."""
+    arguments, output = groups["training"], Path(groups["training"].output_dir)
+    if not goes_on(arguments):
+        claim(output)
+    write_run(output, "scripts/train_classifier.py", groups, data.notes, labels=data.label_names)
+    space, overrides = space_of(arguments), groups["model"].config_overrides
+
+    def model_of(trial: Any) -> PreTrainedModel:
+        changed = with_dropout(overrides, space.suggest(trial)) if trial else overrides
+        set_seed(arguments.seed)
+        model = build_model(replace(groups["model"], config_overrides=changed), tokenizer, data.label_names)
+        set_seed(arguments.seed)  # as Trainer does when it is given a model
+        return model
+
+    keep_no_weights(arguments)
+    metrics = ClassificationMetrics(data.label_names)
+    trainer = build_trainer(TrialTrainer, tokenizer, splits, metrics, arguments, model_init=model_of)
+    return search(trainer, space, overrides)
 
 
 def inputs_of(model_arguments: ModelArguments, data_arguments: DataArguments) -> list[str | None]:
@@ -162,6 +241,11 @@ def choose_epoch_on_validation(arguments: ClassifierTrainingArguments, data: Rev
     if "test" in data.splits and not arguments.ema_decay and arguments.eval_strategy == arguments.save_strategy != "no":
         arguments.load_best_model_at_end = True
         arguments.metric_for_best_model, arguments.greater_is_better = "accuracy", True
+    if arguments.early_stopping_patience and not arguments.load_best_model_at_end:
+        raise DataError(
+            "--early_stopping_patience needs --ema_decay 0, a test split to judge what was chosen on, and an "
+            "evaluation with each checkpoint (--eval_strategy and --save_strategy)"
+        )
 
 
 def first_output(outputs: Any, _: Tensor) -> Tensor:

@@ -19,8 +19,10 @@ from typing import Any
 
 from checkpoints import checkpoint_to_resume
 from command_line import run_program
+from early_stopping import check_patience, early_stopping
 from run_folder import check, check_unchanged, claim, write_run
 from run_lock import alone
+from several_processes import check_whole
 from sharing import SharingTrainer, share
 from text_files import DataError
 from torch import Tensor
@@ -67,12 +69,19 @@ class TranslationTrainingArguments(Seq2SeqTrainingArguments):
     eval_strategy: str = field(default="epoch", metadata={"help": "When to evaluate."})
     save_strategy: str = field(default="epoch", metadata={"help": "When to save a checkpoint."})
     logging_steps: float = field(default=100, metadata={"help": "Steps between two points of the learning curve."})
+    ddp_find_unused_parameters: bool | None = field(
+        default=False, metadata={"help": "Look for weights without gradient; these models have none."}
+    )
     average_checkpoints: int = field(
         default=10,
         metadata={"help": "Average the weights of so many last checkpoints, if validation likes it; 1: none."},
     )
     num_beams: int = field(default=5, metadata={"help": "The beam of the final translations."})
     length_penalty: float = field(default=1.0, metadata={"help": "Above 1 favours longer translations."})
+    early_stopping_patience: int = field(
+        default=0,
+        metadata={"help": "Stop after so many evaluations in a row that are no better than the best; 0: never."},
+    )
     overwrite: bool = field(default=False, metadata={"help": "Delete the run that the output folder holds."})
 
     def __post_init__(self) -> None:
@@ -82,6 +91,9 @@ class TranslationTrainingArguments(Seq2SeqTrainingArguments):
         if self.eval_strategy == self.save_strategy != "no":
             self.load_best_model_at_end = True
             self.metric_for_best_model, self.greater_is_better = "bleu", True
+        check_patience(self.early_stopping_patience)
+        if self.early_stopping_patience and not self.load_best_model_at_end:
+            raise DataError("--early_stopping_patience needs an evaluation with each checkpoint (--eval_strategy)")
         self.save_total_limit = self.save_total_limit or self.average_checkpoints
 
     @property
@@ -174,6 +186,7 @@ def build_trainer(
         eval_dataset=encoded["validation"],
         processing_class=tokenizer,
         compute_loss_func=smoothed_loss(model, arguments.label_smoothing_factor),
+        callbacks=early_stopping(arguments.early_stopping_patience),
         translator=translator,
         data=data,
     )
@@ -181,6 +194,7 @@ def build_trainer(
 
 def run(trainer: TranslationTrainer, checkpoint: str | None) -> None:
     """Train, choose the weights, save them with the search that they are judged with, and judge them."""
+    check_whole(trainer, "translation")  # it is translated by each process alone
     arguments, translator = trainer.args, trainer.translator
     result = trainer.train(resume_from_checkpoint=checkpoint)
     trainer.save_metrics("train", result.metrics)

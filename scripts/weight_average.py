@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from checkpoints import checkpoint_at, saving
 from safetensors.torch import load_file, save_file
+from several_processes import is_in_parts
 from text_files import DataError
 from torch import Tensor
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
@@ -29,6 +30,8 @@ class WeightAverage(TrainerCallback):
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
+        if is_in_parts(kwargs["model"]):
+            raise DataError("--ema_decay has to be 0 where the weights are in parts (FSDP, ZeRO)")
         self.average = {name: weight.detach().clone() for name, weight in kwargs["model"].named_parameters()}
         if not state.global_step:
             return

@@ -1,18 +1,30 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Two processes train every head together, to the weights that one process reaches with the same texts."""
+"""Several processes, or machines, train together: to the losses and weights of one process with the same texts."""
 
-import gc
 import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
-import torch.multiprocessing
-from model_cases import HEADS, Case
+from accelerate.commands.config.config_args import load_config_from_file
+from checkpoints import check_checkpoint, checkpoint_at, checkpoints_in
+from model_cases import CASES, CAUSAL_LM, HEADS, SWITCHES, Case
 from safetensors.torch import load_file
-from torch.distributed import destroy_process_group
+from test_pretrain import prose
+from test_train_classifier import write_reviews
+from test_train_translation import write_split
+from text_samples import write
+from together import ROOT, SETTINGS, free_port, launching, losses, program, start, together
+from torch.distributed import barrier, init_process_group
 from torch.utils.data import Dataset
 from transformers import Trainer, TrainingArguments
+from transformers.distributed import DistributedConfig
 
 PROCESSES = 2
 
@@ -43,32 +55,231 @@ def train(case: Case, folder: Path, size: int) -> None:
     made.save_model()
 
 
-def process(rank: int, folder: str, port: int) -> None:
-    torch.set_num_threads(1)
-    gc.freeze()  # Trainer looks for garbage with every run, and need not look through the libraries
-    os.environ.update(
-        RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(PROCESSES), MASTER_ADDR="localhost", MASTER_PORT=str(port)
-    )
+def train_heads(rank: int, folder: str) -> None:
     for case in HEADS:
         train(case, Path(folder) / case.model_class.__name__, size=4 // PROCESSES)
-    destroy_process_group()
-
-
-def free_port() -> int:
-    store = torch.distributed.TCPStore("localhost", 0, is_master=True, wait_for_workers=False)
-    return store.port
 
 
 def test_every_head_trains_in_two_processes(tmp_path: Path) -> None:
-    # A server process imports the libraries once and forks from there: nothing of this process is shared.
-    torch.multiprocessing.set_forkserver_preload(["transformers.trainer", "modeling_scratch", "model_cases"])
-    torch.multiprocessing.start_processes(
-        process, (str(tmp_path / "together"), free_port()), nprocs=PROCESSES, start_method="forkserver"
-    )
+    together(PROCESSES, train_heads, str(tmp_path / "together"))
     for case in HEADS:
         name = case.model_class.__name__
         train(case, tmp_path / "alone" / name, size=4)
-        together, alone = (load_file(tmp_path / kind / name / "model.safetensors") for kind in ("together", "alone"))
-        torch.testing.assert_close(together, alone, atol=1e-5, rtol=1e-5)
+        trained, alone = (load_file(tmp_path / kind / name / "model.safetensors") for kind in ("together", "alone"))
+        torch.testing.assert_close(trained, alone, atol=1e-5, rtol=1e-5)
         start = case.model().state_dict()
         assert not all(torch.equal(value, start[key]) for key, value in alone.items())
+
+
+# Each script with the texts of a step, which processes divide among them.
+SIZES = "hidden_size=16,intermediate_size=32,num_hidden_layers=2,num_attention_heads=2,hidden_dropout=0.0"
+COMMON = f"--report_to none --use_cpu --disable_tqdm True --seed 3 --logging_steps 1 --config_overrides {SIZES}"
+SAVES = "--save_strategy steps --save_steps 3 --eval_strategy steps --eval_steps 3 --save_total_limit 5"
+REVIEWS = f"{COMMON} --data_dir {{data}}/reviews --num_train_epochs 2"
+CLASSIFIER = "train_classifier", f"{REVIEWS} {SAVES} --ema_decay 0"  # ends with the best checkpoint
+PROGRAMS = {
+    "classifier": CLASSIFIER,
+    "average": ("train_classifier", f"{REVIEWS} --ema_decay 0.9"),
+    "decoder": (
+        "pretrain",
+        f"{COMMON} --objective clm --tokenizer_kind character --block_size 16 --train_file {{data}}/many.csv "
+        "--max_steps 6",
+    ),
+    "denoising": (
+        "pretrain",
+        f"{COMMON} --objective denoising --vocab_size 300 --block_size 16 --train_file {{data}}/many.csv --max_steps 4",
+    ),
+    "translation": (
+        "train_translation",
+        f"{COMMON} --data_dir {{data}}/pairs --source_column en --target_column de --tokenizer_kind wordlevel "
+        "--vocab_size 60 --warmup_steps 4 --num_train_epochs 2 --num_beams 1 --max_length 8 "
+        "--train_sampling_strategy random",
+    ),
+}
+STEP = 12
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    for name in ("reviews", "pairs"):
+        (folder / name).mkdir()
+    for seed, (split, rows) in enumerate({"train": 60, "validation": 20, "test": 20}.items()):
+        write_reviews(folder / "reviews" / f"{split}.csv", rows, seed)
+        write_split(folder / "pairs", split, rows, seed)
+    write(folder / "many.csv", {"text": [f"{text} {number}" for number, text in enumerate(prose(60))]})
+    return folder
+
+
+def options_of(name: str, data: Path, output: Path, processes: int) -> str:
+    batch = f"--per_device_train_batch_size {STEP // processes}"
+    return f"{PROGRAMS[name][1].format(data=data)} {batch} --output_dir {output}"
+
+
+@pytest.fixture(scope="module")
+def alone(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The folder of each program as one process runs it."""
+    folder = tmp_path_factory.mktemp("alone")
+
+    def finished(name: str) -> Path:
+        if not (folder / name).exists():
+            together(1, program, PROGRAMS[name][0], options_of(name, data, folder / name, processes=1))
+        return folder / name
+
+    return finished
+
+
+def check_same(folder: Path, expected: Path) -> None:
+    """To rounding; but a bias of keys changes nothing, its gradient is rounding alone, and Adam enlarges it."""
+    torch.testing.assert_close(losses(folder), losses(expected), atol=1e-5, rtol=1e-5)
+    weights, others = (load_file(place / "model.safetensors") for place in (folder, expected))
+    assert weights.keys() == others.keys()
+    for name in weights.keys() - {name for name in weights if name.endswith("k_proj.bias")}:
+        torch.testing.assert_close(weights[name], others[name], atol=1e-3, rtol=1e-3, msg=name)
+    assert not list(folder.glob(".*"))
+
+
+OTHERS = [pytest.param(name, marks=pytest.mark.slow) for name in PROGRAMS if name != "decoder"]
+
+
+@pytest.mark.parametrize("name", ["decoder", *OTHERS])
+def test_two_processes_have_the_losses_of_one(
+    name: str, data: Path, tmp_path: Path, alone: Callable[[str], Path]
+) -> None:
+    output = tmp_path / "run"
+    together(2, program, PROGRAMS[name][0], options_of(name, data, output, processes=2))
+    check_same(output, alone(name))
+
+
+def parallel_outputs(rank: int, folder: str) -> None:
+    """Each class whole, and as two processes share its blocks: outputs, and what is generated and saved of them."""
+    init_process_group("gloo")
+    pairs = [*zip(CASES, cycle(SWITCHES.values())), *((CAUSAL_LM, settings) for settings in SWITCHES.values())]
+    for number, (case, settings) in enumerate(pairs):
+        whole, place = case.model(**settings), Path(folder) / str(number)
+        if rank == 0:
+            whole.save_pretrained(place)
+        barrier()
+        shared = case.model_class.from_pretrained(place, distributed_config=DistributedConfig(tp_plan="auto")).eval()
+        with torch.no_grad():
+            outputs, expected = shared(**case.inputs()), whole(**case.inputs())
+        torch.testing.assert_close(dict(outputs), dict(expected), atol=1e-5, rtol=1e-5)
+        if case is CAUSAL_LM:
+            prompts = {"input_ids": case.inputs()["input_ids"], "do_sample": False, "max_new_tokens": 8}
+            assert torch.equal(shared.generate(**prompts, use_cache=True), whole.generate(**prompts))
+        shared.save_pretrained(place / "again")
+        if rank == 0:
+            weights, others = (load_file(each / "model.safetensors") for each in (place, place / "again"))
+            assert all(torch.equal(weight, others[key]) for key, weight in weights.items())
+
+
+def test_a_model_shared_by_two_processes_answers_the_same(tmp_path: Path) -> None:
+    together(2, parallel_outputs, str(tmp_path))
+
+
+@pytest.mark.parametrize("file", sorted(SETTINGS.glob("*.yaml")), ids=lambda file: file.stem)
+def test_accelerate_knows_all_that_the_settings_say(file: Path) -> None:
+    settings = load_config_from_file(str(file))
+    assert settings.num_processes == 2
+    assert settings.distributed_type in ("MULTI_GPU", "FSDP", "DEEPSPEED")
+
+
+def script(name: str) -> str:
+    return str(ROOT / "scripts" / f"{PROGRAMS[name][0]}.py")
+
+
+def launch(settings: str, processes: int, options: str, extra: str = "") -> None:
+    port = f"--num_processes {processes} --main_process_port {free_port()}"
+    started = start(launching(settings, port, script("classifier"), *options.split(), *extra.split()))
+    text, _ = started.communicate()
+    assert started.returncode == 0, text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", ["ddp", "fsdp2"])
+def test_what_accelerate_launches_saves_and_is_resumed_by_others(
+    settings: str, data: Path, tmp_path: Path, alone: Callable[[str], Path]
+) -> None:
+    """By as many processes, by one, and by three."""
+    output = tmp_path / "run"
+    launch(settings, 2, options_of("classifier", data, output, processes=2))
+    check_same(output, alone("classifier"))
+    checkpoint = output / "checkpoint-3"
+    assert check_checkpoint(checkpoint) is None
+    parts = list(checkpoint.glob("*/*.distcp"))
+    assert len(parts) == (4 if settings == "fsdp2" else 0), "weights and optimizer, of two processes"
+    for processes in (2, 1, 3):
+        copy = shutil.copytree(output, tmp_path / str(processes))
+        options = options_of("classifier", data, copy, processes)
+        launch(settings, processes, options, f"--resume_from_checkpoint {copy / checkpoint.name}")
+        check_same(copy, alone("classifier"))
+
+
+@pytest.mark.slow
+def test_parts_of_weights_are_not_averaged(data: Path, tmp_path: Path) -> None:
+    options = options_of("average", data, tmp_path / "run", processes=2)
+    started = start(launching("fsdp2", f"--main_process_port {free_port()}", script("classifier"), *options.split()))
+    text, _ = started.communicate()
+    assert started.returncode
+    assert "error: --ema_decay has to be 0" in text
+
+
+Machine = tuple[list[str], dict[str, str], str]  # what a command there starts with, its environment, its address
+
+
+@pytest.fixture
+def machines() -> Iterator[list[Machine]]:
+    """Two, with a cable between them, where we may make them; else this one twice."""
+    names = [f"scratch{os.getpid()}{side}" for side in "ab"]
+    cables = [f"s{os.getpid()}{side}" for side in "ab"]
+    may = os.geteuid() == 0 and bool(shutil.which("ip")) and all(_ip(f"netns add {name}") for name in names)
+    if may and _ip(f"link add {cables[0]} type veth peer name {cables[1]}"):
+        made = [_connect(*each) for each in zip(names, cables, ("10.77.0.1", "10.77.0.2"))]
+    else:
+        made = [([], {}, "127.0.0.1")] * 2
+    yield made
+    for name in names if may else ():
+        _ip(f"netns del {name}")
+
+
+def _ip(command: str) -> bool:
+    return subprocess.run(["ip", *command.split()], capture_output=True, check=False).returncode == 0
+
+
+def _connect(name: str, cable: str, address: str) -> Machine:
+    assert _ip(f"link set {cable} netns {name}")
+    assert _ip(f"-n {name} addr add {address}/24 dev {cable}")
+    assert _ip(f"-n {name} link set lo up")
+    assert _ip(f"-n {name} link set {cable} up")
+    return ["ip", "netns", "exec", name], {"GLOO_SOCKET_IFNAME": cable}, address
+
+
+def run_on(machines: list[Machine], options: str, killed: int | None = None) -> list[tuple[int, str]]:
+    """Exit status and output of each machine; the process with the number `killed` is, in its fifth step."""
+    port, started = free_port(), []
+    for rank, (command, environment, _) in enumerate(machines):
+        where = f"--num_machines 2 --machine_rank {rank} --main_process_ip {machines[0][2]} --main_process_port {port}"
+        ours = str(ROOT / "tests" / "killed_rank.py"), CLASSIFIER[0], *options.split()
+        started.append(start([*command, *launching("ddp", where, *ours)], KILLED_RANK=str(killed), **environment))
+    texts = [each.communicate()[0] for each in started]
+    return [(each.returncode, text) for each, text in zip(started, texts)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("killed", [0, 1])
+def test_of_two_machines_one_loses_its_process(
+    killed: int, machines: list[Machine], data: Path, tmp_path: Path, alone: Callable[[str], Path]
+) -> None:
+    """Both end, each says why, and both go on together where they were."""
+    output = tmp_path / "run"
+    options = options_of("classifier", data, output, processes=2)
+    ended = run_on(machines, options, killed)
+    assert all(status for status, _ in ended)
+    assert f"Signal {signal.SIGKILL:d} (SIGKILL)" in ended[killed][1]
+    assert "error: another process of this run has ended" in ended[1 - killed][1], ended[1 - killed][1]
+    assert [path.name for path in checkpoints_in(output)] == ["checkpoint-3"]
+    arguments = TrainingArguments(output_dir=str(output), use_cpu=True)
+    assert check_checkpoint(checkpoint_at(arguments, 3)) is None
+    ended = run_on(machines, f"{options} --resume_from_checkpoint last")
+    assert [status for status, _ in ended] == [0, 0], ended
+    check_same(output, alone("classifier"))

@@ -1,0 +1,48 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Stop when validation has not become better for a while, also where the run was stopped and resumed meanwhile."""
+
+from text_files import DataError
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+
+
+class EarlyStopping(TrainerCallback):
+    """Ends training after `patience` evaluations in a row that are no better than the best one.
+
+    It looks when a checkpoint is saved, for what is best is known then; and it counts in the history of the run, which
+    a checkpoint holds, so that a resumed run stops where one does that was never interrupted.
+    """
+
+    def __init__(self, patience: int) -> None:
+        self.patience = patience
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object
+    ) -> None:
+        if not args.load_best_model_at_end:
+            raise DataError("--early_stopping_patience needs checkpoints that are chosen on validation")
+        self._look(args, state, control)
+
+    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object) -> None:
+        self._look(args, state, control)
+        if control.should_training_stop and state.is_world_process_zero:
+            name, best = args.metric_for_best_model, state.best_global_step
+            print(f"stopped early, after step {state.global_step}: the best {name} was {state.best_metric:g} at {best}")
+
+    def _look(self, args: TrainingArguments, state: TrainerState, control: TrainerControl) -> None:
+        if state.best_global_step and evaluations_since_best(args, state) >= self.patience:
+            control.should_training_stop = True
+
+
+def evaluations_since_best(args: TrainingArguments, state: TrainerState) -> int:
+    name = f"eval_{(args.metric_for_best_model or '').removeprefix('eval_')}"
+    return sum(name in entry and entry["step"] > (state.best_global_step or 0) for entry in state.log_history)
+
+
+def early_stopping(patience: int) -> list[TrainerCallback]:
+    """What Trainer takes as callbacks; patience 0: none."""
+    return [EarlyStopping(patience)] if patience else []
+
+
+def check_patience(patience: int) -> None:
+    if patience < 0:
+        raise DataError(f"--early_stopping_patience {patience}: has to be at least 1, or 0 to never stop early")
