@@ -1,130 +1,104 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What things cost beside what users would take instead: both in one process, in turns, of equal function.
+"""Speed and memory beside Hugging Face's own classes: both in one process, in turns, of the same function.
 
     python scripts/benchmark.py import
     python scripts/benchmark.py all --data_folder data --json benchmark.json --plot benchmark.png
-    python scripts/benchmark.py train-sst2 train-imdb --rounds 30
+    python scripts/benchmark.py train-imdb --device cuda --dtype bfloat16 --peak_tflops 989
 
-The peer is Hugging Face's own class with the same weights, attention by sdpa and dropout 0.1; before anything is timed,
-both have to give the same logits, labels or tokens. A ratio above 1 says that ours is faster.
+Both sides have equal weights, sizes, dropout, attention backend, threads and texts, and have to give the same answers
+before anything is timed. They take turns; a ratio is the median over the pairs. Training is what Trainer does with a
+batch (forward, backward, clipping, fused AdamW), without its bookkeeping, which is the same for both.
 """
 
 import argparse
-import json
-import statistics
-import subprocess
 import sys
-import time
-from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-PEER = "from transformers import BertModel"
-OURS = "import modeling_scratch"
-ALONE = ("import", "load", "memory")
+import torch
+import transformers
+from benchmark_answers import generate, infer, translate
+from benchmark_programs import imports, load, tokenizer_train
+from benchmark_report import HEADER, table_row, write_json, write_plot
+from benchmark_settings import Settings
+from benchmark_training import memory, mlm, padding, train
+from hardware import describe_hardware
+from text_files import DataError
+
+WORKLOADS: dict[str, Callable[[Settings], Iterator[dict[str, Any]]]] = {
+    "train-sst2": partial(train, "sst2"),
+    "train-imdb": partial(train, "imdb"),
+    "memory": memory,
+    "mlm": mlm,
+    "infer-sst2": partial(infer, "sst2"),
+    "infer-imdb": partial(infer, "imdb"),
+    "generate-gpt2": generate,
+    "translate-marian": translate,
+    "tokenizer-train": tokenizer_train,
+    "import": imports,
+    "load": load,
+    "padding": padding,
+}
 
 
-def import_seconds(statement: str) -> float:
-    """Wall time of a fresh process that runs one statement."""
-    start = time.perf_counter()
-    subprocess.run([sys.executable, "-c", statement], check=True)
-    return time.perf_counter() - start
-
-
-def benchmark_import(rounds: int) -> dict[str, Any]:
-    """Median seconds of both statements, and the median of the ratios of neighbours."""
-    pairs = [(import_seconds(PEER), import_seconds(OURS)) for _ in range(rounds)]
-    peer, ours = (statistics.median(seconds) for seconds in zip(*pairs))
-    ratio = statistics.median(theirs / mine for theirs, mine in pairs)
-    row = {"workload": "import", "setting": f"{PEER}; {OURS}", "peer_seconds": peer, "ours_seconds": ours}
-    return row | {"ratio": ratio}
-
-
-def run(names: Sequence[str], size: Any) -> Iterator[dict[str, Any]]:
-    """The rows of the table, as they come."""
-    if "import" in names:
-        yield benchmark_import(min(size.rounds, 7))
-    if set(names) == {"import"}:
-        return
-    from benchmark_timing import measure
-    from benchmark_workloads import WORKLOADS, load, memory
-
-    for name in names:
-        for comparison in WORKLOADS.get(name, lambda _: ())(size):
-            yield measure(comparison)
-    if "load" in names:
-        yield measure(load(size))
-    if "memory" in names:
-        yield memory(size)
-
-
-def as_table_row(row: dict[str, Any]) -> str:
-    unit, digits = ("mib", 0) if "peer_mib" in row else ("seconds", 4)
-    cells = [row["workload"], row["setting"], *(f"{row[f'{side}_{unit}']:.{digits}f}" for side in ("peer", "ours"))]
-    cells += [f"{row['ratio']:.2f}", f"{row['tokens_per_second']:,.0f}" if "tokens_per_second" in row else ""]
-    cells += [f"{row[name]:.2f}" if name in row else "" for name in ("fraction", "computed_fraction")]
-    return f"| {' | '.join(cells)} |"
-
-
-HEADER = """| workload | setting | peer | ours | ratio | tokens/s of ours | of the product rate | computed |
-| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"""
-
-
-def plot(rows: Sequence[dict[str, Any]], path: Path) -> None:
-    """Ratios as bars, with a line at 1."""
-    from matplotlib.figure import Figure
-
-    rows = [row for row in rows if row["workload"] not in ("memory", "padding", "import")]
-    labels = [f"{row['workload']}\n{row['setting'].split(',')[0]}" for row in rows]
-    figure = Figure(figsize=(8, 0.5 * len(rows) + 1), layout="constrained")
-    axes = figure.subplots()
-    bars = axes.barh(labels, [row["ratio"] for row in rows], color="tab:blue")
-    axes.bar_label(bars, fmt="%.2f", padding=3)
-    axes.axvline(1, color="black", linewidth=1)
-    axes.invert_yaxis()
-    axes.set_xlabel("times as fast as Hugging Face's class of the same function")
-    figure.savefig(path, dpi=150)
-
-
-def parse(arguments: Sequence[str] | None) -> tuple[argparse.Namespace, Any]:
-    """What to measure, and the Size of it; `import` alone needs nothing that takes time to import."""
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("workload", nargs="+", help=f"all, {', '.join(ALONE)}, or a name that --help lists below")
-    parser.add_argument("--rounds", type=int, default=15, help="How often each side runs.")
-    parser.add_argument("--data_folder", type=Path, help="Holds sst2/train.parquet and imdb/train.parquet.")
-    parser.add_argument("--quick", action="store_true", help="Small models and two rounds, to see that it works.")
-    parser.add_argument("--threads", type=int, help="Threads of torch; all cores if not given.")
-    parser.add_argument("--json", type=Path, help="Where the rows are written, too.")
-    parser.add_argument("--plot", type=Path, help="Where a picture of the ratios is written.")
+    parser.add_argument("workload", nargs="+", choices=["all", *WORKLOADS], help="What to measure.")
+    parser.add_argument("--rounds", type=int, default=7, help="How often each side runs.")
+    parser.add_argument("--quick", action="store_true", help="Tiny sizes and two rounds, to see that it works.")
+    parser.add_argument("--data_folder", type=Path, help="Holds sst2/, imdb/ and multi30k/; else texts are invented.")
+    parser.add_argument("--threads", type=int, help="Of torch; as many as it takes by itself if not given.")
+    parser.add_argument("--device", default="cpu", help="cpu, or cuda: BERT base then, packed batches for ours.")
+    parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16"], default="float32", help="Of products.")
+    parser.add_argument("--peak_tflops", type=float, help="Of the device, to say how much of it a step uses.")
+    parser.add_argument("--attention", default="sdpa", help="The backend of both sides.")
+    parser.add_argument("--dropout", type=float, default=0.1, help="Of the states, in training.")
+    parser.add_argument("--attention_dropout", type=float, default=0.1, help="Of the attention weights, in training.")
+    parser.add_argument("--seed", type=int, default=0, help="Of weights, texts and their order.")
+    parser.add_argument("--json", type=Path, help="A file for all that was measured.")
+    parser.add_argument("--plot", type=Path, help="A PNG file for a picture of the ratios.")
     found = parser.parse_args(arguments)
-    if found.workload == ["import"]:
-        return found, argparse.Namespace(rounds=found.rounds)
-    import torch
-    from benchmark_workloads import WORKLOADS, Size
+    for option in ("json", "plot"):
+        if (path := getattr(found, option)) is not None and not path.parent.is_dir():
+            parser.error(f"--{option} {path}: there is no folder {path.parent}")
+    if found.rounds < 1 or (found.threads is not None and found.threads < 1):
+        parser.error("--rounds and --threads have to be at least 1")
+    return found
 
-    known = [*ALONE, *WORKLOADS]
-    names = known if "all" in found.workload else found.workload
-    if unknown := set(names) - set(known):
-        parser.error(f"there is no workload {', '.join(sorted(unknown))}; there are all, {', '.join(known)}")
-    found.workload = names
-    torch.set_num_threads(found.threads or torch.get_num_threads())
-    small = {"width": 64, "layers": 2, "vocab_size": 500, "rounds": 2} if found.quick else {"rounds": found.rounds}
-    return found, Size(data_folder=found.data_folder, **small)
+
+def run(found: argparse.Namespace) -> list[dict[str, Any]]:
+    """Measure, and print each row as it comes."""
+    if found.threads:
+        torch.set_num_threads(found.threads)
+    names = ("data_folder", "device", "dtype", "attention", "dropout", "attention_dropout", "peak_tflops", "seed")
+    given = {name: getattr(found, name) for name in names}
+    settings = Settings(rounds=min(found.rounds, 2) if found.quick else found.rounds, quick=found.quick, **given)
+    hardware = describe_hardware(torch.device(settings.device))
+    print(f"{hardware}; torch {torch.__version__}, transformers {transformers.__version__}\n\n{HEADER}", flush=True)
+    rows = []
+    for name in WORKLOADS if "all" in found.workload else dict.fromkeys(found.workload):
+        for row in WORKLOADS[name](settings):
+            rows.append(row)
+            print(table_row(row), flush=True)
+    if found.json:
+        conditions = {key: value for key, value in asdict(settings).items() if key != "data_folder"}
+        versions = {"torch": torch.__version__, "transformers": transformers.__version__}
+        write_json(found.json, {**conditions, **versions, "hardware": hardware}, rows)
+    if found.plot:
+        write_plot(found.plot, hardware, rows)
+    return rows
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    found, size = parse(arguments)
-    print(HEADER, flush=True)
-    rows = []
-    for row in run(found.workload, size):
-        rows.append(row)
-        print(as_table_row(row), flush=True)
-    if found.json:
-        settings = {one.name: str(getattr(size, one.name)) for one in fields(size)} if hasattr(size, "width") else {}
-        found.json.write_text(json.dumps({"settings": settings, "rows": rows}, indent=2) + "\n", encoding="utf-8")
-    if found.plot:
-        plot(rows, found.plot)
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    try:
+        run(parse(arguments))
+    except (DataError, OSError) as error:
+        sys.exit(f"benchmark.py: error: {error}")
 
 
 if __name__ == "__main__":

@@ -1,93 +1,97 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Two programs measured in turns, the machine's own rate of matrix products, and the memory that work takes."""
+"""Two sides measured in turns, A B A B, and what is said of them: medians, and ratios pair by pair."""
 
 import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from multiprocessing import get_context
-from pathlib import Path
 from typing import Any
 
-import torch
+from benchmark_settings import Settings
+from benchmark_work import Work, matrix_products
 
-Job = Callable[[int], Any]
+Job = Callable[[int], object]
+
+
+@dataclass(frozen=True)
+class Side:
+    """What is measured: job(i) does round i, which holds amounts[i] of the unit, real tokens mostly."""
+
+    job: Job
+    amounts: Sequence[float]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The same work done by the peer and by ours, in rounds: peer(i) and ours(i) do round i.
+    """Ours beside the peer. agreement: how nearly they answered alike before anything was timed.
 
-    tokens: real tokens of each round; flops: floating-point operations that each round needs, without padding, and of
-    them what ours computes, both empty where nobody asks.
+    unit: "tokens/s" or "s"; of a rate, more is better, of seconds less. work: of each round of ours, where it is known.
     """
 
     workload: str
     setting: str
-    peer: Job
-    ours: Job
-    tokens: Sequence[int]
-    flops: Sequence[float] = ()
-    computed: Sequence[float] = ()
-    shapes: Sequence[tuple[int, int]] = ()
+    ours: Side
+    peer: Side
+    agreement: str = ""
+    unit: str = "tokens/s"
+    work: Sequence[Work] = ()
 
 
-def measure(comparison: Comparison) -> dict[str, Any]:
-    """A row of the table: medians of seconds, and of the ratios round by round; who goes first alternates."""
-    for job in (comparison.peer, comparison.ours):
-        job(0)
-    seconds: dict[str, list[float]] = {"peer": [], "ours": []}
-    for number in range(len(comparison.tokens)):
-        turns = [("peer", comparison.peer), ("ours", comparison.ours)]
-        for name, job in turns if number % 2 else reversed(turns):
+def measure(comparison: Comparison, settings: Settings) -> dict[str, Any]:
+    """A row of the table; the ratio is that of ours to the peer's, its range the middle half of all pairs."""
+    jobs = {"peer": comparison.peer.job, "ours": comparison.ours.job}
+    if comparison.work:
+        products, operations = matrix_products(settings, round(statistics.median(comparison.ours.amounts)))
+        jobs["products"] = products
+    seconds = in_turns(jobs, len(comparison.ours.amounts), settings.wait)
+    sides = {"peer": comparison.peer, "ours": comparison.ours}
+    values = {name: _values(side, seconds[name], comparison.unit) for name, side in sides.items()}
+    ratios = [ours / peer for ours, peer in zip(values["ours"], values["peer"])]
+    row: dict[str, Any] = {"workload": comparison.workload, "setting": comparison.setting, "unit": comparison.unit}
+    row |= {name: statistics.median(found) for name, found in values.items()}
+    row |= {"ratio": statistics.median(ratios), "ratio_range": _middle_half(ratios)}
+    if comparison.work:
+        rates = [operations / found for found in seconds["products"]]
+        row |= _fractions(comparison.work, seconds["ours"], rates, settings.peak_tflops)
+    return row | {"agreement": comparison.agreement, "ratios": ratios, "seconds": seconds}
+
+
+def in_turns(jobs: dict[str, Job], rounds: int, wait: Callable[[], None]) -> dict[str, list[float]]:
+    """Seconds of each job in each round, after one round that does not count."""
+    seconds: dict[str, list[float]] = {name: [] for name in jobs}
+    for number in range(-1, rounds):
+        for name, job in jobs.items():
+            wait()
             start = time.perf_counter()
-            job(number)
-            seconds[name].append(time.perf_counter() - start)
-    row: dict[str, Any] = {"workload": comparison.workload, "setting": comparison.setting}
-    row |= {f"{name}_seconds": statistics.median(found) for name, found in seconds.items()}
-    row["ratio"] = statistics.median(peer / ours for peer, ours in zip(*seconds.values()))
-    row["tokens_per_second"] = sum(comparison.tokens) / sum(seconds["ours"])
-    if comparison.flops:
-        rate = product_rate(comparison.shapes, int(statistics.median(comparison.tokens)))
-        row["product_gflops"] = rate / 1e9
-        row["fraction"] = sum(comparison.flops) / sum(seconds["ours"]) / rate
-        row["computed_fraction"] = sum(comparison.computed) / sum(seconds["ours"]) / rate
-    return row
+            job(max(number, 0))
+            wait()
+            if number >= 0:
+                seconds[name].append(time.perf_counter() - start)
+    return seconds
 
 
-def product_rate(shapes: Sequence[tuple[int, int]], tokens: int) -> float:
-    """Floating-point operations a second of plain matrix products: linear layers (in, out) and their gradients."""
-    operations, seconds = 0.0, 0.0
-    for size, features in shapes:
-        states, weight = torch.randn(tokens, size), torch.randn(features, size)
-        gradient = torch.randn(tokens, features)
-        for left, right in ((states, weight.T), (gradient, weight), (gradient.T, states)):
-            seconds += statistics.median(_seconds_of(torch.mm, left, right) for _ in range(6))
-            operations += 2 * tokens * size * features
-    return operations / seconds
+def _values(side: Side, seconds: Sequence[float], unit: str) -> list[float]:
+    return [amount / taken if unit.endswith("/s") else taken / amount for amount, taken in zip(side.amounts, seconds)]
 
 
-def _seconds_of(function: Callable[..., Any], *arguments: Any) -> float:
-    start = time.perf_counter()
-    function(*arguments)
-    return time.perf_counter() - start
+def _middle_half(numbers: Sequence[float]) -> list[float]:
+    if len(numbers) < 2:
+        return [*numbers, *numbers]
+    first, _, third = statistics.quantiles(numbers, method="inclusive")
+    return [first, third]
 
 
-def peak_memory(function: Callable[..., float], *arguments: Any) -> float:
-    """What a function returns in a fresh process: `growth` of the memory that its work takes."""
-    with get_context("spawn").Pool(1) as pool:
-        return pool.apply(function, arguments)
-
-
-def growth(prepare: Callable[[], Any], work: Callable[[], Any]) -> float:
-    """MiB by which the memory of this process grows while it works, at its peak, above what it holds before (Linux)."""
-    prepare()
-    before = _resident("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # forget the peak so far
-    work()
-    return _resident("VmHWM") - before
-
-
-def _resident(name: str) -> float:
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(name)) / 1024
+def _fractions(
+    work: Sequence[Work], seconds: Sequence[float], rates: Sequence[float], peak_tflops: float | None
+) -> dict[str, float]:
+    """Of the rate of matrix products of the same round; of the device's peak too, where somebody knows it."""
+    needed = [one.needed / taken for one, taken in zip(work, seconds)]
+    computed = [one.computed / taken for one, taken in zip(work, seconds)]
+    found = {
+        "products_gflops": statistics.median(rates) / 1e9,
+        "fraction": statistics.median(done / rate for done, rate in zip(needed, rates)),
+        "computed_fraction": statistics.median(done / rate for done, rate in zip(computed, rates)),
+    }
+    if peak_tflops:
+        found["mfu"] = statistics.median(needed) / (peak_tflops * 1e12)
+    return found

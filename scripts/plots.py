@@ -27,7 +27,7 @@ def confusion_matrix_png(matrix: np.ndarray, label_names: Sequence[str], path: s
     totals = matrix.sum(axis=1, keepdims=True)
     shares = matrix / np.maximum(totals, 1)  # a class without examples has a row of zeros
     side = float(np.clip(2.5 + 0.55 * num_labels, 4.5, 14))
-    figure = _figure(side + 1.2, side)
+    figure = new_figure(side + 1.2, side)
     axes = figure.subplots()
     image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
     figure.colorbar(image, ax=axes, label="share of the true class", format=_percent_formatter(decimals=0), shrink=0.8)
@@ -35,7 +35,7 @@ def confusion_matrix_png(matrix: np.ndarray, label_names: Sequence[str], path: s
     _write_counts(axes, matrix, shares)
     accuracy = matrix.trace() / max(matrix.sum(), 1)
     axes.set_title(f"{accuracy:.1%} of {matrix.sum():,} examples are right")
-    _write_png(figure, path)
+    write_png(figure, path)
 
 
 def learning_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | Path) -> None:
@@ -63,7 +63,7 @@ def _draw_losses_and_score(
 ) -> None:
     """score: its key in the log, its name, and the format of its best value."""
     key, name, best_format = score
-    figure = _figure(8, 7)
+    figure = new_figure(8, 7)
     loss_axes, score_axes = figure.subplots(2, 1, sharex=True)
     _plot_losses(loss_axes, log_history, unit)
     steps, values = _series(log_history, key)
@@ -76,12 +76,12 @@ def _draw_losses_and_score(
     _add_epochs(loss_axes, log_history)
     for axes in (loss_axes, score_axes):
         _finish_panel(axes)
-    _write_png(figure, path)
+    write_png(figure, path)
 
 
 def token_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | Path) -> None:
     """Draw training and evaluation loss per token, with perplexities on the right, into the PNG file `path`."""
-    figure = _figure(8, 4.5)
+    figure = new_figure(8, 4.5)
     axes = figure.subplots()
     _plot_losses(axes, log_history, "loss (nats per predicted token)")
     _name_steps(axes)
@@ -89,10 +89,10 @@ def token_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | Path) 
     _finish_panel(axes)
     if axes.has_data():
         _add_perplexities(axes)
-    _write_png(figure, path)
+    write_png(figure, path)
 
 
-def _figure(width: float, height: float) -> "Figure":
+def new_figure(width: float, height: float) -> "Figure":
     from matplotlib.figure import Figure  # not pyplot, which keeps every figure and asks for a display
 
     return Figure(figsize=(width, height), layout="constrained")
@@ -191,7 +191,7 @@ def _finish_panel(axes: "Axes") -> None:
         axes.text(0.5, 0.5, "no finite value was logged", ha="center", va="center", transform=axes.transAxes)
 
 
-def _write_png(figure: "Figure", path: str | Path) -> None:
+def write_png(figure: "Figure", path: str | Path) -> None:
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:

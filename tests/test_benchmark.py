@@ -1,81 +1,172 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The benchmark compares equal functions on equal batches, and counts what it says; how fast they are is not tested."""
+"""The benchmark compares equal functions on equal texts, and counts what it says; how fast they are is not tested."""
 
 import json
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import benchmark
 import pytest
 import torch
-from benchmark_models import TextBatches, check_equal, linear_shapes, pair, step_flops
-from benchmark_models import bert as bert_config
-from benchmark_timing import Comparison, measure
-from benchmark_workloads import WORKLOADS
-from transformers import BertForSequenceClassification
+from benchmark_data import (
+    draw_texts,
+    full_rows,
+    grouped_by_length,
+    in_random_order,
+    packed,
+    padded,
+    train_tokenizer,
+    with_more_padding,
+)
+from benchmark_models import CLASSIFIER, DECODER, TRANSLATOR, check_logits, make_ours, make_pair, training_step
+from benchmark_settings import Settings
+from benchmark_timing import Comparison, Side, in_turns, measure
+from benchmark_work import linear_shapes, matrix_products, training_work
+from text_files import DataError
+from torch.utils.flop_counter import FlopCounterMode
 
-TEXTS = ["one", "one two", "one two three four five six", "a b c d"] * 16
+QUICK = Settings(rounds=2, quick=True)
+ROWS = [list(range(5, 5 + length)) for length in (3, 9, 1, 6, 4, 4, 12, 2)]
 
 
-SOME = ["train-sst2", "mlm", "generate-gpt2"]
+@pytest.fixture(scope="module")
+def tokenizer() -> object:
+    return train_tokenizer(QUICK, draw_texts(QUICK, "imdb", 20)[0])
 
 
-@pytest.mark.parametrize("names", [SOME, pytest.param([*WORKLOADS, "load", "memory"], marks=pytest.mark.slow)])
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    yield
+    torch.set_num_threads(1)
+
+
+FAST = ["mlm", "padding", "generate-gpt2", "translate-marian", "load", "tokenizer-train"]
+
+
+@pytest.mark.parametrize("names", [FAST, pytest.param(["all"], marks=pytest.mark.slow)], ids=["some", "all"])
+@pytest.mark.usefixtures("one_thread")
 def test_workloads_run_and_say_what_they_measured(
     names: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    benchmark.main([*names, "--quick", "--threads", "1", "--json", str(tmp_path / "rows.json"),
-                    "--plot", str(tmp_path / "rows.png")])  # fmt: skip
-    rows = json.loads((tmp_path / "rows.json").read_text())["rows"]
-    assert {row["workload"] for row in rows} == set(names)
+    json_file, picture = tmp_path / "rows.json", tmp_path / "rows.png"
+    benchmark.main([*names, "--quick", "--threads", "1", "--json", str(json_file), "--plot", str(picture)])
+    rows = json.loads(json_file.read_text(encoding="utf-8"))["rows"]
+    assert {row["workload"] for row in rows} == set(benchmark.WORKLOADS if names == ["all"] else names)
     assert all(row["ratio"] > 0 for row in rows)
-    assert len([row for row in rows if row["workload"] == "train-sst2"]) == 2
-    assert (tmp_path / "rows.png").read_bytes().startswith(b"\x89PNG")
-    assert capsys.readouterr().out.count("\n") == len(rows) + 2
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert sum(line.startswith("| ") for line in capsys.readouterr().out.splitlines()) == len(rows) + 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.json", "rows.png"]
 
 
-def test_an_unknown_workload_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        benchmark.main(["train-mnist"])
-    assert "there is no workload train-mnist" in capsys.readouterr().err
+def test_a_rate_is_of_real_tokens_and_shares_are_of_the_products_of_the_same_round() -> None:
+    work = [training_work(QUICK.shape, [4, 4], read=2)] * 3
+    sides = Side(lambda _: torch.randn(50, 50), [8.0] * 3), Side(lambda _: torch.randn(50, 50), [16.0] * 3)
+    row = measure(Comparison("w", "s", *sides, work=work), replace(QUICK, peak_tflops=1.0))
+    ours, peer = (row["seconds"][side] for side in ("ours", "peer"))
+    assert row["ratios"] == pytest.approx([8 / mine / (16 / theirs) for mine, theirs in zip(ours, peer)])
+    assert row["ratio"] == pytest.approx(sorted(row["ratios"])[1])
+    assert row["ours"] == pytest.approx(8 / sorted(ours)[1])
+    assert row["computed_fraction"] / row["fraction"] == pytest.approx(work[0].computed / work[0].needed)
+    assert row["mfu"] == pytest.approx(work[0].needed / sorted(ours)[1] / 1e12)
 
 
-def test_models_of_another_function_are_not_compared() -> None:
-    peer, ours = pair(BertForSequenceClassification, bert_config(100, 64, 1))
-    batch = TextBatches(TEXTS, 16, 4, 100).draw(1, grouped=False)[0]
-    check_equal(peer, ours, batch)
-    torch.nn.init.normal_(ours.model.stack.layers[0].feed_forward.up_proj.weight)
-    with pytest.raises(AssertionError):
-        check_equal(peer, ours, batch)
-
-
-def test_grouped_batches_hold_the_same_texts_with_less_padding() -> None:
-    batches = TextBatches(TEXTS, 16, 4, 100)
-    random, grouped = (batches.draw(16, grouped=choice) for choice in (False, True))
-    real = [sum(int(batch["attention_mask"].sum()) for batch in drawn) for drawn in (random, grouped)]
-    padded = [sum(batch["attention_mask"].numel() for batch in drawn) for drawn in (random, grouped)]
-    assert real[0] == real[1]
-    assert padded[1] < padded[0]
-
-
-def test_rounds_are_done_by_both_sides_and_the_median_of_ratios_is_reported() -> None:
+def test_sides_take_turns_after_a_round_that_does_not_count() -> None:
     done: list[tuple[str, int]] = []
-    jobs = (lambda number: done.append(("peer", number))), (lambda number: done.append(("ours", number)))
-    row = measure(Comparison("nothing", "at all", *jobs, tokens=[1, 1, 1]))
-    assert sorted(done[2:]) == sorted((side, number) for side in ("peer", "ours") for number in range(3))
-    assert [side for side, _ in done[2:]] == ["ours", "peer", "peer", "ours", "ours", "peer"]
-    assert row["ratio"] > 0
+    jobs = {"peer": lambda number: done.append(("peer", number)), "ours": lambda number: done.append(("ours", number))}
+    seconds = in_turns(jobs, 2, lambda: None)
+    assert done == [(side, number) for number in (0, 0, 1) for side in ("peer", "ours")]
+    assert [len(times) for times in seconds.values()] == [2, 2]
 
 
-def test_operations_are_counted_as_a_profiler_counts_them() -> None:
-    from torch.utils.flop_counter import FlopCounterMode
+@pytest.mark.parametrize("kind", [CLASSIFIER, DECODER, TRANSLATOR], ids=["bert", "gpt2", "marian"])
+def test_models_of_another_function_are_not_compared(kind: object) -> None:
+    ours, peer = make_pair(kind, QUICK)
+    ids = torch.arange(5, 25).view(2, 10)
+    batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    if ours.config.is_encoder_decoder:
+        batch["decoder_input_ids"] = ids
+    assert "logits differ by at most" in check_logits(ours, peer, batch, batch, QUICK)
+    with torch.no_grad():  # a norm in the last block, which any test of the usual initialisation would miss
+        [parameter for name, parameter in ours.named_parameters() if "norm" in name][-1].add_(0.01)
+    with pytest.raises(DataError, match="not the same function"):
+        check_logits(ours, peer, batch, batch, QUICK)
 
-    width, layers = 64, 2
-    config = bert_config(100, width, layers)
-    _, ours = pair(BertForSequenceClassification, config)
-    batch = TextBatches(["a b c d e f g h i j"] * 8, 12, 8, 100).draw(1, grouped=False)[0]
-    ours.config._attn_implementation = "eager"
+
+def test_sides_have_equal_sizes_dropout_and_backend() -> None:
+    ours, peer = make_pair(CLASSIFIER, replace(QUICK, dropout=0.2, attention_dropout=0.3))
+    assert (ours.config.hidden_dropout, ours.config.attention_dropout) == (0.2, 0.3)
+    assert (peer.config.hidden_dropout_prob, peer.config.attention_probs_dropout_prob) == (0.2, 0.3)
+    assert ours.config._attn_implementation == peer.config._attn_implementation == "sdpa"
+    assert ours.num_parameters() == peer.num_parameters()
+
+
+def test_a_packed_batch_and_one_with_more_padding_are_the_same_to_ours(tokenizer: object) -> None:
+    ours, peer = make_pair(CLASSIFIER, QUICK)
+    batch = padded(tokenizer, ROWS)
+    check_logits(ours, peer, batch, packed(ROWS), QUICK)
+    check_logits(ours, peer, batch, with_more_padding(batch), QUICK)
+
+
+def test_random_batches_hold_each_text_once_and_grouped_ones_have_less_padding() -> None:
+    rows = [[number] * (1 + number * 7 % 40) for number in range(400)]
+    random, grouped = (draw(rows, 8, 5, 10, seed=0) for draw in (in_random_order, grouped_by_length))
+    assert sorted(ids for batches in random for batch in batches for ids in batch) == sorted(rows)
+    waste = []
+    for rounds in (random, grouped):
+        assert [len(batch) for batches in rounds for batch in batches] == [8] * 50
+        sizes = [(8 * max(map(len, batch)), sum(map(len, batch))) for batches in rounds for batch in batches]
+        waste.append(1 - sum(real for _, real in sizes) / sum(slots for slots, _ in sizes))
+    assert waste[1] < 0.1 < waste[0]
+    for batches in grouped:  # the longest and the shortest in each round
+        assert max(map(len, batches[0])) > 30
+        assert max(map(len, batches[-1])) < 10
+
+
+def test_too_few_texts_are_said() -> None:
+    with pytest.raises(DataError, match="8 texts are too few for 3 rounds"):
+        in_random_order(ROWS, 4, 1, 3, seed=0)
+
+
+def test_full_rows_lose_only_the_end() -> None:
+    assert full_rows(ROWS, 10) == [[token for row in ROWS for token in row][i : i + 10] for i in (0, 10, 20, 30)]
+
+
+def test_operations_are_counted_as_a_profiler_counts_them(tokenizer: object) -> None:
+    settings = replace(QUICK, attention="eager")
+    lengths = [11] * 6  # nothing is padded
+    ours = make_ours(CLASSIFIER, settings)
     with FlopCounterMode(display=False) as counter:
-        ours.train()(**batch).loss.backward()
-    expected = next(iter(step_flops([batch], width, layers, spared=True)))
-    assert counter.get_total_flops() == pytest.approx(expected, rel=0.05)
-    assert len(linear_shapes(width, layers)) == 6 * layers
+        training_step(ours, settings)(padded(tokenizer, [list(range(5, 5 + length)) for length in lengths]))
+    width, labels = settings.shape.width, 2
+    head = 3 * 2 * len(lengths) * width * (width + labels)
+    assert counter.get_total_flops() == training_work(settings.shape, lengths, read=6).computed + head
+
+
+def test_the_products_are_those_of_one_block() -> None:
+    job, operations = matrix_products(QUICK, tokens=10)
+    with FlopCounterMode(display=False) as counter:
+        job(0)
+    assert counter.get_total_flops() == operations == 6 * 10 * sum(a * b for a, b in linear_shapes(QUICK.shape))
+
+
+def test_texts_are_those_of_the_folder_or_as_long(data_folder: Path) -> None:
+    for name in ("sst2", "imdb"):
+        real, source = draw_texts(replace(QUICK, data_folder=data_folder), name, 300)
+        invented, other = draw_texts(QUICK, name, 300)
+        assert (source, other) == (name, f"lengths as of {name}")
+        means = [sum(len(text.split()) for text in texts) / 300 for texts in (real, invented)]
+        assert 0.6 < means[0] / means[1] < 1.4
+
+
+def test_what_is_wrong_with_the_arguments_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match=r"there is no sst2/train\.parquet"):
+        benchmark.main(["train-sst2", "--quick", "--data_folder", str(tmp_path)])
+    for arguments, message in (
+        (["train-mnist"], "invalid choice: 'train-mnist'"),
+        (["load", "--json", str(tmp_path / "none" / "rows.json")], "there is no folder"),
+        (["load", "--rounds", "0"], "at least 1"),
+    ):
+        with pytest.raises(SystemExit):
+            benchmark.main(arguments)
+        assert message in capsys.readouterr().err

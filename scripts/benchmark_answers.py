@@ -1,0 +1,122 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Answers: texts classified through a pipeline, texts continued, and texts translated by a beam search."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from benchmark_data import draw_texts, on_device, train_tokenizer
+from benchmark_models import CLASSIFIER, DECODER, TRANSLATOR, check_logits, difference, make_pair
+from benchmark_settings import Settings
+from benchmark_timing import Comparison, Side, measure
+from predict import Classifier
+from text_files import DataError
+from transformers import pipeline
+
+INFERENCE_BATCH = 32
+TEXTS = {"sst2": 960, "imdb": 96}  # a round
+NEW_TOKENS = {"generate-gpt2": 128, "translate-marian": 32}
+Answers = Callable[[list[str]], Any]
+
+
+def infer(name: str, settings: Settings) -> Iterator[dict[str, Any]]:
+    """The same pipeline call for both; then the peer's texts sorted by length before; then ours by predict.py."""
+    count = settings.few(TEXTS[name])
+    texts, source = draw_texts(settings, name, count * settings.rounds)
+    tokenizer = train_tokenizer(settings, texts)
+    ours, peer = make_pair(CLASSIFIER, settings)
+    through_pipeline = [_pipeline(model, tokenizer, settings) for model in (ours, peer)]
+    agreement = _check_answers([classify(texts[:count]) for classify in through_pipeline], settings)
+    classifier = Classifier(ours, tokenizer, tokenizer.model_max_length, INFERENCE_BATCH)
+    rounds = [texts[number * count : (number + 1) * count] for number in range(settings.rounds)]
+    sorted_rounds = [sorted(one, key=len) for one in rounds]
+    tokens = [float(sum(map(len, tokenizer(one, truncation=True)["input_ids"]))) for one in rounds]
+    where = f"batch {INFERENCE_BATCH}, {source}"
+    for setting, own, theirs in (
+        ("pipeline", _side(through_pipeline[0], rounds, tokens), rounds),
+        ("pipeline, the peer's texts sorted by length", _side(through_pipeline[0], rounds, tokens), sorted_rounds),
+        ("predict.py beside the peer's pipeline", _side(_predict(classifier, settings), rounds, tokens), rounds),
+    ):
+        peer_side = _side(through_pipeline[1], theirs, tokens)
+        yield measure(Comparison(f"infer-{name}", f"{where}, {setting}", own, peer_side, agreement), settings)
+
+
+def _pipeline(model: Any, tokenizer: Any, settings: Settings) -> Answers:
+    task: Any = "text-classification"
+    classify: Any = pipeline(task, model=model, tokenizer=tokenizer, device=settings.device)
+
+    def answers(texts: list[str]) -> Any:
+        with settings.autocast():
+            return classify(texts, batch_size=INFERENCE_BATCH, truncation=True)
+
+    return answers
+
+
+def _predict(classifier: Classifier, settings: Settings) -> Answers:
+    def answers(texts: list[str]) -> Any:
+        with settings.autocast():
+            return classifier.classify(texts, lambda _: None)
+
+    return answers
+
+
+def _side(answer: Answers, rounds: Sequence[list[str]], tokens: Sequence[float]) -> Side:
+    return Side(lambda number: answer(rounds[number]), tokens)
+
+
+def _check_answers(both: Sequence[Any], settings: Settings) -> str:
+    """The same scores, each of the label it is for."""
+    ours, peer = (
+        torch.tensor([one["score"] if one["label"] == "LABEL_1" else 1 - one["score"] for one in answers])
+        for answers in both
+    )
+    return difference(ours, peer, settings.dtype).replace("logits", "scores")
+
+
+def generate(settings: Settings) -> Iterator[dict[str, Any]]:
+    """Greedy, from prompts of real text, one alone and eight of different lengths at a time."""
+    models = make_pair(DECODER, settings)
+    for count in (1, 8):
+        yield measure(_generation("generate-gpt2", "sst2", count, models, settings, num_beams=1), settings)
+
+
+def translate(settings: Settings) -> Iterator[dict[str, Any]]:
+    """A beam search of 4 for 32 sentences at a time; nothing ends early, so that all is of one length."""
+    models = make_pair(TRANSLATOR, settings)
+    yield measure(_generation("translate-marian", "multi30k", 32, models, settings, num_beams=4), settings)
+
+
+def _generation(
+    workload: str, name: str, count: int, models: tuple[Any, Any], settings: Settings, num_beams: int
+) -> Comparison:
+    texts, source = draw_texts(settings, name, 2000)
+    tokenizer = train_tokenizer(settings, texts)
+    tokenizer.padding_side = "right" if models[0].config.is_encoder_decoder else "left"
+    new = settings.few(NEW_TOKENS[workload])
+    chosen = texts[:count]
+    inputs = tokenizer(chosen, padding=True, truncation=True, return_tensors="pt")
+    inputs = on_device({name: inputs[name] for name in ("input_ids", "attention_mask")}, settings.device)
+    options = {"max_new_tokens": new, "min_new_tokens": new, "do_sample": False, "num_beams": num_beams}
+
+    def answer(model: Any) -> torch.Tensor:
+        with settings.autocast():
+            return model.generate(**inputs, **options)
+
+    agreement = _check_generation(models, inputs, [answer(model) for model in models], settings)
+    amounts = [float(count * new)] * settings.rounds
+    ours, peer = (Side(lambda _, model=model: answer(model), amounts) for model in models)  # type: ignore[misc]
+    setting = f"batch {count}, {source}, {new} new tokens, " + (f"beam {num_beams}" if num_beams > 1 else "greedy")
+    return Comparison(workload, setting, ours, peer, agreement)
+
+
+def _check_generation(models: tuple[Any, Any], inputs: dict, answers: list[torch.Tensor], settings: Settings) -> str:
+    """The same logits for the inputs, and, in full precision, the same tokens."""
+    batch = dict(inputs)
+    if models[0].config.is_encoder_decoder:
+        batch["decoder_input_ids"] = answers[1][:, :-1]
+    else:  # as generate() counts them: the peer's own forward would count padding
+        batch["position_ids"] = (inputs["attention_mask"].cumsum(-1) - 1).clamp(min=0)
+    agreement = check_logits(*models, batch, batch, settings, real=inputs["attention_mask"])
+    if settings.dtype == "float32" and not torch.equal(*answers):
+        raise DataError("the two sides generate different tokens: not the same function, not timed")
+    return f"{agreement}, the same tokens" if settings.dtype == "float32" else agreement

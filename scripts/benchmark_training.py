@@ -1,0 +1,140 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Training steps: of classifiers on SST-2 and IMDb, of a masked language model, and with padding for nothing."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from benchmark_data import (
+    Batch,
+    Rows,
+    draw_texts,
+    full_rows,
+    grouped_by_length,
+    in_random_order,
+    masked,
+    on_device,
+    packed,
+    padded,
+    train_tokenizer,
+    with_more_padding,
+)
+from benchmark_memory import peak_memory
+from benchmark_models import CLASSIFIER, MASKED_LM, check_logits, make_pair, training_step
+from benchmark_settings import Settings
+from benchmark_timing import Comparison, Job, Side, measure
+from benchmark_work import training_work
+from transformers import PreTrainedTokenizerBase
+
+BATCHES = {"sst2": (64, 8), "imdb": (16, 4)}  # texts a batch, and batches a round
+MLM_BATCHES = 8, 2
+MEMORY_STEPS = 4
+
+
+def read_rows(settings: Settings, name: str, batches: int) -> tuple[PreTrainedTokenizerBase, Rows, str]:
+    """A tokenizer, the tokens of enough texts for batches, and where they are from."""
+    texts, source = draw_texts(settings, name, batches * BATCHES[name][0])
+    tokenizer = train_tokenizer(settings, texts)
+    return tokenizer, tokenizer(texts, truncation=True)["input_ids"], source
+
+
+def train(name: str, settings: Settings) -> Iterator[dict[str, Any]]:
+    """Against the peer on the same batches in random order, then against the peer on batches grouped by length."""
+    size, steps = BATCHES[name]
+    steps = settings.few(steps)
+    drawn = steps, settings.rounds, settings.seed
+    tokenizer, rows, source = read_rows(settings, name, max(steps * settings.rounds, settings.few(64)))
+    ours, peer = make_pair(CLASSIFIER, settings)
+    rounds = in_random_order(rows, size, *drawn)
+    own = [[_own(tokenizer, batch, settings) for batch in batches] for batches in rounds]
+    theirs = [[_padded(tokenizer, batch, settings) for batch in batches] for batches in rounds]
+    agreement = check_logits(ours, peer, theirs[0][0], own[0][0], settings)
+    our_side = Side(_steps(ours, own, settings), _tokens(rounds))
+    work = [training_work(settings.shape, _lengths(batches), read=size * steps) for batches in rounds]
+    step = training_step(peer, settings)
+    where = f"batch {size}, {source}"
+
+    random = Comparison(
+        f"train-{name}", f"{where}, both in random order", our_side, Side(_run(step, theirs), _tokens(rounds)),
+        agreement, work=work,
+    )  # fmt: skip
+    yield measure(random, settings)
+
+    sorted_rounds = grouped_by_length(rows, size, *drawn)
+    grouped = [[_padded(tokenizer, batch, settings) for batch in batches] for batches in sorted_rounds]
+    setting = f"{where}, the peer's grouped by length, ours in random order"
+    peer_side = Side(_run(step, grouped), _tokens(sorted_rounds))
+    yield measure(Comparison(f"train-{name}", setting, our_side, peer_side, agreement), settings)
+
+
+def padding(settings: Settings) -> Iterator[dict[str, Any]]:
+    """Our own steps on batches with twice the padding, beside the same batches as they were."""
+    size, steps = BATCHES["sst2"]
+    steps = settings.few(steps)
+    tokenizer, rows, source = read_rows(settings, "sst2", steps * settings.rounds)
+    rounds = in_random_order(rows, size, steps, settings.rounds, settings.seed)
+    plain = [[_padded(tokenizer, batch, settings) for batch in batches] for batches in rounds]
+    wider = [[with_more_padding(batch) for batch in batches] for batches in plain]
+    ours, _ = make_pair(CLASSIFIER, settings)
+    agreement = check_logits(ours, ours, plain[0][0], wider[0][0], settings)
+    step, amounts = training_step(ours, settings), [float(steps)] * settings.rounds
+    twice, once = (Side(_run(step, batches), amounts) for batches in (wider, plain))
+    setting = f"batch {size}, {source}: rows twice as long, beside the same as they were, ours both"
+    yield measure(Comparison("padding", setting, twice, once, agreement, unit="s"), settings)
+
+
+def mlm(settings: Settings) -> Iterator[dict[str, Any]]:
+    """Full rows: nothing is padded, and what is saved is the head's work for tokens that nobody asks about."""
+    size, steps = MLM_BATCHES[0], settings.few(MLM_BATCHES[1])
+    needed = size * steps * settings.rounds
+    texts, source = draw_texts(settings, "imdb", 3 * needed)
+    tokenizer = train_tokenizer(settings, texts)
+    ids = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
+    rounds = in_random_order(full_rows(ids, settings.shape.max_length), size, steps, settings.rounds, settings.seed)
+    batches = [[on_device(masked(tokenizer, batch, settings.seed), settings.device) for batch in one] for one in rounds]
+    ours, peer = make_pair(MASKED_LM, settings, sparse_prediction=True)  # as pretrain.py sets it
+    agreement = check_logits(ours, peer, batches[0][0], batches[0][0], settings)
+    own, theirs = (Side(_run(training_step(model, settings), batches), _tokens(rounds)) for model in (ours, peer))
+    setting = f"batch {size}, {source} in full rows of {settings.shape.max_length}"
+    yield measure(Comparison("mlm", setting, own, theirs, agreement), settings)
+
+
+def memory(settings: Settings) -> Iterator[dict[str, Any]]:
+    """The peak of the same training steps on IMDb, each side in a fresh process, above its model at rest."""
+    size, steps = BATCHES["imdb"][0], settings.few(MEMORY_STEPS)
+    tokenizer, rows, source = read_rows(settings, "imdb", settings.few(64))
+    (batches,) = in_random_order(rows, size, steps, 1, settings.seed)
+    own = [_own(tokenizer, batch, settings) for batch in batches]
+    theirs = [_padded(tokenizer, batch, settings) for batch in batches]
+    ours, peer = peak_memory("ours", settings, own), peak_memory("peer", settings, theirs)
+    row = {"workload": "memory", "setting": f"training, batch {size}, {source}, both in random order", "unit": "MiB"}
+    yield row | {"ours": ours, "peer": peer, "ratio": ours / peer, "ratio_range": [ours / peer] * 2}
+
+
+def _padded(tokenizer: PreTrainedTokenizerBase, rows: Rows, settings: Settings) -> Batch:
+    return on_device(padded(tokenizer, rows), settings.device)
+
+
+def _own(tokenizer: PreTrainedTokenizerBase, rows: Rows, settings: Settings) -> Batch:
+    """Padded as the peer's on a CPU, where our model packs by itself; packed for an accelerator."""
+    return _padded(tokenizer, rows, settings) if settings.device == "cpu" else on_device(packed(rows), settings.device)
+
+
+def _steps(model: Any, rounds: Sequence[Sequence[Batch]], settings: Settings) -> Job:
+    return _run(training_step(model, settings), rounds)
+
+
+def _run(step: Callable[[Batch], None], rounds: Sequence[Sequence[Batch]]) -> Job:
+    def job(number: int) -> None:
+        for batch in rounds[number]:
+            step(batch)
+
+    return job
+
+
+def _lengths(batches: Sequence[Rows]) -> list[int]:
+    return [len(ids) for rows in batches for ids in rows]
+
+
+def _tokens(rounds: Sequence[Sequence[Rows]]) -> list[float]:
+    """Real ones of each round."""
+    return [float(sum(_lengths(batches))) for batches in rounds]

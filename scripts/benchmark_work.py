@@ -1,0 +1,54 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""How much there is to compute, and how fast the machine multiplies matrices of the same shapes."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from benchmark_settings import Settings, Shape
+
+PASSES = 3  # a product forward is two backward, one for each of its factors
+
+
+@dataclass(frozen=True)
+class Work:
+    """Floating-point operations of the linear layers and of attention, real tokens only, nothing for embeddings."""
+
+    needed: float  # by the architecture, as the literature counts: each layer works for each token
+    computed: float  # of these, by a last block that works for the tokens that are read alone
+
+
+def training_work(shape: Shape, lengths: Sequence[int], read: int | None = None) -> Work:
+    """Of a training step on texts of these lengths: 2 operations a weight and token, 4 a feature and pair of tokens.
+
+    read: tokens whose states the head reads, None: all. For the others the last block needs neither its output
+    projection nor its feed-forward layer.
+    """
+    tokens, pairs = sum(lengths), sum(length * length for length in lengths)
+    weights = sum(size * features for size, features in linear_shapes(shape))
+    needed = shape.layers * (2 * weights * tokens + 4 * shape.width * pairs)
+    unread = 0 if read is None else tokens - read
+    return Work(PASSES * needed, PASSES * (needed - 2 * (weights - 3 * shape.width**2) * unread))
+
+
+def linear_shapes(shape: Shape) -> list[tuple[int, int]]:
+    """(in, out) of the linear layers of a block: query, key, value, output, and the feed-forward layer."""
+    width, inner = shape.width, shape.inner
+    return [(width, width)] * 4 + [(width, inner), (inner, width)]
+
+
+def matrix_products(settings: Settings, tokens: int) -> tuple[Callable[[int], None], float]:
+    """A job that does the products of one block, forward and backward, and nothing else; and its operations."""
+    options = {"device": settings.device, "dtype": getattr(torch, settings.dtype)}
+    factors = []
+    for size, features in linear_shapes(settings.shape):
+        states, gradient = torch.randn(tokens, size, **options), torch.randn(tokens, features, **options)
+        weight = torch.randn(features, size, **options)
+        pairs = (states, weight.T), (gradient, weight), (gradient.T, states)
+        factors += [(left, right, left @ right) for left, right in pairs]
+
+    def job(_: int) -> None:
+        for left, right, result in factors:
+            torch.mm(left, right, out=result)
+
+    return job, sum(2.0 * left.shape[0] * left.shape[1] * right.shape[1] for left, right, _ in factors)
