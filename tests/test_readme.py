@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from warm_python import WarmPython
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -45,11 +46,16 @@ def user_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for split, count in (("train", 60), ("test", 5)):
             lines = [line.format(number) for number in range(count)]
             (folder / f"{split}.{language}").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    for command in SCRIPTS:
-        program, *arguments = shlex.split(command, comments=True)[1:]
-        program = program if program == "-m" else str(ROOT / program)
-        fewer = next((options for name, options in FEWER.items() if name in program), "")
-        run([program, *arguments, *fewer.split()], folder)
+    programs = sorted({Path(command.split()[1]).stem for command in SCRIPTS if command.split()[1] != "-m"})
+    with WarmPython(tmp_path_factory.mktemp("outputs"), programs, {}, folder) as warm:
+        for command in SCRIPTS:
+            program, *arguments = shlex.split(command, comments=True)[1:]
+            if program == "-m":
+                run([program, *arguments], folder)
+                continue
+            fewer = next((options for name, options in FEWER.items() if name in program), "")
+            ended = warm.run(ROOT / program, *arguments, *fewer.split())
+            assert ended.code == 0, ended.text
     shutil.copytree(folder / "runs" / "mine", folder / "runs" / "demo")
     return folder
 

@@ -16,6 +16,8 @@ from model_cases import HEADS, TEXTS, Case, parametrize_cases
 from safetensors.torch import load_file, save_file
 from torch.distributed.fsdp import fully_shard
 
+pytestmark = pytest.mark.slow  # test_every_auto_class.py opens the same folders faster, and looks less closely
+
 # Each folder is opened by a process of its own, forked from one that has imported transformers and nothing of ours:
 # with every Auto class, then by what its own head saved from there.
 OPEN_FOLDERS = """

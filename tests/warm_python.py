@@ -57,13 +57,16 @@ class Ended(NamedTuple):
 class WarmPython:
     """`with WarmPython(folder, modules, environment) as python` has imported the modules; one program at a time."""
 
-    def __init__(self, folder: Path, modules: Sequence[str], environment: dict[str, str]) -> None:
-        """folder: for the outputs of programs, which are in `outputs`, one after another."""
+    def __init__(
+        self, folder: Path, modules: Sequence[str], environment: dict[str, str], cwd: Path | None = None
+    ) -> None:
+        """folder: for the outputs of programs, which are in `outputs`, one after another; they stand in cwd."""
         self.folder = folder
         self.outputs: list[str] = []
         paths = os.pathsep.join(str(ROOT / name) for name in ("", "scripts", "tests"))
         self.process = subprocess.Popen(
             [sys.executable, "-c", FORKS, *modules],
+            cwd=cwd,
             env={**os.environ, "PYTHONPATH": paths, **environment},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
