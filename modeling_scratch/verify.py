@@ -190,8 +190,6 @@ def main(arguments: Sequence[str] | None = None) -> Verdict:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16"], help="compute in this type")
     options = vars(parser.parse_args(arguments))
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
     options["dtype"] = options["dtype"] and getattr(torch, options["dtype"])
     report = verify(**options)
     print(report)
@@ -199,4 +197,6 @@ def main(arguments: Sequence[str] | None = None) -> Verdict:
 
 
 if __name__ == "__main__":
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
     sys.exit(main())

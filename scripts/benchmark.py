@@ -93,8 +93,6 @@ def run(found: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
     try:
         run(parse(arguments))
     except (DataError, OSError) as error:
@@ -102,4 +100,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
     main()
