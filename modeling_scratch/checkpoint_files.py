@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Checkpoints on disk or on the Hub, read one tensor at a time, from safetensors alone; and whole folders, written."""
 
+import hashlib
 import json
 import tempfile
 from collections.abc import Iterator
@@ -13,6 +14,15 @@ from transformers.utils import cached_file
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.pt", "consolidated.00.pth")
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file, read in parts."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while part := file.read(2**20):
+            digest.update(part)
+    return digest.hexdigest()
 
 
 class CheckpointError(ValueError):

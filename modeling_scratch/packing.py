@@ -142,8 +142,9 @@ class Packing:
 
     def has_one_in_each(self, places: Tensor | None) -> bool:
         """Whether they are one a text, and no text is empty."""
-        texts = sum(len(group.lengths) for group in self.groups)
-        return places is not None and places.ndim == 2 and len(places) == texts
+        if places is None or places.ndim != 2:
+            return False
+        return len(places) == sum(len(group.lengths) for group in self.groups)
 
     def _split(self, states: Tensor) -> Sequence[Tensor]:
         """(1, H, tokens, D) -> (n, H, D) of each group."""

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from .checkpoint_files import file_digest
 from .pipelines import TARGET_FOLDER
 from .verification_outputs import (
     describe_model,
@@ -67,11 +68,7 @@ def model_files(folder: Path) -> list[str]:
 
 def describe_file(path: Path) -> dict[str, Any]:
     """Size and SHA-256; of JSON also a digest of what it says, which outlives another order and indentation."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while part := file.read(2**20):
-            digest.update(part)
-    entry = {"size": path.stat().st_size, "sha256": digest.hexdigest()}
+    entry = {"size": path.stat().st_size, "sha256": file_digest(path)}
     if path.suffix != ".json" or is_one_of(path.name, WEIGHTS):
         return entry
     try:

@@ -22,10 +22,11 @@ import torch
 import transformers
 from benchmark_answers import generate, infer, translate
 from benchmark_programs import imports, load, tokenizer_train
-from benchmark_report import HEADER, table_row, write_json, write_plot
+from benchmark_report import HEADER, table_row, write_plot
 from benchmark_settings import Settings
 from benchmark_training import memory, mlm, padding, train
 from hardware import describe_hardware
+from run_folder import write_json
 from text_files import DataError
 
 WORKLOADS: dict[str, Callable[[Settings], Iterator[dict[str, Any]]]] = {
@@ -86,7 +87,7 @@ def run(found: argparse.Namespace) -> list[dict[str, Any]]:
     if found.json:
         conditions = {key: value for key, value in asdict(settings).items() if key != "data_folder"}
         versions = {"torch": torch.__version__, "transformers": transformers.__version__}
-        write_json(found.json, {**conditions, **versions, "hardware": hardware}, rows)
+        write_json(found.json, {"conditions": {**conditions, **versions, "hardware": hardware}, "rows": rows})
     if found.plot:
         write_plot(found.plot, hardware, rows)
     return rows

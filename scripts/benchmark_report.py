@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The table, the file and the picture of what was measured."""
+"""The table and the picture of what was measured."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,16 +22,6 @@ def table_row(row: Row) -> str:
     fraction += f", {row['mfu']:.2f} of the peak" if "mfu" in row else ""
     cells = [row["workload"], row["setting"], *sides, f"{row['ratio']:.2f}", f"{low:.2f}–{high:.2f}", fraction]
     return f"| {' | '.join(cells)} |"
-
-
-def write_json(path: Path, conditions: dict[str, Any], rows: Sequence[Row]) -> None:
-    """All that was measured, each round of it; the file is there once it is complete."""
-    beside = path.with_name(f".{path.name}.tmp")
-    try:
-        beside.write_text(json.dumps({"conditions": conditions, "rows": rows}, indent=2) + "\n", encoding="utf-8")
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def write_plot(path: Path, hardware: str, rows: Sequence[Row]) -> None:

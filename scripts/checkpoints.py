@@ -11,7 +11,6 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,9 @@ from text_files import DataError, one_line
 from transformers import TrainingArguments
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
+from modeling_scratch.checkpoint_files import file_digest
+
 MANIFEST = "manifest.json"
-BLOCK = 1 << 20
 
 
 def checkpoint_to_resume(arguments: TrainingArguments) -> str | None:
@@ -77,7 +77,7 @@ def seal(checkpoint: Path, is_extra: bool = False) -> None:
     files = {}
     for path in sorted(path for path in checkpoint.rglob("*") if path.is_file() and path.name != MANIFEST):
         _to_disk(path)
-        files[path.relative_to(checkpoint).as_posix()] = {"size": path.stat().st_size, "sha256": _digest(path)}
+        files[path.relative_to(checkpoint).as_posix()] = {"size": path.stat().st_size, "sha256": file_digest(path)}
     write_json(checkpoint / MANIFEST, {"files": files, "is_extra": is_extra})
     _to_disk(checkpoint / MANIFEST)
     _to_disk(checkpoint)
@@ -92,7 +92,7 @@ def check_checkpoint(checkpoint: Path) -> str | None:
                 return f"it is not complete, {name} is missing"
             if (size := path.stat().st_size) != written["size"]:
                 return f"it is not complete, {name} has {size:,} of {written['size']:,} bytes"
-            if _digest(path) != written["sha256"]:
+            if file_digest(path) != written["sha256"]:
                 return f"it is damaged, {name} is not what was written"
     except FileNotFoundError:
         return f"it is not complete, the run was stopped while it was written (there is no {MANIFEST})"
@@ -111,14 +111,6 @@ def is_regular(checkpoint: Path) -> bool:
 
 def _manifest(checkpoint: Path) -> Any:
     return json.loads((checkpoint / MANIFEST).read_text(encoding="utf-8"))
-
-
-def _digest(path: Path) -> str:
-    digest = sha256()
-    with path.open("rb") as file:
-        while block := file.read(BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def _to_disk(path: Path) -> None:

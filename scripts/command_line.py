@@ -2,9 +2,12 @@
 """A program's command line: dataclass arguments in, one clear line and exit code 2 for what is wrong with them."""
 
 import errno
+import logging
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
+import transformers
 from text_files import DataError
 from transformers import HfArgumentParser, TrainingArguments
 from transformers.integrations import get_reporting_integration_callbacks
@@ -17,6 +20,15 @@ class OneLineParser(HfArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: error: {' '.join(message.split())}\n")
+
+
+def quiet_libraries(*names: str) -> None:
+    """For programs whose output is read: no advice of transformers and of these loggers, bars where somebody looks."""
+    transformers.logging.set_verbosity_error()
+    for name in names:
+        logging.getLogger(name).setLevel(logging.ERROR)
+    if not sys.stderr.isatty():
+        transformers.logging.disable_progress_bar()
 
 
 def run_program(

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Literal, TextIO
 
 import transformers
-from command_line import run_program
+from command_line import quiet_libraries, run_program
 from generation_model import SearchArguments, load_generator
 from output_file import check_output, open_output
 from text_columns import is_missing, read_lines, read_texts
@@ -231,8 +231,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    transformers.logging.set_verbosity_error()
-    if not sys.stderr.isatty():
-        transformers.logging.disable_progress_bar()
+    quiet_libraries()
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # so that no half file stays behind
     main()

@@ -10,7 +10,6 @@ which batches what comes at the same time. Exit code 1 where an answer is lost o
 """
 
 import asyncio
-import logging
 import math
 import subprocess
 import sys
@@ -24,8 +23,7 @@ from typing import Any
 
 import httpx
 import torch
-import transformers
-from command_line import run_program
+from command_line import quiet_libraries, run_program
 from predict import PredictArguments, read_input
 from serving_tasks import Task, load_task
 from text_files import DataError
@@ -185,16 +183,10 @@ async def ask(http: httpx.AsyncClient, url: str, body: dict[str, Any]) -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    try:
-        run_program(put_load, LoadArguments, __doc__, arguments)
-    except KeyboardInterrupt:
-        return 130
+    run_program(put_load, LoadArguments, __doc__, arguments)
     return 0
 
 
 if __name__ == "__main__":
-    transformers.logging.set_verbosity_error()
-    logging.getLogger("modeling_scratch").setLevel(logging.ERROR)  # pipelines advise on lengths, text by text
-    if not sys.stderr.isatty():
-        transformers.logging.disable_progress_bar()
+    quiet_libraries("modeling_scratch")  # pipelines advise on lengths, text by text
     sys.exit(main())

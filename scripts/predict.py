@@ -21,7 +21,7 @@ from typing import Any, Literal, TextIO
 
 import torch
 import transformers
-from command_line import run_program
+from command_line import quiet_libraries, run_program
 from output_file import check_output, open_output
 from text_columns import is_missing, read_lines, read_texts
 from text_files import DataError
@@ -207,8 +207,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    transformers.logging.set_verbosity_error()
-    if not sys.stderr.isatty():
-        transformers.logging.disable_progress_bar()
+    quiet_libraries()
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # so that no half file stays behind
     main()

@@ -25,7 +25,7 @@ from typing import Any
 
 import huggingface_hub
 import transformers
-from command_line import run_program
+from command_line import quiet_libraries, run_program
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
 from huggingface_hub.utils import validate_repo_id
 from model_card import CARD_FILE, write_card
@@ -224,7 +224,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    transformers.logging.set_verbosity_error()
-    if not sys.stderr.isatty():
-        transformers.logging.disable_progress_bar()
+    quiet_libraries()
     main()

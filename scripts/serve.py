@@ -12,7 +12,6 @@ at the same time go through the model together. SIGTERM and SIGINT: what was acc
 There is neither encryption nor a password: it listens to this machine alone, unless --host says otherwise.
 """
 
-import logging
 import signal
 import socket
 import sys
@@ -20,9 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-import transformers
 import uvicorn
-from command_line import run_program
+from command_line import quiet_libraries, run_program
 from serving_app import Limits, build_app
 from serving_tasks import load_task
 from text_files import DataError
@@ -113,10 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    transformers.logging.set_verbosity_error()
-    logging.getLogger("modeling_scratch").setLevel(logging.ERROR)  # pipelines advise on lengths, text by text
-    if not sys.stderr.isatty():
-        transformers.logging.disable_progress_bar()
+    quiet_libraries("modeling_scratch")  # pipelines advise on lengths, text by text
     for number in (signal.SIGTERM, signal.SIGINT):  # while it loads, and once the server has stopped by itself
         signal.signal(number, lambda *_: sys.exit(0))
     sys.exit(main())

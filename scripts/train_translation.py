@@ -38,7 +38,6 @@ from translation import Translator
 from translation_data import TranslationData, TranslationDataArguments, load_pairs
 from translation_metrics import score_translations
 from translation_model import (
-    TARGET_FOLDER,
     TranslationModelArguments,
     build_model,
     build_tokenizers,
@@ -47,6 +46,7 @@ from translation_model import (
 from translation_report import choose_weights, report
 
 from modeling_scratch.heads import cross_entropy
+from modeling_scratch.pipelines import TARGET_FOLDER
 
 
 @dataclass

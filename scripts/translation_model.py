@@ -12,9 +12,9 @@ from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer, PreTr
 from translation_data import TranslationData
 
 from modeling_scratch import ScratchSeq2SeqForConditionalGeneration, presets
+from modeling_scratch.pipelines import TARGET_FOLDER
 from tokenization import KINDS, special_token_ids
 
-TARGET_FOLDER = "target_tokenizer"  # beside the model, where its decoder has a vocabulary of its own
 DEFAULT_PRESET = "captions"
 # How a checkpoint searches or draws: a run says itself how it translates, and the two may contradict each other.
 SEARCH = (

@@ -25,12 +25,17 @@ def data_folder() -> Path:
     return folder
 
 
-def redraw(model: torch.nn.Module, std: float = 0.3, seed: int = 0) -> torch.nn.Module:
-    """Draw every parameter again, norms and biases too: at the usual initialisation most bugs are invisible."""
+def redraw(model: torch.nn.Module, std: float = 0.3, seed: int = 0, biases: bool = True) -> torch.nn.Module:
+    """Draw every parameter again, norms and biases too: at the usual initialisation most bugs are invisible.
+
+    biases: False makes them zero, so that the text decides on the answer.
+    """
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
-        for parameter in model.parameters():
+        for name, parameter in model.named_parameters():
             parameter.copy_(torch.randn(parameter.shape, generator=generator) * std)
+            if name.endswith("bias") and not biases:
+                parameter.zero_()
     return model
 
 

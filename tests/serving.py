@@ -13,7 +13,6 @@ from typing import Any
 
 import httpx
 import serve
-import torch
 import uvicorn
 import writers
 from conftest import redraw
@@ -43,6 +42,15 @@ class HeldTask(Task):
         held = cls(task.name, task.pipe, task.limits)
         held.gate.set()
         return held
+
+
+@contextmanager
+def holding(task: Task) -> Iterator[HeldTask]:
+    """The task, its model waiting until the gate is set."""
+    held = HeldTask.of(task)
+    held.gate.clear()
+    yield held
+    held.gate.set()
 
 
 class ThreadServer(uvicorn.Server):
@@ -107,10 +115,7 @@ def save_classifier(folder: Path) -> Path:
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
     config = presets.tutorial(vocab_size=len(tokenizer), **sizes, **special_token_ids(tokenizer))
     config.id2label = dict(enumerate(["bad", "middling", "good"]))
-    model = redraw(ScratchEncoderForSequenceClassification(config), std=0.5)
-    for name, parameter in model.named_parameters():
-        if name.endswith("bias"):  # so that the text decides on the answer
-            torch.nn.init.zeros_(parameter)
+    model = redraw(ScratchEncoderForSequenceClassification(config), std=0.5, biases=False)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder

@@ -16,15 +16,14 @@ from accelerate.commands.config.config_args import load_config_from_file
 from checkpoints import check_checkpoint, checkpoint_at, checkpoints_in
 from model_cases import CASES, CAUSAL_LM, HEADS, SWITCHES, Case
 from safetensors.torch import load_file
-from test_pretrain import prose
-from test_train_classifier import write_reviews
-from test_train_translation import write_split
-from text_samples import write
+from test_resume import data
 from together import ROOT, SETTINGS, free_port, launching, losses, program, start, together
 from torch.distributed import barrier, init_process_group
 from torch.utils.data import Dataset
 from transformers import Trainer, TrainingArguments
 from transformers.distributed import DistributedConfig
+
+# ruff: noqa: F401, F811  (the fixture comes from test_resume)
 
 PROCESSES = 2
 
@@ -97,18 +96,6 @@ PROGRAMS = {
     ),
 }
 STEP = 12
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("data")
-    for name in ("reviews", "pairs"):
-        (folder / name).mkdir()
-    for seed, (split, rows) in enumerate({"train": 60, "validation": 20, "test": 20}.items()):
-        write_reviews(folder / "reviews" / f"{split}.csv", rows, seed)
-        write_split(folder / "pairs", split, rows, seed)
-    write(folder / "many.csv", {"text": [f"{text} {number}" for number, text in enumerate(prose(60))]})
-    return folder
 
 
 def options_of(name: str, data: Path, output: Path, processes: int) -> str:

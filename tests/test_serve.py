@@ -15,7 +15,17 @@ import pytest
 import serve
 import torch
 import writers
-from serving import PATIENCE, HeldTask, metric, save_classifier, save_translator, served, server_process, wait_until
+from serving import (
+    PATIENCE,
+    HeldTask,
+    holding,
+    metric,
+    save_classifier,
+    save_translator,
+    served,
+    server_process,
+    wait_until,
+)
 from serving_tasks import load_task
 from transformers import pipeline
 
@@ -45,11 +55,8 @@ def translate_task(translator: Path) -> Any:
 
 @pytest.fixture
 def held(classify_task: Any) -> Iterator[HeldTask]:
-    """A task whose model waits until the gate is set."""
-    task = HeldTask.of(classify_task)
-    task.gate.clear()
-    yield task
-    task.gate.set()
+    with holding(classify_task) as task:
+        yield task
 
 
 @pytest.fixture(scope="module")

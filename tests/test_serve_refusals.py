@@ -13,7 +13,7 @@ import httpx
 import pytest
 import torch
 import writers
-from serving import PATIENCE, HeldTask, metric, save_classifier, save_translator, served, wait_until
+from serving import PATIENCE, HeldTask, holding, metric, save_classifier, save_translator, served, wait_until
 from serving_tasks import load_task
 
 TEXTS = [writers.text_of(length) for length in (3, 9)]
@@ -33,11 +33,8 @@ def client(classify_task: Any) -> Iterator[httpx.Client]:
 
 @pytest.fixture
 def held(classify_task: Any) -> Iterator[HeldTask]:
-    """A task whose model waits until the gate is set."""
-    task = HeldTask.of(classify_task)
-    task.gate.clear()
-    yield task
-    task.gate.set()
+    with holding(classify_task) as task:
+        yield task
 
 
 @contextmanager
