@@ -32,10 +32,10 @@ def eager_attention(
 
     query (B, H, T, D), key and value (B, K, S, D), attention_mask (B, 1, T, S) added to the scores.
     Returns (B, T, H, D) and the weights (B, H, T, S), before dropout. It is the readable form, the one that shows its
-    weights, and on a CPU the fast one with dropout, which no fused kernel has there.
+    weights, and on a CPU the fast one with dropout, which no fused kernel has there, and for one token of many texts.
     """
-    groups = module.num_key_value_groups
-    key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)  # (B, H, S, D)
+    if (groups := module.num_key_value_groups) > 1:
+        key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)  # (B, H, S, D)
     scores = query @ key.transpose(-2, -1) * scaling  # (B, H, T, S)
     if attention_mask is not None:
         scores = scores + attention_mask

@@ -34,6 +34,8 @@ from .positions import positions_from_mask, rotary
 
 logger = logging.get_logger(__name__)
 
+MANY_TEXTS = 32  # from so many on, one token of each, plain products take less time than the fused kernel
+
 
 class BatchLayout:
     """What the base models do with a batch before the first block: a part of ScratchPreTrainedModel."""
@@ -160,14 +162,20 @@ class BatchLayout:
         return create_bidirectional_mask(config, embeds, attention_mask, and_mask_function=same_sequence)
 
     def _attends_eagerly(self, inputs: Tensor, kwargs: dict[str, Any]) -> bool:
-        """Whether the fused kernels cannot do it: they never form the weights, and on a CPU never drop any."""
+        """Whether the fused kernels cannot do it, or on a CPU slowly.
+
+        They never form the weights, on a CPU never drop any, and take longer for one token of each of many texts.
+        """
         implementation = self.config._attn_implementation
         if self._is_asked_for("output_attentions", kwargs):
             if implementation != "eager" and not is_tracing(inputs):
                 logger.warning_once("output_attentions=True: eager attention, as fused kernels never form the weights.")
             return True
-        drops = self.training and self.config.attention_dropout > 0
-        return drops and implementation == "sdpa" and inputs.device.type == "cpu" and not is_tracing(inputs)
+        if implementation != "sdpa" or inputs.device.type != "cpu" or is_tracing(inputs):
+            return False
+        if self.training:
+            return self.config.attention_dropout > 0
+        return inputs.shape[1] == 1 and len(inputs) >= MANY_TEXTS
 
     def _mask_config(self, kwargs: dict[str, Any]) -> ScratchConfig:
         """The config, with the backend that will attend."""

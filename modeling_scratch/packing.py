@@ -84,7 +84,7 @@ def select(states: Tensor, places: Tensor | None) -> Tensor:
 
     places: (N,), or (N, 1) to say that each text has one.
     """
-    return states if places is None else states.flatten(0, 1)[places.flatten()][None]
+    return states if places is None else states.flatten(0, 1).index_select(0, places.flatten())[None]
 
 
 @dataclass
@@ -109,7 +109,7 @@ class Group:
     def unpad(self, states: Tensor) -> Tensor:
         """(b, t, H, D) -> (n, H, D)."""
         states = states.flatten(0, 1)
-        return states if self.slots is None else states[self.slots]
+        return states if self.slots is None else states.index_select(0, self.slots)
 
 
 @dataclass
@@ -127,7 +127,7 @@ class Packing:
         """(B, T, ...) or (1, T, ...) -> (1, tokens, ...); an absent input stays absent."""
         if states is None:
             return None
-        return states.expand(*self.shape, *states.shape[2:]).flatten(0, 1)[self.indices][None]
+        return states.expand(*self.shape, *states.shape[2:]).flatten(0, 1).index_select(0, self.indices)[None]
 
     def unpack(self, states: Tensor) -> Tensor:
         """(1, tokens, hidden) -> (B, T, hidden), zeros where there was padding."""

@@ -96,7 +96,9 @@ def _generation(
     chosen = texts[:count]
     inputs = tokenizer(chosen, padding=True, truncation=True, return_tensors="pt")
     inputs = on_device({name: inputs[name] for name in ("input_ids", "attention_mask")}, settings.device)
-    options = {"max_new_tokens": new, "min_new_tokens": new, "do_sample": False, "num_beams": num_beams}
+    options = {"max_new_tokens": new, "do_sample": False, "num_beams": num_beams}
+    for model in models:  # nothing ends early, and nothing is done to prevent it
+        model.generation_config.update(eos_token_id=None, forced_eos_token_id=None)
 
     def answer(model: Any) -> torch.Tensor:
         with settings.autocast():

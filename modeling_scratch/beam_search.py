@@ -1,0 +1,173 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Beam search: of each text the k likeliest beginnings go on, a token longer each step (Sutskever et al. 2014, 3.2).
+
+It finds what transformers' own search finds, with less work a step: nothing is copied or added for tokens that no
+beam takes, and what the beams of a text have in common, the memory, is not moved when they change places.
+
+Shapes: B texts, k beams of each, n candidates to go on with, V vocabulary, L the most tokens that a text may have.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import EncoderDecoderCache, GenerationConfig, LogitsProcessorList, StoppingCriteriaList
+
+NEVER = -1e9  # the score of what must not be taken
+CHUNK = 128  # tokens that go by the highest of them at first
+
+
+def beam_search(
+    model: Any,
+    input_ids: Any,
+    logits_processor: LogitsProcessorList,
+    stopping_criteria: StoppingCriteriaList,
+    generation_config: GenerationConfig,
+    **inputs: Any,
+) -> Tensor:
+    """The best num_return_sequences of each text, best first: input_ids (B * k, T) -> (B * them, longest)."""
+    config, count = generation_config, generation_config.num_beams
+    texts, prompt = len(input_ids) // count, input_ids.shape[1]
+    ends = config._eos_token_tensor
+    kept = max(2, 1 + (0 if ends is None else len(ends))) * count  # enough to go on with where all others end
+    running = Beams.start(input_ids, texts, config)
+    finished, is_open = running.nothing_yet(), torch.ones(texts, 1, dtype=torch.bool, device=input_ids.device)
+    outputs = model._prefill(input_ids, config, inputs, is_first_iteration=not config.is_assistant)
+    length = prompt
+    while True:
+        length += 1
+        inputs = model._update_model_kwargs_for_generation(outputs, inputs, model.config.is_encoder_decoder)
+        log_probs = outputs.logits[:, -1].float().log_softmax(dim=-1)
+        log_probs = logits_processor(running.tokens(length - 1), log_probs)
+        candidates, parents = running.extend(*likeliest(log_probs, running.scores, kept), length)
+        ended = stopping_criteria(candidates.tokens(length), None).view(texts, kept)
+        running, places = candidates.best(candidates.scores + ended * NEVER, count)
+        finished = _finish(finished, candidates, ended, is_open, length - prompt, config)
+
+        is_open &= _may_improve(running, finished, length - prompt, prompt, config)
+        all_are_full = config.early_stopping is True and bool(finished.lengths.all())
+        if not is_open.any() or all_are_full or ended.all():
+            return finished.answers(config.num_return_sequences, prompt)
+        _reorder(inputs.get("past_key_values"), parents.gather(1, places).flatten())
+        outputs = _read(model, running.tokens(length), inputs)
+
+
+def _read(model: Any, tokens: Tensor, inputs: dict[str, Any]) -> Any:
+    """The model's outputs for the last tokens (B * k, T), or for all of them where nothing is cached."""
+    last = 1 if inputs["use_cache"] else None
+    return model(**model.prepare_inputs_for_generation(tokens, next_sequence_length=last, **inputs), return_dict=True)
+
+
+@dataclass
+class Beams:
+    """sequences (B, k, L), scores (B, k), and how many of the tokens are new where a text has ended, (B, k)."""
+
+    sequences: Tensor
+    scores: Tensor
+    lengths: Tensor
+
+    @classmethod
+    def start(cls, input_ids: Tensor, texts: int, config: GenerationConfig) -> "Beams":
+        """Of k equal beams one counts at first."""
+        pad, count = config._pad_token_tensor, config.num_beams
+        fill = -1 if config._eos_token_tensor is None else int(pad) or int(config._eos_token_tensor[0])
+        sequences = input_ids.new_full((texts, count, config.max_length), fill)
+        sequences[:, :, : input_ids.shape[1]] = input_ids.view(texts, count, -1)
+        scores = torch.full((texts, count), NEVER, device=input_ids.device)
+        scores[:, 0] = 0
+        return cls(sequences, scores, torch.zeros_like(scores, dtype=torch.long))
+
+    def nothing_yet(self) -> "Beams":
+        return Beams(self.sequences, torch.full_like(self.scores, NEVER), self.lengths)
+
+    def tokens(self, length: int) -> Any:
+        """(B * k, length)."""
+        return self.sequences[:, :, :length].flatten(0, 1)
+
+    def extend(self, scores: Tensor, parents: Tensor, tokens: Tensor, length: int) -> tuple["Beams", Tensor]:
+        """The parents (B, n) with a token more, now of this length; and where the parents stand in a batch (B * k)."""
+        sequences = _take(self.sequences, parents)
+        sequences[:, :, length - 1] = tokens
+        rows = parents + torch.arange(len(parents), device=parents.device)[:, None] * self.scores.shape[1]
+        return Beams(sequences, scores, torch.zeros_like(parents)), rows
+
+    def best(self, scores: Tensor, count: int) -> tuple["Beams", Tensor]:
+        """The count best by these scores, which they have from now on, and their places (B, count)."""
+        best, places = scores.topk(count)
+        return Beams(_take(self.sequences, places), best, self.lengths.gather(1, places)), places
+
+    def answers(self, count: int, prompt: int) -> Tensor:
+        """(B * count, longest)."""
+        longest = prompt + int(self.lengths[:, :count].max())
+        return self.sequences[:, :count, :longest].flatten(0, 1)
+
+
+def _finish(
+    finished: Beams, candidates: Beams, ended: Tensor, is_open: Tensor, new: int, config: GenerationConfig
+) -> Beams:
+    """The best k of those that had ended, and of the k best candidates those that end now: score / length^penalty."""
+    count = config.num_beams
+    counts = ended & is_open & (torch.arange(ended.shape[1], device=ended.device) < count)
+    if config.early_stopping is True:
+        counts = counts & ~finished.lengths.all(-1, keepdim=True)
+    if not counts.any():
+        return finished
+    scores = torch.where(counts, candidates.scores / new**config.length_penalty, NEVER)
+    everything = Beams(
+        torch.cat((finished.sequences, candidates.sequences), dim=1),
+        torch.cat((finished.scores, scores), dim=1),
+        torch.cat((finished.lengths, counts * new), dim=1),
+    )
+    return everything.best(everything.scores, count)[0]
+
+
+def _may_improve(running: Beams, finished: Beams, new: int, prompt: int, config: GenerationConfig) -> Tensor:
+    """Whether the best of those that run on could be better than the worst of those that ended, (B, 1).
+
+    It is asked at the present length, and with early_stopping="never" at the length that favours it most.
+    """
+    hopes = config.early_stopping == "never" and config.length_penalty > 0
+    best = running.scores[:, :1] / (config.max_length - prompt if hopes else new) ** config.length_penalty
+    worst = torch.where(finished.lengths > 0, finished.scores.amin(-1, keepdim=True), NEVER)
+    return (best > worst).any(-1, keepdim=True)
+
+
+def likeliest(log_probs: Tensor, scores: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The count best ways to go on with each text: log_probs (B * k, V), scores (B, k) -> scores, beams, tokens."""
+    values, tokens = highest(log_probs, count)  # of each beam: no text takes more of one
+    totals = values.view(*scores.shape, -1) + scores[:, :, None]
+    best, places = totals.flatten(1).topk(count)
+    return best, places // values.shape[-1], tokens.view(len(scores), -1).gather(1, places)
+
+
+def highest(rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """rows.topk(count), a quarter of its time on a CPU: (N, V) -> values and places (N, count).
+
+    The count highest lie in the count chunks whose maxima are highest.
+    """
+    whole = rows.shape[1] // CHUNK * CHUNK
+    count = min(count, rows.shape[1])
+    if whole <= 2 * count * CHUNK:
+        return rows.topk(count)
+    chunks = rows[:, :whole].unflatten(1, (-1, CHUNK))
+    found = chunks.amax(-1).topk(count).indices[:, :, None]  # (N, count, 1)
+    inside = torch.arange(CHUNK, device=rows.device)
+    places = (found * CHUNK + inside).flatten(1)
+    rest = torch.arange(whole, rows.shape[1], device=rows.device).expand(len(rows), -1)
+    places = torch.cat((places, rest), dim=1)
+    values, best = rows.gather(1, places).topk(count)
+    return values, places.gather(1, best)
+
+
+def _take(beams: Tensor, places: Tensor) -> Tensor:
+    """(B, k, L), places (B, n) -> (B, n, L)."""
+    return beams.gather(1, places[:, :, None].expand(-1, -1, beams.shape[-1]))
+
+
+def _reorder(cache: Any, rows: Tensor) -> None:
+    """What the beams have read themselves moves with them; the memory is the same for all of a text."""
+    if isinstance(cache, EncoderDecoderCache):
+        cache = cache.self_attention_cache
+    if cache is not None:
+        cache.reorder_cache(rows)

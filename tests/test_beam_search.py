@@ -1,0 +1,91 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Our beam search finds the texts that the library's own finds."""
+
+from itertools import product
+from typing import Any
+
+import pytest
+import torch
+from conftest import lively
+from model_cases import CAUSAL_LM, SEQ2SEQ_LM, Case, draw_ids, parametrize_cases
+from transformers import StoppingCriteriaList
+
+from modeling_scratch.beam_search import CHUNK, highest
+
+IDS = draw_ids()
+PADDED = torch.ones_like(IDS)
+PADDED[1, :4] = 0
+every_generator = parametrize_cases((CAUSAL_LM, SEQ2SEQ_LM))
+
+# When a search ends, and which of its texts is best.
+ENDS = [
+    {"early_stopping": early, "length_penalty": penalty, "num_return_sequences": returned}
+    for early, penalty, returned in product((False, True, "never"), (-1.0, 0.0, 1.0, 2.0), (1, 3))
+]
+
+
+def both(model: Any, **settings: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    """What our search finds, and what the library's finds, which serves those who ask for more than the texts."""
+    settings = {"max_new_tokens": 8, "num_beams": 3, "pad_token_id": 0, **settings}
+    settings.setdefault("attention_mask", torch.ones_like(IDS))
+    return model.generate(IDS, **settings), model.generate(IDS, return_dict_in_generate=True, **settings).sequences
+
+
+@pytest.fixture(scope="module")
+def models() -> dict[Case, Any]:
+    return {case: lively(case.model()) for case in (CAUSAL_LM, SEQ2SEQ_LM)}
+
+
+@every_generator
+def test_it_ends_where_the_library_ends(case: Case, models: dict[Case, Any]) -> None:
+    free, _ = both(models[case], eos_token_id=None)
+    lengths = set()
+    for ends in ENDS:
+        for tokens in (free[0, -5:-3], free[:, -4]):
+            ours, expected = both(models[case], eos_token_id=tokens.tolist(), **ends)
+            assert torch.equal(ours, expected), (ends, tokens)
+            lengths |= set((ours != 0).sum(-1).tolist())
+    assert len(lengths) > 2  # some texts ended by themselves
+
+
+@every_generator
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"eos_token_id": None},
+        {"min_new_tokens": 6, "no_repeat_ngram_size": 2},
+        {"repetition_penalty": 1.5, "bad_words_ids": [[7]]},
+        {"num_beams": 8, "num_return_sequences": 8},
+        {"use_cache": False},
+        {"cache_implementation": "static"},
+        {"max_time": 0.0},
+        {"attention_mask": PADDED},
+    ],
+    ids=str,
+)
+def test_it_takes_every_setting(case: Case, settings: dict[str, Any], models: dict[Case, Any]) -> None:
+    ours, expected = both(models[case], **{"eos_token_id": [3, 4], **settings})
+    assert torch.equal(ours, expected)
+
+
+@every_generator
+def test_criteria_of_the_caller_end_it(case: Case, models: dict[Case, Any]) -> None:
+    ends_at_five = StoppingCriteriaList([lambda ids, scores: ids[:, -1] % 5 == 0])
+    ours, expected = both(models[case], stopping_criteria=ends_at_five)
+    assert torch.equal(ours, expected)
+
+
+@pytest.mark.parametrize("width", [5, 2 * CHUNK, 40 * CHUNK, 40 * CHUNK + 7])
+@pytest.mark.parametrize("count", [1, 6])
+def test_the_highest_are_those_of_topk(width: int, count: int) -> None:
+    rows = torch.randn(3, width, generator=torch.Generator().manual_seed(0))
+    rows[1] = -torch.inf
+    rows[1, :: max(width // 3, 1)] = 1.0  # few are possible, and they are alike
+    values, places = highest(rows, count)
+    assert torch.equal(values, rows.topk(min(count, width)).values)
+    assert torch.equal(rows.gather(1, places), values)
+
+
+def test_a_large_vocabulary_is_searched_by_chunks() -> None:
+    ours, expected = both(lively(CAUSAL_LM.model(vocab_size=40 * CHUNK)), eos_token_id=[3])
+    assert torch.equal(ours, expected)
