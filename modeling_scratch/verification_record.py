@@ -61,7 +61,7 @@ def model_files(folder: Path) -> list[str]:
     """Names of the files that make the model; not its card, pictures, results and checkpoints."""
     names = [path.relative_to(folder).as_posix() for path in folder.iterdir() if path.is_file()]
     target = folder / TARGET_FOLDER
-    target_files = [f"{TARGET_FOLDER}/{path.name}" for path in target.iterdir()] if target.is_dir() else []
+    target_files = [f"{TARGET_FOLDER}/{path.name}" for path in target.glob("*") if path.is_file()]
     kept = [name for name in names if is_one_of(name, MODEL_FILES)]
     return sorted(kept) + sorted(name for name in target_files if is_one_of(name, TOKENIZERS))
 

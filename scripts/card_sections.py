@@ -1,11 +1,14 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The sections of a model card that every kind of run has: what it is, its data, its training, its limits, its use."""
 
+from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from card_loading import Snippets
 from card_run import Run
 from card_text import escaped, table
+from transformers import Seq2SeqTrainingArguments
 
 from modeling_scratch.pipelines import TARGET_FOLDER
 
@@ -41,11 +44,20 @@ SETTINGS = {  # of run_config.json
     "max_grad_norm": "largest norm of gradients",
     "label_smoothing_factor": "label smoothing",
     "ema_decay": "decay of the average of the weights",
+    "layer_decay": "decay of the learning rate from a layer to the one below",
     "bf16": "bfloat16",
     "fp16": "float16",
     "num_beams": "beam",
     "seed": "seed",
 }
+# What run_config.json has besides is an argument of our own: it is told, too, but for those that do not say how a model
+# is trained, or that a tokenizer which is not new leaves without effect.
+LIBRARY = {field.name for field in fields(Seq2SeqTrainingArguments)} | {"train_batch_size", "eval_batch_size"}
+OTHERS = {
+    "overwrite", "search_trials", "search_over", "model_name_or_path", "trust_remote_code",
+    "tokenizer_name_or_path", "tokenizer_kind", "vocab_size", "lowercase",
+}  # fmt: skip
+NEUTRAL = {"layer_decay": 1, "average_checkpoints": 1, "length_penalty": 1}  # values that are as good as none
 
 
 def what_it_is(run: Run) -> str:
@@ -76,9 +88,10 @@ def data(run: Run) -> str:
 
 def training(run: Run) -> str:
     settings = {**run.record["model"], **run.record["training"]}
-    rows = [[what, settings[key]] for key, what in SETTINGS.items() if key in settings and _is_set(settings[key])]
+    own = [key for key in settings if key not in LIBRARY | OTHERS | NEW.keys() | SETTINGS.keys()]
+    rows = _rows({**SETTINGS, **{key: key.replace("_", " ") for key in own}}, settings)
     if run.starts_from is None:
-        rows = [[what, settings[key]] for key, what in NEW.items() if _is_set(settings[key])] + rows
+        rows = _rows(NEW, settings) + rows
     if run.state:
         rows = [["steps", f"{run.state['global_step']:,}"], ["epochs", f"{run.state['epoch']:.4g}"], *rows]
     if "train_runtime" in run.times:
@@ -90,8 +103,10 @@ def training(run: Run) -> str:
     return f"{curve}{table(['', ''], rows)}\n\nAll settings are in [run_config.json](run_config.json)."
 
 
-def _is_set(value: Any) -> bool:
-    return value not in (None, "None", "", False)
+def _rows(names: Mapping[str, str], settings: Mapping[str, Any]) -> list[list[Any]]:
+    """What each setting is, and its value; those that have no effect are left out."""
+    values = [(key, what, settings.get(key)) for key, what in names.items()]
+    return [[what, value] for key, what, value in values if value not in (None, "None", "", False, NEUTRAL.get(key))]
 
 
 def duration(seconds: float) -> str:

@@ -23,14 +23,15 @@ class EarlyStopping(TrainerCallback):
         self._look(args, state, control)
 
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object) -> None:
-        self._look(args, state, control)
-        if control.should_training_stop and state.is_world_process_zero:
+        stops = self._look(args, state, control) and state.global_step < state.max_steps
+        if stops and state.is_world_process_zero:
             name, best = args.metric_for_best_model, state.best_global_step
             print(f"stopped early, after step {state.global_step}: the best {name} was {state.best_metric:g} at {best}")
 
-    def _look(self, args: TrainingArguments, state: TrainerState, control: TrainerControl) -> None:
-        if state.best_global_step and evaluations_since_best(args, state) >= self.patience:
-            control.should_training_stop = True
+    def _look(self, args: TrainingArguments, state: TrainerState, control: TrainerControl) -> bool:
+        is_over = bool(state.best_global_step) and evaluations_since_best(args, state) >= self.patience
+        control.should_training_stop |= is_over
+        return is_over
 
 
 def evaluations_since_best(args: TrainingArguments, state: TrainerState) -> int:

@@ -22,12 +22,14 @@ import torch
 from checkpoints import checkpoint_to_resume, step_of
 from command_line import run_program
 from documents import DocumentArguments, load_documents
+from early_stopping import check_patience, early_stopping
 from packed_documents import NumberedRows, Pieces, SimilarLengths, StreamedRows
 from pretraining_data import PretrainingData, prepare
 from pretraining_model import PretrainingModelArguments, build_model, build_tokenizer
 from pretraining_report import first_words, report, token_losses, token_metrics, write_sample
 from run_folder import check, check_unchanged, claim, train_and_save, write_run
 from run_lock import alone
+from run_summary import summary
 from several_processes import whole_model
 from sharing import SharingTrainer, share
 from text_files import DataError
@@ -41,7 +43,7 @@ from transformers import (
     TrainingArguments,
     set_seed,
 )
-from transformers.trainer_utils import EvalLoopOutput
+from transformers.trainer_utils import EvalLoopOutput, IntervalStrategy, SaveStrategy
 from weight_average import WeightAverage
 
 
@@ -73,7 +75,30 @@ class PretrainingArguments(TrainingArguments):
     ema_decay: float = field(
         default=0.0, metadata={"help": "Decay of the moving average of the weights that is taken at the end; 0: none."}
     )
+    early_stopping_patience: int = field(
+        default=0,
+        metadata={
+            "help": "Stop after so many evaluations in a row that are no better than the best, whose weights are kept; "
+            "each is saved as a checkpoint then; 0: never."
+        },
+    )
     overwrite: bool = field(default=False, metadata={"help": "Delete the run that the output folder holds."})
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_patience(self.early_stopping_patience)
+        if self.early_stopping_patience:
+            self._choose_on_validation()
+
+    def _choose_on_validation(self) -> None:
+        if self.ema_decay or self.eval_strategy == IntervalStrategy.NO:
+            raise DataError(
+                "--early_stopping_patience needs --ema_decay 0, for it keeps the weights of one evaluation, and "
+                "evaluations to choose from (--eval_strategy)"
+            )
+        self.save_strategy = SaveStrategy(IntervalStrategy(self.eval_strategy).value)
+        self.save_steps = self.eval_steps or self.save_steps
+        self.load_best_model_at_end, self.metric_for_best_model, self.greater_is_better = True, "loss", False
 
 
 class PretrainingTrainer(SharingTrainer):
@@ -140,6 +165,8 @@ def pretrain(
     if arguments.should_save and model_arguments.objective == "clm":
         prompt = first_words(data.validation[0]["input_ids"], tokenizer)
         print("\na sample:", write_sample(whole_model(trainer), tokenizer, prompt, data.longest), sep="\n")
+    if arguments.should_save:
+        print(f"\n{summary(trainer, checkpoint)}")
 
 
 def check_training(data_arguments: DocumentArguments, arguments: PretrainingArguments) -> None:
@@ -157,6 +184,7 @@ def build_trainer(
     callbacks: list[TrainerCallback] = [CountEpochs(data.train)] if isinstance(data.train, NumberedRows) else []
     if arguments.ema_decay:
         callbacks.append(WeightAverage(arguments.ema_decay))
+    callbacks += early_stopping(arguments.early_stopping_patience)
     arguments.remove_unused_columns = False  # the collators need columns that the model does not
     arguments.label_names = [data.label_name]
     if isinstance(data.train, StreamedRows):  # each process reads it: batches of several lengths cannot be sent

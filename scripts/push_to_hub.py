@@ -37,16 +37,11 @@ from transformers.dynamic_module_utils import get_relative_imports
 from translation_model import load_tokenizers
 
 import modeling_scratch
-from modeling_scratch.pipelines import TARGET_FOLDER
+from modeling_scratch.verification_record import model_files
 
 WEIGHTS = ("model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json")
-VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.spm", "spiece.model", "sentencepiece.bpe.model")
-TOKENIZERS = (
-    *VOCABULARIES, "merges.txt", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
-    "chat_template.jinja",
-)  # fmt: skip
+VOCABULARIES = ("tokenizer.json", "vocab.*", "*.spm", "*.model")
 RESULTS = ("README.md", "results.md", "evaluation.json", "all_results.json", "run_config.json", "verify.json", "*.png")
-UPLOADED = ("config.json", "generation_config.json", "*.py", *WEIGHTS, *TOKENIZERS, *RESULTS)
 TOKEN = re.compile("hf_[A-Za-z0-9]{30,}")
 SIGNATURE = re.compile(r"(?<=\S)[?]\S+=\S+")  # of an address in the storage: it gives access, too
 LOG_IN = "set HF_TOKEN, or log in with `hf auth login`"
@@ -88,18 +83,17 @@ def push(arguments: PushArguments) -> None:
 
 
 def files_to_upload(folder: Path) -> list[str]:
-    """Names in the folder, and then in the repository; raises `DataError` where they are no model."""
+    """Names in the folder, and then in the repository: what verify.json records, and the results of the run.
+
+    Raises `DataError` where they are no model.
+    """
     if not folder.is_dir():
         raise DataError(f"--folder {folder}: there is no such folder")
-    names = _files(folder, UPLOADED)
+    files = sorted(path.name for path in folder.iterdir() if path.is_file())
     for kind, patterns in ("config", ("config.json",)), ("weights", WEIGHTS[:2]), ("tokenizer", VOCABULARIES):
-        if not any(_is_one_of(name, patterns) for name in names):
+        if not any(_is_one_of(name, patterns) for name in files):
             raise DataError(f"--folder {folder}: there is no {kind} in it ({', '.join(patterns[:2])}): it is no model")
-    return names + [f"{TARGET_FOLDER}/{name}" for name in _files(folder / TARGET_FOLDER, TOKENIZERS)]
-
-
-def _files(folder: Path, patterns: Sequence[str]) -> list[str]:
-    return sorted(path.name for path in folder.glob("*") if path.is_file() and _is_one_of(path.name, patterns))
+    return [*model_files(folder), *(name for name in files if _is_one_of(name, RESULTS))]
 
 
 def _is_one_of(name: str, patterns: Sequence[str]) -> bool:

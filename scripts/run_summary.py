@@ -2,10 +2,20 @@
 """The last lines of a run: how long it took, how fast it was, and where everything is."""
 
 from pathlib import Path
-from typing import Any
 
 from checkpoints import step_of
+from several_processes import whole_model
 from transformers import Trainer
+
+from modeling_scratch.pipelines import TARGET_FOLDER
+
+FILES = {
+    TARGET_FOLDER: "the tokenizer of the targets",
+    "README.md": "card",
+    "results.md": "scores",
+    "*.translations.txt": "translations",
+    "run_config.json": "arguments",
+}
 
 
 def summary(trainer: Trainer, checkpoint: str | None) -> str:
@@ -15,13 +25,17 @@ def summary(trainer: Trainer, checkpoint: str | None) -> str:
     seconds = next(entry["train_runtime"] for entry in reversed(state.log_history) if "train_runtime" in entry)
     rate = f", {steps / seconds:,.1f} a second" if steps else ""
     since = f" since step {step_of(checkpoint):,}" if checkpoint else ""
-    model: Any = trainer.model
-    weights = sum(weight.numel() for weight in model.parameters())
+    weights = sum(weight.numel() for weight in whole_model(trainer).parameters())
     return (
         f"{steps:,} steps{since} in {_duration(seconds)}{rate}, evaluations and checkpoints included; "
         f"{state.epoch or 0:.3g} epochs, {weights:,} parameters\n"
-        f"saved in {output}: the model and its tokenizer, README.md (card), results.md (scores), run_config.json"
+        f"saved in {output}: the model and its tokenizer, {', '.join(_files_in(output))}"
     )
+
+
+def _files_in(folder: Path) -> list[str]:
+    """Those to be told of that the run has really left, and what they are."""
+    return [f"{path.name} ({what})" for pattern, what in FILES.items() for path in sorted(folder.glob(pattern))]
 
 
 def _duration(seconds: float) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from checkpoints import check_checkpoint, checkpoint_at, checkpoints_in, is_regular, saving, seal
+from loss_watch import LossWatch, is_read_at_once
 from several_processes import losing_none, shard_on_cpu, whole_weights
 from stop_signals import StopSignals
 from text_files import DataError, one_line
@@ -27,14 +28,17 @@ REMEDIES = "try a lower --learning_rate, more --warmup_steps, --max_grad_norm 1,
 class SurvivingTrainer(Trainer):
     """Trainer that can be stopped, killed and resumed at any time, to the same weights, bit for bit on a CPU.
 
-    It refuses to go on where the loss is no number, and to save weights that are none. Signals are heard by a run of
-    one process; one of several is left to what has started them.
+    It refuses to go on where the loss is no number, and to save weights that are none. On an accelerator, which no step
+    waits for, that is found when a loss is logged, and before anything is evaluated or saved. Signals are heard by a
+    run of one process; one of several is left to what has started them.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.stop_signals = StopSignals()
         self.is_extra = False
+        self.losses, self.reads_each_loss = LossWatch(self.args.device), is_read_at_once(self.args.device)
+        self.args.logging_nan_inf_filter &= self.reads_each_loss  # Trainer's own look at each loss
         self.add_callback(self.stop_signals)
         self.add_callback(AfterSaving(self._finish_checkpoint))  # last: others may add files to the checkpoint
 
@@ -57,9 +61,19 @@ class SurvivingTrainer(Trainer):
 
     def training_step(self, *args: Any, **kwargs: Any) -> Tensor:
         loss = super().training_step(*args, **kwargs)
-        if not torch.isfinite(loss):
-            raise self._diverged(f"the loss is {loss.item()} in step {self.state.global_step + 1}")
+        self.losses.see(loss, self.state.global_step + 1)
+        if self.reads_each_loss:
+            self._check_losses()
         return loss
+
+    def _maybe_log_save_evaluate(self, *args: Any, **kwargs: Any) -> None:
+        if self.control.should_log or self.control.should_evaluate or self.control.should_save:
+            self._check_losses()
+        super()._maybe_log_save_evaluate(*args, **kwargs)
+
+    def _check_losses(self) -> None:
+        if fault := self.losses.fault():
+            raise self._diverged(fault)
 
     def _diverged(self, what: str) -> DataError:
         saved = checkpoints_in(Path(self.args.output_dir or ""))
@@ -67,6 +81,7 @@ class SurvivingTrainer(Trainer):
         return DataError(f"{what}, and training has stopped; {REMEDIES}; {kept}")
 
     def _finalize_training(self, trial: Any, *args: Any) -> TrainOutput:
+        self._check_losses()
         if received := self.stop_signals.received:
             self._leave(received, trial)
         self.stop_signals.release()  # what comes now is not training

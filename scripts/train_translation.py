@@ -22,6 +22,7 @@ from command_line import run_program
 from early_stopping import check_patience, early_stopping
 from run_folder import check, check_unchanged, claim, write_run
 from run_lock import alone
+from run_summary import summary
 from several_processes import check_whole
 from sharing import SharingTrainer, share
 from text_files import DataError
@@ -206,6 +207,8 @@ def run(trainer: TranslationTrainer, checkpoint: str | None) -> None:
     if arguments.should_save:
         print(report(trainer, translator, trainer.data, weights, is_resumed=checkpoint is not None))
     share(trainer, trainer.data.sources(list(trainer.data.splits)[-1]))
+    if arguments.should_save:
+        print(summary(trainer, checkpoint))
 
 
 def cut_sources(translator: Translator, data: TranslationData) -> list[str]:

@@ -54,13 +54,11 @@ def report(trainer: Trainer, translator: Translator, data: TranslationData, weig
         lines = [" ".join(translation.text.split()) + "\n" for translation in translations]
         write_text(output / f"{split}.translations.txt", "".join(lines))
         examples = _examples(data, split, translations)  # those of the last split, the one to judge on, are kept
+    text = "\n\n".join(tables) + "\n"
     seconds = sum(entry.get("train_runtime", 0) for entry in trainer.state.log_history)
     since = " since it was resumed" if is_resumed else ""  # what came before is not known
-    tables.append(
-        f"{seconds / 60:.1f} minutes of training{since}, validation included, on {torch.get_num_threads()} threads"
-    )
-    text = "\n\n".join(tables) + "\n"
-    write_text(output / "results.md", text)
+    time = f"{seconds / 60:.1f} minutes of training{since}, validation included, on {torch.get_num_threads()} threads"
+    write_text(output / "results.md", f"{text}\n{time}\n")
     metrics = {split: as_metrics(found) for split, found in scores.items()}
     write_json(output / "evaluation.json", {"weights": weights, **metrics, "examples": examples})
     translation_curve_png(trainer.state.log_history, output / "learning_curve.png")

@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import survival
+import torch
 from checkpoints import MANIFEST, check_checkpoint, checkpoint_to_resume, checkpoints_in
+from loss_watch import LossWatch
 from processes import Ended, at_call, send
 from run_lock import LOCK_FILE, locked
 from safetensors.torch import load_file
@@ -143,6 +146,54 @@ def test_numbers_that_are_none_stop_the_run_and_are_not_saved(
     for checkpoint in checkpoints:
         assert check_checkpoint(checkpoint) is None
     assert not (tmp_path / "run" / "model.safetensors").exists()
+
+
+def read_late() -> None:
+    """As on an accelerator, where no step waits for its loss."""
+    survival.is_read_at_once = lambda device: False
+
+
+SEEN = {
+    "saved": ("", "checkpoint-6, the last checkpoint, is as it was"),
+    "logged": ("--logging_steps 4 --save_strategy no", "there is no checkpoint yet"),
+    "the end": ("--save_strategy no --eval_strategy no --max_steps 8", "there is no checkpoint yet"),
+}
+
+
+@pytest.mark.parametrize(("extra", "told"), SEEN.values(), ids=SEEN)
+def test_a_loss_that_is_no_number_is_found_late_and_before_it_can_harm(
+    data: Path, tmp_path: Path, extra: str, told: str
+) -> None:
+    """In step 7, of two batches as all are; step 8 is taken, and its checkpoint is not."""
+    poison = at_call(Trainer, "training_step", 13, poison_weights)
+    goes_on = at_call(Trainer, "training_step", 16, lambda *_: print("step 8 is taken"))
+    ended = run("steps", data, tmp_path / "run", read_late, poison, goes_on, extra=f"--save_total_limit 3 {extra}")
+    assert ended.status == 2, ended.text
+    assert "step 8 is taken" in ended.text
+    assert "the loss is nan in step 7, and training has stopped" in ended.text.strip().splitlines()[-1]
+    assert told in ended.text.strip().splitlines()[-1]
+    for checkpoint in checkpoints_in(tmp_path / "run"):
+        assert check_checkpoint(checkpoint) is None
+        assert all(weight.isfinite().all() for weight in load_file(checkpoint / "model.safetensors").values())
+    assert not (tmp_path / "run" / "model.safetensors").exists()
+
+
+def test_the_first_of_several_bad_losses_is_told() -> None:
+    losses = LossWatch(torch.device("cpu"))
+    for step, loss in enumerate((1.0, 2.0), 1):
+        losses.see(torch.tensor(loss), step)
+    assert losses.fault() is None
+    for step, loss in enumerate((3.0, float("-inf"), float("nan"), 4.0), 3):
+        losses.see(torch.tensor(loss, dtype=torch.bfloat16), step)
+    assert losses.fault() == "the loss is -inf in step 4"
+
+
+def test_a_loss_is_seen_without_being_read() -> None:
+    """On the device that has no numbers, where reading one is an error."""
+    losses = LossWatch(torch.device("meta"))
+    losses.see(torch.ones((), device="meta"), 1)
+    with pytest.raises(RuntimeError):
+        losses.fault()
 
 
 def test_a_second_ctrl_c_ends_it_at_once(data: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import re
 import runpy
 import shutil
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -239,6 +240,42 @@ def test_a_card_says_what_the_run_does(run: Path) -> None:
         assert [split, f"{rows_of_split:,}"] in rows_of(section(run, "Data"))
     for secret in (str(run.parent), TOKEN, Path.home().name + "/", platform.node()):
         assert secret not in page
+
+
+OWN = [
+    train_classifier.ClassifierTrainingArguments,
+    train_translation.TranslationTrainingArguments,
+    pretrain.PretrainingArguments,
+]
+NOT_TOLD = {"overwrite", "search_trials", "search_over"}
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_each_option_of_our_own_that_changes_training_is_on_the_card(kind: type, decoder: Path, tmp_path: Path) -> None:
+    """By the fields of the programs: one that is new is on it, too. As values, numbers that nothing else has."""
+    shutil.copytree(decoder, tmp_path / "run")
+    record = read(decoder / "run_config.json")
+    names = {field.name for field in fields(kind)} - {field.name for field in fields(kind.__base__)}
+    changing = sorted(names - NOT_TOLD)
+    assert "early_stopping_patience" in changing
+    record["training"] |= {name: 0.8125 + number for number, name in enumerate(changing)}
+    (tmp_path / "run" / "run_config.json").write_text(json.dumps(record))
+    assert write_card(tmp_path / "run")
+    values = [row[1] for row in rows_of(section(tmp_path / "run", "Training")) if row[1].endswith(".8125")]
+    assert sorted(map(float, values)) == [0.8125 + number for number in range(len(changing))]
+
+
+def test_options_are_on_the_card_where_they_have_an_effect(classifier: Path, translator: Path, decoder: Path) -> None:
+    for run in (classifier, translator):
+        names = {row[0] for row in rows_of(section(run, "Training"))}
+        assert not [name for name in names if re.search("layer|patience|penalty|overwrite|search|train batch", name)]
+    for run, *told in (
+        (classifier, ["max length", "24"]),
+        (translator, ["average checkpoints", "3"], ["separate vocabularies", "True"]),
+        (decoder, ["block size", "32"]),
+    ):
+        rows = rows_of(section(run, "Training"))
+        assert all(row in rows for row in told)
 
 
 def test_parameters_are_those_of_the_model(decoder: Path) -> None:

@@ -144,6 +144,10 @@ def test_a_sample_is_printed(texts: Path, tmp_path: Path, capsys) -> None:
     assert "never opened" in printed
     text = (texts / "long.txt").read_text()
     assert printed.partition("a sample:\n")[2].startswith(text[int(0.9 * len(text)) :][:7])
+    *_, steps, saved = printed.strip().splitlines()
+    assert steps.startswith("2 steps in ")
+    files = "README.md (card), results.md (scores), run_config.json (arguments)"
+    assert saved == f"saved in {tmp_path / 'run'}: the model and its tokenizer, {files}"
 
 
 def test_a_sample_goes_on_from_the_first_document_of_a_row(decoder: Path) -> None:

@@ -24,6 +24,9 @@ from test_pretrain import CHARACTERS, prose
 from toy_text import toy_tokenizer
 from warm_python import ROOT, Ended, WarmPython
 
+from modeling_scratch.verification_record import MODEL_FILES
+from modeling_scratch.verify import write_verification
+
 TOKEN = "hf_" + "t" * 34
 WRONG = "hf_" + "w" * 34
 SCRIPT = ROOT / "scripts" / "push_to_hub.py"
@@ -422,6 +425,27 @@ def test_a_target_tokenizer_goes_along(hub: HubServer, python: WarmPython, folde
     (folder / "target_tokenizer" / "tokenizer.json").unlink()
     (folder / "target_tokenizer" / "tokenizer_config.json").unlink()
     assert_one_line(push(python, folder, "user/pair"), "does not load", "no tokenizer in target_tokenizer/")
+
+
+def test_every_file_that_verify_records_goes_along(hub: HubServer, python: WarmPython, folder: Path) -> None:
+    toy_tokenizer().save_pretrained(folder / "target_tokenizer")
+    (folder / "target_tokenizer" / "merges.txt").mkdir()  # that is no file
+    for name in ("vocab.bpe", "spiece.model", "extra.jinja", "target_tokenizer/source.spm"):
+        (folder / name).write_text("of a tokenizer")
+    model = TEXTS.model_class.from_pretrained(folder)
+    record = json.loads(write_verification(model, toy_tokenizer(), folder).read_text())
+    assert {"spiece.model", "extra.jinja", "target_tokenizer/source.spm"} < record["files"].keys()
+    assert push(python, folder, "user/recorded").code == 0
+    pushed = hub.files("user/recorded")
+    found = {name: hashlib.sha256(pushed[name]).hexdigest() for name in record["files"]}
+    assert found == {name: file["sha256"] for name, file in record["files"].items()}
+
+
+@pytest.mark.parametrize("pattern", MODEL_FILES)
+def test_every_kind_of_file_that_verify_records_is_uploaded(pattern: str, folder: Path) -> None:
+    name = pattern.replace("*", "more")
+    (folder / name).write_text("{}")
+    assert name in push_to_hub.files_to_upload(folder)
 
 
 FAULTS = {

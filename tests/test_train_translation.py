@@ -157,6 +157,13 @@ def test_a_resumed_run_keeps_its_vocabularies(
     assert "--max_length was 12 and is 11" in told
     train(tmp_path / data.name, tmp_path / "run", extra)
     assert [tokenizer.get_vocab() for tokenizer in load_tokenizers(str(tmp_path / "run"))] == expected
+    *_, steps, saved = capsys.readouterr().out.strip().splitlines()
+    assert " steps since step 200 in " in steps
+    names = [part.split(" (")[0] for part in saved.partition(": ")[2].split(", ")]
+    translations = ["test.translations.txt", "validation.translations.txt"]
+    files = ["README.md", "results.md", *translations, "run_config.json"]
+    target = [TARGET_FOLDER] if expected[0] != expected[1] else []
+    assert names == ["the model and its tokenizer", *target, *files]
 
 
 def test_a_checkpoints_own_search_decides_nothing(one_vocabulary: Path, data: Path, tmp_path: Path) -> None:

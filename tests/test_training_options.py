@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import optuna
+import pretrain
 import pytest
 import torch
 import train_classifier
@@ -199,6 +200,43 @@ def test_translation_stops_early_by_bleu(tmp_path: Path) -> None:
     )
     scores = [entry["eval_bleu"] for entry in history(tmp_path / "run") if "eval_bleu" in entry]
     assert len(scores) == 3, "no rate, nothing learnt: the first is the best"
+
+
+def pretrain_characters(folder: Path, extra: str) -> Path:
+    (folder / "text.txt").write_text("\n".join(f"the {word} sees the sea" for word in ("cat", "dog", "aunt") * 30))
+    pretrain.main(
+        f"--train_file {folder / 'text.txt'} --output_dir {folder / 'run'} --objective clm --block_size 32 "
+        f"--tokenizer_kind character --config_overrides {TINY} {FAST} {extra}".split()
+    )
+    return folder / "run"
+
+
+def test_pretraining_stops_early_by_its_loss_and_keeps_the_best(tmp_path: Path, capsys) -> None:
+    """At a rate that is far too high, so that the loss soon rises."""
+    options = "--early_stopping_patience 2 --learning_rate 0.3 --max_steps 60 --eval_steps 2 --save_total_limit 50"
+    run = pretrain_characters(tmp_path, options)
+    *losses, kept = [entry["eval_loss"] for entry in history(run) if "eval_loss" in entry]
+    best = losses.index(min(losses))
+    assert len(losses) == best + 1 + 2 < 30
+    assert kept == min(losses) < losses[-1]
+    stop = f"stopped early, after step {2 * len(losses)}: the best loss was {min(losses):g} at {2 * (best + 1)}\n"
+    assert stop in capsys.readouterr().out
+    chosen = run / f"checkpoint-{2 * (best + 1)}" / "model.safetensors"
+    assert (run / "model.safetensors").read_bytes() == chosen.read_bytes()
+
+
+def test_a_run_that_comes_to_its_end_does_not_say_that_it_stopped_early(tmp_path: Path, capsys) -> None:
+    run = pretrain_characters(tmp_path, "--early_stopping_patience 9 --max_steps 4 --eval_steps 2")
+    assert {path.name for path in run.glob("checkpoint-*")} <= {"checkpoint-2", "checkpoint-4"}
+    assert "stopped early" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("options", ["1 --ema_decay 0.9", "1 --eval_strategy no", "-1"])
+def test_pretraining_stops_early_only_where_it_can_choose(tmp_path: Path, capsys, options: str) -> None:
+    with pytest.raises(SystemExit):
+        pretrain_characters(tmp_path, f"--early_stopping_patience {options}")
+    assert "--early_stopping_patience" in capsys.readouterr().err.strip().splitlines()[-1]
+    assert not (tmp_path / "run").exists()
 
 
 # The search
