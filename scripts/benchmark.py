@@ -21,6 +21,7 @@ from typing import Any
 import torch
 import transformers
 from benchmark_answers import generate, infer, translate
+from benchmark_precision import precisions
 from benchmark_programs import imports, load, tokenizer_train
 from benchmark_report import HEADER, table_row, write_plot
 from benchmark_settings import Settings
@@ -42,6 +43,7 @@ WORKLOADS: dict[str, Callable[[Settings], Iterator[dict[str, Any]]]] = {
     "import": imports,
     "load": load,
     "padding": padding,
+    "precision": precisions,
 }
 
 
@@ -51,6 +53,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=7, help="How often each side runs.")
     parser.add_argument("--quick", action="store_true", help="Tiny sizes and two rounds, to see that it works.")
     parser.add_argument("--data_folder", type=Path, help="Holds sst2/, imdb/ and multi30k/; else texts are invented.")
+    parser.add_argument("--model", help="A trained classifier, for precision: what fewer bits bring and cost it.")
     parser.add_argument("--threads", type=int, help="Of torch; as many as it takes by itself if not given.")
     parser.add_argument("--device", default="cpu", help="cpu, or cuda: BERT base then, packed batches for ours.")
     parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16"], default="float32", help="Of products.")
@@ -65,6 +68,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     for option in ("json", "plot"):
         if (path := getattr(found, option)) is not None and not path.parent.is_dir():
             parser.error(f"--{option} {path}: there is no folder {path.parent}")
+    if "precision" in found.workload and found.model is None:
+        parser.error("precision needs --model, the folder of a trained text classifier")
     if found.rounds < 1 or (found.threads is not None and found.threads < 1):
         parser.error("--rounds and --threads have to be at least 1")
     return found
@@ -74,7 +79,17 @@ def run(found: argparse.Namespace) -> list[dict[str, Any]]:
     """Measure, and print each row as it comes."""
     if found.threads:
         torch.set_num_threads(found.threads)
-    names = ("data_folder", "device", "dtype", "attention", "dropout", "attention_dropout", "peak_tflops", "seed")
+    names = (
+        "data_folder",
+        "device",
+        "dtype",
+        "attention",
+        "dropout",
+        "attention_dropout",
+        "peak_tflops",
+        "seed",
+        "model",
+    )
     given = {name: getattr(found, name) for name in names}
     settings = Settings(rounds=min(found.rounds, 2) if found.quick else found.rounds, quick=found.quick, **given)
     hardware = describe_hardware(torch.device(settings.device))
@@ -85,7 +100,7 @@ def run(found: argparse.Namespace) -> list[dict[str, Any]]:
             rows.append(row)
             print(table_row(row), flush=True)
     if found.json:
-        conditions = {key: value for key, value in asdict(settings).items() if key != "data_folder"}
+        conditions = {key: value for key, value in asdict(settings).items() if key not in ("data_folder", "model")}
         versions = {"torch": torch.__version__, "transformers": transformers.__version__}
         write_json(found.json, {"conditions": {**conditions, **versions, "hardware": hardware}, "rows": rows})
     if found.plot:

@@ -43,6 +43,7 @@ class Settings:
     attention_dropout: float = 0.1
     peak_tflops: float | None = None
     seed: int = 0
+    model: str | None = None  # a trained classifier
 
     @property
     def shape(self) -> Shape:

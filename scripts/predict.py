@@ -23,6 +23,7 @@ import torch
 import transformers
 from command_line import quiet_libraries, run_program
 from output_file import check_output, open_output
+from precision import to_precision
 from text_columns import is_missing, read_lines, read_texts
 from text_files import DataError
 from tqdm import tqdm
@@ -52,6 +53,9 @@ class PredictArguments:
     batch_size: int = option(default=32, help="Texts that go through the model at a time.")
     max_length: int | None = option(default=None, help="Tokens where a text is cut; the tokenizer's own if not given.")
     device: str | None = option(default=None, help="cpu, cuda, cuda:1, ...; an accelerator where there is one.")
+    precision: Literal["float32", "bfloat16", "int8"] = option(
+        default="float32", help="Fewer bits: faster, about as right."
+    )
     trust_remote_code: bool = option(default=False, help="Run the code that a checkpoint brings along.")
     no_progress: bool = option(default=False, help="No progress bar; without a terminal there is none.")
 
@@ -182,6 +186,7 @@ def load_classifier(arguments: PredictArguments) -> Classifier:
     except Exception as error:  # from files, network, configuration or code: the libraries' own are open-ended
         place = "" if Path(name).exists() else "there is no such folder, and as a name on the Hub: "
         raise DataError(f"--model {name}: {place}{textwrap.shorten(str(error), 240)}") from error
+    model = to_precision(model, arguments.precision)
     limit = tokenizer.model_max_length if arguments.max_length is None else arguments.max_length
     if limit > 10**20:  # how tokenizers say that they know no limit
         limit = getattr(model.config, "max_position_embeddings", None)

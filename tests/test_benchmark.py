@@ -2,6 +2,7 @@
 """The benchmark compares equal functions on equal texts, and counts what it says; how fast they are is not tested."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,8 +24,11 @@ from benchmark_models import CLASSIFIER, DECODER, TRANSLATOR, check_logits, make
 from benchmark_settings import Settings
 from benchmark_timing import Comparison, Side, in_turns, measure
 from benchmark_work import linear_shapes, matrix_products, training_work
+from serving import save_classifier
 from text_files import DataError
+from text_samples import write
 from torch.utils.flop_counter import FlopCounterMode
+from writers import text_of
 
 QUICK = Settings(rounds=2, quick=True)
 ROWS = [list(range(5, 5 + length)) for length in (3, 9, 1, 6, 4, 4, 12, 2)]
@@ -52,7 +56,8 @@ def test_workloads_run_and_say_what_they_measured(
     json_file, picture = tmp_path / "rows.json", tmp_path / "rows.png"
     benchmark.main([*names, "--quick", "--threads", "1", "--json", str(json_file), "--plot", str(picture)])
     rows = json.loads(json_file.read_text(encoding="utf-8"))["rows"]
-    assert {row["workload"] for row in rows} == set(benchmark.WORKLOADS if names == ["all"] else names)
+    asked = set(benchmark.WORKLOADS) - {"precision"} if names == ["all"] else set(names)
+    assert {row["workload"] for row in rows} == asked
     assert all(row["ratio"] > 0 for row in rows)
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert sum(line.startswith("| ") for line in capsys.readouterr().out.splitlines()) == len(rows) + 2
@@ -170,3 +175,19 @@ def test_what_is_wrong_with_the_arguments_is_one_line(tmp_path: Path, capsys: py
         with pytest.raises(SystemExit):
             benchmark.main(arguments)
         assert message in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_precisions_say_what_they_cost_a_trained_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save_classifier(tmp_path / "model")
+    (tmp_path / "sst2").mkdir()
+    rows = {"sentence": [text_of(length) for length in range(1, 41)], "label": [0, 1] * 20}
+    write(tmp_path / "sst2" / "validation.parquet", rows)
+    arguments = ["--model", str(tmp_path / "model"), "--data_folder", str(tmp_path)]
+    benchmark.main(["precision", "--quick", "--threads", "1", *arguments])
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| precision")]
+    assert ["bfloat16" in lines[0], "int8" in lines[1], len(lines)] == [True, True, 2]
+    assert all(re.search(r"accuracy [\d.]+% for [\d.]+%, \d+ of \d+ answers differ", line) for line in lines)
+    with pytest.raises(SystemExit):
+        benchmark.main(["precision"])
+    assert "--model" in capsys.readouterr().err

@@ -16,8 +16,8 @@ ORDER = [
     "configuration_scratch", "positions", "packing", "dropout", "layers", "attention", "embeddings", "stack",
     "heads", "beam_search", "generation", "batch_layout", "modeling_base", "question_answering", "pipelines",
     "modeling_encoder", "modeling_decoder", "modeling_seq2seq", "presets", "checkpoint_files", "native_tables",
-    "native_encoders", "native_decoders", "native_configs", "native_weights", "conversion", "__init__", "verification_outputs",
-    "verification_record", "verification_report", "verify",
+    "native_encoders", "native_decoders", "native_configs", "native_weights", "conversion", "__init__",
+    "verification_outputs", "verification_record", "verification_report", "verify",
 ]  # fmt: skip
 NOT_SHIPPED = set(ORDER[ORDER.index("presets") :])
 WITHOUT_MODELS = NOT_SHIPPED - set(ORDER[ORDER.index("conversion") :])

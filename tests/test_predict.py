@@ -149,6 +149,18 @@ def test_awkward_texts_come_back_as_they_were(folder, tmp_path, suffix):
     assert [int(answer["row"]) for answer in answers] == list(range(1, len(AWKWARD) + 1))
 
 
+@pytest.mark.parametrize("precision", ["bfloat16", "int8"])
+def test_fewer_bits_answer_nearly_alike(folder, tmp_path, precision):
+    source = write(tmp_path / "lines.csv", {"text": [text_of(length) for length in range(1, 12)]})
+    full = run(folder, source, tmp_path / "full.jsonl")
+    reduced = run(folder, source, tmp_path / "reduced.jsonl", "--precision", precision)
+    first = [
+        [row["score"] if row["label"] == "CLASS 1" else 1 - row["score"] for row in rows] for rows in (full, reduced)
+    ]
+    assert first[0] != first[1]  # it was computed otherwise
+    torch.testing.assert_close(torch.tensor(first[1]), torch.tensor(first[0]), atol=0.1, rtol=0)
+
+
 def test_standard_output_and_format(folder, tmp_path, capfd):
     source = write(tmp_path / "in.csv", {"text": [text_of(3), "schön"]})
     predict.main(["--model", str(folder), "--input", str(source), "--with_text"])
