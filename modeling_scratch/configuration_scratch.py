@@ -200,11 +200,10 @@ class ScratchSeq2SeqConfig(ScratchConfig):
     """An encoder and a decoder that attends to it (Vaswani et al. 2017; BART, Marian).
 
     - num_hidden_layers: blocks of the encoder; decoder_layers: of the decoder; None: as many.
-    - share_encoder_decoder_embeddings: one table for both vocabularies; False: the decoder has a vocabulary of its own,
-      of decoder_vocab_size tokens (None: vocab_size).
+    - share_encoder_decoder_embeddings: one table for both; False: the decoder's has decoder_vocab_size rows (None: vocab_size).
     - tie_word_embeddings: the language-model head is the decoder's table.
     - decoder_start_token_id: the first token that the decoder reads; training shifts the labels to the right behind it.
-    - use_cache, lm_head_bias: as in ScratchDecoderConfig.
+    - use_cache, lm_head_bias: as in ScratchDecoderConfig; sparse_prediction: as in ScratchEncoderConfig, in training.
     """
 
     model_type = "scratch_seq2seq"
@@ -221,6 +220,7 @@ class ScratchSeq2SeqConfig(ScratchConfig):
     decoder_start_token_id: int | None = None
     use_cache: bool = True
     lm_head_bias: bool = False
+    sparse_prediction: bool = False
 
     def __post_init__(self, **kwargs: Any) -> None:
         if self.decoder_layers is None:

@@ -193,6 +193,11 @@ def shift_right(labels: Tensor, start: int, pad: int) -> Tensor:
     return shifted.masked_fill(shifted == -100, pad)
 
 
+def up_to_last_label(labels: Tensor) -> Tensor:
+    """The mask of a decoder in training: no label is predicted from what stands behind the last. (B, T) -> (B, T)."""
+    return (labels != -100).flip(-1).cumsum(-1).flip(-1).clamp(max=1)
+
+
 def infer_problem_type(num_labels: int, labels: Tensor) -> ProblemType:
     """What Hugging Face's classifiers take labels for where config.problem_type does not say."""
     if num_labels == 1:

@@ -13,10 +13,11 @@ from transformers.utils import ModelOutput, can_return_tuple
 
 from .configuration_scratch import ScratchSeq2SeqConfig
 from .generation import LMHead, WritingGenerationMixin
-from .heads import cross_entropy, shift_right
+from .heads import cross_entropy, shift_right, up_to_last_label
 from .modeling_base import ScratchPreTrainedModel
 from .modeling_decoder import ScratchDecoderModel
 from .modeling_encoder import ScratchEncoderModel
+from .packing import select
 from .pipelines import SEQ2SEQ_PIPELINES
 
 ENCODER_ARGUMENTS = ("output_attentions", "output_hidden_states")
@@ -169,18 +170,27 @@ class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, Writ
     ) -> Seq2SeqLMOutput:
         """labels (B, T) are the target's tokens, its end included, -100 at padding; logits (B, T, V).
 
-        They are not shifted: position t of the decoder reads label t - 1 and predicts label t.
+        They are not shifted: position t of the decoder reads label t - 1 and predicts label t. In training, logits
+        behind the last label of a text mean nothing; see config.sparse_prediction, too.
         """
+        places = None
         if labels is not None:
             use_cache = False if use_cache is None else use_cache
             if decoder_input_ids is None and decoder_inputs_embeds is None:
                 decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
+            if self.training and self.config.sparse_prediction:
+                places = (labels != -100).flatten().nonzero().flatten()
+            if self.training and decoder_attention_mask is None and labels.device.type == "cpu":  # where it packs
+                decoder_attention_mask = up_to_last_label(labels)
         outputs = self.model(
             input_ids, attention_mask, decoder_input_ids, decoder_attention_mask, encoder_outputs, past_key_values,
             inputs_embeds, decoder_inputs_embeds, decoder_position_ids, token_type_ids,
             use_cache=use_cache, return_dict=True, **kwargs,
         )  # fmt: skip
-        logits = self.lm_head(self.projection(outputs.last_hidden_state))
+        hidden_states = outputs.last_hidden_state
+        if places is not None:
+            hidden_states, labels = select(hidden_states, places)[0], labels.flatten()[places]
+        logits = self.lm_head(self.projection(hidden_states))
         loss = None if labels is None else cross_entropy(logits, labels, num_items_in_batch)
         fields = {name: value for name, value in outputs.items() if name != "last_hidden_state"}
         return Seq2SeqLMOutput(loss=loss, logits=logits, **fields)

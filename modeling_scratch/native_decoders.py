@@ -146,7 +146,7 @@ BART = Family(
         "position_offset": 2, "embedding_norm": True, "type_vocab_size": 0, "attention_bias": True, "mlp_bias": True,
         "share_encoder_decoder_embeddings": True,
     },
-    free={"lm_head_bias": True},
+    free={"lm_head_bias": True, "sparse_prediction": False},
     requires={"is_decoder": False},
     unused=("encoder_layerdrop", "decoder_layerdrop", "classifier_dropout", "forced_eos_token_id"),
     activations=ACTIVATIONS,

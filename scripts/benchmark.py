@@ -25,7 +25,7 @@ from benchmark_precision import precisions
 from benchmark_programs import imports, load, tokenizer_train
 from benchmark_report import HEADER, table_row, write_plot
 from benchmark_settings import Settings
-from benchmark_training import memory, mlm, padding, train
+from benchmark_training import memory, mlm, padding, train, train_translator
 from hardware import describe_hardware
 from run_folder import write_json
 from text_files import DataError
@@ -33,6 +33,7 @@ from text_files import DataError
 WORKLOADS: dict[str, Callable[[Settings], Iterator[dict[str, Any]]]] = {
     "train-sst2": partial(train, "sst2"),
     "train-imdb": partial(train, "imdb"),
+    "train-marian": train_translator,
     "memory": memory,
     "mlm": mlm,
     "infer-sst2": partial(infer, "sst2"),

@@ -80,6 +80,13 @@ def grouped_by_length(rows: Rows, size: int, steps: int, rounds: int, seed: int)
     return found
 
 
+def translated(tokenizer: PreTrainedTokenizerBase, rows: Rows) -> Batch:
+    """Each text and, as what it is translated to, the same text: labels of -100 where there is none."""
+    batch = padded(tokenizer, rows)
+    batch["labels"] = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)
+    return batch
+
+
 def padded(tokenizer: PreTrainedTokenizerBase, rows: Rows) -> Batch:
     """With two labels in turns; padded to the longest, as DataCollatorWithPadding does."""
     features = [{"input_ids": ids, "label": number % 2} for number, ids in enumerate(rows)]

@@ -16,16 +16,17 @@ from benchmark_data import (
     packed,
     padded,
     train_tokenizer,
+    translated,
     with_more_padding,
 )
 from benchmark_memory import peak_memory
-from benchmark_models import CLASSIFIER, MASKED_LM, check_logits, make_pair, training_step
+from benchmark_models import CLASSIFIER, MASKED_LM, TRANSLATOR, check_logits, make_pair, training_step
 from benchmark_settings import Settings
 from benchmark_timing import Comparison, Job, Side, measure
 from benchmark_work import training_work
 from transformers import PreTrainedTokenizerBase
 
-BATCHES = {"sst2": (64, 8), "imdb": (16, 4)}  # texts a batch, and batches a round
+BATCHES = {"sst2": (64, 8), "imdb": (16, 4), "multi30k": (64, 4)}  # texts a batch, and batches a round
 MLM_BATCHES = 8, 2
 MEMORY_STEPS = 4
 
@@ -96,6 +97,19 @@ def mlm(settings: Settings) -> Iterator[dict[str, Any]]:
     own, theirs = (Side(_run(training_step(model, settings), batches), _tokens(rounds)) for model in (ours, peer))
     setting = f"batch {size}, {source} in full rows of {settings.shape.max_length}"
     yield measure(Comparison("mlm", setting, own, theirs, agreement), settings)
+
+
+def train_translator(settings: Settings) -> Iterator[dict[str, Any]]:
+    """Sentences and, for want of a tokenizer for another language, the same sentences again, in random order."""
+    size, steps = BATCHES["multi30k"][0], settings.few(BATCHES["multi30k"][1])
+    tokenizer, rows, source = read_rows(settings, "multi30k", steps * settings.rounds)
+    rounds = in_random_order(rows, size, steps, settings.rounds, settings.seed)
+    batches = [[on_device(translated(tokenizer, batch), settings.device) for batch in one] for one in rounds]
+    ours, peer = make_pair(TRANSLATOR, settings, sparse_prediction=True)  # as train_translation.py sets it
+    agreement = check_logits(ours, peer, batches[0][0], batches[0][0], settings)
+    tokens = [2 * amount for amount in _tokens(rounds)]
+    own, theirs = (Side(_run(training_step(model, settings), batches), tokens) for model in (ours, peer))
+    yield measure(Comparison("train-marian", f"batch {size}, {source}, to itself", own, theirs, agreement), settings)
 
 
 def memory(settings: Settings) -> Iterator[dict[str, Any]]:

@@ -225,6 +225,8 @@ def smoothed_loss(model: PreTrainedModel, label_smoothing: float) -> Callable[..
     """Label smoothing in training; evaluation reports the plain loss, whose exp is the perplexity."""
 
     def loss(outputs: Any, labels: Tensor, num_items_in_batch: Tensor | int | None = None) -> Tensor:
+        if outputs["logits"].ndim == 2:  # of the labelled tokens alone
+            labels = labels[labels != -100]
         return cross_entropy(outputs["logits"], labels, num_items_in_batch, label_smoothing if model.training else 0.0)
 
     return loss

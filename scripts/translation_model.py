@@ -120,6 +120,7 @@ def _new_model(
         "decoder_vocab_size": len(target),
         "share_encoder_decoder_embeddings": source is target,
         "max_position_embeddings": arguments.max_length,
+        "sparse_prediction": True,
         **special_token_ids(target),
     }
     preset = arguments.preset or DEFAULT_PRESET

@@ -116,6 +116,37 @@ def test_the_loss_is_not_shifted(settings: dict) -> None:
     assert nothing == 0
 
 
+@every_position
+@pytest.mark.parametrize("labels", [LABELS, LABELS.masked_fill(torch.arange(7) == 1, -100), LABELS * 0 - 100], ids=str)
+def test_training_reads_up_to_the_last_label(settings: dict, labels: Tensor) -> None:
+    """Packed, by the labelled tokens alone or by all: the same loss and gradients as of everything, padded."""
+    quiet = {"hidden_dropout": 0.0, "attention_dropout": 0.0}
+    found = []
+    for sparse, packs in ((False, False), (False, True), (True, True)):
+        model = SEQ2SEQ_LM.model(**settings, **quiet, sparse_prediction=sparse).train()
+        for part in (model.model.encoder, model.model.decoder):
+            part.packs_padded_batches = packs
+        outputs = model(input_ids=SOURCE, attention_mask=MASK, labels=labels)
+        outputs.loss.backward()
+        count = (int((labels != -100).sum()),) if sparse else labels.shape
+        assert outputs.logits.shape == (*count, model.config.decoder_vocab_size)
+        found.append([outputs.loss, *(parameter.grad for parameter in model.parameters())])
+    for others in found[1:]:
+        for one, other in zip(others, found[0], strict=True):
+            assert (one is None) == (other is None)
+            if one is not None:
+                assert_close(one, other)
+
+
+def test_evaluation_answers_everywhere() -> None:
+    model = SEQ2SEQ_LM.model(sparse_prediction=True).eval()
+    inputs = {"input_ids": SOURCE, "attention_mask": MASK}
+    with_labels = model(**inputs, labels=LABELS).logits
+    assert_close(
+        with_labels, model(**inputs, decoder_input_ids=model.prepare_decoder_input_ids_from_labels(LABELS)).logits
+    )
+
+
 def test_training_keeps_no_cache() -> None:
     model = SEQ2SEQ_LM.model(use_cache=True)
     assert isinstance(model(SOURCE, MASK, TARGET).past_key_values, EncoderDecoderCache)
