@@ -15,8 +15,10 @@ from text_files import DataError
 STATUS = Path("/proc/self/status")
 
 
-def peak_memory(side: str, settings: Settings, batches: Sequence[Batch]) -> float:
-    """MiB of gradients, the optimiser's states and all that steps hold in between.
+def peak_memory(side: str, settings: Settings, batches: Sequence[Batch], recomputes: bool = False) -> dict[str, float]:
+    """MiB: "all" of gradients, the optimiser's states and what steps hold in between, "activations", the last alone.
+
+    recomputes: with gradient checkpointing, where a block keeps what it is given and computes the rest again.
 
     On a CPU that is the memory of the process, which Linux alone tells without what a process inherits of its parent's
     peak, as ru_maxrss does; raises DataError elsewhere.
@@ -25,17 +27,23 @@ def peak_memory(side: str, settings: Settings, batches: Sequence[Batch]) -> floa
         raise DataError(f"memory: there is no {STATUS} on this system; leave this workload out")
     batches = [on_device(batch, "cpu") for batch in batches]
     with ProcessPoolExecutor(1, get_context("spawn")) as fresh:
-        return fresh.submit(_growth, side, settings, batches, torch.get_num_threads()).result()
+        return fresh.submit(_growth, side, settings, batches, recomputes, torch.get_num_threads()).result()
 
 
-def _growth(side: str, settings: Settings, batches: Sequence[Batch], threads: int) -> float:
+def _growth(
+    side: str, settings: Settings, batches: Sequence[Batch], recomputes: bool, threads: int
+) -> dict[str, float]:
     torch.set_num_threads(threads)
     model = (make_ours if side == "ours" else make_peer)(CLASSIFIER, settings)
+    if recomputes:
+        model.gradient_checkpointing_enable()
     step = training_step(model, settings)
     before = _memory(settings, "VmRSS")
     for batch in batches:
         step(on_device(batch, settings.device))
-    return _memory(settings, "VmHWM") - before
+    everything = _memory(settings, "VmHWM") - before
+    kept = 3 * sum(weight.numel() * weight.element_size() for weight in model.parameters()) / 2**20  # Adam: two
+    return {"all": everything, "activations": everything - kept}
 
 
 def _memory(settings: Settings, name: str) -> float:

@@ -2,6 +2,7 @@
 """Training steps: of classifiers on SST-2 and IMDb, of a masked language model, and with padding for nothing."""
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from typing import Any
 
 from benchmark_data import (
@@ -113,15 +114,25 @@ def train_translator(settings: Settings) -> Iterator[dict[str, Any]]:
 
 
 def memory(settings: Settings) -> Iterator[dict[str, Any]]:
-    """The peak of the same training steps on IMDb, each side in a fresh process, above its model at rest."""
-    size, steps = BATCHES["imdb"][0], settings.few(MEMORY_STEPS)
-    tokenizer, rows, source = read_rows(settings, "imdb", settings.few(64))
-    (batches,) = in_random_order(rows, size, steps, 1, settings.seed)
-    own = [_own(tokenizer, batch, settings) for batch in batches]
-    theirs = [_padded(tokenizer, batch, settings) for batch in batches]
-    ours, peer = peak_memory("ours", settings, own), peak_memory("peer", settings, theirs)
-    row = {"workload": "memory", "setting": f"training, batch {size}, {source}, both in random order", "unit": "MiB"}
-    yield row | {"ours": ours, "peer": peer, "ratio": ours / peer, "ratio_range": [ours / peer] * 2}
+    """The peak of the same steps, each side in a fresh process, above its model at rest; of all, and a real token."""
+    for name, recomputes in product(("sst2", "imdb"), (False, True)):
+        size, steps = BATCHES[name][0], settings.few(MEMORY_STEPS)
+        tokenizer, rows, source = read_rows(settings, name, settings.few(64))
+        (batches,) = in_random_order(rows, size, steps, 1, settings.seed)
+        own = [_own(tokenizer, batch, settings) for batch in batches]
+        theirs = [_padded(tokenizer, batch, settings) for batch in batches]
+        ours, peer = peak_memory("ours", settings, own, recomputes), peak_memory("peer", settings, theirs, recomputes)
+        where = f"batch {size}, {source}, both in random order{', gradient checkpointing' if recomputes else ''}"
+        yield _memory_row(where, "MiB", ours["all"], peer["all"])
+        tokens = max(sum(map(len, rows)) for rows in batches) / 2**10
+        yield _memory_row(
+            f"{where}: activations a real token", "KiB", ours["activations"] / tokens, peer["activations"] / tokens
+        )
+
+
+def _memory_row(setting: str, unit: str, ours: float, peer: float) -> dict[str, Any]:
+    row = {"workload": "memory", "setting": f"training, {setting}", "unit": unit}
+    return row | {"ours": ours, "peer": peer, "ratio": ours / peer, "ratio_range": [ours / peer] * 2}
 
 
 def _padded(tokenizer: PreTrainedTokenizerBase, rows: Rows, settings: Settings) -> Batch:

@@ -118,8 +118,11 @@ def limits(run: Run) -> str:
     splits = " and ".join(dict.fromkeys(metric.split for metric in run.results.metrics))
     lines = [f"Its scores are of the {splits} split of {escaped(run.data_name)}, and of no other texts."]
     lines = lines if splits else []
-    if run.record["training"]["load_best_model_at_end"]:
+    chooses = run.record["training"]["load_best_model_at_end"]
+    if chooses and run.state.get("best_model_checkpoint"):
         lines.append("Its weights are those that were best on the validation split.")
+    elif chooses and run.state.get("best_global_step"):
+        lines.append("Its weights are not those that were best on the validation split: these were lost.")
     elif splits == "validation":
         lines.append("That split was also looked at while it was trained.")
     if run.kind == "train_classifier":

@@ -17,7 +17,8 @@ from typing import Any
 from run_folder import RUN_FILE, write_json
 from safetensors import SafetensorError
 from text_files import DataError, one_line
-from transformers import TrainingArguments
+from transformers import TrainerState, TrainingArguments
+from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from modeling_scratch.checkpoint_files import file_digest
@@ -54,6 +55,17 @@ def _last_complete(checkpoints: list[Path], output: Path) -> Path:
     )
 
 
+def check_best(output: Path, resumed: Path) -> None:
+    """Raises `DataError` where a run that goes on could not take, at its end, the best of its checkpoints so far."""
+    state = resumed / TRAINER_STATE_NAME
+    recorded = TrainerState.load_from_json(str(state)).best_model_checkpoint if state.is_file() else None
+    if recorded and (fault := check_checkpoint(best := output / Path(recorded).name)):
+        raise DataError(
+            f"{best}, the best checkpoint of the run up to {resumed}, cannot be taken: {fault}; resume from a "
+            "checkpoint before it, or keep the last weights: with --eval_strategy no, without --early_stopping_patience"
+        )
+
+
 def checkpoints_in(folder: Path) -> list[Path]:
     """All that look like one, in the order of their steps."""
     paths = folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*")
@@ -85,6 +97,8 @@ def seal(checkpoint: Path, is_extra: bool = False) -> None:
 
 def check_checkpoint(checkpoint: Path) -> str | None:
     """What is wrong with a checkpoint; None where it is byte for byte as it was sealed."""
+    if not checkpoint.is_dir():
+        return "there is no such folder"
     try:
         for name, written in _manifest(checkpoint)["files"].items():
             path = checkpoint / name
@@ -135,4 +149,16 @@ def saving(folder: Path) -> Iterator[None]:
         raise DataError(
             f"{folder} could not be saved: {one_line(error)}; {free / 1e6:,.0f} MB are free there. The checkpoints "
             "before it are as they were: make room, and go on with --resume_from_checkpoint last"
+        ) from error
+
+
+@contextmanager
+def reading(checkpoint: str | None) -> Iterator[None]:
+    """Pickles that hold more than tensors and plain values are refused by torch.load, in many words of its own."""
+    try:
+        yield
+    except Exception as error:  # of safetensors, torch.load and load_state_dict: open-ended
+        raise DataError(
+            f"{checkpoint} cannot be read, and nothing of it was run: {one_line(error)[:300]}; resume from another "
+            "checkpoint, or start anew"
         ) from error

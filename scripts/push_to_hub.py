@@ -6,8 +6,9 @@
 
 Before anything is uploaded, the files that are going to be are loaded, alone. All of them become one commit: the
 repository never holds half a model, and an upload that was interrupted is repeated by the same command, which sends
-only what the Hub does not have yet. Checkpoints, optimizers, pickles, logs and hidden files stay where they are. The
-model card of a run names the repository from then on, unless it was edited.
+only what the Hub does not have yet. Checkpoints, optimizers, pickles, logs and hidden files stay where they are. What
+the repository holds of another model (weights, code, tokenizers) is deleted by that commit, and named. The model card
+of a run names the repository from then on, unless it was edited.
 """
 
 import json
@@ -37,9 +38,10 @@ from transformers.dynamic_module_utils import get_relative_imports
 from translation_model import load_tokenizers
 
 import modeling_scratch
-from modeling_scratch.verification_record import model_files
+from modeling_scratch.pipelines import TARGET_FOLDER
+from modeling_scratch.verification_record import MODEL_FILES, is_one_of, model_files
 
-WEIGHTS = ("model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json")
+WEIGHTS = ("model.safetensors", "model-*-of-*.safetensors")
 VOCABULARIES = ("tokenizer.json", "vocab.*", "*.spm", "*.model")
 RESULTS = ("README.md", "results.md", "evaluation.json", "all_results.json", "run_config.json", "verify.json", "*.png")
 TOKEN = re.compile("hf_[A-Za-z0-9]{30,}")
@@ -90,7 +92,7 @@ def files_to_upload(folder: Path) -> list[str]:
     if not folder.is_dir():
         raise DataError(f"--folder {folder}: there is no such folder")
     files = sorted(path.name for path in folder.iterdir() if path.is_file())
-    for kind, patterns in ("config", ("config.json",)), ("weights", WEIGHTS[:2]), ("tokenizer", VOCABULARIES):
+    for kind, patterns in ("config", ("config.json",)), ("weights", WEIGHTS), ("tokenizer", VOCABULARIES):
         if not any(_is_one_of(name, patterns) for name in files):
             raise DataError(f"--folder {folder}: there is no {kind} in it ({', '.join(patterns[:2])}): it is no model")
     return [*model_files(folder), *(name for name in files if _is_one_of(name, RESULTS))]
@@ -153,12 +155,19 @@ def upload(folder: Path, names: Sequence[str], arguments: PushArguments, hub: Hf
         raise DataError(f"{url} is there already and public, so nothing was uploaded; make it private in its settings")
     if arguments.revision is not None:
         hub.create_branch(url.repo_id, branch=arguments.revision, exist_ok=True)
-    # Weights that an earlier upload left there, whole or in other pieces, would be loaded in place of these.
-    stale = set(hub.list_repo_files(url.repo_id, revision=arguments.revision)) - set(names)
+    # What an earlier upload left there, such as weights in other pieces, would be loaded as a part of this model.
+    there = set(hub.list_repo_files(url.repo_id, revision=arguments.revision))
+    stale = sorted(name for name in there - set(names) if _is_of_a_model(name))
     operations: list[Any] = [CommitOperationAdd(name, folder / name) for name in names]
-    operations += [CommitOperationDelete(name) for name in sorted(stale) if _is_one_of(name, WEIGHTS)]
+    operations += [CommitOperationDelete(name) for name in stale]
     hub.create_commit(url.repo_id, operations, commit_message=arguments.commit_message, revision=arguments.revision)
+    for name in stale:
+        print(f"{'deleted there':>21}  {name}")
     return f"{url}/tree/{arguments.revision}" if arguments.revision else str(url)
+
+
+def _is_of_a_model(name: str) -> bool:
+    return is_one_of(name, MODEL_FILES) or name.startswith(f"{TARGET_FOLDER}/")
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from typing import TextIO
 
 from text_files import DataError
 
-LOCK_FILE = ".lock"
+LOCK_FILE = "_lock"  # Trainer pushes the folder of a run without files of such names
 
 
 def alone(program: Callable[..., None]) -> Callable[..., None]:

@@ -27,6 +27,7 @@ class SharingTrainer(SurvivingTrainer):
     push_in_progress: Any  # None where nothing is on its way; of the main process alone
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
+        forget_last_call(self.processing_class)
         super()._save(output_dir, state_dict)
         if self.args.should_save:  # run_config.json says the same, in the open and without tokens
             Path(output_dir or self.args.output_dir or "", "training_args.bin").unlink(missing_ok=True)
@@ -70,6 +71,13 @@ class SharingTrainer(SurvivingTrainer):
         upload = partial(hf_api().upload_folder, repo_id=self.hub_model_id or "", run_as_future=True)
         where = {"path_in_repo": name, "token": self.args.hub_token, "revision": self.args.hub_revision}
         return [upload(folder_path=folder, commit_message=message, **where)]
+
+
+def forget_last_call(tokenizer: Any) -> None:
+    """A fast tokenizer keeps the truncation and padding that it was called with last, and would save them."""
+    if (backend := getattr(tokenizer, "backend_tokenizer", None)) is not None:
+        backend.no_truncation()
+        backend.no_padding()
 
 
 def share(trainer: SharingTrainer, texts: Sequence[str]) -> None:

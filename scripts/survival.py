@@ -4,13 +4,14 @@
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
+from copy import copy
 from pathlib import Path
 from signal import Signals
 from typing import Any
 
 import torch
-from checkpoints import check_checkpoint, checkpoint_at, checkpoints_in, is_regular, saving, seal
+from checkpoints import check_best, check_checkpoint, checkpoint_at, checkpoints_in, is_regular, reading, saving, seal
 from loss_watch import LossWatch, is_read_at_once
 from several_processes import losing_none, shard_on_cpu, whole_weights
 from stop_signals import StopSignals
@@ -42,10 +43,12 @@ class SurvivingTrainer(Trainer):
         self.add_callback(self.stop_signals)
         self.add_callback(AfterSaving(self._finish_checkpoint))  # last: others may add files to the checkpoint
 
-    def train(self, *args: Any, **kwargs: Any) -> TrainOutput:
+    def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> TrainOutput:
+        if self.args.load_best_model_at_end and isinstance(resume_from_checkpoint, str):
+            check_best(Path(self.args.output_dir or ""), Path(resume_from_checkpoint))
         hears = self.stop_signals.heard() if self.args.world_size == 1 else nullcontext()
         with hears, losing_none(self.args):
-            return super().train(*args, **kwargs)
+            return super().train(resume_from_checkpoint, *args, **kwargs)
 
     def create_accelerator_and_postprocess(self) -> None:
         super().create_accelerator_and_postprocess()
@@ -85,6 +88,8 @@ class SurvivingTrainer(Trainer):
         if received := self.stop_signals.received:
             self._leave(received, trial)
         self.stop_signals.release()  # what comes now is not training
+        if not self.args.load_best_model_at_end:
+            self.state.best_model_checkpoint = None  # one that nobody takes: Trainer may delete all others for it
         return super()._finalize_training(trial, *args)
 
     def _leave(self, received: Signals, trial: Any) -> None:
@@ -93,7 +98,7 @@ class SurvivingTrainer(Trainer):
         if not is_regular(checkpoint):
             self.is_extra = True
             self._save_checkpoint(self.model_wrapped, trial)
-            self.callback_handler.on_save(self.args, self.state, self.control)
+            self._tell_each_that_it_is_saved()
         self._finish_current_push()
         print(
             f"stopped by {received.name} after step {self.state.global_step}, saved in {checkpoint}; to go on, give "
@@ -101,6 +106,18 @@ class SurvivingTrainer(Trainer):
             file=sys.stderr,
         )
         sys.exit(128 + received)
+
+    def _tell_each_that_it_is_saved(self) -> None:
+        """Whatever a callback raises, those behind it are told, too: one of them seals the checkpoint."""
+        for callback in self.callback_handler.callbacks:
+            alone = copy(self.callback_handler)
+            alone.callbacks = [callback]
+            try:
+                alone.on_save(self.args, self.state, self.control)
+            except DataError:  # a file of the checkpoint could not be written
+                raise
+            except Exception as error:  # of reports and pushes, too: open-ended
+                print(f"WARNING: {type(callback).__name__} has failed: {one_line(error)}", file=sys.stderr)
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         """Trainer's, into a folder that is empty; it is pushed, and older ones are deleted, once it is sealed."""
@@ -179,10 +196,12 @@ class SurvivingTrainer(Trainer):
             super()._load_rng_state(checkpoint)
 
     def _load_best_model(self) -> None:
+        """Trainer's; where the best checkpoint was lost meanwhile, the last weights are what is left of the run."""
         best = Path(self.state.best_model_checkpoint or "")
-        if fault := check_checkpoint(best):
-            raise DataError(f"{best}, the best checkpoint, cannot be taken: {fault}; start anew with --overwrite")
-        super()._load_best_model()
+        if (fault := check_checkpoint(best)) is None:
+            return super()._load_best_model()
+        self.state.best_model_checkpoint = None  # the card tells by it, and no other checkpoint is deleted for it
+        print(f"WARNING: {best}, the best checkpoint, cannot be taken: {fault}; the last weights stay", file=sys.stderr)
 
 
 class AfterSaving(TrainerCallback):
@@ -222,15 +241,3 @@ def _move_all(source: Path, target: Path) -> None:
             shutil.rmtree(target / path.name, ignore_errors=True)
         path.replace(target / path.name)
     source.rmdir()
-
-
-@contextmanager
-def reading(checkpoint: str | None) -> Iterator[None]:
-    """Pickles that hold more than tensors and plain values are refused by torch.load, in many words of its own."""
-    try:
-        yield
-    except Exception as error:  # of safetensors, torch.load and load_state_dict: open-ended
-        raise DataError(
-            f"{checkpoint} cannot be read, and nothing of it was run: {one_line(error)[:300]}; resume from another "
-            "checkpoint, or start anew"
-        ) from error

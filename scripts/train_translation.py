@@ -24,7 +24,7 @@ from run_folder import check, check_unchanged, claim, write_run
 from run_lock import alone
 from run_summary import summary
 from several_processes import check_whole
-from sharing import SharingTrainer, share
+from sharing import SharingTrainer, forget_last_call, share
 from text_files import DataError
 from torch import Tensor
 from torch.utils.data import Dataset
@@ -126,6 +126,7 @@ class TranslationTrainer(SharingTrainer, Seq2SeqTrainer):
         super()._save(output_dir, state_dict)
         target = self.translator.target_tokenizer
         if self.args.should_save and target is not self.processing_class:
+            forget_last_call(target)
             target.save_pretrained(Path(output_dir or self.args.output_dir or "") / TARGET_FOLDER)
 
 

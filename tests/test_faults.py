@@ -17,12 +17,14 @@ import survival
 import torch
 from checkpoints import MANIFEST, check_checkpoint, checkpoint_to_resume, checkpoints_in
 from loss_watch import LossWatch
+from model_card import CARD_FILE
 from processes import Ended, at_call, send
 from run_lock import LOCK_FILE, locked
 from safetensors.torch import load_file
 from test_resume import data, run, untouched
 from text_files import DataError
 from transformers import Trainer, TrainingArguments
+from transformers.trainer_callback import DefaultFlowCallback
 
 Damage = Callable[[Path], object]
 
@@ -85,6 +87,69 @@ def test_the_checkpoint_before_a_damaged_one_is_used(
     assert told in warning
     with pytest.raises(DataError, match="to go on from the last that is complete"):
         checkpoint_to_resume(TrainingArguments(output_dir=str(output), resume_from_checkpoint=str(last)))
+
+
+@pytest.fixture(scope="module")
+def chosen(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that learns nothing: the first of its three checkpoints is the best."""
+    output = tmp_path_factory.mktemp("chosen") / "run"
+    ended = run("best", data, output, extra=CHOSEN)
+    assert ended.status == 0, ended.text
+    assert "- Its weights are those that were best on the validation split." in card(output)
+    return output
+
+
+def card(output: Path) -> str:
+    return (output / CARD_FILE).read_text(encoding="utf-8")
+
+
+def remove(checkpoint: Path) -> None:
+    shutil.rmtree(checkpoint)
+
+
+CHOSEN = "--learning_rate 1e-9 --save_total_limit 3"
+LOSSES: dict[str, tuple[Damage, str]] = {
+    "damaged": (flip_a_bit, "it is damaged, model.safetensors is not what was written"),
+    "gone": (remove, "there is no such folder"),
+}
+
+
+@pytest.mark.parametrize(("damage", "told"), LOSSES.values(), ids=LOSSES)
+def test_a_run_does_not_go_on_when_its_best_checkpoint_is_lost(
+    data: Path, chosen: Path, tmp_path: Path, damage: Damage, told: str
+) -> None:
+    """Nor does it delete anything; without a choice it does go on."""
+    output = shutil.copytree(chosen, tmp_path / "run")
+    best, resumed, last = checkpoints_in(output)
+    shutil.rmtree(last)
+    damage(best)
+    before = {checkpoint: content(checkpoint) for checkpoint in checkpoints_in(output)}
+    stepped = at_call(Trainer, "training_step", 1, lambda *_: print("a step was taken"))
+    ended = run("best", data, output, stepped, extra=f"{CHOSEN} --resume_from_checkpoint last")
+    assert ended.status == 2, ended.text
+    assert f"{best}, the best checkpoint of the run up to {resumed}, cannot be taken: {told}; resume" in ended.text
+    assert "a step was taken" not in ended.text
+    assert {checkpoint: content(checkpoint) for checkpoint in checkpoints_in(output)} == before
+    remedy = "--resume_from_checkpoint last --eval_strategy no --save_total_limit 1"
+    ended = run("best", data, output, extra=f"{CHOSEN} {remedy}")
+    assert ended.status == 0, ended.text
+    assert "best on the validation split" not in card(output)
+    assert check_checkpoint(last) is None, "the last one is not deleted for a best one that nobody takes"
+
+
+@pytest.mark.parametrize(("damage", "told"), LOSSES.values(), ids=LOSSES)
+def test_the_last_weights_are_kept_when_the_best_are_lost_meanwhile(
+    data: Path, tmp_path: Path, damage: Damage, told: str
+) -> None:
+    output = tmp_path / "run"
+    best = output / "checkpoint-5"
+    ended = run("best", data, output, at_call(Trainer, "_finalize_training", 1, lambda *_: damage(best)), extra=CHOSEN)
+    assert ended.status == 0, ended.text
+    assert f"WARNING: {best}, the best checkpoint, cannot be taken: {told}; the last weights stay" in ended.text
+    last = checkpoints_in(output)[-1]
+    assert last.name == "checkpoint-15"
+    assert (output / "model.safetensors").read_bytes() == (last / "model.safetensors").read_bytes()
+    assert "- Its weights are not those that were best on the validation split: these were lost." in card(output)
 
 
 def test_a_second_run_in_the_same_folder_is_refused(data: Path, tmp_path: Path) -> None:
@@ -212,6 +277,43 @@ def test_ctrl_c_says_how_to_go_on(data: Path, tmp_path: Path) -> None:
     assert told.endswith("--resume_from_checkpoint last")
     ended = run("best", data, tmp_path / "other", at_call(Trainer, "__init__", 1, send(signal.SIGINT)))
     assert (ended.status, ended.text.strip().splitlines()[-1].endswith(": stopped")) == (130, True)
+
+
+def fail(*_: Any, **__: Any) -> None:
+    raise ConnectionError("nobody listens")
+
+
+FAILS = at_call(DefaultFlowCallback, "on_save", 1, fail)
+FAILED = "WARNING: DefaultFlowCallback has failed: nobody listens"
+
+
+@pytest.mark.parametrize(
+    ("name", "extra", "stop", "patches"),
+    [
+        ("best", "--early_stopping_patience 9", signal.SIGINT, []),
+        ("best", "--early_stopping_patience 9", signal.SIGTERM, []),
+        ("average", "", signal.SIGTERM, [FAILS]),
+    ],
+)
+def test_stopped_before_anything_was_evaluated(
+    name: str,
+    extra: str,
+    stop: signal.Signals,
+    patches: list[Callable[[], None]],
+    data: Path,
+    tmp_path: Path,
+    untouched: Callable[[str], Path],
+) -> None:
+    """Also where a callback fails that comes before those which add to the checkpoint, and seal it."""
+    output = tmp_path / "run"
+    ended = run(name, data, output, *patches, at_call(Trainer, "training_step", 3, send(stop)), extra=extra)
+    assert ended.status == 128 + stop, ended.text
+    assert (FAILED in ended.text) == (FAILS in patches)
+    (checkpoint,) = checkpoints_in(output)
+    assert check_checkpoint(checkpoint) is None
+    ended = run(name, data, output, extra=f"{extra} --resume_from_checkpoint last")
+    assert ended.status == 0, ended.text
+    assert (output / "model.safetensors").read_bytes() == (untouched(name) / "model.safetensors").read_bytes()
 
 
 @pytest.fixture

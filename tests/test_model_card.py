@@ -10,6 +10,7 @@ import runpy
 import shutil
 from collections.abc import Iterator
 from dataclasses import fields
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from huggingface_hub import ModelCard
 from model_card import CARD_FILE, make_card, write_card
 from pretraining_model import PretrainingModelArguments
 from run_folder import write_run
+from run_lock import LOCK_FILE
 from sharing import SharingTrainer, share
 from test_pretrain import CHARACTERS, MASKED, prose
 from test_train_translation import FAST as FAST_TRANSLATION
@@ -343,6 +345,7 @@ def test_pushes_hold_the_card_and_the_code_and_no_pickle(classifier: Path, hub: 
     assert {"confusion_matrix.png", "evaluation.json", "last-checkpoint/optimizer.pt"} <= set(files)
     for commit in repository.commits.values():
         assert not any("training_args" in path for path in commit.files)
+        assert LOCK_FILE not in commit.files
         assert not any(TOKEN.encode() in file.content for file in commit.files.values())
 
 
@@ -406,6 +409,28 @@ def test_a_push_that_fails_says_how_to_repeat_it(decoder: Path, tmp_path: Path, 
     del hub.repositories["user/gone"]
     with pytest.raises(DataError, match=r"all is saved.*push_to_hub.py --folder .*run --repo_id user/gone"):
         share(trainer, ["the cat sees"])
+
+
+def test_what_is_pushed_is_what_was_verified(decoder: Path, tmp_path: Path, hub: HubServer) -> None:
+    """Though the tokenizer was called in other ways before, after, and between what is saved and what is pushed."""
+    shutil.copytree(decoder, tmp_path / "run")
+    model = transformers.AutoModelForCausalLM.from_pretrained(decoder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(decoder)
+    arguments = transformers.TrainingArguments(
+        str(tmp_path / "run"), report_to="none", use_cpu=True, push_to_hub=True, hub_model_id="user/verified"
+    )
+    trainer = SharingTrainer(model, arguments, processing_class=tokenizer)
+    tokenizer(["the cat", "sees"], padding=True)
+    trainer.save_model(_internal_call=True)
+    tokenizer("the cat sees", truncation=True, max_length=5)
+    share(trainer, ["the cat sees"])
+    pushed = hub.files("user/verified")
+    recorded = json.loads(pushed["verify.json"])["files"]
+    assert {name: sha256(pushed[name]).hexdigest() for name in recorded} == {
+        name: file["sha256"] for name, file in recorded.items()
+    }
+    said = json.loads(pushed["tokenizer.json"])
+    assert (said["truncation"], said["padding"]) == (None, None)
 
 
 def test_hardware_is_named_without_the_machine() -> None:

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -298,6 +299,25 @@ def test_a_second_push_sends_what_has_changed(either: WarmPython, hub: HubServer
     assert push(either, folder, "user/again").code == 0
     assert on_the_hub(hub, "user/again") == contents(folder)
     assert "model.safetensors" not in hub.files("user/again")
+
+
+def test_what_an_earlier_model_left_goes(hub: HubServer, python: WarmPython, folder: Path) -> None:
+    """What would be loaded or verified as a part of the one that is there now, and nothing else."""
+    of_a_model = ["chat_template.jinja", "added_tokens.json", "old_heads.py", "model-00001-of-00001.safetensors"]
+    results = ["results.md", "old_curve.png"]
+    for name in of_a_model[:3] + results:
+        (folder / name).write_text("{}")
+    save_file({}, folder / of_a_model[3])
+    toy_tokenizer().save_pretrained(folder / "target_tokenizer")
+    assert push(python, folder, "user/renewed").code == 0
+    assert {*of_a_model, "target_tokenizer/tokenizer.json"} < on_the_hub(hub, "user/renewed").keys()
+    for name in of_a_model + results:
+        (folder / name).unlink()
+    shutil.rmtree(folder / "target_tokenizer")
+    ended = push(python, folder, "user/renewed")
+    assert ended.code == 0, ended.text
+    assert "deleted there  old_heads.py" in ended.text
+    assert on_the_hub(hub, "user/renewed") == contents(folder) | dict.fromkeys(results, b"{}")
 
 
 @pytest.mark.slow
