@@ -48,12 +48,19 @@ class Text2TextGenerationPipeline(Pipeline):
         if not separate or getattr(self.tokenizer, "separate_vocabs", False):
             return self.tokenizer
         try:
-            return AutoTokenizer.from_pretrained(self.model.name_or_path, subfolder=TARGET_FOLDER)
+            name, revision = self.model.name_or_path, self._revision()
+            return AutoTokenizer.from_pretrained(name, subfolder=TARGET_FOLDER, revision=revision)
         except OSError as error:
             raise ValueError(
-                f"The decoder has a vocabulary of its own, and there is no {TARGET_FOLDER} in "
-                f"{self.model.name_or_path!r}: keep its tokenizer there, or give target_tokenizer."
+                f"The decoder has a vocabulary of its own, and there is no {TARGET_FOLDER} in {name!r}: "
+                "keep its tokenizer there, or give target_tokenizer."
             ) from error
+
+    def _revision(self) -> str | None:
+        """The commit of a class that came with its model from the Hub, by its name: `pipeline` passes none on."""
+        module = type(self).__module__.replace("_hyphen_", "-").replace("_dot_", ".").replace("._", ".")
+        found = re.search(rf"\.{re.escape(self.model.name_or_path.replace('/', '.'))}\.([0-9a-f]{{40}})\.", module)
+        return found[1] if found else None
 
     def __call__(self, inputs: Any, **kwargs: Any) -> Any:
         """inputs: a text, a list of texts, or a generator or data set of them."""

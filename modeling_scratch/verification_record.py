@@ -53,8 +53,8 @@ class RecordError(ValueError):
 def is_one_of(name: str, patterns: tuple[str, ...]) -> bool:
     """Whether a file of a model, in its folder or in that of its target tokenizer, is of these kinds."""
     file = name.removeprefix(f"{TARGET_FOLDER}/")
-    plain = re.fullmatch(r"\w[\w.-]*", file, re.ASCII)  # what leads out of the folder is not
-    return bool(plain) and any(fnmatchcase(file, pattern) for pattern in patterns)
+    inside = re.fullmatch(r"[^./\\:][^/\\:]*", file)  # any name that does not lead out of the folder, also one of code
+    return bool(inside) and any(fnmatchcase(file, pattern) for pattern in patterns)
 
 
 def model_files(folder: Path) -> list[str]:

@@ -65,8 +65,8 @@ class Report:
         return "\n".join([f"{self.where}  (sha256 of {RECORD}: {self.record_sha256 or 'none'})", *self._lines()])
 
     def _lines(self) -> Iterator[str]:
-        width = max((len(file.name) for file in self.files), default=0)
-        yield from (f"  {file.name:{width}}  {file.status}{file.detail}" for file in self.files)
+        width = max((len(_plain(file.name)) for file in self.files), default=0)
+        yield from (f"  {_plain(file.name):{width}}  {file.status}{file.detail}" for file in self.files)
         for entry in self.inputs:
             verb = "agree" if entry.agrees else "DIFFER"
             yield f"  {entry.name}: logits {verb}, by {entry.difference:.2g} at most (tolerance {entry.tolerance:.2g})"
@@ -75,7 +75,7 @@ class Report:
 
     def _conclusion(self) -> str:
         agree = bool(self.inputs) and all(entry.agrees for entry in self.inputs)
-        changed = [file.name for file in self.files if file.status != "same"]
+        changed = [_plain(file.name) for file in self.files if file.status != "same"]
         if self.verdict is Verdict.CANNOT_TELL:
             return "Cannot tell whether this is the model that was trained."
         if self.verdict is Verdict.DIFFERENT:
@@ -83,3 +83,8 @@ class Report:
         if changed:
             return f"This is the model that was trained: {', '.join(changed)} differs, but every logit agrees."
         return "This is the model that was trained: every file is the same, and every logit agrees."
+
+
+def _plain(name: str) -> str:
+    """Whatever a file is called, it cannot take over the terminal."""
+    return ascii(name)[1:-1]

@@ -10,10 +10,11 @@ anew, compare its SHA-256, in the first line, with one that you have from the au
 """
 
 import argparse
+import json
 import os
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -34,13 +35,11 @@ from .verification_outputs import (
     versions,
 )
 from .verification_record import (
-    CODE,
     MODEL_FILES,
     RECORD,
     TARGET_FOLDER,
     RecordError,
     describe_file,
-    is_one_of,
     model_files,
     read_record,
     write_verification,
@@ -48,6 +47,9 @@ from .verification_record import (
 from .verification_report import FileResult, InputResult, Report, Verdict
 
 __all__ = ["FileResult", "InputResult", "Report", "Verdict", "verify", "write_verification"]
+
+# Keys of JSON whose values name code that runs ("file.Class", "repository--file.Class"), or another config to read.
+LEAD_TO_CODE = ("auto_map", "impl", "configuration_files")
 
 
 def verify(
@@ -59,8 +61,8 @@ def verify(
 ) -> Report:
     """Compare a folder, or a repository of the Hub, with the verify.json in it; print the report to read it.
 
-    - trust_remote_code: run the code of the folder where neither this package nor transformers has the model class; it
-      is not run where it differs from the code that was recorded.
+    - trust_remote_code: run the code of the folder where neither this package nor transformers has the model class, but
+      not where a file of the model, weights apart, differs from what was recorded, or names code that is in none.
     - dtype: compute in another type than the weights are stored in.
 
     Raises nothing for what is wrong with the folder: the report says it.
@@ -74,11 +76,11 @@ def verify(
     except (RecordError, OSError) as error:
         report.problems.append(str(error))
         return report
-    changed_code = [file.name for file in report.files if file.matters and is_one_of(file.name, CODE)]
     try:
-        model = load_model(folder, trust_remote_code and not changed_code)
+        is_trusted = trust_remote_code and _runs_what_was_recorded(folder, report)
+        model = load_model(folder, is_trusted)
         _compare_models(model, record, report)
-        _compare_tokenizers(model, folder, record, trust_remote_code and not changed_code, report)
+        _compare_tokenizers(model, folder, record, is_trusted, report)
         model.to(device=device, dtype=dtype)  # type: ignore[call-arg]
         _compare_outputs(model, record, report)
     except Exception as error:  # of files, weights, configuration or device: those of the libraries are open-ended
@@ -92,10 +94,11 @@ def _find(folder_or_repo: str | os.PathLike, revision: str | None) -> Path:
     """The folder itself, or that of a download, which begins only where there is a verify.json."""
     folder, name = Path(folder_or_repo), str(folder_or_repo)
     if not folder.is_dir():
-        wanted = [RECORD, *MODEL_FILES, f"{TARGET_FOLDER}/*"]
         try:
-            hf_hub_download(name, RECORD, revision=revision)
-            folder = Path(snapshot_download(name, revision=revision, allow_patterns=wanted))
+            commit = Path(hf_hub_download(name, RECORD, revision=revision)).parent.name
+            for wanted, below in (([*MODEL_FILES], "*/*"), ([f"{TARGET_FOLDER}/*"], f"{TARGET_FOLDER}/*/*")):
+                # A "*" takes a "/", too: without what is below, every checkpoint of a run would come along.
+                folder = Path(snapshot_download(name, revision=commit, allow_patterns=wanted, ignore_patterns=below))
         except Exception as error:  # of names, network and server: open-ended
             reason = textwrap.shorten(str(error), 240)
             raise RecordError(f"no folder, and no repository with {RECORD} that can be reached: {reason}") from error
@@ -124,6 +127,46 @@ def _compare_file(name: str, found: dict[str, Any], wanted: dict[str, Any]) -> F
         detail = f" ({found['size']:,} bytes is, {wanted['size']:,} was)"
     says_the_same = "content" in found and found["content"] == wanted.get("content")
     return FileResult(name, "rewritten" if says_the_same else "changed", detail)
+
+
+def _runs_what_was_recorded(folder: Path, report: Report) -> bool:
+    """Whether no code can run but that of recorded files; the report remarks why not."""
+    reasons = [f"{_shown(file.name)} differs" for file in report.files if file.matters]
+    if not reasons:
+        code = {file.name for file in report.files}
+        reasons = [f"{_shown(name)} is in no recorded file" for name in _named_code(folder) if not _is_in(name, code)]
+    if reasons:
+        report.remarks.append(f"no code of it was run: {', '.join(reasons[:3])}")
+    return not reasons
+
+
+def _is_in(reference: str, recorded: Collection[str]) -> bool:
+    """Whether what JSON names as code, file.Class, is in one of these files, and not in another repository."""
+    return "--" not in reference and f"{reference.rpartition('.')[0]}.py" in recorded
+
+
+def _named_code(folder: Path) -> list[str]:
+    """All that a JSON file of the folder names as code; raises RecordError for one that cannot be read."""
+    named: list[Any] = []
+
+    def note(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        named.extend(value for key, value in pairs if key in LEAD_TO_CODE)
+        return dict(pairs)
+
+    for path in (*folder.iterdir(), *(folder / TARGET_FOLDER).glob("*")):
+        if path.name.lower().endswith(".json") and path.is_file():
+            try:
+                json.loads(path.read_bytes(), object_pairs_hook=note)
+            except (ValueError, RecursionError) as error:
+                raise RecordError(f"{path.name} is no JSON, and what it says of code cannot be known") from error
+    references: set[str] = set()
+    while named:
+        value = named.pop()
+        if isinstance(value, str):
+            references.add(value)
+        elif isinstance(value, dict | list):
+            named.extend(value.values() if isinstance(value, dict) else value)
+    return sorted(references)
 
 
 def _compare_models(model: PreTrainedModel, record: dict[str, Any], report: Report) -> None:

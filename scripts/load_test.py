@@ -6,7 +6,7 @@
 
 Each request has one text. Three ways to answer them are timed, each for --seconds at most: the pipeline, called in this
 process for one text after the other; the server that gives the model one text at a time; and the server as it is,
-which batches what comes at the same time. Exit code 1 where an answer is lost or wrong.
+which batches what comes at the same time. Exit code 1 where an answer is lost or wrong, 2 where a request is refused.
 """
 
 import asyncio
@@ -89,7 +89,7 @@ def put_load(arguments: LoadArguments) -> None:
     texts = list(islice(cycle(read_texts(arguments, task)), arguments.requests))
     options: dict[str, int] = {name: task.limits[name] for name in ("top_k", "max_new_tokens") if name in task.limits}
     print(f"{'':<30} {'requests':>8} {'requests/s':>10} {'p50 ms':>9} {'p99 ms':>9} {'lost':>5} {'wrong':>5}")
-    direct = call_pipeline(task, texts, options, arguments.seconds)
+    direct = call_pipeline(task, texts, {**task.defaults, **options}, arguments.seconds)
     direct.report(direct.answers)
     texts, faults = texts[: len(direct.answers)], 0
     for name, flags in (("server, a text at a time", ["--max_batch_tokens", "1"]), ("server, batches", [])):
@@ -131,9 +131,8 @@ def call_pipeline(task: Task, texts: Sequence[str], options: dict[str, int], sec
 @contextmanager
 def running_server(arguments: LoadArguments, flags: Sequence[str]) -> Iterator[str]:
     """The URL of a serve.py of its own; it has to stop without a fault, too."""
-    program = [sys.executable, str(Path(__file__).with_name("serve.py")), "--model", arguments.model, "--port", "0"]
-    trust = ["--trust_remote_code"] if arguments.trust_remote_code else []
-    with subprocess.Popen([*program, *flags, *trust], stdout=subprocess.PIPE, text=True) as process:
+    program = [sys.executable, str(Path(__file__).with_name("serve.py")), *server_options(arguments), *flags]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
         try:
             line = process.stdout.readline() if process.stdout else ""
             if not line:
@@ -143,6 +142,12 @@ def running_server(arguments: LoadArguments, flags: Sequence[str]) -> Iterator[s
             process.terminate()
     if process.returncode:
         raise DataError(f"the server ended with exit code {process.returncode}")
+
+
+def server_options(arguments: LoadArguments) -> list[str]:
+    """What serve.py has to be told, to allow what is asked of it."""
+    options = ["--model", arguments.model, "--port", "0", "--max_new_tokens", str(arguments.max_new_tokens)]
+    return [*options, *(["--trust_remote_code"] if arguments.trust_remote_code else [])]
 
 
 async def call_server(
@@ -174,11 +179,13 @@ async def call_server(
 
 
 async def ask(http: httpx.AsyncClient, url: str, body: dict[str, Any]) -> Any:
-    """None where there is no answer."""
+    """None where there is no answer; raises `DataError` for a request that the server refuses, whatever its load."""
     try:
         response = await http.post(url, json=body)
     except httpx.HTTPError:
         return None
+    if response.is_client_error:
+        raise DataError(f"the server refuses {str(body)[:80]}: {response.status_code}, {response.text[:200]}")
     return response.json()["outputs"] if response.status_code == httpx.codes.OK else None
 
 

@@ -10,33 +10,58 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 BATCH_ROWS = 1_000
+BATCH_BYTES = 10_000_000  # of values that grow while they are read, which takes several times as much
 ROWS_AT_ONCE = 32  # as Python objects, where they are large
 MAX_BYTES = 40_000_000  # of one value
 FREE_BYTES = 256_000_000  # unpacked without suspicion
 MAX_RATIO = 300  # beyond that: unpacked bytes to those on the disk; of text, compression makes 2 to 10
+OBJECT_BYTES = 64  # of a value in Python, however small
 
 
 def read_parquet(path: Path, columns: Sequence[str] | None = None) -> Iterator[list[dict[str, Any]]]:
     """Rows, a few at a time; raises ValueError where a value, or all of them, are out of proportion to the file."""
     allowed = max(FREE_BYTES, MAX_RATIO * path.stat().st_size)
     metadata = pq.read_metadata(path)
-    chunks = [
-        metadata.row_group(group).column(column)
-        for group in range(metadata.num_row_groups)
-        for column in range(metadata.num_columns)
-    ]
-    _check(max((chunk.total_uncompressed_size for chunk in chunks), default=0), allowed)
-    repeated = {
-        chunk.path_in_schema for chunk in chunks if chunk.has_dictionary_page and "." not in chunk.path_in_schema
-    }
+    repeated, rows = set(), BATCH_ROWS
+    for index in range(metadata.num_columns):
+        column = metadata.schema.column(index)
+        if columns is not None and not any(f"{column.path}.".startswith(f"{name}.") for name in columns):
+            continue
+        for chunk in (metadata.row_group(group).column(index) for group in range(metadata.num_row_groups)):
+            largest = _largest_value(chunk, column.length)
+            rows = min(rows, max(1, BATCH_BYTES // largest))
+            in_lists = chunk.num_values if column.max_repetition_level else 0  # a row may have them all
+            _check(chunk.total_uncompressed_size + in_lists * largest, allowed)
+            repeated |= {index} if chunk.has_dictionary_page else set()
     unpacked = 0
     with pq.ParquetFile(path, read_dictionary=sorted(repeated)) as file:
-        for batch in file.iter_batches(BATCH_ROWS, columns=columns):
-            size = sum(map(_unpacked_bytes, batch.columns))
+        for batch in file.iter_batches(rows, columns=columns):
+            size = sum(_unpacked_bytes(values) for column in batch.columns for values in _values(column))
             unpacked += size
             _check(unpacked, allowed)
             at_once = BATCH_ROWS if size < MAX_BYTES else ROWS_AT_ONCE
             yield from (batch.slice(start, at_once).to_pylist() for start in range(0, len(batch), at_once))
+
+
+def _largest_value(chunk: pq.ColumnChunkMetaData, length: int) -> int:
+    """Bytes that one value can take beside what its chunk holds; length: of values that have all the same."""
+    shares_beginnings = "DELTA_BYTE_ARRAY" in chunk.encodings  # each value with the one before it
+    return max(OBJECT_BYTES, length, chunk.total_uncompressed_size if shares_beginnings else 0)
+
+
+def _values(column: pa.Array) -> Iterator[pa.Array]:
+    """What a column holds in the end: itself, or that of its lists and members."""
+    if isinstance(column, pa.MapArray):
+        parts = [pa.ListArray.from_arrays(column.offsets, part).flatten() for part in (column.keys, column.items)]
+    elif isinstance(column, pa.StructArray):
+        parts = column.flatten()
+    elif pa.types.is_nested(column.type):
+        parts = [column.flatten()]
+    else:
+        yield column
+        return
+    for part in parts:
+        yield from _values(part)
 
 
 def _check(unpacked: int, allowed: int) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 import uvicorn
 from command_line import quiet_libraries, run_program
 from serving_app import Limits, build_app
-from serving_tasks import load_task
+from serving_tasks import MOST_BEAMS, MOST_NEW_TOKENS, load_task
 from text_files import DataError
 from transformers.hf_argparser import HfArg
 
@@ -41,8 +41,8 @@ class ServeArguments:
     max_texts: int = option(default=64, help="Texts of one request.")
     max_characters: int = option(default=100_000, help="Of one text; tokens beyond those of the model are cut.")
     max_body_bytes: int = option(default=1_000_000, help="Of one request.")
-    max_beams: int = option(default=8, help="The largest num_beams that a request may ask for.")
-    max_new_tokens: int = option(default=256, help="The largest max_new_tokens that a request may ask for.")
+    max_beams: int = option(default=MOST_BEAMS, help="The largest num_beams, of a request or a checkpoint.")
+    max_new_tokens: int = option(default=MOST_NEW_TOKENS, help="The longest answer, of a request or a checkpoint.")
     timeout: float = option(default=30.0, help="Seconds for a request, and for those that run when the server stops.")
     device: str | None = option(default=None, help="cpu, cuda, cuda:1, ...; an accelerator where there is one.")
     trust_remote_code: bool = option(default=False, help="Run the code that a checkpoint brings along.")

@@ -3,7 +3,7 @@
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,10 @@ from text_generation import position_limit
 from transformers import AutoConfig, AutoModelForSeq2SeqLM, DataCollatorWithPadding, pipeline
 from translation_model import load_tokenizers
 
-from modeling_scratch.pipelines import TranslationPipeline
+from modeling_scratch.pipelines import DEFAULT_NEW_TOKENS, TranslationPipeline
 
 TASKS = ("classify", "translate")
+MOST_BEAMS, MOST_NEW_TOKENS = 8, 256
 MORE_THAN_ANY = 1_000  # labels may be asked for, as a pipeline may be asked: it answers with all there are
 
 
@@ -26,12 +27,14 @@ MORE_THAN_ANY = 1_000  # labels may be asked for, as a pipeline may be asked: it
 class Task:
     """texts -> jobs -> answers, each what `pipeline(text, truncation=True)` gives.
 
-    name: its route; limits: the options that a request may have, each a number from 1 to this one.
+    name: its route; limits: the options that a request may have, each a number from 1 to this one; defaults: those of
+    generate that hold where a request says nothing.
     """
 
     name: str
     pipe: Any
     limits: dict[str, int]
+    defaults: dict[str, int] = field(default_factory=dict)
 
     def encode(self, texts: Sequence[str], options: Mapping[str, int]) -> list[Job]:
         """Raises `ValueError` for a text in which there is nothing to read."""
@@ -40,10 +43,15 @@ class Task:
     def _encode(self, text: str, options: Mapping[str, int]) -> Job:
         encoded = self.pipe.preprocess(text, truncation=True)
         features = {name: values[0] for name, values in encoded.items()}
-        generation = tuple(sorted((name, value) for name, value in options.items() if name != "top_k"))
-        # Each beam is a text of its own to the model.
-        tokens = len(features["input_ids"]) * options.get("num_beams", 1)
-        return Job(features, tokens, bool(encoded.encodings[0].overflowing), generation)
+        generation = {**self.defaults, **options}
+        generation.pop("top_k", None)
+        length = len(features["input_ids"])
+        tokens = length * generation.get("num_beams", 1)  # each beam is a text of its own to the model
+        if encoded.encodings is not None:
+            is_cut = bool(encoded.encodings[0].overflowing)
+        else:  # a tokenizer written in Python does not tell
+            is_cut = self.pipe.preprocess(text, truncation=False)["input_ids"].shape[1] > length
+        return Job(features, tokens, is_cut, tuple(sorted(generation.items())))
 
     def run(self, jobs: Sequence[Job]) -> list[list[dict[str, Any]]]:
         """Of each job its labels, likeliest first, or its one translation."""
@@ -65,7 +73,11 @@ class Task:
 
 
 def load_task(
-    name: str, device: str | None = None, trust_remote_code: bool = False, max_beams: int = 1, max_new_tokens: int = 1
+    name: str,
+    device: str | None = None,
+    trust_remote_code: bool = False,
+    max_beams: int = MOST_BEAMS,
+    max_new_tokens: int = MOST_NEW_TOKENS,
 ) -> Task:
     """Raises `DataError` for a checkpoint that can do none of the tasks, or would answer at random."""
     is_path = len(Path(name).parts) > 1 and Path(name).parent.is_dir()  # then a typo need not wait for the Hub
@@ -80,6 +92,7 @@ def load_task(
             task = _translation(name, device, trust_remote_code)
             most = min(max_new_tokens, position_limit(config) or max_new_tokens)
             task.limits |= {"num_beams": max_beams, "max_new_tokens": most}
+            task.defaults |= _defaults(task)
         else:
             raise DataError(f"--model {name}: {architecture or 'this model'} neither classifies nor translates texts")
         return _ready(task)
@@ -105,6 +118,17 @@ def _translation(name: str, device: str | None, trust_remote_code: bool) -> Task
     place = device or torch.accelerator.current_accelerator(check_available=True) or "cpu"
     pipe = TranslationPipeline(model=model.eval(), tokenizer=source, target_tokenizer=target, device=place)
     return Task("translate", pipe, {})
+
+
+def _defaults(task: Task) -> dict[str, int]:
+    """What the checkpoint, or else the pipeline, says of an option: within the limits, which bind it, too."""
+    settings = task.pipe.model.generation_config
+    length = settings.max_new_tokens or (settings.max_length or 0) - 1  # max_length counts where an answer starts, too
+    if length < 1:
+        positions = getattr(task.pipe.model.config, "max_position_embeddings", None)
+        length = min(DEFAULT_NEW_TOKENS, positions or DEFAULT_NEW_TOKENS)
+    said = {"num_beams": settings.num_beams or 1, "max_new_tokens": length}
+    return {name: min(value, task.limits[name]) for name, value in said.items()} | {"num_return_sequences": 1}
 
 
 def _ready(task: Task) -> Task:

@@ -39,7 +39,7 @@ class HeldTask(Task):
 
     @classmethod
     def of(cls, task: Task) -> "HeldTask":
-        held = cls(task.name, task.pipe, task.limits)
+        held = cls(task.name, task.pipe, task.limits, task.defaults)
         held.gate.set()
         return held
 

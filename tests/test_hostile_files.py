@@ -8,6 +8,7 @@ import shutil
 import struct
 import zipfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -104,10 +105,33 @@ def peak_megabytes(path: Path) -> int:
     return int(ended.text.split()[-1]) // 1024
 
 
-def repeated(path: Path) -> None:
-    """A megabyte, 20,000 times, in some hundred bytes."""
+def repeated(path: Path, name: str = "text", within: Callable[[pa.Array], pa.Array] = lambda texts: texts) -> None:
+    """A megabyte, 20,000 times, in some hundred bytes; within: what makes a column of the texts."""
     texts = pa.DictionaryArray.from_arrays(pa.array([0] * 20_000, pa.int32()), pa.array(["a" * MEGABYTE]))
-    pq.write_table(pa.table({"text": texts}), path, compression="zstd", store_schema=False)
+    pq.write_table(pa.table({name: within(texts)}), path, compression="zstd", store_schema=False)
+
+
+def as_list(texts: pa.Array) -> pa.Array:
+    return pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts)
+
+
+def as_member(texts: pa.Array) -> pa.Array:
+    return pa.StructArray.from_arrays([texts], ["a"])
+
+
+def as_map(texts: pa.Array) -> pa.Array:
+    return pa.MapArray.from_arrays(pa.array([0, len(texts)], pa.int32()), pa.array(map(str, range(len(texts)))), texts)
+
+
+def endless_list(path: Path) -> None:
+    numbers = pa.ListArray.from_arrays(pa.array([0, 20_000_000], pa.int32()), pa.nulls(20_000_000, pa.int64()))
+    pq.write_table(pa.table({"text": numbers}), path, compression="zstd")
+
+
+def shared_beginnings(path: Path) -> None:
+    texts = ["a" * (MEGABYTE // 2)] * 1_000
+    options = {"use_dictionary": False, "column_encoding": "DELTA_BYTE_ARRAY"}
+    pq.write_table(pa.table({"text": texts}), path, compression="zstd", **options)
 
 
 def one_page(path: Path) -> None:
@@ -115,12 +139,39 @@ def one_page(path: Path) -> None:
     pq.write_table(table, path, compression="zstd", use_dictionary=False, data_page_size=1 << 40)
 
 
-@pytest.mark.parametrize("write", [repeated, pytest.param(one_page, marks=pytest.mark.slow)])
+BOMBS = {
+    "text": repeated,
+    "dot in the name": partial(repeated, name="a.b"),
+    "list": partial(repeated, within=as_list),
+    "member": partial(repeated, within=as_member),
+    "map": partial(repeated, within=as_map),
+    "list of members": partial(repeated, within=lambda texts: as_list(as_member(texts))),
+    "endless list": endless_list,
+    "shared beginnings": shared_beginnings,
+    "one page": pytest.param(one_page, marks=pytest.mark.slow),
+}
+
+
+@pytest.mark.parametrize("write", BOMBS.values(), ids=BOMBS)
 def test_a_parquet_bomb_takes_no_memory(tmp_path: Path, write: Callable[[Path], None]) -> None:
     path = tmp_path / "bomb.parquet"
     assert in_child(lambda: write(path)).status == 0
     assert path.stat().st_size < MEGABYTE
     assert peak_megabytes(path) < 150
+
+
+def test_lists_and_members_are_read_as_they_were_written(tmp_path: Path) -> None:
+    rows = [
+        {"a": {"b": text}, "a.b": text * 2, "c": [{"d": [text, None]}, None], "m": [(text, [number])], "n": number}
+        for number, text in enumerate(["one", "two", "one", ""] * 500)
+    ]
+    texts = pa.string()
+    kinds = {
+        "a": pa.struct({"b": texts}), "a.b": texts, "c": pa.list_(pa.struct({"d": pa.list_(texts)})),
+        "m": pa.map_(texts, pa.list_(pa.int64())), "n": pa.int64(),
+    }  # fmt: skip
+    pq.write_table(pa.Table.from_pylist(rows, pa.schema(kinds)), tmp_path / "nested.parquet")
+    assert [dict(row) for _, row in read_rows(tmp_path / "nested.parquet")] == rows
 
 
 def assert_read_or_refused(read: Callable[[Path], Iterator], path: Path) -> None:

@@ -1,15 +1,21 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """load_test.py: what it counts as lost or mixed up, and a run of it against real servers."""
 
+import asyncio
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import load_test
 import pytest
 import writers
-from load_test import Run, is_same
-from serving import save_classifier, save_translator
+from load_test import LoadArguments, Run, is_same
+from serve import ServeArguments
+from serving import save_classifier, save_translator, served
+from serving_tasks import load_task
+from text_files import DataError
+from transformers import HfArgumentParser
 
 GOOD = [{"label": "good", "score": 0.7}, {"label": "bad", "score": 0.3}]
 
@@ -28,6 +34,21 @@ def test_lost_and_wrong_answers_are_counted(capsys: pytest.CaptureFixture) -> No
     assert run.report([GOOD, GOOD, GOOD, other]) == 3
     name, requests, rate, p50, _, lost, wrong = capsys.readouterr().out.split()
     assert (name, requests, rate, p50, lost, wrong) == ("name", "4", "2.0", "2.5", "1", "2")
+
+
+def test_the_server_is_told_what_will_be_asked_of_it() -> None:
+    options = load_test.server_options(LoadArguments(model="any", max_new_tokens=300, trust_remote_code=True))
+    program: Any = ServeArguments
+    (served,) = HfArgumentParser(program).parse_args_into_dataclasses(options)
+    assert (served.model, served.max_new_tokens, served.trust_remote_code) == ("any", 300, True)
+
+
+def test_a_refusal_is_no_lost_answer(tmp_path: Path) -> None:
+    arguments = LoadArguments(model="any", clients=2)
+    with served(load_task(str(save_classifier(tmp_path)))) as client:
+        url = f"{client.base_url}/classify"
+        with pytest.raises(DataError, match=r"refuses .*top_k.*: 422, .*top_k: has to be a whole number from 1"):
+            asyncio.run(load_test.call_server("name", url, ["a", "b", "c"], {"top_k": 0}, arguments))
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 """Text to text pipelines: what they answer is what `generate` gives, for scratch models and for native ones."""
 
 import copy
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -196,18 +197,26 @@ def test_a_saved_folder_serves_where_the_package_is_not_installed(
     }
 
 
-def test_a_decoder_with_a_vocabulary_of_its_own_is_decoded_by_its_own_tokenizer(
-    tokenizer: PreTrainedTokenizerFast, tmp_path: Path
-) -> None:
-    target = train_bpe_tokenizer(["der die das Hund Schnee"] * 5, 280, style="marian", show_progress=False)
+def with_two_vocabularies(
+    folder: Path, tokenizer: PreTrainedTokenizerFast, german: str
+) -> tuple[ScratchSeq2SeqForConditionalGeneration, PreTrainedTokenizerFast]:
+    """A model of that folder, and the tokenizer of what it writes."""
+    target = train_bpe_tokenizer([german] * 5, 280, style="marian", show_progress=False)
     config = ScratchSeq2SeqConfig(
         **SIZES, vocab_size=len(tokenizer), decoder_vocab_size=len(target), share_encoder_decoder_embeddings=False,
         **special_token_ids(target),
     )  # fmt: skip
     model = lively(ScratchSeq2SeqForConditionalGeneration(config))
-    model.save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    target.save_pretrained(tmp_path / "target_tokenizer")
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    target.save_pretrained(folder / "target_tokenizer")
+    return model, target
+
+
+def test_a_decoder_with_a_vocabulary_of_its_own_is_decoded_by_its_own_tokenizer(
+    tokenizer: PreTrainedTokenizerFast, tmp_path: Path
+) -> None:
+    model, target = with_two_vocabularies(tmp_path, tokenizer, "der die das Hund Schnee")
     ids = model.generate(**tokenizer(TEXTS[0], return_tensors="pt", return_token_type_ids=False), **OPTIONS)
     wanted = [{"translation_text": target.decode(ids[0], skip_special_tokens=True).strip()}]
     assert pipeline("seq2seq-translation", model=str(tmp_path), trust_remote_code=True)(TEXTS[0], **OPTIONS) == wanted
@@ -219,6 +228,28 @@ def test_a_decoder_with_a_vocabulary_of_its_own_is_decoded_by_its_own_tokenizer(
     log_p = model(**inputs, decoder_input_ids=ids[:, :-1]).logits.log_softmax(-1)
     score = log_p.gather(-1, ids[:, 1:, None]).mean().item()
     assert given(TEXTS[0], return_scores=True, **greedy)[0]["score"] == pytest.approx(score, abs=1e-5)
+
+
+def test_both_vocabularies_are_of_one_revision(
+    tokenizer: PreTrainedTokenizerFast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a repository as the cache of the Hub holds it: two commits, the first with a tag."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    repository, targets = tmp_path / "models--user--7a-v1.5", {}
+    (repository / "refs").mkdir(parents=True)
+    for ref, german in {"v1": "der die das Hund", "main": "und weiter im Schnee"}.items():
+        snapshot = repository / "snapshots" / ref
+        _, targets[ref] = with_two_vocabularies(snapshot, tokenizer, german)
+        content = b"".join(path.read_bytes() for path in sorted(snapshot.rglob("*.*")))
+        commit = hashlib.sha1(content).hexdigest()
+        (repository / "refs" / ref).write_text(commit)
+        snapshot.rename(snapshot.with_name(commit))
+        missing = repository / ".no_exist" / commit / "target_tokenizer" / "config.json"
+        missing.parent.mkdir(parents=True)
+        missing.touch()
+    for ref, target in targets.items():
+        serve: Any = pipeline("seq2seq-translation", model="user/7a-v1.5", revision=ref, trust_remote_code=True)
+        assert serve.target_tokenizer.get_vocab() == target.get_vocab()
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ import pytest
 import serve
 import torch
 import writers
+from conftest import redraw
 from serving import (
     PATIENCE,
     HeldTask,
@@ -27,7 +28,7 @@ from serving import (
     wait_until,
 )
 from serving_tasks import load_task
-from transformers import pipeline
+from transformers import ByT5Tokenizer, T5Config, T5ForConditionalGeneration, pipeline
 
 TEXTS = [writers.text_of(length) for length in range(1, 21)]
 LONG = writers.text_of(3 * writers.POSITIONS)
@@ -50,7 +51,7 @@ def classify_task(classifier: Path) -> Any:
 
 @pytest.fixture(scope="module")
 def translate_task(translator: Path) -> Any:
-    return load_task(str(translator), max_beams=4, max_new_tokens=12)
+    return load_task(str(translator), max_beams=4, max_new_tokens=writers.POSITIONS)
 
 
 @pytest.fixture
@@ -99,6 +100,17 @@ def test_translations_are_those_of_the_pipeline(translate_task: Any, inputs: Any
     with served(translate_task) as client:
         response = client.post("/translate", json={"inputs": inputs, **options})
     assert response.json()["outputs"] == translate_task.pipe(inputs, truncation=True, **options)
+
+
+def test_a_tokenizer_written_in_python_is_served(tmp_path: Path) -> None:
+    tokenizer = ByT5Tokenizer(model_max_length=8)
+    sizes: Any = {"d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2, "decoder_start_token_id": 0}
+    folder = writers.save(tmp_path, redraw(T5ForConditionalGeneration(T5Config(vocab_size=384, **sizes))), tokenizer)
+    task, options = load_task(str(folder)), {"max_new_tokens": 4}
+    texts = ["exactly", "too long"]
+    with served(task) as client:
+        content = client.post("/translate", json={"inputs": texts, **options}).json()
+    assert content == {"outputs": task.pipe(texts, truncation=True, **options), "truncated": [False, True]}
 
 
 def test_who_asks_at_the_same_time_shares_batches_and_gets_his_own(held: HeldTask) -> None:

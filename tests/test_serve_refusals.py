@@ -97,6 +97,23 @@ def test_options_of_a_translation_have_limits(tmp_path: Path) -> None:
             assert (response.status_code, f"from 1 to {most}" in response.json()["error"]) == (422, True)
 
 
+@pytest.mark.parametrize("limits", [{}, {"max_beams": 2, "max_new_tokens": 3}])
+def test_the_limits_bind_what_the_checkpoint_asks_for_too(tmp_path: Path, limits: dict[str, Any]) -> None:
+    """Of a request without options; and each beam counts as a text of the batch."""
+    tokenizer = writers.words()
+    model = writers.translator(tokenizer, tokenizer)
+    folder = writers.save(tmp_path, model, tokenizer, num_beams=5, num_return_sequences=5, max_length=10)
+    task = load_task(str(folder), **limits)
+    jobs = task.encode(TEXTS, {})
+    wanted = {"num_beams": limits.get("max_beams", 5), "max_new_tokens": limits.get("max_new_tokens", 9)}
+    assert dict(jobs[0].options) == {**wanted, "num_return_sequences": 1}
+    assert [job.tokens for job in jobs] == [wanted["num_beams"] * len(job.features["input_ids"]) for job in jobs]
+    expected = task.pipe(TEXTS, num_return_sequences=1, **wanted)
+    assert task.shape(task.run(jobs), True, {}) == expected
+    if not limits:
+        assert [answers[:1] for answers in task.pipe(TEXTS)] == [[answer] for answer in expected]
+
+
 def test_other_routes_are_told_apart(client: httpx.Client) -> None:
     response = client.post("/translate", json={"inputs": "a"})
     assert (response.status_code, "POST /classify" in response.json()["error"]) == (404, True)

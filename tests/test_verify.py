@@ -354,6 +354,52 @@ def test_code_of_a_folder_runs_where_it_is_trusted_and_is_what_was_recorded(
     assert verdict("--trust-remote-code") == Verdict.DIFFERENT
 
 
+# Where code lies that the record does not hold, and how a config refers to it.
+ELSEWHERE = {
+    "sub-folder": ("copy/sub/evil.py", "sub/evil.Evil"),
+    "other folder": ("other/evil.py", "{parent}/other--evil.Evil"),
+    "absolute": ("other/evil.py", "{parent}/other/evil.Evil"),
+    "not ASCII": ("copy/\u00e9vil.py", "\u00e9vil.Evil"),
+    "dash": ("copy/-evil.py", "-evil.Evil"),
+}
+CARRIERS = {
+    "config.json": lambda reference: {"model_type": "evil", "auto_map": {"AutoConfig": reference}},
+    "tokenizer_config.json": lambda reference: {"auto_map": {"AutoTokenizer": [None, reference]}},
+    "target_tokenizer/config.json": lambda reference: {"model_type": "evil", "auto_map": {"AutoConfig": reference}},
+}
+
+
+@pytest.mark.parametrize("carrier", CARRIERS)
+@pytest.mark.parametrize(("file", "reference"), ELSEWHERE.values(), ids=ELSEWHERE)
+def test_code_that_is_not_recorded_never_runs(copy: Path, file: str, reference: str, carrier: str) -> None:
+    """Whatever names it, a file of the copy that was changed, or one that the record itself vouches for."""
+    evil, names, victim = copy.parent / file, copy / carrier, copy.parent / "victim"
+    evil.parent.mkdir(exist_ok=True)
+    evil.write_text(f"import pathlib\npathlib.Path({str(victim)!r}).touch()\n{OWN_CODE}".replace("OwnConfig", "Evil"))
+    names.parent.mkdir(exist_ok=True)
+    names.touch()
+    content = json.loads(names.read_text() or "{}") | CARRIERS[carrier](reference.format(parent=copy.parent))
+    names.write_text(json.dumps(content))
+    changed = verify(copy, trust_remote_code=True)
+    if carrier in statuses(changed):
+        entry = describe_file(names)
+        change_json(copy / "verify.json", lambda record: record["files"].update({carrier: entry}))
+    vouched = verify(copy, trust_remote_code=True)
+    assert not victim.exists()
+    for report in (changed, vouched):
+        assert "no code of it was run: '" in str(report)
+
+
+def test_any_file_of_code_beside_the_model_is_compared(copy: Path) -> None:
+    for name in ("\u00e9vil.py", "-evil.py", "e\x1b[2Jvil.py"):
+        (copy / name).write_text("print()")
+    report = verify(copy)
+    assert set(statuses(report).values()) == {"extra"}
+    assert len(statuses(report)) == 3
+    assert str(report).isascii()
+    assert "\x1b" not in str(report)
+
+
 def test_a_repository_of_the_hub(original: Path, hub: HubServer, run: Callable[..., Ended]) -> None:
     repository = hub.repositories["user/name"] = Repository(private=False)
     files = {path.name: File(path.read_bytes()) for path in original.iterdir()}
@@ -366,3 +412,16 @@ def test_a_repository_of_the_hub(original: Path, hub: HubServer, run: Callable[.
     missing = run("user/none")
     assert missing.code == Verdict.CANNOT_TELL
     assert "Traceback" not in missing.text
+
+
+def test_of_a_repository_the_model_comes_and_no_checkpoints(
+    original: Path, hub: HubServer, run: Callable[..., Ended]
+) -> None:
+    repository = hub.repositories["user/run"] = Repository(private=False)
+    names = [WEIGHTS, "target_tokenizer/merges.txt", f"checkpoint-5/{WEIGHTS}", f"target_tokenizer/old/{WEIGHTS}"]
+    record = File((original / "verify.json").read_bytes())
+    repository.commit("main", "upload", {"verify.json": record, **{name: File(b"content") for name in names}})
+    run("user/run")
+    asked = [request for request in hub.requests if "user/run" in request]
+    fetched = {request.rpartition("/resolve/")[2].partition("/")[2] for request in asked}
+    assert fetched & {"verify.json", *names} == {"verify.json", *names[:2]}
