@@ -200,7 +200,7 @@ class ScratchSeq2SeqConfig(ScratchConfig):
     """An encoder and a decoder that attends to it (Vaswani et al. 2017; BART, Marian).
 
     - num_hidden_layers: blocks of the encoder; decoder_layers: of the decoder; None: as many.
-    - share_encoder_decoder_embeddings: one table for both; False: the decoder's has decoder_vocab_size rows (None: vocab_size).
+    - share_encoder_decoder_embeddings: one table; False: two, the decoder's of decoder_vocab_size rows (None: as many).
     - tie_word_embeddings: the language-model head is the decoder's table.
     - decoder_start_token_id: the first token that the decoder reads; training shifts the labels to the right behind it.
     - use_cache, lm_head_bias: as in ScratchDecoderConfig; sparse_prediction: as in ScratchEncoderConfig, in training.
