@@ -36,7 +36,7 @@ def eager_attention(
     """
     if (groups := module.num_key_value_groups) > 1:
         key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)  # (B, H, S, D)
-    scores = query @ key.transpose(-2, -1) * scaling  # (B, H, T, S)
+    scores = (query * scaling) @ key.transpose(-2, -1)  # (B, H, T, S)
     if attention_mask is not None:
         scores = scores + attention_mask
     weights = scores.softmax(dim=-1, dtype=torch.float32).to(query.dtype)

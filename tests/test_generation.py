@@ -251,16 +251,16 @@ def test_the_head_of_few_rows_is_the_same_product(rows: int, bias: bool) -> None
     states = torch.randn(rows, 1, 12, generator=torch.Generator().manual_seed(0))
     expected = torch.nn.functional.linear(states, head.weight, head.bias)
     with torch.no_grad(), head.writing():
-        for _ in range(WORTH_A_COPY + 1):  # with a copy in the end
+        for _ in range(WORTH_A_COPY + 1):  # with a copy in the end, where there is one row
             torch.testing.assert_close(head(states), expected)
-        assert (head.transposed is not None) == (rows <= MANY_ROWS)
+        assert (head.transposed is not None) == (rows == 1)
     assert head.transposed is None
     head(states).sum().backward()
     assert head.weight.grad is not None
 
 
 def test_a_text_is_written_with_the_weights_of_the_moment() -> None:
-    """The copy that makes rows cheap is gone when the text is."""
+    """The copy that makes single rows cheap is gone when the text is."""
     model = lively(CAUSAL_LM.model())
     ids = torch.tensor([[1, 2, 3]])
     options = {"max_new_tokens": WORTH_A_COPY + 8, "min_new_tokens": WORTH_A_COPY + 8, "do_sample": False}
