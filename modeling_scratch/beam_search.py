@@ -46,8 +46,8 @@ def beam_search(
         finished = _finish(finished, candidates, ended, is_open, length - prompt, config)
 
         is_open &= _may_improve(running, finished, length - prompt, prompt, config)
-        all_are_full = config.early_stopping is True and bool(finished.lengths.all())
-        if not is_open.any() or all_are_full or ended.all():
+        is_done = ~is_open.any() | ended.all() | (finished.lengths.all() & (config.early_stopping is True))
+        if is_done:
             return finished.answers(config.num_return_sequences, prompt)
         _reorder(inputs.get("past_key_values"), parents.gather(1, places).flatten())
         outputs = _read(model, running.tokens(length), inputs)
@@ -111,8 +111,6 @@ def _finish(
     counts = ended & is_open & (torch.arange(ended.shape[1], device=ended.device) < count)
     if config.early_stopping is True:
         counts = counts & ~finished.lengths.all(-1, keepdim=True)
-    if not counts.any():
-        return finished
     scores = torch.where(counts, candidates.scores / new**config.length_penalty, NEVER)
     everything = Beams(
         torch.cat((finished.sequences, candidates.sequences), dim=1),
