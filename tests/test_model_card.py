@@ -286,8 +286,6 @@ def test_parameters_are_those_of_the_model(decoder: Path) -> None:
 
 
 def test_programs_of_a_card_run_as_they_stand(run: Path, root: Path, tmp_path: Path, monkeypatch, capsys) -> None:
-    monkeypatch.setattr(transformers.dynamic_module_utils, "HF_MODULES_CACHE", str(tmp_path / "modules"))
-    monkeypatch.syspath_prepend(tmp_path / "modules")
     monkeypatch.chdir(root)
     card = str(make_card(Run.read(run, run.name, is_finished=True)))
     programs = re.findall(r"```python\n(.*?)\n```", card, re.DOTALL)
