@@ -31,10 +31,11 @@ def bert(**overrides: Any) -> ScratchEncoderConfig:
 
 
 def roberta(**overrides: Any) -> ScratchEncoderConfig:
-    """RoBERTa base (Liu et al. 2019)."""
+    """RoBERTa base (Liu et al. 2019), whose positions are counted from behind the pad token."""
+    pad = overrides.get("pad_token_id", 1)
     return bert(**{
-        "vocab_size": 50_265, "norm_eps": 1e-5, "position_offset": 2, "type_vocab_size": 1, "pad_token_id": 1,
-        "bos_token_id": 0, "eos_token_id": 2, **overrides,
+        "vocab_size": 50_265, "norm_eps": 1e-5, "position_offset": 2 if pad is None else pad + 1,
+        "type_vocab_size": 1, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, **overrides,
     })  # fmt: skip
 
 

@@ -50,7 +50,12 @@ WORKLOADS: dict[str, Callable[[Settings], Iterator[dict[str, Any]]]] = {
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("workload", nargs="+", choices=["all", *WORKLOADS], help="What to measure.")
+    parser.add_argument(
+        "workload",
+        nargs="+",
+        choices=["all", *WORKLOADS],
+        help="What to measure; precision needs --model and --data_folder.",
+    )
     parser.add_argument("--rounds", type=int, default=7, help="How often each side runs.")
     parser.add_argument("--quick", action="store_true", help="Tiny sizes and two rounds, to see that it works.")
     parser.add_argument("--data_folder", type=Path, help="Holds sst2/, imdb/ and multi30k/; else texts are invented.")

@@ -25,8 +25,8 @@ def table_row(row: Row) -> str:
 
 
 def write_plot(path: Path, hardware: str, rows: Sequence[Row]) -> None:
-    """A bar for each rate, how many times the peer's it is, with a line at 1."""
-    rows = [row for row in rows if row["unit"].endswith("/s")]
+    """A bar for each rate beside a peer, how many times the peer's it is, with a line at 1."""
+    rows = [row for row in rows if row["unit"].endswith("/s") and row["workload"] != "precision"]
     figure = new_figure(9, 0.55 * max(len(rows), 2) + 1.2)
     axes = figure.subplots()
     places = range(len(rows))

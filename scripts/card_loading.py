@@ -44,7 +44,7 @@ class Snippets(NamedTuple):
         trust = "trust_remote_code=True"
         return "\n\n".join(
             [
-                "In a pipeline, with the code that the model brings along:",
+                f"In a pipeline, with the code that the model brings along; {self._where()}:",
                 self.pipeline(trust),
                 "The model itself, with that code:",
                 self.model(trust),
@@ -58,7 +58,12 @@ class Snippets(NamedTuple):
     def of_native_code(self) -> str:
         """A model of a class that transformers has."""
         ours = "import modeling_scratch  # registers the pipeline\n" if self.use.pipeline.startswith("seq2seq") else ""
-        return "\n\n".join(["In a pipeline:", self.pipeline("", ours), "The model itself:", self.model("")])
+        return "\n\n".join(
+            [f"In a pipeline; {self._where()}:", self.pipeline("", ours), "The model itself:", self.model("")]
+        )
+
+    def _where(self) -> str:
+        return f"{_quoted(self.name)} is the path of this folder, or its name on the Hub"
 
     def pipeline(self, trust: str, imports: str = "") -> str:
         arguments = ", ".join(filter(None, [f"model={_quoted(self.name)}", trust]))

@@ -8,6 +8,7 @@ from typing import Any
 from card_loading import Snippets
 from card_run import Run
 from card_text import escaped, table
+from run_folder import changed_settings
 from transformers import Seq2SeqTrainingArguments
 
 from modeling_scratch.pipelines import TARGET_FOLDER
@@ -97,6 +98,8 @@ def training(run: Run) -> str:
     if "train_runtime" in run.times:
         since = ", since it was last resumed" if "training_before_it_was_resumed" in run.record else ""
         rows.append(["time, evaluations included", duration(run.times["train_runtime"]) + since])
+    if before := changed_settings(run.record):
+        rows.append(["before it was resumed", escaped(before)])
     versions = ", ".join(f"{name} {number}" for name, number in run.record["environment"].items())
     rows += [["hardware", run.record["hardware"]], ["versions", versions]]
     curve = "![Learning curve](learning_curve.png)\n\n" if run.evaluation else ""

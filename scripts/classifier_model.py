@@ -31,7 +31,7 @@ class ModelArguments:
     config_overrides: str | None = field(
         default=None,
         metadata={
-            "help": "Changes to the preset, as hidden_size=128,hidden_act=gelu; of a checkpoint, dropouts alone."
+            "help": "Changes to the preset, as hidden_size=128,hidden_act=gelu; of a checkpoint, what has no weights."
         },
     )
     model_name_or_path: str | None = field(
@@ -42,7 +42,9 @@ class ModelArguments:
         default="wordlevel", metadata={"help": "The kind of a new tokenizer."}
     )
     vocab_size: int = field(default=16_000, metadata={"help": "Tokens of a new tokenizer, at most."})
-    lowercase: bool = field(default=True, metadata={"help": "Whether a new tokenizer ignores case."})
+    lowercase: bool = field(
+        default=True, metadata={"help": "A new tokenizer ignores case; --no_lowercase: it does not."}
+    )
     max_length: int | None = field(default=None, metadata={"help": "Tokens of a text; what is longer is cut there."})
     trust_remote_code: bool = field(default=False, metadata={"help": "Run the code that a checkpoint brings along."})
 

@@ -54,7 +54,7 @@ class PredictArguments:
     max_length: int | None = option(default=None, help="Tokens where a text is cut; the tokenizer's own if not given.")
     device: str | None = option(default=None, help="cpu, cuda, cuda:1, ...; an accelerator where there is one.")
     precision: Literal["float32", "bfloat16", "int8"] = option(
-        default="float32", help="Fewer bits: faster, about as right."
+        default="float32", help="Fewer bits: on a CPU, worth it for large models."
     )
     trust_remote_code: bool = option(default=False, help="Run the code that a checkpoint brings along.")
     no_progress: bool = option(default=False, help="No progress bar; without a terminal there is none.")
@@ -184,6 +184,10 @@ def load_classifier(arguments: PredictArguments) -> Classifier:
             raise DataError("there is no tokenizer in it; save the one that it was trained with")
         model.to(arguments.device or torch.accelerator.current_accelerator(check_available=True) or "cpu").eval()
     except Exception as error:  # from files, network, configuration or code: the libraries' own are open-ended
+        if any(Path(name).glob("checkpoint-*")) and not (Path(name) / "config.json").exists():
+            raise DataError(
+                f"--model {name}: its run is not finished; go on with it, or name a checkpoint-*"
+            ) from error
         place = "" if Path(name).exists() else "there is no such folder, and as a name on the Hub: "
         raise DataError(f"--model {name}: {place}{textwrap.shorten(str(error), 240)}") from error
     model = to_precision(model, arguments.precision)

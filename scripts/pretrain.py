@@ -82,6 +82,9 @@ class PretrainingArguments(TrainingArguments):
             "each is saved as a checkpoint then; 0: never."
         },
     )
+    resume_from_checkpoint: str | None = field(
+        default=None, metadata={"help": "last: go on from the last whole checkpoint of the run; or the folder of one."}
+    )
     overwrite: bool = field(default=False, metadata={"help": "Delete the run that the output folder holds."})
 
     def __post_init__(self) -> None:

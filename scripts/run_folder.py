@@ -18,6 +18,13 @@ from transformers import Trainer, TrainingArguments
 
 RUN_FILE = "run_config.json"
 ON_THE_HUB = ("model_name_or_path", "dataset_name")  # arguments whose value may be a name there, or a path here
+OF_ONE_START = (
+    "resume_from_checkpoint",
+    "overwrite",
+    "output_dir",
+    "run_name",
+    "logging_dir",
+)  # say nothing of the run
 FIXED = ("layer_decay",)  # the state of an optimizer is one of its groups
 PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "scikit-learn", "sacrebleu")
 
@@ -125,9 +132,18 @@ def write_run(folder: Path, program: str, groups: Mapping[str, Any], notes: Sequ
     if earlier := _read_run(folder):
         changed = dict(sorted(earlier["training"].items() - settings["training"].items()))
         settings["training_before_it_was_resumed"] = [*earlier.get("training_before_it_was_resumed", []), changed]
+        if told := changed_settings(settings):
+            print(f"goes on with other settings; before: {told}")
     shared_notes = [" ".join(map(without_paths, note.split(" "))) for note in notes]
     where = {"on_the_hub": _on_the_hub(groups), "environment": environment(), "hardware": _hardware(groups)}
     write_json(folder / RUN_FILE, {"program": program, **settings, **record, "notes": shared_notes, **where})
+
+
+def changed_settings(record: Mapping[str, Any]) -> str:
+    """Of a run that was resumed, the arguments that were others before, with the value of each time."""
+    times = record.get("training_before_it_was_resumed", [])
+    told = {name: [str(time[name]) for time in times if name in time] for time in times for name in time}
+    return ", ".join(f"{name} {', then '.join(told[name])}" for name in sorted(told) if name not in OF_ONE_START)
 
 
 def _read_run(folder: Path) -> dict[str, Any]:

@@ -195,6 +195,12 @@ class SurvivingTrainer(Trainer):
         with reading(checkpoint):
             super()._load_rng_state(checkpoint)
 
+    def _issue_warnings_after_load(self, load_result: Any) -> None:
+        """Trainer's, but of tables that are another's: a checkpoint holds them once."""
+        tied: Any = getattr(self.model, "all_tied_weights_keys", {})
+        missing = [name for name in load_result.missing_keys if name not in tied]
+        super()._issue_warnings_after_load(type(load_result)(missing, load_result.unexpected_keys))
+
     def _load_best_model(self) -> None:
         """Trainer's; where the best checkpoint was lost meanwhile, the last weights are what is left of the run."""
         best = Path(self.state.best_model_checkpoint or "")

@@ -232,7 +232,10 @@ def find_splits(folder: Path) -> dict[str, list[Path]]:
             found.setdefault(path.name, {})[path.name] = [path]
     if "train" not in found:
         names = ", ".join(sorted(path.name for path in folder.iterdir())[:10]) or "nothing"
-        raise DataError(f"{folder}: there is no train file ({', '.join('train' + s for s in READERS)}), but {names}")
+        raise DataError(
+            f"{folder}: there is no train file ({', '.join('train' + s for s in READERS)}, "
+            f"or shards such as train-00000-of-00002.parquet), but {names}"
+        )
     chosen = {split: _only_candidate(split, list(candidates.values())) for split, candidates in found.items()}
     refuse_links_out(folder, [path for paths in chosen.values() for path in paths])
     return chosen

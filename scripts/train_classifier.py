@@ -105,6 +105,9 @@ class ClassifierTrainingArguments(TrainingArguments):
     search_over: list[str] = field(
         default_factory=lambda: list(TRIED), metadata={"help": f"What is searched for: {', '.join(TRIED)}."}
     )
+    resume_from_checkpoint: str | None = field(
+        default=None, metadata={"help": "last: go on from the last whole checkpoint of the run; or the folder of one."}
+    )
     overwrite: bool = field(default=False, metadata={"help": "Delete the run that the output folder holds."})
 
     def __post_init__(self) -> None:
@@ -242,10 +245,14 @@ def choose_epoch_on_validation(arguments: ClassifierTrainingArguments, data: Rev
         arguments.load_best_model_at_end = True
         arguments.metric_for_best_model, arguments.greater_is_better = "accuracy", True
     if arguments.early_stopping_patience and not arguments.load_best_model_at_end:
-        raise DataError(
-            "--early_stopping_patience needs --ema_decay 0, a test split to judge what was chosen on, and an "
-            "evaluation with each checkpoint (--eval_strategy and --save_strategy)"
-        )
+        chosen_at = arguments.eval_strategy == arguments.save_strategy != "no"
+        needs = {
+            "--ema_decay 0": not arguments.ema_decay,
+            "a test split to judge what was chosen on": "test" in data.splits,
+            "an evaluation with each checkpoint (--eval_strategy and --save_strategy)": chosen_at,
+        }
+        unmet = " and ".join(what for what, is_met in needs.items() if not is_met)
+        raise DataError(f"--early_stopping_patience needs {unmet}")
 
 
 def first_output(outputs: Any, _: Tensor) -> Tensor:

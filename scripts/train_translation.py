@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
 from checkpoints import checkpoint_to_resume
 from command_line import run_program
 from early_stopping import check_patience, early_stopping
@@ -73,6 +74,9 @@ class TranslationTrainingArguments(Seq2SeqTrainingArguments):
     ddp_find_unused_parameters: bool | None = field(
         default=False, metadata={"help": "Look for weights without gradient; these models have none."}
     )
+    dataloader_pin_memory: bool = field(
+        default=torch.accelerator.is_available(), metadata={"help": "Pin memory, for an accelerator to copy from."}
+    )
     average_checkpoints: int = field(
         default=10,
         metadata={"help": "Average the weights of so many last checkpoints, if validation likes it; 1: none."},
@@ -82,6 +86,9 @@ class TranslationTrainingArguments(Seq2SeqTrainingArguments):
     early_stopping_patience: int = field(
         default=0,
         metadata={"help": "Stop after so many evaluations in a row that are no better than the best; 0: never."},
+    )
+    resume_from_checkpoint: str | None = field(
+        default=None, metadata={"help": "last: go on from the last whole checkpoint of the run; or the folder of one."}
     )
     overwrite: bool = field(default=False, metadata={"help": "Delete the run that the output folder holds."})
 
