@@ -239,6 +239,12 @@ def test_a_folder_that_would_answer_at_random_is_refused(make, tmp_path, capfd, 
     assert run(tmp_path / "bert", source, tmp_path / "out.jsonl")[0]["label"] in ("LABEL_0", "LABEL_1")
 
 
+def test_a_run_that_is_not_finished_is_called_so(folder, tmp_path, capfd):
+    source = write(tmp_path / "in.csv", {"text": [text_of(2)]})
+    (tmp_path / "run" / "checkpoint-3").mkdir(parents=True)
+    expect_error(capfd, ["--model", str(tmp_path / "run"), "--input", str(source)], "not finished", "checkpoint-*")
+
+
 def test_a_model_that_fails_or_answers_nan(make, tmp_path, capfd):
     source = write(tmp_path / "in.csv", {"text": [text_of(40)]})
     short = make(position_type="learned", max_position_embeddings=20)

@@ -102,6 +102,12 @@ def test_the_tutorial_classifier_has_the_size_its_description_tells() -> None:
     assert f"{size // 1000} k parameters" in presets.tutorial.__doc__
 
 
+def test_the_positions_of_roberta_start_behind_its_pad_token() -> None:
+    """So that its model has a native class with whatever tokenizer it is trained."""
+    offsets = [presets.roberta(**ids).position_offset for ids in ({}, {"pad_token_id": 0}, {"pad_token_id": None})]
+    assert offsets == [2, 1, 2]
+
+
 @every_preset
 def test_overrides_win(preset: Preset) -> None:
     config = preset(hidden_size=24, num_attention_heads=3, hidden_act="silu", num_labels=5, attn_implementation="eager")

@@ -220,7 +220,7 @@ def test_a_stopped_run_goes_on_where_it_was(texts: Path, tmp_path: Path, objecti
     assert weights[0] == weights[1]
 
 
-def test_a_run_goes_on_with_its_own_tokenizer_and_arguments(tmp_path: Path, capsys) -> None:
+def test_a_run_goes_on_with_its_own_tokenizer_and_arguments(tmp_path: Path, capsys, caplog) -> None:
     """Also where the text has changed, and where it was stopped while it wrote a checkpoint."""
     text, output = tmp_path / "text.txt", tmp_path / "run"
     text.write_text("\n".join(prose(60)))
@@ -231,7 +231,13 @@ def test_a_run_goes_on_with_its_own_tokenizer_and_arguments(tmp_path: Path, caps
     (output / "checkpoint-999").mkdir()
     shutil.copy(output / "trainer_state.json", output / "checkpoint-999")
 
+    capsys.readouterr()
     run(output, f"{options} --max_steps 6 --save_strategy no --resume_from_checkpoint last")
+    (told,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("goes on with other settings"))
+    assert "max_steps 4, " in told
+    assert "resume_from_checkpoint" not in told
+    assert "| before it was resumed | " in (output / "README.md").read_text(encoding="utf-8")
+    assert "missing keys" not in caplog.text  # of tables that two modules share
     assert (output / "tokenizer.json").read_bytes() == vocabulary
     assert "since it was resumed at step 4;" in (output / "results.md").read_text()
     record = json.loads((output / "run_config.json").read_text())
