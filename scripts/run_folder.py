@@ -18,13 +18,8 @@ from transformers import Trainer, TrainingArguments
 
 RUN_FILE = "run_config.json"
 ON_THE_HUB = ("model_name_or_path", "dataset_name")  # arguments whose value may be a name there, or a path here
-OF_ONE_START = (
-    "resume_from_checkpoint",
-    "overwrite",
-    "output_dir",
-    "run_name",
-    "logging_dir",
-)  # say nothing of the run
+# Arguments that say nothing of a run, but of one of its starts.
+OF_ONE_START = ("resume_from_checkpoint", "overwrite", "output_dir", "run_name", "logging_dir")
 FIXED = ("layer_decay",)  # the state of an optimizer is one of its groups
 PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "scikit-learn", "sacrebleu")
 
