@@ -34,14 +34,22 @@ def eager_attention(
     Returns (B, T, H, D) and the weights (B, H, T, S), before dropout. It is the readable form, the one that shows its
     weights, and on a CPU the fast one with dropout, which no fused kernel has there, and for one token of many texts.
     """
-    if (groups := module.num_key_value_groups) > 1:
-        key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)  # (B, H, S, D)
-    scores = (query * scaling) @ key.transpose(-2, -1)  # (B, H, T, S)
+    heads = query.shape[0], key.shape[1], -1  # heads that share keys ask as if they were more tokens of one head
+    scores = (query * scaling).reshape(*heads, query.shape[-1]) @ key.transpose(-2, -1)
+    scores = scores.view(*query.shape[:-1], -1)  # (B, H, T, S)
     if attention_mask is not None:
         scores = scores + attention_mask
     weights = scores.softmax(dim=-1, dtype=torch.float32).to(query.dtype)
     kept, scale = drop(weights, dropout) if dropout else (weights, 1.0)
-    return (kept @ (value * scale)).transpose(1, 2).contiguous(), weights
+    output = kept.view(*heads, kept.shape[-1]) @ (value * scale)
+    return output.view_as(query).transpose(1, 2).contiguous(), weights
+
+
+def _is_plain(layer: nn.Module) -> bool:
+    """Whether its output is nothing but x W^T + b: not adapted, quantised, watched by hooks or loaded when called."""
+    return type(layer) is nn.Linear and not (
+        layer._forward_hooks or layer._forward_pre_hooks or hasattr(layer, "_hf_hook")
+    )
 
 
 class Attention(nn.Module):
@@ -81,27 +89,51 @@ class Attention(nn.Module):
         Attends to hidden_states and what past_key_values holds of those before, or to memory (B, S, hidden) if given.
         places (N,): the tokens whose answers are read, (1, N, hidden); None: all. eager: whatever the config says.
         """
-        asks_once = packing is not None and not self.is_causal and packing.has_one_in_each(places)
-        asking = select(hidden_states, places) if asks_once else hidden_states
-        query = self.q_proj(asking).unflatten(-1, (-1, self.head_dim))  # (B, T, H, D)
+        if packing is not None and not self.is_causal and packing.has_one_in_each(places):
+            return self._ask_once(hidden_states, packing, places, rotary), None
+        query = self.q_proj(hidden_states).unflatten(-1, (-1, self.head_dim))  # (B, T, H, D)
         if memory is None:
-            if rotary is not None:
-                query = rotate(query, *(select(part, places) if asks_once else part for part in rotary))
+            query = query if rotary is None else rotate(query, *rotary)
             key, value = self._own_keys(hidden_states, rotary, past_key_values)
         else:
             key, value = self._memory_keys(memory, past_key_values)
 
         implementation = "eager" if eager else self.config._attn_implementation
         attend = ALL_ATTENTION_FUNCTIONS.get_interface(implementation, eager_attention)
-        if asks_once:
-            attend = partial(packing.attend_from, places, attend)
-        elif packing is not None:
+        if packing is not None:
             attend = partial(packing.attend if memory is None else packing.attend_to_memory, attend)
         dropout = self.config.attention_dropout if self.training else 0.0
         states = query.transpose(1, 2), key, value
         output, weights = attend(self, *states, attention_mask, dropout=dropout, scaling=self.scaling, **kwargs)
-        output = output.flatten(-2)
-        return self.o_proj(output if asks_once else select(output, places)), weights
+        return self.o_proj(select(output.flatten(-2), places)), weights
+
+    def _ask_once(self, hidden_states: Tensor, packing: Packing, places: Tensor, rotary: Any) -> Tensor:
+        """One token asks in each text, at slots places (N, 1): (1, slots, hidden) -> (1, N, hidden).
+
+        q . (W_K x) = (W_K^T q) . x, and the sum of a W_V x is W_V times the sum of a x: where keys are not rotated, the
+        two projections work for the few tokens that ask instead of for all that are asked.
+        """
+        query = self.q_proj(select(hidden_states, places)).unflatten(-1, (-1, self.head_dim))  # (1, N, H, D)
+        dropout = self.config.attention_dropout if self.training else 0.0
+        attend = partial(packing.attend_from, places, eager_attention, self, dropout=dropout, scaling=self.scaling)
+        if rotary is None and _is_plain(self.k_proj) and _is_plain(self.v_proj):
+            return self.o_proj(self._ask_states(query, hidden_states, attend))
+        if rotary is not None:
+            query = rotate(query, *(select(part, places) for part in rotary))
+        key, value = self._own_keys(hidden_states, rotary, None)
+        output, _ = attend(query.transpose(1, 2), key, value, None)
+        return self.o_proj(output.flatten(-2))
+
+    def _ask_states(self, query, hidden_states, attend):
+        groups = self.num_key_value_groups
+        keys = self.k_proj.weight.unflatten(0, (-1, self.head_dim)).repeat_interleave(groups, 0)  # (H, D, hidden)
+        values = self.v_proj.weight.unflatten(0, (-1, self.head_dim)).repeat_interleave(groups, 0)
+        asking = query[0].transpose(0, 1) @ keys  # (H, N, hidden)
+        states = hidden_states[:, None]
+        mixed, _ = attend(asking[None], states, states, None)  # (1, N, H, hidden)
+        out = mixed[0].transpose(0, 1) @ values.transpose(1, 2)  # (H, N, D)
+        out = out.transpose(0, 1).flatten(1)[None]
+        return out + self.v_proj.bias if self.v_proj.bias is not None else out
 
     def _own_keys(
         self, hidden_states: Tensor, rotary: tuple[Tensor, Tensor] | None, cache: Cache | None

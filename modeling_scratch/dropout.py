@@ -6,6 +6,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers.utils import is_tracing
 
+STEPS = 2**16  # of p, and the different numbers that an element's sixteen bits can be
+
 
 class Dropout(nn.Dropout):
     """x * keep / (1 - p) with P(keep) = 1 - p, in training (Srivastava et al. 2014)."""
@@ -16,15 +18,30 @@ class Dropout(nn.Dropout):
         kept, scale = drop(states, self.p)
         return kept.mul_(scale)
 
+    def add(self, residual: Tensor, states: Tensor) -> Tensor:
+        """residual + dropout(states), on a CPU in one pass."""
+        mask = _draw(states, self.p) if self.training and residual.dtype == states.dtype else None
+        return residual + self(states) if mask is None else torch.addcmul(residual, states, mask, value=_scale(self.p))
+
 
 def drop(states: Tensor, p: float) -> tuple[Tensor, float]:
-    """x * keep, and the factor 1 / (1 - p) that is still due: the caller multiplies where it costs least.
+    """x * keep, and the factor 1 / (1 - p) that is still due: the caller multiplies where it costs least."""
+    mask = _draw(states, p)
+    return (F.dropout(states, p), 1.0) if mask is None else (states * mask, _scale(p))
+
+
+def _draw(states: Tensor, p: float) -> Tensor | None:
+    """1 where an element is kept, 0 where it is dropped; None where torch's own masks are as good.
 
     torch draws a 64-bit number for each element; here four elements share one, and p is rounded to 1 / 65536.
     """
-    dropped = round(p * 2**16)
-    if states.device.type != "cpu" or is_tracing(states) or not 0 < dropped < 2**16:
-        return F.dropout(states, p), 1.0
+    dropped = round(p * STEPS)
+    if states.device.type != "cpu" or is_tracing(states) or not 0 < dropped < STEPS:
+        return None
     numbers = torch.empty((states.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
-    keep = numbers.view(torch.int16)[: states.numel()].view(states.shape) >= dropped - 2**15
-    return torch.where(keep, states, 0), 2**16 / (2**16 - dropped)
+    numbers = numbers.view(torch.int16)[: states.numel()].view(states.shape)
+    return torch.ge(numbers, dropped - STEPS // 2, out=torch.empty(states.shape, dtype=states.dtype))
+
+
+def _scale(p: float) -> float:
+    return STEPS / (STEPS - round(p * STEPS))

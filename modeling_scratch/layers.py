@@ -39,7 +39,7 @@ class PreNorm(nn.Module):
         return self.norm(residual)
 
     def after(self, residual: Tensor, update: Tensor) -> Tensor:
-        return residual + self.dropout(update)
+        return self.dropout.add(residual, update)
 
 
 class PostNorm(PreNorm):
@@ -49,7 +49,7 @@ class PostNorm(PreNorm):
         return residual
 
     def after(self, residual: Tensor, update: Tensor) -> Tensor:
-        return self.norm(residual + self.dropout(update))
+        return self.norm(self.dropout.add(residual, update))
 
 
 NORMS = {"layer_norm": nn.LayerNorm, "rms_norm": RMSNorm}

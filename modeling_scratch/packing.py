@@ -10,6 +10,7 @@ Shapes: B batch, T length, H heads, D head size; n tokens, b sequences and t len
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import torch
@@ -17,8 +18,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers.utils import is_tracing
 
-# What starting one more group costs, counted in attention scores that could be computed in the same time.
-GROUP_COST = 8192
+from .row_filling import Rows, arrange
 
 
 def packed_lengths(
@@ -79,6 +79,16 @@ def to_rows(hidden_states: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
     return rows, torch.arange(rows.shape[1], device=rows.device) < lengths.to(rows.device)[:, None]
 
 
+def same_text(asking: Tensor, asked: Tensor) -> Tensor:
+    """Numbers of texts (R, T) and (R, S) -> (R, 1, T, S), true where they are the same."""
+    return (asking[:, :, None] == asked[:, None])[:, None]
+
+
+def as_scores(seen: Tensor, dtype: torch.dtype) -> Tensor:
+    """What eager attention adds to its scores: 0 where a token is seen, the least number where it is not."""
+    return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill_(~seen, torch.finfo(dtype).min)
+
+
 def select(states: Tensor, places: Tensor | None) -> Tensor:
     """The tokens at places of the flattened B * T: (B, T, ...) -> (1, N, ...); None: all, as they are.
 
@@ -89,81 +99,59 @@ def select(states: Tensor, places: Tensor | None) -> Tensor:
 
 @dataclass
 class Group:
-    """b sequences of similar length that attend in one call: n tokens, padded to (b, t)."""
+    """Rows of one width that attend in one call: R rows of W slots, in each of them one text or several."""
 
-    lengths: list[int]
-    slots: Tensor | None = None  # where each token stands in the flattened (b * t,); None: all are taken, in order
+    shape: tuple[int, int]
+    texts: list[int]  # how many there are in each row
+    numbers: Tensor  # (R, W): which text of the packed layout a slot belongs to; what only fills a row counts as one
     mask: Any = None  # what the attention backend takes; None: every score counts
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return len(self.lengths), self.lengths[0]
-
-    def pad(self, states: Tensor) -> Tensor:
-        """(n, H, D) -> (b, H, t, D)."""
-        if self.slots is not None:
-            padded = states.new_zeros(self.shape[0] * self.shape[1], *states.shape[1:])
-            states = padded.index_copy(0, self.slots, states)
-        return states.unflatten(0, self.shape).transpose(1, 2)
-
-    def unpad(self, states: Tensor) -> Tensor:
-        """(b, t, H, D) -> (n, H, D)."""
-        states = states.flatten(0, 1)
-        return states if self.slots is None else states.index_select(0, self.slots)
 
 
 @dataclass
 class Packing:
-    """A batch's packed layout: its sequences ordered by length, longest first, and cut into groups.
+    """A batch's packed layout: all rows of all groups one after another, (1, slots, ...).
 
-    indices (tokens,): where each packed token stands in the flattened (B * T,) input.
+    indices (slots,): where in the flattened (B * T,) input the token of each slot stands.
+    real (tokens,): the slots that count; None: all. The others repeat some token, and nobody reads them.
     """
 
     indices: Tensor
     shape: tuple[int, int]
     groups: list[Group]
+    real: Tensor | None = None
 
     def pack(self, states: Tensor | None) -> Tensor | None:
-        """(B, T, ...) or (1, T, ...) -> (1, tokens, ...); an absent input stays absent."""
+        """(B, T, ...) or (1, T, ...) -> (1, slots, ...); an absent input stays absent."""
         if states is None:
             return None
         return states.expand(*self.shape, *states.shape[2:]).flatten(0, 1).index_select(0, self.indices)[None]
 
     def unpack(self, states: Tensor) -> Tensor:
-        """(1, tokens, hidden) -> (B, T, hidden), zeros where there was padding."""
+        """(1, slots, hidden) -> (B, T, hidden), zeros where there was padding."""
         padded = states.new_zeros(self.shape[0] * self.shape[1], states.shape[-1])
-        return padded.index_copy(0, self.indices, states[0]).unflatten(0, self.shape)
+        return padded.index_copy(0, self._tokens(), select(states, self.real)[0]).unflatten(0, self.shape)
 
     def find(self, places: Tensor) -> Tensor:
-        """Where tokens stand in the packed layout that stood at these places of the flattened B * T."""
+        """The slots of the tokens that stood at these places of the flattened B * T."""
         slots = self.indices.new_zeros(self.shape[0] * self.shape[1])
-        slots[self.indices] = torch.arange(len(self.indices), device=slots.device)
+        slots[self._tokens()] = torch.arange(len(self.indices), device=slots.device) if self.real is None else self.real
         return slots[places]
+
+    def _tokens(self) -> Tensor:
+        """Where each token stood in the flattened (B * T,) input."""
+        return self.indices if self.real is None else self.indices[self.real]
 
     def has_one_in_each(self, places: Tensor | None) -> bool:
         """Whether they are one a text, and no text is empty."""
         if places is None or places.ndim != 2:
             return False
-        return len(places) == sum(len(group.lengths) for group in self.groups)
+        return len(places) == sum(sum(group.texts) for group in self.groups)
 
-    def _split(self, states: Tensor) -> Sequence[Tensor]:
-        """(1, H, tokens, D) -> (n, H, D) of each group."""
-        return states[0].transpose(0, 1).split([sum(group.lengths) for group in self.groups])
-
-    def attend_from(
-        self, places: Tensor, interface: Callable, module: torch.nn.Module, *states: Any, **kwargs: Any
-    ) -> tuple[Tensor, None]:
-        """Attention of one token a text, at places (N, 1), to all of it: query (1, H, N, D) -> (1, N, H, D)."""
-        query, key, value, _ = states
-        order = places.flatten().argsort()  # that of the packed texts
-        queries = query[0].transpose(0, 1)[order].split([len(group.lengths) for group in self.groups])
-        keys, values = map(self._split, (key, value))
-        outputs = []
-        for group, own, *parts in zip(self.groups, queries, keys, values):
-            mask = None if group.mask is None else group.mask[:, :, :1]  # padding alone is masked, for all alike
-            output, _ = interface(module, own[:, :, None], *map(group.pad, parts), mask, **kwargs)  # (b, 1, H, D)
-            outputs.append(output.flatten(0, 1))
-        return torch.cat(outputs)[order.argsort()][None], None
+    def _split(self, states: Tensor) -> list[Tensor]:
+        """(1, H, slots, D) -> (R, H, W, D) of each group."""
+        sizes = [group.shape[0] * group.shape[1] for group in self.groups]
+        parts = [states] if len(sizes) == 1 else states.split(sizes, dim=2)
+        return [part[0].unflatten(1, group.shape).transpose(0, 1) for part, group in zip(parts, self.groups)]
 
     def attend(
         self,
@@ -175,12 +163,33 @@ class Packing:
         _: None,
         **kwargs: Any,
     ) -> tuple[Tensor, None]:
-        """Attention within each sequence: query, key, value (1, H, tokens, D) -> (1, tokens, H, D)."""
+        """Attention within each text: query, key, value (1, H, slots, D) -> (1, slots, H, D)."""
         outputs = []
         for group, *parts in zip(self.groups, *map(self._split, (query, key, value))):
-            output, _ = interface(module, *map(group.pad, parts), group.mask, **kwargs)
-            outputs.append(group.unpad(output))
-        return torch.cat(outputs)[None], None
+            output, _ = interface(module, *parts, group.mask, **kwargs)  # (R, W, H, D)
+            outputs.append(output.flatten(0, 1))
+        return (outputs[0] if len(outputs) == 1 else torch.cat(outputs))[None], None
+
+    def attend_from(
+        self, places: Tensor, interface: Callable, module: torch.nn.Module, *states: Any, **kwargs: Any
+    ) -> tuple[Tensor, None]:
+        """Attention of one token a text, at slots places (N, 1), to all of it: query (1, H, N, D) -> (1, N, H, D).
+
+        interface: eager attention. The tokens that ask are laid out in rows, as those that they ask.
+        """
+        query, key, value, _ = states
+        order = places.flatten().argsort()  # that of the packed texts
+        queries = query[0].transpose(0, 1)[order].split([sum(group.texts) for group in self.groups])
+        outputs = []
+        for group, own, *parts in zip(self.groups, queries, self._split(key), self._split(value)):
+            counts = torch.tensor(group.texts, device=own.device)
+            columns = torch.arange(max(group.texts), device=own.device)
+            asking = (counts.cumsum(0) - counts)[:, None] + columns  # (R, columns), beyond counts not read
+            asked = own[asking.clamp(max=len(own) - 1)].transpose(1, 2)  # (R, H, columns, D)
+            mask = as_scores(same_text(group.numbers[:, :1] + columns, group.numbers), own.dtype)
+            output, _ = interface(module, asked, *parts, mask, **kwargs)  # (R, columns, H, D)
+            outputs.append(output[columns < counts[:, None]])
+        return torch.cat(outputs)[order.argsort()][None], None
 
     def attend_to_memory(
         self,
@@ -192,7 +201,7 @@ class Packing:
         memory_mask: Any,
         **kwargs: Any,
     ) -> tuple[Tensor, None]:
-        """Attention of query (1, H, tokens, D) to key and value (B, K, S, D) -> (1, tokens, H, D)."""
+        """Attention of query (1, H, slots, D) to key and value (B, K, S, D) -> (1, slots, H, D)."""
         heads = query.shape[1], query.shape[-1]
         padded = self.unpack(query.transpose(1, 2).flatten(2)).unflatten(-1, heads)  # (B, T, H, D)
         output, _ = interface(module, padded.transpose(1, 2), key, value, memory_mask, **kwargs)
@@ -211,37 +220,28 @@ def packing_from_lengths(lengths: Tensor, shape: Sequence[int], make_mask: Calla
 
 
 def _make_packing(tokens: Tensor, lengths: Tensor, shape: Sequence[int], make_mask: Callable) -> Packing:
-    """tokens: flat places of the real tokens, sequence after sequence, lengths (sequences,) of them each."""
-    ordered, order = lengths.sort(descending=True, stable=True)
-    starts = lengths.cumsum(0) - lengths
-    shifts = torch.repeat_interleave(starts[order] - (ordered.cumsum(0) - ordered), ordered)
-    indices = tokens[torch.arange(len(tokens), device=tokens.device) + shifts]
-    groups = [_make_group(group, tokens.device, make_mask) for group in _group_lengths(ordered.tolist())]
-    return Packing(indices, (shape[0], shape[1]), groups)
+    """tokens: flat places of the real tokens, text after text, lengths (texts,) of them each."""
+    found = lengths.tolist()
+    starts = [0, *accumulate(found)]
+    groups, pieces = [], []  # a piece: the first of some tokens, how many they are, and whether they count
+    for rows in arrange(found):
+        first = len(pieces)
+        for texts in rows.texts:
+            pieces += [(starts[text], found[text], True) for text in texts]
+            if room := rows.width - sum(found[text] for text in texts):
+                pieces.append((0, room, False))
+        groups.append(_make_group(rows, pieces[first:], tokens.device, make_mask))
+    first, size, counts = (torch.tensor(column, device=tokens.device) for column in zip(*pieces))
+    indices = torch.repeat_interleave(first - (size.cumsum(0) - size), size)
+    indices = tokens[indices + torch.arange(len(indices), device=tokens.device)]
+    real = None if counts.all() else torch.repeat_interleave(counts, size).nonzero().flatten()
+    return Packing(indices, (shape[0], shape[1]), groups, real)
 
 
-def _group_lengths(lengths: list[int]) -> list[list[int]]:
-    """Cut descending lengths where padding on would waste more scores than a new group costs; empty ones drop out."""
-    groups: list[list[int]] = []
-    waste = 0
-    for length in filter(None, lengths):
-        if groups:
-            longest = groups[-1][0]
-            waste += longest * longest - length * length
-        if not groups or waste > GROUP_COST:
-            groups.append([])
-            waste = 0
-        groups[-1].append(length)
-    return groups
-
-
-def _make_group(lengths: list[int], device: torch.device, make_mask: Callable) -> Group:
-    """make_mask(mask (b, t) or None, shape (b, t)) returns what the attention backend takes."""
-    group = Group(lengths)
-    if lengths[0] == lengths[-1]:
-        group.mask = make_mask(None, group.shape)
-        return group
-    mask = torch.arange(lengths[0], device=device) < torch.tensor(lengths, device=device)[:, None]
-    group.slots = mask.flatten().nonzero().flatten()
-    group.mask = make_mask(mask, group.shape)
-    return group
+def _make_group(rows: Rows, pieces: list[tuple[int, int, bool]], device: torch.device, make_mask: Callable) -> Group:
+    """make_mask(numbers (R, W) or None, shape) returns what the attention backend takes."""
+    shape = len(rows.texts), rows.width
+    sizes = torch.tensor([size for _, size, _ in pieces], device=device)
+    numbers = torch.repeat_interleave(torch.arange(len(pieces), device=device), sizes).view(shape)
+    mask = make_mask(numbers if len(pieces) > len(rows.texts) else None, shape)
+    return Group(shape, [len(texts) for texts in rows.texts], numbers, mask)
