@@ -35,7 +35,7 @@ def eager_attention(
     weights, and on a CPU the fast one with dropout, which no fused kernel has there, and for one token of many texts.
     """
     heads = query.shape[0], key.shape[1], -1  # heads that share keys ask as if they were more tokens of one head
-    scores = (query * scaling).reshape(*heads, query.shape[-1]) @ key.transpose(-2, -1)
+    scores = (query * scaling).reshape(*heads, query.shape[-1]) @ key.contiguous().transpose(-2, -1)
     scores = scores.view(*query.shape[:-1], -1)  # (B, H, T, S)
     if attention_mask is not None:
         scores = scores + attention_mask
@@ -128,10 +128,10 @@ class Attention(nn.Module):
         groups = self.num_key_value_groups
         keys = self.k_proj.weight.unflatten(0, (-1, self.head_dim)).repeat_interleave(groups, 0)  # (H, D, hidden)
         values = self.v_proj.weight.unflatten(0, (-1, self.head_dim)).repeat_interleave(groups, 0)
-        asking = query[0].transpose(0, 1) @ keys  # (H, N, hidden)
+        asking = query.squeeze(0).transpose(0, 1) @ keys  # (H, N, hidden)
         states = hidden_states[:, None]
         mixed, _ = attend(asking[None], states, states, None)  # (1, N, H, hidden)
-        out = mixed[0].transpose(0, 1) @ values.transpose(1, 2)  # (H, N, D)
+        out = mixed.squeeze(0).transpose(0, 1) @ values.transpose(1, 2)  # (H, N, D)
         out = out.transpose(0, 1).flatten(1)[None]
         return out + self.v_proj.bias if self.v_proj.bias is not None else out
 

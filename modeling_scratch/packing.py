@@ -151,7 +151,7 @@ class Packing:
         """(1, H, slots, D) -> (R, H, W, D) of each group."""
         sizes = [group.shape[0] * group.shape[1] for group in self.groups]
         parts = [states] if len(sizes) == 1 else states.split(sizes, dim=2)
-        return [part[0].unflatten(1, group.shape).transpose(0, 1) for part, group in zip(parts, self.groups)]
+        return [part.squeeze(0).unflatten(1, group.shape).transpose(0, 1) for part, group in zip(parts, self.groups)]
 
     def attend(
         self,
@@ -179,17 +179,17 @@ class Packing:
         """
         query, key, value, _ = states
         order = places.flatten().argsort()  # that of the packed texts
-        queries = query[0].transpose(0, 1)[order].split([sum(group.texts) for group in self.groups])
+        queries = query.squeeze(0).transpose(0, 1).index_select(0, order).split([sum(group.texts) for group in self.groups])
         outputs = []
         for group, own, *parts in zip(self.groups, queries, self._split(key), self._split(value)):
             counts = torch.tensor(group.texts, device=own.device)
             columns = torch.arange(max(group.texts), device=own.device)
             asking = (counts.cumsum(0) - counts)[:, None] + columns  # (R, columns), beyond counts not read
-            asked = own[asking.clamp(max=len(own) - 1)].transpose(1, 2)  # (R, H, columns, D)
+            asked = own.index_select(0, asking.clamp(max=len(own) - 1).flatten()).unflatten(0, asking.shape)
             mask = as_scores(same_text(group.numbers[:, :1] + columns, group.numbers), own.dtype)
-            output, _ = interface(module, asked, *parts, mask, **kwargs)  # (R, columns, H, D)
-            outputs.append(output[columns < counts[:, None]])
-        return torch.cat(outputs)[order.argsort()][None], None
+            output, _ = interface(module, asked.transpose(1, 2), *parts, mask, **kwargs)  # (R, columns, H, D)
+            outputs.append(output.flatten(0, 1).index_select(0, (columns < counts[:, None]).flatten().nonzero().flatten()))
+        return torch.cat(outputs).index_select(0, order.argsort())[None], None
 
     def attend_to_memory(
         self,

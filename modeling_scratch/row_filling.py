@@ -12,6 +12,7 @@ from dataclasses import dataclass
 # In attention scores that could be computed in the same time: one more call, and a place that no token stands in.
 CALL_COST = 8192
 FILLER_COST = 256
+TRIES = 2  # how many rows fewer, at most, are tried
 
 
 @dataclass
@@ -28,23 +29,32 @@ class Rows:
 
 
 def arrange(lengths: Sequence[int]) -> list[Rows]:
-    """Every text that is not empty, in one row: from some length on in rows of its own, the shorter ones in shared rows.
+    """Every text that is not empty: down to some length in rows of its own, the shorter ones in shared rows.
 
     That length is the one of least cost.
     """
-    order = sorted(filter(lengths.__getitem__, range(len(lengths))), key=lengths.__getitem__, reverse=True)
-    best: list[Rows] = []
+    texts = sorted(filter(lengths.__getitem__, range(len(lengths))), key=lengths.__getitem__, reverse=True)
     alone: list[Rows] = []
-    spent, least = 0, float("inf")
-    start = 0
-    while start < len(order):
-        shared = _share_rows(order[start:], lengths)
-        if spent + shared.cost < least:
-            best, least = [*alone, shared], spent + shared.cost
-        alone.append(_rows_of_their_own(order[start:], lengths))
-        spent += alone[-1].cost
-        start += len(alone[-1].texts)
-    return best if least <= spent else alone
+    starts, spent = [0], [0]  # how many texts the first rows of their own hold, and what they cost
+    while starts[-1] < len(texts):
+        alone.append(_rows_of_their_own(texts[starts[-1] :], lengths))
+        starts.append(starts[-1] + len(alone[-1].texts))
+        spent.append(spent[-1] + alone[-1].cost)
+
+    best, least = alone, spent[-1]
+    bounds = [cost + _least_cost(texts[start:], lengths) for start, cost in zip(starts[:-1], spent)]
+    for bound, count in sorted(zip(bounds, range(len(bounds)))):
+        if bound >= least:
+            break
+        shared = _share_rows(texts[starts[count] :], lengths)
+        if spent[count] + shared.cost < least:
+            best, least = [*alone[:count], shared], spent[count] + shared.cost
+    return best
+
+
+def _least_cost(texts: Sequence[int], lengths: Sequence[int]) -> int:
+    """Of rows that these texts share, longest first, if no place were left over."""
+    return CALL_COST + lengths[texts[0]] * sum(lengths[text] for text in texts)
 
 
 def _rows_of_their_own(texts: Sequence[int], lengths: Sequence[int]) -> Rows:
@@ -62,17 +72,17 @@ def _rows_of_their_own(texts: Sequence[int], lengths: Sequence[int]) -> Rows:
 
 
 def _share_rows(texts: Sequence[int], lengths: Sequence[int]) -> Rows:
-    """All of them, longest first, in rows as wide as the longest, or a little wider where that saves a row."""
+    """All of them, longest first, in rows as wide as the longest, or a little wider where fewer rows cost less."""
     tokens, width = sum(lengths[text] for text in texts), lengths[texts[0]]
-    found = _fill(texts, lengths, width)
-    choices = [Rows(width, found, len(found) * width - tokens)]
-    if len(found) > 1 and (wider := -(-tokens // (len(found) - 1))) > width:
-        found = _fill(texts, lengths, wider)
-        choices.append(Rows(wider, found, len(found) * wider - tokens))
-    return min(choices, key=lambda rows: rows.cost)
+    best = _fill(texts, lengths, width)
+    for count in range(len(best.texts) - 1, max(0, len(best.texts) - 1 - TRIES), -1):
+        wider = -(-tokens // count)
+        if wider > width and CALL_COST + count * wider**2 < best.cost:
+            best = min(best, _fill(texts, lengths, wider), key=lambda rows: rows.cost)
+    return best
 
 
-def _fill(texts: Sequence[int], lengths: Sequence[int], width: int) -> list[list[int]]:
+def _fill(texts: Sequence[int], lengths: Sequence[int], width: int) -> Rows:
     """Best fit: each text goes where the least room is left that it fits in, or else into a new row."""
     rows: list[list[int]] = []
     rooms: list[tuple[int, int]] = []  # (places left, row), in this order
@@ -84,4 +94,4 @@ def _fill(texts: Sequence[int], lengths: Sequence[int], width: int) -> list[list
         rows[row].append(text)
         if room > lengths[text]:
             insort(rooms, (room - lengths[text], row))
-    return rows
+    return Rows(width, rows, sum(room for room, _ in rooms))
