@@ -23,6 +23,7 @@ from .modeling_encoder import (
     ScratchEncoderModel,
 )
 from .modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration, ScratchSeq2SeqModel
+from .text_classification import SortingTextClassificationPipeline
 
 __version__ = "0.1.0"
 
@@ -62,3 +63,6 @@ for _config_class, _base_class in (
     for _task, (_pipeline, _auto_class) in _base_class.pipelines.items():
         if _task not in PIPELINE_REGISTRY.supported_tasks:
             PIPELINE_REGISTRY.register_pipeline(_task, _pipeline, pt_model=getattr(transformers, _auto_class))
+
+# Lists of texts in a better order, for these models alone; others get the library's own from it.
+PIPELINE_REGISTRY.supported_tasks["text-classification"]["impl"] = SortingTextClassificationPipeline

@@ -111,13 +111,18 @@ class BatchLayout:
         the mask would stall an accelerator: there a collator hands over batches that are packed already.
         """
         records = any(self._is_asked_for(name, kwargs) for name in ("output_attentions", "output_hidden_states"))
-        if records or is_tracing(attention_mask) or self._attends_by_flash:
+        places = kwargs.get("places")
+        if records or is_tracing(attention_mask) or is_tracing(places) or self._attends_by_flash:
             return None
         make_mask = partial(self._group_mask, self._mask_config(kwargs), device)
         if lengths is not None:
             return packing_from_lengths(lengths, shape, make_mask)
-        on_cpu = device.type == "cpu" and attention_mask is not None and attention_mask.ndim == 2
-        if not on_cpu or not self.packs_padded_batches or attention_mask.all() or not attention_mask.any():
+        asks_once = not self.is_causal and places is not None and places.ndim == 2
+        if attention_mask is None and asks_once:
+            attention_mask = torch.ones(shape, dtype=torch.long, device=device)
+        if device.type != "cpu" or not self.packs_padded_batches or attention_mask is None or attention_mask.ndim != 2:
+            return None
+        if not attention_mask.any() or (attention_mask.all() and not asks_once):
             return None
         return packing_from_mask(attention_mask, make_mask)
 

@@ -1,0 +1,65 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""pipeline("sentiment-analysis") for scratch models: the library's own, which reads lists of texts in a better order."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from torch import Tensor
+from transformers import DataCollatorWithPadding, TextClassificationPipeline
+
+from .modeling_base import ScratchPreTrainedModel
+
+BATCHES_AT_ONCE = 64  # whose texts are sorted together
+
+
+class SortingTextClassificationPipeline(TextClassificationPipeline):
+    """The answers of the library's pipeline to a list of texts, in their order, in less time.
+
+    Texts are tokenized many at a time and batched by length, the longest first. All else is the library's: what is
+    no list of strings, other models, arguments, answers.
+    """
+
+    def __new__(cls, *args: Any, model: Any = None, **kwargs: Any) -> TextClassificationPipeline:
+        if isinstance(model, ScratchPreTrainedModel):
+            return super().__new__(cls)
+        return TextClassificationPipeline(*args, model=model, **kwargs)
+
+    def get_iterator(
+        self,
+        inputs: Any,
+        num_workers: int,
+        batch_size: int,
+        preprocess_params: dict[str, Any],
+        forward_params: dict[str, Any],
+        postprocess_params: dict[str, Any],
+    ) -> Any:
+        params = preprocess_params, forward_params, postprocess_params
+        are_texts = isinstance(inputs, list) and all(isinstance(text, str) for text in inputs)
+        if not are_texts or self.tokenizer.pad_token_id is None or "return_tensors" in preprocess_params:
+            return super().get_iterator(inputs, num_workers, batch_size, *params)
+        return self._sorted_answers(inputs, batch_size, *params)
+
+    def _sorted_answers(
+        self, texts: list[str], batch_size: int, tokenizing: dict[str, Any], forward: dict[str, Any], answering: Any
+    ) -> Iterator[Any]:
+        collate = DataCollatorWithPadding(self.tokenizer)
+        for start in range(0, len(texts), BATCHES_AT_ONCE * batch_size):
+            encoded = self.tokenizer(texts[start : start + BATCHES_AT_ONCE * batch_size], **tokenizing)
+            rows = [dict(zip(encoded, row)) for row in zip(*encoded.values())]
+            order = sorted(range(len(rows)), key=lambda place: len(rows[place]["input_ids"]), reverse=True)
+            answers: dict[int, Any] = {}
+            for first in range(0, len(rows), batch_size):
+                places = order[first : first + batch_size]
+                outputs = self.forward(collate([rows[place] for place in places]), **forward)
+                answers |= zip(places, self._records(outputs["logits"], answering))
+            yield from (answers[place] for place in range(len(rows)))
+
+    def _records(self, logits: Tensor, answering: dict[str, Any]) -> list[Any]:
+        """What postprocess makes of each row of logits (B, C); where it says the best label, of all rows at once."""
+        config = self.model.config
+        is_plain = config.num_labels > 1 and config.problem_type in (None, "single_label_classification")
+        if answering or not is_plain:
+            return [self.postprocess({"logits": row[None]}, **answering) for row in logits]
+        scores, labels = logits.float().softmax(-1).max(-1)
+        pairs = zip(labels.tolist(), scores.tolist())
+        return [{"label": config.id2label[label], "score": score} for label, score in pairs]
