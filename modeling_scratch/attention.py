@@ -4,10 +4,12 @@
 Shapes: B batch, T query length, S key length, H heads, K key-value heads, D head size.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import Cache, EncoderDecoderCache
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
@@ -108,11 +110,7 @@ class Attention(nn.Module):
         return self.o_proj(select(output.flatten(-2), places)), weights
 
     def _ask_once(self, hidden_states: Tensor, packing: Packing, places: Tensor, rotary: Any) -> Tensor:
-        """One token asks in each text, at slots places (N, 1): (1, slots, hidden) -> (1, N, hidden).
-
-        q . (W_K x) = (W_K^T q) . x, and the sum of a W_V x is W_V times the sum of a x: where keys are not rotated, the
-        two projections work for the few tokens that ask instead of for all that are asked.
-        """
+        """One token asks in each text, that at slots places (N, 1): (1, slots, hidden) -> (1, N, hidden)."""
         query = self.q_proj(select(hidden_states, places)).unflatten(-1, (-1, self.head_dim))  # (1, N, H, D)
         dropout = self.config.attention_dropout if self.training else 0.0
         attend = partial(packing.attend_from, places, eager_attention, self, dropout=dropout, scaling=self.scaling)
@@ -120,20 +118,26 @@ class Attention(nn.Module):
             return self.o_proj(self._ask_states(query, hidden_states, attend))
         if rotary is not None:
             query = rotate(query, *(select(part, places) for part in rotary))
-        key, value = self._own_keys(hidden_states, rotary, None)
-        output, _ = attend(query.transpose(1, 2), key, value, None)
+        output, _ = attend(query.transpose(1, 2), *self._own_keys(hidden_states, rotary, None), None)
         return self.o_proj(output.flatten(-2))
 
-    def _ask_states(self, query, hidden_states, attend):
-        groups = self.num_key_value_groups
-        keys = self.k_proj.weight.unflatten(0, (-1, self.head_dim)).repeat_interleave(groups, 0)  # (H, D, hidden)
-        values = self.v_proj.weight.unflatten(0, (-1, self.head_dim)).repeat_interleave(groups, 0)
-        asking = query.squeeze(0).transpose(0, 1) @ keys  # (H, N, hidden)
-        states = hidden_states[:, None]
-        mixed, _ = attend(asking[None], states, states, None)  # (1, N, H, hidden)
-        out = mixed.squeeze(0).transpose(0, 1) @ values.transpose(1, 2)  # (H, N, D)
-        out = out.transpose(0, 1).flatten(1)[None]
-        return out + self.v_proj.bias if self.v_proj.bias is not None else out
+    def _ask_states(self, query: Tensor, hidden_states: Tensor, attend: Callable) -> Tensor:
+        """q . (W_K x) = (W_K^T q) . x, and the sum of all a W_V x is W_V times the sum of all a x.
+
+        So the two projections work for the few tokens that ask, not for all that are asked, whose states are the one
+        key and the one value that all heads share. query (1, N, H, D) -> (1, N, H * D).
+        """
+        keys, values = map(self._matrices, (self.k_proj, self.v_proj))  # (H, D, hidden + 1)
+        states = hidden_states if self.k_proj.bias is None else F.pad(hidden_states, (0, 1), value=1.0)
+        asking = query.squeeze(0).transpose(0, 1) @ keys  # (H, N, hidden + 1)
+        mixed, _ = attend(asking[None], states[:, None], states[:, None], None)  # (1, N, H, hidden + 1)
+        answers = mixed.squeeze(0).transpose(0, 1) @ values.transpose(1, 2)  # (H, N, D)
+        return answers.transpose(0, 1).flatten(1)[None]
+
+    def _matrices(self, layer: nn.Linear) -> Tensor:
+        """Its weight for each head, the bias as one more column, of a feature that is always 1: (H, D, hidden + 1)."""
+        weight = layer.weight if layer.bias is None else torch.cat((layer.weight, layer.bias[:, None]), 1)
+        return weight.unflatten(0, (-1, self.head_dim)).repeat_interleave(self.num_key_value_groups, 0)
 
     def _own_keys(
         self, hidden_states: Tensor, rotary: tuple[Tensor, Tensor] | None, cache: Cache | None
