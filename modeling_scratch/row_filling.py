@@ -8,11 +8,11 @@ stand in rows of their own, since what a row costs grows with the square of its 
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 # In attention scores that could be computed in the same time: one more call, and a place that no token stands in.
 CALL_COST = 8192
 FILLER_COST = 256
-TRIES = 2  # how many rows fewer, at most, are tried
 
 
 @dataclass
@@ -72,12 +72,13 @@ def _rows_of_their_own(texts: Sequence[int], lengths: Sequence[int]) -> Rows:
 
 
 def _share_rows(texts: Sequence[int], lengths: Sequence[int]) -> Rows:
-    """All of them, longest first, in rows as wide as the longest, or a little wider where fewer rows cost less."""
+    """All of them, longest first, in rows as wide as the longest, or in fewer and wider ones where these cost less."""
     tokens, width = sum(lengths[text] for text in texts), lengths[texts[0]]
     best = _fill(texts, lengths, width)
-    for count in range(len(best.texts) - 1, max(0, len(best.texts) - 1 - TRIES), -1):
-        wider = -(-tokens // count)
-        if wider > width and CALL_COST + count * wider**2 < best.cost:
+    most = len(best.texts)
+    for count, spare in product(filter(None, (most - 1, most - 2, most // 2, most // 3)), range(3)):
+        wider = -(-tokens // count) + spare
+        if wider > width and CALL_COST + count * wider**2 + FILLER_COST * (count * wider - tokens) < best.cost:
             best = min(best, _fill(texts, lengths, wider), key=lambda rows: rows.cost)
     return best
 

@@ -1,9 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Packing is exact: whichever way a batch comes, its tokens see their own sequence, all of it, and nothing else."""
 
-import random
+import math
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -20,8 +19,6 @@ from modeling_scratch import (
     ScratchEncoderModel,
 )
 from modeling_scratch.packing import (
-    GROUP_COST,
-    _group_lengths,
     packed_lengths,
     packing_from_lengths,
     packing_from_mask,
@@ -29,9 +26,10 @@ from modeling_scratch.packing import (
     to_rows,
     varlen_arguments,
 )
+from modeling_scratch.row_filling import arrange
 
 LENGTH = 120
-LENGTHS = [3, LENGTH, 40, 40, LENGTH, 7]  # two groups: both full ones, which need no mask, and the others
+LENGTHS = [3, LENGTH, 40, 40, LENGTH, 7]  # rows of one text, which need no mask, and rows that texts share
 
 
 def make_mask() -> Tensor:
@@ -84,6 +82,13 @@ def layout(model: nn.Module) -> list[tuple[int, ...]]:
     return shapes
 
 
+def slots(lengths: list[int]) -> int:
+    """How many places the packed layout has for texts of these lengths: hardly more than there are tokens."""
+    found = sum(rows.width * len(rows.texts) for rows in arrange(lengths))
+    assert sum(lengths) <= found < 1.05 * sum(lengths)
+    return found
+
+
 def sequences() -> list[Tensor]:
     return [ids[real] for ids, real in zip(IDS, REAL) if real.any()]
 
@@ -106,7 +111,7 @@ def test_packed_equals_padded_with_gradients(backend: str, settings: dict) -> No
     packed, padded = (make(backend=backend, packs=packs, **settings) for packs in (True, False))
     shapes, padded_shapes = layout(packed), layout(padded)
     outputs = [model(IDS, MASK, token_type_ids=TYPES).last_hidden_state for model in (packed, padded)]
-    assert (shapes, padded_shapes) == ([(1, sum(LENGTHS), TINY["hidden_size"])], [(*IDS.shape, TINY["hidden_size"])])
+    assert (shapes, padded_shapes) == ([(1, slots(LENGTHS), TINY["hidden_size"])], [(*IDS.shape, TINY["hidden_size"])])
     assert_close(outputs[0][REAL], outputs[1][REAL])
     assert (outputs[0][~REAL] == 0).all()
 
@@ -169,7 +174,7 @@ def test_embeddings_given_by_hand_are_packed() -> None:
     shapes = layout(model)
     rows = model.get_input_embeddings()(IDS)
     assert torch.equal(model(inputs_embeds=rows, attention_mask=MASK).last_hidden_state, model(IDS, MASK)[0])
-    assert shapes[0] == (1, sum(LENGTHS), TINY["hidden_size"])
+    assert shapes[0] == (1, slots(LENGTHS), TINY["hidden_size"])
 
 
 def test_batches_without_padding_stay_as_they_are() -> None:
@@ -335,26 +340,6 @@ def test_flex_attention_agrees(settings: dict) -> None:
 # The parts
 
 
-def random_lengths(seed: int) -> list[int]:
-    generator = random.Random(seed)
-    lengths = [generator.choice([0, 1, generator.randrange(600)]) for _ in range(generator.randrange(40))]
-    return sorted(lengths, reverse=True)
-
-
-def waste(group: list[int]) -> int:
-    return sum(group[0] ** 2 - length**2 for length in group)
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_groups_keep_every_sequence_and_waste_little(seed: int) -> None:
-    lengths = random_lengths(seed)
-    groups = _group_lengths(lengths)
-    assert [length for group in groups for length in group] == [length for length in lengths if length]
-    assert all(groups)
-    assert all(waste(group) <= GROUP_COST for group in groups)
-    assert all(waste([*group, following[0]]) > GROUP_COST for group, following in pairwise(groups))
-
-
 def no_mask(mask: Tensor | None, shape: tuple[int, int]) -> None:
     return None
 
@@ -367,34 +352,36 @@ def test_unpacking_undoes_packing(seed: int) -> None:
     states = torch.randn(rows, length, 3, generator=generator)
     packing = packing_from_mask(mask.long(), no_mask)
     packed = packing.pack(states)
-    assert packed.shape == (1, int(mask.sum()), 3)
+    assert packed.shape == (1, sum(math.prod(group.shape) for group in packing.groups), 3)
     assert torch.equal(packing.unpack(packed), states * mask[..., None])
-    assert sorted(packing.indices.tolist()) == mask.flatten().nonzero().flatten().tolist()
-    assert sum(sum(group.lengths) for group in packing.groups) == int(mask.sum())
+    tokens = packing.indices if packing.real is None else packing.indices[packing.real]
+    assert sorted(tokens.tolist()) == mask.flatten().nonzero().flatten().tolist()
+    assert torch.equal(packing.indices[packing.find(tokens)], tokens)
+    assert mask.flatten()[packing.indices].all()  # what fills a row is some token, too
+    assert sum(sum(group.texts) for group in packing.groups) == int(mask.any(1).sum())
 
 
 def test_packing_keeps_the_order_within_each_sequence() -> None:
     packing = packing_from_mask(torch.tensor([[0, 1, 0, 1], [1, 1, 1, 0]]), no_mask)
     assert packing.indices.tolist() == [4, 5, 6, 1, 3]
-    packing = packing_from_lengths(torch.tensor([2, 0, 3, 1]), (2, 3), no_mask)
-    assert packing.indices.tolist() == [2, 3, 4, 0, 1, 5]
-    assert [group.lengths for group in packing.groups] == [[3, 2, 1]]
+    assert packing.real is None
+    (group,) = packing.groups
+    assert (group.shape, group.texts, group.numbers.tolist()) == ((1, 5), [2], [[0, 0, 0, 1, 1]])
+
+
+def test_what_fills_a_row_is_a_text_of_its_own_that_nobody_reads() -> None:
+    packing = packing_from_lengths(torch.tensor([90, 0, 100]), (1, 190), no_mask)
+    assert packing.indices.tolist() == [*range(90, 190), *range(90), *range(10)]
+    assert packing.real.tolist() == list(range(190))
+    (group,) = packing.groups
+    assert (group.shape, group.texts) == ((2, 100), [1, 1])
+    assert group.numbers.tolist() == [[0] * 100, [1] * 90 + [2] * 10]
 
 
 def test_packing_takes_what_is_absent_or_shared_by_all_rows() -> None:
     packing = packing_from_mask(torch.tensor([[0, 1, 1], [1, 1, 1]]), no_mask)
     assert packing.pack(None) is None
     assert packing.pack(torch.tensor([[10, 11, 12]])).tolist() == [[10, 11, 12, 11, 12]]
-
-
-@pytest.mark.parametrize("lengths", [[4, 4, 4], [5, 3, 1], [1]], ids=str)
-def test_unpadding_undoes_padding(lengths: list[int]) -> None:
-    (group,) = packing_from_lengths(torch.tensor(lengths), (1, sum(lengths)), no_mask).groups
-    states = torch.randn(sum(lengths), 2, 3)
-    padded = group.pad(states)
-    assert padded.shape == (len(lengths), 2, lengths[0], 3)
-    assert torch.equal(group.unpad(padded.transpose(1, 2)), states)
-    assert torch.equal(padded[0].transpose(0, 1), states[: lengths[0]])
 
 
 @pytest.mark.parametrize("lengths", [[3, 1, 4], [1, 1, 1], [5]], ids=str)
