@@ -48,10 +48,9 @@ def eager_attention(
 
 
 def _is_plain(layer: nn.Module) -> bool:
-    """Whether its output is nothing but x W^T + b: not adapted, quantised, watched by hooks or loaded when called."""
-    return type(layer) is nn.Linear and not (
-        layer._forward_hooks or layer._forward_pre_hooks or hasattr(layer, "_hf_hook")
-    )
+    """Whether all that a call does is x W^T + b: no adapter, no fewer bits, no hooks, no weights that lie elsewhere."""
+    watched = layer._forward_hooks or layer._forward_pre_hooks or "forward" in vars(layer)
+    return type(layer) is nn.Linear and not watched
 
 
 class Attention(nn.Module):

@@ -51,7 +51,7 @@ def train(name: str, settings: Settings) -> Iterator[dict[str, Any]]:
     theirs = [[_padded(tokenizer, batch, settings) for batch in batches] for batches in rounds]
     agreement = check_logits(ours, peer, theirs[0][0], own[0][0], settings)
     our_side = Side(_steps(ours, own, settings), _tokens(rounds))
-    work = [training_work(settings.shape, _lengths(batches), read=size * steps) for batches in rounds]
+    work = [training_work(settings.shape, _lengths(batches), texts_read=True) for batches in rounds]
     step = training_step(peer, settings)
     where = f"batch {size}, {source}"
 

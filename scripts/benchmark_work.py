@@ -15,20 +15,20 @@ class Work:
     """Floating-point operations of the linear layers and of attention, real tokens only, nothing for embeddings."""
 
     needed: float  # by the architecture, as the literature counts: each layer works for each token
-    computed: float  # of these, by a last block that works for the tokens that are read alone
+    computed: float  # by ours, whose last block works for the tokens alone that are read
 
 
-def training_work(shape: Shape, lengths: Sequence[int], read: int | None = None) -> Work:
+def training_work(shape: Shape, lengths: Sequence[int], texts_read: bool = False) -> Work:
     """Of a training step on texts of these lengths: 2 operations a weight and token, 4 a feature and pair of tokens.
 
-    read: tokens whose states the head reads, None: all. For the others the last block needs neither its output
-    projection nor its feed-forward layer.
+    texts_read: the head reads one token a text. The weights of the last block work for these alone then, and each of
+    their heads compares it with the whole state of every token of its text.
     """
     tokens, pairs = sum(lengths), sum(length * length for length in lengths)
-    weights = sum(size * features for size, features in linear_shapes(shape))
-    needed = shape.layers * (2 * weights * tokens + 4 * shape.width * pairs)
-    unread = 0 if read is None else tokens - read
-    return Work(PASSES * needed, PASSES * (needed - 2 * (weights - 3 * shape.width**2) * unread))
+    weights = 2 * sum(size * features for size, features in linear_shapes(shape))
+    block = weights * tokens + 4 * shape.width * pairs
+    last = weights * len(lengths) + 4 * shape.width * shape.heads * tokens if texts_read else block
+    return Work(PASSES * shape.layers * block, PASSES * ((shape.layers - 1) * block + last))
 
 
 def linear_shapes(shape: Shape) -> list[tuple[int, int]]:

@@ -207,3 +207,40 @@ def test_a_text_that_is_read_off_one_token_asks_for_that_one_alone(position_type
     empty = {**inputs, "attention_mask": inputs["attention_mask"] * torch.tensor([[1], [0], [1]])}
     torch.testing.assert_close(model(**empty).logits[0], gradients[0][0][0])
     assert asked[0] == len(inputs["input_ids"]) < asked[2]
+
+
+@pytest.mark.parametrize("settings", [{}, {"num_key_value_heads": 1}, {"attention_bias": False}], ids=str)
+def test_where_one_token_asks_keys_and_values_are_projected_for_who_watches_them(settings: dict) -> None:
+    """Else their matrices move to the token's side: the same logits and gradients, and a gradient for each of them."""
+    model = TEXTS.model(classifier_pooling="first", attention_dropout=0.0, position_type="learned", **settings)
+    attention = model.model.stack.layers[-1].attention
+    seen: list[torch.Tensor] = []
+    found = []
+    for watched in (False, True):
+        hooks = [layer.register_forward_hook(lambda *a: seen.append(a[2])) for layer in (attention.v_proj,) if watched]
+        model.zero_grad()
+        logits = model(**TEXTS.inputs()).logits
+        logits.square().sum().backward()
+        found.append([logits, *(parameter.grad for parameter in model.parameters())])
+        assert len(seen) == len(hooks)
+    torch.testing.assert_close(found[0], found[1], atol=1e-4, rtol=1e-4)
+
+
+def test_where_one_token_asks_weights_are_dropped_as_anywhere() -> None:
+    """The mean and the spread over many draws are those of the layer that projects keys and values for all."""
+    model = TEXTS.model(classifier_pooling="first", attention_dropout=0.3, position_type="learned", num_hidden_layers=1)
+    attention = model.model.stack.layers[-1].attention
+    asked: list[torch.Tensor] = []
+    attention.o_proj.register_forward_pre_hook(lambda module, inputs: asked.append(inputs[0]))
+    inputs = TEXTS.inputs()
+    with torch.no_grad():
+        model.train().model.embeddings.dropout.p = 0.0
+        for watch in (lambda: None, lambda: attention.k_proj.register_forward_hook(lambda *a: None)):
+            watch()
+            for seed in range(400):
+                torch.manual_seed(seed)
+                model(**inputs)
+    shortened, whole = torch.stack(asked[:400]), torch.stack(asked[400:])
+    error = (shortened.mean(0) - whole.mean(0)).abs() / (whole.std(0) / 20 + 1e-6)
+    assert error.mean() < 2  # in standard errors
+    torch.testing.assert_close(shortened.std(0).mean(), whole.std(0).mean(), rtol=0.05, atol=0)

@@ -1,0 +1,115 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""pipeline("sentiment-analysis"): the answers of the library's own, in the same order, from fewer and fuller batches."""
+
+import random
+from typing import Any
+
+import pytest
+import torch
+from conftest import redraw
+from model_cases import TINY
+from transformers import BertConfig, BertForSequenceClassification, TextClassificationPipeline, pipeline
+
+from modeling_scratch import (
+    ScratchEncoderConfig,
+    ScratchEncoderForSequenceClassification,
+)
+from modeling_scratch.text_classification import SortingTextClassificationPipeline
+from tokenization import train_wordlevel_tokenizer
+
+WORDS = [f"word{number}" for number in range(40)]
+DRAW = random.Random(0)
+TEXTS = [" ".join(DRAW.choices(WORDS, k=DRAW.choice([1, 3, 8, 20]))) for _ in range(75)]
+TOKENIZER = train_wordlevel_tokenizer(TEXTS, 60, model_max_length=16, show_progress=False)
+QUIET: Any = {"truncation": True}
+
+
+def make(**settings: Any) -> ScratchEncoderForSequenceClassification:
+    fields = {**TINY, "vocab_size": len(TOKENIZER), "max_position_embeddings": 16, "num_labels": 3, **settings}
+    return redraw(ScratchEncoderForSequenceClassification(ScratchEncoderConfig(**fields))).eval()
+
+
+def both(model: Any) -> tuple[Any, Any]:
+    """What `pipeline` makes of a model, and the library's own."""
+    task: Any = "sentiment-analysis"
+    ours = pipeline(task, model=model, tokenizer=TOKENIZER, device="cpu")
+    return ours, TextClassificationPipeline(model=model, tokenizer=TOKENIZER, device=torch.device("cpu"))
+
+
+def assert_same_answers(found: Any, expected: Any) -> None:
+    assert type(found) is type(expected)
+    if isinstance(expected, list):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected):
+            assert_same_answers(one, other)
+        return
+    assert list(found) == list(expected) and found["label"] == expected["label"]
+    assert type(found["score"]) is type(expected["score"]) is float
+    assert found["score"] == pytest.approx(expected["score"], abs=1e-6)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"top_k": None}, {"top_k": 2}, {"function_to_apply": "sigmoid"}], ids=str)
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"num_labels": 1}, {"problem_type": "regression"}, {"problem_type": "multi_label_classification"}],
+    ids=str,
+)
+def test_answers_are_those_of_the_library(settings: dict, arguments: dict) -> None:
+    ours, library = both(make(**settings))
+    assert type(ours) is SortingTextClassificationPipeline
+    for batch_size in (1, 8):
+        options = {**QUIET, **arguments, "batch_size": batch_size}
+        assert_same_answers(ours(TEXTS, **options), library(TEXTS, **options))
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        TEXTS[0], TEXTS[:1], (text for text in TEXTS[:5]), {"text": TEXTS[0], "text_pair": TEXTS[1]},
+        [{"text": TEXTS[0], "text_pair": TEXTS[1]}, {"text": TEXTS[2]}], [[TEXTS[:2]]],
+    ],
+    ids=["text", "one", "generator", "pair", "pairs", "old_pairs"],
+)  # fmt: skip
+def test_every_form_of_input_gets_the_answers_of_the_library(inputs: Any) -> None:
+    ours, library = both(make())
+    answers = []
+    for classify in (ours, library):
+        form = (text for text in TEXTS[:5]) if not isinstance(inputs, (str, list, dict)) else inputs
+        found = classify(form, **QUIET)
+        answers.append(found if isinstance(found, (dict, list)) else list(found))
+    assert_same_answers(*answers)
+
+
+def test_texts_are_read_longest_first_and_few_at_a_time() -> None:
+    ours, _ = both(make())
+    shapes: list[tuple[int, ...]] = []
+    ours.model.register_forward_pre_hook(
+        lambda module, args, kwargs: shapes.append(tuple(kwargs["input_ids"].shape)), with_kwargs=True
+    )
+    ours(TEXTS, batch_size=8, **QUIET)
+    assert [rows for rows, _ in shapes] == [8] * 9 + [3]
+    assert [length for _, length in shapes] == sorted((length for _, length in shapes), reverse=True)
+
+
+def test_what_is_no_text_is_refused_as_by_the_library() -> None:
+    for classify in both(make()):
+        with pytest.raises(ValueError):
+            classify([TEXTS[0], 5], **QUIET)
+
+
+def test_without_a_padding_token_batches_are_refused_as_by_the_library() -> None:
+    tokenizer = train_wordlevel_tokenizer(TEXTS, 60, model_max_length=16, show_progress=False)
+    tokenizer.pad_token = None
+    task: Any = "text-classification"
+    classify = pipeline(task, model=make(), tokenizer=tokenizer)
+    assert len(classify(TEXTS[:3], **QUIET)) == 3
+    with pytest.raises(ValueError, match="pad_token"):
+        classify(TEXTS[:3], batch_size=2, **QUIET)
+
+
+def test_other_models_keep_the_pipeline_of_the_library() -> None:
+    config = BertConfig(
+        vocab_size=len(TOKENIZER), hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8
+    )
+    ours, _ = both(BertForSequenceClassification(config))
+    assert type(ours) is TextClassificationPipeline
