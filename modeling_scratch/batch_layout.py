@@ -21,17 +21,8 @@ from transformers.masking_utils import (
 from transformers.utils import is_tracing, logging
 
 from .configuration_scratch import ScratchConfig
-from .packing import (
-    Packing,
-    as_scores,
-    document_ids,
-    packed_lengths,
-    packing_from_lengths,
-    packing_from_mask,
-    positions_from_lengths,
-    same_text,
-    varlen_arguments,
-)
+from .packed_input import document_ids, packed_lengths, positions_from_lengths, varlen_arguments
+from .packing import Packing, as_scores, packing_from_lengths, packing_from_mask, same_text
 from .positions import positions_from_mask, rotary
 
 logger = logging.get_logger(__name__)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from .configuration_scratch import ProblemType, ScratchConfig, ScratchEncoderConfig
 from .dropout import Dropout
 from .layers import ACTIVATIONS, NORMS
-from .packing import document_starts, packed_lengths
+from .packed_input import document_starts, packed_lengths
 
 
 def _pool_mean(hidden_states: Tensor, mask: Tensor) -> Tensor:

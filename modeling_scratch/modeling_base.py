@@ -18,7 +18,7 @@ from .attention import Attention
 from .batch_layout import BatchLayout
 from .configuration_scratch import ScratchConfig
 from .heads import pool, pooled_places, without_empty
-from .packing import packed_lengths, to_rows
+from .packed_input import packed_lengths, to_rows
 from .stack import Block
 
 

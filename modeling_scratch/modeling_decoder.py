@@ -24,7 +24,7 @@ from .embeddings import Embeddings
 from .generation import LMHead, WritingGenerationMixin
 from .heads import classification_loss, cross_entropy, next_tokens, share_predicted
 from .modeling_base import ScratchPreTrainedModel, only_one
-from .packing import packed_lengths
+from .packed_input import packed_lengths
 from .stack import Block, Stack
 
 

@@ -15,68 +15,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
-from transformers.utils import is_tracing
 
 from .row_filling import Rows, arrange
-
-
-def packed_lengths(
-    shape: Sequence[int], attention_mask: Tensor | None, position_ids: Tensor | None, kwargs: dict[str, Any]
-) -> Tensor | None:
-    """Lengths (sequences,) of a batch (B, T) that arrives packed, adding up to B * T; None for an ordinary padded one.
-
-    Packed batches come in Hugging Face's own form (DataCollatorWithFlattening): no attention_mask, and either
-    cu_seq_lens_q or position_ids (B, T) that restart with each sequence.
-    """
-    if attention_mask is not None:
-        return None
-    if (boundaries := kwargs.get("cu_seq_lens_q")) is not None:
-        if boundaries.device.type == "cpu" and not is_tracing(boundaries) and boundaries[-1] != shape[0] * shape[1]:
-            raise ValueError(
-                f"cu_seq_lens_q ends at {int(boundaries[-1])}, but the batch has {shape[0] * shape[1]} tokens: every "
-                "token belongs to a sequence, those that fill up a row too."
-            )
-        return boundaries.diff()
-    if position_ids is None or is_tracing(position_ids):  # a traced graph cannot branch on what the tensor holds
-        return None
-    position_ids = position_ids.expand(*shape)
-    starts = torch.ones_like(position_ids, dtype=torch.bool)
-    starts[:, 1:] = position_ids.diff(dim=-1) != 1
-    if not starts[:, 1:].any():
-        return None
-    first_tokens = starts.flatten().nonzero().flatten()
-    return torch.cat((first_tokens, first_tokens.new_tensor([starts.numel()]))).diff()
-
-
-def positions_from_lengths(lengths: Tensor) -> Tensor:
-    """[0, 1, 2, 0, 1, ...]: positions that restart with each sequence. (sequences,) -> (tokens,)."""
-    starts = torch.repeat_interleave(lengths.cumsum(0) - lengths, lengths)
-    return torch.arange(len(starts), device=lengths.device) - starts
-
-
-def document_ids(lengths: Tensor, shape: Sequence[int]) -> Tensor:
-    """[0, 0, 0, 1, 1, ...]: the sequence that each token belongs to. (sequences,) -> (B, T)."""
-    numbers = torch.arange(len(lengths), device=lengths.device)
-    return torch.repeat_interleave(numbers, lengths, output_size=shape[0] * shape[1]).view(*shape)
-
-
-def document_starts(lengths: Tensor, shape: Sequence[int]) -> Tensor:
-    """True where a sequence of a packed batch starts. (sequences,) -> (B, T)."""
-    return (positions_from_lengths(lengths) == 0).view(*shape)
-
-
-def varlen_arguments(lengths: Tensor) -> dict[str, Any]:
-    """What variable-length kernels (flash attention) want to know of a packed batch, under Hugging Face's names."""
-    boundaries = torch.nn.functional.pad(lengths.cumsum(0), (1, 0)).to(torch.int32)
-    longest = int(lengths.max())
-    return {"cu_seq_lens_q": boundaries, "cu_seq_lens_k": boundaries, "max_length_q": longest, "max_length_k": longest}
-
-
-def to_rows(hidden_states: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """A packed batch as one row a sequence: (B, T, hidden) -> (sequences, longest, hidden) and its mask."""
-    rows = pad_sequence(hidden_states.flatten(0, 1).split(lengths.tolist()), batch_first=True)
-    return rows, torch.arange(rows.shape[1], device=rows.device) < lengths.to(rows.device)[:, None]
 
 
 def same_text(asking: Tensor, asked: Tensor) -> Tensor:
@@ -105,6 +45,21 @@ class Group:
     texts: list[int]  # how many there are in each row
     numbers: Tensor  # (R, W): which text of the packed layout a slot belongs to; what only fills a row counts as one
     mask: Any = None  # what the attention backend takes; None: every score counts
+
+    @property
+    def count(self) -> int:
+        return sum(self.texts)
+
+    def line_up(self, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
+        """One token a text, in rows as the texts are: which of them stands where, (R, columns), beyond its row's any.
+
+        Also where those stand that count, (texts,) of the flattened R * columns, and the mask (R, 1, columns, W).
+        """
+        texts = torch.tensor(self.texts, device=self.numbers.device)[:, None]
+        columns = torch.arange(max(self.texts), device=texts.device)
+        standing = (texts.cumsum(0) - texts + columns).clamp(max=self.count - 1)
+        kept = (columns < texts).flatten().nonzero().flatten()
+        return standing, kept, as_scores(same_text(self.numbers[:, :1] + columns, self.numbers), dtype)
 
 
 @dataclass
@@ -145,7 +100,7 @@ class Packing:
         """Whether they are one a text, and no text is empty."""
         if places is None or places.ndim != 2:
             return False
-        return len(places) == sum(sum(group.texts) for group in self.groups)
+        return len(places) == sum(group.count for group in self.groups)
 
     def _split(self, states: Tensor) -> list[Tensor]:
         """(1, H, slots, D) -> (R, H, W, D) of each group."""
@@ -179,16 +134,13 @@ class Packing:
         """
         query, key, value, _ = states
         order = places.flatten().argsort()  # that of the packed texts
-        queries = query.squeeze(0).transpose(0, 1).index_select(0, order).split([sum(group.texts) for group in self.groups])
+        asking = query.squeeze(0).transpose(0, 1).index_select(0, order).split([group.count for group in self.groups])
         outputs = []
-        for group, own, *parts in zip(self.groups, queries, self._split(key), self._split(value)):
-            counts = torch.tensor(group.texts, device=own.device)
-            columns = torch.arange(max(group.texts), device=own.device)
-            asking = (counts.cumsum(0) - counts)[:, None] + columns  # (R, columns), beyond counts not read
-            asked = own.index_select(0, asking.clamp(max=len(own) - 1).flatten()).unflatten(0, asking.shape)
-            mask = as_scores(same_text(group.numbers[:, :1] + columns, group.numbers), own.dtype)
-            output, _ = interface(module, asked.transpose(1, 2), *parts, mask, **kwargs)  # (R, columns, H, D)
-            outputs.append(output.flatten(0, 1).index_select(0, (columns < counts[:, None]).flatten().nonzero().flatten()))
+        for group, own, *parts in zip(self.groups, asking, self._split(key), self._split(value)):
+            rows, kept, mask = group.line_up(own.dtype)
+            asked = own.index_select(0, rows.flatten()).unflatten(0, rows.shape).transpose(1, 2)
+            output, _ = interface(module, asked, *parts, mask, **kwargs)  # (R, columns, H, D)
+            outputs.append(output.flatten(0, 1).index_select(0, kept))
         return torch.cat(outputs).index_select(0, order.argsort())[None], None
 
     def attend_to_memory(
@@ -221,27 +173,28 @@ def packing_from_lengths(lengths: Tensor, shape: Sequence[int], make_mask: Calla
 
 def _make_packing(tokens: Tensor, lengths: Tensor, shape: Sequence[int], make_mask: Callable) -> Packing:
     """tokens: flat places of the real tokens, text after text, lengths (texts,) of them each."""
-    found = lengths.tolist()
+    device, found = tokens.device, lengths.tolist()
     starts = [0, *accumulate(found)]
-    groups, pieces = [], []  # a piece: the first of some tokens, how many they are, and whether they count
+    groups: list[Group] = []
+    pieces: list[tuple[int, int, bool]] = []  # the first of some tokens, how many they are, and whether they count
     for rows in arrange(found):
-        first = len(pieces)
+        count = len(pieces)
         for texts in rows.texts:
             pieces += [(starts[text], found[text], True) for text in texts]
             if room := rows.width - sum(found[text] for text in texts):
                 pieces.append((0, room, False))
-        groups.append(_make_group(rows, pieces[first:], tokens.device, make_mask))
-    first, size, counts = (torch.tensor(column, device=tokens.device) for column in zip(*pieces))
-    indices = torch.repeat_interleave(first - (size.cumsum(0) - size), size)
-    indices = tokens[indices + torch.arange(len(indices), device=tokens.device)]
-    real = None if counts.all() else torch.repeat_interleave(counts, size).nonzero().flatten()
-    return Packing(indices, (shape[0], shape[1]), groups, real)
+        groups.append(_make_group(rows, [size for _, size, _ in pieces[count:]], device, make_mask))
+    first, sizes, real = (torch.tensor(column, device=device) for column in zip(*pieces))
+    indices = torch.repeat_interleave(first - (sizes.cumsum(0) - sizes), sizes)
+    indices = tokens[indices + torch.arange(len(indices), device=device)]
+    slots = None if real.all() else torch.repeat_interleave(real, sizes).nonzero().flatten()
+    return Packing(indices, (shape[0], shape[1]), groups, slots)
 
 
-def _make_group(rows: Rows, pieces: list[tuple[int, int, bool]], device: torch.device, make_mask: Callable) -> Group:
-    """make_mask(numbers (R, W) or None, shape) returns what the attention backend takes."""
+def _make_group(rows: Rows, sizes: list[int], device: torch.device, make_mask: Callable) -> Group:
+    """sizes: of all that stands in the rows; make_mask(numbers (R, W) or None, shape): what the backend takes."""
     shape = len(rows.texts), rows.width
-    sizes = torch.tensor([size for _, size, _ in pieces], device=device)
-    numbers = torch.repeat_interleave(torch.arange(len(pieces), device=device), sizes).view(shape)
-    mask = make_mask(numbers if len(pieces) > len(rows.texts) else None, shape)
+    pieces = torch.arange(len(sizes), device=device)
+    numbers = torch.repeat_interleave(pieces, torch.tensor(sizes, device=device)).view(shape)
+    mask = make_mask(numbers if len(sizes) > len(rows.texts) else None, shape)
     return Group(shape, [len(texts) for texts in rows.texts], numbers, mask)

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""pipeline("sentiment-analysis") for scratch models: the library's own, which reads lists of texts in a better order."""
+"""pipeline("sentiment-analysis") for scratch models: the library's own, which reads the longest texts first."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,7 +19,7 @@ class SortingTextClassificationPipeline(TextClassificationPipeline):
     no list of strings, other models, arguments, answers.
     """
 
-    def __new__(cls, *args: Any, model: Any = None, **kwargs: Any) -> TextClassificationPipeline:
+    def __new__(cls, *args: Any, model: Any = None, **kwargs: Any) -> Any:
         if isinstance(model, ScratchPreTrainedModel):
             return super().__new__(cls)
         return TextClassificationPipeline(*args, model=model, **kwargs)

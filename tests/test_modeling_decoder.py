@@ -31,7 +31,7 @@ from model_cases import (
 from torch import Tensor
 from transformers import Cache, DataCollatorWithFlattening, DynamicCache, StaticCache
 
-from modeling_scratch.packing import varlen_arguments
+from modeling_scratch.packed_input import varlen_arguments
 
 IDS = draw_ids()
 LENGTH = IDS.shape[1]

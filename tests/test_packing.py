@@ -18,14 +18,8 @@ from modeling_scratch import (
     ScratchEncoderForSequenceClassification,
     ScratchEncoderModel,
 )
-from modeling_scratch.packing import (
-    packed_lengths,
-    packing_from_lengths,
-    packing_from_mask,
-    positions_from_lengths,
-    to_rows,
-    varlen_arguments,
-)
+from modeling_scratch.packed_input import packed_lengths, positions_from_lengths, to_rows, varlen_arguments
+from modeling_scratch.packing import packing_from_lengths, packing_from_mask
 from modeling_scratch.row_filling import arrange
 
 LENGTH = 120

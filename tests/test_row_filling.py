@@ -42,13 +42,13 @@ def test_every_text_stands_whole_in_one_row(seed: int) -> None:
     assert standing == [text for text, length in enumerate(lengths) if length]
     for rows in arrangement:
         filled = [sum(lengths[text] for text in row) for row in rows.texts]
-        assert 0 < min(filled) and max(filled) <= rows.width
+        assert all(0 < tokens <= rows.width for tokens in filled)
         assert rows.fillers == sum(rows.width - tokens for tokens in filled)
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_no_simpler_way_costs_less(seed: int) -> None:
-    lengths = random_lengths(seed) + [3]
+    lengths = [*random_lengths(seed), 3]
     assert cost(arrange(lengths)) <= min(cost(rows_of_their_own(lengths)), cost(a_call_for_each(lengths)))
 
 
