@@ -42,8 +42,11 @@ def eager_attention(
     if attention_mask is not None:
         scores = scores + attention_mask
     weights = scores.softmax(dim=-1, dtype=torch.float32).to(query.dtype)
-    kept, scale = drop(weights, dropout) if dropout else (weights, 1.0)
-    output = kept.view(*heads, kept.shape[-1]) @ (value * scale)
+    kept = weights
+    if dropout:
+        kept, scale = drop(weights, dropout)
+        value = value * scale
+    output = kept.view(*heads, kept.shape[-1]) @ value
     return output.view_as(query).transpose(1, 2).contiguous(), weights
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from toy_text import toy_tokenizer
 from transformers import EncoderDecoderCache, TextIteratorStreamer, TextStreamer
 
-from modeling_scratch.generation import FEW_ROWS, MANY_ROWS, WORTH_A_COPY, LMHead
+from modeling_scratch.generation import MANY_ROWS, WORTH_A_COPY, LMHead
 
 GENERATORS = (CAUSAL_LM, SEQ2SEQ_LM)
 IDS = draw_ids()
@@ -244,23 +244,24 @@ def test_marian_says_what_marian_says(search: dict) -> None:
     assert_same_texts(generate(model, *arguments, **search), generate(reference, *arguments, **search))
 
 
-@pytest.mark.parametrize("rows", [1, FEW_ROWS, FEW_ROWS + 1, MANY_ROWS + 1])
+@pytest.mark.parametrize("rows", [1, 2, 16, MANY_ROWS, MANY_ROWS + 1])
 @pytest.mark.parametrize("bias", [True, False])
 def test_the_head_of_few_rows_is_the_same_product(rows: int, bias: bool) -> None:
     head = LMHead(12, 40, bias=bias)
     states = torch.randn(rows, 1, 12, generator=torch.Generator().manual_seed(0))
     expected = torch.nn.functional.linear(states, head.weight, head.bias)
     with torch.no_grad(), head.writing():
-        for _ in range(WORTH_A_COPY + 1):  # with a copy in the end, where there is one row
+        for _ in range(WORTH_A_COPY + 1):  # with a copy in the end, where there are few rows
             torch.testing.assert_close(head(states), expected)
-        assert (head.transposed is not None) == (rows == 1)
-    assert head.transposed is None
+        assert (head.packed is not None) == (rows <= MANY_ROWS)
+        torch.testing.assert_close(head(states[:1]), expected[:1])  # one copy serves every number of rows
+    assert head.packed is None
     head(states).sum().backward()
     assert head.weight.grad is not None
 
 
 def test_a_text_is_written_with_the_weights_of_the_moment() -> None:
-    """The copy that makes single rows cheap is gone when the text is."""
+    """The copy that makes few rows cheap is gone when the text is."""
     model = lively(CAUSAL_LM.model())
     ids = torch.tensor([[1, 2, 3]])
     options = {"max_new_tokens": WORTH_A_COPY + 8, "min_new_tokens": WORTH_A_COPY + 8, "do_sample": False}
