@@ -40,32 +40,26 @@ def read_rows(settings: Settings, name: str, batches: int) -> tuple[PreTrainedTo
 
 
 def train(name: str, settings: Settings) -> Iterator[dict[str, Any]]:
-    """Against the peer on the same batches in random order, then against the peer on batches grouped by length."""
+    """Both on the same batches in random order; then the peer's grouped by length; then those of both."""
     size, steps = BATCHES[name]
-    steps = settings.few(steps)
-    drawn = steps, settings.rounds, settings.seed
-    tokenizer, rows, source = read_rows(settings, name, max(steps * settings.rounds, settings.few(64)))
+    drawn = settings.few(steps), settings.rounds, settings.seed
+    tokenizer, rows, source = read_rows(settings, name, max(drawn[0] * settings.rounds, settings.few(64)))
     ours, peer = make_pair(CLASSIFIER, settings)
-    rounds = in_random_order(rows, size, *drawn)
-    own = [[_own(tokenizer, batch, settings) for batch in batches] for batches in rounds]
-    theirs = [[_padded(tokenizer, batch, settings) for batch in batches] for batches in rounds]
-    agreement = check_logits(ours, peer, theirs[0][0], own[0][0], settings)
-    our_side = Side(_steps(ours, own, settings), _tokens(rounds))
-    work = [training_work(settings.shape, _lengths(batches), texts_read=True) for batches in rounds]
-    step = training_step(peer, settings)
-    where = f"batch {size}, {source}"
-
-    random = Comparison(
-        f"train-{name}", f"{where}, both in random order", our_side, Side(_run(step, theirs), _tokens(rounds)),
-        agreement, work=work,
-    )  # fmt: skip
-    yield measure(random, settings)
-
-    sorted_rounds = grouped_by_length(rows, size, *drawn)
-    grouped = [[_padded(tokenizer, batch, settings) for batch in batches] for batches in sorted_rounds]
-    setting = f"{where}, the peer's grouped by length, ours in random order"
-    peer_side = Side(_run(step, grouped), _tokens(sorted_rounds))
-    yield measure(Comparison(f"train-{name}", setting, our_side, peer_side, agreement), settings)
+    random, grouped = in_random_order(rows, size, *drawn), grouped_by_length(rows, size, *drawn)
+    first = random[0][0]
+    agreement = check_logits(ours, peer, *(form(tokenizer, first, settings) for form in (_padded, _own)), settings)
+    our_step, peer_step = training_step(ours, settings), training_step(peer, settings)
+    for setting, own, theirs in (
+        ("both in random order", random, random),
+        ("the peer's grouped by length, ours in random order", random, grouped),
+        ("both grouped by length", grouped, grouped),
+    ):
+        own_batches = [[_own(tokenizer, batch, settings) for batch in batches] for batches in own]
+        their_batches = [[_padded(tokenizer, batch, settings) for batch in batches] for batches in theirs]
+        sides = Side(_run(our_step, own_batches), _tokens(own)), Side(_run(peer_step, their_batches), _tokens(theirs))
+        work = [training_work(settings.shape, _lengths(batches), texts_read=True) for batches in own]
+        where = f"batch {size}, {source}, {setting}"
+        yield measure(Comparison(f"train-{name}", where, *sides, agreement, work=work), settings)
 
 
 def padding(settings: Settings) -> Iterator[dict[str, Any]]:
@@ -142,10 +136,6 @@ def _padded(tokenizer: PreTrainedTokenizerBase, rows: Rows, settings: Settings) 
 def _own(tokenizer: PreTrainedTokenizerBase, rows: Rows, settings: Settings) -> Batch:
     """Padded as the peer's on a CPU, where our model packs by itself; packed for an accelerator."""
     return _padded(tokenizer, rows, settings) if settings.device == "cpu" else on_device(packed(rows), settings.device)
-
-
-def _steps(model: Any, rounds: Sequence[Sequence[Batch]], settings: Settings) -> Job:
-    return _run(training_step(model, settings), rounds)
 
 
 def _run(step: Callable[[Batch], None], rounds: Sequence[Sequence[Batch]]) -> Job:
