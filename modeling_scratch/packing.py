@@ -1,11 +1,17 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The two layouts of a batch, padded (B, T) and packed (1, tokens), and the way between them.
+"""The two layouts of a batch, padded (B, T) and packed (1, slots), and the way between them.
 
-A batch of reviews is mostly padding. What works token by token (embeddings, norms, projections, feed-forward) runs on
-the packed layout, real tokens only; attention runs on groups of sequences of similar length, each padded to its own
-longest. It is exact: no real token ever sees padding or another sequence, as in the padded layout.
+    padded          packed: rows (R, W) that short texts share, one after another
+    a a a a a a     a a a a a a
+    b b . . . .     b b c c c d
+    c c c . . .
+    d . . . . .
 
-Shapes: B batch, T length, H heads, D head size; n tokens, b sequences and t length of one group.
+A batch of reviews is mostly padding. Packed, all layers work on rows that tokens fill, but for a place here and there;
+attention sees the same rows, of one width in each call, and no token sees another text. Results are those of the
+padded layout, exactly.
+
+Shapes: B batch, T length, H heads, D head size; R rows and W width of one group; slots are the places of all rows.
 """
 
 from collections.abc import Callable, Sequence
