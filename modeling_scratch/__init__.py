@@ -64,5 +64,7 @@ for _config_class, _base_class in (
         if _task not in PIPELINE_REGISTRY.supported_tasks:
             PIPELINE_REGISTRY.register_pipeline(_task, _pipeline, pt_model=getattr(transformers, _auto_class))
 
-# Lists of texts in a better order, for these models alone; others get the library's own from it.
-PIPELINE_REGISTRY.supported_tasks["text-classification"]["impl"] = SortingTextClassificationPipeline
+# Lists of texts in a better order, for these models alone; a pipeline of the user's own stays.
+_classification = PIPELINE_REGISTRY.supported_tasks["text-classification"]
+if "transformers.pipelines.text_classification.TextClassificationPipeline" in str(_classification["impl"]):
+    _classification["impl"] = SortingTextClassificationPipeline

@@ -16,7 +16,7 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from .configuration_scratch import ScratchConfig
 from .dropout import drop
-from .packing import Packing, select
+from .packing import Packing, is_dense, select
 from .positions import rotate
 
 
@@ -36,9 +36,10 @@ def eager_attention(
     Returns (B, T, H, D) and the weights (B, H, T, S), before dropout. It is the readable form, the one that shows its
     weights, and on a CPU the fast one with dropout, which no fused kernel has there, and for one token of many texts.
     """
-    heads = query.shape[0], key.shape[1], -1  # heads that share keys ask as if they were more tokens of one head
-    scores = (query * scaling).reshape(*heads, query.shape[-1]) @ key.contiguous().transpose(-2, -1)
-    scores = scores.view(*query.shape[:-1], -1)  # (B, H, T, S)
+    together = query.shape[1] // key.shape[1] * query.shape[2]  # heads that share keys ask like tokens of one head
+    asking = (query * scaling).reshape(*key.shape[:2], together, query.shape[-1])
+    scores = asking @ key.contiguous().transpose(-2, -1)
+    scores = scores.view(*query.shape[:-1], key.shape[2])  # (B, H, T, S)
     if attention_mask is not None:
         scores = scores + attention_mask
     weights = scores.softmax(dim=-1, dtype=torch.float32).to(query.dtype)
@@ -46,14 +47,14 @@ def eager_attention(
     if dropout:
         kept, scale = drop(weights, dropout)
         value = value * scale
-    output = kept.view(*heads, kept.shape[-1]) @ value
+    output = kept.view(*key.shape[:2], together, key.shape[2]) @ value
     return output.view_as(query).transpose(1, 2).contiguous(), weights
 
 
 def _is_plain(layer: nn.Module) -> bool:
     """Whether all that a call does is x W^T + b: no adapter, no fewer bits, no hooks, no weights that lie elsewhere."""
-    watched = layer._forward_hooks or layer._forward_pre_hooks or "forward" in vars(layer)
-    return type(layer) is nn.Linear and not watched
+    hooks = layer._forward_hooks, layer._forward_pre_hooks, layer._backward_hooks, layer._backward_pre_hooks
+    return type(layer) is nn.Linear and is_dense(layer.weight) and not any(hooks) and "forward" not in vars(layer)
 
 
 class Attention(nn.Module):
@@ -91,7 +92,8 @@ class Attention(nn.Module):
         """(B, T, hidden) -> the same and the weights (B, H, T, S), or None where the backend is a fused one.
 
         Attends to hidden_states and what past_key_values holds of those before, or to memory (B, S, hidden) if given.
-        places (N,): the tokens whose answers are read, (1, N, hidden); None: all. eager: whatever the config says.
+        places: the tokens whose answers are read, (1, N, hidden); None: all. (N,), or (N, 1) where they are one a text,
+        which is less work. eager: whatever the config says.
         """
         if packing is not None and not self.is_causal and packing.has_one_in_each(places):
             return self._ask_once(hidden_states, packing, places, rotary), None
@@ -116,7 +118,8 @@ class Attention(nn.Module):
         query = self.q_proj(select(hidden_states, places)).unflatten(-1, (-1, self.head_dim))  # (1, N, H, D)
         dropout = self.config.attention_dropout if self.training else 0.0
         attend = partial(packing.attend_from, places, eager_attention, self, dropout=dropout, scaling=self.scaling)
-        if rotary is None and _is_plain(self.k_proj) and _is_plain(self.v_proj):
+        same = (self.k_proj.bias is None) == (self.v_proj.bias is None)
+        if rotary is None and same and _is_plain(self.k_proj) and _is_plain(self.v_proj):
             return self.o_proj(self._ask_states(query, hidden_states, attend))
         if rotary is not None:
             query = rotate(query, *(select(part, places) for part in rotary))

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """How a batch is laid out: its positions, the mask of the attention backend, and whether it is packed.
 
-Shapes: B batch, T length; b sequences and t length of a group of packed ones.
+Shapes: B batch, T length; R rows and W width of a group of a packed one.
 """
 
 import copy
@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from transformers import Cache, EncoderDecoderCache
 from transformers.masking_utils import (
+    ALL_MASK_ATTENTION_FUNCTIONS,
     create_bidirectional_mask,
     create_causal_mask,
     find_packed_sequence_indices,
@@ -97,25 +98,28 @@ class BatchLayout:
     ) -> Packing | None:
         """The packed layout of this batch, or None where it stays as it came.
 
-        It stays where nothing is padded, where graphs are traced, where hidden states or attention maps are asked for
-        (they have the shape of the input), with flash attention (its kernels pack by themselves), and where looking at
-        the mask would stall an accelerator: there a collator hands over batches that are packed already.
+        It stays where nothing is padded and more than one token a text is read, where graphs are traced, where hidden
+        states or attention maps are asked for (they have the shape of the input), with flash attention (its kernels
+        pack by themselves), and where looking at the mask would stall an accelerator: there a collator hands over
+        batches that are packed already.
         """
         records = any(self._is_asked_for(name, kwargs) for name in ("output_attentions", "output_hidden_states"))
         places = kwargs.get("places")
         if records or is_tracing(attention_mask) or is_tracing(places) or self._attends_by_flash:
             return None
-        make_mask = partial(self._group_mask, self._mask_config(kwargs), device)
+        config = self._mask_config(kwargs)
+        shares = config._attn_implementation in ALL_MASK_ATTENTION_FUNCTIONS  # else nobody makes its masks
+        options = partial(self._group_mask, config, device), shares
         if lengths is not None:
-            return packing_from_lengths(lengths, shape, make_mask)
+            return packing_from_lengths(lengths, shape, *options)
+        if device.type != "cpu" or not self.packs_padded_batches:
+            return None
         asks_once = not self.is_causal and places is not None and places.ndim == 2
         if attention_mask is None and asks_once:
-            attention_mask = torch.ones(shape, dtype=torch.long, device=device)
-        if device.type != "cpu" or not self.packs_padded_batches or attention_mask is None or attention_mask.ndim != 2:
+            attention_mask = torch.ones(shape, dtype=torch.long)
+        if attention_mask is None or attention_mask.ndim != 2 or not attention_mask.any():
             return None
-        if not attention_mask.any() or (attention_mask.all() and not asks_once):
-            return None
-        return packing_from_mask(attention_mask, make_mask)
+        return packing_from_mask(attention_mask, *options) if asks_once or not attention_mask.all() else None
 
     def _group_mask(
         self, config: ScratchConfig, device: torch.device, numbers: Tensor | None, shape: Sequence[int]

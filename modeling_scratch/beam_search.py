@@ -34,13 +34,16 @@ def beam_search(
     running = Beams.start(input_ids, texts, config)
     finished, is_open = running.nothing_yet(), torch.ones(texts, 1, dtype=torch.bool, device=input_ids.device)
     outputs = model._prefill(input_ids, config, inputs, is_first_iteration=not config.is_assistant)
-    length, log_probs = prompt, None
+    length, buffer = prompt, None
     while True:
         length += 1
         inputs = model._update_model_kwargs_for_generation(outputs, inputs, model.config.is_encoder_decoder)
-        log_probs = torch.log_softmax(outputs.logits[:, -1].float(), dim=-1, out=log_probs)  # megabytes, each step
-        processed = logits_processor(running.tokens(length - 1), log_probs)
-        candidates, parents = running.extend(*likeliest(processed, running.scores, kept), length)
+        log_probs = torch.log_softmax(outputs.logits[:, -1].float(), dim=-1, out=buffer)
+        if logits_processor:
+            log_probs = logits_processor(running.tokens(length - 1), log_probs)
+        else:
+            buffer = log_probs  # for the next step, since nobody keeps these
+        candidates, parents = running.extend(*likeliest(log_probs, running.scores, kept), length)
         ended = stopping_criteria(candidates.tokens(length), None).view(texts, kept)
         running, places = candidates.best(candidates.scores + ended * NEVER, count)
         finished = _finish(finished, candidates, ended, is_open, length - prompt, config)

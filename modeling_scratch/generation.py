@@ -14,12 +14,13 @@ from transformers import GenerationMixin
 from transformers.utils import is_tracing
 
 from .beam_search import beam_search
+from .packing import is_dense
 
 MANY_ROWS = 256  # of one call: from here on, the usual product is as good
 WORTH_A_COPY = 8  # calls while a text is being written
 # The product that torch.compile takes on a CPU, and the layout in which it likes weights best.
 HAS_ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
-PACKED_FOR = 16  # rows; the layout is the same for all other numbers but one
+PACKED_FOR = 16  # rows; the layout is the same for any other number than 1
 
 
 class LMHead(nn.Linear):
@@ -35,15 +36,26 @@ class LMHead(nn.Linear):
 
     def forward(self, hidden_states: Tensor) -> Tensor:
         rows = hidden_states.flatten(0, -2)
-        trained = torch.is_grad_enabled() and (self.weight.requires_grad or rows.requires_grad)
-        if trained or rows.device.type != "cpu" or rows.dtype != torch.float32 or is_tracing(rows) or not HAS_ONEDNN:
-            return super().forward(hidden_states)
-        if not 1 <= len(rows) <= MANY_ROWS or torch.is_autocast_enabled("cpu"):
+        if not self._is_quick(rows):
             return super().forward(hidden_states)
         packed = self._packed()
         weight = self.weight if packed is None else packed
         logits = torch.ops.mkldnn._linear_pointwise(rows, weight, self.bias, "none", [], "")
         return logits.reshape(*hidden_states.shape[:-1], -1)
+
+    def _is_quick(self, rows: Tensor) -> bool:
+        if not 1 <= len(rows) <= MANY_ROWS or rows.device.type != "cpu" or not is_dense(self.weight):
+            return False
+        if rows.dtype != torch.float32 or self.weight.dtype != torch.float32 or rows.shape[1] != self.in_features:
+            return False
+        if torch.is_grad_enabled() and (self.weight.requires_grad or rows.requires_grad):
+            return False
+        return (
+            HAS_ONEDNN
+            and torch._C._get_mkldnn_enabled()
+            and not torch.is_autocast_enabled("cpu")
+            and not is_tracing(rows)
+        )
 
     def _packed(self) -> Tensor | None:
         """The copy, where there is one: made when the calls show that it is worth its time."""

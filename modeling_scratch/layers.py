@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .configuration_scratch import ScratchConfig
-from .dropout import Dropout
+from .dropout import Dropout, add_dropped
 
 
 class RMSNorm(nn.Module):
@@ -39,7 +39,7 @@ class PreNorm(nn.Module):
         return self.norm(residual)
 
     def after(self, residual: Tensor, update: Tensor) -> Tensor:
-        return self.dropout.add(residual, update)
+        return add_dropped(residual, update, self.dropout)
 
 
 class PostNorm(PreNorm):
@@ -49,7 +49,7 @@ class PostNorm(PreNorm):
         return residual
 
     def after(self, residual: Tensor, update: Tensor) -> Tensor:
-        return self.norm(self.dropout.add(residual, update))
+        return self.norm(add_dropped(residual, update, self.dropout))
 
 
 NORMS = {"layer_norm": nn.LayerNorm, "rms_norm": RMSNorm}

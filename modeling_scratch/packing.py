@@ -20,9 +20,9 @@ from itertools import accumulate
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from .row_filling import Rows, arrange
+from .row_filling import Rows, arrange, equal_rows
 
 
 def same_text(asking: Tensor, asked: Tensor) -> Tensor:
@@ -33,6 +33,11 @@ def same_text(asking: Tensor, asked: Tensor) -> Tensor:
 def as_scores(seen: Tensor, dtype: torch.dtype) -> Tensor:
     """What eager attention adds to its scores: 0 where a token is seen, the least number where it is not."""
     return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill_(~seen, torch.finfo(dtype).min)
+
+
+def is_dense(weight: Tensor) -> bool:
+    """Whether it is what it seems, not a tensor of fewer bits, or of parts that lie elsewhere."""
+    return type(weight) in (nn.Parameter, Tensor)
 
 
 def select(states: Tensor, places: Tensor | None) -> Tensor:
@@ -48,24 +53,21 @@ class Group:
     """Rows of one width that attend in one call: R rows of W slots, in each of them one text or several."""
 
     shape: tuple[int, int]
-    texts: list[int]  # how many there are in each row
+    counts: list[int]  # of texts in each row
     numbers: Tensor  # (R, W): which text of the packed layout a slot belongs to; what only fills a row counts as one
     mask: Any = None  # what the attention backend takes; None: every score counts
 
-    @property
-    def count(self) -> int:
-        return sum(self.texts)
+    def line_up(self) -> tuple[Tensor, Tensor, Tensor]:
+        """One token a text, in rows as their texts: which of them stands in each column, (R, columns).
 
-    def line_up(self, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
-        """One token a text, in rows as the texts are: which of them stands where, (R, columns), beyond its row's any.
-
-        Also where those stand that count, (texts,) of the flattened R * columns, and the mask (R, 1, columns, W).
+        Columns beyond the texts of a row repeat another's token. Also the places of the others, (texts,) of the
+        flattened R * columns, and their mask (R, 1, columns, W) in float32, where all that is masked stays finite.
         """
-        texts = torch.tensor(self.texts, device=self.numbers.device)[:, None]
-        columns = torch.arange(max(self.texts), device=texts.device)
-        standing = (texts.cumsum(0) - texts + columns).clamp(max=self.count - 1)
-        kept = (columns < texts).flatten().nonzero().flatten()
-        return standing, kept, as_scores(same_text(self.numbers[:, :1] + columns, self.numbers), dtype)
+        counts, columns = torch.tensor(self.counts)[:, None], torch.arange(max(self.counts))
+        standing = (counts.cumsum(0) - counts + columns).clamp(max=sum(self.counts) - 1)
+        kept = (columns < counts).flatten().nonzero().flatten()
+        standing, kept, columns = (each.to(self.numbers.device) for each in (standing, kept, columns))
+        return standing, kept, as_scores(same_text(self.numbers[:, :1] + columns, self.numbers), torch.float32)
 
 
 @dataclass
@@ -106,7 +108,7 @@ class Packing:
         """Whether they are one a text, and no text is empty."""
         if places is None or places.ndim != 2:
             return False
-        return len(places) == sum(group.count for group in self.groups)
+        return len(places) == sum(sum(group.counts) for group in self.groups)
 
     def _split(self, states: Tensor) -> list[Tensor]:
         """(1, H, slots, D) -> (R, H, W, D) of each group."""
@@ -117,7 +119,7 @@ class Packing:
     def attend(
         self,
         interface: Callable,
-        module: torch.nn.Module,
+        module: nn.Module,
         query: Tensor,
         key: Tensor,
         value: Tensor,
@@ -132,7 +134,7 @@ class Packing:
         return (outputs[0] if len(outputs) == 1 else torch.cat(outputs))[None], None
 
     def attend_from(
-        self, places: Tensor, interface: Callable, module: torch.nn.Module, *states: Any, **kwargs: Any
+        self, places: Tensor, interface: Callable, module: nn.Module, *states: Any, **kwargs: Any
     ) -> tuple[Tensor, None]:
         """Attention of one token a text, at slots places (N, 1), to all of it: query (1, H, N, D) -> (1, N, H, D).
 
@@ -140,10 +142,12 @@ class Packing:
         """
         query, key, value, _ = states
         order = places.flatten().argsort()  # that of the packed texts
-        asking = query.squeeze(0).transpose(0, 1).index_select(0, order).split([group.count for group in self.groups])
+        asking = (
+            query.squeeze(0).transpose(0, 1).index_select(0, order).split([sum(group.counts) for group in self.groups])
+        )
         outputs = []
         for group, own, *parts in zip(self.groups, asking, self._split(key), self._split(value)):
-            rows, kept, mask = group.line_up(own.dtype)
+            rows, kept, mask = group.line_up()
             asked = own.index_select(0, rows.flatten()).unflatten(0, rows.shape).transpose(1, 2)
             output, _ = interface(module, asked, *parts, mask, **kwargs)  # (R, columns, H, D)
             outputs.append(output.flatten(0, 1).index_select(0, kept))
@@ -152,7 +156,7 @@ class Packing:
     def attend_to_memory(
         self,
         interface: Callable,
-        module: torch.nn.Module,
+        module: nn.Module,
         query: Tensor,
         key: Tensor,
         value: Tensor,
@@ -166,41 +170,45 @@ class Packing:
         return self.pack(output), None
 
 
-def packing_from_mask(attention_mask: Tensor, make_mask: Callable) -> Packing:
-    """The packed layout of a padded batch; attention_mask (B, T), its zeros anywhere. make_mask: see _make_group."""
+def packing_from_mask(attention_mask: Tensor, make_mask: Callable, shares: bool = True) -> Packing:
+    """The packed layout of a padded batch; attention_mask (B, T), its zeros anywhere. The rest: see _make_packing."""
     real = attention_mask.bool()
-    return _make_packing(real.flatten().nonzero().flatten(), real.sum(-1), attention_mask.shape, make_mask)
+    tokens = real.flatten().nonzero().flatten()
+    return _make_packing(tokens, real.sum(-1), attention_mask.shape, make_mask, shares)
 
 
-def packing_from_lengths(lengths: Tensor, shape: Sequence[int], make_mask: Callable) -> Packing:
-    """The same for a batch (B, T) that arrived packed: its sequences, ordered and grouped."""
-    return _make_packing(torch.arange(shape[0] * shape[1], device=lengths.device), lengths, shape, make_mask)
+def packing_from_lengths(lengths: Tensor, shape: Sequence[int], make_mask: Callable, shares: bool = True) -> Packing:
+    """The same for a batch (B, T) that arrived packed."""
+    tokens = torch.arange(shape[0] * shape[1], device=lengths.device)
+    return _make_packing(tokens, lengths, shape, make_mask, shares)
 
 
-def _make_packing(tokens: Tensor, lengths: Tensor, shape: Sequence[int], make_mask: Callable) -> Packing:
-    """tokens: flat places of the real tokens, text after text, lengths (texts,) of them each."""
-    device, found = tokens.device, lengths.tolist()
+def _make_packing(tokens: Tensor, lengths: Tensor, shape: Sequence[int], make_mask: Callable, shares: bool) -> Packing:
+    """tokens: flat places of the real tokens, text after text, lengths (texts,) of them each.
+
+    shares: whether texts may stand in one row. make_mask(numbers (R, W) or None, shape): what the backend takes.
+    """
+    found = lengths.tolist()
     starts = [0, *accumulate(found)]
     groups: list[Group] = []
     pieces: list[tuple[int, int, bool]] = []  # the first of some tokens, how many they are, and whether they count
-    for rows in arrange(found):
+    for rows in arrange(found) if shares else equal_rows(found):
         count = len(pieces)
         for texts in rows.texts:
             pieces += [(starts[text], found[text], True) for text in texts]
             if room := rows.width - sum(found[text] for text in texts):
                 pieces.append((0, room, False))
-        groups.append(_make_group(rows, [size for _, size, _ in pieces[count:]], device, make_mask))
-    first, sizes, real = (torch.tensor(column, device=device) for column in zip(*pieces))
-    indices = torch.repeat_interleave(first - (sizes.cumsum(0) - sizes), sizes)
-    indices = tokens[indices + torch.arange(len(indices), device=device)]
-    slots = None if real.all() else torch.repeat_interleave(real, sizes).nonzero().flatten()
-    return Packing(indices, (shape[0], shape[1]), groups, slots)
+        groups.append(_make_group(rows, [size for _, size, _ in pieces[count:]], tokens.device, make_mask))
+    first, sizes, counts = (torch.tensor(column) for column in zip(*pieces))  # on the CPU: no device is waited for
+    order = torch.repeat_interleave(first - (sizes.cumsum(0) - sizes), sizes)
+    indices = tokens[(order + torch.arange(len(order))).to(tokens.device)]
+    real = None if counts.all() else torch.repeat_interleave(counts, sizes).nonzero().flatten().to(tokens.device)
+    return Packing(indices, (shape[0], shape[1]), groups, real)
 
 
 def _make_group(rows: Rows, sizes: list[int], device: torch.device, make_mask: Callable) -> Group:
-    """sizes: of all that stands in the rows; make_mask(numbers (R, W) or None, shape): what the backend takes."""
+    """sizes: of all that stands in the rows."""
     shape = len(rows.texts), rows.width
-    pieces = torch.arange(len(sizes), device=device)
-    numbers = torch.repeat_interleave(pieces, torch.tensor(sizes, device=device)).view(shape)
+    numbers = torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes)).view(shape).to(device)
     mask = make_mask(numbers if len(sizes) > len(rows.texts) else None, shape)
     return Group(shape, [len(texts) for texts in rows.texts], numbers, mask)

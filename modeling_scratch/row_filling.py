@@ -52,6 +52,13 @@ def arrange(lengths: Sequence[int]) -> list[Rows]:
     return best
 
 
+def equal_rows(lengths: Sequence[int]) -> list[Rows]:
+    """Every text that is not empty in a row of its own, which it fills: those of one length attend in one call."""
+    widths = sorted(set(filter(None, lengths)), reverse=True)
+    texts = {width: [[text] for text, length in enumerate(lengths) if length == width] for width in widths}
+    return [Rows(width, texts[width], 0) for width in widths]
+
+
 def _least_cost(texts: Sequence[int], lengths: Sequence[int]) -> int:
     """Of rows that these texts share, longest first, if no place were left over."""
     return CALL_COST + lengths[texts[0]] * sum(lengths[text] for text in texts)
@@ -76,7 +83,8 @@ def _share_rows(texts: Sequence[int], lengths: Sequence[int]) -> Rows:
     tokens, width = sum(lengths[text] for text in texts), lengths[texts[0]]
     best = _fill(texts, lengths, width)
     most = len(best.texts)
-    for count, spare in product(filter(None, (most - 1, most - 2, most // 2, most // 3)), range(3)):
+    fewer = [count for count in (most - 1, most - 2, most // 2, most // 3) if count > 0]
+    for count, spare in product(fewer, range(3)):
         wider = -(-tokens // count) + spare
         if wider > width and CALL_COST + count * wider**2 + FILLER_COST * (count * wider - tokens) < best.cost:
             best = min(best, _fill(texts, lengths, wider), key=lambda rows: rows.cost)

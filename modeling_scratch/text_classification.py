@@ -10,19 +10,16 @@ from transformers import DataCollatorWithPadding, TextClassificationPipeline
 from .modeling_base import ScratchPreTrainedModel
 
 BATCHES_AT_ONCE = 64  # whose texts are sorted together
+# Arguments of the tokenizer with which each text gives one row, whatever stands beside it.
+TOKENIZING = {"truncation", "max_length", "padding", "add_special_tokens"}
 
 
 class SortingTextClassificationPipeline(TextClassificationPipeline):
     """The answers of the library's pipeline to a list of texts, in their order, in less time.
 
-    Texts are tokenized many at a time and batched by length, the longest first. All else is the library's: what is
-    no list of strings, other models, arguments, answers.
+    Scratch models get texts that were tokenized many at a time, in batches by length, the longest first. Other models,
+    other inputs than lists of strings, and other arguments of the tokenizer take the library's way.
     """
-
-    def __new__(cls, *args: Any, model: Any = None, **kwargs: Any) -> Any:
-        if isinstance(model, ScratchPreTrainedModel):
-            return super().__new__(cls)
-        return TextClassificationPipeline(*args, model=model, **kwargs)
 
     def get_iterator(
         self,
@@ -34,10 +31,11 @@ class SortingTextClassificationPipeline(TextClassificationPipeline):
         postprocess_params: dict[str, Any],
     ) -> Any:
         params = preprocess_params, forward_params, postprocess_params
+        sorts = isinstance(self.model, ScratchPreTrainedModel) and self.tokenizer.pad_token_id is not None
         are_texts = isinstance(inputs, list) and all(isinstance(text, str) for text in inputs)
-        if not are_texts or self.tokenizer.pad_token_id is None or "return_tensors" in preprocess_params:
-            return super().get_iterator(inputs, num_workers, batch_size, *params)
-        return self._sorted_answers(inputs, batch_size, *params)
+        if sorts and are_texts and preprocess_params.keys() <= TOKENIZING:
+            return self._sorted_answers(inputs, batch_size, *params)
+        return super().get_iterator(inputs, num_workers, batch_size, *params)
 
     def _sorted_answers(
         self, texts: list[str], batch_size: int, tokenizing: dict[str, Any], forward: dict[str, Any], answering: Any

@@ -46,8 +46,8 @@ def train(name: str, settings: Settings) -> Iterator[dict[str, Any]]:
     tokenizer, rows, source = read_rows(settings, name, max(drawn[0] * settings.rounds, settings.few(64)))
     ours, peer = make_pair(CLASSIFIER, settings)
     random, grouped = in_random_order(rows, size, *drawn), grouped_by_length(rows, size, *drawn)
-    first = random[0][0]
-    agreement = check_logits(ours, peer, *(form(tokenizer, first, settings) for form in (_padded, _own)), settings)
+    first, own_first = (form(tokenizer, random[0][0], settings) for form in (_padded, _own))
+    agreement = check_logits(ours, peer, first, own_first, settings)
     our_step, peer_step = training_step(ours, settings), training_step(peer, settings)
     for setting, own, theirs in (
         ("both in random order", random, random),

@@ -145,3 +145,9 @@ def test_dropout_works_in_training_alone(backend: str) -> None:
     torch.manual_seed(0)
     assert torch.equal(attend(layer), attend(plain))
     assert not torch.allclose(attend(layer.train()), attend(plain), atol=1e-2)
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (2, 0)], ids=str)
+def test_nothing_attends_to_nothing(shape: tuple[int, int]) -> None:
+    states = torch.zeros(*shape, TINY["hidden_size"])
+    assert attention("eager", num_key_value_heads=2)(states)[0].shape == states.shape

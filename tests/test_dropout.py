@@ -8,7 +8,7 @@ from model_cases import TINY
 from torch import nn
 
 from modeling_scratch import ScratchDecoderModel, presets
-from modeling_scratch.dropout import Dropout, drop
+from modeling_scratch.dropout import Dropout, add_dropped, drop
 
 N = 200_001  # odd: the last elements share their random number with nobody
 
@@ -55,6 +55,23 @@ def test_its_ends_are_those_of_torch() -> None:
     assert torch.equal(Dropout(1.0)(ones), nn.Dropout(1.0)(ones))
     assert torch.equal(Dropout(0.7).eval()(ones), ones)
     assert drop(torch.ones(0, 3), 0.5)[0].shape == (0, 3)
+
+
+@pytest.mark.parametrize("p", [0.0, 0.3])
+def test_with_the_residual_it_is_their_sum(p: float) -> None:
+    residual, states = torch.randn(2, 40, 30).unbind()
+    for dropout in (Dropout(p), Dropout(p).eval(), nn.Dropout(0.0), nn.Identity()):
+        torch.manual_seed(0)
+        found = add_dropped(residual, states, dropout)
+        torch.manual_seed(0)
+        torch.testing.assert_close(found, residual + dropout(states))
+
+
+def test_hooks_see_the_dropout_of_a_residual_connection() -> None:
+    dropout, seen = Dropout(0.5), []
+    dropout.register_forward_hook(lambda module, inputs, output: seen.append(output))
+    found = add_dropped(torch.zeros(4, 5), torch.ones(4, 5), dropout)
+    assert torch.equal(found, seen[0])
 
 
 def test_it_is_compiled_and_exported_as_that_of_torch() -> None:

@@ -10,7 +10,7 @@ import torch
 from conftest import redraw
 from model_cases import TINY
 from torch import Tensor, nn
-from transformers import DataCollatorWithFlattening
+from transformers import AttentionInterface, DataCollatorWithFlattening
 
 from modeling_scratch import (
     ScratchEncoderConfig,
@@ -97,6 +97,24 @@ def assert_close(found: Tensor, expected: Tensor) -> None:
 
 
 # A batch that comes padded
+
+
+def visible_backend(
+    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, **options: Any
+) -> tuple[Tensor, None]:
+    """Somebody's own attention, for which nobody makes masks."""
+    assert mask is None
+    scores = query @ key.repeat_interleave(query.shape[1] // key.shape[1], 1).transpose(-2, -1) * options["scaling"]
+    if module.is_causal:
+        scores = scores.masked_fill(~torch.ones(scores.shape[-2:], dtype=torch.bool).tril(), -torch.inf)
+    return (scores.softmax(-1) @ value.repeat_interleave(query.shape[1] // key.shape[1], 1)).transpose(1, 2), None
+
+
+def test_texts_stay_apart_where_nobody_makes_masks() -> None:
+    AttentionInterface.register("visible", visible_backend)
+    model, expected = make(backend="visible"), one_by_one(make())
+    assert_close(model(IDS, MASK).last_hidden_state[REAL], expected)
+    assert_close(model(PACKED_IDS, **by_positions()).last_hidden_state[0], expected)
 
 
 @every_backend
@@ -352,7 +370,7 @@ def test_unpacking_undoes_packing(seed: int) -> None:
     assert sorted(tokens.tolist()) == mask.flatten().nonzero().flatten().tolist()
     assert torch.equal(packing.indices[packing.find(tokens)], tokens)
     assert mask.flatten()[packing.indices].all()  # what fills a row is some token, too
-    assert sum(sum(group.texts) for group in packing.groups) == int(mask.any(1).sum())
+    assert sum(sum(group.counts) for group in packing.groups) == int(mask.any(1).sum())
 
 
 def test_packing_keeps_the_order_within_each_sequence() -> None:
@@ -360,7 +378,7 @@ def test_packing_keeps_the_order_within_each_sequence() -> None:
     assert packing.indices.tolist() == [4, 5, 6, 1, 3]
     assert packing.real is None
     (group,) = packing.groups
-    assert (group.shape, group.texts, group.numbers.tolist()) == ((1, 5), [2], [[0, 0, 0, 1, 1]])
+    assert (group.shape, group.counts, group.numbers.tolist()) == ((1, 5), [2], [[0, 0, 0, 1, 1]])
 
 
 def test_what_fills_a_row_is_a_text_of_its_own_that_nobody_reads() -> None:
@@ -368,7 +386,7 @@ def test_what_fills_a_row_is_a_text_of_its_own_that_nobody_reads() -> None:
     assert packing.indices.tolist() == [*range(90, 190), *range(90), *range(10)]
     assert packing.real.tolist() == list(range(190))
     (group,) = packing.groups
-    assert (group.shape, group.texts) == ((2, 100), [1, 1])
+    assert (group.shape, group.counts) == ((2, 100), [1, 1])
     assert group.numbers.tolist() == [[0] * 100, [1] * 90 + [2] * 10]
 
 

@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """pipeline("sentiment-analysis"): the answers of the library's own, in the same order, in less time."""
 
+import copy
 import random
 from typing import Any
 
@@ -108,9 +109,31 @@ def test_without_a_padding_token_batches_are_refused_as_by_the_library() -> None
         classify(TEXTS[:3], batch_size=2, **QUIET)
 
 
-def test_other_models_keep_the_pipeline_of_the_library() -> None:
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy])
+def test_it_is_copied_as_that_of_the_library(again: Any) -> None:
+    ours, _ = both(make())
+    assert_same_answers(again(ours)(TEXTS[:5], **QUIET), ours(TEXTS[:5], **QUIET))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"return_overflowing_tokens": True, "max_length": 8, "padding": "max_length"}, {"text_pair": "word1 word2"}],
+    ids=str,
+)
+def test_arguments_that_change_what_a_text_is_take_the_way_of_the_library(arguments: dict) -> None:
+    ours, library = both(make())
+    assert_same_answers(ours(TEXTS[:3], **QUIET, **arguments), library(TEXTS[:3], **QUIET, **arguments))
+
+
+def test_other_models_go_the_way_of_the_library() -> None:
     config = BertConfig(
         vocab_size=len(TOKENIZER), hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8
     )
-    ours, _ = both(BertForSequenceClassification(config))
-    assert type(ours) is TextClassificationPipeline
+    ours, library = both(BertForSequenceClassification(config).eval())
+    assert_same_answers(ours(TEXTS, batch_size=8, **QUIET), library(TEXTS, batch_size=8, **QUIET))
+    shapes: list[int] = []
+    ours.model.register_forward_pre_hook(
+        lambda module, args, kwargs: shapes.append(kwargs["input_ids"].shape[1]), with_kwargs=True
+    )
+    ours(TEXTS, batch_size=8, **QUIET)
+    assert shapes != sorted(shapes, reverse=True)
