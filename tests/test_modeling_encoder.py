@@ -254,7 +254,8 @@ class Quantised(torch.Tensor):
     def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if function is torch.cat:
             raise NotImplementedError
-        return super().__torch_function__(function, types, args, kwargs or {})
+        with torch._C.DisableTorchFunctionSubclass():
+            return function(*args, **(kwargs or {}))
 
 
 @pytest.mark.parametrize("watch", ["forward", "backward"])
@@ -277,7 +278,7 @@ def test_weights_of_fewer_bits_are_used_by_their_layer_alone() -> None:
     layer = model.model.stack.layers[-1].attention.v_proj
     layer.weight = torch.nn.Parameter(layer.weight.detach().as_subclass(Quantised))
     with torch.no_grad():
-        torch.testing.assert_close(model(**TEXTS.inputs()).logits.as_subclass(torch.Tensor), expected)
+        torch.testing.assert_close(model(**TEXTS.inputs()).logits, expected)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
