@@ -142,7 +142,8 @@ class Attention(nn.Module):
     def _matrices(self, layer: nn.Linear) -> Tensor:
         """Its weight for each head, the bias as one more column, of a feature that is always 1: (H, D, hidden + 1)."""
         weight = layer.weight if layer.bias is None else torch.cat((layer.weight, layer.bias[:, None]), 1)
-        return weight.unflatten(0, (-1, self.head_dim)).repeat_interleave(self.num_key_value_groups, 0)
+        weight = weight.unflatten(0, (-1, 1, self.head_dim))  # (K, 1, D, hidden + 1)
+        return weight.expand(-1, self.num_key_value_groups, -1, -1).flatten(0, 1)
 
     def _own_keys(
         self, hidden_states: Tensor, rotary: tuple[Tensor, Tensor] | None, cache: Cache | None
