@@ -59,5 +59,5 @@ class SortingTextClassificationPipeline(TextClassificationPipeline):
         if answering or not is_plain:
             return [self.postprocess({"logits": row[None]}, **answering) for row in logits]
         scores, labels = logits.float().softmax(-1).max(-1)
-        pairs = zip(labels.tolist(), scores.tolist())
-        return [{"label": config.id2label[label], "score": score} for label, score in pairs]
+        names = config.id2label
+        return [{"label": names[label], "score": score} for label, score in zip(labels.tolist(), scores.tolist())]
