@@ -16,8 +16,9 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from .configuration_scratch import ScratchConfig
 from .dropout import drop
-from .packing import Packing, is_dense, select
+from .packing import Packing, select
 from .positions import rotate
+from .shortcuts import is_plain_linear
 
 
 def eager_attention(
@@ -49,12 +50,6 @@ def eager_attention(
         value = value * scale
     output = kept.view(*key.shape[:2], together, key.shape[2]) @ value
     return output.view_as(query).transpose(1, 2).contiguous(), weights
-
-
-def _is_plain(layer: nn.Module) -> bool:
-    """Whether all that a call does is x W^T + b: no adapter, no fewer bits, no hooks, no weights that lie elsewhere."""
-    hooks = layer._forward_hooks, layer._forward_pre_hooks, layer._backward_hooks, layer._backward_pre_hooks
-    return type(layer) is nn.Linear and is_dense(layer.weight) and not any(hooks) and "forward" not in vars(layer)
 
 
 class Attention(nn.Module):
@@ -119,11 +114,11 @@ class Attention(nn.Module):
         dropout = self.config.attention_dropout if self.training else 0.0
         attend = partial(packing.attend_from, places, eager_attention, self, dropout=dropout, scaling=self.scaling)
         same = (self.k_proj.bias is None) == (self.v_proj.bias is None)
-        if rotary is None and same and _is_plain(self.k_proj) and _is_plain(self.v_proj):
+        if rotary is None and same and is_plain_linear(self.k_proj) and is_plain_linear(self.v_proj):
             return self.o_proj(self._ask_states(query, hidden_states, attend))
         if rotary is not None:
             query = rotate(query, *(select(part, places) for part in rotary))
-        output, _ = attend(query.transpose(1, 2), *self._own_keys(hidden_states, rotary, None), None)
+        output = attend(query.transpose(1, 2), *self._own_keys(hidden_states, rotary, None))
         return self.o_proj(output.flatten(-2))
 
     def _ask_states(self, query: Tensor, hidden_states: Tensor, attend: Callable) -> Tensor:
@@ -135,7 +130,7 @@ class Attention(nn.Module):
         keys, values = map(self._matrices, (self.k_proj, self.v_proj))  # (H, D, hidden + 1)
         states = hidden_states if self.k_proj.bias is None else F.pad(hidden_states, (0, 1), value=1.0)
         asking = query.squeeze(0).transpose(0, 1) @ keys  # (H, N, hidden + 1)
-        mixed, _ = attend(asking[None], states[:, None], states[:, None], None)  # (1, N, H, hidden + 1)
+        mixed = attend(asking[None], states[:, None], states[:, None])  # (1, N, H, hidden + 1)
         answers = mixed.squeeze(0).transpose(0, 1) @ values.transpose(1, 2)  # (H, N, D)
         return answers.transpose(0, 1).flatten(1)[None]
 

@@ -8,6 +8,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers.utils import is_tracing
 
+from .shortcuts import is_watched
+
 STEPS = 2**16  # of p, and the different numbers that an element's sixteen bits can be
 
 
@@ -24,12 +26,10 @@ class Dropout(nn.Dropout):
 def add_dropped(residual: Tensor, states: Tensor, dropout: Any) -> Tensor:
     """residual + dropout(states), of our own dropout on a CPU in one pass."""
     one_pass = type(dropout) is Dropout and dropout.training and residual.dtype == states.dtype
-    if not one_pass or dropout._forward_hooks or dropout._forward_pre_hooks:
+    mask = _draw(states, dropout.p) if one_pass and not is_watched(dropout) else None
+    if mask is None:
         return residual + dropout(states)
-    mask = _draw(states, dropout.p)
-    return (
-        residual + dropout(states) if mask is None else torch.addcmul(residual, states, mask, value=_scale(dropout.p))
-    )
+    return torch.addcmul(residual, states, mask, value=_scale(dropout.p))
 
 
 def drop(states: Tensor, p: float) -> tuple[Tensor, float]:

@@ -14,7 +14,7 @@ from transformers import GenerationMixin
 from transformers.utils import is_tracing
 
 from .beam_search import beam_search
-from .packing import is_dense
+from .shortcuts import is_dense
 
 MANY_ROWS = 256  # of one call: from here on, the usual product is as good
 WORTH_A_COPY = 8  # calls while a text is being written

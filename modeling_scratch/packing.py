@@ -22,6 +22,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .packed_input import document_ids, positions_from_lengths
 from .row_filling import Rows, arrange, equal_rows
 
 
@@ -33,11 +34,6 @@ def same_text(asking: Tensor, asked: Tensor) -> Tensor:
 def as_scores(seen: Tensor, dtype: torch.dtype) -> Tensor:
     """What eager attention adds to its scores: 0 where a token is seen, the least number where it is not."""
     return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill_(~seen, torch.finfo(dtype).min)
-
-
-def is_dense(weight: Tensor) -> bool:
-    """Whether it is what it seems, not a tensor of fewer bits, or of parts that lie elsewhere."""
-    return type(weight) in (nn.Parameter, Tensor)
 
 
 def select(states: Tensor, places: Tensor | None) -> Tensor:
@@ -134,24 +130,29 @@ class Packing:
         return (outputs[0] if len(outputs) == 1 else torch.cat(outputs))[None], None
 
     def attend_from(
-        self, places: Tensor, interface: Callable, module: nn.Module, *states: Any, **kwargs: Any
-    ) -> tuple[Tensor, None]:
+        self,
+        places: Tensor,
+        interface: Callable,
+        module: nn.Module,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        **kwargs: Any,
+    ) -> Tensor:
         """Attention of one token a text, at slots places (N, 1), to all of it: query (1, H, N, D) -> (1, N, H, D).
 
         interface: eager attention. The tokens that ask are laid out in rows, as those that they ask.
         """
-        query, key, value, _ = states
         order = places.flatten().argsort()  # that of the packed texts
-        asking = (
-            query.squeeze(0).transpose(0, 1).index_select(0, order).split([sum(group.counts) for group in self.groups])
-        )
+        asking = query.squeeze(0).transpose(0, 1).index_select(0, order)
+        texts = [sum(group.counts) for group in self.groups]
         outputs = []
-        for group, own, *parts in zip(self.groups, asking, self._split(key), self._split(value)):
+        for group, own, *parts in zip(self.groups, asking.split(texts), self._split(key), self._split(value)):
             rows, kept, mask = group.line_up()
             asked = own.index_select(0, rows.flatten()).unflatten(0, rows.shape).transpose(1, 2)
             output, _ = interface(module, asked, *parts, mask, **kwargs)  # (R, columns, H, D)
             outputs.append(output.flatten(0, 1).index_select(0, kept))
-        return torch.cat(outputs).index_select(0, order.argsort())[None], None
+        return torch.cat(outputs).index_select(0, order.argsort())[None]
 
     def attend_to_memory(
         self,
@@ -200,8 +201,8 @@ def _make_packing(tokens: Tensor, lengths: Tensor, shape: Sequence[int], make_ma
                 pieces.append((0, room, False))
         groups.append(_make_group(rows, [size for _, size, _ in pieces[count:]], tokens.device, make_mask))
     first, sizes, counts = (torch.tensor(column) for column in zip(*pieces))  # on the CPU: no device is waited for
-    order = torch.repeat_interleave(first - (sizes.cumsum(0) - sizes), sizes)
-    indices = tokens[(order + torch.arange(len(order))).to(tokens.device)]
+    order = torch.repeat_interleave(first, sizes) + positions_from_lengths(sizes)
+    indices = tokens[order.to(tokens.device)]
     real = None if counts.all() else torch.repeat_interleave(counts, sizes).nonzero().flatten().to(tokens.device)
     return Packing(indices, (shape[0], shape[1]), groups, real)
 
@@ -209,6 +210,6 @@ def _make_packing(tokens: Tensor, lengths: Tensor, shape: Sequence[int], make_ma
 def _make_group(rows: Rows, sizes: list[int], device: torch.device, make_mask: Callable) -> Group:
     """sizes: of all that stands in the rows."""
     shape = len(rows.texts), rows.width
-    numbers = torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes)).view(shape).to(device)
+    numbers = document_ids(torch.tensor(sizes), shape).to(device)
     mask = make_mask(numbers if len(sizes) > len(rows.texts) else None, shape)
     return Group(shape, [len(texts) for texts in rows.texts], numbers, mask)

@@ -5,6 +5,7 @@ A row holds block_size tokens of one document after the other. Positions start a
 by which a model tells them apart: no document sees another. What does not fit into a row goes on in the next.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, count, islice
 
@@ -47,7 +48,7 @@ def _pad(tokens: Tokens, number: int, pad_token_id: int) -> Tokens:
     return Tokens(*(np.pad(array, (0, number), constant_values=value) for array, value in zip(tokens, fill)))
 
 
-class NumberedRows(Dataset):
+class NumberedRows(Dataset, ABC):
     """Rows in memory. The number of a row, of which noise is drawn, is another one in each epoch."""
 
     def __init__(self) -> None:
@@ -56,13 +57,13 @@ class NumberedRows(Dataset):
     def set_epoch(self, epoch: int) -> None:
         self._epoch.fill_(epoch)
 
-    def __len__(self) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def __len__(self) -> int: ...
 
     @property
+    @abstractmethod
     def ids(self) -> np.ndarray:
         """All tokens of the documents."""
-        raise NotImplementedError
 
     def tokens_per_row(self) -> float:
         return len(self.ids) / len(self)
