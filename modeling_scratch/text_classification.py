@@ -1,17 +1,33 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """pipeline("sentiment-analysis") for scratch models: the library's own, which reads the longest texts first."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 from transformers import DataCollatorWithPadding, TextClassificationPipeline
 
 from .modeling_base import ScratchPreTrainedModel
 
 BATCHES_AT_ONCE = 64  # whose texts are sorted together
+CPU_TOKENS = 2048  # of a batch: with fewer, calls cost more than products; with more, no cache holds the states
 # Arguments of the tokenizer with which each text gives one row, whatever stands beside it.
 TOKENIZING = {"truncation", "max_length", "padding", "add_special_tokens"}
+
+
+def batches_by_length(lengths: Sequence[int], batch_size: int, device: torch.device) -> Iterator[list[int]]:
+    """Places of texts (texts,), the longest first, in batches that take no more room than batch_size of the longest.
+
+    An accelerator gets batch_size texts at a time, a CPU as many as have room in CPU_TOKENS, or one.
+    """
+    order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
+    room = min(batch_size * max(lengths, default=0), CPU_TOKENS)
+    first = 0
+    while first < len(order):
+        count = max(1, room // max(1, lengths[order[first]])) if device.type == "cpu" else batch_size
+        yield order[first : first + count]
+        first += count
 
 
 class SortingTextClassificationPipeline(TextClassificationPipeline):
@@ -44,10 +60,9 @@ class SortingTextClassificationPipeline(TextClassificationPipeline):
         for start in range(0, len(texts), BATCHES_AT_ONCE * batch_size):
             encoded = self.tokenizer(texts[start : start + BATCHES_AT_ONCE * batch_size], **tokenizing)
             rows = [dict(zip(encoded, row)) for row in zip(*encoded.values())]
-            order = sorted(range(len(rows)), key=lambda place: len(rows[place]["input_ids"]), reverse=True)
             answers: dict[int, Any] = {}
-            for first in range(0, len(rows), batch_size):
-                places = order[first : first + batch_size]
+            lengths = [len(row["input_ids"]) for row in rows]
+            for places in batches_by_length(lengths, batch_size, self.device):
                 outputs = self.forward(collate([rows[place] for place in places]), **forward)
                 answers |= zip(places, self._records(outputs["logits"], answering))
             yield from (answers[place] for place in range(len(rows)))

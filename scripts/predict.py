@@ -31,6 +31,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, Data
 from transformers.hf_argparser import HfArg
 
 import modeling_scratch  # noqa: F401  its models become known to the Auto classes
+from modeling_scratch.text_classification import batches_by_length
 
 # Texts are sorted by length within a chunk: enough of them to leave little padding, few enough for any memory.
 CHUNK_TEXTS = 8_192
@@ -50,7 +51,7 @@ class PredictArguments:
     text_column: str | None = option(default=None, help="What holds the text; found by itself where only one can.")
     with_text: bool = option(default=False, help="Repeat the text in each answer.")
     overwrite: bool = option(default=False, help="Replace the output file.")
-    batch_size: int = option(default=32, help="Texts that go through the model at a time.")
+    batch_size: int = option(default=32, help="Texts that go through the model at a time, if all are long.")
     max_length: int | None = option(default=None, help="Tokens where a text is cut; the tokenizer's own if not given.")
     device: str | None = option(default=None, help="cpu, cuda, cuda:1, ...; an accelerator where there is one.")
     precision: Literal["float32", "bfloat16", "int8"] = option(
@@ -126,11 +127,11 @@ class Classifier:
         answers: list[tuple] = [(None, None)] * len(texts)
         features = self._encode(texts)
         places = [place for place, text in enumerate(texts) if text and features[place]["input_ids"]]
-        places.sort(key=lambda place: len(features[place]["input_ids"]), reverse=True)
+        lengths = [len(features[place]["input_ids"]) for place in places]
         self.empty += len(texts) - len(places)
         progress(len(texts) - len(places))
-        for start in range(0, len(places), self.batch_size):
-            batch = places[start : start + self.batch_size]
+        for chosen in batches_by_length(lengths, self.batch_size, self.model.device):
+            batch = [places[number] for number in chosen]
             for place, answer in zip(batch, self._answer([features[place] for place in batch])):
                 answers[place] = answer
             progress(len(batch))

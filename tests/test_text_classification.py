@@ -15,7 +15,7 @@ from modeling_scratch import (
     ScratchEncoderConfig,
     ScratchEncoderForSequenceClassification,
 )
-from modeling_scratch.text_classification import SortingTextClassificationPipeline
+from modeling_scratch.text_classification import CPU_TOKENS, SortingTextClassificationPipeline, batches_by_length
 from tokenization import train_wordlevel_tokenizer
 
 WORDS = [f"word{number}" for number in range(40)]
@@ -82,15 +82,34 @@ def test_every_form_of_input_gets_the_answers_of_the_library(inputs: Any) -> Non
     assert_same_answers(*answers)
 
 
-def test_texts_are_read_longest_first_and_few_at_a_time() -> None:
+def test_texts_are_read_longest_first_in_batches_of_equal_room() -> None:
     ours, _ = both(make())
     shapes: list[tuple[int, ...]] = []
     ours.model.register_forward_pre_hook(
         lambda module, args, kwargs: shapes.append(tuple(kwargs["input_ids"].shape)), with_kwargs=True
     )
     ours(TEXTS, batch_size=8, **QUIET)
-    assert [rows for rows, _ in shapes] == [8] * 9 + [3]
     assert [length for _, length in shapes] == sorted((length for _, length in shapes), reverse=True)
+    assert sum(rows for rows, _ in shapes) == len(TEXTS)
+    room = 8 * shapes[0][1]
+    assert all(rows == room // length for rows, length in shapes[:-1])
+
+
+@pytest.mark.parametrize("lengths", [[], [0, 0], [5], [3, 0, 4096, 7, 7, 1], [100] * 50, list(range(300))], ids=str)
+@pytest.mark.parametrize("batch_size", [1, 4, 64])
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_batches_hold_every_text_once(lengths: list[int], batch_size: int, device: str) -> None:
+    batches = list(batches_by_length(lengths, batch_size, torch.device(device)))
+    order = [place for places in batches for place in places]
+    assert sorted(order) == list(range(len(lengths)))
+    assert [lengths[place] for place in order] == sorted(lengths, reverse=True)
+    for places in batches:
+        needed = len(places) * lengths[places[0]]
+        assert needed <= batch_size * max(lengths)
+        if device == "cpu":
+            assert len(places) == 1 or needed <= CPU_TOKENS
+        else:
+            assert len(places) <= batch_size
 
 
 def test_what_is_no_text_is_refused_as_by_the_library() -> None:
