@@ -5,14 +5,15 @@ Attention works on rows of equal width. Short texts share rows, which they fill 
 stand in rows of their own, since what a row costs grows with the square of its width.
 """
 
-from bisect import bisect_left, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, pairwise
 
-# In attention scores that could be computed in the same time: one more call, and a place that no token stands in.
+# In attention scores that could be computed in the same time: one more call, and a place without a token.
 CALL_COST = 8192
-FILLER_COST = 256
+FILLER_COST = 400
+# Widths of shared rows, in lengths of the longest text: one of each span is tried.
+SPANS = 1, 1.1, 1.2, 1.35, 1.5, 1.75, 2
 
 
 @dataclass
@@ -79,28 +80,63 @@ def _rows_of_their_own(texts: Sequence[int], lengths: Sequence[int]) -> Rows:
 
 
 def _share_rows(texts: Sequence[int], lengths: Sequence[int]) -> Rows:
-    """All of them, longest first, in rows as wide as the longest, or in fewer and wider ones where these cost less."""
-    tokens, width = sum(lengths[text] for text in texts), lengths[texts[0]]
-    best = _fill(texts, lengths, width)
-    most = len(best.texts)
-    fewer = [count for count in (most - 1, most - 2, most // 2, most // 3) if count > 0]
-    for count, spare in product(fewer, range(3)):
-        wider = -(-tokens // count) + spare
-        if wider > width and CALL_COST + count * wider**2 + FILLER_COST * (count * wider - tokens) < best.cost:
-            best = min(best, _fill(texts, lengths, wider), key=lambda rows: rows.cost)
+    """All of them, longest first, in rows of the width that costs least, up to twice the longest text.
+
+    Of each span of widths the one is tried that leaves least over if its rows can be filled, the cheapest first.
+    """
+    tokens = sum(lengths[text] for text in texts)
+    edges = [round(lengths[texts[0]] * times) for times in SPANS]
+    spans = (range(*span) for span in pairwise(edges) if span[0] < span[1])
+    promising = sorted(min((_cost_if_filled(tokens, width), width) for width in span) for span in spans)
+    best = _fill(texts, lengths, promising[0][1])
+    for cost, width in promising[1:]:
+        if cost >= best.cost:
+            break
+        best = min(best, _fill(texts, lengths, width), key=lambda rows: rows.cost)
     return best
 
 
+def _cost_if_filled(tokens: int, width: int) -> int:
+    """Of so few rows of this width that no fewer could hold the tokens."""
+    count = -(-tokens // width)
+    return CALL_COST + count * width**2 + FILLER_COST * (count * width - tokens)
+
+
 def _fill(texts: Sequence[int], lengths: Sequence[int], width: int) -> Rows:
-    """Best fit: each text goes where the least room is left that it fits in, or else into a new row."""
-    rows: list[list[int]] = []
-    rooms: list[tuple[int, int]] = []  # (places left, row), in this order
+    """The longest text that is left starts a row, and those follow that fill it best (Gupta and Ho 1999)."""
+    stock: dict[int, list[int]] = {}  # the texts of each length, longest first
     for text in texts:
-        at = bisect_left(rooms, (lengths[text], 0))
-        room, row = rooms.pop(at) if at < len(rooms) else (width, len(rows))
-        if row == len(rows):
-            rows.append([])
-        rows[row].append(text)
-        if room > lengths[text]:
-            insort(rooms, (room - lengths[text], row))
-    return Rows(width, rows, sum(room for room, _ in rooms))
+        stock.setdefault(lengths[text], []).append(text)
+    rows: list[list[int]] = []
+    while stock:
+        longest = next(iter(stock))
+        rows.append([_take(stock, longest)])
+        rows[-1] += [_take(stock, length) for length in _best_sum(stock, width - longest)]
+    return Rows(width, rows, len(rows) * width - sum(lengths[text] for text in texts))
+
+
+def _take(stock: dict[int, list[int]], length: int) -> int:
+    text = stock[length].pop()
+    if not stock[length]:
+        del stock[length]
+    return text
+
+
+def _best_sum(stock: dict[int, list[int]], room: int) -> list[int]:
+    """Lengths of texts in stock that add up to room, or to nearly that; of several ways that of the longest texts.
+
+    Bit n of a number in `sums` says whether some of the lengths tried so far add up to n.
+    """
+    tried, sums = [], [1]
+    for length in chain.from_iterable([length] * min(len(texts), room // length) for length, texts in stock.items()):
+        tried.append(length)
+        sums.append((sums[-1] | sums[-1] << length) & (2 << room) - 1)
+        if sums[-1] >> room:
+            break
+    total, chosen = sums.pop().bit_length() - 1, []
+    while tried:
+        length = tried.pop()
+        if not sums.pop() >> total & 1:  # not to be had without this one
+            chosen.append(length)
+            total -= length
+    return chosen

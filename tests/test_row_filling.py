@@ -2,6 +2,7 @@
 """Every text stands in one row, whole, and the rows cost no more than simpler ways to arrange them."""
 
 import random
+from collections.abc import Callable
 
 import pytest
 
@@ -14,9 +15,16 @@ def random_lengths(seed: int) -> list[int]:
     return [draw.choice([0, 1, draw.randrange(longest)]) for _ in range(draw.randrange(60))]
 
 
-def short_lengths(seed: int) -> list[int]:
+def phrases(seed: int) -> list[int]:
+    """From one word to many, as in reviews cut into phrases."""
     draw = random.Random(seed)
     return [1 + round(draw.lognormvariate(2, 0.8)) for _ in range(64)]
+
+
+def sentences(seed: int) -> list[int]:
+    """Much alike, as in captions: few of them add up to any width."""
+    draw = random.Random(seed)
+    return [max(9, round(draw.gauss(15, 4))) for _ in range(64)]
 
 
 def cost(arrangement: list[Rows]) -> int:
@@ -53,11 +61,18 @@ def test_no_simpler_way_costs_less(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_short_texts_share_rows_that_they_nearly_fill(seed: int) -> None:
-    lengths = short_lengths(seed)
+@pytest.mark.parametrize(("draw", "share"), [(phrases, 0.03), (sentences, 0.07)])
+def test_short_texts_share_rows_that_they_nearly_fill(draw: Callable, share: float, seed: int) -> None:
+    lengths = draw(seed)
     arrangement = arrange(lengths)
-    assert sum(len(rows.texts) for rows in arrangement) < 32
-    assert sum(rows.fillers for rows in arrangement) < 0.06 * sum(lengths)
+    assert sum(len(rows.texts) for rows in arrangement) < 0.6 * len(lengths)
+    assert sum(rows.fillers for rows in arrangement) < share * sum(lengths)
+
+
+def test_a_row_is_filled_with_what_adds_up_not_with_the_longest_that_fits() -> None:
+    (rows,) = arrange([20, 11, 10, 9, 8, 2])
+    assert (rows.width, rows.fillers) == (20, 0)
+    assert [[0], [1, 3], [2, 4, 5]] == [sorted(row) for row in rows.texts]
 
 
 def test_long_texts_stand_alone_unless_they_are_nearly_as_long() -> None:
