@@ -27,12 +27,13 @@ def _file(cls: type) -> str:
 
 
 def only_one(input_ids: Tensor | None, inputs_embeds: Tensor | None) -> Tensor:
-    """What a model reads, (B, T) or (B, T, E); raises ValueError where it is not exactly one of the two."""
-    if input_ids is None and inputs_embeds is not None:
-        return inputs_embeds
-    if input_ids is not None and inputs_embeds is None:
-        return input_ids
-    raise ValueError("Give either input_ids or inputs_embeds, exactly one of them.")
+    """What a model reads, (B, T) or (B, T, E); raises ValueError where it is not one of the two, or has no tokens."""
+    if (input_ids is None) == (inputs_embeds is None):
+        raise ValueError("Give either input_ids or inputs_embeds, exactly one of them.")
+    inputs = inputs_embeds if input_ids is None else input_ids
+    if inputs.shape[1] == 0:
+        raise ValueError(f"A batch {tuple(inputs.shape)} without tokens: there is nothing to read.")
+    return inputs
 
 
 class ScratchPreTrainedModel(BatchLayout, PreTrainedModel):
