@@ -44,18 +44,15 @@ class LMHead(nn.Linear):
         return logits.reshape(*hidden_states.shape[:-1], -1)
 
     def _is_quick(self, rows: Tensor) -> bool:
+        if is_tracing(rows):  # first: a traced graph would remember what is asked of its rows below
+            return False
         if not 1 <= len(rows) <= MANY_ROWS or rows.device.type != "cpu" or not is_dense(self.weight):
             return False
         if rows.dtype != torch.float32 or self.weight.dtype != torch.float32 or rows.shape[1] != self.in_features:
             return False
         if torch.is_grad_enabled() and (self.weight.requires_grad or rows.requires_grad):
             return False
-        return (
-            HAS_ONEDNN
-            and torch._C._get_mkldnn_enabled()
-            and not torch.is_autocast_enabled("cpu")
-            and not is_tracing(rows)
-        )
+        return HAS_ONEDNN and torch._C._get_mkldnn_enabled() and not torch.is_autocast_enabled("cpu")
 
     def _packed(self) -> Tensor | None:
         """The copy, where there is one: made when the calls show that it is worth its time."""

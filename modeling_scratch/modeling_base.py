@@ -13,6 +13,7 @@ from typing import Any
 from torch import Tensor
 from transformers import PreTrainedModel
 from transformers.dynamic_module_utils import custom_object_save, get_relative_import_files
+from transformers.utils import is_tracing
 
 from .attention import Attention
 from .batch_layout import BatchLayout
@@ -26,13 +27,14 @@ def _file(cls: type) -> str:
     return cls.__module__.rpartition(".")[-1]
 
 
-def only_one(input_ids: Tensor | None, inputs_embeds: Tensor | None) -> Tensor:
-    """What a model reads, (B, T) or (B, T, E); raises ValueError where it is not one of the two, or has no tokens."""
+def checked_inputs(input_ids: Tensor | None, inputs_embeds: Tensor | None) -> Tensor:
+    """What a model reads; raises ValueError where it is not exactly one of the two, of its shape, and with tokens."""
     if (input_ids is None) == (inputs_embeds is None):
         raise ValueError("Give either input_ids or inputs_embeds, exactly one of them.")
+    name, axes = ("inputs_embeds", "(B, T, E)") if input_ids is None else ("input_ids", "(B, T)")
     inputs = inputs_embeds if input_ids is None else input_ids
-    if inputs.shape[1] == 0:
-        raise ValueError(f"A batch {tuple(inputs.shape)} without tokens: there is nothing to read.")
+    if inputs.ndim != axes.count(",") + 1 or (not is_tracing(inputs) and inputs.shape[1] == 0):
+        raise ValueError(f"{name} {tuple(inputs.shape)}: has to be {axes}, of at least one token.")
     return inputs
 
 
@@ -101,7 +103,7 @@ class ScratchPreTrainedModel(BatchLayout, PreTrainedModel):
         real (B, T): 1 at the tokens that count, None: all do. Where pooling reads one token a text, the last block
         works for that one alone, except where all hidden states are asked for.
         """
-        inputs = only_one(arguments["input_ids"], arguments["inputs_embeds"])
+        inputs = checked_inputs(arguments["input_ids"], arguments["inputs_embeds"])
         shape = inputs.shape[:2]
         lengths = packed_lengths(shape, arguments["attention_mask"], arguments["position_ids"], arguments)
         places = None

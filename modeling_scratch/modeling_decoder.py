@@ -23,7 +23,7 @@ from .configuration_scratch import ScratchDecoderConfig, ScratchSeq2SeqConfig
 from .embeddings import Embeddings
 from .generation import LMHead, WritingGenerationMixin
 from .heads import classification_loss, cross_entropy, next_tokens, share_predicted
-from .modeling_base import ScratchPreTrainedModel, only_one
+from .modeling_base import ScratchPreTrainedModel, checked_inputs
 from .packed_input import packed_lengths
 from .stack import Block, Stack
 
@@ -82,7 +82,7 @@ class ScratchDecoderModel(ScratchDecoderPreTrainedModel):
         use_cache None: as the config says, in evaluation. places (N,): which of the B * T tokens are read; the last
         block of a decoder alone spares itself the others: (1, N, hidden).
         """
-        inputs = only_one(input_ids, inputs_embeds)
+        inputs = checked_inputs(input_ids, inputs_embeds)
         if use_cache is None:
             use_cache = self.config.use_cache and not self.training
         if (
@@ -222,7 +222,7 @@ class ScratchDecoderForSequenceClassification(ScratchDecoderPreTrainedModel):
         Without attention_mask, pad_token_id tells which tokens are real. Of a batch that arrives packed, every
         sequence is a text: labels and logits have one row a sequence.
         """
-        length = only_one(input_ids, inputs_embeds).shape[1]
+        length = checked_inputs(input_ids, inputs_embeds).shape[1]
         pooled, outputs = self._pooled(
             "last", self._real_tokens(input_ids, attention_mask, length), input_ids=input_ids,
             attention_mask=attention_mask, position_ids=position_ids, past_key_values=past_key_values,

@@ -12,8 +12,8 @@ from itertools import chain, pairwise
 # In attention scores that could be computed in the same time: one more call, and a place without a token.
 CALL_COST = 8192
 FILLER_COST = 400
-# Widths of shared rows, in lengths of the longest text: one of each span is tried.
-SPANS = 1, 1.1, 1.2, 1.35, 1.5, 1.75, 2
+# Where spans of widths end, in lengths of the longest text: at most one width of each is tried for shared rows.
+SPANS = 1.1, 1.2, 1.35, 1.5, 1.75, 2, 3
 
 
 @dataclass
@@ -43,12 +43,11 @@ def arrange(lengths: Sequence[int]) -> list[Rows]:
         spent.append(spent[-1] + alone[-1].cost)
 
     best, least = alone, spent[-1]
-    bounds = [cost + _least_cost(texts[start:], lengths) for start, cost in zip(starts[:-1], spent)]
+    bounds = [cost + _bound(texts[start:], lengths) for start, cost in zip(starts[:-1], spent)]
     for bound, count in sorted(zip(bounds, range(len(bounds)))):
         if bound >= least:
             break
-        shared = _share_rows(texts[starts[count] :], lengths)
-        if spent[count] + shared.cost < least:
+        if shared := _share_rows(texts[starts[count] :], lengths, least - spent[count]):
             best, least = [*alone[:count], shared], spent[count] + shared.cost
     return best
 
@@ -60,7 +59,7 @@ def equal_rows(lengths: Sequence[int]) -> list[Rows]:
     return [Rows(width, texts[width], 0) for width in widths]
 
 
-def _least_cost(texts: Sequence[int], lengths: Sequence[int]) -> int:
+def _bound(texts: Sequence[int], lengths: Sequence[int]) -> int:
     """Of rows that these texts share, longest first, if no place were left over."""
     return CALL_COST + lengths[texts[0]] * sum(lengths[text] for text in texts)
 
@@ -79,40 +78,48 @@ def _rows_of_their_own(texts: Sequence[int], lengths: Sequence[int]) -> Rows:
     return Rows(width, found, fillers)
 
 
-def _share_rows(texts: Sequence[int], lengths: Sequence[int]) -> Rows:
-    """All of them, longest first, in rows of the width that costs least, up to twice the longest text.
+def _share_rows(texts: Sequence[int], lengths: Sequence[int], least: int) -> Rows | None:
+    """All of them, longest first, in rows of one width, up to three times the longest; None if nothing is below least.
 
-    Of each span of widths the one is tried that leaves least over if its rows can be filled, the cheapest first.
+    Of each span of widths the one is tried that would cost least if its rows could be filled, the cheapest first.
     """
-    tokens = sum(lengths[text] for text in texts)
-    edges = [round(lengths[texts[0]] * times) for times in SPANS]
-    spans = (range(*span) for span in pairwise(edges) if span[0] < span[1])
-    promising = sorted(min((_cost_if_filled(tokens, width), width) for width in span) for span in spans)
-    best = _fill(texts, lengths, promising[0][1])
-    for cost, width in promising[1:]:
-        if cost >= best.cost:
+    tokens, longest, best = sum(lengths[text] for text in texts), lengths[texts[0]], None
+    widest = (least - CALL_COST) // tokens  # for the scores alone
+    edges = [longest - 1, *(min(int(longest * times), widest) for times in SPANS)]
+    spans = (range(low + 1, high + 1) for low, high in pairwise(edges) if low < high)
+    for cost, width in sorted(min((_least_cost(tokens, width), width) for width in span) for span in spans):
+        if cost >= least:
             break
-        best = min(best, _fill(texts, lengths, width), key=lambda rows: rows.cost)
+        if rows := _fill(texts, lengths, width, least):
+            best, least = rows, rows.cost
     return best
 
 
-def _cost_if_filled(tokens: int, width: int) -> int:
-    """Of so few rows of this width that no fewer could hold the tokens."""
-    count = -(-tokens // width)
+def _least_cost(tokens: int, width: int, lost: int = 0) -> int:
+    """Of rows of this width, where some places are lost and all others can be filled."""
+    count = -(-(tokens + lost) // width)
     return CALL_COST + count * width**2 + FILLER_COST * (count * width - tokens)
 
 
-def _fill(texts: Sequence[int], lengths: Sequence[int], width: int) -> Rows:
-    """The longest text that is left starts a row, and those follow that fill it best (Gupta and Ho 1999)."""
+def _fill(texts: Sequence[int], lengths: Sequence[int], width: int, least: int) -> Rows | None:
+    """The longest text that is left starts a row, and those follow that fill it best (Fleszar and Hindi 2002, MBS').
+
+    None as soon as it is certain that the rows will not cost less than least.
+    """
     stock: dict[int, list[int]] = {}  # the texts of each length, longest first
     for text in texts:
         stock.setdefault(lengths[text], []).append(text)
+    tokens, lost = sum(lengths[text] for text in texts), 0
     rows: list[list[int]] = []
     while stock:
         longest = next(iter(stock))
-        rows.append([_take(stock, longest)])
-        rows[-1] += [_take(stock, length) for length in _best_sum(stock, width - longest)]
-    return Rows(width, rows, len(rows) * width - sum(lengths[text] for text in texts))
+        first = _take(stock, longest)
+        others = _best_sum(stock, width - longest)
+        rows.append([first, *(_take(stock, length) for length in others)])
+        lost += width - longest - sum(others)
+        if _least_cost(tokens, width, lost) >= least:
+            return None
+    return Rows(width, rows, lost)
 
 
 def _take(stock: dict[int, list[int]], length: int) -> int:
@@ -123,7 +130,7 @@ def _take(stock: dict[int, list[int]], length: int) -> int:
 
 
 def _best_sum(stock: dict[int, list[int]], room: int) -> list[int]:
-    """Lengths of texts in stock that add up to room, or to nearly that; of several ways that of the longest texts.
+    """Lengths of texts in stock that add up to room, or to as much of it as can be; short ones only if they have to.
 
     Bit n of a number in `sums` says whether some of the lengths tried so far add up to n.
     """

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 
 def is_watched(module: nn.Module) -> bool:
-    """Whether a call does more than its class says: hooks, or a forward of its own (offloaded, on several devices)."""
+    """Whether it has hooks of its own, or a forward of its own (offloaded, on several devices)."""
     hooks = module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks
     return any(hooks) or "forward" in vars(module)
 

@@ -19,15 +19,17 @@ TOKENIZING = {"truncation", "max_length", "padding", "add_special_tokens"}
 def batches_by_length(lengths: Sequence[int], batch_size: int, device: torch.device) -> Iterator[list[int]]:
     """Places of texts (texts,), the longest first, in batches that take no more room than batch_size of the longest.
 
-    An accelerator gets batch_size texts at a time, a CPU as many as have room in CPU_TOKENS, or one.
+    An accelerator gets batch_size texts at a time, a CPU as many as have room in CPU_TOKENS, or one. Those of no tokens
+    come with the last of the others.
     """
     order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
-    room = min(batch_size * max(lengths, default=0), CPU_TOKENS)
+    room, filled = min(batch_size * max(lengths, default=0), CPU_TOKENS), len(lengths) - lengths.count(0)
     first = 0
     while first < len(order):
         count = max(1, room // max(1, lengths[order[first]])) if device.type == "cpu" else batch_size
-        yield order[first : first + count]
-        first += count
+        last = first + count if first + count < filled else len(order)
+        yield order[first:last]
+        first = last
 
 
 class SortingTextClassificationPipeline(TextClassificationPipeline):

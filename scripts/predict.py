@@ -51,7 +51,10 @@ class PredictArguments:
     text_column: str | None = option(default=None, help="What holds the text; found by itself where only one can.")
     with_text: bool = option(default=False, help="Repeat the text in each answer.")
     overwrite: bool = option(default=False, help="Replace the output file.")
-    batch_size: int = option(default=32, help="Texts that go through the model at a time, if all are long.")
+    batch_size: int = option(
+        default=32,
+        help="Texts of a batch. A CPU reads up to 2,048 tokens at a time, no more than so many of the longest have.",
+    )
     max_length: int | None = option(default=None, help="Tokens where a text is cut; the tokenizer's own if not given.")
     device: str | None = option(default=None, help="cpu, cuda, cuda:1, ...; an accelerator where there is one.")
     precision: Literal["float32", "bfloat16", "int8"] = option(

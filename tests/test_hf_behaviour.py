@@ -123,6 +123,17 @@ def test_tokens_or_embeddings_not_both_and_not_neither(case: Case) -> None:
 
 
 @parametrize_cases()
+def test_what_has_no_tokens_or_another_shape_is_refused(case: Case) -> None:
+    model, inputs = case.model(), case.inputs()
+    ids = inputs["input_ids"]
+    embeds = model.get_input_embeddings()(ids)
+    for name, wrong in (("input_ids", ids[:, :0]), ("input_ids", ids[0]), ("inputs_embeds", embeds[:, :0])):
+        others = {other: value for other, value in inputs.items() if other not in ("input_ids", "attention_mask")}
+        with pytest.raises(ValueError, match=rf"{name} \({', '.join(map(str, wrong.shape))},?\): has to be"):
+            model(**{**others, name: wrong})
+
+
+@parametrize_cases()
 def test_forward_names_its_arguments(case: Case) -> None:
     """Trainer drops the columns that are not named here."""
     names = inspect.signature(case.model_class.forward).parameters

@@ -14,7 +14,6 @@ from model_cases import (
     MASK,
     MASKED_LM,
     TEXTS,
-    TINY,
     TOKENS,
     Case,
     assert_same_outputs,
@@ -29,7 +28,7 @@ from model_cases import (
 )
 from torch import Tensor
 
-from modeling_scratch import ScratchEncoderConfig, ScratchEncoderForSequenceClassification, ScratchEncoderModel
+from modeling_scratch import ScratchEncoderModel
 
 
 @layouts
@@ -89,16 +88,6 @@ def test_positions_may_be_given(settings: dict) -> None:
     batch = padded(texts(), "right", 9)
     counted = torch.arange(9).expand(4, -1)
     assert_same_outputs(model(**batch, position_ids=counted), model(**batch), 1e-6, batch["attention_mask"])
-
-
-@pytest.mark.parametrize("form", ["padded", "packed"])
-def test_a_batch_without_tokens_is_refused(form: str) -> None:
-    model = ScratchEncoderForSequenceClassification(ScratchEncoderConfig(**TINY)).eval()
-    nothing = torch.zeros(1, 0, dtype=torch.long)
-    inputs = {"attention_mask": nothing} if form == "padded" else {"cu_seq_lens_q": torch.tensor([0, 0])}
-    for module in (model, model.model):
-        with pytest.raises(ValueError, match=r"\(1, 0\) without tokens"):
-            module(nothing, **inputs)
 
 
 @layouts

@@ -23,6 +23,7 @@ DRAW = random.Random(0)
 TEXTS = [" ".join(DRAW.choices(WORDS, k=DRAW.choice([1, 3, 8, 20]))) for _ in range(75)]
 TOKENIZER = train_wordlevel_tokenizer(TEXTS, 60, model_max_length=16, show_progress=False)
 QUIET: Any = {"truncation": True}
+DEVICES = "cpu", "cuda"  # to ask what they would get
 
 
 def make(**settings: Any) -> ScratchEncoderForSequenceClassification:
@@ -97,7 +98,7 @@ def test_texts_are_read_longest_first_in_batches_of_equal_room() -> None:
 
 @pytest.mark.parametrize("lengths", [[], [0, 0], [5], [3, 0, 4096, 7, 7, 1], [100] * 50, list(range(300))], ids=str)
 @pytest.mark.parametrize("batch_size", [1, 4, 64])
-@pytest.mark.parametrize("device", ["cpu", "cuda"])
+@pytest.mark.parametrize("device", DEVICES)
 def test_batches_hold_every_text_once(lengths: list[int], batch_size: int, device: str) -> None:
     batches = list(batches_by_length(lengths, batch_size, torch.device(device)))
     order = [place for places in batches for place in places]
@@ -109,7 +110,25 @@ def test_batches_hold_every_text_once(lengths: list[int], batch_size: int, devic
         if device == "cpu":
             assert len(places) == 1 or needed <= CPU_TOKENS
         else:
-            assert len(places) <= batch_size
+            assert len(places) - [lengths[place] for place in places].count(0) <= batch_size
+
+
+def test_a_cpu_reads_no_more_tokens_at_a_time_than_its_caches_hold() -> None:
+    sizes = {device: [len(b) for b in batches_by_length([100] * 50, 64, torch.device(device))] for device in DEVICES}
+    assert sizes == {"cpu": [20, 20, 10], "cuda": [50]}
+
+
+def test_texts_without_tokens_are_answered_beside_long_ones() -> None:
+    bare = train_wordlevel_tokenizer(TEXTS, 60, model_max_length=3000, show_progress=False)
+    bare.backend_tokenizer.post_processor = None  # no special tokens, so "" is no token at all
+    model = make(position_type="rotary")
+    task: Any = "text-classification"
+    classify = pipeline(task, model=model, tokenizer=bare, device="cpu")
+    long = " ".join(WORDS * 60)
+    alone = [classify([text], **QUIET)[0] for text in (long, "word1")]
+    found = classify([long, "", "word1", ""], batch_size=4, **QUIET)
+    assert_same_answers([found[0], found[2]], alone)
+    assert found[1] == found[3]
 
 
 def test_what_is_no_text_is_refused_as_by_the_library() -> None:

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from model_cases import CASES, HEADS, SWITCHES, TEXTS, Batch, Case, assert_same_outputs, in_turn
+from model_cases import CASES, CAUSAL_LM, HEADS, SWITCHES, TEXTS, Batch, Case, assert_same_outputs, in_turn
 from torch._dynamo.testing import CompileCounter
 
-# One class is compiled by default, each takes seconds.
+# Two classes are compiled by default, each takes seconds.
 CLASSES = [
-    pytest.param(case, id=case.model_class.__name__, marks=() if case is TEXTS else pytest.mark.slow) for case in CASES
+    pytest.param(case, id=case.model_class.__name__, marks=() if case in (TEXTS, CAUSAL_LM) else pytest.mark.slow)
+    for case in CASES
 ]
 every_class = pytest.mark.parametrize("case", CLASSES)
 settings_in_turn = pytest.mark.parametrize(
