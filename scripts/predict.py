@@ -53,7 +53,7 @@ class PredictArguments:
     overwrite: bool = option(default=False, help="Replace the output file.")
     batch_size: int = option(
         default=32,
-        help="Texts of a batch. A CPU reads up to 2,048 tokens at a time, no more than so many of the longest have.",
+        help="Texts at a time; on a CPU the tokens of so many of the longest, 2,048 at most, but a whole text.",
     )
     max_length: int | None = option(default=None, help="Tokens where a text is cut; the tokenizer's own if not given.")
     device: str | None = option(default=None, help="cpu, cuda, cuda:1, ...; an accelerator where there is one.")
