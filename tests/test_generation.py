@@ -80,9 +80,8 @@ def test_a_static_cache_changes_nothing(case: Case, settings: dict) -> None:
     assert_same_texts(static, generate(model))
 
 
-@pytest.mark.parametrize(
-    "case", [pytest.param(CAUSAL_LM, id="decoder"), pytest.param(SEQ2SEQ_LM, id="seq2seq", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@every_generator
 def test_a_static_cache_compiles(case: Case) -> None:
     model = lively(case.model(position_type="rotary"))
     expected = generate(model)
