@@ -31,12 +31,13 @@ def checked_inputs(input_ids: Tensor | None, inputs_embeds: Tensor | None) -> Te
     """What a model reads; raises ValueError where it is not exactly one of the two, of its shape, and with tokens."""
     if (input_ids is None) == (inputs_embeds is None):
         raise ValueError("Give either input_ids or inputs_embeds, exactly one of them.")
-    name, axes = ("inputs_embeds", "texts, tokens, size") if input_ids is None else ("input_ids", "texts, tokens")
-    inputs = inputs_embeds if input_ids is None else input_ids
-    if inputs.ndim != axes.count(",") + 1:
-        raise ValueError(f"{name} {tuple(inputs.shape)}: has to be ({axes}); a single text is {name}[None].")
+    inputs, name = (inputs_embeds, "inputs_embeds") if input_ids is None else (input_ids, "input_ids")
+    axes = ("texts", "tokens", "size")[: 3 if input_ids is None else 2]
+    found = f"{name} {tuple(inputs.shape)}: has to be ({', '.join(axes)})"
+    if inputs.ndim != len(axes):
+        raise ValueError(f"{found}; a single text is {name}[None].")
     if not is_tracing(inputs) and inputs.shape[1] == 0:
-        raise ValueError(f"{name} {tuple(inputs.shape)}: has to be ({axes}), with tokens; leave empty texts out.")
+        raise ValueError(f"{found}, with tokens; leave empty texts out.")
     return inputs
 
 

@@ -26,7 +26,12 @@ class Rows:
 
     @property
     def cost(self) -> int:
-        return CALL_COST + len(self.texts) * self.width**2 + FILLER_COST * self.fillers
+        return _cost(len(self.texts), self.width, self.fillers)
+
+
+def _cost(count: int, width: int, fillers: int) -> int:
+    """Of so many rows that attend in one call."""
+    return CALL_COST + count * width**2 + FILLER_COST * fillers
 
 
 def arrange(lengths: Sequence[int]) -> list[Rows]:
@@ -98,7 +103,7 @@ def _share_rows(texts: Sequence[int], lengths: Sequence[int], least: int) -> Row
 def _least_cost(tokens: int, width: int, lost: int = 0) -> int:
     """Of rows of this width, where some places are lost and all others can be filled."""
     count = -(-(tokens + lost) // width)
-    return CALL_COST + count * width**2 + FILLER_COST * (count * width - tokens)
+    return _cost(count, width, count * width - tokens)
 
 
 def _fill(texts: Sequence[int], lengths: Sequence[int], width: int, least: int) -> Rows | None:
