@@ -9,6 +9,7 @@ from transformers.utils import is_tracing
 
 from .configuration_scratch import ScratchConfig
 from .dropout import Dropout
+from .input_checks import look_up
 from .layers import NORMS
 from .positions import SINUSOIDS
 
@@ -19,8 +20,9 @@ class Embeddings(nn.Module):
     W is there where the sizes differ (factorised embeddings, Lan et al. 2020).
     """
 
-    def __init__(self, config: ScratchConfig, vocab_size: int) -> None:
+    def __init__(self, config: ScratchConfig, vocab_size: int, ids_name: str = "input_ids") -> None:
         super().__init__()
+        self.ids_name = ids_name  # as callers know what is looked up here
         size = config.embedding_size
         self.tokens = nn.Embedding(vocab_size, size)
         self.scale = config.hidden_size**0.5 if config.embedding_scale else 1.0
@@ -45,7 +47,10 @@ class Embeddings(nn.Module):
 
         seen counts the tokens that a cache holds of the same texts.
         """
-        embeddings = self.tokens(input_ids) if inputs_embeds is None else inputs_embeds
+        embeddings = inputs_embeds
+        if embeddings is None:
+            hint = "is the tokenizer this model's own? New tokens need model.resize_token_embeddings(len(tokenizer))"
+            embeddings = look_up(self.tokens, input_ids, self.ids_name, hint)
         if self.scale != 1.0:
             embeddings = embeddings * self.scale
         if self.positions is not None:
@@ -54,7 +59,9 @@ class Embeddings(nn.Module):
         if self.sinusoid is not None:
             embeddings = embeddings + self.sinusoid(position_ids, embeddings.shape[-1]).to(embeddings.dtype)
         if self.token_types is not None:
-            types = self.token_types.weight[0] if token_type_ids is None else self.token_types(token_type_ids)
+            types = self.token_types.weight[0]
+            if token_type_ids is not None:
+                types = look_up(self.token_types, token_type_ids, "token_type_ids", "see type_vocab_size of the config")
             embeddings = embeddings + types
         return self.projection(self.dropout(self.norm(embeddings)))
 

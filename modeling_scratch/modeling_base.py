@@ -13,32 +13,18 @@ from typing import Any
 from torch import Tensor
 from transformers import PreTrainedModel
 from transformers.dynamic_module_utils import custom_object_save, get_relative_import_files
-from transformers.utils import is_tracing
 
 from .attention import Attention
 from .batch_layout import BatchLayout
 from .configuration_scratch import ScratchConfig
 from .heads import pool, pooled_places, without_empty
+from .input_checks import checked_inputs
 from .packed_input import packed_lengths, to_rows
 from .stack import Block
 
 
 def _file(cls: type) -> str:
     return cls.__module__.rpartition(".")[-1]
-
-
-def checked_inputs(input_ids: Tensor | None, inputs_embeds: Tensor | None) -> Tensor:
-    """What a model reads; raises ValueError where it is not exactly one of the two, of its shape, and with tokens."""
-    if (input_ids is None) == (inputs_embeds is None):
-        raise ValueError("Give either input_ids or inputs_embeds, exactly one of them.")
-    inputs, name = (inputs_embeds, "inputs_embeds") if input_ids is None else (input_ids, "input_ids")
-    axes = ("texts", "tokens", "size")[: 3 if input_ids is None else 2]
-    found = f"{name} {tuple(inputs.shape)}: has to be ({', '.join(axes)})"
-    if inputs.ndim != len(axes):
-        raise ValueError(f"{found}; a single text is {name}[None].")
-    if not is_tracing(inputs) and inputs.shape[1] == 0:
-        raise ValueError(f"{found}, with tokens; leave empty texts out.")
-    return inputs
 
 
 class ScratchPreTrainedModel(BatchLayout, PreTrainedModel):
@@ -106,7 +92,8 @@ class ScratchPreTrainedModel(BatchLayout, PreTrainedModel):
         real (B, T): 1 at the tokens that count, None: all do. Where pooling reads one token a text, the last block
         works for that one alone, except where all hidden states are asked for.
         """
-        inputs = checked_inputs(arguments["input_ids"], arguments["inputs_embeds"])
+        names = "input_ids", "inputs_embeds", "attention_mask", "past_key_values"
+        inputs = checked_inputs(*map(arguments.get, names))
         shape = inputs.shape[:2]
         lengths = packed_lengths(shape, arguments["attention_mask"], arguments["position_ids"], arguments)
         places = None

@@ -23,7 +23,8 @@ from .configuration_scratch import ScratchDecoderConfig, ScratchSeq2SeqConfig
 from .embeddings import Embeddings
 from .generation import LMHead, WritingGenerationMixin
 from .heads import classification_loss, cross_entropy, next_tokens, share_predicted
-from .modeling_base import ScratchPreTrainedModel, checked_inputs
+from .input_checks import check_mask, checked_inputs
+from .modeling_base import ScratchPreTrainedModel
 from .packed_input import packed_lengths
 from .stack import Block, Stack
 
@@ -50,9 +51,10 @@ class ScratchDecoderModel(ScratchDecoderPreTrainedModel):
 
     def __init__(self, config: ScratchDecoderConfig | ScratchSeq2SeqConfig) -> None:
         super().__init__(config)
-        self.embeddings = Embeddings(config, config.decoder_vocab_size)
-        cross_attention = config.is_encoder_decoder
-        self.stack = Stack(config, config.decoder_layers, is_causal=True, cross_attention=cross_attention)
+        has_memory = config.is_encoder_decoder
+        self.side = "decoder_" if has_memory else ""  # how the names of the arguments begin
+        self.embeddings = Embeddings(config, config.decoder_vocab_size, f"{self.side}input_ids")
+        self.stack = Stack(config, config.decoder_layers, is_causal=True, cross_attention=has_memory)
         self.post_init()
 
     def get_input_embeddings(self) -> nn.Embedding:
@@ -82,7 +84,7 @@ class ScratchDecoderModel(ScratchDecoderPreTrainedModel):
         use_cache None: as the config says, in evaluation. places (N,): which of the B * T tokens are read; the last
         block of a decoder alone spares itself the others: (1, N, hidden).
         """
-        inputs = checked_inputs(input_ids, inputs_embeds)
+        inputs = checked_inputs(input_ids, inputs_embeds, attention_mask, past_key_values, self.side)
         if use_cache is None:
             use_cache = self.config.use_cache and not self.training
         if (
@@ -135,10 +137,9 @@ class ScratchDecoderModel(ScratchDecoderPreTrainedModel):
             raise ValueError("encoder_hidden_states go to the decoder of an encoder-decoder, and to no other.")
         if memory is None:
             return None
-        embeds = self._shape_only(inputs.shape[:2], inputs.device)
-        return create_bidirectional_mask(
-            self._mask_config(kwargs), embeds, attention_mask, encoder_hidden_states=memory
-        )
+        check_mask(attention_mask, memory, "attention_mask", "what the encoder read")
+        embeds, config = self._shape_only(inputs.shape[:2], inputs.device), self._mask_config(kwargs)
+        return create_bidirectional_mask(config, embeds, attention_mask, encoder_hidden_states=memory)
 
 
 class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, WritingGenerationMixin):
@@ -222,7 +223,7 @@ class ScratchDecoderForSequenceClassification(ScratchDecoderPreTrainedModel):
         Without attention_mask, pad_token_id tells which tokens are real. Of a batch that arrives packed, every
         sequence is a text: labels and logits have one row a sequence.
         """
-        length = checked_inputs(input_ids, inputs_embeds).shape[1]
+        length = checked_inputs(input_ids, inputs_embeds, attention_mask, past_key_values).shape[1]
         pooled, outputs = self._pooled(
             "last", self._real_tokens(input_ids, attention_mask, length), input_ids=input_ids,
             attention_mask=attention_mask, position_ids=position_ids, past_key_values=past_key_values,

@@ -28,7 +28,8 @@ from .heads import (
     cross_entropy,
     span_loss,
 )
-from .modeling_base import ScratchPreTrainedModel, checked_inputs
+from .input_checks import checked_inputs
+from .modeling_base import ScratchPreTrainedModel
 from .packing import select
 from .question_answering import ENCODER_PIPELINES
 from .stack import Stack
@@ -77,7 +78,7 @@ class ScratchEncoderModel(ScratchEncoderPreTrainedModel):
         Without position_ids, positions count real tokens, so that padding on either side changes nothing.
         places (N,): which of the B * T tokens are read; the last block spares itself the others: (1, N, hidden).
         """
-        inputs = checked_inputs(input_ids, inputs_embeds)
+        inputs = checked_inputs(input_ids, inputs_embeds, attention_mask)
         position_ids, mask, packing = self._lay_out(inputs, attention_mask, position_ids, kwargs)
         if packing is not None:
             arguments = input_ids, position_ids, token_type_ids, inputs_embeds

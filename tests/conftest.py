@@ -3,6 +3,7 @@
 
 import gc
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import torch
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # only tests marked `hub` may ask the Hub
 torch.set_num_threads(1)  # tests run in several processes
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it, and so would what it starts
 gc.freeze()  # Trainer collects garbage at each run: leave out all that the imports made
 
 

@@ -122,15 +122,44 @@ def test_tokens_or_embeddings_not_both_and_not_neither(case: Case) -> None:
             model(**wrong)
 
 
+@pytest.mark.parametrize("side", ["", "decoder_"], ids=["own", "decoder"])
 @parametrize_cases()
-def test_what_has_no_tokens_or_another_shape_is_refused(case: Case) -> None:
+def test_an_input_that_cannot_be_read_is_refused_by_its_name(case: Case, side: str) -> None:
+    """Of each side of an encoder-decoder, too."""
     model, inputs = case.model(), case.inputs()
-    ids = inputs["input_ids"]
+    if f"{side}input_ids" not in inputs:
+        pytest.skip("one stack has one side")
+    ids, name, mask_name = inputs[f"{side}input_ids"], f"{side}input_ids", f"{side}attention_mask"
     embeds = model.get_input_embeddings()(ids)
-    for name, wrong in (("input_ids", ids[:, :0]), ("input_ids", ids[0]), ("inputs_embeds", embeds[:, :0])):
-        others = {other: value for other, value in inputs.items() if other not in ("input_ids", "attention_mask")}
-        with pytest.raises(ValueError, match=rf"{name} \({', '.join(map(str, wrong.shape))},?\): has to be"):
-            model(**{**others, name: wrong})
+    without = {other: value for other, value in inputs.items() if other not in (name, mask_name)}
+
+    for wrong_name, wrong in ((name, ids[:, :0]), (name, ids[:0]), (name, ids[0]), (f"{side}inputs_embeds", embeds[0])):
+        shape = ", ".join(map(str, wrong.shape)) + "," * (wrong.ndim == 1)
+        with pytest.raises(ValueError, match=rf"^{wrong_name} \({shape}\): has to be \(texts, tokens"):
+            model(**{**without, wrong_name: wrong})
+    for mask in MASK[:, :-1], MASK[:1], MASK[0], torch.ones(BATCH, LENGTH + 1):
+        with pytest.raises(ValueError, match=rf"^{mask_name} \(.*\): has to be \({BATCH}, {LENGTH}\), as {name}"):
+            model(**{**inputs, mask_name: mask})
+    with pytest.raises(TypeError, match=f"^{name}: a list is no tensor"):
+        model(**{**without, name: ids.tolist()})
+    for lowest, wrong in ((5, ids.clamp(5) + 60), (-3, ids.clamp(3, 9) - 6)):
+        wrong[0, 0] = lowest
+        with pytest.raises(IndexError, match=f"^{name} from {lowest} to {int(wrong.max())}, .* 0 to 63"):
+            model(**{**inputs, name: wrong})
+
+
+@parametrize_cases(ONE_STACK)
+def test_token_types_that_the_model_lacks_are_named(case: Case) -> None:
+    inputs = case.inputs()
+    with pytest.raises(IndexError, match=r"^token_type_ids from 0 to 2, .* 0 to 1: see type_vocab_size"):
+        case.model(type_vocab_size=2)(**inputs, token_type_ids=inputs["input_ids"] % 3)
+
+
+def test_a_mask_of_another_length_than_the_source_is_refused() -> None:
+    model, inputs = SEQ2SEQS[0].model(), SEQ2SEQS[0].inputs()
+    inputs |= {"encoder_outputs": model.encoder(inputs.pop("input_ids"), inputs["attention_mask"])}
+    with pytest.raises(ValueError, match=rf"^attention_mask .* \({BATCH}, {LENGTH}\), as what the encoder read"):
+        model(**{**inputs, "attention_mask": MASK[:, 1:]})
 
 
 @parametrize_cases()

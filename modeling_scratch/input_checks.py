@@ -1,0 +1,53 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What is wrong with an input, said by name before torch fails far from it. In a traced graph nothing is looked at."""
+
+from typing import Any
+
+from torch import Tensor, nn
+from transformers.utils import is_tracing
+
+
+def checked_inputs(
+    input_ids: Tensor | None,
+    inputs_embeds: Tensor | None,
+    attention_mask: Any = None,
+    cache: Any = None,
+    side: str = "",
+) -> Tensor:
+    """What a model reads: one of the two, with its axes, of at least one token, and of the mask's shape.
+
+    cache: holds tokens that the mask covers, too, so that its shape tells nothing. side: "decoder_" where the names of
+    the arguments begin so. Raises ValueError, or TypeError for what is no tensor.
+    """
+    axes = {f"{side}input_ids": ("texts", "tokens"), f"{side}inputs_embeds": ("texts", "tokens", "size")}
+    given = [pair for pair in zip(axes, (input_ids, inputs_embeds)) if pair[1] is not None]
+    if len(given) != 1:
+        raise ValueError(f"Give either {' or '.join(axes)}, exactly one of them.")
+    ((name, inputs),) = given
+    if not isinstance(inputs, Tensor):
+        raise TypeError(f"{name}: a {type(inputs).__name__} is no tensor; tokenizers make one by return_tensors='pt'.")
+    found = f"{name} {tuple(inputs.shape)}: has to be ({', '.join(axes[name])})"
+    if inputs.ndim != len(axes[name]):
+        raise ValueError(f"{found}; a single text is {name}[None].")
+    if not is_tracing(inputs) and 0 in inputs.shape[:2]:
+        raise ValueError(f"{found}, none of them 0; leave empty texts out.")
+    if cache is None:
+        check_mask(attention_mask, inputs, f"{side}attention_mask", name)
+    return inputs
+
+
+def check_mask(mask: Any, states: Tensor, name: str, of: str) -> None:
+    """Raises ValueError where a mask of padding has not the shape (texts, tokens) of what it masks."""
+    if not isinstance(mask, Tensor) or mask.ndim == 4 or is_tracing(states):
+        return  # none, or one that says what sees what, which is the backend's to check
+    if mask.shape != states.shape[:2]:
+        raise ValueError(f"{name} {tuple(mask.shape)}: has to be {tuple(states.shape[:2])}, as {of} (texts, tokens).")
+
+
+def look_up(table: nn.Embedding, ids: Tensor, name: str, hint: str) -> Tensor:
+    """Rows of a table; on a CPU, IndexError names ids that it lacks."""
+    try:
+        return table(ids)
+    except IndexError as error:
+        held, found = table.num_embeddings, f"{int(ids.min())} to {int(ids.max())}"
+        raise IndexError(f"{name} from {found}, but there are embeddings for 0 to {held - 1}: {hint}.") from error
