@@ -13,7 +13,7 @@ batch (forward, backward, clipping, fused AdamW), without its bookkeeping, which
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -85,21 +85,13 @@ def run(found: argparse.Namespace) -> list[dict[str, Any]]:
     """Measure, and print each row as it comes."""
     if found.threads:
         torch.set_num_threads(found.threads)
-    names = (
-        "data_folder",
-        "device",
-        "dtype",
-        "attention",
-        "dropout",
-        "attention_dropout",
-        "peak_tflops",
-        "seed",
-        "model",
-    )
-    given = {name: getattr(found, name) for name in names}
-    settings = Settings(rounds=min(found.rounds, 2) if found.quick else found.rounds, quick=found.quick, **given)
+    given = {field.name: getattr(found, field.name) for field in fields(Settings)}
+    settings = Settings(**given | {"rounds": min(found.rounds, 2) if found.quick else found.rounds})
     hardware = describe_hardware(torch.device(settings.device))
-    print(f"{hardware}; torch {torch.__version__}, transformers {transformers.__version__}\n\n{HEADER}", flush=True)
+    print(f"{hardware}; torch {torch.__version__}, transformers {transformers.__version__}\n", flush=True)
+    if found.quick:
+        print("--quick: models of toy size, to see that all of it runs; these are no measurements.\n")
+    print(HEADER, flush=True)
     rows = []
     for name in WORKLOADS if "all" in found.workload else dict.fromkeys(found.workload):
         for row in WORKLOADS[name](settings):

@@ -4,12 +4,11 @@
 import textwrap
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 import torch
 from continuation import Continuer
-from model_sources import load_checkpoint
+from model_sources import is_missing_folder, load_checkpoint
 from text_files import DataError
 from text_generation import DEFAULT_NEW_TOKENS, TextGenerator
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
@@ -76,8 +75,7 @@ def load_generator(
     name: str, search: SearchArguments, batch_size: int, device: str | None, trust_remote_code: bool
 ) -> TextGenerator:
     """Raises `DataError` for a checkpoint that cannot write, or would write at random."""
-    is_path = len(Path(name).parts) > 1 and Path(name).parent.is_dir()  # then a typo need not wait for the Hub
-    if is_path and not Path(name).is_dir():
+    if is_missing_folder(name):
         raise DataError(f"--model_name_or_path {name}: there is no such folder")
     try:
         model, tokenizers = _load(name, trust_remote_code)

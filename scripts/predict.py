@@ -22,6 +22,7 @@ from typing import Any, Literal, TextIO
 import torch
 import transformers
 from command_line import quiet_libraries, run_program
+from model_sources import is_missing_folder
 from output_file import check_output, open_output
 from precision import to_precision
 from text_columns import is_missing, read_lines, read_texts
@@ -177,8 +178,9 @@ def to_answers(logits: torch.Tensor, config: Any) -> list[tuple]:
 def load_classifier(arguments: PredictArguments) -> Classifier:
     """Raises `DataError` for a checkpoint that cannot answer, or would answer at random."""
     name = arguments.model
-    local = len(Path(name).parts) > 1 and Path(name).parent.is_dir()  # then a typo does not have to wait for the Hub
-    options = {"trust_remote_code": arguments.trust_remote_code, "local_files_only": local}
+    if is_missing_folder(name):
+        raise DataError(f"--model {name}: there is no such folder")
+    options = {"trust_remote_code": arguments.trust_remote_code}
     try:
         model, info = AutoModelForSequenceClassification.from_pretrained(name, output_loading_info=True, **options)
         if missing := sorted(info["missing_keys"]):

@@ -4,11 +4,10 @@
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import torch
-from model_sources import load_checkpoint
+from model_sources import is_missing_folder, load_checkpoint
 from predict import PredictArguments, load_classifier
 from serving_batches import Job
 from text_files import DataError
@@ -80,8 +79,7 @@ def load_task(
     max_new_tokens: int = MOST_NEW_TOKENS,
 ) -> Task:
     """Raises `DataError` for a checkpoint that can do none of the tasks, or would answer at random."""
-    is_path = len(Path(name).parts) > 1 and Path(name).parent.is_dir()  # then a typo need not wait for the Hub
-    if is_path and not Path(name).is_dir():
+    if is_missing_folder(name):
         raise DataError(f"--model {name}: there is no such folder")
     try:
         config = load_checkpoint(AutoConfig, name, trust_remote_code)

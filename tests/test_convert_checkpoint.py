@@ -78,7 +78,8 @@ def test_what_the_user_can_mend_is_one_line(native: Path, tmp_path: Path, capsys
     new = ("--output_dir", tmp_path / "new")
     capsys.readouterr()
     for arguments, message in [
-        (("--input", tmp_path / "nothing", *new), "cannot be loaded as a checkpoint"),
+        (("--input", tmp_path / "nothing", *new), "nothing: there is no such folder"),
+        (("--input", tmp_path, *new), "cannot be loaded as a checkpoint"),
         (("--input", native, "--output_dir", native), "exists already"),
         (("--input", native, *new, "--model_class", "NoSuchModel"), "no such class in modeling_scratch"),
         (("--input", native, *new, "--model_type", "bert"), "--model_type goes with a scratch checkpoint"),

@@ -403,7 +403,7 @@ def test_texts_are_streamed_once_and_let_go(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_fewer_tokens_than_asked_for_are_told(kind, caplog):
     tokenizer = train(kind, ["tiny"], 5_000)
-    assert f"give {len(tokenizer)} tokens only, not vocab_size=5000" in caplog.text
+    assert f"{len(tokenizer)} tokens are all that these texts hold, fewer than vocab_size=5000" in caplog.text
 
 
 def test_progress_is_shown_unless_it_is_off(capfd):
