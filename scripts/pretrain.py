@@ -18,15 +18,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
 from checkpoints import checkpoint_to_resume, step_of
 from command_line import run_program
 from documents import DocumentArguments, load_documents
-from early_stopping import check_patience, early_stopping
+from early_stopping import early_stopping
 from packed_documents import NumberedRows, Pieces, SimilarLengths, StreamedRows
 from pretraining_data import PretrainingData, prepare
 from pretraining_model import PretrainingModelArguments, build_model, build_tokenizer
 from pretraining_report import first_words, report, token_losses, token_metrics, write_sample
+from run_arguments import RunArguments
 from run_folder import check, check_unchanged, claim, train_and_save, write_run
 from run_lock import alone
 from run_summary import summary
@@ -48,7 +48,7 @@ from weight_average import WeightAverage
 
 
 @dataclass
-class PretrainingArguments(TrainingArguments):
+class PretrainingArguments(RunArguments, TrainingArguments):
     """transformers.TrainingArguments with defaults for small models on a CPU."""
 
     output_dir: str | None = field(default="runs/pretrained", metadata={"help": "Where everything is saved."})
@@ -66,30 +66,12 @@ class PretrainingArguments(TrainingArguments):
     save_steps: float = field(default=0.2, metadata={"help": "How often; below 1: a share of all steps."})
     save_total_limit: int | None = field(default=1, metadata={"help": "How many checkpoints to keep."})
     logging_steps: float = field(default=0.02, metadata={"help": "Steps between two points of the learning curve."})
-    ddp_find_unused_parameters: bool | None = field(
-        default=False, metadata={"help": "Look for weights without gradient; these models have none."}
-    )
-    dataloader_pin_memory: bool = field(
-        default=torch.accelerator.is_available(), metadata={"help": "Pin memory, for an accelerator to copy from."}
-    )
     ema_decay: float = field(
         default=0.0, metadata={"help": "Decay of the moving average of the weights that is taken at the end; 0: none."}
     )
-    early_stopping_patience: int = field(
-        default=0,
-        metadata={
-            "help": "Stop after so many evaluations in a row that are no better than the best, whose weights are kept; "
-            "each is saved as a checkpoint then; 0: never."
-        },
-    )
-    resume_from_checkpoint: str | None = field(
-        default=None, metadata={"help": "last: go on from the last whole checkpoint of the run; or the folder of one."}
-    )
-    overwrite: bool = field(default=False, metadata={"help": "Delete the run that the output folder holds."})
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_patience(self.early_stopping_patience)
         if self.early_stopping_patience:
             self._choose_on_validation()
 

@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import demo_reviews
-import torch
 from checkpoints import checkpoint_to_resume
 from classification_metrics import ClassificationMetrics
 from classifier_model import ModelArguments, build_model, build_tokenizer, encode_splits
 from classifier_report import Judge
 from command_line import run_program
 from datasets import DatasetDict
-from early_stopping import check_patience, early_stopping
+from early_stopping import early_stopping
 from layerwise_decay import LayerwiseDecay, check_layer_decay
+from run_arguments import RunArguments
 from run_folder import check, check_unchanged, claim, train_and_save, write_run
 from run_lock import alone
 from run_summary import summary
@@ -67,7 +67,7 @@ SENTENCES = (
 
 
 @dataclass
-class ClassifierTrainingArguments(TrainingArguments):
+class ClassifierTrainingArguments(RunArguments, TrainingArguments):
     """transformers.TrainingArguments with defaults for small models on a CPU."""
 
     output_dir: str | None = field(default="runs/demo", metadata={"help": "Where everything is saved."})
@@ -81,12 +81,6 @@ class ClassifierTrainingArguments(TrainingArguments):
     save_strategy: str = field(default="epoch", metadata={"help": "When to save a checkpoint."})
     save_total_limit: int | None = field(default=1, metadata={"help": "How many checkpoints to keep."})
     logging_steps: float = field(default=50, metadata={"help": "Steps between two points of the learning curve."})
-    ddp_find_unused_parameters: bool | None = field(
-        default=False, metadata={"help": "Look for weights without gradient; these models have none."}
-    )
-    dataloader_pin_memory: bool = field(
-        default=torch.accelerator.is_available(), metadata={"help": "Pin memory, for an accelerator to copy from."}
-    )
     ema_decay: float = field(
         default=0.999,
         metadata={"help": "Decay of the moving average of the weights that is taken at the end; 0: none."},
@@ -95,25 +89,16 @@ class ClassifierTrainingArguments(TrainingArguments):
         default=1.0,
         metadata={"help": "What the learning rate is multiplied by from a layer to the one below; 1: nothing."},
     )
-    early_stopping_patience: int = field(
-        default=0,
-        metadata={"help": "Stop after so many evaluations in a row that are no better than the best; 0: never."},
-    )
     search_trials: int = field(
         default=0, metadata={"help": "Train so many times to find good arguments on validation; 0: train once."}
     )
     search_over: list[str] = field(
         default_factory=lambda: list(TRIED), metadata={"help": f"What is searched for: {', '.join(TRIED)}."}
     )
-    resume_from_checkpoint: str | None = field(
-        default=None, metadata={"help": "last: go on from the last whole checkpoint of the run; or the folder of one."}
-    )
-    overwrite: bool = field(default=False, metadata={"help": "Delete the run that the output folder holds."})
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_layer_decay(self.layer_decay)
-        check_patience(self.early_stopping_patience)
         check_search(self)
 
 

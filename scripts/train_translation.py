@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
 from checkpoints import checkpoint_to_resume
 from command_line import run_program
-from early_stopping import check_patience, early_stopping
+from early_stopping import early_stopping
+from run_arguments import RunArguments
 from run_folder import check, check_unchanged, claim, write_run
 from run_lock import alone
 from run_summary import summary
@@ -52,7 +52,7 @@ from modeling_scratch.pipelines import TARGET_FOLDER
 
 
 @dataclass
-class TranslationTrainingArguments(Seq2SeqTrainingArguments):
+class TranslationTrainingArguments(RunArguments, Seq2SeqTrainingArguments):
     """transformers.Seq2SeqTrainingArguments with the defaults of Vaswani et al. 2017, 5.3 and 5.4."""
 
     output_dir: str | None = field(default="runs/translation", metadata={"help": "Where everything is saved."})
@@ -71,26 +71,12 @@ class TranslationTrainingArguments(Seq2SeqTrainingArguments):
     eval_strategy: str = field(default="epoch", metadata={"help": "When to evaluate."})
     save_strategy: str = field(default="epoch", metadata={"help": "When to save a checkpoint."})
     logging_steps: float = field(default=100, metadata={"help": "Steps between two points of the learning curve."})
-    ddp_find_unused_parameters: bool | None = field(
-        default=False, metadata={"help": "Look for weights without gradient; these models have none."}
-    )
-    dataloader_pin_memory: bool = field(
-        default=torch.accelerator.is_available(), metadata={"help": "Pin memory, for an accelerator to copy from."}
-    )
     average_checkpoints: int = field(
         default=10,
         metadata={"help": "Average the weights of so many last checkpoints, if validation likes it; 1: none."},
     )
     num_beams: int = field(default=5, metadata={"help": "The beam of the final translations."})
     length_penalty: float = field(default=1.0, metadata={"help": "Above 1 favours longer translations."})
-    early_stopping_patience: int = field(
-        default=0,
-        metadata={"help": "Stop after so many evaluations in a row that are no better than the best; 0: never."},
-    )
-    resume_from_checkpoint: str | None = field(
-        default=None, metadata={"help": "last: go on from the last whole checkpoint of the run; or the folder of one."}
-    )
-    overwrite: bool = field(default=False, metadata={"help": "Delete the run that the output folder holds."})
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -99,7 +85,6 @@ class TranslationTrainingArguments(Seq2SeqTrainingArguments):
         if self.eval_strategy == self.save_strategy != "no":
             self.load_best_model_at_end = True
             self.metric_for_best_model, self.greater_is_better = "bleu", True
-        check_patience(self.early_stopping_patience)
         if self.early_stopping_patience and not self.load_best_model_at_end:
             raise DataError("--early_stopping_patience needs an evaluation with each checkpoint (--eval_strategy)")
         self.save_total_limit = self.save_total_limit or self.average_checkpoints

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ PROGRAMS = [block for language, block in BLOCKS if language == "python"]
 
 # So that the commands end soon: they are run for what they do, not for how well.
 FEWER = {
-    "benchmark": "--rounds 1",
+    "benchmark": "--quick",
     "pretrain": "--max_steps 4",
     "train_translation": "--num_train_epochs 1 --average_checkpoints 1 --num_beams 1 --max_length 16",
 }
@@ -70,9 +71,19 @@ def test_scripts_leave_what_the_readme_says(user_folder: Path) -> None:
         assert (user_folder / name).is_file()
 
 
+@pytest.fixture(scope="module")
+def libraries(user_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
+    """Those of others alone: what a program does not import itself of this package is not there."""
+    with WarmPython(tmp_path_factory.mktemp("printed"), ["transformers.pipelines"], {}, user_folder) as python:
+        yield python
+
+
 @pytest.mark.parametrize("program", PROGRAMS, ids=range(len(PROGRAMS)))
-def test_python_examples_run(user_folder: Path, program: str) -> None:
-    assert run(["-c", program], user_folder)
+def test_python_examples_run(libraries: WarmPython, program: str, tmp_path: Path) -> None:
+    (tmp_path / "example.py").write_text(program, encoding="utf-8")
+    ended = libraries.run(tmp_path / "example.py")
+    assert ended.code == 0, ended.text
+    assert ended.text
 
 
 def test_make_commands_are_targets() -> None:
