@@ -56,6 +56,11 @@ def refused(capsys: pytest.CaptureFixture, folder: Path, output: Path, extra: st
     return capsys.readouterr().err.strip().splitlines()[-1]
 
 
+def test_a_program_that_trains_cannot_be_told_not_to(reviews: Path, tmp_path: Path, capsys) -> None:
+    assert "--do_train False: this program trains" in refused(capsys, reviews, tmp_path / "run", "--do_train False")
+    assert not (tmp_path / "run").exists()
+
+
 def history(run: Path) -> list[dict[str, float]]:
     return json.loads((run / "trainer_state.json").read_text())["log_history"]
 
