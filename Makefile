@@ -8,8 +8,8 @@ PYTHON ?= python3
 VENV ?= .venv
 # Pinned versions. With a GPU: a copy with another line for torch, `make train CONSTRAINTS=my-constraints.txt`.
 CONSTRAINTS ?= constraints.txt
-# Threads that wait for each other spin for a moment before they sleep: longer would stall small models where the machine
-# has other work, too, and without it they wake up too late for the next product.
+# Threads that wait for each other (GNU's, on Linux) spin for a moment before they sleep. Longer would stall small models
+# where the machine has other work, too; those that sleep at once wake up too late for the next product.
 export GOMP_SPINCOUNT ?= 1000
 # Processes for the tests: as many as there are cores.
 WORKERS ?= auto

@@ -59,9 +59,8 @@ class Embeddings(nn.Module):
         if self.sinusoid is not None:
             embeddings = embeddings + self.sinusoid(position_ids, embeddings.shape[-1]).to(embeddings.dtype)
         if self.token_types is not None:
-            types = self.token_types.weight[0]
-            if token_type_ids is not None:
-                types = look_up(self.token_types, token_type_ids, "token_type_ids", "see type_vocab_size of the config")
+            ids = position_ids.new_zeros(1) if token_type_ids is None else token_type_ids
+            types = look_up(self.token_types, ids, "token_type_ids", "see type_vocab_size of the config")
             embeddings = embeddings + types
         return self.projection(self.dropout(self.norm(embeddings)))
 

@@ -93,7 +93,7 @@ class ScratchPreTrainedModel(BatchLayout, PreTrainedModel):
         works for that one alone, except where all hidden states are asked for.
         """
         names = "input_ids", "inputs_embeds", "attention_mask", "past_key_values"
-        inputs = checked_inputs(*map(arguments.get, names))
+        inputs = checked_inputs(**{name: arguments.get(name) for name in names})
         shape = inputs.shape[:2]
         lengths = packed_lengths(shape, arguments["attention_mask"], arguments["position_ids"], arguments)
         places = None

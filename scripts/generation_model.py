@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 from continuation import Continuer
-from model_sources import is_missing_folder, load_checkpoint
+from model_sources import check_folder, load_checkpoint
 from text_files import DataError
 from text_generation import DEFAULT_NEW_TOKENS, TextGenerator
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
@@ -75,8 +75,7 @@ def load_generator(
     name: str, search: SearchArguments, batch_size: int, device: str | None, trust_remote_code: bool
 ) -> TextGenerator:
     """Raises `DataError` for a checkpoint that cannot write, or would write at random."""
-    if is_missing_folder(name):
-        raise DataError(f"--model_name_or_path {name}: there is no such folder")
+    check_folder(name, "--model_name_or_path")
     try:
         model, tokenizers = _load(name, trust_remote_code)
     except DataError:

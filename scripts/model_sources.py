@@ -60,17 +60,17 @@ def _parse_overrides(text: str) -> dict[str, Any]:
     return overrides
 
 
-def is_missing_folder(name: str) -> bool:
-    """Whether a name is that of a folder, and there is none: a typo does not have to wait for the Hub."""
+def check_folder(name: str, option: str = "") -> None:
+    """Raises `DataError` where a name can only be that of a folder, and there is none: no typo waits for the Hub."""
     path = Path(name)
     is_path = len(path.parts) > 2 or name[:1] in "./~" or (len(path.parts) == 2 and path.parent.is_dir())
-    return is_path and not path.exists()
+    if is_path and not path.is_dir():
+        raise DataError(f"{option} {name}: there is no such folder".lstrip())
 
 
 def load_checkpoint(auto_class: Any, name: str, trust_remote_code: bool, **options: Any) -> Any:
     """auto_class.from_pretrained(name), whose errors are the user's to mend."""
-    if is_missing_folder(name):
-        raise DataError(f"{name}: there is no such folder")
+    check_folder(name)
     try:
         return auto_class.from_pretrained(name, trust_remote_code=trust_remote_code, **options)
     except Exception as error:  # of files that are damaged or mean harm: open-ended, tokenizers raise Exception itself

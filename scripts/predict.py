@@ -22,7 +22,7 @@ from typing import Any, Literal, TextIO
 import torch
 import transformers
 from command_line import quiet_libraries, run_program
-from model_sources import is_missing_folder
+from model_sources import check_folder
 from output_file import check_output, open_output
 from precision import to_precision
 from text_columns import is_missing, read_lines, read_texts
@@ -178,8 +178,7 @@ def to_answers(logits: torch.Tensor, config: Any) -> list[tuple]:
 def load_classifier(arguments: PredictArguments) -> Classifier:
     """Raises `DataError` for a checkpoint that cannot answer, or would answer at random."""
     name = arguments.model
-    if is_missing_folder(name):
-        raise DataError(f"--model {name}: there is no such folder")
+    check_folder(name, "--model")
     options = {"trust_remote_code": arguments.trust_remote_code}
     try:
         model, info = AutoModelForSequenceClassification.from_pretrained(name, output_loading_info=True, **options)

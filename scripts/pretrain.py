@@ -69,6 +69,13 @@ class PretrainingArguments(RunArguments, TrainingArguments):
     ema_decay: float = field(
         default=0.0, metadata={"help": "Decay of the moving average of the weights that is taken at the end; 0: none."}
     )
+    early_stopping_patience: int = field(
+        default=0,
+        metadata={
+            "help": "Stop after so many evaluations in a row that are no better than the best, whose weights are kept; "
+            "each is saved as a checkpoint then; 0: never."
+        },
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

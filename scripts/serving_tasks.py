@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from model_sources import is_missing_folder, load_checkpoint
+from model_sources import check_folder, load_checkpoint
 from predict import PredictArguments, load_classifier
 from serving_batches import Job
 from text_files import DataError
@@ -79,8 +79,7 @@ def load_task(
     max_new_tokens: int = MOST_NEW_TOKENS,
 ) -> Task:
     """Raises `DataError` for a checkpoint that can do none of the tasks, or would answer at random."""
-    if is_missing_folder(name):
-        raise DataError(f"--model {name}: there is no such folder")
+    check_folder(name, "--model")
     try:
         config = load_checkpoint(AutoConfig, name, trust_remote_code)
         architecture = (config.architectures or [""])[0]

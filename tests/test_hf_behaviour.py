@@ -140,8 +140,9 @@ def test_an_input_that_cannot_be_read_is_refused_by_its_name(case: Case, side: s
     for mask in MASK[:, :-1], MASK[:1], MASK[0], torch.ones(BATCH, LENGTH + 1):
         with pytest.raises(ValueError, match=rf"^{mask_name} \(.*\): has to be \({BATCH}, {LENGTH}\), as {name}"):
             model(**{**inputs, mask_name: mask})
-    with pytest.raises(TypeError, match=f"^{name}: a list is no tensor"):
-        model(**{**without, name: ids.tolist()})
+    for listed in name, mask_name:
+        with pytest.raises(TypeError, match=f"^{listed}: a list is no tensor"):
+            model(**{**inputs, listed: inputs[listed].tolist()})
     for lowest, wrong in ((5, ids.clamp(5) + 60), (-3, ids.clamp(3, 9) - 6)):
         wrong[0, 0] = lowest
         with pytest.raises(IndexError, match=f"^{name} from {lowest} to {int(wrong.max())}, .* 0 to 63"):
