@@ -24,8 +24,7 @@ def checked_inputs(
     if len(given) != 1:
         raise ValueError(f"Give either {' or '.join(axes)}, exactly one of them.")
     ((name, inputs),) = given
-    if not isinstance(inputs, Tensor):
-        raise TypeError(f"{name}: a {type(inputs).__name__} is no tensor; tokenizers make one by return_tensors='pt'.")
+    _check_tensor(inputs, name)
     found = f"{name} {tuple(inputs.shape)}: has to be ({', '.join(axes[name])})"
     if inputs.ndim != len(axes[name]):
         raise ValueError(f"{found}{f'; a single text is {name}[None]' if inputs.ndim + 1 == len(axes[name]) else ''}.")
@@ -36,12 +35,16 @@ def checked_inputs(
     return inputs
 
 
+def _check_tensor(value: Any, name: str) -> None:
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{name}: a {type(value).__name__} is no tensor; tokenizers make one by return_tensors='pt'.")
+
+
 def check_mask(mask: Any, states: Tensor, name: str, of: str) -> None:
-    """Raises ValueError where a mask of padding has not the shape (texts, tokens) of what it masks."""
+    """Raises ValueError where a mask of padding has not the shape (texts, tokens) of what it masks, or TypeError."""
     if mask is None or is_tracing(states) or len(getattr(mask, "shape", ())) == 4:
         return  # the last says what sees what, which is the backend's to check
-    if not isinstance(mask, Tensor):
-        raise TypeError(f"{name}: a {type(mask).__name__} is no tensor; tokenizers make one by return_tensors='pt'.")
+    _check_tensor(mask, name)
     if mask.shape != states.shape[:2]:
         raise ValueError(f"{name} {tuple(mask.shape)}: has to be {tuple(states.shape[:2])}, as {of} (texts, tokens).")
 

@@ -179,12 +179,13 @@ def load_classifier(arguments: PredictArguments) -> Classifier:
     """Raises `DataError` for a checkpoint that cannot answer, or would answer at random."""
     name = arguments.model
     check_folder(name, "--model")
-    options = {"trust_remote_code": arguments.trust_remote_code}
+    trusts = arguments.trust_remote_code
     try:
-        model, info = AutoModelForSequenceClassification.from_pretrained(name, output_loading_info=True, **options)
+        auto_class = AutoModelForSequenceClassification
+        model, info = auto_class.from_pretrained(name, trust_remote_code=trusts, output_loading_info=True)
         if missing := sorted(info["missing_keys"]):
             raise DataError(f"this is no trained text classifier, it has no {', '.join(missing[:3])}")
-        tokenizer = AutoTokenizer.from_pretrained(name, **options)
+        tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=trusts)
         if len(tokenizer) <= len(tokenizer.all_special_tokens):  # what some families make up where there is no file
             raise DataError("there is no tokenizer in it; save the one that it was trained with")
         model.to(arguments.device or torch.accelerator.current_accelerator(check_available=True) or "cpu").eval()

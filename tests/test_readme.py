@@ -73,16 +73,19 @@ def test_scripts_leave_what_the_readme_says(user_folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def libraries(user_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
-    """Those of others alone: what a program does not import itself of this package is not there."""
+    """Those of others alone: what a program does not import of this package is not there."""
     with WarmPython(tmp_path_factory.mktemp("printed"), ["transformers.pipelines"], {}, user_folder) as python:
         yield python
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=range(len(PROGRAMS)))
 def test_python_examples_run(libraries: WarmPython, program: str, tmp_path: Path) -> None:
-    (tmp_path / "example.py").write_text(program, encoding="utf-8")
+    printed = tmp_path / "printed"
+    to_file = f"import sys; sys.stdout = open({str(printed)!r}, 'w', encoding='utf-8')\n"
+    (tmp_path / "example.py").write_text(to_file + program, encoding="utf-8")
     ended = libraries.run(tmp_path / "example.py")
     assert ended.code == 0, ended.text
+    assert printed.read_text(encoding="utf-8")
 
 
 def test_make_commands_are_targets() -> None:
