@@ -81,14 +81,14 @@ class Attention(nn.Module):
         packing: Packing | None = None,
         past_key_values: Any = None,
         places: Tensor | None = None,
-        eager: bool = False,
+        attend: Callable | None = None,
         **kwargs: Any,
     ) -> tuple[Tensor, Tensor | None]:
         """(B, T, hidden) -> the same and the weights (B, H, T, S), or None where the backend is a fused one.
 
         Attends to hidden_states and what past_key_values holds of those before, or to memory (B, S, hidden) if given.
         places: the tokens whose answers are read, (1, N, hidden); None: all. (N,), or (N, 1) where they are one a text,
-        which is less work. eager: whatever the config says.
+        which is less work. attend: in place of the backend that the config names.
         """
         if packing is not None and not self.is_causal and packing.has_one_in_each(places):
             return self._ask_once(hidden_states, packing, places, rotary), None
@@ -99,8 +99,8 @@ class Attention(nn.Module):
         else:
             key, value = self._memory_keys(memory, past_key_values)
 
-        implementation = "eager" if eager else self.config._attn_implementation
-        attend = ALL_ATTENTION_FUNCTIONS.get_interface(implementation, eager_attention)
+        if attend is None:
+            attend = ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, eager_attention)
         if packing is not None:
             attend = partial(packing.attend if memory is None else packing.attend_to_memory, attend)
         dropout = self.config.attention_dropout if self.training else 0.0

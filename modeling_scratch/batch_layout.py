@@ -21,10 +21,12 @@ from transformers.masking_utils import (
 )
 from transformers.utils import is_tracing, logging
 
+from .attention import eager_attention
 from .configuration_scratch import ScratchConfig
 from .packed_input import document_ids, packed_lengths, positions_from_lengths, varlen_arguments
 from .packing import Packing, as_scores, packing_from_lengths, packing_from_mask, same_text
 from .positions import positions_from_mask, rotary
+from .varlen import has_varlen_kernels, varlen_attention
 
 logger = logging.get_logger(__name__)
 
@@ -36,6 +38,7 @@ class BatchLayout:
 
     config: ScratchConfig
     training: bool
+    dtype: torch.dtype
     # Whether tokens see those before them only.
     is_causal: bool = False
     # False, set on the base model, keeps padded batches padded, to measure what packing brings.
@@ -52,24 +55,24 @@ class BatchLayout:
         """Positions (B, T), the backend's mask, and the packing of a batch of inputs (B, T); kwargs: those of forward.
 
         One of mask and packing is None: packed sequences carry their masks with them. With a cache nothing is packed.
+        kwargs["attend"] becomes what attends in place of the backend of the config; None: that one does.
         """
         shape, device = inputs.shape[:2], inputs.device
-        kwargs["eager"] = self._attends_eagerly(inputs, kwargs)
+        kwargs["attend"] = eager_attention if self._attends_eagerly(inputs, kwargs) else None
         if cache is not None:
             mask = self._padded_mask(attention_mask, None, shape, device, kwargs, cache)
             if position_ids is None:
                 position_ids = positions_from_mask(attention_mask, shape, device, cache.get_seq_length())
             return position_ids.expand(shape), mask, None
         lengths = packed_lengths(shape, attention_mask, position_ids, kwargs)
-        packing = self._packing(attention_mask, lengths, shape, device, kwargs)
+        told = self._tell_lengths(lengths, device, kwargs)
+        packing = None if told else self._packing(attention_mask, lengths, shape, device, kwargs)
         if packing is not None and kwargs.get("places") is not None:
             kwargs["places"] = packing.find(kwargs["places"])
         mask = None
-        if packing is None:
-            sequences = self._sequence_ids(lengths, attention_mask, position_ids, shape)
+        if packing is None and not told:
+            sequences = self._sequence_ids(lengths, attention_mask, position_ids, shape, kwargs)
             mask = self._padded_mask(attention_mask, sequences, shape, device, kwargs)
-        if lengths is not None and self._attends_by_flash and "cu_seq_lens_q" not in kwargs:
-            kwargs.update(varlen_arguments(lengths))
         if position_ids is not None:
             return position_ids.expand(shape), mask, packing
         if lengths is not None:
@@ -84,9 +87,26 @@ class BatchLayout:
         """Whether this call, or the config where it does not say, asks for hidden states or attention maps."""
         return bool(kwargs.get(name, getattr(self.config, name)))
 
-    @property
-    def _attends_by_flash(self) -> bool:
-        return "flash" in self.config._attn_implementation
+    def _attends_by_flash(self, kwargs: Mapping[str, Any]) -> bool:
+        return kwargs["attend"] is None and "flash" in self.config._attn_implementation
+
+    def _tell_lengths(self, lengths: Tensor | None, device: torch.device, kwargs: dict[str, Any]) -> bool:
+        """Whether kernels for texts of different length attend to a batch that arrived packed; they need no mask.
+
+        What they are told is in kwargs then. A traced graph, and who will not wait for an accelerator, gives
+        cu_seq_lens_q and max_length_q, as collators make them.
+        """
+        if lengths is None or kwargs["attend"] is not None:
+            return False
+        is_given = kwargs.get("cu_seq_lens_q") is not None and kwargs.get("max_length_q") is not None
+        if not self._attends_by_flash(kwargs):
+            by_sdpa = self.config._attn_implementation == "sdpa" and (is_given or not is_tracing(lengths))
+            if not by_sdpa or not has_varlen_kernels(device, self.dtype, self.config.head_dim, is_tracing(lengths)):
+                return False
+            kwargs["attend"] = varlen_attention
+        if not is_given:
+            kwargs.update(varlen_arguments(lengths))
+        return True
 
     def _packing(
         self,
@@ -105,8 +125,10 @@ class BatchLayout:
         """
         records = any(self._is_asked_for(name, kwargs) for name in ("output_attentions", "output_hidden_states"))
         places = kwargs.get("places")
-        if records or is_tracing(attention_mask) or is_tracing(places) or self._attends_by_flash:
+        if records or is_tracing(attention_mask) or is_tracing(places) or self._attends_by_flash(kwargs):
             return None
+        if self.config._attn_implementation == "flex_attention" and device.type != "cpu":
+            return None  # its kernels pass over what a mask hides, and are compiled for each new shape
         config = self._mask_config(kwargs)
         shares = config._attn_implementation in ALL_MASK_ATTENTION_FUNCTIONS  # else nobody makes its masks
         options = partial(self._group_mask, config, device), shares
@@ -141,9 +163,10 @@ class BatchLayout:
         attention_mask: Tensor | None,
         position_ids: Tensor | None,
         shape: Sequence[int],
+        kwargs: Mapping[str, Any],
     ) -> Tensor | None:
         """(B, T): which sequence of a batch that arrived packed each token belongs to; None where it did not."""
-        if self._attends_by_flash:
+        if self._attends_by_flash(kwargs):
             return None  # its kernels are told the lengths
         if lengths is not None:
             return document_ids(lengths, shape)
@@ -186,7 +209,7 @@ class BatchLayout:
 
     def _mask_config(self, kwargs: dict[str, Any]) -> ScratchConfig:
         """The config, with the backend that will attend."""
-        if not kwargs["eager"]:
+        if kwargs["attend"] is not eager_attention:
             return self.config
         config = copy.copy(self.config)
         config._attn_implementation = "eager"

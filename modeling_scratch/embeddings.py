@@ -42,10 +42,12 @@ class Embeddings(nn.Module):
         token_type_ids: Tensor | None = None,
         inputs_embeds: Tensor | None = None,
         seen: Tensor | int = 0,
+        longest: int | None = None,
     ) -> Tensor:
         """input_ids (B, T) or inputs_embeds (B, T, E), position_ids (B, T) or (1, T) -> (B, T, hidden).
 
-        seen counts the tokens that a cache holds of the same texts.
+        seen counts the tokens that a cache holds of the same texts; longest is the length of the longest text of a
+        packed batch, where it is known.
         """
         embeddings = inputs_embeds
         if embeddings is None:
@@ -54,7 +56,7 @@ class Embeddings(nn.Module):
         if self.scale != 1.0:
             embeddings = embeddings * self.scale
         if self.positions is not None:
-            self._check_length(position_ids, seen)
+            self._check_length(position_ids, seen, longest)
             embeddings = embeddings + self.positions(position_ids + self.offset)
         if self.sinusoid is not None:
             embeddings = embeddings + self.sinusoid(position_ids, embeddings.shape[-1]).to(embeddings.dtype)
@@ -64,9 +66,9 @@ class Embeddings(nn.Module):
             embeddings = embeddings + types
         return self.projection(self.dropout(self.norm(embeddings)))
 
-    def _check_length(self, position_ids: Tensor, seen: Tensor | int) -> None:
+    def _check_length(self, position_ids: Tensor, seen: Tensor | int, longest: int | None) -> None:
         limit = self.positions.num_embeddings - self.offset
-        if is_tracing(position_ids) or position_ids.shape[-1] + seen <= limit:
+        if is_tracing(position_ids) or (position_ids.shape[-1] + seen if longest is None else longest) <= limit:
             return  # short enough whatever it holds, without looking
         if (length := int(position_ids.max()) + 1) > limit:
             raise ValueError(

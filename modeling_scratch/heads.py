@@ -119,7 +119,7 @@ def _reduce(losses: Tensor, count: Tensor | int, num_items_in_batch: Tensor | in
     So that gradients of 4 x 2 texts accumulated equal those of 1 x 8.
     """
     items = count if num_items_in_batch is None else num_items_in_batch
-    return losses.sum() / torch.as_tensor(items, device=losses.device).clamp(min=1)
+    return losses.sum() / (items.to(losses.device).clamp(min=1) if isinstance(items, Tensor) else max(items, 1))
 
 
 def cross_entropy(

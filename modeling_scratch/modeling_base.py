@@ -105,5 +105,5 @@ class ScratchPreTrainedModel(BatchLayout, PreTrainedModel):
         if places is not None:
             return without_empty(hidden_states[0], real if lengths is None else lengths[:, None]), outputs
         if lengths is not None:
-            hidden_states, real = to_rows(hidden_states, lengths)
+            hidden_states, real = to_rows(hidden_states, lengths, arguments.get("max_length_q"))
         return pool(hidden_states, real, pooling), outputs

@@ -84,7 +84,8 @@ class ScratchEncoderModel(ScratchEncoderPreTrainedModel):
             arguments = input_ids, position_ids, token_type_ids, inputs_embeds
             input_ids, position_ids, token_type_ids, inputs_embeds = map(packing.pack, arguments)
 
-        hidden_states = self.embeddings(input_ids, position_ids, token_type_ids, inputs_embeds)
+        longest = kwargs.get("max_length_q")
+        hidden_states = self.embeddings(input_ids, position_ids, token_type_ids, inputs_embeds, longest=longest)
         rotary = self._rotary(position_ids, hidden_states.dtype)
         hidden_states = self.stack(hidden_states, mask, rotary=rotary, packing=packing, **kwargs)
         return BaseModelOutput(self._unpack(hidden_states, packing, kwargs))

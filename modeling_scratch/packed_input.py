@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 from transformers.utils import is_tracing
 
 
@@ -65,7 +64,10 @@ def varlen_arguments(lengths: Tensor) -> dict[str, Any]:
     return {"cu_seq_lens_q": boundaries, "cu_seq_lens_k": boundaries, "max_length_q": longest, "max_length_k": longest}
 
 
-def to_rows(hidden_states: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+def to_rows(hidden_states: Tensor, lengths: Tensor, longest: int | None = None) -> tuple[Tensor, Tensor]:
     """A packed batch as one row a sequence: (B, T, hidden) -> (sequences, longest, hidden) and its mask."""
-    rows = pad_sequence(hidden_states.flatten(0, 1).split(lengths.tolist()), batch_first=True)
-    return rows, torch.arange(rows.shape[1], device=rows.device) < lengths.to(rows.device)[:, None]
+    longest, states = int(lengths.max()) if longest is None else longest, hidden_states.flatten(0, 1)
+    columns, lengths = torch.arange(longest, device=states.device), lengths.to(states.device)[:, None]
+    places = lengths.cumsum(0) - lengths + columns
+    mask = columns < lengths
+    return states[places.clamp(max=len(states) - 1)] * mask[..., None], mask

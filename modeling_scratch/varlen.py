@@ -1,0 +1,75 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Attention of packed texts on CUDA devices, by the kernels for texts of different length that torch brings along.
+
+They are told where texts end, and read nothing else of a batch, so that the host can prepare the next ones meanwhile.
+
+Shapes: B batch, T length, H heads, K key-value heads, D head size; tokens are the B * T of all rows.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+HALVES = torch.float16, torch.bfloat16
+DEVICES = "cuda", "meta"  # the latter has no values: what waits for one fails there
+
+
+def has_varlen_kernels(device: torch.device, dtype: torch.dtype, head_dim: int, traced: bool) -> bool:
+    """Whether states of this dtype, or of that of autocast, can be attended to so.
+
+    traced: in a graph, where torch cannot say the shapes of the float32 kernel's gradients (2.13).
+    """
+    if torch.amp.is_autocast_available(device.type) and torch.is_autocast_enabled(device.type):
+        dtype = torch.get_autocast_dtype(device.type)
+    dtypes = HALVES if traced else (torch.float32, *HALVES)
+    return device.type in DEVICES and dtype in dtypes and head_dim % 8 == 0 and head_dim <= 256
+
+
+def varlen_attention(
+    module: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: None,
+    scaling: float,
+    *,
+    dropout: float = 0.0,
+    cu_seq_lens_q: Tensor,
+    max_length_q: int,
+    **kwargs: Any,
+) -> tuple[Tensor, None]:
+    """softmax(Q K^T / sqrt(D)) V within each text, in one kernel (Dao 2023; in float32 Rabe and Staats 2021).
+
+    query (B, H, T, D), key and value (B, K, T, D) -> (B, T, H, D). Texts lie one after another in the flattened B * T;
+    cu_seq_lens_q (texts + 1,) says where each starts and where the last one ends, max_length_q how long the longest is.
+    """
+    query, key, value = (states.transpose(1, 2).to(value.dtype) for states in (query, key, value))
+    flat = query.flatten(0, 1), key.flatten(0, 1), value.flatten(0, 1)  # (tokens, H or K, D)
+    attend = _flash if value.dtype in HALVES and _has_flash(value.device) else _memory_efficient
+    output = attend(*flat, cu_seq_lens_q.to(torch.int32), int(max_length_q), dropout, module.is_causal, scaling)
+    return output.unflatten(0, query.shape[:2]), None
+
+
+def _has_flash(device: torch.device) -> bool:
+    return device.type == "meta" or torch.cuda.get_device_capability(device) >= (8, 0)
+
+
+def _flash(
+    query: Tensor, key: Tensor, value: Tensor, ends: Tensor, longest: int, dropout: float, causal: bool, scale: float
+) -> Tensor:
+    attend = torch.ops.aten._flash_attention_forward.default
+    lengths = ends, ends, longest, longest
+    return attend(query, key, value, *lengths, dropout, causal, return_debug_mask=False, scale=scale)[0]
+
+
+def _memory_efficient(
+    query: Tensor, key: Tensor, value: Tensor, ends: Tensor, longest: int, dropout: float, causal: bool, scale: float
+) -> Tensor:
+    attend = torch.ops.aten._efficient_attention_forward.default
+    shared = query.shape[1] // key.shape[1]
+    if shared > 1:
+        key, value = key.repeat_interleave(shared, 1), value.repeat_interleave(shared, 1)
+    states = query[None], key[None], value[None]
+    options = ends, ends, longest, longest, dropout, int(causal)
+    return attend(*states, None, *options, compute_log_sumexp=True, scale=scale)[0].squeeze(0)

@@ -1,0 +1,152 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Packed batches on accelerators, as far as a machine without one can tell: see test_gpu.py for the kernels themselves.
+
+A tensor on torch's meta device has a shape and no values: what looks at one, where an accelerator would be waited for,
+fails. What the kernels are asked to do is done here by a loop over the texts.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from model_cases import (
+    CAUSAL_LM,
+    DECODER_TEXTS,
+    LENGTHS,
+    MASKED_LM,
+    TEXTS,
+    TOKENS,
+    Case,
+    every_position,
+    parametrize_cases,
+    texts,
+)
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from modeling_scratch import varlen
+from modeling_scratch.packed_input import positions_from_lengths, varlen_arguments
+
+CASES = TEXTS, MASKED_LM, TOKENS, CAUSAL_LM, DECODER_TEXTS
+SIZES = {
+    "hidden_size": 32,
+    "num_attention_heads": 4,
+    "attn_implementation": "sdpa",
+}  # heads of 8: what the kernels take
+KERNELS = torch.ops.aten._flash_attention_forward.default, torch.ops.aten._efficient_attention_forward.default
+HEADS = {"full": {}, "grouped": {"num_key_value_heads": 2}}
+every_head = pytest.mark.parametrize("heads", HEADS.values(), ids=HEADS)
+
+
+def batch(case: Case) -> dict[str, Any]:
+    """All texts in one row, in the form that collators make, with labels for each token or each text."""
+    lengths, ids = torch.tensor(LENGTHS), torch.cat(texts())[None]
+    labels = torch.arange(len(LENGTHS)) % 3 if case in (TEXTS, DECODER_TEXTS) else ids % 3
+    places = positions_from_lengths(lengths)[None]
+    return {"input_ids": ids, "position_ids": places, "labels": labels, **varlen_arguments(lengths)}
+
+
+def without_values(case: Case) -> dict[str, Any]:
+    return {name: value.to("meta") if isinstance(value, Tensor) else value for name, value in batch(case).items()}
+
+
+@every_head
+@pytest.mark.parametrize("pooling", ["first", "mean", "max"])
+@parametrize_cases(CASES)
+def test_a_training_step_waits_for_nothing(case: Case, pooling: str, heads: dict) -> None:
+    """Fewer learned positions than tokens: they are enough for each text."""
+    settings = {"position_type": "learned", "max_position_embeddings": max(LENGTHS), "classifier_pooling": pooling}
+    problem = {"problem_type": "single_label_classification"} if case in (TEXTS, DECODER_TEXTS) else {}
+    model = case.model(**SIZES, **settings, **heads, **problem, attention_dropout=0.1).train().bfloat16().to("meta")
+    model(**without_values(case), num_items_in_batch=4).loss.backward()
+    assert all(parameter.grad.shape == parameter.shape for parameter in model.parameters())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_batch_is_read_without_waiting(dtype: torch.dtype) -> None:
+    model = TEXTS.model(**SIZES, problem_type="single_label_classification").to("meta", dtype)
+    assert model(**without_values(TEXTS)).logits.shape == (len(LENGTHS), 3)
+
+
+class TextByText(TorchDispatchMode):
+    """Does what torch documents of the kernels, and remembers which were asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[Any] = []
+
+    def __torch_dispatch__(self, function: Any, types: Any, given: tuple = (), options: Any = None) -> Any:
+        if function not in KERNELS:
+            return function(*given, **(options or {}))
+        self.asked.append(function)
+        names = [argument.name for argument in function._schema.arguments]
+        output = attend_text_by_text(**dict(zip(names, given)), **(options or {}))
+        others = function._schema.returns[1:]  # which nobody reads without gradients
+        return output, *(output.new_empty(0) if str(other.type) == "Tensor" else 0 for other in others)
+
+
+def attend_text_by_text(query: Tensor, key: Tensor, value: Tensor, scale: float, **options: Any) -> Tensor:
+    """query, key, value (tokens, H or K, D), or (1, tokens, H, D)."""
+    ends = [value for name, value in options.items() if name.startswith(("cu_", "cum_"))]
+    assert all(each.dtype == torch.int32 and each.tolist() == [0, 6, 7, 16, 20] for each in ends)
+    assert len(ends) == 2
+    assert [value for name, value in options.items() if name.startswith("max_")] == [max(LENGTHS)] * 2
+    assert options["dropout_p"] == 0
+    causal = bool(options.get("is_causal", options.get("custom_mask_type")))
+    attend = partial(F.scaled_dot_product_attention, is_causal=causal, scale=scale, enable_gqa=True)
+    columns = (states.flatten(0, -3).transpose(0, 1).split(LENGTHS, 1) for states in (query, key, value))
+    return torch.cat([attend(*text).transpose(0, 1) for text in zip(*columns, strict=True)]).view_as(query)
+
+
+@torch.no_grad()
+@every_head
+@every_position
+@parametrize_cases((TEXTS, MASKED_LM, CAUSAL_LM))
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_the_kernels_are_asked_for_what_the_other_backends_do(
+    case: Case, settings: dict, heads: dict, kernel: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = case.model(**SIZES, **settings, **heads)
+    inputs = batch(case)
+    expected = model(**inputs)
+    monkeypatch.setattr(varlen, "DEVICES", "cpu")
+    if kernel is KERNELS[0]:  # which in truth takes numbers of 16 bits alone
+        monkeypatch.setattr(varlen, "HALVES", (torch.float32,))
+        monkeypatch.setattr(varlen, "_has_flash", lambda device: True)
+    with TextByText() as kernels:
+        outputs = model(**inputs)
+    assert kernels.asked == [kernel] * model.config.num_hidden_layers
+    torch.testing.assert_close(outputs.logits, expected.logits, atol=1e-5, rtol=0)
+    torch.testing.assert_close(outputs.loss, expected.loss, atol=1e-5, rtol=0)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(
+    ("settings", "dtype"),
+    [({"head_dim": 6}, torch.float32), ({"head_dim": 264}, torch.float32), ({}, torch.float64)],
+    ids=["odd heads", "wide heads", "doubles"],
+)
+def test_what_the_kernels_do_not_take_goes_the_usual_way(
+    settings: dict, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = TEXTS.model(**SIZES, **settings).to(dtype)
+    expected = model(**batch(TEXTS)).logits
+    monkeypatch.setattr(varlen, "DEVICES", "cpu")
+    with TextByText() as kernels:
+        torch.testing.assert_close(model(**batch(TEXTS)).logits, expected, atol=1e-5, rtol=0)
+    assert not kernels.asked
+
+
+def test_a_traced_graph_has_no_gradients_of_the_float32_kernel() -> None:
+    """torch 2.13 cannot say their shapes."""
+    taken = [
+        [
+            varlen.has_varlen_kernels(torch.device("cuda"), dtype, 64, traced)
+            for dtype in (torch.float32, torch.bfloat16)
+        ]
+        for traced in (False, True)
+    ]
+    assert taken == [[True, True], [False, True]]
