@@ -8,6 +8,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from flat_batches import FlatTraining
 from layerwise_decay import LayerwiseDecay
 from run_folder import write_json, write_text
 from text_files import DataError
@@ -87,7 +88,7 @@ def with_dropout(overrides: str | None, settings: dict[str, Any]) -> str | None:
     return ",".join(filter(None, [overrides, *changes])) or None
 
 
-class TrialTrainer(LayerwiseDecay):
+class TrialTrainer(FlatTraining, LayerwiseDecay):
     """Trainer of one trial after another; what counts is the model at the end, with its weights averaged if asked for.
 
     Trainer's own objective is that of the last evaluation while it trained.

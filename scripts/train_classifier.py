@@ -26,6 +26,7 @@ from classifier_report import Judge
 from command_line import run_program
 from datasets import DatasetDict
 from early_stopping import early_stopping
+from flat_batches import FlatTraining
 from layerwise_decay import LayerwiseDecay, check_layer_decay
 from run_arguments import RunArguments
 from run_folder import check, check_unchanged, claim, train_and_save, write_run
@@ -89,6 +90,10 @@ class ClassifierTrainingArguments(RunArguments, TrainingArguments):
         default=1.0,
         metadata={"help": "What the learning rate is multiplied by from a layer to the one below; 1: nothing."},
     )
+    flat_batches: bool | None = field(
+        default=None,
+        metadata={"help": "Train on batches without padding; not given: on a CUDA device (CPUs pack by themselves)."},
+    )
     search_trials: int = field(
         default=0, metadata={"help": "Train so many times to find good arguments on validation; 0: train once."}
     )
@@ -102,7 +107,7 @@ class ClassifierTrainingArguments(RunArguments, TrainingArguments):
         check_search(self)
 
 
-class ClassifierTrainer(LayerwiseDecay, SharingTrainer):
+class ClassifierTrainer(FlatTraining, LayerwiseDecay, SharingTrainer):
     """Trainer of the main job."""
 
 

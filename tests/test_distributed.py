@@ -79,6 +79,7 @@ CLASSIFIER = "train_classifier", f"{REVIEWS} {SAVES} --ema_decay 0"  # ends with
 PROGRAMS = {
     "classifier": CLASSIFIER,
     "average": ("train_classifier", f"{REVIEWS} --ema_decay 0.9"),
+    "flat": ("train_classifier", f"{REVIEWS} --ema_decay 0 --flat_batches True"),
     "decoder": (
         "pretrain",
         f"{COMMON} --objective clm --tokenizer_kind character --block_size 16 --train_file {{data}}/many.csv "

@@ -1,0 +1,78 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Training batches without padding: the same steps as on padded ones, one row for the device, one text for Trainer."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import train_classifier
+from conftest import redraw
+from flat_batches import FlatBatches
+from torch import nn
+from transformers import BertConfig, BertForSequenceClassification, DataCollatorWithPadding
+
+from modeling_scratch import ScratchEncoderConfig, ScratchEncoderForSequenceClassification
+from tokenization import train_wordlevel_tokenizer
+
+LENGTHS = [5, 2, 9, 1, 7, 3, 4, 8, 6, 2]
+ROWS = [
+    {"input_ids": [number % 7 + 5] * (length - 1) + [3], "label": number % 2} for number, length in enumerate(LENGTHS)
+]
+TOKENIZER = train_wordlevel_tokenizer(["a few words for a vocabulary"], 16, style="bert", show_progress=False)
+
+
+def model() -> ScratchEncoderForSequenceClassification:
+    config = ScratchEncoderConfig(
+        vocab_size=16, hidden_size=8, intermediate_size=8, num_hidden_layers=2, num_attention_heads=2,
+        hidden_dropout=0.0, attention_dropout=0.0, position_type="learned", max_position_embeddings=9, pad_token_id=0,
+    )  # fmt: skip
+    return redraw(ScratchEncoderForSequenceClassification(config))
+
+
+def trainer(folder: Path, network: nn.Module | None = None, **options: Any) -> train_classifier.ClassifierTrainer:
+    arguments = train_classifier.ClassifierTrainingArguments(
+        str(folder), num_train_epochs=2, per_device_train_batch_size=4, learning_rate=1e-2, logging_steps=1,
+        save_strategy="no", use_cpu=True, disable_tqdm=True, report_to="none", **options,
+    )  # fmt: skip
+    return train_classifier.ClassifierTrainer(
+        network or model(), arguments, DataCollatorWithPadding(TOKENIZER), train_dataset=ROWS, eval_dataset=ROWS
+    )
+
+
+def test_a_batch_is_one_row_with_its_ends_and_a_label_for_each_text() -> None:
+    batch = FlatBatches()(ROWS[:3])
+    assert batch["input_ids"].tolist() == [[5, 5, 5, 5, 3, 6, 3, 7, 7, 7, 7, 7, 7, 7, 7, 3]]
+    assert batch["position_ids"].tolist() == [[*range(5), *range(2), *range(9)]]
+    assert batch["cu_seq_lens_q"].tolist() == batch["cu_seq_lens_k"].tolist() == [0, 5, 7, 16]
+    assert batch["max_length_q"] == batch["max_length_k"] == 9
+    assert batch["labels"].tolist() == [0, 1, 0]
+    assert FlatBatches()([{"input_ids": [3], "label": 0.5}])["labels"].tolist() == [0.5]
+
+
+@pytest.mark.parametrize("options", [{}, {"gradient_accumulation_steps": 2}, {"label_smoothing_factor": 0.1}], ids=str)
+def test_the_steps_are_those_of_padded_batches(options: dict, tmp_path: Path) -> None:
+    padded, flat = (trainer(tmp_path, flat_batches=flat, **options) for flat in (False, True))
+    shapes = {"padded": [], "flat": []}
+    for name, one in (("padded", padded), ("flat", flat)):
+        one.model.register_forward_pre_hook(
+            lambda module, _, given, seen=shapes[name]: seen.append(tuple(given["input_ids"].shape)), with_kwargs=True
+        )
+        one.train()
+    assert {rows for rows, _ in shapes["padded"]} == {4, 2, len(ROWS)}
+    assert {rows for rows, _ in shapes["flat"]} == {1, len(ROWS)}  # in training, and where it is evaluated
+    histories = [
+        [entry.get("loss", entry.get("eval_loss")) for entry in one.state.log_history] for one in (padded, flat)
+    ]
+    assert histories[0] == pytest.approx(histories[1], abs=1e-4)
+    for one, other in zip(padded.model.parameters(), flat.model.parameters(), strict=True):
+        torch.testing.assert_close(one, other, atol=1e-4, rtol=0)
+
+
+def test_where_nothing_is_said_a_cpu_gets_padded_batches(tmp_path: Path) -> None:
+    """Which the model packs by itself, in the rows that suit it."""
+    assert "attention_mask" in next(iter(trainer(tmp_path).get_train_dataloader()))
+    assert "cu_seq_lens_q" in next(iter(trainer(tmp_path, flat_batches=True).get_train_dataloader()))
+    assert "attention_mask" in next(iter(trainer(tmp_path, flat_batches=True).get_eval_dataloader()))
+    native = BertForSequenceClassification(BertConfig(vocab_size=16, hidden_size=24))  # for which all would be one text
+    assert "attention_mask" in next(iter(trainer(tmp_path, native, flat_batches=True).get_train_dataloader()))
