@@ -3,7 +3,7 @@
 #   make train DATASET=sst2               on a data set of the Hub
 #   make train DATA=folder                on your own files
 #   make train ARGS="--overwrite ..."     with any argument of scripts/train_classifier.py
-#   make test | make test-all | make lint
+#   make test | make test-all | make test-gpu | make lint
 PYTHON ?= python3
 VENV ?= .venv
 # Pinned versions. With a GPU: a copy with another line for torch, `make train CONSTRAINTS=my-constraints.txt`.
@@ -22,7 +22,7 @@ else ifdef DATASET
 SOURCE = --dataset_name "$(DATASET)" --output_dir "runs/$(notdir $(DATASET))"
 endif
 
-.PHONY: train test test-all lint clean
+.PHONY: train test test-all test-gpu lint clean
 
 train: $(VENV)/.train-installed
 	$(VENV)/bin/python scripts/train_classifier.py $(SOURCE) $(ARGS)
@@ -31,7 +31,10 @@ test: $(VENV)/.test-installed
 	$(VENV)/bin/python -m pytest -n $(WORKERS) $(ARGS)
 
 test-all: $(VENV)/.test-installed
-	$(VENV)/bin/python -m pytest -n $(WORKERS) -m "not hub" $(ARGS)
+	$(VENV)/bin/python -m pytest -n $(WORKERS) -m "not hub and not gpu" $(ARGS)
+
+test-gpu: $(VENV)/.test-installed
+	$(VENV)/bin/python -m pytest -m gpu $(ARGS)
 
 lint: $(VENV)/.test-installed
 	$(VENV)/bin/ruff check .

@@ -20,7 +20,7 @@ class Dropout(nn.Dropout):
         if not self.training or self.p == 0:
             return states
         kept, scale = drop(states, self.p)
-        return kept.mul_(scale)
+        return kept if scale == 1.0 else kept.mul_(scale)
 
 
 def add_dropped(residual: Tensor, states: Tensor, dropout: Any) -> Tensor:

@@ -65,6 +65,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16"], default="float32", help="Of products.")
     parser.add_argument("--peak_tflops", type=float, help="Of the device, to say how much of it a step uses.")
     parser.add_argument("--attention", default="sdpa", help="The backend of both sides.")
+    parser.add_argument("--batch_size", type=int, help="Texts a training step, in place of those of the workload.")
+    parser.add_argument("--compile", action="store_true", help="Training steps under torch.compile, on both sides.")
     parser.add_argument("--dropout", type=float, default=0.1, help="Of the states, in training.")
     parser.add_argument("--attention_dropout", type=float, default=0.1, help="Of the attention weights, in training.")
     parser.add_argument("--seed", type=int, default=0, help="Of weights, texts and their order.")
@@ -76,8 +78,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
             parser.error(f"--{option} {path}: there is no folder {path.parent}")
     if "precision" in found.workload and found.model is None:
         parser.error("precision needs --model, the folder of a trained text classifier")
-    if found.rounds < 1 or (found.threads is not None and found.threads < 1):
-        parser.error("--rounds and --threads have to be at least 1")
+    for name in ("rounds", "threads", "batch_size"):
+        if (number := getattr(found, name)) is not None and number < 1:
+            parser.error(f"--{name} {number}: has to be at least 1")
     return found
 
 

@@ -135,10 +135,11 @@ def training_step(model: Any, settings: Settings) -> Callable[[Batch], None]:
     """What Trainer does with a batch: forward, backward, clipping at 1.0 and the fused AdamW; nothing else of it."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
     model.train()
+    answer = torch.compile(model, dynamic=True) if settings.compile else model
 
     def step(batch: Batch) -> None:
         with settings.autocast():
-            loss = model(**batch).loss
+            loss = answer(**batch).loss
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()

@@ -44,6 +44,8 @@ class Settings:
     peak_tflops: float | None = None
     seed: int = 0
     model: str | None = None  # a trained classifier
+    compile: bool = False  # both sides' training steps
+    batch_size: int | None = None  # texts a training step, in place of those of the workload
 
     @property
     def shape(self) -> Shape:

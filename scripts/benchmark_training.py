@@ -27,23 +27,29 @@ from benchmark_timing import Comparison, Job, Side, measure
 from benchmark_work import training_work
 from transformers import PreTrainedTokenizerBase
 
-BATCHES = {"sst2": (64, 8), "imdb": (16, 4), "multi30k": (64, 4)}  # texts a batch, and batches a round
-MLM_BATCHES = 8, 2
+# Texts a batch, and batches a round.
+BATCHES = {"sst2": (64, 8), "imdb": (16, 4), "multi30k": (64, 4), "mlm": (8, 2)}
 MEMORY_STEPS = 4
+
+
+def batches_of(name: str, settings: Settings) -> tuple[int, int]:
+    """Texts a batch, and batches a round."""
+    size, steps = BATCHES[name]
+    return settings.batch_size or size, settings.few(steps)
 
 
 def read_rows(settings: Settings, name: str, batches: int) -> tuple[PreTrainedTokenizerBase, Rows, str]:
     """A tokenizer, the tokens of enough texts for batches, and where they are from."""
-    texts, source = draw_texts(settings, name, batches * BATCHES[name][0])
+    texts, source = draw_texts(settings, name, batches * batches_of(name, settings)[0])
     tokenizer = train_tokenizer(settings, texts)
     return tokenizer, tokenizer(texts, truncation=True)["input_ids"], source
 
 
 def train(name: str, settings: Settings) -> Iterator[dict[str, Any]]:
     """Both on the same batches in random order; then the peer's grouped by length; then those of both."""
-    size, steps = BATCHES[name]
-    drawn = settings.few(steps), settings.rounds, settings.seed
-    tokenizer, rows, source = read_rows(settings, name, max(drawn[0] * settings.rounds, settings.few(64)))
+    size, steps = batches_of(name, settings)
+    drawn = steps, settings.rounds, settings.seed
+    tokenizer, rows, source = read_rows(settings, name, max(steps * settings.rounds, settings.few(64)))
     ours, peer = make_pair(CLASSIFIER, settings)
     random, grouped = in_random_order(rows, size, *drawn), grouped_by_length(rows, size, *drawn)
     first, own_first = (form(tokenizer, random[0][0], settings) for form in (_padded, _own))
@@ -64,8 +70,7 @@ def train(name: str, settings: Settings) -> Iterator[dict[str, Any]]:
 
 def padding(settings: Settings) -> Iterator[dict[str, Any]]:
     """Our own steps on batches with twice the padding, beside the same batches as they were."""
-    size, steps = BATCHES["sst2"]
-    steps = settings.few(steps)
+    size, steps = batches_of("sst2", settings)
     tokenizer, rows, source = read_rows(settings, "sst2", steps * settings.rounds)
     rounds = in_random_order(rows, size, steps, settings.rounds, settings.seed)
     plain = [[_padded(tokenizer, batch, settings) for batch in batches] for batches in rounds]
@@ -80,7 +85,7 @@ def padding(settings: Settings) -> Iterator[dict[str, Any]]:
 
 def mlm(settings: Settings) -> Iterator[dict[str, Any]]:
     """Full rows: nothing is padded, and what is saved is the head's work for tokens that nobody asks about."""
-    size, steps = MLM_BATCHES[0], settings.few(MLM_BATCHES[1])
+    size, steps = batches_of("mlm", settings)
     needed = size * steps * settings.rounds
     texts, source = draw_texts(settings, "imdb", 3 * needed)
     tokenizer = train_tokenizer(settings, texts)
@@ -96,7 +101,7 @@ def mlm(settings: Settings) -> Iterator[dict[str, Any]]:
 
 def train_translator(settings: Settings) -> Iterator[dict[str, Any]]:
     """Sentences and, for want of a tokenizer for another language, the same sentences again, in random order."""
-    size, steps = BATCHES["multi30k"][0], settings.few(BATCHES["multi30k"][1])
+    size, steps = batches_of("multi30k", settings)
     tokenizer, rows, source = read_rows(settings, "multi30k", steps * settings.rounds)
     rounds = in_random_order(rows, size, steps, settings.rounds, settings.seed)
     batches = [[on_device(translated(tokenizer, batch), settings.device) for batch in one] for one in rounds]
@@ -110,7 +115,7 @@ def train_translator(settings: Settings) -> Iterator[dict[str, Any]]:
 def memory(settings: Settings) -> Iterator[dict[str, Any]]:
     """The peak of the same steps, each side in a fresh process, above its model at rest; of all, and a real token."""
     for name, recomputes in product(("sst2", "imdb"), (False, True)):
-        size, steps = BATCHES[name][0], settings.few(MEMORY_STEPS)
+        size, steps = batches_of(name, settings)[0], settings.few(MEMORY_STEPS)
         tokenizer, rows, source = read_rows(settings, name, settings.few(64))
         (batches,) = in_random_order(rows, size, steps, 1, settings.seed)
         own = [_own(tokenizer, batch, settings) for batch in batches]

@@ -173,7 +173,8 @@ def test_what_is_wrong_with_the_arguments_is_one_line(tmp_path: Path, capsys: py
     for arguments, message in (
         (["train-mnist"], "invalid choice: 'train-mnist'"),
         (["load", "--json", str(tmp_path / "none" / "rows.json")], "there is no folder"),
-        (["load", "--rounds", "0"], "at least 1"),
+        (["load", "--rounds", "0"], "--rounds 0: has to be at least 1"),
+        (["load", "--batch_size", "0"], "--batch_size 0: has to be at least 1"),
     ):
         with pytest.raises(SystemExit):
             benchmark.main(arguments)

@@ -5,7 +5,7 @@ A tensor on torch's meta device has a shape and no values: what looks at one, wh
 fails. What the kernels are asked to do is done here by a loop over the texts.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,13 +18,14 @@ from model_cases import (
     LENGTHS,
     MASKED_LM,
     TEXTS,
+    TINY,
     TOKENS,
     Case,
     every_position,
     parametrize_cases,
-    texts,
 )
 from torch import Tensor
+from torch._dynamo.testing import CompileCounterWithBackend
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from modeling_scratch import varlen
@@ -41,16 +42,22 @@ HEADS = {"full": {}, "grouped": {"num_key_value_heads": 2}}
 every_head = pytest.mark.parametrize("heads", HEADS.values(), ids=HEADS)
 
 
-def batch(case: Case) -> dict[str, Any]:
+def batch(case: Case, found: Sequence[int] = LENGTHS) -> dict[str, Any]:
     """All texts in one row, in the form that collators make, with labels for each token or each text."""
-    lengths, ids = torch.tensor(LENGTHS), torch.cat(texts())[None]
-    labels = torch.arange(len(LENGTHS)) % 3 if case in (TEXTS, DECODER_TEXTS) else ids % 3
+    lengths, ids = torch.tensor(found), torch.cat(texts(found))[None]
+    labels = torch.arange(len(found)) % 3 if case in (TEXTS, DECODER_TEXTS) else ids % 3
     places = positions_from_lengths(lengths)[None]
     return {"input_ids": ids, "position_ids": places, "labels": labels, **varlen_arguments(lengths)}
 
 
-def without_values(case: Case) -> dict[str, Any]:
-    return {name: value.to("meta") if isinstance(value, Tensor) else value for name, value in batch(case).items()}
+def texts(lengths: Sequence[int]) -> list[Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    return [torch.randint(1, TINY["vocab_size"], (length,), generator=generator) for length in lengths]
+
+
+def without_values(case: Case, lengths: Sequence[int] = LENGTHS) -> dict[str, Any]:
+    made = batch(case, lengths)
+    return {name: value.to("meta") if isinstance(value, Tensor) else value for name, value in made.items()}
 
 
 @every_head
@@ -69,6 +76,23 @@ def test_a_training_step_waits_for_nothing(case: Case, pooling: str, heads: dict
 def test_a_batch_is_read_without_waiting(dtype: torch.dtype) -> None:
     model = TEXTS.model(**SIZES, problem_type="single_label_classification").to("meta", dtype)
     assert model(**without_values(TEXTS)).logits.shape == (len(LENGTHS), 3)
+
+
+@pytest.mark.parametrize("pooling", ["first", pytest.param("mean", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("case", [TEXTS, pytest.param(CAUSAL_LM, marks=pytest.mark.slow)])
+def test_a_compiled_step_is_one_graph_for_batches_of_any_size(case: Case, pooling: str) -> None:
+    """The second batch tells torch which sizes vary; no later one is compiled for anew."""
+    torch._dynamo.reset()
+    problem = {"problem_type": "single_label_classification"} if case is TEXTS else {}
+    model = case.model(**SIZES, **problem, classifier_pooling=pooling, num_hidden_layers=1).train()
+    model = model.bfloat16().to("meta")
+    counter = CompileCounterWithBackend("aot_eager")
+    compiled = torch.compile(model, backend=counter, fullgraph=True)
+    for lengths in [6, 1, 9, 4], [3, 8, 2], [7, 7, 5, 1, 12], [4, 4], [5, 9, 9, 9, 2, 3]:
+        compiled(**without_values(case, lengths)).loss.backward()
+    assert counter.frame_count == 2
+    for graph in counter.graphs:
+        assert [node.target for node in graph.graph.nodes].count(KERNELS[0]) == 1
 
 
 class TextByText(TorchDispatchMode):

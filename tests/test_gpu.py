@@ -1,0 +1,190 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""On a CUDA device: the same answers and gradients as on the CPU, no step that waits, and the programs with it."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import benchmark
+import predict
+import pytest
+import torch
+import train_classifier
+from model_cases import (
+    CAUSAL_LM,
+    DECODER_TEXTS,
+    LENGTHS,
+    MASKED_LM,
+    SEQ2SEQ_LM,
+    TEXTS,
+    TOKENS,
+    Case,
+    every_switch,
+    parametrize_cases,
+    texts,
+)
+from torch import Tensor, nn
+
+from modeling_scratch.packed_input import positions_from_lengths, varlen_arguments
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+]
+DEVICE = torch.device("cuda")
+WHOLE = {"hidden_size": 32, "num_attention_heads": 4, "head_dim": 8}  # what the kernels for packed texts take
+PACKED = TEXTS, MASKED_LM, TOKENS, CAUSAL_LM, DECODER_TEXTS
+TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 5e-2}  # of the largest
+every_dtype = pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+
+
+@pytest.fixture(autouse=True)
+def exact_products() -> Iterator[None]:
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    yield
+    torch.set_float32_matmul_precision(before)
+
+
+def packed(case: Case) -> dict[str, Any]:
+    lengths, ids = torch.tensor(LENGTHS), torch.cat(texts())[None]
+    labels = torch.arange(len(LENGTHS)) % 3 if case in (TEXTS, DECODER_TEXTS) else ids % 3
+    places = positions_from_lengths(lengths)[None]
+    return {"input_ids": ids, "position_ids": places, "labels": labels, **varlen_arguments(lengths)}
+
+
+def moved(batch: dict[str, Any]) -> dict[str, Any]:
+    return {name: value.to(DEVICE) if isinstance(value, Tensor) else value for name, value in batch.items()}
+
+
+def step(model: nn.Module, batch: dict[str, Any]) -> dict[str, Tensor]:
+    outputs = model(**batch)
+    outputs.loss.backward()
+    gradients = {name: parameter.grad for name, parameter in model.named_parameters()}
+    return {"logits": outputs.logits, "loss": outputs.loss, **gradients}
+
+
+def assert_near(found: dict[str, Tensor], expected: dict[str, Tensor], dtype: torch.dtype) -> None:
+    for name, value in expected.items():
+        answer, tolerance = (
+            found[name].detach().cpu().float(),
+            TOLERANCE[dtype] * max(1.0, float(value.detach().abs().max())),
+        )
+        torch.testing.assert_close(answer, value, atol=tolerance, rtol=0, msg=name)
+
+
+@every_dtype
+@every_switch
+@parametrize_cases(PACKED)
+def test_packed_texts_have_the_answers_and_gradients_of_the_cpu(case: Case, settings: dict, dtype: torch.dtype) -> None:
+    expected = step(case.model(**{**settings, **WHOLE}), packed(case))
+    model = case.model(**{**settings, **WHOLE}).to(DEVICE)
+    with torch.autocast("cuda", dtype=dtype, enabled=dtype != torch.float32):
+        assert_near(step(model, moved(packed(case))), expected, dtype)
+
+
+@every_dtype
+@every_switch
+@parametrize_cases((*PACKED, SEQ2SEQ_LM))
+def test_padded_texts_have_them_too(case: Case, settings: dict, dtype: torch.dtype) -> None:
+    expected = step(case.model(**settings), case.batch())
+    model = case.model(**settings).to(DEVICE)
+    real = case.batch()["attention_mask"].bool()
+    with torch.autocast("cuda", dtype=dtype, enabled=dtype != torch.float32):
+        found = step(model, moved(case.batch()))
+    for outputs in (expected, found):
+        logits = outputs["logits"].detach().cpu()
+        outputs["logits"] = logits[real] if logits.shape[:2] == real.shape else logits
+    assert_near(found, expected, dtype)
+
+
+@pytest.mark.parametrize("backend", ["eager", "flex_attention"])
+@parametrize_cases((TEXTS, CAUSAL_LM))
+def test_every_backend_keeps_packed_texts_apart(case: Case, backend: str) -> None:
+    sizes = {**WHOLE, "head_dim": 16}  # flex_attention takes no smaller ones
+    expected = step(case.model(**sizes), packed(case))
+    model = case.model(**sizes, attn_implementation=backend).to(DEVICE)
+    assert_near(step(model, moved(packed(case))), expected, torch.float32)
+
+
+@parametrize_cases(PACKED)
+def test_a_training_step_waits_for_nothing(case: Case) -> None:
+    """Forward with dropout, backward, clipping and AdamW, as Trainer has them; the first step may set things up."""
+    problem = {"problem_type": "single_label_classification"} if case in (TEXTS, DECODER_TEXTS) else {}
+    model = case.model(**WHOLE, **problem, hidden_dropout=0.1, attention_dropout=0.1).to(DEVICE).train()
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+    batch = moved(packed(case))
+    for mode in ("default", "error"):
+        torch.cuda.set_sync_debug_mode(mode)
+        try:
+            with torch.autocast("cuda", dtype=torch.bfloat16):
+                loss = model(**batch).loss
+            loss.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            optimizer.zero_grad()
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+
+
+@every_dtype
+def test_dropout_of_attention_is_right_on_average(dtype: torch.dtype) -> None:
+    model = TEXTS.model(**WHOLE, attention_dropout=0.3).to(DEVICE, dtype)
+    batch = {name: value for name, value in moved(packed(TEXTS)).items() if name != "labels"}
+    attention = model.base_model.stack.layers[0].attention
+    seen: list[Tensor] = []
+    attention.register_forward_hook(lambda module, inputs, output: seen.append(output[0].detach().float()))
+    with torch.no_grad():
+        model(**batch)
+        model.train()
+        for _ in range(2000):
+            model(**batch)
+    expected, drawn = seen[0], torch.stack(seen[1:])
+    assert drawn.std(0).mean() > 0
+    spread = drawn.std(0) / len(drawn) ** 0.5
+    assert ((drawn.mean(0) - expected).abs() < 6 * spread + TOLERANCE[dtype]).all()
+
+
+@pytest.mark.parametrize("case", [CAUSAL_LM, SEQ2SEQ_LM], ids=["decoder", "encoder-decoder"])
+@pytest.mark.parametrize("options", [{}, {"num_beams": 3}, {"cache_implementation": "static"}], ids=str)
+def test_writes_what_the_cpu_writes(case: Case, options: dict) -> None:
+    model, given = case.model(use_cache=True), case.inputs()
+    inputs = {name: given[name] for name in ("input_ids", "attention_mask")}
+    settings = {"max_new_tokens": 8, "do_sample": False, "pad_token_id": 0, "eos_token_id": 2, **options}
+    expected = model.generate(**inputs, **settings)
+    assert torch.equal(model.to(DEVICE).generate(**moved(inputs), **settings).cpu(), expected)
+
+
+def test_a_compiled_step_on_packed_texts_is_the_same() -> None:
+    model = TEXTS.model(**WHOLE, problem_type="single_label_classification").to(DEVICE, torch.bfloat16)
+    batch = moved(packed(TEXTS))
+    expected = model(**batch)
+    compiled = torch.compile(model, dynamic=True)(**batch)
+    torch.testing.assert_close(compiled.logits, expected.logits, atol=2e-2, rtol=2e-2)
+
+
+def test_trains_and_predicts(tmp_path: Path) -> None:
+    """The main job in bfloat16, on batches without padding; what is saved answers on the CPU, too."""
+    run = tmp_path / "run"
+    train_classifier.main(
+        f"--output_dir {run} --preset demo --learning_rate 2e-3 --num_train_epochs 5 --ema_decay 0 --bf16 True "
+        "--report_to none --disable_tqdm True".split()
+    )
+    assert json.loads((run / "all_results.json").read_text())["eval_accuracy"] > 0.9
+    (tmp_path / "texts.txt").write_text("This film is gripping.\nThis film is dull.\n", encoding="utf-8")
+    answers = []
+    for device in ("cuda", "cpu"):
+        output = tmp_path / f"{device}.jsonl"
+        predict.main(f"--model {run} --device {device} --input {tmp_path / 'texts.txt'} --output {output}".split())
+        answers.append([json.loads(line) for line in output.read_text().splitlines()])
+    for one, other in zip(*answers, strict=True):
+        assert one["label"] == other["label"]
+        assert one["score"] == pytest.approx(other["score"], abs=1e-3)
+
+
+def test_the_benchmark_runs(tmp_path: Path) -> None:
+    names = "train-sst2 train-imdb mlm infer-sst2 generate-gpt2 translate-marian memory"
+    benchmark.main(f"{names} --quick --device cuda --dtype bfloat16 --json {tmp_path / 'rows.json'}".split())
+    rows = json.loads((tmp_path / "rows.json").read_text())["rows"]
+    assert {row["workload"] for row in rows} == set(names.split())
