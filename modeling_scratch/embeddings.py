@@ -68,7 +68,9 @@ class Embeddings(nn.Module):
 
     def _check_length(self, position_ids: Tensor, seen: Tensor | int, longest: int | None) -> None:
         limit = self.positions.num_embeddings - self.offset
-        if is_tracing(position_ids) or (position_ids.shape[-1] + seen if longest is None else longest) <= limit:
+        if longest is None or position_ids.device.type == "cpu":  # an accelerator is not waited for
+            longest = position_ids.shape[-1] + seen
+        if is_tracing(position_ids) or longest <= limit:
             return  # short enough whatever it holds, without looking
         if (length := int(position_ids.max()) + 1) > limit:
             raise ValueError(

@@ -65,9 +65,13 @@ def varlen_arguments(lengths: Tensor) -> dict[str, Any]:
 
 
 def to_rows(hidden_states: Tensor, lengths: Tensor, longest: int | None = None) -> tuple[Tensor, Tensor]:
-    """A packed batch as one row a sequence: (B, T, hidden) -> (sequences, longest, hidden) and its mask."""
-    longest, states = int(lengths.max()) if longest is None else longest, hidden_states.flatten(0, 1)
-    columns, lengths = torch.arange(longest, device=states.device), lengths.to(states.device)[:, None]
-    places = lengths.cumsum(0) - lengths + columns
-    mask = columns < lengths
-    return states[places.clamp(max=len(states) - 1)] * mask[..., None], mask
+    """A packed batch as one row a sequence: (B, T, hidden) -> (sequences, longest, hidden) and its mask.
+
+    longest: how long the longest is, as an accelerator, which one would wait for, is told.
+    """
+    if longest is None or lengths.device.type == "cpu":
+        longest = int(lengths.max())
+    states, lengths = hidden_states.flatten(0, 1), lengths.to(hidden_states.device)[:, None]
+    columns = torch.arange(longest, device=states.device)
+    places, mask = lengths.cumsum(0) - lengths + columns, columns < lengths
+    return states[places.clamp(max=len(states) - 1)].masked_fill(~mask[..., None], 0), mask

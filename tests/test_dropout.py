@@ -11,6 +11,7 @@ from modeling_scratch import ScratchDecoderModel, presets
 from modeling_scratch.dropout import Dropout, add_dropped, drop
 
 N = 200_001  # odd: the last elements share their random number with nobody
+GROUP = 256  # elements that share what is left of p beyond the steps of a byte
 
 
 def draw(p: float, seed: int = 0, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -23,15 +24,25 @@ def test_each_element_is_kept_with_probability_1_minus_p_and_scaled(p: float) ->
     kept = draw(p) != 0
     deviation = (p * (1 - p) / kept.numel()) ** 0.5
     assert (kept.float().mean() - (1 - p)).abs() < 4 * deviation
-    for quarter in kept.flatten()[: kept.numel() // 4 * 4].view(-1, 4).unbind(-1):  # each quarter of a number
-        assert (quarter.float().mean() - (1 - p)).abs() < 8 * deviation
+    for part in kept.flatten()[: kept.numel() // 8 * 8].view(-1, 8).unbind(-1):  # each byte of a number
+        assert (part.float().mean() - (1 - p)).abs() < 12 * deviation
     torch.testing.assert_close(draw(p)[kept], torch.full_like(draw(p)[kept], 1 / (1 - p)), rtol=2e-4, atol=0)
 
 
-@pytest.mark.parametrize("lag", [1, 2, 3, 4, N])
-def test_neighbours_are_dropped_independently(lag: int) -> None:
-    kept = (draw(0.5) != 0).flatten().double() - 0.5
-    assert (kept[lag:] * kept[:-lag]).mean().abs() / 0.25 < 4 / kept.numel() ** 0.5
+@pytest.mark.parametrize("p", [0.1, 0.5])
+@pytest.mark.parametrize("lag", [1, 2, 3, 4, 8, GROUP, N])
+def test_neighbours_are_dropped_independently(lag: int, p: float) -> None:
+    kept = (draw(p) != 0).flatten().double() - (1 - p)
+    assert (kept[lag:] * kept[:-lag]).mean().abs() / (p * (1 - p)) < 4 / kept.numel() ** 0.5
+
+
+@pytest.mark.parametrize("p", [0.1, 0.0039, 0.7])
+def test_so_many_of_a_group_are_dropped_as_if_each_were_drawn_alone(p: float) -> None:
+    """The count has the variance of independent draws, and what sharing a step adds: at most (GROUP / 512)^2."""
+    counts = (draw(p) == 0).flatten()[: 3 * N // GROUP * GROUP].view(-1, GROUP).sum(-1).double()
+    expected = GROUP * p * (1 - p)
+    error = 4 * expected * (2 / len(counts)) ** 0.5 * max(1, 1 / expected) ** 0.5
+    assert expected - error < counts.var() < expected + (GROUP / 512) ** 2 + error
 
 
 def test_the_seed_decides_and_the_gradient_has_the_same_mask() -> None:
@@ -53,6 +64,7 @@ def test_its_ends_are_those_of_torch() -> None:
     ones = torch.ones(5, 3)
     assert torch.equal(Dropout(0.0)(ones), ones)
     assert torch.equal(Dropout(1.0)(ones), nn.Dropout(1.0)(ones))
+    assert Dropout(0.999)(torch.ones(100_000)).mean() == pytest.approx(1, abs=0.5)  # of a hundred elements
     assert torch.equal(Dropout(0.7).eval()(ones), ones)
     assert drop(torch.ones(0, 3), 0.5)[0].shape == (0, 3)
 
