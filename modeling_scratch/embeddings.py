@@ -66,7 +66,7 @@ class Embeddings(nn.Module):
             embeddings = embeddings + types
         return self.projection(self.dropout(self.norm(embeddings)))
 
-    def _check_length(self, position_ids: Tensor, seen: Tensor | int, longest: int | None) -> None:
+    def _check_length(self, position_ids: Tensor, seen: Tensor | int, longest: Tensor | int | None) -> None:
         limit = self.positions.num_embeddings - self.offset
         if longest is None or position_ids.device.type == "cpu":  # an accelerator is not waited for
             longest = position_ids.shape[-1] + seen
