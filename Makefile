@@ -34,6 +34,7 @@ test-all: $(VENV)/.test-installed
 	$(VENV)/bin/python -m pytest -n $(WORKERS) -m "not hub and not gpu" $(ARGS)
 
 test-gpu: $(VENV)/.test-installed
+	$(VENV)/bin/python -c "import sys, torch; sys.exit(None if torch.cuda.is_available() else 'no CUDA device')"
 	$(VENV)/bin/python -m pytest -m gpu $(ARGS)
 
 lint: $(VENV)/.test-installed

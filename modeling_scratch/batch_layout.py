@@ -55,7 +55,8 @@ class BatchLayout:
         """Positions (B, T), the backend's mask, and the packing of a batch of inputs (B, T); kwargs: those of forward.
 
         One of mask and packing is None: packed sequences carry their masks with them. With a cache nothing is packed.
-        kwargs["attend"] becomes what attends in place of the backend of the config; None: that one does.
+        kwargs["attend"] becomes what attends in place of the backend of the config; None: that one does. Where kernels
+        are told the lengths, kwargs["longest"] is the longest of them.
         """
         shape, device = inputs.shape[:2], inputs.device
         kwargs["attend"] = eager_attention if self._attends_eagerly(inputs, kwargs) else None
@@ -76,7 +77,7 @@ class BatchLayout:
         if position_ids is not None:
             return position_ids.expand(shape), mask, packing
         if lengths is not None:
-            return positions_from_lengths(lengths).view(shape), mask, packing
+            return positions_from_lengths(lengths, shape[0] * shape[1]).view(shape), mask, packing
         return positions_from_mask(attention_mask, shape, device), mask, packing
 
     def _unpack(self, hidden_states: Tensor, packing: Packing | None, kwargs: Mapping[str, Any]) -> Tensor:
@@ -96,16 +97,22 @@ class BatchLayout:
         What they are told is in kwargs then. A traced graph, and who will not wait for an accelerator, gives
         cu_seq_lens_q and max_length_q, as collators make them.
         """
-        if lengths is None or kwargs["attend"] is not None:
+        config = self.config
+        if (
+            lengths is None or kwargs["attend"] is not None or config.is_encoder_decoder
+        ):  # there memory has other lengths
             return False
         is_given = kwargs.get("cu_seq_lens_q") is not None and kwargs.get("max_length_q") is not None
         if not self._attends_by_flash(kwargs):
-            by_sdpa = self.config._attn_implementation == "sdpa" and (is_given or not is_tracing(lengths))
-            if not by_sdpa or not has_varlen_kernels(device, self.dtype, self.config.head_dim, is_tracing(lengths)):
+            by_sdpa = config._attn_implementation == "sdpa" and (is_given or not is_tracing(lengths))
+            if not by_sdpa or not has_varlen_kernels(device, self.dtype, config.head_dim, is_tracing(lengths)):
                 return False
             kwargs["attend"] = varlen_attention
         if not is_given:
             kwargs.update(varlen_arguments(lengths))
+        kwargs.setdefault("cu_seq_lens_k", kwargs["cu_seq_lens_q"])
+        kwargs.setdefault("max_length_k", kwargs["max_length_q"])
+        kwargs["longest"] = kwargs["max_length_q"]
         return True
 
     def _packing(

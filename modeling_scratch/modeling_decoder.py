@@ -102,7 +102,7 @@ class ScratchDecoderModel(ScratchDecoderPreTrainedModel):
             input_ids, position_ids, token_type_ids, inputs_embeds = map(packing.pack, arguments)
 
         seen = 0 if past_key_values is None else past_key_values.get_seq_length()
-        longest = kwargs.get("max_length_q")
+        longest = kwargs.pop("longest", None)
         hidden_states = self.embeddings(input_ids, position_ids, token_type_ids, inputs_embeds, seen, longest)
         kwargs |= {"packing": packing, "rotary": self._rotary(position_ids, hidden_states.dtype)}
         masks = mask, encoder_hidden_states, memory_mask

@@ -84,7 +84,7 @@ class ScratchEncoderModel(ScratchEncoderPreTrainedModel):
             arguments = input_ids, position_ids, token_type_ids, inputs_embeds
             input_ids, position_ids, token_type_ids, inputs_embeds = map(packing.pack, arguments)
 
-        longest = kwargs.get("max_length_q")
+        longest = kwargs.pop("longest", None)
         hidden_states = self.embeddings(input_ids, position_ids, token_type_ids, inputs_embeds, longest=longest)
         rotary = self._rotary(position_ids, hidden_states.dtype)
         hidden_states = self.stack(hidden_states, mask, rotary=rotary, packing=packing, **kwargs)

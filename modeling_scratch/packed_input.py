@@ -28,6 +28,8 @@ def packed_lengths(
                 f"cu_seq_lens_q ends at {int(boundaries[-1])}, but the batch has {shape[0] * shape[1]} tokens: every "
                 "token belongs to a sequence, those that fill up a row too."
             )
+        if boundaries.device.type == "cuda" and not is_tracing(boundaries):  # the same, without waiting for it
+            torch._assert_async(boundaries[-1] == shape[0] * shape[1], "cu_seq_lens_q does not end with the batch")
         return boundaries.diff()
     if position_ids is None or is_tracing(position_ids):  # a traced graph cannot branch on what the tensor holds
         return None
@@ -40,9 +42,12 @@ def packed_lengths(
     return torch.cat((first_tokens, first_tokens.new_tensor([starts.numel()]))).diff()
 
 
-def positions_from_lengths(lengths: Tensor) -> Tensor:
-    """[0, 1, 2, 0, 1, ...]: positions that restart with each sequence. (sequences,) -> (tokens,)."""
-    starts = torch.repeat_interleave(lengths.cumsum(0) - lengths, lengths)
+def positions_from_lengths(lengths: Tensor, tokens: int | None = None) -> Tensor:
+    """[0, 1, 2, 0, 1, ...]: positions that restart with each sequence. (sequences,) -> (tokens,).
+
+    tokens: how many there are, for accelerators, which one would have to wait for to count them.
+    """
+    starts = torch.repeat_interleave(lengths.cumsum(0) - lengths, lengths, output_size=tokens)
     return torch.arange(len(starts), device=lengths.device) - starts
 
 
@@ -54,7 +59,7 @@ def document_ids(lengths: Tensor, shape: Sequence[int]) -> Tensor:
 
 def document_starts(lengths: Tensor, shape: Sequence[int]) -> Tensor:
     """True where a sequence of a packed batch starts. (sequences,) -> (B, T)."""
-    return (positions_from_lengths(lengths) == 0).view(*shape)
+    return (positions_from_lengths(lengths, shape[0] * shape[1]) == 0).view(*shape)
 
 
 def varlen_arguments(lengths: Tensor) -> dict[str, Any]:

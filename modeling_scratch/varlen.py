@@ -16,14 +16,31 @@ DEVICES = "cuda", "meta"  # the latter has no values: what waits for one fails t
 
 
 def has_varlen_kernels(device: torch.device, dtype: torch.dtype, head_dim: int, traced: bool) -> bool:
-    """Whether states of this dtype, or of that of autocast, can be attended to so.
+    """Whether a kernel takes states of this dtype, or of that of autocast; those switched off in torch count as none.
 
-    traced: in a graph, where torch cannot say the shapes of the float32 kernel's gradients (2.13).
+    traced: in a graph, where torch cannot say the shapes of the gradients of the memory-efficient one (2.13).
     """
     if torch.amp.is_autocast_available(device.type) and torch.is_autocast_enabled(device.type):
         dtype = torch.get_autocast_dtype(device.type)
-    dtypes = HALVES if traced else (torch.float32, *HALVES)
-    return device.type in DEVICES and dtype in dtypes and head_dim % 8 == 0 and head_dim <= 256
+    if device.type not in DEVICES or head_dim % 8 or head_dim > 256:
+        return False
+    if dtype in HALVES and _has_flash(device, head_dim):
+        return True
+    if traced or dtype not in (torch.float32, torch.float16):
+        return False
+    return torch.backends.cuda.mem_efficient_sdp_enabled()
+
+
+def _has_flash(device: torch.device, head_dim: int) -> bool:
+    """Ampere and later; of wide heads, the gradients with dropout exist for A100 and H100 alone."""
+    if device.type == "cuda":
+        capability = torch.cuda.get_device_capability(device)
+        if capability < (8, 0) or (head_dim > 192 and capability not in ((8, 0), (9, 0))):
+            return False
+    if torch.compiler.is_compiling():  # a graph cannot ask for the rest
+        return True
+    is_built = device.type == "meta" or torch.backends.cuda.is_flash_attention_available()
+    return is_built and torch.backends.cuda.flash_sdp_enabled()
 
 
 def varlen_attention(
@@ -46,13 +63,9 @@ def varlen_attention(
     """
     query, key, value = (states.transpose(1, 2).to(value.dtype) for states in (query, key, value))
     flat = query.flatten(0, 1), key.flatten(0, 1), value.flatten(0, 1)  # (tokens, H or K, D)
-    attend = _flash if value.dtype in HALVES and _has_flash(value.device) else _memory_efficient
+    attend = _flash if value.dtype in HALVES and _has_flash(value.device, value.shape[-1]) else _memory_efficient
     output = attend(*flat, cu_seq_lens_q.to(torch.int32), int(max_length_q), dropout, module.is_causal, scaling)
     return output.unflatten(0, query.shape[:2]), None
-
-
-def _has_flash(device: torch.device) -> bool:
-    return device.type == "meta" or torch.cuda.get_device_capability(device) >= (8, 0)
 
 
 def _flash(

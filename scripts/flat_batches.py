@@ -2,13 +2,16 @@
 """Training batches without padding for accelerators, which nobody has to wait for to see where the texts are."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
+from text_files import DataError
 from torch.utils.data import DataLoader
 from transformers import DataCollatorWithFlattening, Trainer
 
-from modeling_scratch.modeling_base import ScratchPreTrainedModel
+from modeling_scratch import ScratchDecoderConfig, ScratchEncoderConfig
+
+FAMILIES = ScratchEncoderConfig.model_type, ScratchDecoderConfig.model_type
 
 
 class FlatBatches:
@@ -40,8 +43,17 @@ class FlatTraining(Trainer):
             self.data_collator = padding
 
     def _flattens(self) -> bool:
-        """On a CPU models pack by themselves; DataParallel, which cuts batches by rows, has one row alone."""
-        if self.args.n_gpu > 1 or not isinstance(self.model, ScratchPreTrainedModel):
-            return False
-        wanted: bool | None = getattr(self.args, "flat_batches", None)
-        return self.args.device.type == "cuda" if wanted is None else wanted
+        """On a CPU models pack by themselves. Raises `DataError` where it is wanted and cannot be."""
+        arguments, model = self.args, cast(Any, self.model)
+        wanted: bool | None = getattr(arguments, "flat_batches", None)
+        obstacle = None
+        if getattr(model.config, "model_type", None) not in FAMILIES:
+            obstacle = f"{type(model).__name__} would take all texts of a batch for one"
+        elif arguments.n_gpu > 1:
+            obstacle = "DataParallel cuts batches by rows, and there is one: start it by accelerate launch or torchrun"
+        if wanted and obstacle:
+            raise DataError(f"--flat_batches True: {obstacle}")
+        if wanted is not None or obstacle:
+            return bool(wanted)
+        in_halves = arguments.bf16 or arguments.fp16  # graphs of others attend by a mask of the whole row
+        return arguments.device.type == "cuda" and (in_halves or not arguments.torch_compile)

@@ -19,6 +19,10 @@ class RunArguments:
     dataloader_pin_memory: bool = field(
         default=torch.accelerator.is_available(), metadata={"help": "Pin memory, for an accelerator to copy from."}
     )
+    accelerator_config: dict | str | None = field(
+        default_factory=lambda: {"non_blocking": True} if torch.accelerator.is_available() else None,
+        metadata={"help": "Of accelerate; copies to an accelerator are not waited for if not given."},
+    )
     early_stopping_patience: int = field(
         default=0,
         metadata={"help": "Stop after so many evaluations in a row that are no better than the best; 0: never."},

@@ -2,6 +2,7 @@
 """Training batches without padding: the same steps as on padded ones, one row for the device, one text for Trainer."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 import train_classifier
 from conftest import redraw
 from flat_batches import FlatBatches
+from text_files import DataError
 from torch import nn
 from transformers import BertConfig, BertForSequenceClassification, DataCollatorWithPadding
 
@@ -74,5 +76,24 @@ def test_where_nothing_is_said_a_cpu_gets_padded_batches(tmp_path: Path) -> None
     assert "attention_mask" in next(iter(trainer(tmp_path).get_train_dataloader()))
     assert "cu_seq_lens_q" in next(iter(trainer(tmp_path, flat_batches=True).get_train_dataloader()))
     assert "attention_mask" in next(iter(trainer(tmp_path, flat_batches=True).get_eval_dataloader()))
-    native = BertForSequenceClassification(BertConfig(vocab_size=16, hidden_size=24))  # for which all would be one text
-    assert "attention_mask" in next(iter(trainer(tmp_path, native, flat_batches=True).get_train_dataloader()))
+
+
+def test_what_cannot_be_flat_is_said_where_it_is_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    native = BertForSequenceClassification(BertConfig(vocab_size=16, hidden_size=24))
+    assert "attention_mask" in next(iter(trainer(tmp_path, native).get_train_dataloader()))
+    with pytest.raises(DataError, match="BertForSequenceClassification would take all texts of a batch for one"):
+        trainer(tmp_path, native, flat_batches=True).get_train_dataloader()
+    monkeypatch.setattr(train_classifier.ClassifierTrainingArguments, "n_gpu", 2)
+    with pytest.raises(DataError, match="DataParallel cuts batches by rows"):
+        trainer(tmp_path, flat_batches=True).get_train_dataloader()
+
+
+@pytest.mark.parametrize(
+    ("options", "flat"), [({}, True), ({"torch_compile": True}, False), ({"torch_compile": True, "bf16": True}, True)]
+)
+def test_where_nothing_is_said_the_device_decides(options: dict, flat: bool, tmp_path: Path) -> None:
+    one = trainer(tmp_path)
+    one.args = SimpleNamespace(
+        **{"device": torch.device("cuda"), "n_gpu": 1, "bf16": False, "fp16": False, "torch_compile": False, **options}
+    )
+    assert one._flattens() == flat

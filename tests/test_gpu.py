@@ -11,6 +11,7 @@ import predict
 import pytest
 import torch
 import train_classifier
+from flat_batches import FlatBatches
 from model_cases import (
     CAUSAL_LM,
     DECODER_TEXTS,
@@ -71,7 +72,7 @@ def assert_near(found: dict[str, Tensor], expected: dict[str, Tensor], dtype: to
             found[name].detach().cpu().float(),
             TOLERANCE[dtype] * max(1.0, float(value.detach().abs().max())),
         )
-        torch.testing.assert_close(answer, value, atol=tolerance, rtol=0, msg=name)
+        torch.testing.assert_close(answer, value, atol=tolerance, rtol=0, msg=lambda text, name=name: f"{name}: {text}")
 
 
 @every_dtype
@@ -157,21 +158,46 @@ def test_writes_what_the_cpu_writes(case: Case, options: dict) -> None:
 
 
 def test_a_compiled_step_on_packed_texts_is_the_same() -> None:
-    model = TEXTS.model(**WHOLE, problem_type="single_label_classification").to(DEVICE, torch.bfloat16)
-    batch = moved(packed(TEXTS))
-    expected = model(**batch)
-    compiled = torch.compile(model, dynamic=True)(**batch)
-    torch.testing.assert_close(compiled.logits, expected.logits, atol=2e-2, rtol=2e-2)
+    problem = {"problem_type": "single_label_classification"}
+    models = [TEXTS.model(**WHOLE, **problem).to(DEVICE, torch.bfloat16) for _ in range(2)]
+    expected = step(models[0], moved(packed(TEXTS)))
+    found = step(torch.compile(models[1], fullgraph=True), moved(packed(TEXTS)))
+    found = {name.removeprefix("_orig_mod."): value for name, value in found.items()}
+    assert_near(found, {name: value.detach().cpu().float() for name, value in expected.items()}, torch.bfloat16)
 
 
-def test_trains_and_predicts(tmp_path: Path) -> None:
+def test_recomputed_states_have_the_dropout_of_the_first_time() -> None:
+    gradients = []
+    for recomputes in (False, True):
+        model = TEXTS.model(**WHOLE, hidden_dropout=0.1, attention_dropout=0.3).to(DEVICE).train()
+        if recomputes:
+            model.gradient_checkpointing_enable()
+        torch.manual_seed(0)
+        gradients.append(step(model, moved(packed(TEXTS))))
+    assert_near(gradients[1], {name: value.detach().cpu() for name, value in gradients[0].items()}, torch.float32)
+
+
+@every_dtype
+@pytest.mark.parametrize("head_dim", [64, 128, 192])
+def test_heads_of_the_usual_sizes(head_dim: int, dtype: torch.dtype) -> None:
+    settings = {**WHOLE, "head_dim": head_dim}
+    expected, model = step(CAUSAL_LM.model(**settings), packed(CAUSAL_LM)), CAUSAL_LM.model(**settings).to(DEVICE)
+    with torch.autocast("cuda", dtype=dtype, enabled=dtype != torch.float32):
+        assert_near(step(model, moved(packed(CAUSAL_LM))), expected, dtype)
+
+
+def test_trains_and_predicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The main job in bfloat16, on batches without padding; what is saved answers on the CPU, too."""
+    flat: list[int] = []
+    make = FlatBatches.__call__
+    monkeypatch.setattr(FlatBatches, "__call__", lambda self, rows: flat.append(len(rows)) or make(self, rows))
     run = tmp_path / "run"
     train_classifier.main(
         f"--output_dir {run} --preset demo --learning_rate 2e-3 --num_train_epochs 5 --ema_decay 0 --bf16 True "
         "--report_to none --disable_tqdm True".split()
     )
     assert json.loads((run / "all_results.json").read_text())["eval_accuracy"] > 0.9
+    assert sum(flat) == 5 * 20_000
     (tmp_path / "texts.txt").write_text("This film is gripping.\nThis film is dull.\n", encoding="utf-8")
     answers = []
     for device in ("cuda", "cpu"):

@@ -17,6 +17,7 @@ from model_cases import (
     DECODER_TEXTS,
     LENGTHS,
     MASKED_LM,
+    SEQ2SEQ_LM,
     TEXTS,
     TINY,
     TOKENS,
@@ -26,6 +27,7 @@ from model_cases import (
 )
 from torch import Tensor
 from torch._dynamo.testing import CompileCounterWithBackend
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from modeling_scratch import varlen
@@ -139,7 +141,7 @@ def test_the_kernels_are_asked_for_what_the_other_backends_do(
     monkeypatch.setattr(varlen, "DEVICES", "cpu")
     if kernel is KERNELS[0]:  # which in truth takes numbers of 16 bits alone
         monkeypatch.setattr(varlen, "HALVES", (torch.float32,))
-        monkeypatch.setattr(varlen, "_has_flash", lambda device: True)
+        monkeypatch.setattr(varlen, "_has_flash", lambda device, head_dim: True)
     with TextByText() as kernels:
         outputs = model(**inputs)
     assert kernels.asked == [kernel] * model.config.num_hidden_layers
@@ -164,13 +166,65 @@ def test_what_the_kernels_do_not_take_goes_the_usual_way(
     assert not kernels.asked
 
 
-def test_a_traced_graph_has_no_gradients_of_the_float32_kernel() -> None:
-    """torch 2.13 cannot say their shapes."""
-    taken = [
-        [
-            varlen.has_varlen_kernels(torch.device("cuda"), dtype, 64, traced)
-            for dtype in (torch.float32, torch.bfloat16)
-        ]
-        for traced in (False, True)
-    ]
-    assert taken == [[True, True], [False, True]]
+CUDA, META = torch.device("cuda"), torch.device("meta")
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_where_there_is_no_flash_attention_16_bits_go_where_a_kernel_is(
+    traced: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the other kernel there is none for bfloat16 on older cards, and no gradient in a graph (torch 2.13)."""
+    monkeypatch.setattr(varlen, "_has_flash", lambda device, head_dim: False)
+    taken = {
+        dtype: varlen.has_varlen_kernels(CUDA, dtype, 64, traced)
+        for dtype in (torch.float32, torch.float16, torch.bfloat16)
+    }
+    assert list(taken.values()) == [not traced, not traced, False]
+
+
+@pytest.mark.parametrize(
+    ("card", "taken"), [((7, 5), []), ((8, 0), [64, 192, 256]), ((8, 6), [64, 192]), ((9, 0), [64, 192, 256])]
+)
+def test_what_each_generation_of_cards_takes(card: tuple, taken: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: card)
+    monkeypatch.setattr(torch.backends.cuda, "is_flash_attention_available", lambda: True)
+    sizes = 64, 192, 256, 264, 12
+    assert [n for n in sizes if varlen.has_varlen_kernels(CUDA, torch.bfloat16, n, traced=False)] == taken
+
+
+def test_kernels_that_are_switched_off_are_not_asked() -> None:
+    with sdpa_kernel(SDPBackend.MATH):
+        assert not varlen.has_varlen_kernels(META, torch.bfloat16, 64, traced=False)
+        assert not varlen.has_varlen_kernels(META, torch.float32, 64, traced=False)
+    assert varlen.has_varlen_kernels(META, torch.bfloat16, 64, traced=False)
+
+
+@torch.no_grad()
+def test_what_another_text_is_asked_about_is_not_cut_where_the_asking_texts_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An encoder-decoder whose targets' positions restart: their memory has lengths of its own."""
+    model = SEQ2SEQ_LM.model(**SIZES)
+    ids = torch.cat(texts([7]))[None]
+    inputs = {
+        "input_ids": ids,
+        "decoder_input_ids": ids[:, :5],
+        "decoder_position_ids": torch.tensor([[0, 1, 2, 0, 1]]),
+    }
+    expected = model(**inputs, use_cache=False).logits
+    monkeypatch.setattr(varlen, "DEVICES", "cpu")
+    with TextByText() as kernels:
+        torch.testing.assert_close(model(**inputs, use_cache=False).logits, expected)
+    assert not kernels.asked
+
+
+@torch.no_grad()
+def test_positions_alone_or_boundaries_alone_tell_the_kernels_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, whole = CAUSAL_LM.model(**SIZES), batch(CAUSAL_LM)
+    expected = model(**whole).logits
+    monkeypatch.setattr(varlen, "DEVICES", "cpu")
+    for names in (["position_ids"], ["cu_seq_lens_q"], ["cu_seq_lens_q", "max_length_q"]):
+        with TextByText() as kernels:
+            found = model(input_ids=whole["input_ids"], **{name: whole[name] for name in names}).logits
+        torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
+        assert len(kernels.asked) == model.config.num_hidden_layers
