@@ -98,9 +98,9 @@ class BatchLayout:
         cu_seq_lens_q and max_length_q, as collators make them.
         """
         config = self.config
-        if (
-            lengths is None or kwargs["attend"] is not None or config.is_encoder_decoder
-        ):  # there memory has other lengths
+        if lengths is None or kwargs["attend"] is not None:
+            return False
+        if config.is_encoder_decoder:  # its memory has lengths of its own
             return False
         is_given = kwargs.get("cu_seq_lens_q") is not None and kwargs.get("max_length_q") is not None
         if not self._attends_by_flash(kwargs):
