@@ -4,11 +4,12 @@
 import math
 import random
 from collections.abc import Sequence
-from itertools import accumulate, chain
+from itertools import chain
 from typing import Any
 
 import torch
 from benchmark_settings import Settings
+from flat_batches import FlatBatches
 from text_columns import read_texts
 from text_files import DataError
 from torch import Tensor
@@ -94,18 +95,8 @@ def padded(tokenizer: PreTrainedTokenizerBase, rows: Rows) -> Batch:
 
 
 def packed(rows: Rows) -> Batch:
-    """The same batch without padding, in the form of DataCollatorWithFlattening: what accelerators are handed."""
-    boundaries = torch.tensor([0, *accumulate(map(len, rows))], dtype=torch.int32)
-    longest = max(map(len, rows))
-    return {
-        "input_ids": torch.tensor([list(chain.from_iterable(rows))]),
-        "position_ids": torch.tensor([[place for ids in rows for place in range(len(ids))]]),
-        "labels": torch.arange(len(rows)) % 2,
-        "cu_seq_lens_q": boundaries,
-        "cu_seq_lens_k": boundaries,
-        "max_length_q": longest,
-        "max_length_k": longest,
-    }
+    """The same batch without padding: what accelerators are handed."""
+    return FlatBatches()([{"input_ids": ids, "label": number % 2} for number, ids in enumerate(rows)])
 
 
 def with_more_padding(batch: Batch) -> Batch:

@@ -2,7 +2,7 @@
 """Every model class with a batch it takes and the settings it is tested in: one row a class, one entry a setting."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import cycle
@@ -17,6 +17,7 @@ from transformers import PreTrainedModel
 
 import modeling_scratch as scratch
 from modeling_scratch.modeling_base import ScratchPreTrainedModel
+from modeling_scratch.packed_input import positions_from_lengths, varlen_arguments
 
 Batch = dict[str, Tensor]
 
@@ -128,6 +129,7 @@ DECODERS = (DECODER, CAUSAL_LM, DECODER_TEXTS)
 SEQ2SEQS = (SEQ2SEQ, SEQ2SEQ_LM)
 ONE_STACK = (*ENCODERS, *DECODERS)
 CASES = (*ENCODERS, *DECODERS, *SEQ2SEQS)
+PACKED_HEADS = (MASKED_LM, TEXTS, TOKENS, CAUSAL_LM, DECODER_TEXTS)  # whose labels say all when texts are packed
 HEADS = tuple(case for case in CASES if case.make_labels is not _nothing)
 
 LENGTHS = (6, 1, 9, 4)
@@ -150,9 +152,17 @@ backends = pytest.mark.parametrize("backend", ["eager", "sdpa"])
 layouts = pytest.mark.parametrize("packs", [True, False], ids=["packed", "padded"])
 
 
-def texts(seed: int = 0) -> list[Tensor]:
+def texts(seed: int = 0, lengths: Sequence[int] = LENGTHS) -> list[Tensor]:
     generator = torch.Generator().manual_seed(seed)
-    return [torch.randint(1, TINY["vocab_size"], (length,), generator=generator) for length in LENGTHS]
+    return [torch.randint(1, TINY["vocab_size"], (length,), generator=generator) for length in lengths]
+
+
+def packed(case: Case, lengths: Sequence[int] = LENGTHS) -> dict[str, Any]:
+    """All texts in one row, in the form that collators make, with labels for each token or each text."""
+    found, ids = torch.tensor(lengths), torch.cat(texts(lengths=lengths))[None]
+    labels = torch.arange(len(lengths)) % 3 if case in (TEXTS, DECODER_TEXTS) else ids % 3
+    places = positions_from_lengths(found)[None]
+    return {"input_ids": ids, "position_ids": places, "labels": labels, **varlen_arguments(found)}
 
 
 def padded(rows: list[Tensor], side: str, length: int, filler: int = 0) -> Batch:

@@ -11,23 +11,10 @@ import predict
 import pytest
 import torch
 import train_classifier
+from benchmark_data import on_device
 from flat_batches import FlatBatches
-from model_cases import (
-    CAUSAL_LM,
-    DECODER_TEXTS,
-    LENGTHS,
-    MASKED_LM,
-    SEQ2SEQ_LM,
-    TEXTS,
-    TOKENS,
-    Case,
-    every_switch,
-    parametrize_cases,
-    texts,
-)
+from model_cases import CAUSAL_LM, PACKED_HEADS, SEQ2SEQ_LM, TEXTS, Case, every_switch, packed, parametrize_cases
 from torch import Tensor, nn
-
-from modeling_scratch.packed_input import positions_from_lengths, varlen_arguments
 
 pytestmark = [
     pytest.mark.gpu,
@@ -35,7 +22,7 @@ pytestmark = [
 ]
 DEVICE = torch.device("cuda")
 WHOLE = {"hidden_size": 32, "num_attention_heads": 4, "head_dim": 8}  # what the kernels for packed texts take
-PACKED = TEXTS, MASKED_LM, TOKENS, CAUSAL_LM, DECODER_TEXTS
+CLASSES = {"problem_type": "single_label_classification"}  # told: labels would have to be looked at
 TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 5e-2}  # of the largest
 every_dtype = pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
 
@@ -48,15 +35,8 @@ def exact_products() -> Iterator[None]:
     torch.set_float32_matmul_precision(before)
 
 
-def packed(case: Case) -> dict[str, Any]:
-    lengths, ids = torch.tensor(LENGTHS), torch.cat(texts())[None]
-    labels = torch.arange(len(LENGTHS)) % 3 if case in (TEXTS, DECODER_TEXTS) else ids % 3
-    places = positions_from_lengths(lengths)[None]
-    return {"input_ids": ids, "position_ids": places, "labels": labels, **varlen_arguments(lengths)}
-
-
 def moved(batch: dict[str, Any]) -> dict[str, Any]:
-    return {name: value.to(DEVICE) if isinstance(value, Tensor) else value for name, value in batch.items()}
+    return on_device(batch, DEVICE.type)
 
 
 def step(model: nn.Module, batch: dict[str, Any]) -> dict[str, Tensor]:
@@ -68,16 +48,15 @@ def step(model: nn.Module, batch: dict[str, Any]) -> dict[str, Tensor]:
 
 def assert_near(found: dict[str, Tensor], expected: dict[str, Tensor], dtype: torch.dtype) -> None:
     for name, value in expected.items():
-        answer, tolerance = (
-            found[name].detach().cpu().float(),
-            TOLERANCE[dtype] * max(1.0, float(value.detach().abs().max())),
+        answer, scale = found[name].detach().cpu().float(), max(1.0, float(value.detach().abs().max()))
+        torch.testing.assert_close(
+            answer, value, atol=TOLERANCE[dtype] * scale, rtol=0, msg=lambda text, name=name: f"{name}: {text}"
         )
-        torch.testing.assert_close(answer, value, atol=tolerance, rtol=0, msg=lambda text, name=name: f"{name}: {text}")
 
 
 @every_dtype
 @every_switch
-@parametrize_cases(PACKED)
+@parametrize_cases(PACKED_HEADS)
 def test_packed_texts_have_the_answers_and_gradients_of_the_cpu(case: Case, settings: dict, dtype: torch.dtype) -> None:
     expected = step(case.model(**{**settings, **WHOLE}), packed(case))
     model = case.model(**{**settings, **WHOLE}).to(DEVICE)
@@ -87,7 +66,7 @@ def test_packed_texts_have_the_answers_and_gradients_of_the_cpu(case: Case, sett
 
 @every_dtype
 @every_switch
-@parametrize_cases((*PACKED, SEQ2SEQ_LM))
+@parametrize_cases((*PACKED_HEADS, SEQ2SEQ_LM))
 def test_padded_texts_have_them_too(case: Case, settings: dict, dtype: torch.dtype) -> None:
     expected = step(case.model(**settings), case.batch())
     model = case.model(**settings).to(DEVICE)
@@ -109,11 +88,10 @@ def test_every_backend_keeps_packed_texts_apart(case: Case, backend: str) -> Non
     assert_near(step(model, moved(packed(case))), expected, torch.float32)
 
 
-@parametrize_cases(PACKED)
+@parametrize_cases(PACKED_HEADS)
 def test_a_training_step_waits_for_nothing(case: Case) -> None:
     """Forward with dropout, backward, clipping and AdamW, as Trainer has them; the first step may set things up."""
-    problem = {"problem_type": "single_label_classification"} if case in (TEXTS, DECODER_TEXTS) else {}
-    model = case.model(**WHOLE, **problem, hidden_dropout=0.1, attention_dropout=0.1).to(DEVICE).train()
+    model = case.model(**WHOLE, **CLASSES, hidden_dropout=0.1, attention_dropout=0.1).to(DEVICE).train()
     optimizer = torch.optim.AdamW(model.parameters(), fused=True)
     batch = moved(packed(case))
     for mode in ("default", "error"):
@@ -158,8 +136,7 @@ def test_writes_what_the_cpu_writes(case: Case, options: dict) -> None:
 
 
 def test_a_compiled_step_on_packed_texts_is_the_same() -> None:
-    problem = {"problem_type": "single_label_classification"}
-    models = [TEXTS.model(**WHOLE, **problem).to(DEVICE, torch.bfloat16) for _ in range(2)]
+    models = [TEXTS.model(**WHOLE, **CLASSES).to(DEVICE, torch.bfloat16) for _ in range(2)]
     expected = step(models[0], moved(packed(TEXTS)))
     found = step(torch.compile(models[1], fullgraph=True), moved(packed(TEXTS)))
     found = {name.removeprefix("_orig_mod."): value for name, value in found.items()}

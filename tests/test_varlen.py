@@ -12,18 +12,19 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
+from benchmark_data import on_device
 from model_cases import (
     CAUSAL_LM,
-    DECODER_TEXTS,
     LENGTHS,
     MASKED_LM,
+    PACKED_HEADS,
     SEQ2SEQ_LM,
     TEXTS,
-    TINY,
-    TOKENS,
     Case,
     every_position,
+    packed,
     parametrize_cases,
+    texts,
 )
 from torch import Tensor
 from torch._dynamo.testing import CompileCounterWithBackend
@@ -31,52 +32,33 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from modeling_scratch import varlen
-from modeling_scratch.packed_input import positions_from_lengths, varlen_arguments
 
-CASES = TEXTS, MASKED_LM, TOKENS, CAUSAL_LM, DECODER_TEXTS
-SIZES = {
-    "hidden_size": 32,
-    "num_attention_heads": 4,
-    "attn_implementation": "sdpa",
-}  # heads of 8: what the kernels take
+# Heads of 8 features: what the kernels take.
+SIZES = {"hidden_size": 32, "num_attention_heads": 4, "attn_implementation": "sdpa"}
+CLASSES = {"problem_type": "single_label_classification"}  # told: labels would have to be looked at
 KERNELS = torch.ops.aten._flash_attention_forward.default, torch.ops.aten._efficient_attention_forward.default
 HEADS = {"full": {}, "grouped": {"num_key_value_heads": 2}}
 every_head = pytest.mark.parametrize("heads", HEADS.values(), ids=HEADS)
 
 
-def batch(case: Case, found: Sequence[int] = LENGTHS) -> dict[str, Any]:
-    """All texts in one row, in the form that collators make, with labels for each token or each text."""
-    lengths, ids = torch.tensor(found), torch.cat(texts(found))[None]
-    labels = torch.arange(len(found)) % 3 if case in (TEXTS, DECODER_TEXTS) else ids % 3
-    places = positions_from_lengths(lengths)[None]
-    return {"input_ids": ids, "position_ids": places, "labels": labels, **varlen_arguments(lengths)}
-
-
-def texts(lengths: Sequence[int]) -> list[Tensor]:
-    generator = torch.Generator().manual_seed(0)
-    return [torch.randint(1, TINY["vocab_size"], (length,), generator=generator) for length in lengths]
-
-
 def without_values(case: Case, lengths: Sequence[int] = LENGTHS) -> dict[str, Any]:
-    made = batch(case, lengths)
-    return {name: value.to("meta") if isinstance(value, Tensor) else value for name, value in made.items()}
+    return on_device(packed(case, lengths), "meta")
 
 
 @every_head
 @pytest.mark.parametrize("pooling", ["first", "mean", "max"])
-@parametrize_cases(CASES)
+@parametrize_cases(PACKED_HEADS)
 def test_a_training_step_waits_for_nothing(case: Case, pooling: str, heads: dict) -> None:
     """Fewer learned positions than tokens: they are enough for each text."""
     settings = {"position_type": "learned", "max_position_embeddings": max(LENGTHS), "classifier_pooling": pooling}
-    problem = {"problem_type": "single_label_classification"} if case in (TEXTS, DECODER_TEXTS) else {}
-    model = case.model(**SIZES, **settings, **heads, **problem, attention_dropout=0.1).train().bfloat16().to("meta")
+    model = case.model(**SIZES, **settings, **heads, **CLASSES, attention_dropout=0.1).train().bfloat16().to("meta")
     model(**without_values(case), num_items_in_batch=4).loss.backward()
     assert all(parameter.grad.shape == parameter.shape for parameter in model.parameters())
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_a_batch_is_read_without_waiting(dtype: torch.dtype) -> None:
-    model = TEXTS.model(**SIZES, problem_type="single_label_classification").to("meta", dtype)
+    model = TEXTS.model(**SIZES, **CLASSES).to("meta", dtype)
     assert model(**without_values(TEXTS)).logits.shape == (len(LENGTHS), 3)
 
 
@@ -85,8 +67,7 @@ def test_a_batch_is_read_without_waiting(dtype: torch.dtype) -> None:
 def test_a_compiled_step_is_one_graph_for_batches_of_any_size(case: Case, pooling: str) -> None:
     """The second batch tells torch which sizes vary; no later one is compiled for anew."""
     torch._dynamo.reset()
-    problem = {"problem_type": "single_label_classification"} if case is TEXTS else {}
-    model = case.model(**SIZES, **problem, classifier_pooling=pooling, num_hidden_layers=1).train()
+    model = case.model(**SIZES, **CLASSES, classifier_pooling=pooling, num_hidden_layers=1).train()
     model = model.bfloat16().to("meta")
     counter = CompileCounterWithBackend("aot_eager")
     compiled = torch.compile(model, backend=counter, fullgraph=True)
@@ -136,7 +117,7 @@ def test_the_kernels_are_asked_for_what_the_other_backends_do(
     case: Case, settings: dict, heads: dict, kernel: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = case.model(**SIZES, **settings, **heads)
-    inputs = batch(case)
+    inputs = packed(case)
     expected = model(**inputs)
     monkeypatch.setattr(varlen, "DEVICES", "cpu")
     if kernel is KERNELS[0]:  # which in truth takes numbers of 16 bits alone
@@ -159,10 +140,10 @@ def test_what_the_kernels_do_not_take_goes_the_usual_way(
     settings: dict, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = TEXTS.model(**SIZES, **settings).to(dtype)
-    expected = model(**batch(TEXTS)).logits
+    expected = model(**packed(TEXTS)).logits
     monkeypatch.setattr(varlen, "DEVICES", "cpu")
     with TextByText() as kernels:
-        torch.testing.assert_close(model(**batch(TEXTS)).logits, expected, atol=1e-5, rtol=0)
+        torch.testing.assert_close(model(**packed(TEXTS)).logits, expected, atol=1e-5, rtol=0)
     assert not kernels.asked
 
 
@@ -205,7 +186,7 @@ def test_what_another_text_is_asked_about_is_not_cut_where_the_asking_texts_end(
 ) -> None:
     """An encoder-decoder whose targets' positions restart: their memory has lengths of its own."""
     model = SEQ2SEQ_LM.model(**SIZES)
-    ids = torch.cat(texts([7]))[None]
+    ids = torch.cat(texts(lengths=[7]))[None]
     inputs = {
         "input_ids": ids,
         "decoder_input_ids": ids[:, :5],
@@ -220,7 +201,7 @@ def test_what_another_text_is_asked_about_is_not_cut_where_the_asking_texts_end(
 
 @torch.no_grad()
 def test_positions_alone_or_boundaries_alone_tell_the_kernels_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, whole = CAUSAL_LM.model(**SIZES), batch(CAUSAL_LM)
+    model, whole = CAUSAL_LM.model(**SIZES), packed(CAUSAL_LM)
     expected = model(**whole).logits
     monkeypatch.setattr(varlen, "DEVICES", "cpu")
     for names in (["position_ids"], ["cu_seq_lens_q"], ["cu_seq_lens_q", "max_length_q"]):
