@@ -18,6 +18,7 @@ from .configuration_scratch import ScratchConfig
 from .dropout import drop
 from .packing import Packing, select
 from .positions import rotate
+from .products import linear
 from .shortcuts import is_plain_linear
 
 
@@ -92,7 +93,7 @@ class Attention(nn.Module):
         """
         if packing is not None and not self.is_causal and packing.has_one_in_each(places):
             return self._ask_once(hidden_states, packing, places, rotary), None
-        query = self.q_proj(hidden_states).unflatten(-1, (-1, self.head_dim))  # (B, T, H, D)
+        query = linear(self.q_proj, hidden_states).unflatten(-1, (-1, self.head_dim))  # (B, T, H, D)
         if memory is None:
             query = query if rotary is None else rotate(query, *rotary)
             key, value = self._own_keys(hidden_states, rotary, past_key_values)
@@ -106,20 +107,20 @@ class Attention(nn.Module):
         dropout = self.config.attention_dropout if self.training else 0.0
         states = query.transpose(1, 2), key, value
         output, weights = attend(self, *states, attention_mask, dropout=dropout, scaling=self.scaling, **kwargs)
-        return self.o_proj(select(output.flatten(-2), places)), weights
+        return linear(self.o_proj, select(output.flatten(-2), places)), weights
 
     def _ask_once(self, hidden_states: Tensor, packing: Packing, places: Tensor, rotary: Any) -> Tensor:
         """One token asks in each text, that at slots places (N, 1): (1, slots, hidden) -> (1, N, hidden)."""
-        query = self.q_proj(select(hidden_states, places)).unflatten(-1, (-1, self.head_dim))  # (1, N, H, D)
+        query = linear(self.q_proj, select(hidden_states, places)).unflatten(-1, (-1, self.head_dim))  # (1, N, H, D)
         dropout = self.config.attention_dropout if self.training else 0.0
         attend = partial(packing.attend_from, places, eager_attention, self, dropout=dropout, scaling=self.scaling)
         same = (self.k_proj.bias is None) == (self.v_proj.bias is None)
         if rotary is None and same and is_plain_linear(self.k_proj) and is_plain_linear(self.v_proj):
-            return self.o_proj(self._ask_states(query, hidden_states, attend))
+            return linear(self.o_proj, self._ask_states(query, hidden_states, attend))
         if rotary is not None:
             query = rotate(query, *(select(part, places) for part in rotary))
         output = attend(query.transpose(1, 2), *self._own_keys(hidden_states, rotary, None))
-        return self.o_proj(output.flatten(-2))
+        return linear(self.o_proj, output.flatten(-2))
 
     def _ask_states(self, query: Tensor, hidden_states: Tensor, attend: Callable) -> Tensor:
         """q . (W_K x) = (W_K^T q) . x, and the sum of all a W_V x is W_V times the sum of all a x.
@@ -166,4 +167,4 @@ class Attention(nn.Module):
 
     def _project(self, states: Tensor) -> tuple[Tensor, Tensor]:
         heads = (-1, self.head_dim)
-        return self.k_proj(states).unflatten(-1, heads), self.v_proj(states).unflatten(-1, heads)
+        return linear(self.k_proj, states).unflatten(-1, heads), linear(self.v_proj, states).unflatten(-1, heads)

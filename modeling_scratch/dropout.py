@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .shortcuts import is_watched
+from .shortcuts import is_traced, is_watched
 
 STEPS = 2**16  # of p
 GROUP = 256  # elements that drop with the same steps of a byte
@@ -46,7 +46,7 @@ def _draw(states: Tensor, p: float) -> Tensor | None:
     steps apart: what p has beyond them is the share of groups that drop one step more.
     """
     steps, rest = divmod(round(p * STEPS), 256)
-    if states.device.type != "cpu" or _is_traced(states) or not (steps or rest) or steps >= 255:
+    if states.device.type != "cpu" or is_traced(states) or not (steps or rest) or steps >= 255:
         return None
     count, groups = states.numel(), -(-states.numel() // GROUP)
     numbers = torch.empty(groups * GROUP // 8 + -(-groups // 8), dtype=torch.int64).random_(-(2**63), None)
@@ -55,11 +55,6 @@ def _draw(states: Tensor, p: float) -> Tensor | None:
     first_kept = torch.lt(of_groups, rest - 128, out=torch.empty(groups, 1, dtype=torch.int8)).add_(steps - 128)
     mask = torch.ge(drawn, first_kept, out=torch.empty(groups, GROUP, dtype=states.dtype))
     return mask.flatten()[:count].view(states.shape)
-
-
-def _is_traced(states: Tensor) -> bool:
-    """is_tracing of transformers, as far as it concerns a CPU, in a tenth of its time."""
-    return type(states) is not Tensor or torch.compiler.is_compiling() or torch.jit.is_tracing()
 
 
 def _scale(p: float) -> float:

@@ -11,15 +11,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from transformers import GenerationMixin
-from transformers.utils import is_tracing
 
 from .beam_search import beam_search
-from .shortcuts import is_dense
+from .products import affine, multiply, suits_onednn
 
 MANY_ROWS = 256  # of one call: from here on, the usual product is as good
 WORTH_A_COPY = 8  # calls while a text is being written
-# The product that torch.compile takes on a CPU, and the layout in which it likes weights best.
-HAS_ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 PACKED_FOR = 16  # rows; the layout is the same for any other number than 1
 
 
@@ -35,24 +32,13 @@ class LMHead(nn.Linear):
     packed: Tensor | None = None
 
     def forward(self, hidden_states: Tensor) -> Tensor:
-        rows = hidden_states.flatten(0, -2)
-        if not self._is_quick(rows):
-            return super().forward(hidden_states)
+        learns = torch.is_grad_enabled() and (self.weight.requires_grad or hidden_states.requires_grad)
+        if learns or not suits_onednn(hidden_states, self.weight):  # first: a traced graph would remember its rows
+            return affine(hidden_states, self.weight, self.bias)
+        if hidden_states.shape[:-1].numel() > MANY_ROWS:
+            return affine(hidden_states, self.weight, self.bias)
         packed = self._packed()
-        weight = self.weight if packed is None else packed
-        logits = torch.ops.mkldnn._linear_pointwise(rows, weight, self.bias, "none", [], "")
-        return logits.reshape(*hidden_states.shape[:-1], -1)
-
-    def _is_quick(self, rows: Tensor) -> bool:
-        if is_tracing(rows):  # first: a traced graph would remember what is asked of its rows below
-            return False
-        if not 1 <= len(rows) <= MANY_ROWS or rows.device.type != "cpu" or not is_dense(self.weight):
-            return False
-        if rows.dtype != torch.float32 or self.weight.dtype != torch.float32 or rows.shape[1] != self.in_features:
-            return False
-        if torch.is_grad_enabled() and (self.weight.requires_grad or rows.requires_grad):
-            return False
-        return HAS_ONEDNN and torch._C._get_mkldnn_enabled() and not torch.is_autocast_enabled("cpu")
+        return multiply(hidden_states, self.weight if packed is None else packed, self.bias)
 
     def _packed(self) -> Tensor | None:
         """The copy, where there is one: made when the calls show that it is worth its time."""

@@ -15,6 +15,7 @@ from .configuration_scratch import ProblemType, ScratchConfig, ScratchEncoderCon
 from .dropout import Dropout
 from .layers import ACTIVATIONS, NORMS
 from .packed_input import document_starts, packed_lengths
+from .products import linear
 
 
 def _pool_mean(hidden_states: Tensor, mask: Tensor) -> Tensor:
@@ -110,7 +111,7 @@ class MaskedLMHead(nn.Module):
         self.decoder = nn.Linear(config.embedding_size, config.vocab_size)
 
     def forward(self, hidden_states: Tensor) -> Tensor:
-        return self.decoder(self.norm(self.activation(self.dense(hidden_states))))
+        return linear(self.decoder, self.norm(self.activation(linear(self.dense, hidden_states))))
 
 
 def _reduce(losses: Tensor, count: Tensor | int, num_items_in_batch: Tensor | int | None) -> Tensor:

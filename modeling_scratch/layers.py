@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from .configuration_scratch import ScratchConfig
 from .dropout import Dropout, add_dropped
+from .products import linear
 
 
 class RMSNorm(nn.Module):
@@ -80,9 +81,9 @@ class FeedForward(nn.Module):
         self.dropout = Dropout(config.activation_dropout)
 
     def forward(self, hidden_states: Tensor) -> Tensor:
-        features = self.up_proj(hidden_states)
+        features = linear(self.up_proj, hidden_states)
         if self.gate_proj is None:
             features = self.activation(features)
         else:
-            features = self.activation(self.gate_proj(hidden_states)) * features
-        return self.down_proj(self.dropout(features))
+            features = self.activation(linear(self.gate_proj, hidden_states)) * features
+        return linear(self.down_proj, self.dropout(features))

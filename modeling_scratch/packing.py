@@ -23,6 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from .packed_input import document_ids, positions_from_lengths
+from .products import recurring
 from .row_filling import Rows, arrange, equal_rows
 
 
@@ -53,6 +54,10 @@ class Group:
     numbers: Tensor  # (R, W): which text of the packed layout a slot belongs to; what only fills a row counts as one
     mask: Any = None  # what the attention backend takes; None: every score counts
 
+    @property
+    def slots(self) -> int:
+        return self.shape[0] * self.shape[1]
+
     def line_up(self) -> tuple[Tensor, Tensor, Tensor]:
         """One token a text, in rows as their texts: which of them stands in each column, (R, columns).
 
@@ -68,7 +73,7 @@ class Group:
 
 @dataclass
 class Packing:
-    """A batch's packed layout: all rows of all groups one after another, (1, slots, ...).
+    """A batch's packed layout: all rows of all groups one after another, (1, slots, ...), and slots that fill it up.
 
     indices (slots,): where in the flattened (B * T,) input the token of each slot stands.
     real (tokens,): the slots that count; None: all. The others repeat some token, and nobody reads them.
@@ -108,8 +113,9 @@ class Packing:
 
     def _split(self, states: Tensor) -> list[Tensor]:
         """(1, H, slots, D) -> (R, H, W, D) of each group."""
-        sizes = [group.shape[0] * group.shape[1] for group in self.groups]
-        parts = [states] if len(sizes) == 1 else states.split(sizes, dim=2)
+        sizes = [group.slots for group in self.groups]
+        rest = states.shape[2] - sum(sizes)
+        parts = states.split([*sizes, rest], dim=2) if rest or len(sizes) > 1 else [states]
         return [part.squeeze(0).unflatten(1, group.shape).transpose(0, 1) for part, group in zip(parts, self.groups)]
 
     def attend(
@@ -127,6 +133,8 @@ class Packing:
         for group, *parts in zip(self.groups, *map(self._split, (query, key, value))):
             output, _ = interface(module, *parts, group.mask, **kwargs)  # (R, W, H, D)
             outputs.append(output.flatten(0, 1))
+        if rest := query.shape[2] - sum(group.slots for group in self.groups):
+            outputs.append(outputs[0].new_zeros(rest, *outputs[0].shape[1:]))
         return (outputs[0] if len(outputs) == 1 else torch.cat(outputs))[None], None
 
     def attend_from(
@@ -200,8 +208,11 @@ def _make_packing(tokens: Tensor, lengths: Tensor, shape: Sequence[int], make_ma
             if room := rows.width - sum(found[text] for text in texts):
                 pieces.append((0, room, False))
         groups.append(_make_group(rows, [size for _, size, _ in pieces[count:]], tokens.device, make_mask))
+    slots = sum(group.slots for group in groups)
+    if room := recurring(slots, tokens.device) - slots:
+        pieces.append((0, room, False))
     first, sizes, counts = (torch.tensor(column) for column in zip(*pieces))  # on the CPU: no device is waited for
-    order = torch.repeat_interleave(first, sizes) + positions_from_lengths(sizes)
+    order = (torch.repeat_interleave(first, sizes) + positions_from_lengths(sizes)).clamp(max=len(tokens) - 1)
     indices = tokens[order.to(tokens.device)]
     real = None if counts.all() else torch.repeat_interleave(counts, sizes).nonzero().flatten().to(tokens.device)
     return Packing(indices, (shape[0], shape[1]), groups, real)

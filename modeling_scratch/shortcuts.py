@@ -1,6 +1,9 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """When a formula may stand in for a module's call: where nobody would notice that it was not called."""
 
+from typing import TypeGuard
+
+import torch
 from torch import Tensor, nn
 
 
@@ -10,11 +13,23 @@ def is_watched(module: nn.Module) -> bool:
     return any(hooks) or "forward" in vars(module)
 
 
+def is_transformed(states: Tensor) -> bool:
+    """Whether operations are more than computed: traced, mapped, differentiated forward, or seen by a mode of torch."""
+    if is_traced(states) or torch._C._are_functorch_transforms_active() or torch._C._len_torch_dispatch_stack():
+        return True
+    return torch.autograd.forward_ad._current_level >= 0
+
+
+def is_traced(states: Tensor) -> bool:
+    """is_tracing of transformers, as far as it concerns a CPU, in a tenth of its time."""
+    return type(states) is not Tensor or torch.compiler.is_compiling() or torch.jit.is_tracing()
+
+
 def is_dense(weight: Tensor) -> bool:
     """Whether it is what it seems, not a tensor of fewer bits, or of parts that lie elsewhere."""
     return type(weight) in (nn.Parameter, Tensor)
 
 
-def is_plain_linear(layer: nn.Module) -> bool:
+def is_plain_linear(layer: nn.Module) -> TypeGuard[nn.Linear]:
     """Whether all that a call does is x W^T + b: no adapter, no fewer bits, nobody who watches."""
     return type(layer) is nn.Linear and is_dense(layer.weight) and not is_watched(layer)

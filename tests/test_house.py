@@ -13,9 +13,9 @@ COPYRIGHT = "# Copyright 2026 The modeling-scratch authors. Licensed under the A
 
 # Each file imports from those before it, never the other way round.
 ORDER = [
-    "configuration_scratch", "positions", "input_checks", "shortcuts", "packed_input", "varlen", "row_filling",
-    "packing", "dropout", "layers", "attention", "embeddings", "stack", "heads", "beam_search", "generation",
-    "batch_layout", "modeling_base", "question_answering", "pipelines", "modeling_encoder", "modeling_decoder",
+    "configuration_scratch", "positions", "input_checks", "shortcuts", "products", "packed_input", "varlen",
+    "row_filling", "packing", "dropout", "layers", "attention", "embeddings", "stack", "heads", "beam_search",
+    "generation", "batch_layout", "modeling_base", "question_answering", "pipelines", "modeling_encoder", "modeling_decoder",
     "modeling_seq2seq", "text_classification", "presets", "checkpoint_files", "native_tables", "native_encoders",
     "native_decoders", "native_configs", "native_weights", "conversion", "__init__", "verification_outputs",
     "verification_record", "verification_report", "verify",
