@@ -15,10 +15,10 @@ COPYRIGHT = "# Copyright 2026 The modeling-scratch authors. Licensed under the A
 ORDER = [
     "configuration_scratch", "positions", "input_checks", "shortcuts", "products", "packed_input", "varlen",
     "row_filling", "packing", "dropout", "layers", "attention", "embeddings", "stack", "heads", "beam_search",
-    "generation", "batch_layout", "modeling_base", "question_answering", "pipelines", "modeling_encoder", "modeling_decoder",
-    "modeling_seq2seq", "text_classification", "presets", "checkpoint_files", "native_tables", "native_encoders",
-    "native_decoders", "native_configs", "native_weights", "conversion", "__init__", "verification_outputs",
-    "verification_record", "verification_report", "verify",
+    "generation", "batch_layout", "modeling_base", "question_answering", "pipelines", "modeling_encoder",
+    "modeling_decoder", "modeling_seq2seq", "text_classification", "presets", "checkpoint_files", "native_tables",
+    "native_encoders", "native_decoders", "native_configs", "native_weights", "conversion", "__init__",
+    "verification_outputs", "verification_record", "verification_report", "verify",
 ]  # fmt: skip
 NOT_SHIPPED = set(ORDER[ORDER.index("text_classification") :])
 WITHOUT_MODELS = set(ORDER[ORDER.index("presets") : ORDER.index("conversion")])
