@@ -26,18 +26,20 @@ LEAST_WORK, FEW_ROWS = 2**23, 4
 
 def linear(layer: nn.Module, states: Tensor) -> Tensor:
     """layer(states), (..., K) -> (..., N); a call of the layer wherever somebody would notice that there was none."""
-    if is_transformed(states) or not is_plain_linear(layer):
+    if is_transformed(states) or type(layer) is not nn.Linear or not _is_much(states, layer.out_features):
         return layer(states)
-    return affine(states, layer.weight, layer.bias)
+    return affine(states, layer.weight, layer.bias) if is_plain_linear(layer) else layer(states)
 
 
 def affine(states: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """x W^T + b, by the faster library."""
-    if not suits_onednn(states, weight) or not has_faster_library():
-        return F.linear(states, weight, bias)
-    if max(states.numel() // weight.shape[1], FEW_ROWS) * weight.numel() < LEAST_WORK:
+    if not suits_onednn(states, weight) or not has_faster_library() or not _is_much(states, len(weight)):
         return F.linear(states, weight, bias)
     return _Affine.apply(states, weight, bias) if torch.is_grad_enabled() else multiply(states, weight, bias)
+
+
+def _is_much(states: Tensor, features: int) -> bool:
+    return max(states.numel(), FEW_ROWS * states.shape[-1]) * features >= LEAST_WORK
 
 
 @cache

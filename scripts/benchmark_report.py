@@ -18,9 +18,13 @@ def table_row(row: Row) -> str:
     digits = 3 if row["unit"] == "s" else 0
     sides = [f"{row[side]:,.{digits}f} {row['unit']}" for side in ("ours", "peer")]
     low, high = row["ratio_range"]
-    fraction = f"{row['fraction']:.2f} ({row['computed_fraction']:.2f} computed)" if "fraction" in row else ""
-    fraction += f", {row['mfu']:.2f} of the peak" if "mfu" in row else ""
-    cells = [row["workload"], row["setting"], *sides, f"{row['ratio']:.2f}", f"{low:.2f}–{high:.2f}", fraction]
+    rates = [
+        f"{row[f'of_{name}']:.2f} ({row[f'computed_of_{name}']:.2f} computed){of_what}"
+        for name, of_what in (("products", ""), ("onednn", " of oneDNN's"))
+        if f"of_{name}" in row
+    ]
+    rates += [f"{row['mfu']:.2f} of the peak"] if "mfu" in row else []
+    cells = [row["workload"], row["setting"], *sides, f"{row['ratio']:.2f}", f"{low:.2f}–{high:.2f}", ", ".join(rates)]
     return f"| {' | '.join(cells)} |"
 
 

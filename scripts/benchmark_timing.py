@@ -40,9 +40,10 @@ class Comparison:
 def measure(comparison: Comparison, settings: Settings) -> dict[str, Any]:
     """A row of the table; the ratio is that of ours to the peer's, its range the middle half of all pairs."""
     jobs = {"peer": comparison.peer.job, "ours": comparison.ours.job}
+    products, operations = {}, 0.0
     if comparison.work:
         products, operations = matrix_products(settings, round(statistics.median(comparison.ours.amounts)))
-        jobs["products"] = products
+        jobs |= products
     seconds = in_turns(jobs, len(comparison.ours.amounts), settings.wait)
     sides = {"peer": comparison.peer, "ours": comparison.ours}
     values = {name: _values(side, seconds[name], comparison.unit) for name, side in sides.items()}
@@ -50,9 +51,11 @@ def measure(comparison: Comparison, settings: Settings) -> dict[str, Any]:
     row: dict[str, Any] = {"workload": comparison.workload, "setting": comparison.setting, "unit": comparison.unit}
     row |= {name: statistics.median(found) for name, found in values.items()}
     row |= {"ratio": statistics.median(ratios), "ratio_range": _middle_half(ratios)}
-    if comparison.work:
-        rates = [operations / found for found in seconds["products"]]
-        row |= _fractions(comparison.work, seconds["ours"], rates, settings.peak_tflops)
+    for name in products:
+        rates = [operations / found for found in seconds[name]]
+        row |= _fractions(name, comparison.work, seconds["ours"], rates)
+    if products and settings.peak_tflops:
+        row["mfu"] = row["gflops"] / (settings.peak_tflops * 1e3)
     return row | {"agreement": comparison.agreement, "ratios": ratios, "seconds": seconds}
 
 
@@ -82,16 +85,14 @@ def _middle_half(numbers: Sequence[float]) -> list[float]:
 
 
 def _fractions(
-    work: Sequence[Work], seconds: Sequence[float], rates: Sequence[float], peak_tflops: float | None
+    products: str, work: Sequence[Work], seconds: Sequence[float], rates: Sequence[float]
 ) -> dict[str, float]:
-    """Of the rate of matrix products of the same round; of the device's peak too, where somebody knows it."""
+    """Of the rate of these matrix products in the same round."""
     needed = [one.needed / taken for one, taken in zip(work, seconds)]
     computed = [one.computed / taken for one, taken in zip(work, seconds)]
-    found = {
-        "products_gflops": statistics.median(rates) / 1e9,
-        "fraction": statistics.median(done / rate for done, rate in zip(needed, rates)),
-        "computed_fraction": statistics.median(done / rate for done, rate in zip(computed, rates)),
+    return {
+        "gflops": statistics.median(needed) / 1e9,
+        f"{products}_gflops": statistics.median(rates) / 1e9,
+        f"of_{products}": statistics.median(done / rate for done, rate in zip(needed, rates)),
+        f"computed_of_{products}": statistics.median(done / rate for done, rate in zip(computed, rates)),
     }
-    if peak_tflops:
-        found["mfu"] = statistics.median(needed) / (peak_tflops * 1e12)
-    return found

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import torch
 from benchmark_settings import Settings, Shape
 
+from modeling_scratch.products import has_faster_library
+from modeling_scratch.products import multiply as by_onednn
+
 PASSES = 3  # a product forward is two backward, one for each of its factors
 
 
@@ -37,8 +40,11 @@ def linear_shapes(shape: Shape) -> list[tuple[int, int]]:
     return [(width, width)] * 4 + [(width, inner), (inner, width)]
 
 
-def matrix_products(settings: Settings, tokens: int) -> tuple[Callable[[int], None], float]:
-    """A job that does the products of one block, forward and backward, and nothing else; and its operations."""
+def matrix_products(settings: Settings, tokens: int) -> tuple[dict[str, Callable[[int], None]], float]:
+    """Jobs that do the products of one block, forward and backward, and nothing else; and their operations.
+
+    "products" by torch.mm; "onednn" by oneDNN, from factors in rows, where our models take it too.
+    """
     options = {"device": settings.device, "dtype": getattr(torch, settings.dtype)}
     factors = []
     for size, features in linear_shapes(settings.shape):
@@ -47,8 +53,12 @@ def matrix_products(settings: Settings, tokens: int) -> tuple[Callable[[int], No
         pairs = (states, weight.T), (gradient, weight), (gradient.T, states)
         factors += [(left, right, left @ right) for left, right in pairs]
 
-    def job(_: int) -> None:
+    def multiply(_: int) -> None:
         for left, right, result in factors:
             torch.mm(left, right, out=result)
 
-    return job, sum(2.0 * left.shape[0] * left.shape[1] * right.shape[1] for left, right, _ in factors)
+    jobs = {"products": multiply}
+    if has_faster_library() and settings.device == "cpu" and settings.dtype == "float32":
+        in_rows = [(left.contiguous(), right.T.contiguous()) for left, right, _ in factors]
+        jobs["onednn"] = lambda _: [by_onednn(left, right) for left, right in in_rows]
+    return jobs, sum(2.0 * left.shape[0] * left.shape[1] * right.shape[1] for left, right, _ in factors)

@@ -74,7 +74,7 @@ def test_a_rate_is_of_real_tokens_and_shares_are_of_the_products_of_the_same_rou
     assert row["ratios"] == pytest.approx([8 / mine / (16 / theirs) for mine, theirs in zip(ours, peer)])
     assert row["ratio"] == pytest.approx(sorted(row["ratios"])[1])
     assert row["ours"] == pytest.approx(8 / sorted(ours)[1])
-    assert row["computed_fraction"] / row["fraction"] == pytest.approx(work[0].computed / work[0].needed)
+    assert row["computed_of_products"] / row["of_products"] == pytest.approx(work[0].computed / work[0].needed)
     assert row["mfu"] == pytest.approx(work[0].needed / sorted(ours)[1] / 1e12)
 
 
@@ -152,9 +152,9 @@ def test_operations_are_counted_as_a_profiler_counts_them(tokenizer: object) -> 
 
 
 def test_the_products_are_those_of_one_block() -> None:
-    job, operations = matrix_products(QUICK, tokens=10)
+    jobs, operations = matrix_products(QUICK, tokens=10)
     with FlopCounterMode(display=False) as counter:
-        job(0)
+        jobs["products"](0)
     assert counter.get_total_flops() == operations == 6 * 10 * sum(a * b for a, b in linear_shapes(QUICK.shape))
 
 
