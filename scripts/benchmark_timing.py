@@ -39,8 +39,8 @@ class Comparison:
 
 def measure(comparison: Comparison, settings: Settings) -> dict[str, Any]:
     """A row of the table; the ratio is that of ours to the peer's, its range the middle half of all pairs."""
-    jobs = {"peer": comparison.peer.job, "ours": comparison.ours.job}
-    products, operations = {}, 0.0
+    jobs: dict[str, Job] = {"peer": comparison.peer.job, "ours": comparison.ours.job}
+    products: dict[str, Job] = {}
     if comparison.work:
         products, operations = matrix_products(settings, round(statistics.median(comparison.ours.amounts)))
         jobs |= products

@@ -40,7 +40,7 @@ def linear_shapes(shape: Shape) -> list[tuple[int, int]]:
     return [(width, width)] * 4 + [(width, inner), (inner, width)]
 
 
-def matrix_products(settings: Settings, tokens: int) -> tuple[dict[str, Callable[[int], None]], float]:
+def matrix_products(settings: Settings, tokens: int) -> tuple[dict[str, Callable[[int], object]], float]:
     """Jobs that do the products of one block, forward and backward, and nothing else; and their operations.
 
     "products" by torch.mm; "onednn" by oneDNN, from factors in rows, where our models take it too.
@@ -57,7 +57,7 @@ def matrix_products(settings: Settings, tokens: int) -> tuple[dict[str, Callable
         for left, right, result in factors:
             torch.mm(left, right, out=result)
 
-    jobs = {"products": multiply}
+    jobs: dict[str, Callable[[int], object]] = {"products": multiply}
     if has_faster_library() and settings.device == "cpu" and settings.dtype == "float32":
         in_rows = [(left.contiguous(), right.T.contiguous()) for left, right, _ in factors]
         jobs["onednn"] = lambda _: [by_onednn(left, right) for left, right in in_rows]
