@@ -33,9 +33,8 @@ class LMHead(nn.Linear):
 
     def forward(self, hidden_states: Tensor) -> Tensor:
         learns = torch.is_grad_enabled() and (self.weight.requires_grad or hidden_states.requires_grad)
-        if learns or not suits_onednn(hidden_states, self.weight):  # first: a traced graph would remember its rows
-            return affine(hidden_states, self.weight, self.bias)
-        if hidden_states.shape[:-1].numel() > MANY_ROWS:
+        few = not learns and suits_onednn(hidden_states, self.weight, self.bias)  # first: a graph would remember rows
+        if not few or hidden_states.shape[:-1].numel() > MANY_ROWS:
             return affine(hidden_states, self.weight, self.bias)
         packed = self._packed()
         return multiply(hidden_states, self.weight if packed is None else packed, self.bias)

@@ -8,6 +8,8 @@ Shapes: T rows, those of all leading axes; K features in, N out.
 """
 
 import platform
+from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,23 +21,26 @@ from torch import Tensor, nn
 from .shortcuts import is_dense, is_plain_linear, is_transformed
 
 HAS_ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
-# Multiplications in a product from which on oneDNN is ahead; of smaller ones its call costs more than the work. MKL is
-# slow to read large weights, so that few rows count as this many.
-LEAST_WORK, FEW_ROWS = 2**23, 4
+# Multiplications in a product from which on oneDNN is ahead; of smaller ones its call costs more than the work. One row
+# counts as two: then time goes into reading the weights, which MKL does slowly where they are large.
+LEAST_WORK, FEW_ROWS = 2**23, 2
 
 
 def linear(layer: nn.Module, states: Tensor) -> Tensor:
     """layer(states), (..., K) -> (..., N); a call of the layer wherever somebody would notice that there was none."""
-    if is_transformed(states) or type(layer) is not nn.Linear or not _is_much(states, layer.out_features):
+    if is_transformed(states) or not has_faster_library():  # first: a traced graph would remember what is asked below
         return layer(states)
-    return affine(states, layer.weight, layer.bias) if is_plain_linear(layer) else layer(states)
+    if type(layer) is not nn.Linear or not _is_much(states, layer.out_features) or not is_plain_linear(layer):
+        return layer(states)
+    return affine(states, layer.weight, layer.bias)
 
 
 def affine(states: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """x W^T + b, by the faster library."""
-    if not suits_onednn(states, weight) or not has_faster_library() or not _is_much(states, len(weight)):
+    if not suits_onednn(states, weight, bias) or not has_faster_library() or not _is_much(states, len(weight)):
         return F.linear(states, weight, bias)
-    return _Affine.apply(states, weight, bias) if torch.is_grad_enabled() else multiply(states, weight, bias)
+    learns = any(each is not None and each.requires_grad for each in (states, weight, bias))
+    return _Affine.apply(states, weight, bias) if learns and torch.is_grad_enabled() else multiply(states, weight, bias)
 
 
 def _is_much(states: Tensor, features: int) -> bool:
@@ -52,14 +57,15 @@ def has_faster_library() -> bool:
 
 def _processor() -> str:
     """What the operating system says of it."""
-    description = Path("/proc/cpuinfo")
-    return description.read_text() if description.is_file() else platform.processor()
+    with suppress(OSError):
+        return Path("/proc/cpuinfo").read_text()
+    return platform.processor()
 
 
 def recurring(rows: int, device: torch.device) -> int:
     """So many rows or a few more, at most 1 in 32, so that products have few different shapes.
 
-    For a shape that is new to it, oneDNN takes as long to prepare itself as to multiply.
+    A shape that is new to oneDNN costs it about a millisecond, as long as many a product takes.
     """
     if device.type != "cpu" or not has_faster_library() or not torch.backends.mkldnn.enabled:
         return rows
@@ -67,14 +73,17 @@ def recurring(rows: int, device: torch.device) -> int:
     return -(-rows // step) * step
 
 
-def suits_onednn(states: Tensor, weight: Tensor) -> bool:
+def suits_onednn(states: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
     """Whether its product is the one that is asked for, and nobody looks for torch's own."""
-    if is_transformed(states) or not HAS_ONEDNN or not torch.backends.mkldnn.enabled or not is_dense(weight):
+    if is_transformed(states) or not HAS_ONEDNN or not torch.backends.mkldnn.enabled:
         return False
-    if states.device.type != "cpu" or not states.dtype == weight.dtype == torch.float32:
+    if torch.is_autocast_enabled("cpu") or states.ndim < 2 or not states.numel():
         return False
-    fits = states.ndim > 1 and states.numel() > 0 and states.shape[-1] == weight.shape[1]
-    return fits and not torch.is_autocast_enabled("cpu")
+    if bias is not None and not (bias.shape == weight.shape[:1] and bias.is_contiguous()):
+        return False
+    given = (states, weight) if bias is None else (states, weight, bias)
+    are_single = all(each.dtype == torch.float32 and each.device.type == "cpu" and is_dense(each) for each in given)
+    return are_single and states.shape[-1] == weight.shape[1]
 
 
 def multiply(states: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -87,18 +96,28 @@ class _Affine(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, states: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        ctx.save_for_backward(states, weight)
+        of_states, of_weight, _ = ctx.needs_input_grad
+        ctx.save_for_backward(states if of_weight else None, weight if of_states else None)
         return multiply(states, weight, bias)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         states, weight = ctx.saved_tensors
-        times = F.linear if torch.is_grad_enabled() else multiply  # who differentiates twice needs a graph
-        above, below = gradient.flatten(0, -2), states.flatten(0, -2)  # (T, N), (T, K)
-        of_states = of_weight = None
-        if ctx.needs_input_grad[0]:
-            of_states = times(gradient, weight.t())
-        if ctx.needs_input_grad[1]:  # the first factor is copied into rows: better the smaller one
-            is_smaller = above.shape[1] <= below.shape[1]
-            of_weight = times(above.t(), below.t()) if is_smaller else times(below.t(), above.t()).t()
-        return of_states, of_weight, above.sum(0) if ctx.needs_input_grad[2] else None
+        is_plain = not (torch.is_grad_enabled() or is_transformed(gradient))  # else torch has to see what is done
+        times = multiply if is_plain else _times
+        rows = gradient.reshape(-1, gradient.shape[-1])
+        of_states = None if weight is None else times(gradient, weight.mT)
+        of_weight = None if states is None else _of_weight(rows, states.reshape(-1, states.shape[-1]), times)
+        return of_states, of_weight, rows.sum(0) if ctx.needs_input_grad[2] else None
+
+
+def _times(left: Tensor, right: Tensor) -> Tensor:
+    return left @ right.mT
+
+
+def _of_weight(gradient: Tensor, states: Tensor, times: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+    """g^T x, (T, N) and (T, K) -> (N, K). The left factor is copied into rows: g^T, or x^T and then the result."""
+    (count, features), width = gradient.shape, states.shape[1]
+    if count * features <= (count + features) * width:
+        return times(gradient.mT, states.mT)
+    return times(states.mT, gradient.mT).mT.contiguous()

@@ -5,19 +5,21 @@ from typing import TypeGuard
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import _has_any_global_hook as has_hooks_for_all
 
 
 def is_watched(module: nn.Module) -> bool:
-    """Whether it has hooks of its own, or a forward of its own (offloaded, on several devices)."""
+    """Whether it has hooks, or a forward of its own (offloaded, on several devices)."""
     hooks = module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks
-    return any(hooks) or "forward" in vars(module)
+    return any(hooks) or has_hooks_for_all() or "forward" in vars(module)
 
 
 def is_transformed(states: Tensor) -> bool:
     """Whether operations are more than computed: traced, mapped, differentiated forward, or seen by a mode of torch."""
     if is_traced(states) or torch._C._are_functorch_transforms_active() or torch._C._len_torch_dispatch_stack():
         return True
-    return torch.autograd.forward_ad._current_level >= 0
+    is_mapped = torch._C._functorch.is_legacy_batchedtensor(states)  # is_grads_batched of torch.autograd.grad
+    return is_mapped or torch.autograd.forward_ad._current_level >= 0
 
 
 def is_traced(states: Tensor) -> bool:
@@ -26,8 +28,8 @@ def is_traced(states: Tensor) -> bool:
 
 
 def is_dense(weight: Tensor) -> bool:
-    """Whether it is what it seems, not a tensor of fewer bits, or of parts that lie elsewhere."""
-    return type(weight) in (nn.Parameter, Tensor)
+    """Whether it is what it seems, not a tensor of fewer bits, sparse, or of parts that lie elsewhere."""
+    return type(weight) in (nn.Parameter, Tensor) and weight.layout == torch.strided
 
 
 def is_plain_linear(layer: nn.Module) -> TypeGuard[nn.Linear]:
