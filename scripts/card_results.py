@@ -46,6 +46,8 @@ def classification(evaluation: Evaluation) -> Results:
         f"The first texts of each class in the {split} split that it gets right, and wrong:",
         _texts_of_classes(evaluation),
     ]
+    if answer := evaluation.get("only_answer"):
+        text.insert(2, f"**It answers {escaped(answer)} to every one of these texts: it has learned nothing.**")
     metrics = [Metric("accuracy", evaluation["accuracy"], accuracy, split), Metric("f1", evaluation["f1"], f1, split)]
     return Results("\n\n".join(text), metrics, evaluation["examples"][0]["text"])
 

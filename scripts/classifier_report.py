@@ -15,6 +15,7 @@ from text_data import ReviewData
 from text_files import DataError
 from transformers import Trainer
 
+REMEDY = "Few texts give few steps: --num_train_epochs 5 --learning_rate 2e-3 --ema_decay 0 makes more of them."
 EXAMPLES = 2  # texts of each class that are answered right, and wrong
 
 
@@ -47,6 +48,8 @@ class Judge:
         matrix = self.metrics.confusion_matrix(predicted, self.labels)
         table = comparison_table(names, self.labels, predicted, self.baseline.predictions)
         table = f"\n{len(self.labels):,} texts of the {self.split} split\n\n{table}\n"
+        if answer := self._only_answer(predicted):
+            table += f"\nThe Transformer answers {answer} to every text: it has learned nothing. {REMEDY}\n"
         write_text(output / "results.md", table)
         write_json(output / "evaluation.json", self._evaluation(predicted, matrix))
         confusion_matrix_png(matrix, names, output / "confusion_matrix.png")
@@ -61,6 +64,7 @@ class Judge:
             "texts": len(self.labels),
             "labels": self.metrics.label_names,
             "confusion_matrix": matrix.tolist(),
+            "only_answer": self._only_answer(predicted),
             "f1_name": self.metrics.f1_name,
             **self._scores(predicted),
             "baseline": {
@@ -71,6 +75,11 @@ class Judge:
             "mcnemar": {"p_value": test.p_value, "verdict": test.verdict},
             "examples": self._examples(predicted),
         }
+
+    def _only_answer(self, predicted: np.ndarray) -> str | None:
+        """The label that every text gets, where there are others to be found."""
+        is_one = len(set(predicted)) == 1 < len(set(self.labels))
+        return self.metrics.label_names[predicted[0]] if is_one else None
 
     def _scores(self, predicted: np.ndarray) -> dict[str, Any]:
         scores = self.metrics.compute(predicted, self.labels)

@@ -2,6 +2,7 @@
 """Upload a trained model, its tokenizer, its code and its results to the Hugging Face Hub.
 
     hf auth login                                                        # once, or set HF_TOKEN
+    python scripts/push_to_hub.py --folder runs/mine --repo_id user/name --dry_run     # check, and show what would go
     python scripts/push_to_hub.py --folder runs/mine --repo_id user/name --private
 
 Before anything is uploaded, the files that are going to be are loaded, alone. All of them become one commit: the
@@ -59,6 +60,7 @@ class PushArguments:
     private: bool = field(default=False, metadata={"help": "Only you see the repository."})
     commit_message: str = field(default="Upload model", metadata={"help": "What the history of the repository says."})
     revision: str | None = field(default=None, metadata={"help": "A branch, made if there is none; main if not given."})
+    dry_run: bool = field(default=False, metadata={"help": "Check the folder, and show what would be uploaded."})
 
     def __post_init__(self) -> None:
         validate_repo_id(self.repo_id)
@@ -69,17 +71,20 @@ class PushArguments:
 def push(arguments: PushArguments) -> None:
     """Check, show, upload; raises `DataError` for what is wrong with the folder, the token or the repository."""
     folder = Path(arguments.folder)
-    token = huggingface_hub.get_token()
-    if token is None:
+    token = huggingface_hub.get_token() or ""
+    if not (token or arguments.dry_run):
         raise DataError(f"there is no access token: {LOG_IN}")
     check_that_it_loads(folder, files_to_upload(folder))
-    if (folder / RUN_FILE).is_file():
+    if (folder / RUN_FILE).is_file() and not arguments.dry_run:
         attempt(CARD_FILE, write_card, folder, arguments.repo_id)
     names = files_to_upload(folder)
     check_for_tokens(folder, names, token)
     print(f"{folder} -> {arguments.repo_id}")
     for name in names:
         print(f"{(folder / name).stat().st_size:>15,} bytes  {name}")
+    if arguments.dry_run:
+        print("Nothing was uploaded (--dry_run).")
+        return
     with one_line_errors(arguments.repo_id, token):
         print(upload(folder, names, arguments, HfApi(token=token)))
 
@@ -108,7 +113,7 @@ def check_for_tokens(folder: Path, names: Sequence[str], token: str) -> None:
         if path.suffix in (".safetensors", ".png"):
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
-        if token in text or TOKEN.search(text):
+        if (token and token in text) or TOKEN.search(text):
             raise DataError(f"{path}: holds an access token; remove it from there, and renew it if others may have it")
 
 

@@ -36,7 +36,9 @@ def check(folder: Path, overwrite: bool, inputs: Sequence[str | None]) -> None:
     if not (folder / RUN_FILE).is_file():
         raise DataError(f"--output_dir {folder} holds files that are no run of this program; choose another folder")
     if not overwrite:
-        raise DataError(f"--output_dir {folder} holds another run; choose another folder, or --overwrite to delete it")
+        is_over = (folder / "all_results.json").is_file() or not any(folder.glob("checkpoint-*"))
+        held = "another run;" if is_over else "a run that did not end; go on with --resume_from_checkpoint last,"
+        raise DataError(f"--output_dir {folder} holds {held} choose another folder, or --overwrite to delete it")
     for name in filter(None, inputs):
         if folder.resolve() in (Path(name).resolve(), *Path(name).resolve().parents):
             raise DataError(f"--overwrite would delete {name}, which the new run reads; choose another --output_dir")

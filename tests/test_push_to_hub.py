@@ -286,6 +286,18 @@ def test_the_script_uploads_what_makes_a_model_and_nothing_else(
     assert {name: copied[name] for name in before} == before
 
 
+def test_a_dry_run_shows_what_would_go_and_asks_nobody(python: WarmPython, hub: HubServer, folder: Path) -> None:
+    before, seen = contents(folder), len(hub.requests)
+    ended = push(python, folder, "user/dry", "--dry_run", HF_TOKEN="")
+    assert ended.code == 0, ended.text
+    assert all(f" bytes  {name}\n" in ended.text for name in before if "/" not in name)
+    assert "Nothing was uploaded" in ended.text
+    assert "there is no access token" in push(python, folder, "user/dry", HF_TOKEN="").text
+    (folder / "results.md").write_text(TOKEN)
+    assert "holds an access token" in push(python, folder, "user/dry", "--dry_run", HF_TOKEN="").text
+    assert (len(hub.requests), "user/dry" in hub.repositories) == (seen, False)
+
+
 def test_a_second_push_sends_what_has_changed(either: WarmPython, hub: HubServer, folder: Path) -> None:
     """Nothing where nothing has; weights in other pieces replace those that were there."""
     hub.repositories.pop("user/again", None)

@@ -79,6 +79,7 @@ def test_learns_and_leaves_everything_that_was_promised(run: Path) -> None:
     assert sum(map(sum, evaluation["confusion_matrix"])) == evaluation["texts"] == 40
     assert 0 <= evaluation["mcnemar"]["p_value"] <= 1
     assert evaluation["baseline"]["accuracy"] > 0.9
+    assert evaluation["only_answer"] is None
     for picture in ("confusion_matrix.png", "learning_curve.png"):
         assert (run / picture).read_bytes().startswith(b"\x89PNG")
     assert "Transformer" in (run / "results.md").read_text()
@@ -164,6 +165,29 @@ def test_of_a_checkpoint_dropouts_can_change_and_sizes_cannot(run: Path, reviews
     with pytest.raises(SystemExit):
         train_classifier.main(f"{checkpoint} --config_overrides hidden_size=8".split())
     assert "--config_overrides hidden_size: of a checkpoint only" in capsys.readouterr().err
+
+
+def test_a_model_that_gives_one_answer_is_called_so(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """Its labels say nothing of its texts, and most of them are the same."""
+    folder, output = tmp_path / "same", tmp_path / "run"
+    folder.mkdir()
+    for split, rows in (("train", 240), ("test", 40)):
+        lines = [f"a {GOOD[number % 6]} film {number},{int(number % 7 > 0)}" for number in range(rows)]
+        (folder / f"{split}.csv").write_text("\n".join(["text,label", *lines]), encoding="utf-8")
+    train(folder, output, "--num_train_epochs 1")
+    assert json.loads((output / "evaluation.json").read_text())["only_answer"] == "POSITIVE"
+    message = "answers POSITIVE to every text: it has learned nothing"
+    assert message in capsys.readouterr().out
+    assert message in (output / "results.md").read_text()
+    assert "**It answers POSITIVE to every one of these texts" in (output / "README.md").read_text()
+
+
+def test_a_run_that_did_not_end_is_not_called_another(run: Path, tmp_path: Path, reviews: Path, capsys) -> None:
+    stopped = tmp_path / "stopped"
+    shutil.copytree(run, stopped)
+    (stopped / "all_results.json").unlink()
+    (stopped / "checkpoint-8").mkdir()
+    assert "a run that did not end; go on with --resume_from_checkpoint last" in refused(capsys, reviews, stopped)
 
 
 def test_another_run_is_never_written_over(run: Path, reviews: Path, tmp_path: Path, capsys) -> None:
