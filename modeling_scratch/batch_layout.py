@@ -138,9 +138,10 @@ class BatchLayout:
             return None  # its kernels pass over what a mask hides, and are compiled for each new shape
         config = self._mask_config(kwargs)
         shares = config._attn_implementation in ALL_MASK_ATTENTION_FUNCTIONS  # else nobody makes its masks
-        options = partial(self._group_mask, config, device), shares
+        make_mask = partial(self._group_mask, config, device)
+        options = {"shares": shares, "weights": config.hidden_size * config.intermediate_size}
         if lengths is not None:
-            return packing_from_lengths(lengths, shape, *options)
+            return packing_from_lengths(lengths, shape, make_mask, **options)
         if device.type != "cpu" or not self.packs_padded_batches:
             return None
         asks_once = not self.is_causal and places is not None and places.ndim == 2
@@ -148,7 +149,9 @@ class BatchLayout:
             attention_mask = torch.ones(shape, dtype=torch.long)
         if attention_mask is None or attention_mask.ndim != 2 or not attention_mask.any():
             return None
-        return packing_from_mask(attention_mask, *options) if asks_once or not attention_mask.all() else None
+        if attention_mask.all() and not asks_once:
+            return None
+        return packing_from_mask(attention_mask, make_mask, **options)
 
     def _group_mask(
         self, config: ScratchConfig, device: torch.device, numbers: Tensor | None, shape: Sequence[int]

@@ -73,7 +73,7 @@ class Group:
 
 @dataclass
 class Packing:
-    """A batch's packed layout: all rows of all groups one after another, (1, slots, ...), and slots that fill it up.
+    """A batch's packed layout: all rows of all groups one after another, (1, slots, ...), made `recurring` at its end.
 
     indices (slots,): where in the flattened (B * T,) input the token of each slot stands.
     real (tokens,): the slots that count; None: all. The others repeat some token, and nobody reads them.
@@ -179,23 +179,26 @@ class Packing:
         return self.pack(output), None
 
 
-def packing_from_mask(attention_mask: Tensor, make_mask: Callable, shares: bool = True) -> Packing:
+def packing_from_mask(attention_mask: Tensor, make_mask: Callable, **options: Any) -> Packing:
     """The packed layout of a padded batch; attention_mask (B, T), its zeros anywhere. The rest: see _make_packing."""
     real = attention_mask.bool()
     tokens = real.flatten().nonzero().flatten()
-    return _make_packing(tokens, real.sum(-1), attention_mask.shape, make_mask, shares)
+    return _make_packing(tokens, real.sum(-1), attention_mask.shape, make_mask, **options)
 
 
-def packing_from_lengths(lengths: Tensor, shape: Sequence[int], make_mask: Callable, shares: bool = True) -> Packing:
+def packing_from_lengths(lengths: Tensor, shape: Sequence[int], make_mask: Callable, **options: Any) -> Packing:
     """The same for a batch (B, T) that arrived packed."""
     tokens = torch.arange(shape[0] * shape[1], device=lengths.device)
-    return _make_packing(tokens, lengths, shape, make_mask, shares)
+    return _make_packing(tokens, lengths, shape, make_mask, **options)
 
 
-def _make_packing(tokens: Tensor, lengths: Tensor, shape: Sequence[int], make_mask: Callable, shares: bool) -> Packing:
+def _make_packing(
+    tokens: Tensor, lengths: Tensor, shape: Sequence[int], make_mask: Callable, shares: bool = True, weights: int = 0
+) -> Packing:
     """tokens: flat places of the real tokens, text after text, lengths (texts,) of them each.
 
-    shares: whether texts may stand in one row. make_mask(numbers (R, W) or None, shape): what the backend takes.
+    make_mask(numbers (R, W) or None, shape): what the backend takes. shares: whether texts may stand in one row.
+    weights: see recurring.
     """
     found = lengths.tolist()
     starts = [0, *accumulate(found)]
@@ -209,7 +212,7 @@ def _make_packing(tokens: Tensor, lengths: Tensor, shape: Sequence[int], make_ma
                 pieces.append((0, room, False))
         groups.append(_make_group(rows, [size for _, size, _ in pieces[count:]], tokens.device, make_mask))
     slots = sum(group.slots for group in groups)
-    if room := recurring(slots, tokens.device) - slots:
+    if room := recurring(slots, weights, tokens.device) - slots:
         pieces.append((0, room, False))
     first, sizes, counts = (torch.tensor(column) for column in zip(*pieces))  # on the CPU: no device is waited for
     order = (torch.repeat_interleave(first, sizes) + positions_from_lengths(sizes)).clamp(max=len(tokens) - 1)

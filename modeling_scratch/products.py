@@ -21,9 +21,9 @@ from torch import Tensor, nn
 from .shortcuts import is_dense, is_plain_linear, is_transformed
 
 HAS_ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
-# Multiplications in a product from which on oneDNN is ahead; of smaller ones its call costs more than the work. One row
-# counts as two: then time goes into reading the weights, which MKL does slowly where they are large.
-LEAST_WORK, FEW_ROWS = 2**23, 2
+# Multiplications in a product from which on oneDNN is ahead; of smaller ones its call costs more than the work. Fewer
+# rows count as four: then time goes into reading the weights, which MKL does slowly where they are large.
+LEAST_WORK, FEW_ROWS = 2**24, 4
 
 
 def linear(layer: nn.Module, states: Tensor) -> Tensor:
@@ -62,15 +62,16 @@ def _processor() -> str:
     return platform.processor()
 
 
-def recurring(rows: int, device: torch.device) -> int:
+def recurring(rows: int, weights: int, device: torch.device) -> int:
     """So many rows or a few more, at most 1 in 32, so that products have few different shapes.
 
-    A shape that is new to oneDNN costs it about a millisecond, as long as many a product takes.
+    A shape that is new to oneDNN costs it about a millisecond, as long as many a product takes. weights: how many the
+    largest layer has that is to work on these rows.
     """
-    if device.type != "cpu" or not has_faster_library() or not torch.backends.mkldnn.enabled:
+    if rows * weights < LEAST_WORK or device.type != "cpu" or not has_faster_library():
         return rows
     step = max(1, 1 << rows.bit_length() >> 6)
-    return -(-rows // step) * step
+    return -(-rows // step) * step if torch.backends.mkldnn.enabled else rows
 
 
 def suits_onednn(states: Tensor, weight: Tensor, bias: Tensor | None) -> bool:

@@ -3,8 +3,10 @@
 
 import errno
 import logging
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 import transformers
@@ -19,6 +21,9 @@ class OneLineParser(HfArgumentParser):
     """A parser whose errors are one line, without the usage of twenty options in front."""
 
     def error(self, message: str) -> NoReturn:
+        unknown = re.match("unrecognized arguments: (--[^ =]+)", message)
+        likely = get_close_matches(unknown[1], self._option_string_actions, 1) if unknown else []
+        message += f" (did you mean {likely[0]}?)" if likely else ""
         self.exit(2, f"{self.prog}: error: {' '.join(message.split())}\n")
 
 

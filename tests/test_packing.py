@@ -20,7 +20,6 @@ from modeling_scratch import (
 )
 from modeling_scratch.packed_input import packed_lengths, positions_from_lengths, to_rows, varlen_arguments
 from modeling_scratch.packing import packing_from_lengths, packing_from_mask
-from modeling_scratch.products import recurring
 from modeling_scratch.row_filling import arrange
 
 LENGTH = 120
@@ -79,7 +78,7 @@ def layout(model: nn.Module) -> list[tuple[int, ...]]:
 
 def slots(lengths: list[int]) -> int:
     """How many places the packed layout has for texts of these lengths: hardly more than there are tokens."""
-    found = recurring(sum(rows.width * len(rows.texts) for rows in arrange(lengths)), torch.device("cpu"))
+    found = sum(rows.width * len(rows.texts) for rows in arrange(lengths))
     assert sum(lengths) <= found < 1.05 * sum(lengths)
     return found
 
@@ -365,8 +364,7 @@ def test_unpacking_undoes_packing(seed: int) -> None:
     states = torch.randn(rows, length, 3, generator=generator)
     packing = packing_from_mask(mask.long(), no_mask)
     packed = packing.pack(states)
-    in_groups = sum(math.prod(group.shape) for group in packing.groups)
-    assert packed.shape == (1, recurring(in_groups, packed.device), 3)
+    assert packed.shape == (1, sum(math.prod(group.shape) for group in packing.groups), 3)
     assert torch.equal(packing.unpack(packed), states * mask[..., None])
     tokens = packing.indices if packing.real is None else packing.indices[packing.real]
     assert sorted(tokens.tolist()) == mask.flatten().nonzero().flatten().tolist()

@@ -137,9 +137,9 @@ def test_gradients_in_batches_are_those_of_torch(calls: list) -> None:
 
 
 def test_small_products_are_left_to_torch(calls: list, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(products, "LEAST_WORK", 2 * 24 * 40)
-    states, weight, bias = make((1,), 24, 40, bias=True)
-    affine(states, weight, bias)  # one row counts as two
+    monkeypatch.setattr(products, "LEAST_WORK", 4 * 24 * 40)
+    states, weight, bias = make((3,), 24, 40, bias=True)
+    affine(states, weight, bias)  # three rows count as four
     assert len(calls) == 1
     affine(states, weight[:-1], bias[:-1])
     assert len(calls) == 1
@@ -192,7 +192,7 @@ def test_a_processor_without_a_faster_library_calls_the_layer(monkeypatch: pytes
     monkeypatch.setattr(products, "has_faster_library", lambda: False)
     monkeypatch.setattr(nn.Linear, "forward", lambda layer, states: "called")
     assert linear(nn.Linear(24, 40), torch.randn(9, 24)) == "called"
-    assert recurring(1001, torch.device("cpu")) == 1001
+    assert recurring(1001, 1, torch.device("cpu")) == 1001
     assert not calls
 
 
@@ -231,11 +231,12 @@ def test_wrong_shapes_are_refused_as_by_torch(calls: list) -> None:
 
 def test_rows_have_few_numbers_and_hardly_more_than_are_needed(calls: list) -> None:
     device, numbers = torch.device("cpu"), range(1, 2**13 + 1)
-    rounded = [recurring(number, device) for number in numbers]
+    rounded = [recurring(number, 1, device) for number in numbers]
     assert all(number <= found <= number * 33 / 32 for number, found in zip(numbers, rounded))
     assert len(set(rounded)) == 32 * 9  # up to 32, and in each octave from there on
-    assert [recurring(found, device) for found in rounded] == rounded
-    assert recurring(1001, torch.device("meta")) == 1001
+    assert [recurring(found, 1, device) for found in rounded] == rounded
+    assert recurring(1001, 1, torch.device("meta")) == 1001
+    assert recurring(1001, 0, device) == 1001
 
 
 @in_turn(HEADS)
@@ -257,7 +258,7 @@ def test_a_model_learns_the_same_by_both_libraries(calls: list, case: Case, sett
 def test_rows_that_only_fill_up_change_nothing(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     model, batch, found = case.model(), case.batch(), []
     for more in (0, 1, 50):  # more than there are tokens
-        monkeypatch.setattr(packing, "recurring", lambda rows, device, more=more: rows + more)
+        monkeypatch.setattr(packing, "recurring", lambda rows, weights, device, more=more: rows + more)
         outputs = model(**batch)
         model.zero_grad()
         outputs.loss.backward()

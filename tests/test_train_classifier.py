@@ -182,6 +182,11 @@ def test_a_model_that_gives_one_answer_is_called_so(tmp_path: Path, capsys: pyte
     assert "**It answers POSITIVE to every one of these texts" in (output / "README.md").read_text()
 
 
+def test_a_misspelt_option_is_answered_with_the_likely_one(reviews: Path, tmp_path: Path, capsys) -> None:
+    assert "(did you mean --num_train_epochs?)" in refused(capsys, reviews, tmp_path / "run", "--num_epochs 2")
+    assert refused(capsys, reviews, tmp_path / "run", "--quux 2").endswith("unrecognized arguments: --quux 2")
+
+
 def test_a_run_that_did_not_end_is_not_called_another(run: Path, tmp_path: Path, reviews: Path, capsys) -> None:
     stopped = tmp_path / "stopped"
     shutil.copytree(run, stopped)
