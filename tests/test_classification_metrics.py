@@ -180,6 +180,7 @@ print(metric.compute()["accuracy"])
 """
 
 
+@pytest.mark.slow
 def test_processes_at_once_share_a_cache_folder_without_meeting_in_a_file(tmp_path, monkeypatch):
     monkeypatch.setattr(evaluate.config, "HF_METRICS_CACHE", str(tmp_path))
     environment = os.environ | {"PYTHONPATH": str(SCRIPTS), "HF_METRICS_CACHE": str(tmp_path), "HF_HUB_OFFLINE": "1"}

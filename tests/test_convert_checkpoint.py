@@ -102,6 +102,7 @@ print(type(classify.model).__name__, json.dumps(classify(sys.argv[2], top_k=None
 """
 
 
+@pytest.mark.slow
 def test_an_export_serves_where_this_package_is_not_installed(tmp_path: Path) -> None:
     """By the library's own class, without any remote code."""
     tokenizer = toy_tokenizer()

@@ -59,6 +59,7 @@ def train_heads(rank: int, folder: str) -> None:
         train(case, Path(folder) / case.model_class.__name__, size=4 // PROCESSES)
 
 
+@pytest.mark.slow
 def test_every_head_trains_in_two_processes(tmp_path: Path) -> None:
     together(PROCESSES, train_heads, str(tmp_path / "together"))
     for case in HEADS:

@@ -330,6 +330,7 @@ def test_a_process_that_is_terminated_leaves_no_half_file(folder, tmp_path):
     assert (process.returncode, errors, names(tmp_path)) == (128 + signal.SIGTERM, b"", [])
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_ends_the_process_quietly(folder):
     process = start("--model", str(folder))
     process.stdin.write(b"\n" * 3 * predict.CHUNK_TEXTS)

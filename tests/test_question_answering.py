@@ -244,6 +244,7 @@ print(json.dumps(serve(question=sys.argv[2], context=sys.argv[3], max_seq_len=48
 """
 
 
+@pytest.mark.slow
 def test_a_saved_folder_serves_where_the_package_is_not_installed(tmp_path: Path) -> None:
     tokenizer = TOKENIZERS["bert"]()
     model = build(tokenizer)
