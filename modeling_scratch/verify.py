@@ -234,6 +234,8 @@ def main(arguments: Sequence[str] | None = None) -> Verdict:
     parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16"], help="compute in this type")
     options = vars(parser.parse_args(arguments))
     options["dtype"] = options["dtype"] and getattr(torch, options["dtype"])
+    if not Path(name := options["folder_or_repo"]).is_dir():
+        print(f"There is no folder {name}: looking for a repository on the Hub.", file=sys.stderr, flush=True)
     report = verify(**options)
     print(report)
     return report.verdict

@@ -296,6 +296,7 @@ def test_without_a_record_nothing_is_told(copy: Path, capsys: pytest.CaptureFixt
     assert main([str(copy)]) == 2
     assert "there is no verify.json" in capsys.readouterr().out
     assert main([str(copy / "nowhere")]) == 2
+    assert "looking for a repository on the Hub" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")
