@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from transformers import GenerationMixin
 
 from .beam_search import beam_search
-from .products import affine, multiply, suits_onednn
+from .products import affine, has_gradient, multiply, suits_onednn
 
 MANY_ROWS = 256  # of one call: from here on, the usual product is as good
 WORTH_A_COPY = 8  # calls while a text is being written
@@ -32,10 +32,10 @@ class LMHead(nn.Linear):
     packed: Tensor | None = None
 
     def forward(self, hidden_states: Tensor) -> Tensor:
-        learns = torch.is_grad_enabled() and (self.weight.requires_grad or hidden_states.requires_grad)
-        few = not learns and suits_onednn(hidden_states, self.weight, self.bias)  # first: a graph would remember rows
-        if not few or hidden_states.shape[:-1].numel() > MANY_ROWS:
-            return affine(hidden_states, self.weight, self.bias)
+        factors = hidden_states, self.weight, self.bias
+        suits = suits_onednn(*factors) and not has_gradient(*factors)  # first: a graph would remember its rows
+        if not suits or hidden_states.shape[:-1].numel() > MANY_ROWS:
+            return affine(*factors)
         packed = self._packed()
         return multiply(hidden_states, self.weight if packed is None else packed, self.bias)
 

@@ -39,8 +39,12 @@ def affine(states: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """x W^T + b, by the faster library."""
     if not suits_onednn(states, weight, bias) or not has_faster_library() or not _is_much(states, len(weight)):
         return F.linear(states, weight, bias)
-    learns = any(each is not None and each.requires_grad for each in (states, weight, bias))
-    return _Affine.apply(states, weight, bias) if learns and torch.is_grad_enabled() else multiply(states, weight, bias)
+    return (_Affine.apply if has_gradient(states, weight, bias) else multiply)(states, weight, bias)
+
+
+def has_gradient(*factors: Tensor | None) -> bool:
+    """Whether what is computed of them is going to be differentiated."""
+    return torch.is_grad_enabled() and any(each is not None and each.requires_grad for each in factors)
 
 
 def _is_much(states: Tensor, features: int) -> bool:

@@ -48,10 +48,11 @@ class Judge:
         matrix = self.metrics.confusion_matrix(predicted, self.labels)
         table = comparison_table(names, self.labels, predicted, self.baseline.predictions)
         table = f"\n{len(self.labels):,} texts of the {self.split} split\n\n{table}\n"
-        if answer := self._only_answer(predicted):
+        evaluation = self._evaluation(predicted, matrix)
+        if answer := evaluation["only_answer"]:
             table += f"\nThe Transformer answers {answer} to every text: it has learned nothing. {REMEDY}\n"
         write_text(output / "results.md", table)
-        write_json(output / "evaluation.json", self._evaluation(predicted, matrix))
+        write_json(output / "evaluation.json", evaluation)
         confusion_matrix_png(matrix, names, output / "confusion_matrix.png")
         learning_curve_png(trainer.state.log_history, output / "learning_curve.png")
         return table
