@@ -80,6 +80,7 @@ def test_a_single_text_is_no_corpus():
         train("abc")
 
 
+@pytest.mark.slow
 def test_it_is_one_of_the_kinds_and_loads_where_the_project_is_not_installed(tmp_path: Path):
     KINDS["character"](TEXTS, 100, show_progress=False).save_pretrained(tmp_path)
     code = """

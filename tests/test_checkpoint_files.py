@@ -288,10 +288,8 @@ print((resident() - before) / size, size)
 """
 
 
-SHARDS = [pytest.param("10GB", id="whole"), pytest.param("20MB", id="sharded", marks=pytest.mark.slow)]
-
-
-@pytest.mark.parametrize("shard", SHARDS)
+@pytest.mark.slow
+@pytest.mark.parametrize("shard", ["10GB", "20MB"], ids=["whole", "sharded"])
 def test_loading_takes_the_memory_of_the_model_and_little_more(shard: str, tmp_path: Path) -> None:
     """At most 1.3 times, measured as the largest resident size of a process."""
     small = Native("gpt2", "ScratchDecoderForCausalLM")

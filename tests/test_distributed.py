@@ -162,6 +162,7 @@ def parallel_outputs(rank: int, folder: str) -> None:
             assert all(torch.equal(weight, others[key]) for key, weight in weights.items())
 
 
+@pytest.mark.slow
 def test_a_model_shared_by_two_processes_answers_the_same(tmp_path: Path) -> None:
     together(2, parallel_outputs, str(tmp_path))
 

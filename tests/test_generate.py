@@ -434,6 +434,7 @@ def test_a_reader_that_has_seen_enough(folders, family, monkeypatch, capfd):
     assert "rror" not in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_process_with_lines_on_standard_input(folders):
     process = subprocess.run(
         [sys.executable, generate.__file__, "--model_name_or_path", folders[TRANSLATOR], "--max_new_tokens", str(NEW)],

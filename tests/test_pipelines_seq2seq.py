@@ -179,6 +179,7 @@ for place in (folder, again):
 """
 
 
+@pytest.mark.slow
 def test_a_saved_folder_serves_where_the_package_is_not_installed(
     folder: Path, model: ScratchSeq2SeqForConditionalGeneration, tokenizer: PreTrainedTokenizerFast, tmp_path: Path
 ) -> None:

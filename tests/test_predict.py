@@ -340,6 +340,7 @@ def test_a_closed_pipe_ends_the_process_quietly(folder):
     assert (process.stderr.read(), process.wait()) == (b"", 0)
 
 
+@pytest.mark.slow
 def test_an_error_of_the_process_is_one_line(make):
     process = start("--model", str(make(ScratchEncoderForMaskedLM)))
     _, errors = process.communicate(b"fine\n")

@@ -226,6 +226,7 @@ def assert_one_line(ended: Ended, *parts: str) -> None:
     assert_no_secret(ended.text)
 
 
+@pytest.mark.slow
 def test_models_and_tokenizers_push_themselves(hub: HubServer, python: WarmPython, tmp_path: Path) -> None:
     """They come back with the same logits: where the package is, and, by their own code, where it is not."""
     auto_classes = {case.model_class.__name__: auto_class for auto_class, case in PUSHED.items()}

@@ -104,6 +104,7 @@ def test_folder_is_an_ordinary_checkpoint(run: Path) -> None:
     assert tokenizer.model_max_length == model.config.max_position_embeddings
 
 
+@pytest.mark.slow
 def test_serves_where_the_package_is_not_installed(run: Path, tmp_path: Path) -> None:
     code = """
 from transformers import pipeline

@@ -132,6 +132,7 @@ def test_options_arrive(kind, train, tmp_path):
     assert contents(tmp_path / "o") == contents(tmp_path / "expected")
 
 
+@pytest.mark.slow
 def test_program_reports_on_a_tokenizer_that_it_says_how_to_load(tmp_path):
     write_txt(tmp_path / "data.txt")
     script = Path(train_tokenizer.__file__)

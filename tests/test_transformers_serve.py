@@ -13,6 +13,8 @@ import httpx
 import pytest
 import writers
 
+pytestmark = pytest.mark.slow  # a server that takes ten seconds to start
+
 # The program `transformers`, where this package cannot be imported.
 PROGRAM = "import sys; sys.modules['modeling_scratch'] = None; from transformers.cli.transformers import main; main()"
 TEMPLATE = "{% for message in messages %}{{ message['content'] + '\n' }}{% endfor %}"
