@@ -16,7 +16,7 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from .configuration_scratch import ScratchConfig
 from .dropout import drop
-from .packing import Packing, select
+from .packing import Packing, as_scores, select
 from .positions import rotate
 from .products import linear
 from .shortcuts import is_plain_linear
@@ -34,16 +34,19 @@ def eager_attention(
 ) -> tuple[Tensor, Tensor]:
     """softmax(Q K^T / sqrt(D)) V (Vaswani et al. 2017, 3.2.1), the softmax in float32.
 
-    query (B, H, T, D), key and value (B, K, S, D), attention_mask (B, 1, T, S) added to the scores.
-    Returns (B, T, H, D) and the weights (B, H, T, S), before dropout. It is the readable form, the one that shows its
-    weights, and on a CPU the fast one with dropout, which no fused kernel has there, and for one token of many texts.
+    query (B, H, T, D), key and value (B, K, S, D), attention_mask (B, 1, T, S): added to the scores, or true where a
+    key is seen.
+    Returns (B, T, H, D) and the weights (B, H, T, S), before dropout. This is the readable form, and the one that
+    returns its weights. On a CPU it is also the fast one with dropout (no fused kernel has that there) and for one
+    token of many texts.
     """
     together = query.shape[1] // key.shape[1] * query.shape[2]  # heads that share keys ask like tokens of one head
     asking = (query * scaling).reshape(*key.shape[:2], together, query.shape[-1])
     scores = asking @ key.contiguous().transpose(-2, -1)
     scores = scores.view(*query.shape[:-1], key.shape[2])  # (B, H, T, S)
     if attention_mask is not None:
-        scores = scores + attention_mask
+        is_bool = attention_mask.dtype == torch.bool
+        scores = scores + (as_scores(attention_mask, scores.dtype) if is_bool else attention_mask)
     weights = scores.softmax(dim=-1, dtype=torch.float32).to(query.dtype)
     kept = weights
     if dropout:
@@ -88,8 +91,8 @@ class Attention(nn.Module):
         """(B, T, hidden) -> the same and the weights (B, H, T, S), or None where the backend is a fused one.
 
         Attends to hidden_states and what past_key_values holds of those before, or to memory (B, S, hidden) if given.
-        places: the tokens whose answers are read, (1, N, hidden); None: all. (N,), or (N, 1) where they are one a text,
-        which is less work. attend: in place of the backend that the config names.
+        places: indices (N,) of the tokens whose outputs are read, which gives (1, N, hidden); (N, 1) where there is one
+        a text, which is less work; None: all. attend: in place of the backend that the config names.
         """
         if packing is not None and not self.is_causal and packing.has_one_in_each(places):
             return self._ask_once(hidden_states, packing, places, rotary), None

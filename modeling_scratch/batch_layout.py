@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import Cache, EncoderDecoderCache
 from transformers.masking_utils import (
     ALL_MASK_ATTENTION_FUNCTIONS,
@@ -26,6 +26,7 @@ from .configuration_scratch import ScratchConfig
 from .packed_input import document_ids, packed_lengths, positions_from_lengths, varlen_arguments
 from .packing import Packing, as_scores, packing_from_lengths, packing_from_mask, same_text
 from .positions import positions_from_mask, rotary
+from .shortcuts import is_seen_inside, is_watched
 from .varlen import has_varlen_kernels, varlen_attention
 
 logger = logging.get_logger(__name__)
@@ -38,6 +39,8 @@ class BatchLayout:
 
     config: ScratchConfig
     training: bool
+    embeddings: Any
+    stack: nn.Module
     dtype: torch.dtype
     # Whether tokens see those before them only.
     is_causal: bool = False
@@ -84,6 +87,15 @@ class BatchLayout:
         """As the batch came, (B, T, hidden); where only some places are read, these as they are, (1, N, hidden)."""
         return hidden_states if packing is None or kwargs.get("places") is not None else packing.unpack(hidden_states)
 
+    def _pack(self, packing: Packing, input_ids: Tensor | None, *others: Tensor | None) -> tuple[Any, ...]:
+        """input_ids, position_ids, token_type_ids and inputs_embeds packed, as the embeddings read them.
+
+        Hooks of the table of tokens (NEFTune's noise) see texts as they came.
+        """
+        if input_ids is not None and is_watched(self.embeddings.tokens):
+            input_ids, others = None, (*others[:-1], self.embeddings.look_up(input_ids))
+        return tuple(map(packing.pack, (input_ids, *others)))
+
     def _is_asked_for(self, name: str, kwargs: Mapping[str, Any]) -> bool:
         """Whether this call, or the config where it does not say, asks for hidden states or attention maps."""
         return bool(kwargs.get(name, getattr(self.config, name)))
@@ -126,11 +138,12 @@ class BatchLayout:
         """The packed layout of this batch, or None where it stays as it came.
 
         It stays where nothing is padded and more than one token a text is read, where graphs are traced, where hidden
-        states or attention maps are asked for (they have the shape of the input), with flash attention (its kernels
-        pack by themselves), and where looking at the mask would stall an accelerator: there a collator hands over
-        batches that are packed already.
+        states or attention maps are asked for or seen by hooks (they have the shape of the input), with flash attention
+        (its kernels pack by themselves), and where looking at the mask would stall an accelerator: there a collator
+        hands over batches that are packed already.
         """
         records = any(self._is_asked_for(name, kwargs) for name in ("output_attentions", "output_hidden_states"))
+        records |= is_seen_inside(self.stack)
         places = kwargs.get("places")
         if records or is_tracing(attention_mask) or is_tracing(places) or self._attends_by_flash(kwargs):
             return None

@@ -38,7 +38,8 @@ def beam_search(
     while True:
         length += 1
         inputs = model._update_model_kwargs_for_generation(outputs, inputs, model.config.is_encoder_decoder)
-        log_probs = torch.log_softmax(outputs.logits[:, -1].float(), dim=-1, out=buffer)
+        logits = outputs.logits[:, -1].to(input_ids.device, torch.float32)
+        log_probs = torch.log_softmax(logits, dim=-1, out=buffer)
         if logits_processor:
             log_probs = logits_processor(running.tokens(length - 1), log_probs)
         else:

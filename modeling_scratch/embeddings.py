@@ -51,8 +51,7 @@ class Embeddings(nn.Module):
         """
         embeddings = inputs_embeds
         if embeddings is None:
-            hint = "is the tokenizer this model's own? New tokens need model.resize_token_embeddings(len(tokenizer))"
-            embeddings = look_up(self.tokens, input_ids, self.ids_name, hint)
+            embeddings = self.look_up(input_ids)
         if self.scale != 1.0:
             embeddings = embeddings * self.scale
         if self.positions is not None:
@@ -65,6 +64,11 @@ class Embeddings(nn.Module):
             types = look_up(self.token_types, ids, "token_type_ids", "see type_vocab_size of the config")
             embeddings = embeddings + types
         return self.projection(self.dropout(self.norm(embeddings)))
+
+    def look_up(self, input_ids: Tensor) -> Tensor:
+        """(B, T) -> (B, T, E), without positions."""
+        hint = "is the tokenizer this model's own? New tokens need model.resize_token_embeddings(len(tokenizer))"
+        return look_up(self.tokens, input_ids, self.ids_name, hint)
 
     def _check_length(self, position_ids: Tensor, seen: Tensor | int, longest: Tensor | int | None) -> None:
         limit = self.positions.num_embeddings - self.offset

@@ -44,7 +44,7 @@ POOLED_TOKENS = {"first": _first, "last": _last}
 def pooled_places(
     shape: Sequence[int], attention_mask: Tensor | None, lengths: Tensor | None, pooling: str, device: torch.device
 ) -> Tensor | None:
-    """Where in the flattened (B, T) the one token stands that each text is read off, (B,); None: pooling reads all.
+    """Indices (B,) in the flattened (B, T) of the one token that each text is read from; None: pooling reads all.
 
     lengths (sequences,) are those of a batch that arrived packed: then there is one a sequence.
     """
@@ -112,6 +112,11 @@ class MaskedLMHead(nn.Module):
 
     def forward(self, hidden_states: Tensor) -> Tensor:
         return linear(self.decoder, self.norm(self.activation(linear(self.dense, hidden_states))))
+
+
+def padding_mask(attention_mask: Tensor | None) -> Tensor | None:
+    """The mask (B, T), where it says what is padding; one of (B, 1, T, S) says what sees what, and nothing of that."""
+    return None if isinstance(attention_mask, Tensor) and attention_mask.ndim != 2 else attention_mask
 
 
 def _reduce(losses: Tensor, count: Tensor | int, num_items_in_batch: Tensor | int | None) -> Tensor:

@@ -20,6 +20,7 @@ from .configuration_scratch import ScratchConfig
 from .heads import pool, pooled_places, without_empty
 from .input_checks import checked_inputs
 from .packed_input import packed_lengths, to_rows
+from .shortcuts import is_seen_inside
 from .stack import Block
 
 
@@ -90,14 +91,14 @@ class ScratchPreTrainedModel(BatchLayout, PreTrainedModel):
         """One vector a text (B, hidden), and the outputs of the base model, which is called with these arguments.
 
         real (B, T): 1 at the tokens that count, None: all do. Where pooling reads one token a text, the last block
-        works for that one alone, except where all hidden states are asked for.
+        works for that one alone, except where all hidden states are asked for or seen.
         """
         names = "input_ids", "inputs_embeds", "attention_mask", "past_key_values"
         inputs = checked_inputs(**{name: arguments.get(name) for name in names})
         shape = inputs.shape[:2]
         lengths = packed_lengths(shape, arguments["attention_mask"], arguments["position_ids"], arguments)
         places = None
-        if not self._is_asked_for("output_hidden_states", arguments):
+        if not (self._is_asked_for("output_hidden_states", arguments) or is_seen_inside(self.model.stack)):
             places = pooled_places(shape, real, lengths, pooling, inputs.device)
         places = None if places is None else places[:, None]
         outputs = self.model(places=places, return_dict=True, **arguments)

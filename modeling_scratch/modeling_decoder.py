@@ -22,7 +22,7 @@ from .attention import Attention
 from .configuration_scratch import ScratchDecoderConfig, ScratchSeq2SeqConfig
 from .embeddings import Embeddings
 from .generation import LMHead, WritingGenerationMixin
-from .heads import classification_loss, cross_entropy, next_tokens, share_predicted
+from .heads import classification_loss, cross_entropy, next_tokens, padding_mask, share_predicted
 from .input_checks import check_mask, checked_inputs
 from .modeling_base import ScratchPreTrainedModel
 from .packed_input import packed_lengths
@@ -61,7 +61,7 @@ class ScratchDecoderModel(ScratchDecoderPreTrainedModel):
         return self.embeddings.tokens
 
     def set_input_embeddings(self, value: nn.Module) -> None:
-        self.embeddings.tokens = value  # type: ignore[assignment]
+        self.embeddings.tokens = value
 
     @capture_outputs
     def forward(
@@ -99,7 +99,7 @@ class ScratchDecoderModel(ScratchDecoderPreTrainedModel):
         memory_mask = self._memory_mask(inputs, encoder_hidden_states, encoder_attention_mask, kwargs)
         if packing is not None:
             arguments = input_ids, position_ids, token_type_ids, inputs_embeds
-            input_ids, position_ids, token_type_ids, inputs_embeds = map(packing.pack, arguments)
+            input_ids, position_ids, token_type_ids, inputs_embeds = self._pack(packing, *arguments)
 
         seen = 0 if past_key_values is None else past_key_values.get_seq_length()
         longest = kwargs.pop("longest", None)
@@ -241,7 +241,7 @@ class ScratchDecoderForSequenceClassification(ScratchDecoderPreTrainedModel):
     def _real_tokens(self, input_ids: Tensor | None, attention_mask: Tensor | None, length: int) -> Tensor | None:
         if attention_mask is None and input_ids is not None and self.config.pad_token_id is not None:
             return input_ids != self.config.pad_token_id
-        return None if attention_mask is None or attention_mask.ndim != 2 else attention_mask[:, -length:]
+        return None if padding_mask(attention_mask) is None else attention_mask[:, -length:]
 
 
 # Trainer smooths labels outside of the model, and shifts them for the causal classes that this table names.

@@ -26,12 +26,14 @@ from .heads import (
     classification_loss,
     classifier_dropout,
     cross_entropy,
+    padding_mask,
     span_loss,
 )
 from .input_checks import checked_inputs
 from .modeling_base import ScratchPreTrainedModel
 from .packing import select
 from .question_answering import ENCODER_PIPELINES
+from .shortcuts import is_seen_inside
 from .stack import Stack
 
 
@@ -60,7 +62,7 @@ class ScratchEncoderModel(ScratchEncoderPreTrainedModel):
         return self.embeddings.tokens
 
     def set_input_embeddings(self, value: nn.Module) -> None:
-        self.embeddings.tokens = value  # type: ignore[assignment]
+        self.embeddings.tokens = value
 
     @merge_with_config_defaults
     @capture_outputs
@@ -82,7 +84,7 @@ class ScratchEncoderModel(ScratchEncoderPreTrainedModel):
         position_ids, mask, packing = self._lay_out(inputs, attention_mask, position_ids, kwargs)
         if packing is not None:
             arguments = input_ids, position_ids, token_type_ids, inputs_embeds
-            input_ids, position_ids, token_type_ids, inputs_embeds = map(packing.pack, arguments)
+            input_ids, position_ids, token_type_ids, inputs_embeds = self._pack(packing, *arguments)
 
         longest = kwargs.pop("longest", None)
         hidden_states = self.embeddings(input_ids, position_ids, token_type_ids, inputs_embeds, longest=longest)
@@ -125,7 +127,8 @@ class ScratchEncoderForMaskedLM(ScratchEncoderPreTrainedModel):
         if labels is not None and self.config.sparse_prediction:
             places = (labels != -100).flatten().nonzero().flatten()
             labels = labels.flatten()[places]
-        spared = None if self._is_asked_for("output_hidden_states", kwargs) else places
+        keeps_all = self._is_asked_for("output_hidden_states", kwargs) or is_seen_inside(self.model.stack)
+        spared = None if keeps_all else places
         outputs = self.model(
             input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds,
             places=spared, return_dict=True, **kwargs,
@@ -163,8 +166,9 @@ class ScratchEncoderForSequenceClassification(ScratchEncoderPreTrainedModel):
         Of a batch that arrives packed, every sequence is a text: labels and logits have one row a sequence.
         """
         pooled, outputs = self._pooled(
-            self.config.classifier_pooling, attention_mask, input_ids=input_ids, attention_mask=attention_mask,
-            token_type_ids=token_type_ids, position_ids=position_ids, inputs_embeds=inputs_embeds, **kwargs,
+            self.config.classifier_pooling, padding_mask(attention_mask), input_ids=input_ids,
+            attention_mask=attention_mask, token_type_ids=token_type_ids, position_ids=position_ids,
+            inputs_embeds=inputs_embeds, **kwargs,
         )  # fmt: skip
         logits = self.classifier(pooled)
         loss = None if labels is None else classification_loss(self.config, logits, labels, num_items_in_batch)
@@ -233,7 +237,7 @@ class ScratchEncoderForQuestionAnswering(ScratchEncoderPreTrainedModel):
         loss = None
         if start_positions is not None and end_positions is not None:
             spans = start_logits, end_logits, start_positions, end_positions
-            loss = span_loss(*spans, attention_mask, num_items_in_batch)
+            loss = span_loss(*spans, padding_mask(attention_mask), num_items_in_batch)
         return QuestionAnsweringModelOutput(loss, start_logits, end_logits, outputs.hidden_states, outputs.attentions)
 
 

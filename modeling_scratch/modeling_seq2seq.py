@@ -180,7 +180,8 @@ class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, Writ
                 decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
             if self.training and self.config.sparse_prediction:
                 places = (labels != -100).flatten().nonzero().flatten()
-            if self.training and decoder_attention_mask is None and labels.device.type == "cpu":  # where it packs
+            is_padded = decoder_attention_mask is None and past_key_values is None  # by a collator, which makes no mask
+            if self.training and is_padded and labels.device.type == "cpu":  # where it packs
                 decoder_attention_mask = up_to_last_label(labels)
         outputs = self.model(
             input_ids, attention_mask, decoder_input_ids, decoder_attention_mask, encoder_outputs, past_key_values,

@@ -7,11 +7,22 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import _has_any_global_hook as has_hooks_for_all
 
+# The library's hooks stay once they are there, and look only where hidden states are asked for.
+RECORDS = "transformers.utils.output_capturing"
+
 
 def is_watched(module: nn.Module) -> bool:
     """Whether it has hooks, or a forward of its own (offloaded, on several devices)."""
     hooks = module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks
     return any(hooks) or has_hooks_for_all() or "forward" in vars(module)
+
+
+def is_seen_inside(stack: nn.Module) -> bool:
+    """Whether hooks see what is inside; they expect (B, T, hidden), as do adapters that are chosen text by text."""
+    if torch.compiler.is_compiling() or torch.jit.is_tracing():
+        return False
+    hooks = (each for module in stack.modules() for each in (module._forward_hooks, module._forward_pre_hooks))
+    return any(getattr(hook, "__module__", "") != RECORDS for each in hooks if each for hook in each.values())
 
 
 def is_transformed(states: Tensor) -> bool:

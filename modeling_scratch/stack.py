@@ -44,7 +44,7 @@ class Block(GradientCheckpointingLayer):
     ) -> Tensor:
         """(B, T, hidden), memory (B, S, hidden) -> (B, T, hidden), or where places (N,) are given (1, N, hidden).
 
-        places: of the B * T tokens those that are read; the others are attended to, and go no further.
+        places: indices of those of the B * T tokens that are read; the others are only attended to.
         kwargs reach the attention.
         """
         residual = self.attention_residual
@@ -79,7 +79,7 @@ class Stack(nn.Module):
         places: Tensor | None = None,
         **kwargs: Any,
     ) -> Tensor:
-        """(B, T, hidden) -> the same; num_layers: the first so many blocks alone; places: see Block, of the last."""
+        """(B, T, hidden) -> the same. num_layers: only that many blocks, the first; places: of the last, see Block."""
         layers = list(self.layers)[:num_layers]
         for layer in layers:
             read = places if layer is layers[-1] else None

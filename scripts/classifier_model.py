@@ -66,13 +66,22 @@ def build_tokenizer(
         tokenizer = load_checkpoint(AutoTokenizer, name, arguments.trust_remote_code)
         if arguments.max_length is not None:
             tokenizer.model_max_length = arguments.max_length
-        return tokenizer
+        return _with_padding(tokenizer, name)
     limit = _preset_config(arguments).max_position_embeddings
     options = {"lowercase": arguments.lowercase, "model_max_length": limit, "min_frequency": 2, "length": len(texts)}
     try:
         return KINDS[arguments.tokenizer_kind](texts, arguments.vocab_size, style="bert", **options)
     except ValueError as error:
         raise DataError(f"no tokenizer can be trained: {error}") from error
+
+
+def _with_padding(tokenizer: PreTrainedTokenizerBase, name: str) -> PreTrainedTokenizerBase:
+    """Those of GPT-2 and Llama know none; the attention mask tells it from the token that ends a text."""
+    if tokenizer.pad_token is None:
+        if tokenizer.eos_token is None:
+            raise DataError(f"{name}: its tokenizer has no pad_token, and no eos_token in its place")
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
 
 
 def encode_splits(
@@ -103,7 +112,10 @@ def build_model(
     if arguments.model_name_or_path:
         options = {"ignore_mismatched_sizes": True, **checkpoint_overrides(arguments.config_overrides), **labels}
         head, name = "ForSequenceClassification", arguments.model_name_or_path
-        return load_model(AutoModelForSequenceClassification, head, name, arguments.trust_remote_code, **options)
+        model = load_model(AutoModelForSequenceClassification, head, name, arguments.trust_remote_code, **options)
+        if model.config.pad_token_id is None:
+            model.config.pad_token_id = tokenizer.pad_token_id
+        return model
     ids = special_token_ids(tokenizer)
     config = _preset_config(arguments, vocab_size=len(tokenizer), num_labels=len(label_names), **ids, **labels)
     return modeling_scratch.ScratchEncoderForSequenceClassification(config)

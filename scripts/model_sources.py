@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+import torch
 from huggingface_hub.errors import StrictDataclassError
 from text_files import DataError
 from transformers import AutoConfig, PreTrainedModel
@@ -81,9 +82,11 @@ def load_checkpoint(auto_class: Any, name: str, trust_remote_code: bool, **optio
 def load_model(auto_class: Any, head: str, name: str, trust_remote_code: bool, **options: Any) -> PreTrainedModel:
     """A checkpoint with a head, to train: a scratch model also of those that there is a bridge to.
 
+    Its weights are in float32, however they are stored: in 16 bits small steps, and those of an average, are lost.
     auto_class, head: the class for all others, and how the names of the scratch classes with such a head end.
     """
     config = load_checkpoint(AutoConfig, name, trust_remote_code)
+    options["dtype"] = torch.float32
     if config.model_type not in FAMILIES:
         return load_checkpoint(auto_class, name, trust_remote_code, **options)
     scratch_class = next((ours for ours in FAMILIES[config.model_type].heads if ours.endswith(head)), None)

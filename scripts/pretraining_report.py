@@ -28,9 +28,10 @@ def token_losses(outputs: Any, labels: Tensor) -> Tensor:
     """
     logits = outputs[0] if isinstance(outputs, tuple) else outputs
     predicted = labels != IGNORED
-    losses = torch.zeros(labels.shape, dtype=torch.float64, device=labels.device)
+    exact = torch.float32 if labels.device.type == "mps" else torch.float64  # Apple's GPUs have no float64
+    losses = torch.zeros(labels.shape, dtype=exact, device=labels.device)
     logits = logits if logits.ndim == 2 else logits[predicted]
-    losses[predicted] = F.cross_entropy(logits.float(), labels[predicted], reduction="none").double()
+    losses[predicted] = F.cross_entropy(logits.float(), labels[predicted], reduction="none").to(exact)
     return torch.stack((losses.sum(-1), predicted.sum(-1)), dim=-1)
 
 
@@ -93,12 +94,11 @@ def write_sample(model: Any, tokenizer: PreTrainedTokenizerBase, prompt: Tensor,
     model.eval()
     ids = prompt
     while len(ids) < SAMPLE_TOKENS:
-        context = ids[-(limit // 2) :][None]
+        context = ids[-(limit // 2) :][None].to(model.device)
         new = min(limit - context.shape[1], SAMPLE_TOKENS + 1 - len(ids))
         with torch.no_grad():
-            written = model.generate(
-                context.to(model.device), attention_mask=torch.ones_like(context), do_sample=True, max_new_tokens=new
-            )[0].cpu()
+            mask = torch.ones_like(context)
+            written = model.generate(context, attention_mask=mask, do_sample=True, max_new_tokens=new)[0].cpu()
         ids = torch.cat((ids, written[context.shape[1] :]))
         if ids[-1] == tokenizer.eos_token_id:
             break

@@ -233,6 +233,9 @@ def choose_epoch_on_validation(arguments: ClassifierTrainingArguments, data: Rev
         raise DataError("--load_best_model_at_end needs --ema_decay 0, and a test split to judge what was chosen on")
     if "test" in data.splits and not arguments.ema_decay and arguments.eval_strategy == arguments.save_strategy != "no":
         arguments.load_best_model_at_end = True
+        arguments.save_steps = (
+            arguments.eval_steps or arguments.save_steps
+        )  # else the best may be one that is not saved
         arguments.metric_for_best_model, arguments.greater_is_better = "accuracy", True
     if arguments.early_stopping_patience and not arguments.load_best_model_at_end:
         chosen_at = arguments.eval_strategy == arguments.save_strategy != "no"

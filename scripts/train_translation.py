@@ -84,10 +84,11 @@ class TranslationTrainingArguments(RunArguments, Seq2SeqTrainingArguments):
             raise DataError("--average_checkpoints and --num_beams have to be at least 1")
         if self.eval_strategy == self.save_strategy != "no":
             self.load_best_model_at_end = True
+            self.save_steps = self.eval_steps or self.save_steps  # else the best step may be one that is not saved
             self.metric_for_best_model, self.greater_is_better = "bleu", True
         if self.early_stopping_patience and not self.load_best_model_at_end:
             raise DataError("--early_stopping_patience needs an evaluation with each checkpoint (--eval_strategy)")
-        self.save_total_limit = self.save_total_limit or self.average_checkpoints
+        self.save_total_limit = self.save_total_limit or self.average_checkpoints + 1  # the best may be an older one
 
     @property
     def beam_search(self) -> dict[str, Any]:
@@ -154,13 +155,14 @@ def train(
         model.config.hidden_size, arguments, len(encoded["train"])
     )
     print(f"{model.num_parameters():,} parameters, peak learning rate {arguments.learning_rate:.2g}")
-    if checkpoint is None and arguments.should_save:
-        start_folder(output, groups, data)
+    if arguments.should_save:
+        if checkpoint is None:
+            claim(output)
+        record_run(output, groups, data)
     run(build_trainer(translator, arguments, encoded, data), checkpoint)
 
 
-def start_folder(output: Path, groups: Mapping[str, Any], data: TranslationData) -> None:
-    claim(output)
+def record_run(output: Path, groups: Mapping[str, Any], data: TranslationData) -> None:
     rows = {split: len(pairs) for split, pairs in data.splits.items()}
     write_run(output, "scripts/train_translation.py", groups, columns=data.columns, rows=rows, notes=data.notes)
 

@@ -3,7 +3,7 @@
 
 import pytest
 import torch
-from conftest import redraw
+from conftest import redraw, watch
 from model_cases import TINY
 from torch import nn
 
@@ -102,7 +102,7 @@ def test_attention_drops_weights_whatever_the_backend(packed: bool) -> None:
     model.packs_padded_batches = packed
     block = model.stack.layers[0].attention
     seen: list[torch.Tensor] = []
-    block.register_forward_hook(lambda module, inputs, output: seen.append(output[0]))
+    watch(block, lambda output: seen.append(output[0]))
     model.eval()(ids, mask, use_cache=False)
     model.train()
     for seed in range(400):

@@ -13,6 +13,7 @@ from torch import Tensor
 from toy_text import toy_tokenizer
 from transformers import EncoderDecoderCache, TextIteratorStreamer, TextStreamer
 
+from modeling_scratch.batch_layout import MANY_TEXTS
 from modeling_scratch.generation import MANY_ROWS, WORTH_A_COPY, LMHead
 
 GENERATORS = (CAUSAL_LM, SEQ2SEQ_LM)
@@ -78,6 +79,16 @@ def test_a_static_cache_changes_nothing(case: Case, settings: dict) -> None:
     model = lively(case.model(**settings))
     static = generate(model, cache_implementation="static", disable_compile=True)
     assert_same_texts(static, generate(model))
+
+
+@every_generator
+def test_a_static_cache_changes_nothing_for_many_texts(case: Case) -> None:
+    """One token of each of many is read by plain products, which are given the mask of the fused kernel."""
+    model, static = lively(case.model()), {"cache_implementation": "static", "disable_compile": True}
+    few = IDS[::2], MASK[::2]  # without the text that is padded on the right
+    many = [states.repeat(MANY_TEXTS, 1) for states in few]
+    assert_same_texts(generate(model, *many, **static), generate(model, *many))
+    assert_same_texts(generate(model, *few, **static, output_attentions=True), generate(model, *few))
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ import pytest
 import torch
 import train_classifier
 from benchmark_data import on_device
+from conftest import watch
 from flat_batches import FlatBatches
 from model_cases import CAUSAL_LM, PACKED_HEADS, SEQ2SEQ_LM, TEXTS, Case, every_switch, packed, parametrize_cases
 from torch import Tensor, nn
@@ -113,7 +114,7 @@ def test_dropout_of_attention_is_right_on_average(dtype: torch.dtype) -> None:
     batch = {name: value for name, value in moved(packed(TEXTS)).items() if name != "labels"}
     attention = model.base_model.stack.layers[0].attention
     seen: list[Tensor] = []
-    attention.register_forward_hook(lambda module, inputs, output: seen.append(output[0].detach().float()))
+    watch(attention, lambda output: seen.append(output[0].detach().float()))
     with torch.no_grad():
         model(**batch)
         model.train()
@@ -128,11 +129,13 @@ def test_dropout_of_attention_is_right_on_average(dtype: torch.dtype) -> None:
 @pytest.mark.parametrize("case", [CAUSAL_LM, SEQ2SEQ_LM], ids=["decoder", "encoder-decoder"])
 @pytest.mark.parametrize("options", [{}, {"num_beams": 3}, {"cache_implementation": "static"}], ids=str)
 def test_writes_what_the_cpu_writes(case: Case, options: dict) -> None:
-    model, given = case.model(use_cache=True), case.inputs()
-    inputs = {name: given[name] for name in ("input_ids", "attention_mask")}
+    model, batch = case.model(use_cache=True), case.inputs()
+    inputs = {name: batch[name] for name in ("input_ids", "attention_mask")}
     settings = {"max_new_tokens": 8, "do_sample": False, "pad_token_id": 0, "eos_token_id": 2, **options}
     expected = model.generate(**inputs, **settings)
-    assert torch.equal(model.to(DEVICE).generate(**moved(inputs), **settings).cpu(), expected)
+    model.to(DEVICE)
+    for given in (moved(inputs), inputs):  # prompts may lie where they were made
+        assert torch.equal(model.generate(**given, **settings).cpu(), expected)
 
 
 def test_a_compiled_step_on_packed_texts_is_the_same() -> None:

@@ -4,6 +4,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from conftest import watch
 from model_cases import (
     CAUSAL_LM,
     HEADS,
@@ -90,7 +91,7 @@ def test_checkpointing_recomputes_and_changes_nothing(case: Case, packs: bool, r
     calls: list[str] = []
     projections = [name for name, _ in model.named_modules() if name.endswith("q_proj")]
     for name in projections:
-        model.get_submodule(name).register_forward_hook(lambda *_, name=name: calls.append(name))
+        watch(model.get_submodule(name), lambda _, name=name: calls.append(name))
     expected = step(model, case)
     assert sorted(calls) == sorted(projections)
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
+from conftest import watch
 from model_cases import (
     ENCODER,
     ENCODERS,
@@ -195,7 +196,7 @@ def test_a_text_that_is_read_off_one_token_asks_for_that_one_alone(position_type
     model = TEXTS.model(**settings)
     model.set_attn_implementation(backend)
     asked: list[int] = []
-    model.model.stack.layers[-1].attention.q_proj.register_forward_hook(lambda *a: asked.append(a[1][0].shape[1]))
+    watch(model.model.stack.layers[-1].attention.q_proj, lambda output: asked.append(output.shape[1]))
     inputs = TEXTS.inputs()
     gradients = []
     for everything in (False, True):
@@ -218,12 +219,13 @@ def test_where_one_token_asks_keys_and_values_are_projected_for_who_watches_them
     found = []
     for watched in (False, True):
         layers = (attention.k_proj, attention.v_proj) if watched else ()
-        hooks = [layer.register_forward_hook(lambda *a: seen.append(a[2])) for layer in layers]
+        for layer in layers:
+            watch(layer, seen.append)
         model.zero_grad()
         logits = model(**TEXTS.inputs()).logits
         logits.square().sum().backward()
         found.append([logits, *(parameter.grad for parameter in model.parameters())])
-        assert len(seen) == len(hooks)
+        assert len(seen) == len(layers)
     torch.testing.assert_close(found[0], found[1], atol=1e-4, rtol=1e-4)
 
 
@@ -232,15 +234,15 @@ def test_where_one_token_asks_weights_are_dropped_as_anywhere() -> None:
     model = TEXTS.model(classifier_pooling="first", attention_dropout=0.3, position_type="learned", num_hidden_layers=1)
     attention = model.model.stack.layers[-1].attention
     asked: list[torch.Tensor] = []
-    attention.o_proj.register_forward_pre_hook(lambda module, inputs: asked.append(inputs[0]))
+    watch(attention.o_proj, asked.append)
     inputs = TEXTS.inputs()
     with torch.no_grad():
         model.train().model.embeddings.dropout.p = 0.0
-        for watch in (lambda: None, lambda: attention.k_proj.register_forward_hook(lambda *a: None)):
-            watch()
-            for seed in range(400):
-                torch.manual_seed(seed)
-                model(**inputs)
+        for draw in range(800):
+            if draw == 400:
+                watch(attention.k_proj, lambda _: None)
+            torch.manual_seed(draw % 400)
+            model(**inputs)
     shortened, whole = torch.stack(asked[:400]), torch.stack(asked[400:])
     error = (shortened.mean(0) - whole.mean(0)).abs() / (whole.std(0) / 20 + 1e-6)
     assert error.mean() < 1.5  # in standard errors, of two means
@@ -259,13 +261,13 @@ class Quantised(torch.Tensor):
             return function(*args)
 
 
-@pytest.mark.parametrize("watch", ["forward", "backward"])
-def test_who_watches_a_projection_of_the_last_block_sees_it_called(watch: str) -> None:
+@pytest.mark.parametrize("kind", ["forward", "backward"])
+def test_who_watches_a_projection_of_the_last_block_sees_it_called(kind: str) -> None:
     model = TEXTS.model(classifier_pooling="first", attention_dropout=0.0, position_type="learned")
     layer = model.model.stack.layers[-1].attention.k_proj
     expected = model(**TEXTS.inputs()).logits
     called: list[str] = []
-    register = layer.register_forward_hook if watch == "forward" else layer.register_full_backward_hook
+    register = layer.register_forward_hook if kind == "forward" else layer.register_full_backward_hook
     register(lambda *a: called.append("hook"))
     logits = model(**TEXTS.inputs()).logits
     logits.sum().backward()

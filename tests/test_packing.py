@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import redraw
+from conftest import redraw, watch
 from model_cases import TINY
 from torch import Tensor, nn
 from transformers import AttentionInterface, DataCollatorWithFlattening
@@ -71,8 +71,7 @@ def make(model_class: Any = ScratchEncoderModel, backend: str = "sdpa", packs: b
 def layout(model: nn.Module) -> list[tuple[int, ...]]:
     """The shapes that the first feed-forward layer meets from now on."""
     shapes: list[tuple[int, ...]] = []
-    layer = model.base_model.stack.layers[0].feed_forward
-    layer.register_forward_hook(lambda module, inputs, output: shapes.append(tuple(output.shape)))
+    watch(model.base_model.stack.layers[0].feed_forward, lambda output: shapes.append(tuple(output.shape)))
     return shapes
 
 
