@@ -66,6 +66,26 @@ def check_best(output: Path, resumed: Path) -> None:
         )
 
 
+def set_aside(output: Path, resumed: Path) -> None:
+    """Where a run goes back to an earlier checkpoint, the sealed ones after it get another name.
+
+    Else "last" and averages would take them for checkpoints of the run that starts here.
+    """
+    for later in checkpoints_in(output):
+        if step_of(later) > step_of(resumed) and (later / MANIFEST).is_file():
+            kept = later.with_name(f"{later.name}.abandoned")
+            shutil.rmtree(kept, ignore_errors=True)
+            later.rename(kept)
+            print(f"{later} is called {kept.name} from now on: the run goes on from {resumed}", file=sys.stderr)
+
+
+def forget_folder(state: Path) -> None:
+    """Of the best checkpoint its name alone: a pushed state tells nobody where a run stood."""
+    content = json.loads(state.read_text(encoding="utf-8"))
+    if best := content.get("best_model_checkpoint"):
+        write_json(state, {**content, "best_model_checkpoint": Path(best).name})
+
+
 def checkpoints_in(folder: Path) -> list[Path]:
     """All that look like one, in the order of their steps."""
     paths = folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*")

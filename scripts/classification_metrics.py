@@ -164,12 +164,16 @@ def bootstrap_interval(
     """Percentile-bootstrap interval of accuracy = mean(correct).
 
     Of n outcomes drawn with replacement, Binomial(n, accuracy) are right, exactly: they are drawn from there, in
-    memory that does not grow with n. Where all or none are right no resample differs, and the interval is that one
-    point. Source: Efron and Tibshirani 1993, chapter 13.
+    memory that does not grow with n (Efron and Tibshirani 1993, chapter 13). Where all or none are right no resample
+    differs, which says nothing of how sure that is: there it is the score interval (Wilson 1927).
 
     `correct` is (examples,), True where the prediction is right; `level` is the coverage aimed at.
     """
     _check_outcomes(correct=correct)
+    right = int(correct.sum())
+    if right in (0, len(correct)):
+        interval = binomtest(right, len(correct)).proportion_ci(level, method="wilson")
+        return float(interval.low), float(interval.high)
     accuracies = np.random.default_rng(seed).binomial(len(correct), np.mean(correct), size=resamples) / len(correct)
     tail = (1 - level) / 2
     low, high = np.quantile(accuracies, [tail, 1 - tail])

@@ -24,6 +24,7 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrained
 import modeling_scratch
 from modeling_scratch.checkpoint_files import complete_folder
 from modeling_scratch.native_configs import FAMILIES
+from modeling_scratch.pipelines import TARGET_FOLDER
 
 # Beyond these shares of the largest answer, a difference is no rounding.
 TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}
@@ -121,6 +122,8 @@ def _copy_tokenizer(name: str, folder: Path) -> PreTrainedTokenizerBase | None:
         print(f"{name}: there is no tokenizer in it; verified by random tokens alone")
         return None
     tokenizer.save_pretrained(folder)
+    if (Path(name) / TARGET_FOLDER).is_dir():  # of a translator with two vocabularies
+        AutoTokenizer.from_pretrained(Path(name) / TARGET_FOLDER).save_pretrained(folder / TARGET_FOLDER)
     return tokenizer
 
 
@@ -148,7 +151,12 @@ def _batches(
     ids = torch.where(
         ids == (config.pad_token_id if config.pad_token_id is not None else -1), (ids + 1) % vocabulary, ids
     )
-    yield "random tokens", {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    mask = torch.ones_like(ids)
+    yield "random tokens", {"input_ids": ids, "attention_mask": mask}
+    if config.pad_token_id is not None:
+        mask = (torch.arange(length) < torch.tensor([[length], [length // 2], [3], [length - 1]])).long()
+        padded = ids.masked_fill(mask == 0, config.pad_token_id)
+        yield "random tokens with padding", {"input_ids": padded, "attention_mask": mask}
     if tokenizer is None:
         return
     for text in texts:
@@ -157,12 +165,14 @@ def _batches(
 
 
 def _answer(model: PreTrainedModel, batch: dict[str, Tensor]) -> Tensor:
-    """Logits of any head, or states, in float32."""
+    """Logits of any head, or states, in float32; of padding none, which means nothing."""
     if model.config.is_encoder_decoder:
-        batch = {**batch, "decoder_input_ids": batch["input_ids"].flip(1)}
-    outputs = model(**batch)
-    parts = (outputs.start_logits, outputs.end_logits) if hasattr(outputs, "start_logits") else (outputs[0],)
-    return torch.stack([part.float() for part in parts])
+        vocabulary = getattr(model.config, "decoder_vocab_size", None) or model.config.vocab_size
+        return model(**batch, decoder_input_ids=batch["input_ids"].flip(1) % vocabulary)[0].float()
+    outputs, real = model(**batch), batch["attention_mask"].bool()
+    if hasattr(outputs, "start_logits"):
+        return torch.stack((outputs.start_logits, outputs.end_logits), dim=-1)[real].float()
+    return (outputs[0][real] if outputs[0].ndim == 3 else outputs[0]).float()
 
 
 if __name__ == "__main__":

@@ -11,7 +11,18 @@ from signal import Signals
 from typing import Any
 
 import torch
-from checkpoints import check_best, check_checkpoint, checkpoint_at, checkpoints_in, is_regular, reading, saving, seal
+from checkpoints import (
+    check_best,
+    check_checkpoint,
+    checkpoint_at,
+    checkpoints_in,
+    forget_folder,
+    is_regular,
+    reading,
+    saving,
+    seal,
+    set_aside,
+)
 from loss_watch import LossWatch, is_read_at_once
 from several_processes import losing_none, shard_on_cpu, whole_weights
 from stop_signals import StopSignals
@@ -19,6 +30,7 @@ from text_files import DataError, one_line
 from torch import Tensor
 from torch.utils.data import Sampler
 from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_pt_utils import LengthGroupedSampler
 from transformers.trainer_utils import TrainOutput, rotate_checkpoints
 
@@ -44,11 +56,17 @@ class SurvivingTrainer(Trainer):
         self.add_callback(AfterSaving(self._finish_checkpoint))  # last: others may add files to the checkpoint
 
     def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> TrainOutput:
-        if self.args.load_best_model_at_end and isinstance(resume_from_checkpoint, str):
-            check_best(Path(self.args.output_dir or ""), Path(resume_from_checkpoint))
+        if isinstance(resume_from_checkpoint, str):
+            self._go_on_from(Path(resume_from_checkpoint), Path(self.args.output_dir or ""))
         hears = self.stop_signals.heard() if self.args.world_size == 1 else nullcontext()
         with hears, losing_none(self.args):
             return super().train(resume_from_checkpoint, *args, **kwargs)
+
+    def _go_on_from(self, checkpoint: Path, output: Path) -> None:
+        if self.args.load_best_model_at_end:
+            check_best(output, checkpoint)
+        if self.args.should_save:
+            set_aside(output, checkpoint)
 
     def create_accelerator_and_postprocess(self) -> None:
         super().create_accelerator_and_postprocess()
@@ -129,8 +147,15 @@ class SurvivingTrainer(Trainer):
         try:
             with saving(checkpoint):
                 super()._save_checkpoint(model, trial)
+                if arguments.should_save:
+                    forget_folder(checkpoint / TRAINER_STATE_NAME)
         finally:
             arguments.save_total_limit, arguments.push_to_hub = limit, pushes
+
+    def save_state(self) -> None:
+        super().save_state()
+        if self.args.should_save:
+            forget_folder(Path(self.args.output_dir or "") / TRAINER_STATE_NAME)
 
     def _finish_checkpoint(self) -> None:
         checkpoint, arguments = checkpoint_at(self.args, self.state.global_step), self.args

@@ -97,17 +97,22 @@ class HubSource:
 
     def rows(self, columns: Sequence[str] | None = None) -> Iterator[tuple[str, Row]]:
         """Stream `(place, values)`; raises `DataError` for a column that is not there."""
+        there = self._columns()
         for column in columns or ():
-            if column not in self.dataset.column_names:
-                raise missing_column(column, self.dataset.column_names, self.name)
+            if column not in there:
+                raise missing_column(column, there, self.name)
         row = count(1)
-        for batch in self.dataset.select_columns(list(columns or self.dataset.column_names)).iter(batch_size=1_000):
+        for batch in self.dataset.select_columns(list(columns or there)).iter(batch_size=1_000):
             for values in zip(*batch.values()):
                 yield f"{self.name}, row {next(row)}", dict(zip(batch, values))
 
+    def _columns(self) -> list[str]:
+        """What streamed text and CSV files do not declare is read off their first row."""
+        return list(self.dataset.column_names or next(iter(self.dataset), {}))
+
     def class_names(self, column: str) -> list[str] | None:
         """The names of a column of class ids, where it is a `datasets.ClassLabel`."""
-        return _class_names(self.dataset.features[column])
+        return _class_names((self.dataset.features or {}).get(column))
 
 
 Source = FileSource | HubSource

@@ -226,10 +226,13 @@ def test_bootstrap_covers_as_often_as_it_says(level):
     assert covered / 400 == pytest.approx(level, abs=0.045)
 
 
-def test_bootstrap_degenerate_and_repeatable():
-    assert bootstrap_interval(outcomes(9, 0)) == (1, 1)
-    assert bootstrap_interval(outcomes(0, 9)) == (0, 0)
-    assert bootstrap_interval(outcomes(1, 0)) == (1, 1)
+@pytest.mark.parametrize("n", [1, 9, 20])
+def test_few_answers_that_are_all_right_are_not_certain(n):
+    assert bootstrap_interval(outcomes(n, 0)) == pytest.approx(wilson_interval(n, n))
+    assert bootstrap_interval(outcomes(0, n)) == pytest.approx(wilson_interval(0, n), abs=1e-12)
+
+
+def test_bootstrap_is_repeatable_and_widens_with_its_level():
     correct = outcomes(1_003, 497)
     assert bootstrap_interval(correct, seed=3) == bootstrap_interval(correct, seed=3)
     narrow, wide = bootstrap_interval(correct, level=0.5), bootstrap_interval(correct, level=0.99)

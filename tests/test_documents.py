@@ -134,6 +134,14 @@ def test_data_sets_as_the_hub_has_them(tmp_path: Path, streaming: bool) -> None:
     assert len(documents.validation) == 5
 
 
+@pytest.mark.parametrize("name", ["train.csv", "train.txt"])
+def test_a_stream_of_files_that_declare_no_columns(tmp_path: Path, name: str) -> None:
+    lines = [f"text number {number}" for number in range(40)]
+    (tmp_path / name).write_text("\n".join(["text", *lines] if name.endswith("csv") else lines) + "\n")
+    documents = load_documents(DocumentArguments(dataset_name=str(tmp_path), streaming=True))
+    assert sorted([*documents.train, *documents.validation]) == sorted(lines)
+
+
 def test_what_is_wrong_is_said_with_its_place(tmp_path: Path) -> None:
     (tmp_path / "empty.txt").write_text("")
     (tmp_path / "blank.txt").write_text(" \n\n")

@@ -43,6 +43,7 @@ def user_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "reviews.csv").write_text("\n".join(["text,label", *rows]), encoding="utf-8")
     (folder / "new.csv").write_text("text\na great film\na dull film\n", encoding="utf-8")
     (folder / "plays.txt").write_text("ROMEO: a rose by any name\nJULIET: my only love\n" * 100, encoding="utf-8")
+    (folder / "unlabelled.txt").write_text("a fine film that nobody has judged\nanother one\n" * 50, encoding="utf-8")
     for language, line in (("en", "a dog runs over field {}"), ("de", "ein Hund rennt über Feld {}")):
         for split, count in (("train", 60), ("test", 5)):
             lines = [line.format(number) for number in range(count)]

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 import torch
 import train_classifier
+from checkpoints import checkpoint_to_resume
 from conftest import run_without_package
+from model_sources import load_model
 from native_models import NATIVES
-from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, TrainingArguments, pipeline
 
 from modeling_scratch import export_config
 from modeling_scratch.native_configs import FAMILIES
@@ -151,6 +153,51 @@ def test_fine_tunes_a_native_checkpoint_as_a_scratch_model(
     assert type(tuned).__name__ in native_heads(model_type)
     assert json.loads((tmp_path / "tuned" / "evaluation.json").read_text())["accuracy"] > 0.9
     assert export_config(tuned.config, type(tuned).__name__).model_type == model_type
+
+
+def test_weights_stored_in_16_bits_are_trained_in_32(run: Path, tmp_path: Path) -> None:
+    """A scratch model's and a native one's: in 16 bits an average over steps would stay where it began."""
+    native = next(native for native in NATIVES if native.model_type == "bert")
+    native.model_class(native.config()).bfloat16().save_pretrained(tmp_path / "native")
+    AutoModelForSequenceClassification.from_pretrained(run).bfloat16().save_pretrained(tmp_path / "ours")
+    for name in ("native", "ours"):
+        head = AutoModelForSequenceClassification, "ForSequenceClassification"
+        assert load_model(*head, str(tmp_path / name), False).dtype == torch.float32
+
+
+def test_a_tokenizer_without_padding_pads_with_the_end_of_a_text(run: Path, reviews: Path, tmp_path: Path) -> None:
+    """As GPT-2's and Llama's."""
+    tokenizer = AutoTokenizer.from_pretrained(run)
+    native = next(native for native in NATIVES if native.model_type == "gpt2")
+    native.model_class(native.config(vocab_size=len(tokenizer), pad_token_id=None)).save_pretrained(tmp_path / "native")
+    tokenizer.eos_token, tokenizer.pad_token = tokenizer.sep_token, None
+    tokenizer.save_pretrained(tmp_path / "native")
+    checkpoint = f"--data_dir {reviews} --model_name_or_path {tmp_path / 'native'} {FAST} --max_steps 2"
+    train_classifier.main(f"{checkpoint} --output_dir {tmp_path / 'tuned'}".split())
+    config = AutoModelForSequenceClassification.from_pretrained(tmp_path / "tuned").config
+    assert config.pad_token_id == AutoTokenizer.from_pretrained(tmp_path / "tuned").pad_token_id is not None
+
+
+def test_a_run_that_goes_back_leaves_later_checkpoints_aside(reviews: Path, tmp_path: Path) -> None:
+    """They stay, under another name: "last" is the last of the run that goes on."""
+    output = tmp_path / "run"
+    train(reviews, output, "--save_total_limit 9")
+    first, *later = sorted(path.name for path in output.glob("checkpoint-*"))
+    assert later
+    train(reviews, output, f"--save_total_limit 9 --resume_from_checkpoint {output / first} --max_steps 20")
+    found = {path.name for path in output.glob("checkpoint-*")}
+    assert {f"{name}.abandoned" for name in later} | {first, "checkpoint-20"} == found
+    arguments = TrainingArguments(str(output), resume_from_checkpoint="last")
+    assert checkpoint_to_resume(arguments) == str(output / "checkpoint-20")
+
+
+def test_evaluations_and_checkpoints_come_together(reviews: Path, tmp_path: Path) -> None:
+    """Else the step that is best on validation could be one that was not saved."""
+    steps = "--eval_strategy steps --save_strategy steps --eval_steps 7 --max_steps 21"
+    train(reviews, tmp_path / "run", f"--ema_decay 0 {steps}")
+    history = json.loads((tmp_path / "run" / "trainer_state.json").read_text())
+    assert (tmp_path / "run" / history["best_model_checkpoint"]).is_dir()
+    assert history["save_steps"] == 7
 
 
 def native_heads(model_type: str) -> set[str]:

@@ -123,7 +123,7 @@ def test_the_best_of_validation_is_kept(run: Path) -> None:
     bleu = {entry["step"]: entry["eval_bleu"] for entry in state["log_history"] if "eval_bleu" in entry}
     assert len(set(bleu.values())) > 1
     best = run / f"checkpoint-{max(bleu, key=bleu.__getitem__)}"
-    assert Path(state["best_model_checkpoint"]) == best
+    assert state["best_model_checkpoint"] == best.name
     assert says.startswith(("average of the last 3", f"{best.name}, the best"))
     expected = mean if says.startswith("average") else load_file(best / "model.safetensors")
     for name, weight in saved.items():
@@ -140,6 +140,17 @@ def test_a_stopped_run_is_resumed_to_the_same_weights(one_vocabulary: Path, data
         assert torch.equal(weight, found[name]), name
     assert "minutes of training since it was resumed," in (tmp_path / "run" / "results.md").read_text()
     assert "minutes of training," in (one_vocabulary / "results.md").read_text()
+    assert "training_before_it_was_resumed" in json.loads((tmp_path / "run" / "run_config.json").read_text())
+    states = (tmp_path / "run").rglob("trainer_state.json")
+    best = {json.loads(path.read_text())["best_model_checkpoint"] for path in states}
+    assert {Path(name).name for name in best} == best  # nobody is told where the run stood
+
+
+def test_evaluations_and_checkpoints_come_together(tmp_path: Path) -> None:
+    """And one checkpoint more than are averaged is kept: the best may be older than these."""
+    steps = {"eval_strategy": "steps", "save_strategy": "steps", "eval_steps": 7}
+    arguments = train_translation.TranslationTrainingArguments(str(tmp_path), average_checkpoints=4, **steps)
+    assert (arguments.save_steps, arguments.save_total_limit) == (7, 5)
 
 
 def test_a_resumed_run_keeps_its_vocabularies(
