@@ -21,8 +21,9 @@ def is_seen_inside(stack: nn.Module) -> bool:
     """Whether hooks see what is inside; they expect (B, T, hidden), as do adapters that are chosen text by text."""
     if torch.compiler.is_compiling() or torch.jit.is_tracing():
         return False
-    hooks = (each for module in stack.modules() for each in (module._forward_hooks, module._forward_pre_hooks))
-    return any(getattr(hook, "__module__", "") != RECORDS for each in hooks if each for hook in each.values())
+    hooked = (module for module in stack.modules() if module._forward_hooks or module._forward_pre_hooks)
+    hooks = (hook for one in hooked for hook in (*one._forward_hooks.values(), *one._forward_pre_hooks.values()))
+    return any(getattr(hook, "__module__", "") != RECORDS for hook in hooks)
 
 
 def is_transformed(states: Tensor) -> bool:
