@@ -143,7 +143,7 @@ class BatchLayout:
         hands over batches that are packed already.
         """
         records = any(self._is_asked_for(name, kwargs) for name in ("output_attentions", "output_hidden_states"))
-        records |= is_seen_inside(self.stack)
+        records |= lengths is None and is_seen_inside(self.stack)
         places = kwargs.get("places")
         if records or is_tracing(attention_mask) or is_tracing(places) or self._attends_by_flash(kwargs):
             return None

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import _has_any_global_hook as has_hooks_for_all
 
-# The library's hooks stay once they are there, and look only where hidden states are asked for.
-RECORDS = "transformers.utils.output_capturing"
+# Hooks that look at no shape: those that record hidden states where they are asked for, and those that move weights.
+OF_LIBRARIES = "transformers.utils.output_capturing", "torch.distributed.", "deepspeed.", "accelerate."
 
 
 def is_watched(module: nn.Module) -> bool:
@@ -21,9 +21,9 @@ def is_seen_inside(stack: nn.Module) -> bool:
     """Whether hooks see what is inside; they expect (B, T, hidden), as do adapters that are chosen text by text."""
     if torch.compiler.is_compiling() or torch.jit.is_tracing():
         return False
-    hooked = (module for module in stack.modules() if module._forward_hooks or module._forward_pre_hooks)
-    hooks = (hook for one in hooked for hook in (*one._forward_hooks.values(), *one._forward_pre_hooks.values()))
-    return any(getattr(hook, "__module__", "") != RECORDS for hook in hooks)
+    kinds = "_forward_hooks", "_forward_pre_hooks", "_backward_hooks"
+    hooks = (hook for module in stack.modules() for kind in kinds for hook in getattr(module, kind).values())
+    return any(not getattr(hook, "__module__", "").startswith(OF_LIBRARIES) for hook in hooks)
 
 
 def is_transformed(states: Tensor) -> bool:

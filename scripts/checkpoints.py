@@ -66,17 +66,18 @@ def check_best(output: Path, resumed: Path) -> None:
         )
 
 
-def set_aside(output: Path, resumed: Path) -> None:
-    """Where a run goes back to an earlier checkpoint, the sealed ones after it get another name.
+def set_aside(checkpoint: Path) -> None:
+    """Sealed checkpoints of this step and later ones, of a run that has gone back since, get another name.
 
-    Else "last" and averages would take them for checkpoints of the run that starts here.
+    Else "last" and averages would take them for checkpoints of the run that is about to save this one.
     """
-    for later in checkpoints_in(output):
-        if step_of(later) > step_of(resumed) and (later / MANIFEST).is_file():
-            kept = later.with_name(f"{later.name}.abandoned")
-            shutil.rmtree(kept, ignore_errors=True)
-            later.rename(kept)
-            print(f"{later} is called {kept.name} from now on: the run goes on from {resumed}", file=sys.stderr)
+    for other in checkpoints_in(checkpoint.parent):
+        if step_of(other) >= step_of(checkpoint) and (other / MANIFEST).is_file():
+            kept = other.with_name(f"_{other.name}")
+            while kept.exists():
+                kept = kept.with_name(f"_{kept.name}")
+            other.rename(kept)
+            print(f"{other} is called {kept.name} from now on: the run had gone back to before it", file=sys.stderr)
 
 
 def forget_folder(state: Path) -> None:

@@ -1,8 +1,11 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Stop when validation has not become better for a while, also where the run was stopped and resumed meanwhile."""
 
+import sys
+
 from text_files import DataError
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers.trainer_utils import IntervalStrategy
 
 
 class EarlyStopping(TrainerCallback):
@@ -37,6 +40,14 @@ class EarlyStopping(TrainerCallback):
 def evaluations_since_best(args: TrainingArguments, state: TrainerState) -> int:
     name = f"eval_{(args.metric_for_best_model or '').removeprefix('eval_')}"
     return sum(name in entry and entry["step"] > (state.best_global_step or 0) for entry in state.log_history)
+
+
+def save_where_judged(arguments: TrainingArguments) -> None:
+    """A checkpoint with each evaluation that may turn out as the best; more often where that is asked for."""
+    judged, saved = arguments.eval_steps, arguments.save_steps
+    if arguments.eval_strategy == IntervalStrategy.STEPS and judged and not round(judged / saved, 6).is_integer():
+        print(f"a checkpoint with each evaluation, every {judged} steps, not --save_steps {saved}", file=sys.stderr)
+        arguments.save_steps = judged
 
 
 def early_stopping(patience: int) -> list[TrainerCallback]:

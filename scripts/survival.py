@@ -56,17 +56,11 @@ class SurvivingTrainer(Trainer):
         self.add_callback(AfterSaving(self._finish_checkpoint))  # last: others may add files to the checkpoint
 
     def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> TrainOutput:
-        if isinstance(resume_from_checkpoint, str):
-            self._go_on_from(Path(resume_from_checkpoint), Path(self.args.output_dir or ""))
+        if self.args.load_best_model_at_end and isinstance(resume_from_checkpoint, str):
+            check_best(Path(self.args.output_dir or ""), Path(resume_from_checkpoint))
         hears = self.stop_signals.heard() if self.args.world_size == 1 else nullcontext()
         with hears, losing_none(self.args):
             return super().train(resume_from_checkpoint, *args, **kwargs)
-
-    def _go_on_from(self, checkpoint: Path, output: Path) -> None:
-        if self.args.load_best_model_at_end:
-            check_best(output, checkpoint)
-        if self.args.should_save:
-            set_aside(output, checkpoint)
 
     def create_accelerator_and_postprocess(self) -> None:
         super().create_accelerator_and_postprocess()
@@ -140,8 +134,9 @@ class SurvivingTrainer(Trainer):
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         """Trainer's, into a folder that is empty; it is pushed, and older ones are deleted, once it is sealed."""
         checkpoint, arguments = checkpoint_at(self.args, self.state.global_step), self.args
-        if arguments.should_save and checkpoint.exists():
-            shutil.rmtree(checkpoint)  # damaged, or of a run that was resumed before it
+        if arguments.should_save:
+            set_aside(checkpoint)
+            shutil.rmtree(checkpoint, ignore_errors=True)  # never sealed
         limit, pushes = arguments.save_total_limit, arguments.push_to_hub
         arguments.save_total_limit, arguments.push_to_hub = None, False
         try:
@@ -154,7 +149,7 @@ class SurvivingTrainer(Trainer):
 
     def save_state(self) -> None:
         super().save_state()
-        if self.args.should_save:
+        if self.is_world_process_zero():
             forget_folder(Path(self.args.output_dir or "") / TRAINER_STATE_NAME)
 
     def _finish_checkpoint(self) -> None:

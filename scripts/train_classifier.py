@@ -25,7 +25,7 @@ from classifier_model import ModelArguments, build_model, build_tokenizer, encod
 from classifier_report import Judge
 from command_line import run_program
 from datasets import DatasetDict
-from early_stopping import early_stopping
+from early_stopping import early_stopping, save_where_judged
 from flat_batches import FlatTraining
 from layerwise_decay import LayerwiseDecay, check_layer_decay
 from run_arguments import RunArguments
@@ -233,9 +233,7 @@ def choose_epoch_on_validation(arguments: ClassifierTrainingArguments, data: Rev
         raise DataError("--load_best_model_at_end needs --ema_decay 0, and a test split to judge what was chosen on")
     if "test" in data.splits and not arguments.ema_decay and arguments.eval_strategy == arguments.save_strategy != "no":
         arguments.load_best_model_at_end = True
-        arguments.save_steps = (
-            arguments.eval_steps or arguments.save_steps
-        )  # else the best may be one that is not saved
+        save_where_judged(arguments)
         arguments.metric_for_best_model, arguments.greater_is_better = "accuracy", True
     if arguments.early_stopping_patience and not arguments.load_best_model_at_end:
         chosen_at = arguments.eval_strategy == arguments.save_strategy != "no"

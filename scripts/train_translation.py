@@ -19,7 +19,7 @@ from typing import Any
 
 from checkpoints import checkpoint_to_resume
 from command_line import run_program
-from early_stopping import early_stopping
+from early_stopping import early_stopping, save_where_judged
 from run_arguments import RunArguments
 from run_folder import check, check_unchanged, claim, write_run
 from run_lock import alone
@@ -84,7 +84,7 @@ class TranslationTrainingArguments(RunArguments, Seq2SeqTrainingArguments):
             raise DataError("--average_checkpoints and --num_beams have to be at least 1")
         if self.eval_strategy == self.save_strategy != "no":
             self.load_best_model_at_end = True
-            self.save_steps = self.eval_steps or self.save_steps  # else the best step may be one that is not saved
+            save_where_judged(self)
             self.metric_for_best_model, self.greater_is_better = "bleu", True
         if self.early_stopping_patience and not self.load_best_model_at_end:
             raise DataError("--early_stopping_patience needs an evaluation with each checkpoint (--eval_strategy)")
