@@ -143,7 +143,6 @@ class BatchLayout:
         hands over batches that are packed already.
         """
         records = any(self._is_asked_for(name, kwargs) for name in ("output_attentions", "output_hidden_states"))
-        records |= lengths is None and is_seen_inside(self.stack)
         places = kwargs.get("places")
         if records or is_tracing(attention_mask) or is_tracing(places) or self._attends_by_flash(kwargs):
             return None
@@ -155,7 +154,7 @@ class BatchLayout:
         options = {"shares": shares, "weights": config.hidden_size * config.intermediate_size}
         if lengths is not None:
             return packing_from_lengths(lengths, shape, make_mask, **options)
-        if device.type != "cpu" or not self.packs_padded_batches:
+        if device.type != "cpu" or not self.packs_padded_batches or is_seen_inside(self.stack):
             return None
         asks_once = not self.is_causal and places is not None and places.ndim == 2
         if attention_mask is None and asks_once:

@@ -181,9 +181,8 @@ def next_tokens(
     elif (lengths := packed_lengths(labels.shape, attention_mask, position_ids, kwargs)) is not None:
         labels = labels.masked_fill(document_starts(lengths, labels.shape), -100)
     labels = shift_left(labels)
-    if attention_mask is None or attention_mask.ndim != 2:
-        return labels
-    return labels.masked_fill(attention_mask[:, -labels.shape[1] :] == 0, -100)
+    real = padding_mask(attention_mask)
+    return labels if real is None else labels.masked_fill(real[:, -labels.shape[1] :] == 0, -100)
 
 
 def share_predicted(items: Tensor | int | None, labels: Tensor, shift_labels: Tensor) -> Tensor | int | None:

@@ -151,8 +151,7 @@ def _batches(
     ids = torch.where(
         ids == (config.pad_token_id if config.pad_token_id is not None else -1), (ids + 1) % vocabulary, ids
     )
-    mask = torch.ones_like(ids)
-    yield "random tokens", {"input_ids": ids, "attention_mask": mask}
+    yield "random tokens", {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     if config.pad_token_id is not None:
         mask = (torch.arange(length) < torch.tensor([[length], [length // 2], [3], [length - 1]])).long()
         padded = ids.masked_fill(mask == 0, config.pad_token_id)
