@@ -4,7 +4,8 @@
 import transformers
 from transformers.pipelines import PIPELINE_REGISTRY
 
-from . import presets
+from . import fast, presets
+from .base_models import ScratchDecoderModel, ScratchEncoderModel
 from .configuration_scratch import ScratchConfig, ScratchDecoderConfig, ScratchEncoderConfig, ScratchSeq2SeqConfig
 from .conversion import (
     convert_config,
@@ -14,18 +15,16 @@ from .conversion import (
     export_state_dict,
     load_pretrained,
 )
-from .modeling_decoder import ScratchDecoderForCausalLM, ScratchDecoderForSequenceClassification, ScratchDecoderModel
+from .modeling_decoder import ScratchDecoderForCausalLM, ScratchDecoderForSequenceClassification
 from .modeling_encoder import (
     ScratchEncoderForMaskedLM,
     ScratchEncoderForQuestionAnswering,
     ScratchEncoderForSequenceClassification,
     ScratchEncoderForTokenClassification,
-    ScratchEncoderModel,
 )
 from .modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration, ScratchSeq2SeqModel
-from .text_classification import SortingTextClassificationPipeline
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "ScratchConfig",
@@ -47,24 +46,21 @@ __all__ = [
     "export_config",
     "export_pretrained",
     "export_state_dict",
+    "fast",
     "load_pretrained",
     "presets",
 ]
 
-for _config_class, _base_class in (
-    (ScratchEncoderConfig, ScratchEncoderModel),
-    (ScratchDecoderConfig, ScratchDecoderModel),
-    (ScratchSeq2SeqConfig, ScratchSeq2SeqModel),
-):
+for _config_class in (ScratchEncoderConfig, ScratchDecoderConfig, ScratchSeq2SeqConfig):
     transformers.AutoConfig.register(_config_class.model_type, _config_class, exist_ok=True)
-    for _auto_class, _name in _base_class.auto_classes.items():
+    for _auto_class, _reference in _config_class.auto_classes.items():
         if hasattr(transformers, _auto_class):  # older versions lack some
-            getattr(transformers, _auto_class).register(_config_class, globals()[_name], exist_ok=True)
-    for _task, (_pipeline, _auto_class) in _base_class.pipelines.items():
+            _model_class = globals()[_reference.partition(".")[2]]
+            getattr(transformers, _auto_class).register(_config_class, _model_class, exist_ok=True)
+
+for _head in (ScratchEncoderForQuestionAnswering, ScratchSeq2SeqForConditionalGeneration):
+    for _task, (_pipeline, _auto_class) in _head.pipelines.items():
         if _task not in PIPELINE_REGISTRY.supported_tasks:
             PIPELINE_REGISTRY.register_pipeline(_task, _pipeline, pt_model=getattr(transformers, _auto_class))
 
-# Lists of texts in a better order, for these models alone; a pipeline of the user's own stays.
-_classification = PIPELINE_REGISTRY.supported_tasks["text-classification"]
-if "transformers.pipelines.text_classification.TextClassificationPipeline" in str(_classification["impl"]):
-    _classification["impl"] = SortingTextClassificationPipeline
+fast.enable()

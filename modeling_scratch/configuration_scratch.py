@@ -12,22 +12,36 @@ from transformers import PreTrainedConfig
 
 Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "reglu", "geglu", "swiglu"]
 NormType = Literal["layer_norm", "rms_norm"]
-NormPosition = Literal["pre", "post"]
+NormPosition = Literal["pre", "post", "output"]
 PositionType = Literal["none", "learned", "sinusoidal", "sinusoidal_halves", "rotary"]
 Pooling = Literal["first", "mean", "max"]
 ProblemType = Literal["regression", "single_label_classification", "multi_label_classification"]
-ROPE_TYPES = ("default", "linear", "dynamic", "llama3")
+ROPE_TYPES = ("default", "linear", "dynamic", "llama3", "yarn")
 
-# How tensor parallelism shards one block: the projections into heads and features by column, those back by row.
+# How tensor parallelism shards a block: the projections into heads and features by column, those back by row. Models
+# take from it what they have.
 _ATTENTION_PLAN = {"q_proj": "colwise", "k_proj": "colwise", "v_proj": "colwise", "o_proj": "rowwise"}
 _FEED_FORWARD_PLAN = {"gate_proj": "colwise", "up_proj": "colwise", "down_proj": "rowwise"}
+STACK_PLAN = {
+    f"stack.layers.*.{part}.{layer}": way
+    for part, plan in (
+        ("attention", _ATTENTION_PLAN), ("cross_attention", _ATTENTION_PLAN), ("feed_forward", _FEED_FORWARD_PLAN)
+    )
+    for layer, way in plan.items()
+}  # fmt: skip
+# The table of tokens by row: where it is tied, it is the head's, which is by column of what that gives.
+DECODER_PLAN = {"embeddings.tokens": "embedding_rowwise", **STACK_PLAN}
+
+_AT_LEAST_1 = (
+    "vocab_size", "hidden_size", "num_attention_heads", "num_key_value_heads", "head_dim", "intermediate_size",
+    "max_position_embeddings", "embedding_size", "output_embedding_size",
+)  # fmt: skip
+_AT_LEAST_0 = "num_hidden_layers", "type_vocab_size", "position_offset", "norm_eps", "initializer_range"
 
 
-def _tensor_parallel_plan(stack: str, cross_attention: bool = False) -> dict[str, str]:
-    parts = {"attention": _ATTENTION_PLAN, "feed_forward": _FEED_FORWARD_PLAN}
-    if cross_attention:
-        parts["cross_attention"] = _ATTENTION_PLAN
-    return {f"{stack}.layers.*.{part}.{name}": way for part, plan in parts.items() for name, way in plan.items()}
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise ValueError(message)
 
 
 @strict
@@ -38,11 +52,14 @@ class ScratchConfig(PreTrainedConfig):
     - num_key_value_heads: fewer than num_attention_heads share keys and values (grouped-query); None: as many.
     - head_dim: features of one head; None: hidden_size / num_attention_heads.
     - hidden_act: the ...glu names are gated: act(x W_gate) * (x W_up).
-    - norm_position: "post" is norm(x + f(x)) (2017), "pre" is x + f(norm(x)) with one more norm at the end.
+    - norm_position: "post" is norm(x + f(x)) (2017), "pre" is x + f(norm(x)), "output" is x + norm(f(x)).
+    - final_norm: one more norm behind the last block; None: where norm_position is not "post".
     - position_type: "sinusoidal" interleaves sines and cosines (2017), "sinusoidal_halves" puts them side by side
       (Marian); "learned" is the only one with a limit, max_position_embeddings, and starts at row position_offset.
     - rope_parameters: Hugging Face's dictionary, {"rope_theta": 10000.0, "rope_type": "default"} where none is given.
     - embedding_size: width of the token embeddings where it is not hidden_size (factorised, ALBERT and ELECTRA).
+    - positions_after_projection: add positions and types to embeddings that are hidden_size wide already.
+    - output_embedding_size: width of the table of a language-model head; None: embedding_size.
     - embedding_scale: multiply embeddings by sqrt(hidden_size); embedding_norm: normalise their sum.
     """
 
@@ -51,6 +68,9 @@ class ScratchConfig(PreTrainedConfig):
         "past_key_values", "hidden_states", "attentions", "cross_attentions", "decoder_hidden_states",
         "decoder_attentions", "encoder_last_hidden_state", "encoder_hidden_states", "encoder_attentions",
     ]  # fmt: skip
+
+    # Auto class: file and class of this family. All of them go into a saved folder, whichever head was saved.
+    auto_classes: ClassVar[dict[str, str]] = {}
 
     vocab_size: int = 32_000
     hidden_size: int = 512
@@ -63,11 +83,14 @@ class ScratchConfig(PreTrainedConfig):
     norm_type: NormType = "layer_norm"
     norm_position: NormPosition = "post"
     norm_eps: float | int = 1e-5
+    final_norm: bool | None = None
     position_type: PositionType = "sinusoidal"
     position_offset: int = 0
     max_position_embeddings: int = 512
     rope_parameters: dict[str, Any] | None = None
     embedding_size: int | None = None
+    output_embedding_size: int | None = None
+    positions_after_projection: bool = False
     embedding_norm: bool = False
     embedding_scale: bool = False
     type_vocab_size: int = 0
@@ -90,6 +113,8 @@ class ScratchConfig(PreTrainedConfig):
             self.head_dim = self._head_dim()
         if self.embedding_size is None:
             self.embedding_size = self.hidden_size
+        if self.output_embedding_size is None:
+            self.output_embedding_size = self.embedding_size
         if self.id2label is None and self.label2id is not None:
             self.id2label = {int(number): str(name) for name, number in self.label2id.items()}
         super().__post_init__(**kwargs)
@@ -99,54 +124,48 @@ class ScratchConfig(PreTrainedConfig):
             self.rope_parameters = None  # the base class fills them in for every model that has the field
 
     def _head_dim(self) -> int:
-        if self.hidden_size % self.num_attention_heads:
-            raise ValueError(
-                f"hidden_size={self.hidden_size} is no multiple of num_attention_heads={self.num_attention_heads}: "
-                "change one of them, or set head_dim."
-            )
-        return self.hidden_size // self.num_attention_heads
+        size, heads = self.hidden_size, self.num_attention_heads
+        _require(size % heads == 0, f"hidden_size={size} is no multiple of num_attention_heads={heads}: set head_dim.")
+        return size // heads
 
     def validate_architecture(self) -> None:
         """Raise ValueError with the field, the value and the choices; the base class calls it on every new config."""
-        self._check_sizes()
-        self._check_probabilities()
-        if self.num_attention_heads % self.num_key_value_heads:
-            raise ValueError(
-                f"num_key_value_heads={self.num_key_value_heads} does not divide "
-                f"num_attention_heads={self.num_attention_heads}: each key head serves the same number of query heads."
-            )
-        if self.position_type == "rotary":
-            self._check_rotary()
-        if self.position_type.startswith("sinusoidal") and self.embedding_size % 2:
-            raise ValueError(
-                f"embedding_size={self.embedding_size} is odd: sinusoidal positions pair sines with cosines."
-            )
-        if self.pad_token_id is not None and not 0 <= self.pad_token_id < self.vocab_size:
-            raise ValueError(
-                f"pad_token_id={self.pad_token_id} is no row of a vocabulary of vocab_size={self.vocab_size}."
-            )
-
-    def _check_sizes(self) -> None:
-        for name in ("vocab_size", "hidden_size", "num_attention_heads", "num_key_value_heads", "head_dim",
-                     "intermediate_size", "max_position_embeddings", "embedding_size"):  # fmt: skip
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)}: has to be at least 1.")
-        for name in ("num_hidden_layers", "type_vocab_size", "position_offset", "norm_eps", "initializer_range"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name}={getattr(self, name)}: has to be at least 0.")
-
-    def _check_probabilities(self) -> None:
+        for names, least in (_AT_LEAST_1, 1), (_AT_LEAST_0, 0):
+            for name in names:
+                _require((found := getattr(self, name)) >= least, f"{name}={found}: has to be at least {least}.")
         for name in ("hidden_dropout", "attention_dropout", "activation_dropout", "classifier_dropout"):
-            if not 0 <= (getattr(self, name, None) or 0) < 1:
-                raise ValueError(f"{name}={getattr(self, name)}: has to be in [0, 1).")
+            found = getattr(self, name, None) or 0
+            _require(0 <= found < 1, f"{name}={found}: has to be in [0, 1).")
+        heads, key_heads = self.num_attention_heads, self.num_key_value_heads
+        _require(
+            heads % key_heads == 0,
+            f"num_key_value_heads={key_heads} does not divide num_attention_heads={heads}: each serves as many.",
+        )
+        sizes = self.output_embedding_size, self.embedding_size
+        _require(
+            sizes[0] == sizes[1] or not self.tie_word_embeddings,
+            f"output_embedding_size={sizes[0]} differs from embedding_size={sizes[1]}: "
+            "a head of its own width has a table of its own, tie_word_embeddings=False.",
+        )
+        token, rows = self.pad_token_id, self.vocab_size
+        is_row = token is None or 0 <= token < rows
+        _require(is_row, f"pad_token_id={token} is no row of a vocabulary of vocab_size={rows}.")
+        self._check_positions()
 
-    def _check_rotary(self) -> None:
-        if self.head_dim % 2:
-            raise ValueError(f"head_dim={self.head_dim} is odd: rotary positions turn pairs of features.")
-        if (rope_type := self.rope_parameters["rope_type"]) not in ROPE_TYPES:
-            raise ValueError(f"rope_parameters['rope_type']={rope_type!r}: the choices are {', '.join(ROPE_TYPES)}.")
-        if self.rope_parameters.get("partial_rotary_factor", 1.0) != 1.0:
-            raise ValueError("rope_parameters['partial_rotary_factor']: only 1.0, all features of a head turn.")
+    def _check_positions(self) -> None:
+        if self.position_type == "rotary":
+            rope_type, choices = self.rope_parameters["rope_type"], ", ".join(ROPE_TYPES)
+            _require(rope_type in ROPE_TYPES, f"rope_parameters['rope_type']={rope_type!r}: the choices are {choices}.")
+            share = self.rope_parameters.get("partial_rotary_factor", 1.0)
+            turned = int(self.head_dim * share)
+            _require(
+                0 < share <= 1 and turned >= 2 and turned % 2 == 0,
+                f"head_dim={self.head_dim}, rope_parameters['partial_rotary_factor']={share}: rotary positions turn "
+                f"pairs of features, and {turned} of a head are odd or none.",
+            )
+        name = "hidden_size" if self.positions_after_projection else "embedding_size"
+        even = not self.position_type.startswith("sinusoidal") or getattr(self, name) % 2 == 0
+        _require(even, f"{name}={getattr(self, name)} is odd: sinusoidal positions pair sines with cosines.")
 
 
 @strict
@@ -158,16 +177,25 @@ class ScratchEncoderConfig(ScratchConfig):
     - classifier_dropout: before the last layer; None: hidden_dropout.
     - sparse_prediction: with labels, only the labelled tokens go through the masked-language-model head, whose work
       outweighs the stack's in small models; its logits are then (labelled tokens, V).
+    - pooler: the base model alone also gives tanh(x_first W), as BERT's and RoBERTa's do.
     """
 
     model_type = "scratch_encoder"
-    base_model_tp_plan: ClassVar[dict[str, str]] = _tensor_parallel_plan("stack")
+    base_model_tp_plan: ClassVar[dict[str, str]] = STACK_PLAN
+    auto_classes: ClassVar[dict[str, str]] = {
+        "AutoModel": "modeling_encoder.ScratchEncoderModel",
+        "AutoModelForMaskedLM": "modeling_encoder.ScratchEncoderForMaskedLM",
+        "AutoModelForSequenceClassification": "modeling_encoder.ScratchEncoderForSequenceClassification",
+        "AutoModelForTokenClassification": "modeling_encoder.ScratchEncoderForTokenClassification",
+        "AutoModelForQuestionAnswering": "modeling_encoder.ScratchEncoderForQuestionAnswering",
+    }
     _auto_class: ClassVar[str] = "AutoConfig"
 
     classifier_pooling: Pooling = "first"
     classifier_activation: Literal["tanh", "relu", "gelu"] | None = None
     classifier_dropout: float | int | None = None
     sparse_prediction: bool = False
+    pooler: bool = False
 
 
 @strict
@@ -179,16 +207,15 @@ class ScratchDecoderConfig(ScratchConfig):
     """
 
     model_type = "scratch_decoder"
-    # The table of tokens by row: where it is tied, it is the head's, which is by column of what that gives.
-    base_model_tp_plan: ClassVar[dict[str, str]] = {
-        "embeddings.tokens": "embedding_rowwise",
-        **_tensor_parallel_plan("stack"),
+    base_model_tp_plan: ClassVar[dict[str, str]] = DECODER_PLAN
+    auto_classes: ClassVar[dict[str, str]] = {
+        "AutoModel": "modeling_decoder.ScratchDecoderModel",
+        "AutoModelForCausalLM": "modeling_decoder.ScratchDecoderForCausalLM",
+        "AutoModelForSequenceClassification": "modeling_decoder.ScratchDecoderForSequenceClassification",
+        "AutoModelForDecision": "modeling_decoder.ScratchDecoderForCausalLM",  # `transformers serve` asks for it first
     }
-    # A decoder alone, and that of an encoder-decoder, read their sizes under the same names.
-    attribute_map: ClassVar[dict[str, str]] = {
-        "decoder_layers": "num_hidden_layers",
-        "decoder_vocab_size": "vocab_size",
-    }
+    # As a decoder in an encoder-decoder calls its sizes.
+    attribute_map: ClassVar = {"decoder_layers": "num_hidden_layers", "decoder_vocab_size": "vocab_size"}
     _auto_class: ClassVar[str] = "AutoConfig"
 
     use_cache: bool = True
@@ -207,9 +234,10 @@ class ScratchSeq2SeqConfig(ScratchConfig):
     """
 
     model_type = "scratch_seq2seq"
-    base_model_tp_plan: ClassVar[dict[str, str]] = {
-        **_tensor_parallel_plan("encoder.stack"),
-        **_tensor_parallel_plan("decoder.stack", cross_attention=True),
+    base_model_tp_plan: ClassVar[dict[str, str]] = DECODER_PLAN  # of each side
+    auto_classes: ClassVar[dict[str, str]] = {
+        "AutoModel": "modeling_seq2seq.ScratchSeq2SeqModel",
+        "AutoModelForSeq2SeqLM": "modeling_seq2seq.ScratchSeq2SeqForConditionalGeneration",
     }
     _auto_class: ClassVar[str] = "AutoConfig"
 
@@ -231,20 +259,17 @@ class ScratchSeq2SeqConfig(ScratchConfig):
 
     def validate_architecture(self) -> None:
         super().validate_architecture()
-        if self.decoder_layers < 0 or self.decoder_vocab_size < 1:
-            raise ValueError(
-                f"decoder_layers={self.decoder_layers}, decoder_vocab_size={self.decoder_vocab_size}: "
-                "have to be at least 0 and 1."
-            )
-        if self.share_encoder_decoder_embeddings and self.decoder_vocab_size != self.vocab_size:
-            raise ValueError(
-                f"decoder_vocab_size={self.decoder_vocab_size} differs from vocab_size={self.vocab_size}: "
-                "set share_encoder_decoder_embeddings=False."
-            )
+        layers, rows = self.decoder_layers, self.decoder_vocab_size
+        sizes = f"decoder_layers={layers}, decoder_vocab_size={rows}"
+        _require(layers >= 0 and rows >= 1, f"{sizes}: have to be at least 0 and 1.")
+        _require(
+            not self.share_encoder_decoder_embeddings or rows == self.vocab_size,
+            f"decoder_vocab_size={rows} differs from vocab_size={self.vocab_size}: "
+            "set share_encoder_decoder_embeddings=False.",
+        )
         for name in ("decoder_start_token_id", "pad_token_id"):
             token = getattr(self, name)
-            if token is not None and not 0 <= token < self.decoder_vocab_size:
-                raise ValueError(f"{name}={token} is no row of a vocabulary of {self.decoder_vocab_size}.")
+            _require(token is None or 0 <= token < rows, f"{name}={token} is no row of a vocabulary of {rows}.")
 
 
 __all__ = ["ScratchConfig", "ScratchDecoderConfig", "ScratchEncoderConfig", "ScratchSeq2SeqConfig"]

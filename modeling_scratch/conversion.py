@@ -63,6 +63,8 @@ def load_pretrained(
     head = _choose_head(own, model_class, native, family)
     check_head(native, head)
     files = WeightFiles(where, revision)
+    if head == "ScratchEncoderModel" and any(name.endswith("pooler.dense.weight") for name in files.files):
+        changes = {"pooler": True, **changes}
     model = empty_model(MODELS[head], convert_config(native, **changes))
     slots = Slots(model)
     places, left_out = places_of(files.files, family, head, slots, where)
@@ -159,7 +161,8 @@ def export_model(model: ScratchPreTrainedModel, model_type: str | None = None) -
     config = export_config(model.config, head, model_type)
     family = family_of(config)
     native_class = getattr(transformers, family.heads[head].theirs)
-    options = {"add_pooling_layer": False} if "add_pooling_layer" in inspect.signature(native_class).parameters else {}
+    takes_pooler = "add_pooling_layer" in inspect.signature(native_class).parameters
+    options = {"add_pooling_layer": getattr(model, "pooler", None) is not None} if takes_pooler else {}
     native = empty_model(lambda config: native_class(config, **options), config)
     slots = Slots(native)
     for theirs, tensor in native_weights(model.state_dict(keep_vars=True), family, head, slots):

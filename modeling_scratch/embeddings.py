@@ -1,30 +1,130 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Token embeddings plus positions plus token types, normalised, and projected to the width of the stack.
+"""What a model reads, and its embeddings: tokens plus positions plus token types, normalised and projected.
 
-Shapes: B batch, T length, E embedding size, hidden the width of the stack; packed batches are (1, tokens).
+Shapes: B batch, T length, E embedding size, hidden the width of the stack.
 """
 
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers.utils import is_tracing
 
 from .configuration_scratch import ScratchConfig
-from .dropout import Dropout
-from .input_checks import look_up
 from .layers import NORMS
-from .positions import SINUSOIDS
+from .positions import SINUSOIDS, positions_from_lengths, positions_from_mask, restarts
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """input_ids (B, T) or inputs_embeds (B, T, E), and what goes with them; errors call them by their names.
+
+    attention_mask (B, past + T), 1 at real tokens, or (B, 1, T, past + T) of what sees what. prefix: "decoder_" where
+    the names of the arguments begin so. has_past: whether the mask covers cached tokens, too.
+
+    A row may hold several sequences, segments that do not see each other, in Hugging Face's form
+    (DataCollatorWithFlattening): without attention_mask, and with position_ids that restart, or with the boundaries
+    cu_seq_lens (N + 1,) of the N segments in the flattened batch.
+    """
+
+    input_ids: Tensor | None = None
+    inputs_embeds: Tensor | None = None
+    attention_mask: Any = None
+    position_ids: Tensor | None = None
+    token_type_ids: Tensor | None = None
+    cu_seq_lens: Tensor | None = None
+    prefix: str = ""
+    has_past: bool = False
+
+    def __post_init__(self) -> None:
+        """Raises ValueError, or TypeError for what is no tensor; traced graphs check no sizes."""
+        axes = {f"{self.prefix}input_ids": "(texts, tokens)", f"{self.prefix}inputs_embeds": "(texts, tokens, size)"}
+        given = [pair for pair in zip(axes, (self.input_ids, self.inputs_embeds)) if pair[1] is not None]
+        if len(given) != 1:
+            raise ValueError(f"Give either {' or '.join(axes)}, exactly one of them.")
+        ((name, tensor),) = given
+        check_tensor(tensor, name)
+        found, wanted = f"{name} {tuple(tensor.shape)}: has to be {axes[name]}", axes[name].count(",") + 1
+        if tensor.ndim != wanted:
+            raise ValueError(f"{found}{f'; a single text is {name}[None]' if tensor.ndim + 1 == wanted else ''}.")
+        if not is_tracing(tensor) and 0 in tensor.shape[:2]:
+            raise ValueError(f"{found}, none of them 0; leave empty texts out.")
+        if not self.has_past:
+            check_mask(self.attention_mask, tensor, f"{self.prefix}attention_mask", name)
+
+    @property
+    def shape(self) -> torch.Size:
+        """(B, T)."""
+        return (self.inputs_embeds if self.input_ids is None else self.input_ids).shape[:2]
+
+    @property
+    def device(self) -> torch.device:
+        return (self.inputs_embeds if self.input_ids is None else self.input_ids).device
+
+    def segment_lengths(self) -> Tensor | None:
+        """(N,), adding up to B * T; None: each row is one sequence, or a traced graph, which cannot look."""
+        if self.attention_mask is not None:
+            return None
+        if (bounds := self.cu_seq_lens) is not None:
+            if bounds.device.type == "cpu" and not is_tracing(bounds) and bounds[-1] != self.shape.numel():
+                found = f"cu_seq_lens_q ends at {int(bounds[-1])}, but the batch has {self.shape.numel()} tokens"
+                raise ValueError(f"{found}: every token belongs to a sequence.")
+            return bounds.diff()
+        if self.position_ids is None or is_tracing(self.position_ids):
+            return None
+        starts = restarts(self.position_ids, self.shape)
+        if not starts[:, 1:].any():
+            return None
+        return F.pad(starts.flatten().nonzero().flatten(), (0, 1), value=starts.numel()).diff()
+
+    def segment_ids(self) -> Tensor | None:
+        """[0, 0, 0, 1, 1, ...]: the segment that each token belongs to (B, T); None: each row is one sequence."""
+        if (lengths := self.segment_lengths()) is not None:
+            numbers = torch.arange(len(lengths), device=lengths.device)
+            return numbers.repeat_interleave(lengths, output_size=self.shape.numel()).view(self.shape)
+        if self.attention_mask is None and self.position_ids is not None and is_tracing(self.position_ids):
+            return restarts(self.position_ids, self.shape).flatten().cumsum(0).view(self.shape)
+        return None
+
+    def positions(self, past: Tensor | int = 0) -> Tensor:
+        """(B, T): those given, or else counted from the start of each segment or of each text's real tokens."""
+        if self.position_ids is not None:
+            return self.position_ids.expand(self.shape)
+        if self.cu_seq_lens is not None and self.attention_mask is None:
+            return positions_from_lengths(self.cu_seq_lens.diff(), self.shape)
+        return positions_from_mask(self.attention_mask, self.shape, self.device, past).expand(self.shape)
+
+
+def check_tensor(value: Any, name: str) -> None:
+    """Raises TypeError for what is no tensor."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{name}: a {type(value).__name__} is no tensor; tokenizers make one by return_tensors='pt'.")
+
+
+def check_mask(mask: Any, states: Tensor, name: str, of: str) -> None:
+    """Raises ValueError where a mask of padding has not the shape (texts, tokens) of what it masks, or TypeError."""
+    if mask is None or is_tracing(states) or len(getattr(mask, "shape", ())) == 4:
+        return  # the last says what sees what, which is the backend's to check
+    check_tensor(mask, name)
+    if mask.shape != states.shape[:2]:
+        raise ValueError(f"{name} {tuple(mask.shape)}: has to be {tuple(states.shape[:2])}, as {of} (texts, tokens).")
 
 
 class Embeddings(nn.Module):
     """norm(scale * E[token] + P[position] + S[token type]) W (Vaswani et al. 2017, 3.4; Devlin et al. 2019).
 
-    W is there where the sizes differ (factorised embeddings, Lan et al. 2020).
+    W is there where the sizes differ (factorised embeddings, Lan et al. 2020); with positions_after_projection it
+    widens the tokens alone: norm(scale * E[token] W + P[position] + S[token type]).
     """
 
-    def __init__(self, config: ScratchConfig, vocab_size: int, ids_name: str = "input_ids") -> None:
+    def __init__(self, config: ScratchConfig, vocab_size: int, prefix: str = "") -> None:
         super().__init__()
-        self.ids_name = ids_name  # as callers know what is looked up here
-        size = config.embedding_size
-        self.tokens = nn.Embedding(vocab_size, size)
+        self.prefix = prefix  # of the names by which callers know what is looked up here
+        self.projects_first = config.positions_after_projection
+        size = config.hidden_size if self.projects_first else config.embedding_size
+        self.tokens = nn.Embedding(vocab_size, config.embedding_size)
         self.scale = config.hidden_size**0.5 if config.embedding_scale else 1.0
         self.offset = config.position_offset
         learned = config.position_type == "learned"
@@ -32,8 +132,9 @@ class Embeddings(nn.Module):
         self.sinusoid = SINUSOIDS.get(config.position_type)
         self.token_types = nn.Embedding(config.type_vocab_size, size) if config.type_vocab_size else None
         self.norm = NORMS[config.norm_type](size, eps=config.norm_eps) if config.embedding_norm else nn.Identity()
-        self.dropout = Dropout(config.hidden_dropout)
-        self.projection = nn.Linear(size, config.hidden_size) if size != config.hidden_size else nn.Identity()
+        self.dropout = nn.Dropout(config.hidden_dropout)
+        sizes = config.embedding_size, config.hidden_size
+        self.projection = nn.Linear(*sizes) if sizes[0] != sizes[1] else nn.Identity()
 
     def forward(
         self,
@@ -41,43 +142,49 @@ class Embeddings(nn.Module):
         position_ids: Tensor,
         token_type_ids: Tensor | None = None,
         inputs_embeds: Tensor | None = None,
-        seen: Tensor | int = 0,
-        longest: int | None = None,
+        longest: Tensor | int | None = None,
     ) -> Tensor:
         """input_ids (B, T) or inputs_embeds (B, T, E), position_ids (B, T) or (1, T) -> (B, T, hidden).
 
-        seen counts the tokens that a cache holds of the same texts; longest is the length of the longest text of a
-        packed batch, where it is known.
+        longest: of the texts, cached tokens included, where it is known; it spares a look at position_ids.
         """
-        embeddings = inputs_embeds
-        if embeddings is None:
-            embeddings = self.look_up(input_ids)
+        embeddings = self.look_up(input_ids) if inputs_embeds is None else inputs_embeds
+        if self.projects_first:
+            embeddings = self.projection(embeddings)
         if self.scale != 1.0:
             embeddings = embeddings * self.scale
         if self.positions is not None:
-            self._check_length(position_ids, seen, longest)
-            embeddings = embeddings + self.positions(position_ids + self.offset)
+            self._check_length(position_ids, longest)
+            hint = "positions end at max_position_embeddings"
+            embeddings = embeddings + look_up(self.positions, position_ids + self.offset, "position_ids", hint)
         if self.sinusoid is not None:
             embeddings = embeddings + self.sinusoid(position_ids, embeddings.shape[-1]).to(embeddings.dtype)
         if self.token_types is not None:
             ids = position_ids.new_zeros(1) if token_type_ids is None else token_type_ids
-            types = look_up(self.token_types, ids, "token_type_ids", "see type_vocab_size of the config")
-            embeddings = embeddings + types
-        return self.projection(self.dropout(self.norm(embeddings)))
+            embeddings = embeddings + look_up(self.token_types, ids, "token_type_ids", "see config.type_vocab_size")
+        embeddings = self.dropout(self.norm(embeddings))
+        return embeddings if self.projects_first else self.projection(embeddings)
 
     def look_up(self, input_ids: Tensor) -> Tensor:
         """(B, T) -> (B, T, E), without positions."""
         hint = "is the tokenizer this model's own? New tokens need model.resize_token_embeddings(len(tokenizer))"
-        return look_up(self.tokens, input_ids, self.ids_name, hint)
+        return look_up(self.tokens, input_ids, f"{self.prefix}input_ids", hint)
 
-    def _check_length(self, position_ids: Tensor, seen: Tensor | int, longest: Tensor | int | None) -> None:
+    def _check_length(self, position_ids: Tensor, longest: Tensor | int | None) -> None:
         limit = self.positions.num_embeddings - self.offset
-        if longest is None or position_ids.device.type == "cpu":  # an accelerator is not waited for
-            longest = position_ids.shape[-1] + seen
-        if is_tracing(position_ids) or longest <= limit:
-            return  # short enough whatever it holds, without looking
+        if is_tracing(position_ids) or (longest is not None and longest <= limit):
+            return  # short enough whatever position_ids hold, and without waiting for an accelerator
         if (length := int(position_ids.max()) + 1) > limit:
             raise ValueError(
                 f"A text of {length} tokens, but learned positions end at max_position_embeddings={limit}: "
                 "truncate it (tokenizer(..., truncation=True)) or use rotary or sinusoidal positions."
             )
+
+
+def look_up(table: nn.Embedding, ids: Tensor, name: str, hint: str) -> Tensor:
+    """Rows of a table; on a CPU, IndexError names ids that it lacks."""
+    try:
+        return table(ids)
+    except IndexError as error:
+        held, found = len(table.weight), f"{int(ids.min())} to {int(ids.max())}"
+        raise IndexError(f"{name} from {found}, but there are embeddings for 0 to {held - 1}: {hint}.") from error

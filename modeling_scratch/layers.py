@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The small parts: RMSNorm, the residual connection in its two forms, and the feed-forward layer.
+"""The small parts: RMSNorm, the residual connection in its three forms, and the feed-forward layer.
 
-Shapes: everything here works on the last axis alone: (..., hidden) stands for (B, T, hidden) and (1, tokens, hidden).
+Shapes: everything here works on the last axis alone: (..., hidden) stands for (B, T, hidden).
 """
 
 from collections.abc import Callable
@@ -12,8 +12,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .configuration_scratch import ScratchConfig
-from .dropout import Dropout, add_dropped
-from .products import linear
 
 
 class RMSNorm(nn.Module):
@@ -28,19 +26,22 @@ class RMSNorm(nn.Module):
         return self.weight * F.rms_norm(hidden_states.float(), self.weight.shape, eps=self.eps).to(hidden_states.dtype)
 
 
+NORMS = {"layer_norm": nn.LayerNorm, "rms_norm": RMSNorm}
+
+
 class PreNorm(nn.Module):
     """x + f(norm(x)) (Baevski and Auli 2019; GPT-2, Llama)."""
 
     def __init__(self, config: ScratchConfig) -> None:
         super().__init__()
         self.norm = NORMS[config.norm_type](config.hidden_size, eps=config.norm_eps)
-        self.dropout = Dropout(config.hidden_dropout)
+        self.dropout = nn.Dropout(config.hidden_dropout)
 
     def before(self, residual: Tensor) -> Tensor:
         return self.norm(residual)
 
     def after(self, residual: Tensor, update: Tensor) -> Tensor:
-        return add_dropped(residual, update, self.dropout)
+        return residual + self.dropout(update)
 
 
 class PostNorm(PreNorm):
@@ -50,11 +51,20 @@ class PostNorm(PreNorm):
         return residual
 
     def after(self, residual: Tensor, update: Tensor) -> Tensor:
-        return self.norm(add_dropped(residual, update, self.dropout))
+        return self.norm(residual + self.dropout(update))
 
 
-NORMS = {"layer_norm": nn.LayerNorm, "rms_norm": RMSNorm}
-NORM_POSITIONS = {"pre": PreNorm, "post": PostNorm}
+class OutputNorm(PreNorm):
+    """x + norm(f(x)) (Liu et al. 2022, Swin V2; OLMo 2)."""
+
+    def before(self, residual: Tensor) -> Tensor:
+        return residual
+
+    def after(self, residual: Tensor, update: Tensor) -> Tensor:
+        return residual + self.dropout(self.norm(update))
+
+
+NORM_POSITIONS = {"pre": PreNorm, "post": PostNorm, "output": OutputNorm}
 
 # name: (function, gated?)
 ACTIVATIONS: dict[str, tuple[Callable[..., Tensor], bool]] = {
@@ -78,12 +88,12 @@ class FeedForward(nn.Module):
         self.gate_proj = nn.Linear(outer, inner, bias) if gated else None
         self.up_proj = nn.Linear(outer, inner, bias)
         self.down_proj = nn.Linear(inner, outer, bias)
-        self.dropout = Dropout(config.activation_dropout)
+        self.dropout = nn.Dropout(config.activation_dropout)
 
     def forward(self, hidden_states: Tensor) -> Tensor:
-        features = linear(self.up_proj, hidden_states)
+        features = self.up_proj(hidden_states)
         if self.gate_proj is None:
             features = self.activation(features)
         else:
-            features = self.activation(linear(self.gate_proj, hidden_states)) * features
-        return linear(self.down_proj, self.dropout(features))
+            features = self.activation(self.gate_proj(hidden_states)) * features
+        return self.down_proj(self.dropout(features))

@@ -1,34 +1,114 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What every scratch model shares: flags for Hugging Face's machinery, saving with code, and pooling.
+"""What every scratch model shares: from its inputs to its last hidden states, and a folder that loads anywhere.
 
-Shapes: B batch, T length.
+Shapes: B batch, T length, S length of what the encoder read, N tokens that a head reads.
 """
 
+import copy
+import re
 import sys
-from collections.abc import Mapping
-from os import PathLike
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
-from transformers import PreTrainedModel
+from transformers import Cache, EncoderDecoderCache, PreTrainedModel
 from transformers.dynamic_module_utils import custom_object_save, get_relative_import_files
+from transformers.masking_utils import create_bidirectional_mask, create_causal_mask, packed_sequence_mask_function
+from transformers.utils import is_tracing, logging
 
-from .attention import Attention
-from .batch_layout import BatchLayout
+from .attention import Attention, eager_attention
 from .configuration_scratch import ScratchConfig
-from .heads import pool, pooled_places, without_empty
-from .input_checks import checked_inputs
-from .packed_input import packed_lengths, to_rows
-from .shortcuts import is_seen_inside
+from .embeddings import Inputs, check_mask
+from .heads import one_segment_a_row, pool, pooled_tokens
+from .positions import rotary
 from .stack import Block
 
+logger = logging.get_logger(__name__)
 
-def _file(cls: type) -> str:
-    return cls.__module__.rpartition(".")[-1]
+MaybeTensor = Tensor | None
 
 
-class ScratchPreTrainedModel(BatchLayout, PreTrainedModel):
+def textbook_engine(
+    model: Any,
+    inputs: Inputs,
+    *,
+    token_indices: Tensor | None = None,
+    past_key_values: Cache | None = None,
+    encoder_hidden_states: Tensor | None = None,
+    encoder_attention_mask: Tensor | None = None,
+    attention_fn: Callable | None = None,
+    **kwargs: Any,
+) -> Tensor:
+    """Embeddings, then blocks that attend: inputs (B, T) -> hidden states (B, T, hidden).
+
+    token_indices (N,): which of the B * T hidden states are read. All are computed here; another engine may leave out
+    the others. attention_fn: in place of the backend that the config names, with masks as eager attention takes them.
+    """
+    if attention_fn is None and model.is_asked_for("output_attentions", kwargs):
+        attention_fn = eager_attention
+        if model.config._attn_implementation != "eager" and not is_tracing(inputs.input_ids):
+            logger.warning_once("output_attentions=True: eager attention, as fused kernels never form the weights.")
+    config = model.config if attention_fn is None else eager_config(model.config)
+    past = 0 if past_key_values is None else past_key_values.get_seq_length()
+    position_ids = inputs.positions(past)
+    mask = self_attention_mask(config, inputs, model.is_causal, past_key_values)
+    encoder_mask = cross_attention_mask(config, inputs, encoder_hidden_states, encoder_attention_mask)
+
+    read = inputs.input_ids, position_ids, inputs.token_type_ids, inputs.inputs_embeds
+    hidden_states = model.embeddings(*read, longest=past + inputs.shape[1])
+    return model.stack(
+        hidden_states, mask, encoder_hidden_states, encoder_mask, position_ids=position_ids,
+        rotary=rotary_angles(config, position_ids, hidden_states.dtype), past_key_values=past_key_values,
+        attention_fn=attention_fn, **kwargs,
+    )  # fmt: skip
+
+
+def eager_config(config: ScratchConfig) -> ScratchConfig:
+    """The same config for whoever makes masks, with eager attention as its backend."""
+    config = copy.copy(config)
+    config._attn_implementation = "eager"
+    return config
+
+
+def rotary_angles(config: ScratchConfig, position_ids: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor] | None:
+    """Their cosines and sines, by which queries and keys turn where positions are rotary."""
+    if config.position_type != "rotary":
+        return None
+    return rotary(position_ids, config.head_dim, config.rope_parameters, config.max_position_embeddings, dtype)
+
+
+def self_attention_mask(config: ScratchConfig, inputs: Inputs, is_causal: bool, cache: Cache | None = None) -> Any:
+    """What the backend takes so that no token sees padding, another segment, or, where causal, what comes after it."""
+    segments = None
+    if cache is None and "flash" not in config._attn_implementation:  # its kernels read position_ids themselves
+        segments = inputs.segment_ids()
+    same_segment = None if segments is None else packed_sequence_mask_function(segments)
+    arguments = config, shape_only(inputs), inputs.attention_mask
+    if is_causal:
+        cache = cache.self_attention_cache if isinstance(cache, EncoderDecoderCache) else cache
+        return create_causal_mask(*arguments, cache, and_mask_function=same_segment)
+    return create_bidirectional_mask(*arguments, and_mask_function=same_segment)
+
+
+def cross_attention_mask(
+    config: ScratchConfig, inputs: Inputs, encoder_hidden_states: Tensor | None, attention_mask: Tensor | None
+) -> Any:
+    """What the backend takes so that no token sees padding of what the encoder read, attention_mask (B, S)."""
+    if encoder_hidden_states is None:
+        return None
+    check_mask(attention_mask, encoder_hidden_states, "attention_mask", "what the encoder read")
+    return create_bidirectional_mask(config, shape_only(inputs), attention_mask, encoder_hidden_states)
+
+
+def shape_only(inputs: Inputs) -> Tensor:
+    """Embeddings as masking_utils reads them: shape, device, and the dtype of a mask of scores, nothing else."""
+    return torch.empty((*inputs.shape, 1), dtype=torch.float32, device=inputs.device)
+
+
+class ScratchPreTrainedModel(PreTrainedModel):
     """Base class. Weights are drawn by Hugging Face's own rules: normal(0, initializer_range), biases 0, norms 1."""
 
     config: ScratchConfig
@@ -42,69 +122,74 @@ class ScratchPreTrainedModel(BatchLayout, PreTrainedModel):
     _can_compile_fullgraph = True
     _can_record_outputs = {"hidden_states": Block, "attentions": Attention}
 
-    # Auto class: class of this family. All of them go into a saved folder, whichever head was saved.
-    auto_classes: dict[str, str] = {}
+    # What lies between a base model's inputs and its last hidden states; modeling_scratch.fast has another.
+    engine: Callable[..., Tensor] = textbook_engine
+    # Whether tokens see those before them only.
+    is_causal = False
     # Task: pipeline and Auto class, for tasks that transformers has no pipeline for. Their code goes along, too.
     pipelines: Mapping[str, tuple[type, str]] = {}
 
-    def save_pretrained(
-        self, save_directory: str | PathLike, is_main_process: bool = True, *args: Any, **kwargs: Any
-    ) -> None:
-        """As PreTrainedModel's; the folder also holds the code, and loads with every Auto class of the family.
+    def post_init(self) -> None:
+        """As PreTrainedModel's; tensor parallelism is told of layers that this model has, and of no others."""
+        super().post_init()
+        names = {re.sub(r"\.\d+(?=\.|$)", ".*", name) for name, _ in self.named_modules()}
+        self._tp_plan = {name: way for name, way in (self._tp_plan or {}).items() if name in names}
 
-        That of a subclass, a user's own or what sharded training makes of a model, is a folder of its family, too.
+    def is_asked_for(self, name: str, kwargs: Mapping[str, Any]) -> bool:
+        """Whether this call, or the config where it does not say, asks for hidden states or attention weights."""
+        return bool(kwargs.get(name, getattr(self.config, name)))
+
+    def pooled(self, pooling: str, inputs: Inputs, mask: MaybeTensor, **kwargs: Any) -> tuple[Tensor, Any]:
+        """One vector a text, (B, hidden) or one a segment (N, hidden), and what the base model gave for the inputs.
+
+        mask (B, T): 1 at the tokens that count, None: all do.
         """
+        lengths = inputs.segment_lengths()
+        indices = pooled_tokens(inputs.shape, mask, lengths, pooling, inputs.device)
+        outputs = self.model(
+            input_ids=inputs.input_ids, attention_mask=inputs.attention_mask, position_ids=inputs.position_ids,
+            inputs_embeds=inputs.inputs_embeds, token_type_ids=inputs.token_type_ids,
+            token_indices=indices, return_dict=True, **kwargs,
+        )  # fmt: skip
+        hidden_states = outputs.last_hidden_state
+        if lengths is not None:
+            hidden_states, mask = one_segment_a_row(hidden_states, lengths, kwargs.get("max_length_q"))
+        return pool(hidden_states, mask, pooling), outputs
+
+    def save_pretrained(self, save_directory: Any, is_main_process: bool = True, *args: Any, **kwargs: Any) -> None:
+        """As PreTrainedModel's; the folder also holds the code, and loads with every Auto class of the family."""
         is_adapter = getattr(self, "_hf_peft_config_loaded", False)  # its base, which it names, has the code
-        if self.auto_classes and is_main_process and not is_adapter:
-            family = self._family()
-            code = {auto_class: f"{_file(family)}.{head}" for auto_class, head in self.auto_classes.items()}
-            config_class = type(self.config)
-            self.config.auto_map = {"AutoConfig": f"{_file(config_class)}.{config_class.__name__}", **code}
+        if is_main_process and not is_adapter:
+            self._auto_class = None  # loaded as remote code, it would save itself once more
+            self.config.auto_map = {"AutoConfig": _reference(type(self.config)), **self.config.auto_classes}
             self.config.custom_pipelines = self._custom_pipelines()
             Path(save_directory).mkdir(parents=True, exist_ok=True)
-            custom_object_save(family, save_directory)
+            for cls in self._shipped():
+                custom_object_save(cls, save_directory)
         super().save_pretrained(save_directory, is_main_process, *args, **kwargs)
 
-    def _family(self) -> type:
-        """The class that names the Auto classes; it stands in the file of those that it names."""
-        return next(cls for cls in type(self).__mro__ if "auto_classes" in vars(cls))
+    def _shipped(self) -> list[type]:
+        """A class of each file of the family; what these files import goes along."""
+        files = dict(reference.split(".") for reference in self.config.auto_classes.values())
+        return [getattr(import_module(f".{file}", __package__), name) for file, name in files.items()]
 
-    def _get_files_timestamps(self, working_dir: str | PathLike) -> dict[str, float]:
+    def _get_files_timestamps(self, working_dir: Any) -> dict[str, float]:
         """As PreTrainedModel's, which pushes what is newer; the code, saved before it looks, always goes along."""
-        file = sys.modules[self._family().__module__].__file__
-        code = {Path(path).name for path in (file, *get_relative_import_files(file))}
+        files = [sys.modules[cls.__module__].__file__ for cls in self._shipped()]
+        code = {Path(path).name for file in files for path in (file, *get_relative_import_files(file))}
         times = super()._get_files_timestamps(working_dir)
         return {name: time for name, time in times.items() if name not in code}
 
     def _custom_pipelines(self) -> dict[str, Any]:
         """The pipelines that serve this head, and those a user has named; where no task is named, these are taken."""
-        heads = {cls.__name__ for cls in type(self).__mro__}
+        names = {cls.__name__ for cls in type(self).__mro__}
+        of_others = {auto for auto, path in self.config.auto_classes.items() if path.partition(".")[2] not in names}
         named = getattr(self.config, "custom_pipelines", None) or {}
-        ours = {
-            task: {"impl": f"{_file(pipeline)}.{pipeline.__name__}", "pt": [auto_class]}
-            for task, (pipeline, auto_class) in self.pipelines.items()
-            if self.auto_classes[auto_class] in heads
-        }
-        return {task: entry for task, entry in named.items() if task not in self.pipelines} | ours
+        kept = {task: entry for task, entry in named.items() if not of_others.issuperset(entry.get("pt") or [""])}
+        ours = {task: {"impl": _reference(cls), "pt": [auto]} for task, (cls, auto) in self.pipelines.items()}
+        return kept | ours
 
-    def _pooled(self, pooling: str, real: Tensor | None, **arguments: Any) -> tuple[Tensor, Any]:
-        """One vector a text (B, hidden), and the outputs of the base model, which is called with these arguments.
 
-        real (B, T): 1 at the tokens that count, None: all do. Where pooling reads one token a text, the last block
-        works for that one alone, except where all hidden states are asked for or seen.
-        """
-        names = "input_ids", "inputs_embeds", "attention_mask", "past_key_values"
-        inputs = checked_inputs(**{name: arguments.get(name) for name in names})
-        shape = inputs.shape[:2]
-        lengths = packed_lengths(shape, arguments["attention_mask"], arguments["position_ids"], arguments)
-        places = None
-        if not (self._is_asked_for("output_hidden_states", arguments) or is_seen_inside(self.model.stack)):
-            places = pooled_places(shape, real, lengths, pooling, inputs.device)
-        places = None if places is None else places[:, None]
-        outputs = self.model(places=places, return_dict=True, **arguments)
-        hidden_states = outputs.last_hidden_state
-        if places is not None:
-            return without_empty(hidden_states[0], real if lengths is None else lengths[:, None]), outputs
-        if lengths is not None:
-            hidden_states, real = to_rows(hidden_states, lengths, arguments.get("max_length_q"))
-        return pool(hidden_states, real, pooling), outputs
+def _reference(cls: type) -> str:
+    """ "file.Class", as configs name code."""
+    return f"{cls.__module__.rpartition('.')[2]}.{cls.__name__}"

@@ -1,96 +1,89 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The encoder family: a bidirectional stack, and its heads for masked tokens, texts, tokens and answer spans.
+"""The encoder family: heads for masked tokens, texts, tokens and answer spans on a bidirectional base model.
 
-Shapes: B batch, T length, V vocabulary, C labels. A batch that arrives packed is (1, tokens); see packing.py.
+Shapes: B batch, T length, V vocabulary, C labels.
 """
 
+from collections.abc import Callable
 from typing import Any
 
+import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers.modeling_outputs import (
-    BaseModelOutput,
     MaskedLMOutput,
     QuestionAnsweringModelOutput,
     SequenceClassifierOutput,
     TokenClassifierOutput,
 )
 from transformers.utils import can_return_tuple
-from transformers.utils.generic import merge_with_config_defaults
-from transformers.utils.output_capturing import capture_outputs
 
-from .configuration_scratch import ScratchConfig, ScratchEncoderConfig
-from .embeddings import Embeddings
-from .heads import (
-    ClassificationHead,
-    MaskedLMHead,
-    classification_loss,
-    classifier_dropout,
-    cross_entropy,
-    padding_mask,
-    span_loss,
-)
-from .input_checks import checked_inputs
-from .modeling_base import ScratchPreTrainedModel
-from .packing import select
+from .base_models import ScratchEncoderModel, ScratchEncoderPreTrainedModel
+from .configuration_scratch import ScratchEncoderConfig
+from .embeddings import Inputs
+from .heads import classification_loss, cross_entropy, padding_mask
+from .layers import ACTIVATIONS, NORMS
+from .modeling_base import MaybeTensor
 from .question_answering import ENCODER_PIPELINES
-from .shortcuts import is_seen_inside
-from .stack import Stack
+
+HEAD_ACTIVATIONS: dict[str | None, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": F.relu, "gelu": F.gelu}
 
 
-class ScratchEncoderPreTrainedModel(ScratchPreTrainedModel):
-    config: ScratchEncoderConfig
-    auto_classes = {
-        "AutoModel": "ScratchEncoderModel",
-        "AutoModelForMaskedLM": "ScratchEncoderForMaskedLM",
-        "AutoModelForSequenceClassification": "ScratchEncoderForSequenceClassification",
-        "AutoModelForTokenClassification": "ScratchEncoderForTokenClassification",
-        "AutoModelForQuestionAnswering": "ScratchEncoderForQuestionAnswering",
-    }
-    pipelines = ENCODER_PIPELINES
+class ClassificationHead(nn.Module):
+    """act(x W) W_C, or x W_C alone where config.classifier_activation is None. (B, hidden) -> (B, C)."""
+
+    def __init__(self, config: ScratchEncoderConfig) -> None:
+        super().__init__()
+        self.activation = HEAD_ACTIVATIONS.get(config.classifier_activation)
+        self.dense = nn.Linear(config.hidden_size, config.hidden_size) if self.activation else None
+        self.dropout = classifier_dropout(config)
+        self.out_proj = nn.Linear(config.hidden_size, config.num_labels)
+
+    def forward(self, pooled: Tensor) -> Tensor:
+        if self.dense is not None:
+            pooled = self.activation(self.dense(pooled))
+        return self.out_proj(self.dropout(pooled))
 
 
-class ScratchEncoderModel(ScratchEncoderPreTrainedModel):
-    """Embeddings and a bidirectional stack (Vaswani et al. 2017, 3.1; Devlin et al. 2019)."""
+def classifier_dropout(config: ScratchEncoderConfig) -> nn.Dropout:
+    return nn.Dropout(config.hidden_dropout if config.classifier_dropout is None else config.classifier_dropout)
 
-    def __init__(self, config: ScratchConfig) -> None:
-        super().__init__(config)
-        self.embeddings = Embeddings(config, config.vocab_size)
-        self.stack = Stack(config, config.num_hidden_layers)
-        self.post_init()
 
-    def get_input_embeddings(self) -> nn.Embedding:
-        return self.embeddings.tokens
+class MaskedLMHead(nn.Module):
+    """norm(act(x W)) E^T + b, E the token embeddings where tied (Devlin et al. 2019). (B, T, hidden) -> (B, T, V)."""
 
-    def set_input_embeddings(self, value: nn.Module) -> None:
-        self.embeddings.tokens = value
+    def __init__(self, config: ScratchEncoderConfig) -> None:
+        super().__init__()
+        self.activation, _ = ACTIVATIONS[config.hidden_act]
+        size = config.output_embedding_size
+        self.dense = nn.Linear(config.hidden_size, size)
+        self.norm = NORMS[config.norm_type](size, eps=config.norm_eps)
+        self.decoder = nn.Linear(size, config.vocab_size)
 
-    @merge_with_config_defaults
-    @capture_outputs
-    def forward(
-        self,
-        input_ids: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        token_type_ids: Tensor | None = None,
-        position_ids: Tensor | None = None,
-        inputs_embeds: Tensor | None = None,
-        **kwargs: Any,
-    ) -> BaseModelOutput:
-        """input_ids (B, T) or inputs_embeds (B, T, E), attention_mask (B, T) with 1 at real tokens -> (B, T, hidden).
+    def forward(self, hidden_states: Tensor) -> Tensor:
+        return self.decoder(self.norm(self.activation(self.dense(hidden_states))))
 
-        Without position_ids, positions count real tokens, so that padding on either side changes nothing.
-        places (N,): which of the B * T tokens are read; the last block spares itself the others: (1, N, hidden).
-        """
-        inputs = checked_inputs(input_ids, inputs_embeds, attention_mask)
-        position_ids, mask, packing = self._lay_out(inputs, attention_mask, position_ids, kwargs)
-        if packing is not None:
-            arguments = input_ids, position_ids, token_type_ids, inputs_embeds
-            input_ids, position_ids, token_type_ids, inputs_embeds = self._pack(packing, *arguments)
 
-        longest = kwargs.pop("longest", None)
-        hidden_states = self.embeddings(input_ids, position_ids, token_type_ids, inputs_embeds, longest=longest)
-        rotary = self._rotary(position_ids, hidden_states.dtype)
-        hidden_states = self.stack(hidden_states, mask, rotary=rotary, packing=packing, **kwargs)
-        return BaseModelOutput(self._unpack(hidden_states, packing, kwargs))
+def span_loss(
+    start_logits: Tensor,
+    end_logits: Tensor,
+    starts: Tensor,
+    ends: Tensor,
+    attention_mask: Tensor | None = None,
+    num_items_in_batch: Tensor | int | None = None,
+) -> Tensor:
+    """Mean of the cross-entropies of start and end over the real tokens, (B, T) and (B,) -> ().
+
+    A position that is no real token is ignored: the answer lies outside this piece of the context.
+    """
+    real = torch.ones_like(start_logits, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
+    labels = torch.stack((starts.view(-1), ends.view(-1)))  # (2, B)
+    last = real.shape[1] - 1
+    inside = (labels >= 0) & (labels <= last) & real.gather(1, labels.T.clamp(0, last)).T
+    labels = labels.masked_fill(~inside, -100)
+    logits = (x.masked_fill(~real, torch.finfo(x.dtype).min) for x in (start_logits, end_logits))
+    losses = (cross_entropy(*pair, num_items_in_batch) for pair in zip(logits, labels))
+    return torch.stack(list(losses)).mean()
 
 
 class ScratchEncoderForMaskedLM(ScratchEncoderPreTrainedModel):
@@ -100,7 +93,7 @@ class ScratchEncoderForMaskedLM(ScratchEncoderPreTrainedModel):
 
     def __init__(self, config: ScratchEncoderConfig) -> None:
         super().__init__(config)
-        self.model = ScratchEncoderModel(config)
+        self.model = ScratchEncoderModel(config, add_pooling_layer=False)
         self.lm_head = MaskedLMHead(config)
         self.post_init()
 
@@ -112,29 +105,21 @@ class ScratchEncoderForMaskedLM(ScratchEncoderPreTrainedModel):
 
     @can_return_tuple
     def forward(
-        self,
-        input_ids: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        token_type_ids: Tensor | None = None,
-        position_ids: Tensor | None = None,
-        inputs_embeds: Tensor | None = None,
-        labels: Tensor | None = None,
-        num_items_in_batch: Tensor | int | None = None,
-        **kwargs: Any,
-    ) -> MaskedLMOutput:
+        self, input_ids: MaybeTensor = None, attention_mask: MaybeTensor = None, token_type_ids: MaybeTensor = None,
+        position_ids: MaybeTensor = None, inputs_embeds: MaybeTensor = None, labels: MaybeTensor = None,
+        num_items_in_batch: Tensor | int | None = None, **kwargs: Any,
+    ) -> MaskedLMOutput:  # fmt: skip
         """labels (B, T) hold the hidden tokens, -100 elsewhere; logits (B, T, V), see config.sparse_prediction."""
-        places = None
+        token_indices = None
         if labels is not None and self.config.sparse_prediction:
-            places = (labels != -100).flatten().nonzero().flatten()
-            labels = labels.flatten()[places]
-        keeps_all = self._is_asked_for("output_hidden_states", kwargs) or is_seen_inside(self.model.stack)
-        spared = None if keeps_all else places
+            token_indices = (labels != -100).flatten().nonzero().flatten()
+            labels = labels.flatten()[token_indices]
         outputs = self.model(
             input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds,
-            places=spared, return_dict=True, **kwargs,
+            token_indices=token_indices, return_dict=True, **kwargs,
         )  # fmt: skip
-        hidden_states = outputs.last_hidden_state if spared is not None else select(outputs.last_hidden_state, places)
-        logits = self.lm_head(hidden_states if places is None else hidden_states[0])
+        hidden_states = outputs.last_hidden_state
+        logits = self.lm_head(hidden_states if token_indices is None else hidden_states.flatten(0, 1)[token_indices])
         loss = None if labels is None else cross_entropy(logits, labels, num_items_in_batch)
         return MaskedLMOutput(loss, logits, outputs.hidden_states, outputs.attentions)
 
@@ -145,31 +130,23 @@ class ScratchEncoderForSequenceClassification(ScratchEncoderPreTrainedModel):
     def __init__(self, config: ScratchEncoderConfig) -> None:
         super().__init__(config)
         self.num_labels = config.num_labels
-        self.model = ScratchEncoderModel(config)
+        self.model = ScratchEncoderModel(config, add_pooling_layer=False)
         self.classifier = ClassificationHead(config)
         self.post_init()
 
     @can_return_tuple
     def forward(
-        self,
-        input_ids: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        token_type_ids: Tensor | None = None,
-        position_ids: Tensor | None = None,
-        inputs_embeds: Tensor | None = None,
-        labels: Tensor | None = None,
-        num_items_in_batch: Tensor | int | None = None,
-        **kwargs: Any,
-    ) -> SequenceClassifierOutput:
+        self, input_ids: MaybeTensor = None, attention_mask: MaybeTensor = None, token_type_ids: MaybeTensor = None,
+        position_ids: MaybeTensor = None, inputs_embeds: MaybeTensor = None, labels: MaybeTensor = None,
+        num_items_in_batch: Tensor | int | None = None, **kwargs: Any,
+    ) -> SequenceClassifierOutput:  # fmt: skip
         """labels (B,) of class numbers, (B, C) of 0.0 and 1.0, or (B,) of numbers where C is 1; logits (B, C).
 
-        Of a batch that arrives packed, every sequence is a text: labels and logits have one row a sequence.
+        Where sequences stand one after another (see Inputs), each is a text: one row a sequence.
         """
-        pooled, outputs = self._pooled(
-            self.config.classifier_pooling, padding_mask(attention_mask), input_ids=input_ids,
-            attention_mask=attention_mask, token_type_ids=token_type_ids, position_ids=position_ids,
-            inputs_embeds=inputs_embeds, **kwargs,
-        )  # fmt: skip
+        given = input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids, kwargs.get("cu_seq_lens_q")
+        pooling, mask = self.config.classifier_pooling, padding_mask(attention_mask)
+        pooled, outputs = self.pooled(pooling, Inputs(*given), mask, **kwargs)
         logits = self.classifier(pooled)
         loss = None if labels is None else classification_loss(self.config, logits, labels, num_items_in_batch)
         return SequenceClassifierOutput(loss, logits, outputs.hidden_states, outputs.attentions)
@@ -181,23 +158,17 @@ class ScratchEncoderForTokenClassification(ScratchEncoderPreTrainedModel):
     def __init__(self, config: ScratchEncoderConfig) -> None:
         super().__init__(config)
         self.num_labels = config.num_labels
-        self.model = ScratchEncoderModel(config)
+        self.model = ScratchEncoderModel(config, add_pooling_layer=False)
         self.dropout = classifier_dropout(config)
         self.classifier = nn.Linear(config.hidden_size, config.num_labels)
         self.post_init()
 
     @can_return_tuple
     def forward(
-        self,
-        input_ids: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        token_type_ids: Tensor | None = None,
-        position_ids: Tensor | None = None,
-        inputs_embeds: Tensor | None = None,
-        labels: Tensor | None = None,
-        num_items_in_batch: Tensor | int | None = None,
-        **kwargs: Any,
-    ) -> TokenClassifierOutput:
+        self, input_ids: MaybeTensor = None, attention_mask: MaybeTensor = None, token_type_ids: MaybeTensor = None,
+        position_ids: MaybeTensor = None, inputs_embeds: MaybeTensor = None, labels: MaybeTensor = None,
+        num_items_in_batch: Tensor | int | None = None, **kwargs: Any,
+    ) -> TokenClassifierOutput:  # fmt: skip
         """labels (B, T), -100 where a token has none; logits (B, T, C)."""
         outputs = self.model(
             input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, return_dict=True, **kwargs
@@ -210,25 +181,20 @@ class ScratchEncoderForTokenClassification(ScratchEncoderPreTrainedModel):
 class ScratchEncoderForQuestionAnswering(ScratchEncoderPreTrainedModel):
     """Where an answer starts and ends in its context (Devlin et al. 2019, 4.2)."""
 
+    pipelines = ENCODER_PIPELINES
+
     def __init__(self, config: ScratchEncoderConfig) -> None:
         super().__init__(config)
-        self.model = ScratchEncoderModel(config)
+        self.model = ScratchEncoderModel(config, add_pooling_layer=False)
         self.qa_outputs = nn.Linear(config.hidden_size, 2)
         self.post_init()
 
     @can_return_tuple
     def forward(
-        self,
-        input_ids: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        token_type_ids: Tensor | None = None,
-        position_ids: Tensor | None = None,
-        inputs_embeds: Tensor | None = None,
-        start_positions: Tensor | None = None,
-        end_positions: Tensor | None = None,
-        num_items_in_batch: Tensor | int | None = None,
-        **kwargs: Any,
-    ) -> QuestionAnsweringModelOutput:
+        self, input_ids: MaybeTensor = None, attention_mask: MaybeTensor = None, token_type_ids: MaybeTensor = None,
+        position_ids: MaybeTensor = None, inputs_embeds: MaybeTensor = None, start_positions: MaybeTensor = None,
+        end_positions: MaybeTensor = None, num_items_in_batch: Tensor | int | None = None, **kwargs: Any,
+    ) -> QuestionAnsweringModelOutput:  # fmt: skip
         """start_positions and end_positions (B,), ignored outside the text; start_logits and end_logits (B, T)."""
         outputs = self.model(
             input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, return_dict=True, **kwargs
@@ -241,4 +207,4 @@ class ScratchEncoderForQuestionAnswering(ScratchEncoderPreTrainedModel):
         return QuestionAnsweringModelOutput(loss, start_logits, end_logits, outputs.hidden_states, outputs.attentions)
 
 
-__all__ = ["ScratchEncoderPreTrainedModel", *ScratchEncoderPreTrainedModel.auto_classes.values()]
+__all__ = [cls.partition(".")[2] for cls in ScratchEncoderConfig.auto_classes.values()]

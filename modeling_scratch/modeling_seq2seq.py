@@ -6,18 +6,16 @@ Shapes: B batch, S length of the source, T length of the target, V vocabulary of
 
 from typing import Any
 
+import torch.nn.functional as F
 from torch import Tensor, nn
-from transformers import Cache
+from transformers import Cache, GenerationMixin
 from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput, Seq2SeqModelOutput
 from transformers.utils import ModelOutput, can_return_tuple
 
+from .base_models import ScratchDecoderModel, ScratchEncoderModel
 from .configuration_scratch import ScratchSeq2SeqConfig
-from .generation import LMHead, WritingGenerationMixin
-from .heads import cross_entropy, shift_right, up_to_last_label
-from .modeling_base import ScratchPreTrainedModel
-from .modeling_decoder import ScratchDecoderModel
-from .modeling_encoder import ScratchEncoderModel
-from .packing import select
+from .heads import cross_entropy, lm_projection
+from .modeling_base import MaybeTensor, ScratchPreTrainedModel
 from .pipelines import SEQ2SEQ_PIPELINES
 
 ENCODER_ARGUMENTS = ("output_attentions", "output_hidden_states")
@@ -27,11 +25,6 @@ class ScratchSeq2SeqPreTrainedModel(ScratchPreTrainedModel):
     config: ScratchSeq2SeqConfig
     _skip_keys_device_placement = ["past_key_values"]
     _can_record_outputs = {}  # encoder and decoder record their own
-    auto_classes = {
-        "AutoModel": "ScratchSeq2SeqModel",
-        "AutoModelForSeq2SeqLM": "ScratchSeq2SeqForConditionalGeneration",
-    }
-    pipelines = SEQ2SEQ_PIPELINES
 
     def resize_token_embeddings(
         self, new_num_tokens: int | None = None, pad_to_multiple_of: int | None = None, mean_resizing: bool = True
@@ -56,7 +49,7 @@ class ScratchSeq2SeqModel(ScratchSeq2SeqPreTrainedModel):
 
     def __init__(self, config: ScratchSeq2SeqConfig) -> None:
         super().__init__(config)
-        self.encoder = ScratchEncoderModel(config)
+        self.encoder = ScratchEncoderModel(config, add_pooling_layer=False)
         self.decoder = ScratchDecoderModel(config)
         self.post_init()
 
@@ -74,20 +67,13 @@ class ScratchSeq2SeqModel(ScratchSeq2SeqPreTrainedModel):
 
     @can_return_tuple
     def forward(
-        self,
-        input_ids: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        decoder_input_ids: Tensor | None = None,
-        decoder_attention_mask: Tensor | None = None,
-        encoder_outputs: BaseModelOutput | None = None,
-        past_key_values: Cache | None = None,
-        inputs_embeds: Tensor | None = None,
-        decoder_inputs_embeds: Tensor | None = None,
-        decoder_position_ids: Tensor | None = None,
-        token_type_ids: Tensor | None = None,
-        use_cache: bool | None = None,
-        **kwargs: Any,
-    ) -> Seq2SeqModelOutput:
+        self, input_ids: MaybeTensor = None, attention_mask: MaybeTensor = None,
+        decoder_input_ids: MaybeTensor = None, decoder_attention_mask: MaybeTensor = None,
+        encoder_outputs: BaseModelOutput | None = None, past_key_values: Cache | None = None,
+        inputs_embeds: MaybeTensor = None, decoder_inputs_embeds: MaybeTensor = None,
+        decoder_position_ids: MaybeTensor = None, token_type_ids: MaybeTensor = None,
+        use_cache: bool | None = None, **kwargs: Any,
+    ) -> Seq2SeqModelOutput:  # fmt: skip
         """input_ids (B, S) with attention_mask (B, S), decoder_input_ids (B, T) -> last_hidden_state (B, T, hidden).
 
         encoder_outputs, where they are given, spare the encoder its work; the masks have 1 at real tokens;
@@ -109,10 +95,10 @@ class ScratchSeq2SeqModel(ScratchSeq2SeqPreTrainedModel):
             )
         elif not isinstance(encoder_outputs, ModelOutput):
             encoder_outputs = BaseModelOutput(*encoder_outputs)
-        memory = encoder_outputs.last_hidden_state
+        encoder_states = encoder_outputs.last_hidden_state
         decoder_inputs = decoder_input_ids, decoder_attention_mask, decoder_position_ids
         outputs = self.decoder(
-            *decoder_inputs, past_key_values, decoder_inputs_embeds, memory, attention_mask,
+            *decoder_inputs, past_key_values, decoder_inputs_embeds, encoder_states, attention_mask,
             use_cache=use_cache, return_dict=True, **kwargs,
         )  # fmt: skip
         return Seq2SeqModelOutput(
@@ -121,21 +107,29 @@ class ScratchSeq2SeqModel(ScratchSeq2SeqPreTrainedModel):
             decoder_hidden_states=outputs.hidden_states,
             decoder_attentions=outputs.attentions,
             cross_attentions=outputs.cross_attentions,
-            encoder_last_hidden_state=memory,
+            encoder_last_hidden_state=encoder_states,
             encoder_hidden_states=encoder_outputs.get("hidden_states"),
             encoder_attentions=encoder_outputs.get("attentions"),
         )
 
 
-class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, WritingGenerationMixin):
+def shift_right(labels: Tensor, start: int, pad: int) -> Tensor:
+    """What a decoder reads to predict labels: a start token, then the label before; pad where there is none."""
+    shifted = F.pad(labels[..., :-1], (1, 0), value=start)
+    return shifted.masked_fill(shifted == -100, pad)
+
+
+class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, GenerationMixin):
     """p(next target token | source) = softmax(x E^T + b), E the decoder's embeddings where tied (3.4)."""
+
+    pipelines = SEQ2SEQ_PIPELINES
+    _tp_plan = {"lm_head": "colwise_gather_output"}
 
     def __init__(self, config: ScratchSeq2SeqConfig) -> None:
         super().__init__(config)
         self.model = ScratchSeq2SeqModel(config)
-        factorised = config.embedding_size != config.hidden_size
-        self.projection = nn.Linear(config.hidden_size, config.embedding_size) if factorised else nn.Identity()
-        self.lm_head = LMHead(config.embedding_size, config.decoder_vocab_size, bias=config.lm_head_bias)
+        self.projection = lm_projection(config)
+        self.lm_head = nn.Linear(config.output_embedding_size, config.decoder_vocab_size, bias=config.lm_head_bias)
         source = "encoder" if config.share_encoder_decoder_embeddings else "decoder"
         self._tied_weights_keys = {"lm_head.weight": f"model.{source}.embeddings.tokens.weight"}
         self.post_init()
@@ -152,49 +146,38 @@ class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, Writ
 
     @can_return_tuple
     def forward(
-        self,
-        input_ids: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        decoder_input_ids: Tensor | None = None,
-        decoder_attention_mask: Tensor | None = None,
-        encoder_outputs: BaseModelOutput | None = None,
-        past_key_values: Cache | None = None,
-        inputs_embeds: Tensor | None = None,
-        decoder_inputs_embeds: Tensor | None = None,
-        decoder_position_ids: Tensor | None = None,
-        token_type_ids: Tensor | None = None,
-        labels: Tensor | None = None,
-        use_cache: bool | None = None,
-        num_items_in_batch: Tensor | int | None = None,
-        **kwargs: Any,
-    ) -> Seq2SeqLMOutput:
+        self, input_ids: MaybeTensor = None, attention_mask: MaybeTensor = None,
+        decoder_input_ids: MaybeTensor = None, decoder_attention_mask: MaybeTensor = None,
+        encoder_outputs: BaseModelOutput | None = None, past_key_values: Cache | None = None,
+        inputs_embeds: MaybeTensor = None, decoder_inputs_embeds: MaybeTensor = None,
+        decoder_position_ids: MaybeTensor = None, token_type_ids: MaybeTensor = None,
+        labels: MaybeTensor = None, use_cache: bool | None = None,
+        num_items_in_batch: Tensor | int | None = None, **kwargs: Any,
+    ) -> Seq2SeqLMOutput:  # fmt: skip
         """labels (B, T) are the target's tokens, its end included, -100 at padding; logits (B, T, V).
 
-        They are not shifted: position t of the decoder reads label t - 1 and predicts label t. In training, logits
-        behind the last label of a text mean nothing; see config.sparse_prediction, too.
+        They are not shifted: position t of the decoder reads label t - 1 and predicts label t. With
+        config.sparse_prediction, in training, logits are (labels, V), of the positions that have a label alone.
         """
-        places = None
+        token_indices = None
         if labels is not None:
             use_cache = False if use_cache is None else use_cache
             if decoder_input_ids is None and decoder_inputs_embeds is None:
                 decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
             if self.training and self.config.sparse_prediction:
-                places = (labels != -100).flatten().nonzero().flatten()
-            is_padded = decoder_attention_mask is None and past_key_values is None  # by a collator, which makes no mask
-            if self.training and is_padded and labels.device.type == "cpu":  # where it packs
-                decoder_attention_mask = up_to_last_label(labels)
+                token_indices = (labels != -100).flatten().nonzero().flatten()
         outputs = self.model(
             input_ids, attention_mask, decoder_input_ids, decoder_attention_mask, encoder_outputs, past_key_values,
             inputs_embeds, decoder_inputs_embeds, decoder_position_ids, token_type_ids,
-            use_cache=use_cache, return_dict=True, **kwargs,
+            use_cache=use_cache, token_indices=token_indices, return_dict=True, **kwargs,
         )  # fmt: skip
         hidden_states = outputs.last_hidden_state
-        if places is not None:
-            hidden_states, labels = select(hidden_states, places)[0], labels.flatten()[places]
+        if token_indices is not None:
+            hidden_states, labels = hidden_states.flatten(0, 1)[token_indices], labels.flatten()[token_indices]
         logits = self.lm_head(self.projection(hidden_states))
         loss = None if labels is None else cross_entropy(logits, labels, num_items_in_batch)
         fields = {name: value for name, value in outputs.items() if name != "last_hidden_state"}
         return Seq2SeqLMOutput(loss=loss, logits=logits, **fields)
 
 
-__all__ = ["ScratchSeq2SeqPreTrainedModel", *ScratchSeq2SeqPreTrainedModel.auto_classes.values()]
+__all__ = ["ScratchSeq2SeqForConditionalGeneration", "ScratchSeq2SeqModel", "ScratchSeq2SeqPreTrainedModel"]

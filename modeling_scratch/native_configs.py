@@ -24,6 +24,7 @@ FAMILIES = {
     for family in (BERT, ROBERTA, DISTILBERT, ELECTRA, GPT2, LLAMA, MISTRAL, QWEN2, BART, MARIAN)
 }
 CLASSIFICATION_ONLY = {"classifier_pooling", "classifier_activation", "classifier_dropout"}
+BASE_MODEL_ONLY = {"pooler"}
 LABELS = ("id2label", "label2id", "problem_type")
 
 
@@ -143,32 +144,46 @@ def export_config(config: ScratchConfig, head: str, model_type: str | None = Non
 
 def _obstacles(config: ScratchConfig, family: Family, head: str) -> list[str]:
     """Fields of ours that this family has only at another value, each as a text."""
-    wanted: dict[str, Any] = {**family.fixed}
-    for name, derived in (
-        ("num_key_value_heads", config.num_attention_heads),
-        ("head_dim", config.hidden_size // config.num_attention_heads),
-        ("embedding_size", config.hidden_size),
-        ("decoder_vocab_size", config.vocab_size),
-    ):
-        if name not in family.fields.values() and hasattr(config, name) and name not in type(config).attribute_map:
-            wanted[name] = derived
-    if family.positions_after_padding:
-        wanted["position_offset"] = (config.pad_token_id or 0) + 1
-    if not head.endswith("ForSequenceClassification"):
-        wanted = {name: value for name, value in wanted.items() if name not in CLASSIFICATION_ONLY}
     wrong = [
         f"{name}={getattr(config, name)!r} (there {value!r})"
-        for name, value in wanted.items()
+        for name, value in _wanted(config, family, head).items()
         if getattr(config, name) != value and not (name.endswith("_bias") and value)  # none is a bias of zeros
     ]
     if "type_vocab_size" in family.fields and not config.type_vocab_size:
         wrong.append("type_vocab_size=0 (there at least 1)")
+    if (config.rope_parameters or {}).get("partial_rotary_factor", 1.0) != 1.0:
+        wrong.append("rope_parameters['partial_rotary_factor'] (there all features of a head turn)")
     if config.hidden_act not in family.activations.values():
         wrong.append(f"hidden_act={config.hidden_act!r} (there {', '.join(sorted(set(family.activations.values())))})")
     for name, value in family.heads[head].requires.items():
         if config.hidden_act != family.activations[value]:
             wrong.append(f"{name}={config.hidden_act!r} (this head has {value!r})")
     return wrong
+
+
+def _wanted(config: ScratchConfig, family: Family, head: str) -> dict[str, Any]:
+    """Our fields at the one value that this family has of them, as far as this head computes with them."""
+    wanted: dict[str, Any] = {**family.fixed}
+    for name, derived in (
+        ("num_key_value_heads", config.num_attention_heads),
+        ("head_dim", config.hidden_size // config.num_attention_heads),
+        ("embedding_size", config.hidden_size),
+        ("decoder_vocab_size", config.vocab_size),
+        ("output_embedding_size", config.embedding_size),
+    ):
+        if name not in family.fields.values() and hasattr(config, name) and name not in type(config).attribute_map:
+            wanted[name] = derived
+    if family.positions_after_padding:
+        wanted["position_offset"] = (config.pad_token_id or 0) + 1
+    if config.final_norm is not None:
+        wanted["final_norm"] = family.fixed["norm_position"] != "post"
+    if config.embedding_size != config.hidden_size:
+        wanted["positions_after_projection"] = False
+    if not head.endswith("ForSequenceClassification"):
+        wanted = {name: value for name, value in wanted.items() if name not in CLASSIFICATION_ONLY}
+    if head != "ScratchEncoderModel":
+        wanted = {name: value for name, value in wanted.items() if name not in BASE_MODEL_ONLY}
+    return wanted
 
 
 def _native_config(config: ScratchConfig, family: Family, head: str) -> PreTrainedConfig:

@@ -8,10 +8,12 @@ from typing import Any
 from .native_tables import ACTIVATIONS, IDS, Family, Head, Row, rows, same
 
 
-def _heads(name: str, masked_lm: str, classifier: str, requires: Mapping[str, Any] | None = None) -> dict[str, Head]:
-    """The five classes of an encoder; requires: what its masked-language-model head fixes."""
+def _heads(
+    name: str, masked_lm: str, classifier: str, requires: Mapping[str, Any] | None = None, base: str = ""
+) -> dict[str, Head]:
+    """The five classes of an encoder; requires: what its masked-language-model head fixes; base: rows of a pooler."""
     return {
-        "ScratchEncoderModel": Head(f"{name}Model"),
+        "ScratchEncoderModel": Head(f"{name}Model", rows(base)),
         "ScratchEncoderForMaskedLM": Head(f"{name}ForMaskedLM", rows(masked_lm), requires or {}),
         "ScratchEncoderForSequenceClassification": Head(f"{name}ForSequenceClassification", rows(classifier)),
         "ScratchEncoderForTokenClassification": Head(f"{name}ForTokenClassification", rows("classifier classifier")),
@@ -59,7 +61,7 @@ BERT = Family(
     """, """
         bert.pooler.dense classifier.dense
         classifier classifier.out_proj
-    """),
+    """, base="pooler.dense pooler.dense"),
     also={"BertForPreTraining": "ScratchEncoderForMaskedLM", "BertForNextSentencePrediction": "ScratchEncoderModel"},
     left_out=(r"(bert\.)?pooler\.dense\..*", r"cls\.seq_relationship\..*", r"(bert\.)?embeddings\.position_ids"),
 )  # fmt: skip
@@ -75,7 +77,7 @@ ROBERTA = replace(
     """, """
         classifier.dense classifier.dense
         classifier.out_proj classifier.out_proj
-    """, requires={"hidden_act": "gelu"}),
+    """, requires={"hidden_act": "gelu"}, base="pooler.dense pooler.dense"),
     also={},
     left_out=(r"(roberta\.)?pooler\.dense\..*", r"(roberta\.)?embeddings\.position_ids"),
 )  # fmt: skip
@@ -83,7 +85,7 @@ ROBERTA = replace(
 ELECTRA = replace(
     BERT, model_type="electra", prefix="electra",
     fields={**BERT.fields, "embedding_size": "embedding_size"},
-    fixed={**BERT.fixed, "classifier_activation": "gelu"},
+    fixed={**BERT.fixed, "classifier_activation": "gelu", "pooler": False},
     unused=("use_cache", "summary_type", "summary_use_proj", "summary_activation", "summary_last_dropout"),
     rows=(*BERT.rows, Row("embeddings_project", "embeddings.projection")),
     heads=_heads("Electra", """
@@ -107,7 +109,7 @@ DISTILBERT = replace(
         "hidden_dim": "intermediate_size", "activation": "hidden_act", "dropout": "hidden_dropout",
         "seq_classif_dropout": "classifier_dropout",
     },
-    fixed={**BERT.fixed, "norm_eps": 1e-12, "type_vocab_size": 0, "classifier_activation": "relu"},
+    fixed={**BERT.fixed, "norm_eps": 1e-12, "type_vocab_size": 0, "classifier_activation": "relu", "pooler": False},
     requires={},
     unused=("qa_dropout", "sinusoidal_pos_embds"),  # the positions are stored, however they were made
     rows=rows("""

@@ -17,8 +17,6 @@ from torch import Tensor
 from transformers import AutoTokenizer, Pipeline, PreTrainedTokenizerBase
 from transformers.utils import logging
 
-from .question_answering import QuestionAnsweringPipeline
-
 logger = logging.get_logger(__name__)
 
 DEFAULT_NEW_TOKENS = 256  # where neither the caller nor the model says how long an answer may be
@@ -243,7 +241,6 @@ SEQ2SEQ_PIPELINES = {
 }
 
 __all__ = [
-    "QuestionAnsweringPipeline",
     "SummarizationPipeline",
     "Text2TextGenerationPipeline",
     "TranslationPipeline",

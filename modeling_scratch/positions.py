@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Positions as pure functions of position_ids: no buffers to lose on loading, no length limit of their own.
+"""Positions and their encodings, pure functions of position_ids: no buffers to lose, no length limit of their own.
 
-Shapes: B batch, T length, E embedding size, D head size, H heads.
+Shapes: B batch, T length, N segments, E embedding size, H heads, D head size, R rotated features of a head.
 """
 
 import math
@@ -11,18 +11,32 @@ from typing import Any
 import torch
 from torch import Tensor
 
+Rope = dict[str, Any]  # config.rope_parameters
+
 
 def positions_from_mask(
     attention_mask: Tensor | None, shape: Sequence[int], device: torch.device, past: Tensor | int = 0
 ) -> Tensor:
-    """position = (number of real tokens before this one), so padding on either side changes nothing.
+    """position = number of real tokens before this one, so padding on either side changes nothing.
 
-    attention_mask (B, past + T) with 1 at real tokens; without one, or with a mask of scores (B, 1, T, T), all are
-    real. past counts the tokens that a cache holds. Returns (B, T), or (1, T) where all are real.
+    attention_mask (B, past + T), 1 at real tokens; without one, or with one of scores (B, 1, T, T), all are real. past
+    counts cached tokens. Returns (B, T), or (1, T) where all are real.
     """
     if attention_mask is None or attention_mask.ndim != 2:
         return torch.arange(shape[1], device=device)[None] + past
     return (attention_mask.long().cumsum(-1) - 1).clamp(min=0)[:, -shape[1] :]
+
+
+def positions_from_lengths(lengths: Tensor, shape: Sequence[int]) -> Tensor:
+    """[0, 1, 2, 0, 1, ...]: positions that restart with each segment. (N,) -> (B, T)."""
+    starts = (lengths.cumsum(0) - lengths).repeat_interleave(lengths, output_size=shape[0] * shape[1])
+    return (torch.arange(len(starts), device=lengths.device) - starts).view(*shape)
+
+
+def restarts(position_ids: Tensor, shape: Sequence[int]) -> Tensor:
+    """True at the first token of each row, and where a position is not the one before plus 1: (B, T)."""
+    position_ids = position_ids.expand(*shape)
+    return position_ids.diff(dim=-1, prepend=position_ids[:, :1]) != 1
 
 
 def _angles(position_ids: Tensor, size: int) -> Tensor:
@@ -51,29 +65,23 @@ def sinusoidal_halves(position_ids: Tensor, size: int) -> Tensor:
 SINUSOIDS = {"sinusoidal": sinusoidal, "sinusoidal_halves": sinusoidal_halves}
 
 
-def _default_frequencies(theta: float, size: int, device: torch.device) -> Tensor:
-    """theta^(-2i / D) for i < D / 2 (Su et al. 2021, 3.2.2)."""
-    return 1.0 / theta ** (torch.arange(0, size, 2, device=device, dtype=torch.float32) / size)
-
-
-def _linear_frequencies(frequencies: Tensor, rope: dict[str, Any], **_: Any) -> Tensor:
+def _linear_frequencies(frequencies: Tensor, rope: Rope, **_: Any) -> Tensor:
     """Position interpolation (Chen et al. 2023): all angles divided by the factor."""
     return frequencies / rope["factor"]
 
 
-def _dynamic_frequencies(frequencies: Tensor, rope: dict[str, Any], size: int, length: Tensor, limit: int) -> Tensor:
-    """NTK-aware scaling: beyond the trained length the base grows with the length that is seen.
+def _dynamic_frequencies(frequencies: Tensor, rope: Rope, size: int, length: Tensor, limit: int) -> Tensor:
+    """NTK-aware scaling: beyond the trained length the base grows with the length of the longest text of a batch.
 
-    The longest text of a batch decides for all. Keys in a cache keep the angles of the length at which they came, as
-    in the library's Llama: beyond the limit, cached and uncached runs differ.
+    Cached keys keep the angles of the length at which they came, as in the library's Llama: beyond the limit, cached
+    and uncached runs differ.
     """
-    factor = rope["factor"]
-    growth = (factor * length.clamp(min=limit) / limit - (factor - 1)) ** (size / (size - 2))
-    exponent = torch.arange(0, size, 2, device=frequencies.device, dtype=torch.float32) / size
-    return 1.0 / (rope["rope_theta"] * growth) ** exponent
+    growth = (rope["factor"] * length.clamp(min=limit) / limit - (rope["factor"] - 1)) ** (size / (size - 2))
+    pairs = torch.arange(0, size, 2, device=frequencies.device, dtype=torch.float32)
+    return 1.0 / (rope["rope_theta"] * growth) ** (pairs / size)
 
 
-def _llama3_frequencies(frequencies: Tensor, rope: dict[str, Any], **_: Any) -> Tensor:
+def _llama3_frequencies(frequencies: Tensor, rope: Rope, **_: Any) -> Tensor:
     """Llama 3.1: long waves are divided by the factor, short ones kept, those between blended."""
     low, high = rope["low_freq_factor"], rope["high_freq_factor"]
     turns = rope["original_max_position_embeddings"] * frequencies / (2 * math.pi)  # full turns in the trained length
@@ -81,31 +89,58 @@ def _llama3_frequencies(frequencies: Tensor, rope: dict[str, Any], **_: Any) -> 
     return kept * frequencies + (1 - kept) * frequencies / rope["factor"]
 
 
+def _yarn_frequencies(frequencies: Tensor, rope: Rope, size: int, **_: Any) -> Tensor:
+    """NTK by parts (Peng et al. 2023, 3.2): as llama3, the blend a ramp over the pairs of features."""
+    trained, theta = rope["original_max_position_embeddings"], rope["rope_theta"]
+    turns = rope.get("beta_fast") or 32, rope.get("beta_slow") or 1
+    low, high = (size * math.log(trained / (2 * math.pi * n)) / (2 * math.log(theta)) for n in turns)  # pair of n turns
+    if rope.get("truncate", True):
+        low, high = math.floor(low), math.ceil(high)
+    low, high = max(low, 0), min(high, size - 1)
+    pair = torch.arange(size // 2, device=frequencies.device)
+    kept = 1 - ((pair - low) / max(high - low, 0.001)).clamp(0, 1)
+    return kept * frequencies + (1 - kept) * frequencies / rope["factor"]
+
+
 SCALED_FREQUENCIES: dict[str, Callable[..., Tensor]] = {
+    "default": lambda frequencies, **_: frequencies,
     "linear": _linear_frequencies,
     "dynamic": _dynamic_frequencies,
     "llama3": _llama3_frequencies,
+    "yarn": _yarn_frequencies,
 }
 
 
-def rotary(
-    position_ids: Tensor, size: int, rope: dict[str, Any], limit: int, dtype: torch.dtype
-) -> tuple[Tensor, Tensor]:
-    """cos and sin of position * frequency_i, each pair (i, i + D/2) sharing one angle. (B, T) -> two of (B, T, 1, D).
+def _yarn_temperature(rope: Rope) -> float:
+    """What YaRN multiplies cosines and sines by, 0.1 log(factor) + 1 (Peng et al. 2023, 3.4); 1.0 for other types."""
+    if rope["rope_type"] != "yarn":
+        return 1.0
+    if (given := rope.get("attention_factor")) is not None:
+        return given
+    weights = rope.get("mscale") or 0, rope.get("mscale_all_dim") or 0
+    above, below = (0.1 * weight * math.log(max(rope["factor"], 1)) + 1 for weight in weights)
+    return above / below if all(weights) else 0.1 * math.log(max(rope["factor"], 1)) + 1
 
-    rope is config.rope_parameters; limit the trained length (config.max_position_embeddings).
+
+def rotary(position_ids: Tensor, size: int, rope: Rope, limit: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """cos and sin of position * theta^(-2i / R), i and i + R/2 a pair (Su et al. 2021, 3.2.2). (B, T) -> (B, T, 1, R).
+
+    size is D, of which R = partial_rotary_factor * D turn; limit the trained length (config.max_position_embeddings).
     """
-    frequencies = _default_frequencies(rope["rope_theta"], size, position_ids.device)
-    if rope["rope_type"] in SCALED_FREQUENCIES:
-        length = position_ids.max() + 1  # a tensor: no synchronisation
-        scale = SCALED_FREQUENCIES[rope["rope_type"]]
-        frequencies = scale(frequencies, rope=rope, size=size, length=length, limit=limit)
+    size = int(size * rope.get("partial_rotary_factor", 1.0))
+    pairs = torch.arange(0, size, 2, device=position_ids.device, dtype=torch.float32)
+    length = position_ids.max() + 1  # a tensor: no synchronisation
+    scale = SCALED_FREQUENCIES[rope["rope_type"]]
+    frequencies = scale(1.0 / rope["rope_theta"] ** (pairs / size), rope=rope, size=size, length=length, limit=limit)
     angles = position_ids[..., None, None].float() * frequencies
     angles = torch.cat((angles, angles), dim=-1)
-    return angles.cos().to(dtype), angles.sin().to(dtype)
+    temperature = _yarn_temperature(rope)
+    return (angles.cos() * temperature).to(dtype), (angles.sin() * temperature).to(dtype)
 
 
 def rotate(states: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """x cos + (-x_2, x_1) sin: turns each pair of features by its angle (Su et al. 2021, eq. 34). (B, T, H, D)."""
-    first, second = states.chunk(2, dim=-1)
-    return states * cos + torch.cat((-second, first), dim=-1) * sin
+    """x cos + (-x_2, x_1) sin: turns each pair of the first R features by its angle (eq. 34). (B, T, H, D)."""
+    turned, rest = states[..., : cos.shape[-1]], states[..., cos.shape[-1] :]
+    first, second = turned.chunk(2, dim=-1)
+    turned = turned * cos + torch.cat((-second, first), dim=-1) * sin
+    return torch.cat((turned, rest), dim=-1) if rest.shape[-1] else turned

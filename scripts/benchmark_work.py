@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from benchmark_settings import Settings, Shape
 
-from modeling_scratch.products import has_faster_library
-from modeling_scratch.products import multiply as by_onednn
+from modeling_scratch.fast.onednn import has_faster_library
+from modeling_scratch.fast.onednn import onednn_linear as by_onednn
 
 PASSES = 3  # a product forward is two backward, one for each of its factors
 

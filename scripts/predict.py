@@ -32,7 +32,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, Data
 from transformers.hf_argparser import HfArg
 
 import modeling_scratch  # noqa: F401  its models become known to the Auto classes
-from modeling_scratch.text_classification import batches_by_length
+from modeling_scratch.fast.text_classification import batches_by_length
 
 # Texts are sorted by length within a chunk: enough of them to leave little padding, few enough for any memory.
 CHUNK_TEXTS = 8_192

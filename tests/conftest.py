@@ -6,7 +6,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,22 @@ import pytest
 import torch
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # only tests marked `hub` may ask the Hub
+
+from modeling_scratch import fast
+from modeling_scratch.fast import engine as fast_engine
+
+fast_engine.LEAST_TOKENS = 0  # tiny batches are planned, too: tests have no others
+
 torch.set_num_threads(1)  # tests run in several processes
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it, and so would what it starts
 gc.freeze()  # Trainer collects garbage at each run: leave out all that the imports made
+
+
+@pytest.fixture(params=["fast", "textbook"])
+def engine(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The engine that scratch models compute with, each in turn."""
+    with nullcontext() if request.param == "fast" else fast.disabled():
+        yield request.param
 
 
 @pytest.fixture(scope="session")

@@ -16,8 +16,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 import modeling_scratch as scratch
-from modeling_scratch.modeling_base import ScratchPreTrainedModel
-from modeling_scratch.packed_input import positions_from_lengths, varlen_arguments
+from modeling_scratch import fast
 
 Batch = dict[str, Tensor]
 
@@ -61,13 +60,9 @@ class Case:
         own = {name for name in settings if not name.startswith("classifier_") or hasattr(config_class, name)}
         return config_class(**{name: settings[name] for name in own})
 
-    def model(self, packs: bool = True, **settings: Any) -> PreTrainedModel:
+    def model(self, **settings: Any) -> PreTrainedModel:
         """In evaluation mode, every parameter far from where initialisation puts it."""
-        model = redraw(self.model_class(self.config(**settings))).eval()
-        for module in model.modules():
-            if isinstance(module, ScratchPreTrainedModel):
-                module.packs_padded_batches = packs
-        return model
+        return redraw(self.model_class(self.config(**settings))).eval()
 
     def inputs(self, seed: int = 0) -> Batch:
         ids = draw_ids(seed)
@@ -79,6 +74,11 @@ class Case:
     def batch(self, seed: int = 0) -> Batch:
         inputs = self.inputs(seed)
         return {**inputs, **self.make_labels(inputs["input_ids"])}
+
+
+def names_of_auto_classes(model_class: type[PreTrainedModel]) -> dict[str, str]:
+    """Auto class: the class that it makes of this family."""
+    return {auto: path.partition(".")[2] for auto, path in model_class.config_class.auto_classes.items()}
 
 
 def draw_ids(seed: int = 0) -> Tensor:
@@ -149,7 +149,18 @@ POSITIONS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 every_position = pytest.mark.parametrize("settings", POSITIONS.values(), ids=POSITIONS)
 backends = pytest.mark.parametrize("backend", ["eager", "sdpa"])
-layouts = pytest.mark.parametrize("packs", [True, False], ids=["packed", "padded"])
+engines = pytest.mark.usefixtures("engine")
+
+
+@pytest.fixture
+def low_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine takes batches, products and dropout of any size, on any processor, and short texts in many calls."""
+    monkeypatch.setattr(fast.engine, "LEAST_TOKENS", 1)
+    monkeypatch.setattr(fast.bin_packing, "CALL_COST", 100)
+    monkeypatch.setattr(fast.bin_packing, "PADDING_COST", 1)
+    monkeypatch.setattr(fast.forwards, "LEAST_DROPPED", 1)
+    monkeypatch.setattr(fast.onednn, "LEAST_WORK", 1)
+    monkeypatch.setattr(fast.onednn, "has_faster_library", lambda: fast.onednn.HAS_ONEDNN)
 
 
 def texts(seed: int = 0, lengths: Sequence[int] = LENGTHS) -> list[Tensor]:
@@ -161,8 +172,22 @@ def packed(case: Case, lengths: Sequence[int] = LENGTHS) -> dict[str, Any]:
     """All texts in one row, in the form that collators make, with labels for each token or each text."""
     found, ids = torch.tensor(lengths), torch.cat(texts(lengths=lengths))[None]
     labels = torch.arange(len(lengths)) % 3 if case in (TEXTS, DECODER_TEXTS) else ids % 3
-    places = positions_from_lengths(found)[None]
-    return {"input_ids": ids, "position_ids": places, "labels": labels, **varlen_arguments(found)}
+    return {"input_ids": ids, "position_ids": restarting(lengths), "labels": labels, **boundaries(found)}
+
+
+def restarting(lengths: Sequence[int]) -> Tensor:
+    """Positions of texts that stand one after another: (1, tokens)."""
+    return torch.cat([torch.arange(length) for length in lengths])[None]
+
+
+def boundaries(lengths: Tensor) -> dict[str, Any]:
+    """What collators tell kernels of them."""
+    ends, longest = torch.nn.functional.pad(lengths.cumsum(0), (1, 0)).to(torch.int32), int(lengths.max())
+    return {"cu_seq_lens_q": ends, "cu_seq_lens_k": ends, "max_length_q": longest, "max_length_k": longest}
+
+
+def moved(batch: dict[str, Any], device: str) -> dict[str, Any]:
+    return {name: value.to(device) if isinstance(value, Tensor) else value for name, value in batch.items()}
 
 
 def padded(rows: list[Tensor], side: str, length: int, filler: int = 0) -> Batch:

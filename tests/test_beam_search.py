@@ -10,7 +10,8 @@ from conftest import lively
 from model_cases import CAUSAL_LM, SEQ2SEQ_LM, Case, draw_ids, parametrize_cases
 from transformers import StoppingCriteriaList
 
-from modeling_scratch.beam_search import CHUNK, highest
+from modeling_scratch import fast
+from modeling_scratch.fast.beam_search import CHUNK, highest
 
 IDS = draw_ids()
 PADDED = torch.ones_like(IDS)
@@ -25,10 +26,12 @@ ENDS = [
 
 
 def both(model: Any, **settings: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    """What our search finds, and what the library's finds, which serves those who ask for more than the texts."""
+    """What our search finds, and what the library's finds."""
     settings = {"max_new_tokens": 8, "num_beams": 3, "pad_token_id": 0, **settings}
     settings.setdefault("attention_mask", torch.ones_like(IDS))
-    return model.generate(IDS, **settings), model.generate(IDS, return_dict_in_generate=True, **settings).sequences
+    ours = model.generate(IDS, **settings)
+    with fast.disabled():
+        return ours, model.generate(IDS, **settings)
 
 
 @pytest.fixture(scope="module")
@@ -89,3 +92,11 @@ def test_the_highest_are_those_of_topk(width: int, count: int) -> None:
 def test_a_large_vocabulary_is_searched_by_chunks() -> None:
     ours, expected = both(lively(CAUSAL_LM.model(vocab_size=40 * CHUNK)), eos_token_id=[3])
     assert torch.equal(ours, expected)
+
+
+@every_generator
+def test_who_asks_for_more_than_the_texts_gets_it_from_the_library(case: Case, models: dict[Case, Any]) -> None:
+    settings = {"num_beams": 3, "max_new_tokens": 4, "attention_mask": PADDED, "pad_token_id": 0}
+    outputs = models[case].generate(IDS, **settings, return_dict_in_generate=True, output_scores=True)
+    assert len(outputs.scores) == outputs.sequences.shape[1] - (1 if case is SEQ2SEQ_LM else IDS.shape[1])
+    assert torch.equal(models[case].generate(IDS, **settings), outputs.sequences)

@@ -152,6 +152,9 @@ def test_what_is_wrong_with_a_checkpoint_is_said(folder: Path, damage: Callable[
         load_pretrained(folder)
 
 
+LONGROPE = {"rope_type": "longrope", "rope_theta": 1e4, "factor": 2.0, "short_factor": [1.0], "long_factor": [1.0]}
+
+
 @pytest.mark.parametrize(
     ("model_type", "field", "value"),
     [
@@ -160,7 +163,7 @@ def test_what_is_wrong_with_a_checkpoint_is_said(folder: Path, damage: Callable[
         ("gpt2", "scale_attn_by_inverse_layer_idx", True),
         ("bert", "hidden_act", "mish"),
         ("bart", "decoder_ffn_dim", 32),
-        ("llama", "rope_parameters", {"rope_type": "yarn", "rope_theta": 1e4, "factor": 2.0}),
+        ("llama", "rope_parameters", LONGROPE),
     ],
 )
 def test_options_that_cannot_be_carried_over_are_named(model_type: str, field: str, value: Any, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 """Training batches without padding: the same steps as on padded ones, one row for the device, one text for Trainer."""
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -28,6 +27,7 @@ def model() -> ScratchEncoderForSequenceClassification:
     config = ScratchEncoderConfig(
         vocab_size=16, hidden_size=8, intermediate_size=8, num_hidden_layers=2, num_attention_heads=2,
         hidden_dropout=0.0, attention_dropout=0.0, position_type="learned", max_position_embeddings=9, pad_token_id=0,
+        attention_bias=False,  # a bias of keys has no gradient but rounding, which AdamW makes as large as the others
     )  # fmt: skip
     return redraw(ScratchEncoderForSequenceClassification(config))
 
@@ -91,9 +91,11 @@ def test_what_cannot_be_flat_is_said_where_it_is_wanted(tmp_path: Path, monkeypa
 @pytest.mark.parametrize(
     ("options", "flat"), [({}, True), ({"torch_compile": True}, False), ({"torch_compile": True, "bf16": True}, True)]
 )
-def test_where_nothing_is_said_the_device_decides(options: dict, flat: bool, tmp_path: Path) -> None:
+def test_where_nothing_is_said_the_device_decides(
+    options: dict, flat: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one = trainer(tmp_path)
-    one.args = SimpleNamespace(
-        **{"device": torch.device("cuda"), "n_gpu": 1, "bf16": False, "fp16": False, "torch_compile": False, **options}
-    )
-    assert one._flattens() == flat
+    for name, value in {"device": torch.device("cuda"), "n_gpu": 1, **options}.items():
+        monkeypatch.setattr(type(one.args), name, value, raising=False)
+        vars(one.args).pop(name, None)
+    assert ("cu_seq_lens_q" in next(iter(one.get_train_dataloader()))) == flat

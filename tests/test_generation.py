@@ -7,14 +7,26 @@ from typing import Any
 import pytest
 import torch
 from conftest import lively
-from model_cases import CAUSAL_LM, MASK, POSITIONS, SEQ2SEQ_LM, Case, draw_ids, every_switch, padded, parametrize_cases
+from model_cases import (
+    CAUSAL_LM,
+    MASK,
+    POSITIONS,
+    SEQ2SEQ_LM,
+    Case,
+    draw_ids,
+    engines,
+    every_position,
+    every_switch,
+    padded,
+    parametrize_cases,
+)
 from references import GPT2, MARIAN, VOCAB
-from torch import Tensor
+from torch import Tensor, nn
 from toy_text import toy_tokenizer
-from transformers import EncoderDecoderCache, TextIteratorStreamer, TextStreamer
+from transformers import EncoderDecoderCache, LogitsProcessorList, TextIteratorStreamer, TextStreamer
 
-from modeling_scratch.batch_layout import MANY_TEXTS
-from modeling_scratch.generation import MANY_ROWS, WORTH_A_COPY, LMHead
+from modeling_scratch.fast.engine import MANY_TEXTS
+from modeling_scratch.fast.generation import MANY_ROWS, WORTH_A_COPY, quick_head
 
 GENERATORS = (CAUSAL_LM, SEQ2SEQ_LM)
 IDS = draw_ids()
@@ -31,7 +43,7 @@ SEARCHES: dict[str, dict[str, Any]] = {
     "sampled beams": {"num_beams": 3, "do_sample": True},
     "several": {"num_beams": 4, "num_return_sequences": 2, "length_penalty": 2.0, "early_stopping": True},
 }
-every_search = pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
+without_chance = pytest.mark.parametrize("search", [SEARCHES[name] for name in ("greedy", "beams", "several")], ids=str)
 
 
 def generate(model: Any, ids: Tensor = IDS, mask: Tensor | None = None, seed: int = 0, **settings: Any) -> Any:
@@ -65,15 +77,15 @@ def test_texts_differ(case: Case) -> None:
 # Caches
 
 
-@every_search
 @every_switch
 @every_generator
-def test_a_cache_changes_nothing(case: Case, settings: dict, search: dict) -> None:
+def test_a_cache_changes_nothing(case: Case, settings: dict) -> None:
     model = lively(case.model(**settings))
-    assert_same_texts(generate(model, use_cache=True, **search), generate(model, use_cache=False, **search))
+    for search in SEARCHES.values():
+        assert_same_texts(generate(model, use_cache=True, **search), generate(model, use_cache=False, **search))
 
 
-@pytest.mark.parametrize("settings", POSITIONS.values(), ids=POSITIONS)
+@every_position
 @every_generator
 def test_a_static_cache_changes_nothing(case: Case, settings: dict) -> None:
     model = lively(case.model(**settings))
@@ -106,16 +118,22 @@ def translator() -> Any:
 
 
 def test_the_source_is_read_once(translator: Any) -> None:
-    """By the encoder, and by the projections of the decoder that make keys and values of it."""
-    calls: list[str] = []
-    for name, module in translator.named_modules():
-        if name.endswith(("encoder", "cross_attention.k_proj", "cross_attention.q_proj", "attention.v_proj")):
-            module.register_forward_hook(lambda *_, name=name: calls.append(name))
-    outputs = generate(translator, use_cache=True)
+    """By the encoder, and by the projections of the decoder that make keys and values of it: later they may change."""
+    expected = generate(translator)
+    readers = [
+        module
+        for name, module in translator.named_modules()
+        if name.endswith(("cross_attention.k_proj", "cross_attention.v_proj"))
+    ]
+
+    def spoil(ids: Tensor, scores: Tensor) -> Tensor:
+        for parameter in (*translator.get_encoder().stack.parameters(), *nn.ModuleList(readers).parameters()):
+            parameter.data.zero_()
+        return scores
+
+    outputs = generate(translator, logits_processor=LogitsProcessorList([spoil]))
+    assert_same_texts(outputs, expected)
     assert isinstance(outputs.past_key_values, EncoderDecoderCache)
-    for name in set(calls):
-        of_source = "encoder" in name or "cross_attention.k" in name or "cross_attention.v" in name
-        assert calls.count(name) == (1 if of_source else NEW), name
     assert {layer.keys.shape[2] for layer in outputs.past_key_values.cross_attention_cache.layers} == {IDS.shape[1]}
 
 
@@ -128,17 +146,15 @@ def test_an_encoder_may_have_run_already(translator: Any) -> None:
 # Batches
 
 
-@every_search
-@pytest.mark.parametrize("settings", POSITIONS.values(), ids=POSITIONS)
+@every_position
 @every_generator
-def test_a_batch_says_what_its_texts_say_one_by_one(case: Case, settings: dict, search: dict) -> None:
-    if search.get("do_sample"):
-        search = {"num_beams": 2}  # chance is drawn for a whole batch
+def test_a_batch_says_what_its_texts_say_one_by_one(case: Case, settings: dict) -> None:
     model = lively(case.model(**settings))
     batch = padded(ROWS, "left", 12)
-    together = new_tokens(generate(model, batch["input_ids"], batch["attention_mask"], **search))
-    apart = torch.cat([new_tokens(generate(model, row[None], **search)) for row in ROWS])
-    assert torch.equal(together, apart)
+    for search in {}, {"num_beams": 3}:  # chance is drawn for a whole batch
+        together = new_tokens(generate(model, batch["input_ids"], batch["attention_mask"], **search))
+        apart = torch.cat([new_tokens(generate(model, row[None], **search)) for row in ROWS])
+        assert torch.equal(together, apart)
 
 
 @every_generator
@@ -234,7 +250,8 @@ def test_text_is_streamed_as_it_is_made(case: Case, capsys: pytest.CaptureFixtur
 # The library's own models
 
 
-@pytest.mark.parametrize("search", [SEARCHES[name] for name in ("greedy", "beams", "several")], ids=str)
+@engines
+@without_chance
 @pytest.mark.parametrize("side", ["left", "none"])
 def test_gpt2_says_what_gpt2_says(search: dict, side: str) -> None:
     reference, model = GPT2.pair(draw=lively)
@@ -246,7 +263,8 @@ def test_gpt2_says_what_gpt2_says(search: dict, side: str) -> None:
     assert_same_texts(generate(model, *arguments, **search), generate(reference, *arguments, **search))
 
 
-@pytest.mark.parametrize("search", [SEARCHES[name] for name in ("greedy", "beams", "several")], ids=str)
+@engines
+@without_chance
 def test_marian_says_what_marian_says(search: dict) -> None:
     reference, model = MARIAN.pair(draw=lively)
     batch = padded([row % (VOCAB - 2) + 1 for row in ROWS], "right", 9, filler=VOCAB - 1)
@@ -255,20 +273,35 @@ def test_marian_says_what_marian_says(search: dict) -> None:
     assert_same_texts(generate(model, *arguments, **search), generate(reference, *arguments, **search))
 
 
+# The head, which a generation computes by a quicker product
+
+
 @pytest.mark.parametrize("rows", [1, 2, 16, MANY_ROWS, MANY_ROWS + 1])
 @pytest.mark.parametrize("bias", [True, False])
-def test_the_head_of_few_rows_is_the_same_product(rows: int, bias: bool) -> None:
-    head = LMHead(12, 40, bias=bias)
+def test_the_quick_head_is_the_same_product(rows: int, bias: bool) -> None:
+    head = nn.Linear(12, 40, bias=bias)
     states = torch.randn(rows, 1, 12, generator=torch.Generator().manual_seed(0))
-    expected = torch.nn.functional.linear(states, head.weight, head.bias)
-    with torch.no_grad(), head.writing():
+    expected = head(states)
+    with torch.no_grad(), quick_head(head):
         for _ in range(WORTH_A_COPY + 1):  # with a copy in the end, where there are few rows
             torch.testing.assert_close(head(states), expected)
-        assert (head.packed is not None) == (rows <= MANY_ROWS)
         torch.testing.assert_close(head(states[:1]), expected[:1])  # one copy serves every number of rows
-    assert head.packed is None
     head(states).sum().backward()
     assert head.weight.grad is not None
+
+
+def test_a_head_that_is_more_than_a_product_is_called() -> None:
+    head, states = nn.Linear(12, 40), torch.randn(2, 1, 12)
+    head.register_forward_hook(lambda module, inputs, output: output + 1)
+    with torch.no_grad(), quick_head(head):
+        torch.testing.assert_close(head(states), states @ head.weight.T + head.bias + 1)
+
+
+def test_gradients_of_a_quick_head_are_those_of_torch() -> None:
+    head, states = nn.Linear(12, 40), torch.randn(2, 1, 12)
+    with quick_head(head):
+        head(states).sum().backward()
+    torch.testing.assert_close(head.weight.grad, states.sum((0, 1)).expand(40, -1))
 
 
 def test_a_text_is_written_with_the_weights_of_the_moment() -> None:

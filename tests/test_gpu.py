@@ -11,10 +11,19 @@ import predict
 import pytest
 import torch
 import train_classifier
-from benchmark_data import on_device
 from conftest import watch
 from flat_batches import FlatBatches
-from model_cases import CAUSAL_LM, PACKED_HEADS, SEQ2SEQ_LM, TEXTS, Case, every_switch, packed, parametrize_cases
+from model_cases import (
+    CAUSAL_LM,
+    PACKED_HEADS,
+    SEQ2SEQ_LM,
+    TEXTS,
+    Case,
+    every_switch,
+    moved,
+    packed,
+    parametrize_cases,
+)
 from torch import Tensor, nn
 
 pytestmark = [
@@ -36,8 +45,8 @@ def exact_products() -> Iterator[None]:
     torch.set_float32_matmul_precision(before)
 
 
-def moved(batch: dict[str, Any]) -> dict[str, Any]:
-    return on_device(batch, DEVICE.type)
+def on_device(batch: dict[str, Any]) -> dict[str, Any]:
+    return moved(batch, DEVICE.type)
 
 
 def step(model: nn.Module, batch: dict[str, Any]) -> dict[str, Tensor]:
@@ -62,7 +71,7 @@ def test_packed_texts_have_the_answers_and_gradients_of_the_cpu(case: Case, sett
     expected = step(case.model(**{**settings, **WHOLE}), packed(case))
     model = case.model(**{**settings, **WHOLE}).to(DEVICE)
     with torch.autocast("cuda", dtype=dtype, enabled=dtype != torch.float32):
-        assert_near(step(model, moved(packed(case))), expected, dtype)
+        assert_near(step(model, on_device(packed(case))), expected, dtype)
 
 
 @every_dtype
@@ -73,7 +82,7 @@ def test_padded_texts_have_them_too(case: Case, settings: dict, dtype: torch.dty
     model = case.model(**settings).to(DEVICE)
     real = case.batch()["attention_mask"].bool()
     with torch.autocast("cuda", dtype=dtype, enabled=dtype != torch.float32):
-        found = step(model, moved(case.batch()))
+        found = step(model, on_device(case.batch()))
     for outputs in (expected, found):
         logits = outputs["logits"].detach().cpu()
         outputs["logits"] = logits[real] if logits.shape[:2] == real.shape else logits
@@ -86,7 +95,7 @@ def test_every_backend_keeps_packed_texts_apart(case: Case, backend: str) -> Non
     sizes = {**WHOLE, "head_dim": 16}  # flex_attention takes no smaller ones
     expected = step(case.model(**sizes), packed(case))
     model = case.model(**sizes, attn_implementation=backend).to(DEVICE)
-    assert_near(step(model, moved(packed(case))), expected, torch.float32)
+    assert_near(step(model, on_device(packed(case))), expected, torch.float32)
 
 
 @parametrize_cases(PACKED_HEADS)
@@ -94,7 +103,7 @@ def test_a_training_step_waits_for_nothing(case: Case) -> None:
     """Forward with dropout, backward, clipping and AdamW, as Trainer has them; the first step may set things up."""
     model = case.model(**WHOLE, **CLASSES, hidden_dropout=0.1, attention_dropout=0.1).to(DEVICE).train()
     optimizer = torch.optim.AdamW(model.parameters(), fused=True)
-    batch = moved(packed(case))
+    batch = on_device(packed(case))
     for mode in ("default", "error"):
         torch.cuda.set_sync_debug_mode(mode)
         try:
@@ -111,7 +120,7 @@ def test_a_training_step_waits_for_nothing(case: Case) -> None:
 @every_dtype
 def test_dropout_of_attention_is_right_on_average(dtype: torch.dtype) -> None:
     model = TEXTS.model(**WHOLE, attention_dropout=0.3).to(DEVICE, dtype)
-    batch = {name: value for name, value in moved(packed(TEXTS)).items() if name != "labels"}
+    batch = {name: value for name, value in on_device(packed(TEXTS)).items() if name != "labels"}
     attention = model.base_model.stack.layers[0].attention
     seen: list[Tensor] = []
     watch(attention, lambda output: seen.append(output[0].detach().float()))
@@ -134,14 +143,14 @@ def test_writes_what_the_cpu_writes(case: Case, options: dict) -> None:
     settings = {"max_new_tokens": 8, "do_sample": False, "pad_token_id": 0, "eos_token_id": 2, **options}
     expected = model.generate(**inputs, **settings)
     model.to(DEVICE)
-    for given in (moved(inputs), inputs):  # prompts may lie where they were made
+    for given in (on_device(inputs), inputs):  # prompts may lie where they were made
         assert torch.equal(model.generate(**given, **settings).cpu(), expected)
 
 
 def test_a_compiled_step_on_packed_texts_is_the_same() -> None:
     models = [TEXTS.model(**WHOLE, **CLASSES).to(DEVICE, torch.bfloat16) for _ in range(2)]
-    expected = step(models[0], moved(packed(TEXTS)))
-    found = step(torch.compile(models[1], fullgraph=True), moved(packed(TEXTS)))
+    expected = step(models[0], on_device(packed(TEXTS)))
+    found = step(torch.compile(models[1], fullgraph=True), on_device(packed(TEXTS)))
     found = {name.removeprefix("_orig_mod."): value for name, value in found.items()}
     assert_near(found, {name: value.detach().cpu().float() for name, value in expected.items()}, torch.bfloat16)
 
@@ -153,7 +162,7 @@ def test_recomputed_states_have_the_dropout_of_the_first_time() -> None:
         if recomputes:
             model.gradient_checkpointing_enable()
         torch.manual_seed(0)
-        gradients.append(step(model, moved(packed(TEXTS))))
+        gradients.append(step(model, on_device(packed(TEXTS))))
     assert_near(gradients[1], {name: value.detach().cpu() for name, value in gradients[0].items()}, torch.float32)
 
 
@@ -163,7 +172,7 @@ def test_heads_of_the_usual_sizes(head_dim: int, dtype: torch.dtype) -> None:
     settings = {**WHOLE, "head_dim": head_dim}
     expected, model = step(CAUSAL_LM.model(**settings), packed(CAUSAL_LM)), CAUSAL_LM.model(**settings).to(DEVICE)
     with torch.autocast("cuda", dtype=dtype, enabled=dtype != torch.float32):
-        assert_near(step(model, moved(packed(CAUSAL_LM))), expected, dtype)
+        assert_near(step(model, on_device(packed(CAUSAL_LM))), expected, dtype)
 
 
 def test_trains_and_predicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,16 +14,8 @@ from torch import Tensor
 
 from modeling_scratch import ScratchEncoderConfig, ScratchEncoderForSequenceClassification
 from modeling_scratch.configuration_scratch import Pooling
-from modeling_scratch.heads import (
-    POOLED_TOKENS,
-    POOLINGS,
-    ClassificationHead,
-    MaskedLMHead,
-    cross_entropy,
-    infer_problem_type,
-    pool,
-    span_loss,
-)
+from modeling_scratch.heads import POOLED_TOKENS, POOLINGS, cross_entropy, infer_problem_type, pool
+from modeling_scratch.modeling_encoder import ClassificationHead, MaskedLMHead, span_loss
 
 STATES = torch.randn(*MASK.shape, TINY["hidden_size"], generator=torch.Generator().manual_seed(1))
 REDUCTIONS: dict[str, Callable[[Tensor], Tensor]] = {

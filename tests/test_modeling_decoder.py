@@ -19,10 +19,11 @@ from model_cases import (
     TINY,
     Case,
     backends,
+    boundaries,
     draw_ids,
+    engines,
     every_position,
     every_switch,
-    layouts,
     of_real_tokens,
     padded,
     parametrize_cases,
@@ -30,8 +31,6 @@ from model_cases import (
 )
 from torch import Tensor
 from transformers import Cache, DataCollatorWithFlattening, DynamicCache, StaticCache
-
-from modeling_scratch.packed_input import varlen_arguments
 
 IDS = draw_ids()
 LENGTH = IDS.shape[1]
@@ -61,13 +60,13 @@ def next_tokens(logits: Tensor, labels: Tensor) -> Tensor:
 # Padding
 
 
-@layouts
+@engines
 @backends
 @every_position
 @parametrize_cases(DECODERS)
-def test_padding_changes_nothing(case: Case, settings: dict, backend: str, packs: bool) -> None:
+def test_padding_changes_nothing(case: Case, settings: dict, backend: str) -> None:
     """A batch equals its texts one by one, whichever side is padded, however far and with whatever."""
-    model = case.model(packs, **settings, attn_implementation=backend)
+    model = case.model(**settings, attn_implementation=backend)
     singles = [model(row[None])[0] for row in texts()]
     of_tokens = singles[0].ndim == 3
     for side, length, filler in ("right", 9, 0), ("left", 9, 0), ("right", 13, 7), ("left", 13, 7):
@@ -203,8 +202,8 @@ PACKED_IDS = torch.cat(texts())[None]
 PACKED_PLACES = {"position_ids": torch.cat([torch.arange(length) for length in LENGTHS])[None]}
 FORMS = {
     "positions": PACKED_PLACES,
-    "boundaries": varlen_arguments(torch.tensor(LENGTHS)),
-    "both": {**PACKED_PLACES, **varlen_arguments(torch.tensor(LENGTHS))},
+    "boundaries": boundaries(torch.tensor(LENGTHS)),
+    "both": {**PACKED_PLACES, **boundaries(torch.tensor(LENGTHS))},
 }
 
 
@@ -246,11 +245,11 @@ def test_each_packed_sequence_is_one_text_to_classify() -> None:
 # Losses
 
 
-@layouts
+@engines
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_the_loss_is_that_of_the_texts_one_by_one(side: str, packs: bool) -> None:
+def test_the_loss_is_that_of_the_texts_one_by_one(side: str) -> None:
     """Labels at padding are ignored, and padding predicts nothing: not even the first token of a text."""
-    model = CAUSAL_LM.model(packs)
+    model = CAUSAL_LM.model()
     batch = padded(texts(), side, 11)
     labels = torch.where(batch["attention_mask"].bool(), batch["input_ids"], -100)
     total = sum(next_tokens(model(row[None]).logits, row[None]) for row in texts() if len(row) > 1)
@@ -312,10 +311,10 @@ def test_logits_to_keep(kept: int | Tensor) -> None:
 # Classification
 
 
-@layouts
+@engines
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_a_text_is_read_off_its_last_real_token(side: str, packs: bool) -> None:
-    model = DECODER_TEXTS.model(packs)
+def test_a_text_is_read_off_its_last_real_token(side: str) -> None:
+    model = DECODER_TEXTS.model()
     states = [model.model(row[None]).last_hidden_state[:, -1] for row in texts()]
     assert_close(model(**padded(texts(), side, 11)).logits, model.score(torch.cat(states)))
 

@@ -19,9 +19,9 @@ from model_cases import (
     Case,
     assert_same_outputs,
     backends,
+    engines,
     every_position,
     every_switch,
-    layouts,
     of_real_tokens,
     padded,
     parametrize_cases,
@@ -29,16 +29,14 @@ from model_cases import (
 )
 from torch import Tensor
 
-from modeling_scratch import ScratchEncoderModel
 
-
-@layouts
+@engines
 @backends
 @every_position
 @parametrize_cases(ENCODERS)
-def test_padding_changes_nothing(case: Case, settings: dict, backend: str, packs: bool) -> None:
+def test_padding_changes_nothing(case: Case, settings: dict, backend: str) -> None:
     """A batch equals its texts one by one, whichever side is padded, however far and with whatever."""
-    model = case.model(packs, **settings, attn_implementation=backend)
+    model = case.model(**settings, attn_implementation=backend)
     singles = [model(row[None]) for row in texts()]
     for side, length, filler in ("right", 9, 0), ("left", 9, 0), ("right", 13, 7), ("left", 13, 7):
         batch = padded(texts(), side, length, filler)
@@ -48,21 +46,21 @@ def test_padding_changes_nothing(case: Case, settings: dict, backend: str, packs
             torch.testing.assert_close(of_real_tokens(value, batch["attention_mask"]), expected, atol=1e-5, rtol=0)
 
 
-@layouts
+@engines
 @pytest.mark.parametrize("pooling", ["first", "mean", "max"])
-def test_a_texts_vector_is_made_of_its_real_tokens(pooling: str, packs: bool) -> None:
-    model = TEXTS.model(packs, classifier_pooling=pooling)
+def test_a_texts_vector_is_made_of_its_real_tokens(pooling: str) -> None:
+    model = TEXTS.model(classifier_pooling=pooling)
     expected = torch.cat([model(row[None]).logits for row in texts()])
     for side in "left", "right":
         torch.testing.assert_close(model(**padded(texts(), side, 12)).logits, expected, atol=1e-5, rtol=0)
 
 
-@layouts
+@engines
 @every_switch
 @parametrize_cases(HEADS)
-def test_the_loss_does_not_see_padding(case: Case, settings: dict, packs: bool) -> None:
+def test_the_loss_does_not_see_padding(case: Case, settings: dict) -> None:
     """Neither what stands there nor, for labels that are found by place, how much of it follows."""
-    model = case.model(packs, **settings)
+    model = case.model(**settings)
     batch = case.batch()
     expected = model(**batch).loss
     noisy = {**batch, "input_ids": torch.where(MASK.bool(), batch["input_ids"], 5)}
@@ -91,13 +89,13 @@ def test_positions_may_be_given(settings: dict) -> None:
     assert_same_outputs(model(**batch, position_ids=counted), model(**batch), 1e-6, batch["attention_mask"])
 
 
-@layouts
+@engines
 @backends
 @parametrize_cases(HEADS)
 @pytest.mark.parametrize("empty", [[1], [0, 1, 2]], ids=["one", "all"])
-def test_texts_without_tokens(case: Case, empty: list[int], backend: str, packs: bool) -> None:
+def test_texts_without_tokens(case: Case, empty: list[int], backend: str) -> None:
     """Nothing to see in them: finite numbers, and the other texts are as they were."""
-    model = case.model(packs, attn_implementation=backend)
+    model = case.model(attn_implementation=backend)
     inputs = case.inputs()
     expected = model(**inputs)
     inputs["attention_mask"][empty] = 0
@@ -165,17 +163,15 @@ def test_sparse_prediction_sends_the_labelled_tokens_alone_through_the_head() ->
     assert sparse(**unlabelled, labels=torch.full_like(batch["labels"], -100)).loss == 0
 
 
-@pytest.mark.parametrize("packs", [True, False])
-@pytest.mark.parametrize("norm_position", ["pre", "post"])
-def test_the_last_block_works_for_the_places_that_are_read_alone(packs: bool, norm_position: str) -> None:
-    model = ScratchEncoderModel(TEXTS.config(norm_position=norm_position)).eval()
-    model.packs_padded_batches = packs
-    inputs, places = TEXTS.inputs(), torch.tensor([0, 4, 3, 20])
-    rows: list[int] = []
-    model.stack.layers[-1].feed_forward.register_forward_hook(lambda _, args, __: rows.append(args[0].shape[1]))
-    expected = model(**inputs).last_hidden_state.flatten(0, 1)[places][None]
-    torch.testing.assert_close(model(**inputs, places=places).last_hidden_state, expected)
-    assert rows[1] == len(places) < rows[0]
+@engines
+@pytest.mark.parametrize("norm_position", ["pre", "post", "output"])
+def test_hidden_states_that_are_read_are_the_same_whichever_are_read(norm_position: str) -> None:
+    model = ENCODER.model(norm_position=norm_position)
+    inputs, indices = TEXTS.inputs(), torch.tensor([0, 3, 4, 20])
+    expected = model(**inputs).last_hidden_state
+    found = model(**inputs, token_indices=indices).last_hidden_state
+    assert found.shape == expected.shape
+    torch.testing.assert_close(found.flatten(0, 1)[indices], expected.flatten(0, 1)[indices])
 
 
 @pytest.mark.parametrize("case", [TEXTS, MASKED_LM], ids=["texts", "masked_lm"])
@@ -190,13 +186,11 @@ def test_what_is_spared_comes_back_where_all_hidden_states_are_asked_for(case: C
 
 @backends
 @pytest.mark.parametrize("position_type", ["rotary", "learned"])
-def test_a_text_that_is_read_off_one_token_asks_for_that_one_alone(position_type: str, backend: str) -> None:
+def test_a_text_is_read_off_one_token_as_if_all_were_computed(position_type: str, backend: str) -> None:
     """The same logits and gradients as from all tokens; a batch with an empty text takes the long way."""
     settings = {"position_type": position_type, "classifier_pooling": "first", "attention_dropout": 0.0}
     model = TEXTS.model(**settings)
     model.set_attn_implementation(backend)
-    asked: list[int] = []
-    watch(model.model.stack.layers[-1].attention.q_proj, lambda output: asked.append(output.shape[1]))
     inputs = TEXTS.inputs()
     gradients = []
     for everything in (False, True):
@@ -207,7 +201,6 @@ def test_a_text_that_is_read_off_one_token_asks_for_that_one_alone(position_type
     torch.testing.assert_close(gradients[0], gradients[1], atol=1e-4, rtol=1e-4)
     empty = {**inputs, "attention_mask": inputs["attention_mask"] * torch.tensor([[1], [0], [1]])}
     torch.testing.assert_close(model(**empty).logits[0], gradients[0][0][0])
-    assert asked[0] == len(inputs["input_ids"]) < asked[2]
 
 
 @pytest.mark.parametrize("settings", [{}, {"num_key_value_heads": 1}, {"attention_bias": False}], ids=str)

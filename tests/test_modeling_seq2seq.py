@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Encoder-decoders: padding and caches change nothing, losses are not shifted, and tables are shared as configured."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,9 @@ from model_cases import (
     assert_same_outputs,
     backends,
     draw_ids,
+    engines,
     every_position,
     every_switch,
-    layouts,
     padded,
     parametrize_cases,
     texts,
@@ -29,6 +30,8 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from transformers import DynamicCache, EncoderDecoderCache, StaticCache
 from transformers.modeling_outputs import BaseModelOutput, BaseModelOutputWithPooling
+
+from modeling_scratch import fast
 
 SOURCE, TARGET = draw_ids(0), draw_ids(1)[:, :7]
 REAL, TARGET_REAL = MASK.bool(), torch.arange(7) < torch.tensor([7, 2, 5])[:, None]
@@ -43,13 +46,13 @@ def assert_close(found: Tensor, expected: Tensor) -> None:
 # Padding and caches
 
 
-@layouts
+@engines
 @backends
 @every_position
 @parametrize_cases(SEQ2SEQS)
-def test_padding_changes_nothing(case: Case, settings: dict, backend: str, packs: bool) -> None:
+def test_padding_changes_nothing(case: Case, settings: dict, backend: str) -> None:
     """A batch of pairs equals the pairs one by one, whichever side of source and target is padded."""
-    model = case.model(packs, **settings, attn_implementation=backend)
+    model = case.model(**settings, attn_implementation=backend)
     sources, targets = texts(0), texts(1)[::-1]
     singles = torch.cat([model(one[None], decoder_input_ids=other[None])[0][0] for one, other in zip(sources, targets)])
     for source_side, target_side, length in ("right", "right", 9), ("left", "right", 11), ("right", "left", 13):
@@ -119,14 +122,13 @@ def test_the_loss_is_not_shifted(settings: dict) -> None:
 @every_position
 @pytest.mark.parametrize("labels", [LABELS, LABELS.masked_fill(torch.arange(7) == 1, -100), LABELS * 0 - 100], ids=str)
 def test_training_reads_up_to_the_last_label(settings: dict, labels: Tensor) -> None:
-    """Packed, by the labelled tokens alone or by all: the same loss and gradients as of everything, padded."""
+    """By the labelled tokens alone or by all, fast or not: the same loss and gradients."""
     quiet = {"hidden_dropout": 0.0, "attention_dropout": 0.0}
     found = []
-    for sparse, packs in ((False, False), (False, True), (True, True)):
+    for sparse, engine in ((False, fast.disabled()), (False, nullcontext()), (True, nullcontext())):
         model = SEQ2SEQ_LM.model(**settings, **quiet, sparse_prediction=sparse).train()
-        for part in (model.model.encoder, model.model.decoder):
-            part.packs_padded_batches = packs
-        outputs = model(input_ids=SOURCE, attention_mask=MASK, labels=labels)
+        with engine:
+            outputs = model(input_ids=SOURCE, attention_mask=MASK, labels=labels)
         outputs.loss.backward()
         count = (int((labels != -100).sum()),) if sparse else labels.shape
         assert outputs.logits.shape == (*count, model.config.decoder_vocab_size)

@@ -1,14 +1,14 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Packing is exact: whichever way a batch comes, its tokens see their own sequence, all of it, and nothing else."""
 
-import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 import torch
-from conftest import redraw, watch
-from model_cases import TINY
+from conftest import redraw
+from model_cases import TINY, backends, boundaries, engines, restarting
 from torch import Tensor, nn
 from transformers import AttentionInterface, DataCollatorWithFlattening
 
@@ -17,10 +17,13 @@ from modeling_scratch import (
     ScratchEncoderForMaskedLM,
     ScratchEncoderForSequenceClassification,
     ScratchEncoderModel,
+    fast,
 )
-from modeling_scratch.packed_input import packed_lengths, positions_from_lengths, to_rows, varlen_arguments
-from modeling_scratch.packing import packing_from_lengths, packing_from_mask
-from modeling_scratch.row_filling import arrange
+from modeling_scratch.embeddings import Inputs
+from modeling_scratch.fast.engine import varlen_arguments
+from modeling_scratch.fast.packing import packing_from_lengths, packing_from_mask
+from modeling_scratch.heads import one_segment_a_row
+from modeling_scratch.positions import positions_from_lengths
 
 LENGTH = 120
 LENGTHS = [3, LENGTH, 40, 40, LENGTH, 7]  # rows of one text, which need no mask, and rows that texts share
@@ -57,29 +60,12 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "factorised": {"embedding_size": 8, "embedding_norm": True, "type_vocab_size": 2},
 }  # fmt: skip
 
-every_backend = pytest.mark.parametrize("backend", ["eager", "sdpa"])
 every_setting = pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
 
 
-def make(model_class: Any = ScratchEncoderModel, backend: str = "sdpa", packs: bool = True, **settings: Any) -> Any:
+def make(model_class: Any = ScratchEncoderModel, backend: str = "sdpa", **settings: Any) -> Any:
     settings = {**TINY, "max_position_embeddings": LENGTH, "attn_implementation": backend, **settings}
-    model = redraw(model_class(ScratchEncoderConfig(**settings))).eval()
-    model.base_model.packs_padded_batches = packs
-    return model
-
-
-def layout(model: nn.Module) -> list[tuple[int, ...]]:
-    """The shapes that the first feed-forward layer meets from now on."""
-    shapes: list[tuple[int, ...]] = []
-    watch(model.base_model.stack.layers[0].feed_forward, lambda output: shapes.append(tuple(output.shape)))
-    return shapes
-
-
-def slots(lengths: list[int]) -> int:
-    """How many places the packed layout has for texts of these lengths: hardly more than there are tokens."""
-    found = sum(rows.width * len(rows.texts) for rows in arrange(lengths))
-    assert sum(lengths) <= found < 1.05 * sum(lengths)
-    return found
+    return redraw(model_class(ScratchEncoderConfig(**settings))).eval()
 
 
 def sequences() -> list[Tensor]:
@@ -116,57 +102,45 @@ def test_texts_stay_apart_where_nobody_makes_masks() -> None:
     assert_close(model(PACKED_IDS, **by_positions()).last_hidden_state[0], expected)
 
 
-@every_backend
+@backends
 @every_setting
-def test_packed_equals_padded_with_gradients(backend: str, settings: dict) -> None:
-    packed, padded = (make(backend=backend, packs=packs, **settings) for packs in (True, False))
-    shapes, padded_shapes = layout(packed), layout(padded)
-    outputs = [model(IDS, MASK, token_type_ids=TYPES).last_hidden_state for model in (packed, padded)]
-    assert (shapes, padded_shapes) == ([(1, slots(LENGTHS), TINY["hidden_size"])], [(*IDS.shape, TINY["hidden_size"])])
-    assert_close(outputs[0][REAL], outputs[1][REAL])
-    assert (outputs[0][~REAL] == 0).all()
-
-    for output in outputs:
-        output[REAL].square().mean().backward()
-    for (name, one), other in zip(packed.named_parameters(), padded.parameters(), strict=True):
-        assert one.grad.isfinite().all(), name
-        assert_close(one.grad, other.grad)
-
-
-@every_backend
-@every_setting
-def test_packed_equals_each_sequence_on_its_own(backend: str, settings: dict) -> None:
-    if "rope_parameters" in settings:
-        settings = {**settings, "max_position_embeddings": LENGTH}  # beyond its limit it looks at the longest text
-    model = make(backend=backend, **settings)
-    assert_close(model(IDS, MASK).last_hidden_state[REAL], one_by_one(model))
+def test_packed_equals_padded_and_each_sequence_on_its_own(backend: str, settings: dict) -> None:
+    model, found = make(backend=backend, **settings), []
+    for switch in (nullcontext, fast.disabled):
+        with switch():
+            states = model(IDS, MASK, token_type_ids=TYPES).last_hidden_state
+        assert (states[~REAL] == 0).all() == (switch is nullcontext)  # the padded layout computes something there
+        model.zero_grad()
+        states[REAL].square().mean().backward()
+        found.append((states[REAL], {name: parameter.grad for name, parameter in model.named_parameters()}))
+    (packed, gradients), (padded, expected) = found
+    assert_close(packed, padded)
+    torch.testing.assert_close(gradients, expected, atol=1e-5, rtol=0)
+    if "rope_parameters" not in settings:  # which look at the longest text
+        assert_close(model(IDS, MASK).last_hidden_state[REAL], one_by_one(model))
 
 
-@every_backend
-@pytest.mark.parametrize("side", ["left", "right", "both"])
-@pytest.mark.parametrize("packs", [True, False], ids=["packed", "padded"])
-def test_more_padding_changes_nothing(backend: str, side: str, packs: bool) -> None:
-    model = make(backend=backend, packs=packs)
-    more = {"left": (LENGTH, 0), "right": (0, LENGTH), "both": (LENGTH, LENGTH)}[side]
-    wide = model(nn.functional.pad(IDS, more), nn.functional.pad(MASK, more)).last_hidden_state
-    assert_close(wide[nn.functional.pad(REAL, more)], model(IDS, MASK).last_hidden_state[REAL])
-
-
-@every_backend
-@pytest.mark.parametrize("packs", [True, False], ids=["packed", "padded"])
-def test_what_padding_holds_does_not_matter(backend: str, packs: bool) -> None:
-    model = make(backend=backend, packs=packs)
+@engines
+@backends
+def test_neither_more_padding_nor_what_it_holds_changes_anything(backend: str) -> None:
+    model = make(backend=backend)
+    expected = model(IDS, MASK).last_hidden_state[REAL]
+    for more in (LENGTH, 0), (0, LENGTH), (LENGTH, LENGTH):
+        wide = model(nn.functional.pad(IDS, more), nn.functional.pad(MASK, more)).last_hidden_state
+        assert_close(wide[nn.functional.pad(REAL, more)], expected)
     garbage = torch.where(REAL, IDS, TINY["vocab_size"] - IDS)
-    assert torch.equal(model(garbage, MASK).last_hidden_state[REAL], model(IDS, MASK).last_hidden_state[REAL])
+    assert torch.equal(model(garbage, MASK).last_hidden_state[REAL], expected)
 
 
+@engines
 @pytest.mark.parametrize("dtype", [torch.bool, torch.float32, torch.int32], ids=str)
 def test_a_mask_may_be_of_any_type(dtype: torch.dtype) -> None:
     model = make()
-    assert torch.equal(model(IDS, MASK.to(dtype)).last_hidden_state, model(IDS, MASK).last_hidden_state)
+    assert torch.equal(model(IDS, MASK.to(dtype)).last_hidden_state[REAL], model(IDS, MASK).last_hidden_state[REAL])
 
 
-@every_backend
+@engines
+@backends
 def test_texts_of_no_tokens_are_no_reason_to_fail(backend: str) -> None:
     model = make(ScratchEncoderForSequenceClassification, backend, classifier_pooling="mean")
     nothing = model(IDS[:2], torch.zeros_like(MASK[:2])).logits
@@ -174,28 +148,28 @@ def test_texts_of_no_tokens_are_no_reason_to_fail(backend: str) -> None:
 
 
 def test_positions_given_by_hand_are_packed_with_their_tokens() -> None:
-    packed, padded = make(), make(packs=False)
-    position_ids = torch.arange(LENGTH)[None].flip(1)
-    packed_states = packed(IDS, MASK, position_ids=position_ids).last_hidden_state
-    assert_close(packed_states[REAL], padded(IDS, MASK, position_ids=position_ids).last_hidden_state[REAL])
+    model, position_ids = make(), torch.arange(LENGTH)[None].flip(1)
+    found = model(IDS, MASK, position_ids=position_ids).last_hidden_state
+    with fast.disabled():
+        expected = model(IDS, MASK, position_ids=position_ids).last_hidden_state
+    assert (found[~REAL] == 0).all()
+    assert_close(found[REAL], expected[REAL])
 
 
 def test_embeddings_given_by_hand_are_packed() -> None:
     model = make()
-    shapes = layout(model)
     rows = model.get_input_embeddings()(IDS)
     assert torch.equal(model(inputs_embeds=rows, attention_mask=MASK).last_hidden_state, model(IDS, MASK)[0])
-    assert shapes[0] == (1, slots(LENGTHS), TINY["hidden_size"])
 
 
-def test_batches_without_padding_stay_as_they_are() -> None:
+def test_batches_without_padding_are_computed_as_the_textbook_computes_them() -> None:
     model = make()
-    shapes = layout(model)
-    assert torch.equal(model(IDS, torch.ones_like(MASK)).last_hidden_state, model(IDS).last_hidden_state)
-    assert shapes == [(*IDS.shape, TINY["hidden_size"])] * 2
+    found = model(IDS, torch.ones_like(MASK)).last_hidden_state, model(IDS).last_hidden_state
+    with fast.disabled():
+        assert all(torch.equal(states, model(IDS).last_hidden_state) for states in found)
 
 
-@every_backend
+@backends
 @pytest.mark.parametrize("asked", ["output_attentions", "output_hidden_states"])
 @pytest.mark.parametrize("by", ["argument", "config"])
 def test_asked_for_its_insides_a_batch_keeps_its_shape(backend: str, asked: str, by: str) -> None:
@@ -215,11 +189,11 @@ def test_asked_for_its_insides_a_batch_keeps_its_shape(backend: str, asked: str,
 
 
 def by_positions() -> dict[str, Any]:
-    return {"position_ids": torch.cat([torch.arange(len(ids)) for ids in sequences()])[None]}
+    return {"position_ids": restarting([len(ids) for ids in sequences()])}
 
 
 def by_boundaries() -> dict[str, Any]:
-    return varlen_arguments(torch.tensor([len(ids) for ids in sequences()]))
+    return boundaries(torch.tensor([len(ids) for ids in sequences()]))
 
 
 def by_both() -> dict[str, Any]:
@@ -228,46 +202,44 @@ def by_both() -> dict[str, Any]:
 
 def by_padded_boundaries() -> dict[str, Any]:
     """As for compiled kernels, which want as many boundaries in each batch."""
-    boundaries = nn.functional.pad(by_boundaries()["cu_seq_lens_q"], (0, 3), value=sum(LENGTHS))
-    return {"cu_seq_lens_q": boundaries, "cu_seq_lens_k": boundaries}
+    ends = nn.functional.pad(by_boundaries()["cu_seq_lens_q"], (0, 3), value=sum(LENGTHS))
+    return {"cu_seq_lens_q": ends, "cu_seq_lens_k": ends}
 
 
-every_form = pytest.mark.parametrize("form", [by_positions, by_boundaries, by_both, by_padded_boundaries])
+FORMS = by_positions, by_boundaries, by_both, by_padded_boundaries
+every_form = pytest.mark.parametrize("form", FORMS)
 PACKED_IDS = torch.cat(sequences())[None]
 
 
-@every_backend
-@every_form
+@engines
+@backends
 @every_setting
-def test_a_batch_that_arrives_packed_equals_each_sequence_on_its_own(
-    backend: str, settings: dict, form: Callable[[], dict]
-) -> None:
+def test_a_batch_that_arrives_packed_equals_each_sequence_on_its_own(backend: str, settings: dict) -> None:
     if "rope_parameters" in settings:
-        settings = {**settings, "max_position_embeddings": LENGTH}
+        settings = {**settings, "max_position_embeddings": LENGTH}  # beyond its limit it looks at the longest text
     model = make(backend=backend, **settings)
-    assert_close(model(PACKED_IDS, **form()).last_hidden_state[0], one_by_one(model))
+    expected = one_by_one(model)
+    for form in FORMS:
+        assert_close(model(PACKED_IDS, **form()).last_hidden_state[0], expected)
 
 
-@every_backend
-@every_form
+@backends
 @pytest.mark.parametrize("asked", ["output_attentions", "output_hidden_states"])
-def test_asked_for_its_insides_a_packed_batch_keeps_its_sequences_apart(
-    backend: str, form: Callable[[], dict], asked: str
-) -> None:
+def test_asked_for_its_insides_a_packed_batch_keeps_its_sequences_apart(backend: str, asked: str) -> None:
     model = make(backend=backend)
-    outputs = model(PACKED_IDS, **form(), **{asked: True})
-    assert_close(outputs.last_hidden_state[0], one_by_one(model))
-    if asked == "output_attentions":
-        same = torch.block_diag(*[torch.ones(len(ids), len(ids)) for ids in sequences()]).bool()
-        assert all((weights[..., ~same] == 0).all() for weights in outputs.attentions)
+    same = torch.block_diag(*[torch.ones(len(ids), len(ids)) for ids in sequences()]).bool()
+    for form in FORMS:
+        outputs = model(PACKED_IDS, **form(), **{asked: True})
+        assert_close(outputs.last_hidden_state[0], one_by_one(model))
+        assert all((weights[..., ~same] == 0).all() for weights in outputs.get("attentions", ()))
 
 
-@every_backend
+@engines
+@backends
 def test_rows_hold_several_sequences(backend: str) -> None:
     model = make(backend=backend)
     rows = [[30, 50, 40], [1, 1, 118], [120], [60, 60]]
-    position_ids = torch.stack([torch.cat([torch.arange(length) for length in row]) for row in rows])
-    ids = IDS[: len(rows)]
+    position_ids, ids = torch.cat([restarting(row) for row in rows]), IDS[: len(rows)]
     expected = [
         torch.cat([model(part[None]).last_hidden_state[0] for part in row_ids.split(row)])
         for row_ids, row in zip(ids, rows, strict=True)
@@ -277,7 +249,8 @@ def test_rows_hold_several_sequences(backend: str) -> None:
     assert_close(asked.last_hidden_state, torch.stack(expected))
 
 
-@every_backend
+@engines
+@backends
 @every_form
 def test_no_sequence_sees_another(backend: str, form: Callable[[], dict]) -> None:
     model = make(backend=backend, position_type="rotary")
@@ -290,30 +263,31 @@ def test_no_sequence_sees_another(backend: str, form: Callable[[], dict]) -> Non
         assert same == [sequence != changed for sequence in range(len(LENGTHS))]
 
 
-@every_backend
+@engines
+@backends
 @pytest.mark.parametrize("extras", [False, True], ids=["positions", "boundaries"])
 def test_what_the_collator_of_the_library_makes_is_taken(backend: str, extras: bool) -> None:
     """Its labels leave out the first token of each text."""
     features = [{"input_ids": ids.tolist()} for ids in sequences()]
     collate = DataCollatorWithFlattening(return_flash_attn_kwargs=extras, return_seq_idx=extras)
-    batch = collate(features, return_tensors="pt")
-    packed, padded = (make(ScratchEncoderForMaskedLM, backend, packs) for packs in (True, False))
+    model = make(ScratchEncoderForMaskedLM, backend)
     labels = torch.where(REAL & (MASK.cumsum(-1) > 1), IDS, -100)
-    outputs, expected = packed(**batch), padded(IDS, MASK, labels=labels)
+    outputs, expected = model(**collate(features, return_tensors="pt")), model(IDS, MASK, labels=labels)
     assert_close(outputs.logits[0], expected.logits[REAL])
     assert_close(outputs.loss, expected.loss)
 
 
-@every_form
+@engines
 @pytest.mark.parametrize("pooling", ["first", "mean", "max"])
-def test_each_packed_sequence_is_one_text_to_classify(form: Callable[[], dict], pooling: str) -> None:
+def test_each_packed_sequence_is_one_text_to_classify(pooling: str) -> None:
     model = make(ScratchEncoderForSequenceClassification, classifier_pooling=pooling)
     labels = torch.tensor([0, 2, 1, 1, 0, 2])
     expected = model(IDS[: len(LENGTHS)], MASK[: len(LENGTHS)], labels=labels)
-    outputs = model(PACKED_IDS, **form(), labels=labels if form is not by_padded_boundaries else None)
-    assert_close(outputs.logits[: len(LENGTHS)], expected.logits)
-    if outputs.loss is not None:
-        assert_close(outputs.loss, expected.loss)
+    for form in FORMS:
+        outputs = model(PACKED_IDS, **form(), labels=labels if form is not by_padded_boundaries else None)
+        assert_close(outputs.logits[: len(LENGTHS)], expected.logits)
+        if outputs.loss is not None:
+            assert_close(outputs.loss, expected.loss)
 
 
 # Graphs: nothing may depend on what a traced tensor holds
@@ -336,6 +310,7 @@ def test_exported_with_one_sequence_several_stay_apart() -> None:
 
 
 @pytest.mark.slow
+@engines
 @torch.no_grad()
 @pytest.mark.parametrize("settings", [{}, {"num_key_value_heads": 2}], ids=["full", "grouped"])
 def test_flex_attention_agrees(settings: dict) -> None:
@@ -344,8 +319,6 @@ def test_flex_attention_agrees(settings: dict) -> None:
     expected = one_by_one(eager)
     assert_close(flex(IDS, MASK).last_hidden_state[REAL], expected)
     assert_close(flex(PACKED_IDS, **by_positions()).last_hidden_state[0], expected)
-    flex.packs_padded_batches = False
-    assert_close(flex(IDS, MASK).last_hidden_state[REAL], expected)
 
 
 # The parts
@@ -363,13 +336,11 @@ def test_unpacking_undoes_packing(seed: int) -> None:
     states = torch.randn(rows, length, 3, generator=generator)
     packing = packing_from_mask(mask.long(), no_mask)
     packed = packing.pack(states)
-    assert packed.shape == (1, sum(math.prod(group.shape) for group in packing.groups), 3)
     assert torch.equal(packing.unpack(packed), states * mask[..., None])
-    tokens = packing.indices if packing.real is None else packing.indices[packing.real]
-    assert sorted(tokens.tolist()) == mask.flatten().nonzero().flatten().tolist()
-    assert torch.equal(packing.indices[packing.find(tokens)], tokens)
+    tokens = mask.flatten().nonzero().flatten()
+    assert torch.equal(packed[0, packing.find(tokens)], states.flatten(0, 1)[tokens])
     assert mask.flatten()[packing.indices].all()  # what fills a row is some token, too
-    assert sum(sum(group.counts) for group in packing.groups) == int(mask.any(1).sum())
+    assert packing.texts == int(mask.any(1).sum())
 
 
 def test_packing_keeps_the_order_within_each_sequence() -> None:
@@ -377,7 +348,7 @@ def test_packing_keeps_the_order_within_each_sequence() -> None:
     assert packing.indices.tolist() == [4, 5, 6, 1, 3]
     assert packing.real is None
     (group,) = packing.groups
-    assert (group.shape, group.counts, group.numbers.tolist()) == ((1, 5), [2], [[0, 0, 0, 1, 1]])
+    assert (group.shape, group.counts, group.segment_ids.tolist()) == ((1, 5), [2], [[0, 0, 0, 1, 1]])
 
 
 def test_what_fills_a_row_is_a_text_of_its_own_that_nobody_reads() -> None:
@@ -386,7 +357,7 @@ def test_what_fills_a_row_is_a_text_of_its_own_that_nobody_reads() -> None:
     assert packing.real.tolist() == list(range(190))
     (group,) = packing.groups
     assert (group.shape, group.counts) == ((2, 100), [1, 1])
-    assert group.numbers.tolist() == [[0] * 100, [1] * 90 + [2] * 10]
+    assert group.segment_ids.tolist() == [[0] * 100, [1] * 90 + [2] * 10]
 
 
 def test_packing_takes_what_is_absent_or_shared_by_all_rows() -> None:
@@ -397,25 +368,24 @@ def test_packing_takes_what_is_absent_or_shared_by_all_rows() -> None:
 
 @pytest.mark.parametrize("lengths", [[3, 1, 4], [1, 1, 1], [5]], ids=str)
 def test_positions_boundaries_and_lengths_tell_the_same(lengths: list[int]) -> None:
-    expected = torch.tensor(lengths)
-    position_ids = positions_from_lengths(expected)
-    assert position_ids.tolist() == [place for length in lengths for place in range(length)]
-    arguments = varlen_arguments(expected)
-    assert arguments["cu_seq_lens_q"].dtype == torch.int32
-    assert arguments["max_length_q"] == arguments["max_length_k"] == max(lengths)
-    assert packed_lengths((1, sum(lengths)), None, None, arguments).tolist() == lengths
+    expected, ids = torch.tensor(lengths), torch.ones(1, sum(lengths), dtype=torch.long)
+    position_ids = positions_from_lengths(expected, ids.shape)
+    assert torch.equal(position_ids, restarting(lengths))
+    given = varlen_arguments(expected)
+    assert given["cu_seq_lens_q"].dtype == torch.int32
+    assert given["max_length_q"] == max(lengths)
+    assert Inputs(ids, cu_seq_lens=given["cu_seq_lens_q"]).segment_lengths().tolist() == lengths
     if len(lengths) > 1:
-        assert packed_lengths((1, sum(lengths)), None, position_ids[None], {}).tolist() == lengths
+        assert Inputs(ids, position_ids=position_ids).segment_lengths().tolist() == lengths
 
 
-def test_ordinary_batches_do_not_count_as_packed() -> None:
-    restarting = torch.tensor([[0, 1, 0, 1]])
-    assert packed_lengths((2, 4), None, None, {}) is None
-    assert packed_lengths((2, 4), None, torch.arange(4)[None], {}) is None
-    assert packed_lengths((1, 4), torch.ones(1, 4), restarting, {}) is None
+def test_ordinary_batches_hold_no_segments() -> None:
+    ids, restarts = torch.ones(1, 4, dtype=torch.long), torch.tensor([[0, 1, 0, 1]])
+    for given in {}, {"position_ids": torch.arange(4)[None]}, {"attention_mask": ids, "position_ids": restarts}:
+        assert Inputs(ids, **given).segment_lengths() is None
 
 
 def test_rows_of_a_packed_batch() -> None:
-    rows, mask = to_rows(torch.arange(1.0, 7)[None, :, None], torch.tensor([2, 1, 3]))
+    rows, mask = one_segment_a_row(torch.arange(1.0, 7)[None, :, None], torch.tensor([2, 1, 3]))
     assert rows[..., 0].tolist() == [[1, 2, 0], [3, 0, 0], [4, 5, 6]]
     assert mask.tolist() == [[True, True, False], [True, False, False], [True, True, True]]

@@ -24,6 +24,7 @@ ROPE: dict[str, dict[str, Any]] = {
     "llama3": {
         "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": LIMIT // 2,
     },
+    "yarn": {"factor": 4.0, "original_max_position_embeddings": LIMIT // 4},
 }  # fmt: skip
 
 
@@ -94,9 +95,11 @@ def test_rotary_scores_depend_on_the_distance_alone(rope_type: str) -> None:
 
 @pytest.mark.parametrize("rope_type", ROPE)
 def test_rotation_keeps_lengths(rope_type: str) -> None:
+    """YaRN also scales them, by 0.1 log(factor) + 1."""
+    scale = 0.1 * math.log(ROPE["yarn"]["factor"]) + 1 if rope_type == "yarn" else 1.0
     states = draw(2, 100, 3, 16)
     turned = rotate(states, *rotary(torch.arange(100)[None], 16, rope_parameters(rope_type), LIMIT, torch.float32))
-    torch.testing.assert_close(turned.norm(dim=-1), states.norm(dim=-1))
+    torch.testing.assert_close(turned.norm(dim=-1), states.norm(dim=-1) * scale)
     torch.testing.assert_close(turned[:, 0], states[:, 0])
     assert not torch.allclose(turned[:, 1:], states[:, 1:], atol=0.1)
 

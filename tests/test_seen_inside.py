@@ -1,66 +1,47 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What others see and put inside of a model, in batches with padding: hooks, noise, adapters, prefixes, their masks."""
+"""What others put inside of a model, in batches with padding: noise, adapters, prefixes, their masks."""
 
 import pytest
 import torch
-from model_cases import CAUSAL_LM, DECODER_TEXTS, MASKED_LM, SEQ2SEQ_LM, SPANS, TEXTS, TOKENS, Case
+from model_cases import (
+    CAUSAL_LM,
+    DECODER,
+    DECODER_TEXTS,
+    ENCODER,
+    SEQ2SEQ_LM,
+    SPANS,
+    TEXTS,
+    TOKENS,
+    Case,
+    low_thresholds,  # noqa: F401  (a fixture)
+    parametrize_cases,
+)
 from peft import LoraConfig, PrefixTuningConfig, get_peft_model
 from torch import Tensor
 from transformers.integrations.neftune import neftune_post_forward_hook
 
-from modeling_scratch import ScratchDecoderModel, ScratchEncoderModel
-
-every_head = pytest.mark.parametrize(
-    "case", [TEXTS, MASKED_LM, TOKENS, SPANS, CAUSAL_LM, DECODER_TEXTS], ids=lambda case: case.model_class.__name__
-)
+pytestmark = pytest.mark.usefixtures("low_thresholds")
 
 
-@every_head
-def test_hooks_inside_see_texts_as_they_came(case: Case) -> None:
-    model = case.model(sparse_prediction=True) if case is MASKED_LM else case.model()
-    batch = case.batch()
-    expected = model(**batch)
-    seen: list[Tensor] = []
-    for block in model.base_model.stack.layers:
-        block.register_forward_hook(lambda module, inputs, output: seen.append(output))
-    found = model(**batch)
-    assert [tuple(states.shape[:2]) for states in seen] == [tuple(batch["input_ids"].shape)] * len(seen)
-    torch.testing.assert_close(found.loss, expected.loss)
-
-
-def test_the_hooks_of_the_library_change_no_layout() -> None:
-    """They stay once hidden states were asked for; batches are packed again when these no longer are."""
-    model = TEXTS.model(classifier_pooling="mean")
-    batch = TEXTS.inputs()
-    model(**batch, output_hidden_states=True)
-    shapes: list[tuple[int, ...]] = []
-    layer = model.model.stack.layers[0].feed_forward
-    forward = layer.forward
-    layer.forward = lambda states: shapes.append(tuple(states.shape)) or forward(states)
-    model(**batch)
-    assert shapes[0][0] == 1
-
-
-@pytest.mark.parametrize("model_class", [ScratchEncoderModel, ScratchDecoderModel])
-def test_noise_on_embeddings_is_that_of_the_padded_batch(model_class: type) -> None:
+@parametrize_cases((ENCODER, DECODER))
+def test_noise_on_embeddings_is_that_of_the_padded_batch(case: Case) -> None:
     """NEFTune: uniform in +- alpha / sqrt(T d), T the length of the batch's rows, however many texts it holds."""
-    case = TEXTS if model_class is ScratchEncoderModel else CAUSAL_LM
-    model = case.model().base_model.train()
+    model = case.model().train()
     seen: list[Tensor] = []
     table = model.get_input_embeddings()
     table.neftune_noise_alpha = 5.0
     table.register_forward_hook(neftune_post_forward_hook)
     table.register_forward_hook(lambda module, inputs, output: seen.append(output))
-    batch = {name: case.inputs()[name] for name in ("input_ids", "attention_mask")}
+    batch = case.inputs()
     states = model(**batch).last_hidden_state
-    assert states.shape[:2] == batch["input_ids"].shape
+    assert (states[batch["attention_mask"] == 0] == 0).all()  # noise keeps no batch from being packed
     assert seen[0].shape == (*batch["input_ids"].shape, table.embedding_dim)
     limit = 5.0 / (batch["input_ids"].shape[1] * table.embedding_dim) ** 0.5
     noise = (seen[0] - table.weight[batch["input_ids"]]).abs()
     assert 0.9 * limit < noise.max() <= limit + 1e-6
 
 
-@pytest.mark.parametrize("case", [TEXTS, TOKENS, DECODER_TEXTS], ids=lambda case: case.model_class.__name__)
+@parametrize_cases((TEXTS, TOKENS, DECODER_TEXTS))
 def test_each_text_of_a_batch_has_its_own_adapter(case: Case) -> None:
     torch.manual_seed(0)
     options = {"target_modules": ["v_proj", "o_proj", "up_proj"], "init_lora_weights": False}
@@ -90,7 +71,7 @@ def test_a_prefix_is_trained_as_it_is_judged() -> None:
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
-@pytest.mark.parametrize("case", [TEXTS, SPANS, CAUSAL_LM], ids=lambda case: case.model_class.__name__)
+@parametrize_cases((TEXTS, SPANS, CAUSAL_LM))
 def test_a_mask_of_what_sees_what_says_the_same_as_that_of_padding(case: Case, dropout: float) -> None:
     """Boolean (B, 1, T, T), whichever attention it goes through: training with dropout takes the plain one."""
     model = case.model(attention_dropout=dropout, position_type="rotary")

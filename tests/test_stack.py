@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 from conftest import redraw
-from model_cases import MASK, TINY, backends, layouts
+from model_cases import MASK, TINY, backends, engines
 from torch import Tensor, nn
 
 from modeling_scratch import ScratchEncoderConfig, ScratchEncoderModel, ScratchSeq2SeqModel, presets
@@ -56,13 +56,12 @@ def renamed(weights: dict[str, Tensor]) -> dict[str, Tensor]:
     return found
 
 
-@layouts
+@engines
 @backends
 @pytest.mark.parametrize("hidden_act", ["relu", "gelu"])
 @pytest.mark.parametrize("norm_position", ["post", "pre"])
-def test_it_is_the_encoder_of_torch(norm_position: str, hidden_act: str, backend: str, packs: bool) -> None:
+def test_it_is_the_encoder_of_torch(norm_position: str, hidden_act: str, backend: str) -> None:
     model = build(norm_position=norm_position, hidden_act=hidden_act, attn_implementation=backend)
-    model.packs_padded_batches = packs
     encoder = as_torch(model)
     embedded = model.embeddings(IDS, MASK.cumsum(-1) - 1).detach()
 
@@ -158,18 +157,17 @@ def seq2seq_as_torch(model: ScratchSeq2SeqModel) -> nn.Transformer:
     return other
 
 
-@layouts
+@engines
 @backends
 @pytest.mark.parametrize("hidden_act", ["relu", "gelu"])
 @pytest.mark.parametrize("norm_position", ["post", "pre"])
-def test_it_is_the_transformer_of_torch(norm_position: str, hidden_act: str, backend: str, packs: bool) -> None:
+def test_it_is_the_transformer_of_torch(norm_position: str, hidden_act: str, backend: str) -> None:
     """The base model of 2017: values and gradients, with padding on both sides and no look ahead."""
     preset = presets.vaswani(
         **{**TINY, "norm_position": norm_position, "hidden_act": hidden_act, "decoder_layers": 3, "use_cache": False},
         attn_implementation=backend,
     )
     model = redraw(ScratchSeq2SeqModel(preset)).eval()
-    model.encoder.packs_padded_batches = model.decoder.packs_padded_batches = packs
     other = seq2seq_as_torch(model)
     outputs = model(IDS, MASK, TARGET, TARGET_REAL.long())
     embedded = [

@@ -22,7 +22,7 @@ from model_cases import (
     TOKENS,
     Case,
     draw_ids,
-    layouts,
+    engines,
     parametrize_cases,
 )
 from toy_text import REVIEWS, toy_tokenizer
@@ -83,9 +83,9 @@ def weights(model: PreTrainedModel) -> dict[str, torch.Tensor]:
     return {name: value.clone() for name, value in model.state_dict().items()}
 
 
-def cut(case: Case, packs: bool, folder: Path, dataset: Dataset, settings: dict, size: int) -> dict[str, torch.Tensor]:
+def cut(case: Case, folder: Path, dataset: Dataset, settings: dict, size: int) -> dict[str, torch.Tensor]:
     """Weights after one step of 8 texts, `size` at a time."""
-    model = case.model(packs, **settings)
+    model = case.model(**settings)
     trainer(
         model, folder, dataset, per_device_train_batch_size=size, gradient_accumulation_steps=8 // size
     ).train()  # fmt: skip
@@ -105,13 +105,13 @@ STEPS = {
 }
 
 
-@layouts
+@engines
 @pytest.mark.parametrize("name", STEPS)
-def test_a_step_is_the_same_however_it_is_cut(name: str, packs: bool, tmp_path: Path) -> None:
+def test_a_step_is_the_same_however_it_is_cut(name: str, tmp_path: Path) -> None:
     """1 x 8, 4 x 2 and 8 x 1 texts of different lengths and numbers of labels."""
     case, count, columns, settings = STEPS[name]
     data = reviews(case, count, **columns)
-    whole, pairs, ones = (cut(case, packs, tmp_path, data, settings, size) for size in (8, 2, 1))
+    whole, pairs, ones = (cut(case, tmp_path, data, settings, size) for size in (8, 2, 1))
     torch.testing.assert_close(pairs, whole, atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(ones, whole, atol=1e-5, rtol=1e-5)
     start = case.model(**settings).state_dict()

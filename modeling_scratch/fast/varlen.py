@@ -2,6 +2,7 @@
 """Attention of packed texts on CUDA devices, by the kernels for texts of different length that torch brings along.
 
 They are told where texts end, and read nothing else of a batch, so that the host can prepare the next ones meanwhile.
+torch has these kernels as operators with private names, and no public one.
 
 Shapes: B batch, T length, H heads, K key-value heads, D head size; tokens are the B * T of all rows.
 """

@@ -2,7 +2,7 @@
 """Beam search: of each text the k likeliest beginnings go on, a token longer each step (Sutskever et al. 2014, 3.2).
 
 It finds what transformers' own search finds, with less work a step: nothing is copied or added for tokens that no
-beam takes, and what the beams of a text have in common, the memory, is not moved when they change places.
+beam takes, and what the beams of a text have in common, the encoder's states, is not moved when they change places.
 
 Shapes: B texts, k beams of each, n candidates to go on with, V vocabulary, L the most tokens that a text may have.
 """
@@ -26,18 +26,21 @@ def beam_search(
     generation_config: GenerationConfig,
     **inputs: Any,
 ) -> Tensor:
-    """The best num_return_sequences of each text, best first: input_ids (B * k, T) -> (B * them, longest)."""
+    """The best num_return_sequences of each text, best first: input_ids (B * k, T) -> (B * them, longest).
+
+    For generate(custom_generate=beam_search), which prepares its arguments.
+    """
     config, count = generation_config, generation_config.num_beams
     texts, prompt = len(input_ids) // count, input_ids.shape[1]
-    ends = config._eos_token_tensor
-    kept = max(2, 1 + (0 if ends is None else len(ends))) * count  # enough to go on with where all others end
+    kept = max(2, 1 + len(end_tokens(config))) * count  # enough to go on with where all others end
     running = Beams.start(input_ids, texts, config)
     finished, is_open = running.nothing_yet(), torch.ones(texts, 1, dtype=torch.bool, device=input_ids.device)
-    outputs = model._prefill(input_ids, config, inputs, is_first_iteration=not config.is_assistant)
+    read = model.prepare_inputs_for_generation(input_ids, is_first_iteration=True, **inputs)
     length, buffer = prompt, None
     while True:
+        outputs = model(**read, return_dict=True)
         length += 1
-        inputs = model._update_model_kwargs_for_generation(outputs, inputs, model.config.is_encoder_decoder)
+        inputs = _one_token_more(inputs, outputs, model.config.is_encoder_decoder)
         logits = outputs.logits[:, -1].to(input_ids.device, torch.float32)
         log_probs = torch.log_softmax(logits, dim=-1, out=buffer)
         if logits_processor:
@@ -46,21 +49,37 @@ def beam_search(
             buffer = log_probs  # for the next step, since nobody keeps these
         candidates, parents = running.extend(*likeliest(log_probs, running.scores, kept), length)
         ended = stopping_criteria(candidates.tokens(length), None).view(texts, kept)
-        running, places = candidates.best(candidates.scores + ended * NEVER, count)
+        running, chosen = candidates.best(candidates.scores + ended * NEVER, count)
         finished = _finish(finished, candidates, ended, is_open, length - prompt, config)
 
         is_open &= _may_improve(running, finished, length - prompt, prompt, config)
         is_done = ~is_open.any() | ended.all() | (finished.lengths.all() & (config.early_stopping is True))
         if is_done:
             return finished.answers(config.num_return_sequences, prompt)
-        _reorder(inputs.get("past_key_values"), parents.gather(1, places).flatten())
-        outputs = _read(model, running.tokens(length), inputs)
+        _reorder(inputs.get("past_key_values"), parents.gather(1, chosen).flatten())
+        last = 1 if inputs["use_cache"] else None  # the last token (B * k, 1), or all where nothing is cached
+        read = model.prepare_inputs_for_generation(running.tokens(length), next_sequence_length=last, **inputs)
 
 
-def _read(model: Any, tokens: Tensor, inputs: dict[str, Any]) -> Any:
-    """The model's outputs for the last tokens (B * k, T), or for all of them where nothing is cached."""
-    last = 1 if inputs["use_cache"] else None
-    return model(**model.prepare_inputs_for_generation(tokens, next_sequence_length=last, **inputs), return_dict=True)
+def end_tokens(config: GenerationConfig) -> list[int]:
+    """Those at which a text ends; none where it says so."""
+    ends = config.eos_token_id
+    return [] if ends is None else list(ends) if isinstance(ends, list) else [int(ends)]
+
+
+def _one_token_more(inputs: dict[str, Any], outputs: Any, is_encoder_decoder: bool) -> dict[str, Any]:
+    """The model's inputs, with the cache that it gave, and a token longer."""
+    side = "decoder_" if is_encoder_decoder else ""
+    longer = dict(inputs)
+    if "past_key_values" in outputs:
+        longer["past_key_values"] = outputs.past_key_values
+    if (mask := inputs.get(f"{side}attention_mask")) is not None:
+        longer[f"{side}attention_mask"] = torch.cat((mask, mask.new_ones(len(mask), 1)), dim=-1)
+    if (position_ids := inputs.get(f"{side}position_ids")) is not None:
+        longer[f"{side}position_ids"] = torch.cat((position_ids, position_ids[:, -1:] + 1), dim=-1)
+    if (types := inputs.get("token_type_ids")) is not None:
+        longer["token_type_ids"] = torch.cat((types, types[:, -1:]), dim=-1)
+    return longer
 
 
 @dataclass
@@ -74,8 +93,8 @@ class Beams:
     @classmethod
     def start(cls, input_ids: Tensor, texts: int, config: GenerationConfig) -> "Beams":
         """Of k equal beams one counts at first."""
-        pad, count = config._pad_token_tensor, config.num_beams
-        fill = -1 if config._eos_token_tensor is None else int(pad) or int(config._eos_token_tensor[0])
+        ends, count = end_tokens(config), config.num_beams
+        fill = (config.pad_token_id or ends[0]) if ends else -1
         sequences = input_ids.new_full((texts, count, config.max_length), fill)
         sequences[:, :, : input_ids.shape[1]] = input_ids.view(texts, count, -1)
         scores = torch.full((texts, count), NEVER, device=input_ids.device)
@@ -97,7 +116,7 @@ class Beams:
         return Beams(sequences, scores, torch.zeros_like(parents)), rows
 
     def best(self, scores: Tensor, count: int) -> tuple["Beams", Tensor]:
-        """The count best by these scores, which they have from now on, and their places (B, count)."""
+        """The count best by these scores, which they have from now on, and their indices (B, count)."""
         best, places = scores.topk(count)
         return Beams(_take(self.sequences, places), best, self.lengths.gather(1, places)), places
 
@@ -168,7 +187,7 @@ def _take(beams: Tensor, places: Tensor) -> Tensor:
 
 
 def _reorder(cache: Any, rows: Tensor) -> None:
-    """What the beams have read themselves moves with them; the memory is the same for all of a text."""
+    """What the beams have read themselves moves with them; what the encoder read is the same for all of a text."""
     if isinstance(cache, EncoderDecoderCache):
         cache = cache.self_attention_cache
     if cache is not None:

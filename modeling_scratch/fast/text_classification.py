@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""pipeline("sentiment-analysis") for scratch models: the library's own, which reads the longest texts first."""
+"""For pipeline("sentiment-analysis", pipeline_class=...): the library's answers, the longest texts read first."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from transformers import DataCollatorWithPadding, TextClassificationPipeline
 
-from .modeling_base import ScratchPreTrainedModel
+from ..modeling_base import ScratchPreTrainedModel
 
 BATCHES_AT_ONCE = 64  # whose texts are sorted together
 CPU_TOKENS = 2048  # of a batch: with fewer, calls cost more than products; with more, no cache holds the states

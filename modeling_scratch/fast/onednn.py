@@ -1,8 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The products of linear layers, by the faster one of the two libraries of them that torch has on a CPU.
+"""Linear layers by oneDNN where that is the faster one of the two libraries of matrix products in torch for CPUs.
 
-For numbers of 32 bits torch takes MKL, which keeps its instructions of 512 bits for Intel's processors. On AMD's that
-have them oneDNN takes half the time.
+For float32 torch takes MKL, which uses AVX-512 on Intel's processors alone. On AMD's that have it oneDNN takes half the
+time. torch has oneDNN's product as an operator with a private name, and no public one.
 
 Shapes: T rows, those of all leading axes; K features in, N out.
 """
@@ -16,9 +16,9 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
-from .shortcuts import is_dense, is_plain_linear, is_transformed
+from .hooks import is_dense, is_transformed
 
 HAS_ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 # Multiplications in a product from which on oneDNN is ahead; of smaller ones its call costs more than the work. Fewer
@@ -26,20 +26,14 @@ HAS_ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, 
 LEAST_WORK, FEW_ROWS = 2**24, 4
 
 
-def linear(layer: nn.Module, states: Tensor) -> Tensor:
-    """layer(states), (..., K) -> (..., N); a call of the layer wherever somebody would notice that there was none."""
-    if is_transformed(states) or not has_faster_library():  # first: a traced graph would remember what is asked below
-        return layer(states)
-    if type(layer) is not nn.Linear or not _is_much(states, layer.out_features) or not is_plain_linear(layer):
-        return layer(states)
-    return affine(states, layer.weight, layer.bias)
-
-
-def affine(states: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """x W^T + b, by the faster library."""
-    if not suits_onednn(states, weight, bias) or not has_faster_library() or not _is_much(states, len(weight)):
+def linear(states: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x W^T + b, (..., K) -> (..., N), as F.linear, by the faster library."""
+    if not is_large(states.numel(), len(weight), states.shape[-1]) or not suits_onednn(states, weight, bias):
         return F.linear(states, weight, bias)
-    return (_Affine.apply if has_gradient(states, weight, bias) else multiply)(states, weight, bias)
+    if not has_gradient(states, weight, bias):
+        return onednn_linear(states, weight, bias)
+    rows = OneDNNLinear.apply(states.flatten(0, -2), weight, bias)
+    return rows.view(*states.shape[:-1], len(weight))  # shaped inside, nobody (adapters) could change it in place
 
 
 def has_gradient(*factors: Tensor | None) -> bool:
@@ -47,8 +41,9 @@ def has_gradient(*factors: Tensor | None) -> bool:
     return torch.is_grad_enabled() and any(each is not None and each.requires_grad for each in factors)
 
 
-def _is_much(states: Tensor, features: int) -> bool:
-    return max(states.numel(), FEW_ROWS * states.shape[-1]) * features >= LEAST_WORK
+def is_large(elements: int, features: int, size: int = 1) -> bool:
+    """Whether a product of so many elements of states, rows of this size, with a weight (features, size) gains."""
+    return max(elements, FEW_ROWS * size) * features >= LEAST_WORK and has_faster_library()
 
 
 @cache
@@ -91,36 +86,35 @@ def suits_onednn(states: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
     return are_single and states.shape[-1] == weight.shape[1]
 
 
-def multiply(states: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+def onednn_linear(states: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x W^T + b by oneDNN, without gradients. It copies x that is not in rows, and takes W as it lies."""
     return torch.ops.mkldnn._linear_pointwise.default(states, weight, bias, "none", [], "")
 
 
-class _Affine(torch.autograd.Function):
-    """x W^T + b and its gradients g W, g^T x, and the sum of g over the rows."""
+class OneDNNLinear(torch.autograd.Function):
+    """x W^T + b, (T, K) -> (T, N), and its gradients g W, g^T x, and the sum of g over the rows."""
 
     @staticmethod
     def forward(ctx: Any, states: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        of_states, of_weight, _ = ctx.needs_input_grad
-        ctx.save_for_backward(states if of_weight else None, weight if of_states else None)
-        return multiply(states, weight, bias)
+        needs_states, needs_weight, _ = ctx.needs_input_grad
+        ctx.save_for_backward(states if needs_weight else None, weight if needs_states else None)
+        return onednn_linear(states, weight, bias)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         states, weight = ctx.saved_tensors
         is_plain = not (torch.is_grad_enabled() or is_transformed(gradient))  # else torch has to see what is done
-        times = multiply if is_plain else _times
-        rows = gradient.reshape(-1, gradient.shape[-1])
-        of_states = None if weight is None else times(gradient, weight.mT)
-        of_weight = None if states is None else _of_weight(rows, states.reshape(-1, states.shape[-1]), times)
-        return of_states, of_weight, rows.sum(0) if ctx.needs_input_grad[2] else None
+        times = onednn_linear if is_plain else _times
+        grad_input = None if weight is None else times(gradient, weight.mT)
+        grad_weight = None if states is None else _grad_weight(gradient, states, times)
+        return grad_input, grad_weight, gradient.sum(0) if ctx.needs_input_grad[2] else None
 
 
 def _times(left: Tensor, right: Tensor) -> Tensor:
     return left @ right.mT
 
 
-def _of_weight(gradient: Tensor, states: Tensor, times: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+def _grad_weight(gradient: Tensor, states: Tensor, times: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
     """g^T x, (T, N) and (T, K) -> (N, K). The left factor is copied into rows: g^T, or x^T and then the result."""
     (count, features), width = gradient.shape, states.shape[1]
     if count * features <= (count + features) * width:

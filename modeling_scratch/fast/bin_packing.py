@@ -11,7 +11,7 @@ from itertools import chain, pairwise
 
 # In attention scores that could be computed in the same time: one more call, and a place without a token.
 CALL_COST = 8192
-FILLER_COST = 400
+PADDING_COST = 400
 # Where spans of widths end, in lengths of the longest text: at most one width of each is tried for shared rows.
 SPANS = 1.1, 1.2, 1.35, 1.5, 1.75, 2, 3
 
@@ -22,16 +22,16 @@ class Rows:
 
     width: int
     texts: list[list[int]]
-    fillers: int  # places without a token
+    padding: int  # slots without a token
 
     @property
     def cost(self) -> int:
-        return _cost(len(self.texts), self.width, self.fillers)
+        return _cost(len(self.texts), self.width, self.padding)
 
 
-def _cost(count: int, width: int, fillers: int) -> int:
+def _cost(count: int, width: int, padding: int) -> int:
     """Of so many rows that attend in one call."""
-    return CALL_COST + count * width**2 + FILLER_COST * fillers
+    return CALL_COST + count * width**2 + PADDING_COST * padding
 
 
 def arrange(lengths: Sequence[int]) -> list[Rows]:
@@ -71,16 +71,16 @@ def _bound(texts: Sequence[int], lengths: Sequence[int]) -> int:
 
 def _rows_of_their_own(texts: Sequence[int], lengths: Sequence[int]) -> Rows:
     """The first of these texts, longest first, as long as what their rows waste costs less than another call."""
-    width, waste, fillers = lengths[texts[0]], 0, 0
+    width, waste, padding = lengths[texts[0]], 0, 0
     found: list[list[int]] = []
     for text in texts:
         missing = width - lengths[text]
-        waste += width**2 - lengths[text] ** 2 + FILLER_COST * missing
+        waste += width**2 - lengths[text] ** 2 + PADDING_COST * missing
         if waste > CALL_COST:
             break
         found.append([text])
-        fillers += missing
-    return Rows(width, found, fillers)
+        padding += missing
+    return Rows(width, found, padding)
 
 
 def _share_rows(texts: Sequence[int], lengths: Sequence[int], least: int) -> Rows | None:
@@ -101,7 +101,7 @@ def _share_rows(texts: Sequence[int], lengths: Sequence[int], least: int) -> Row
 
 
 def _least_cost(tokens: int, width: int, lost: int = 0) -> int:
-    """Of rows of this width, where some places are lost and all others can be filled."""
+    """Of rows of this width, where some slots are lost and all others can be filled."""
     count = -(-(tokens + lost) // width)
     return _cost(count, width, count * width - tokens)
 

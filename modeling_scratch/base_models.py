@@ -1,0 +1,134 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The base models: an encoder and a decoder, two uses of one stack.
+
+Shapes: B batch, T length, S length of what the encoder read, E embedding size.
+"""
+
+from typing import Any
+
+from torch import nn
+from transformers import Cache, DynamicCache, EncoderDecoderCache
+from transformers.modeling_outputs import (
+    BaseModelOutput,
+    BaseModelOutputWithPastAndCrossAttentions,
+    BaseModelOutputWithPooling,
+)
+from transformers.utils.output_capturing import OutputRecorder, capture_outputs
+
+from .attention import Attention
+from .configuration_scratch import ScratchConfig, ScratchDecoderConfig, ScratchEncoderConfig, ScratchSeq2SeqConfig
+from .embeddings import Embeddings, Inputs
+from .heads import Pooler, pool
+from .modeling_base import MaybeTensor, ScratchPreTrainedModel
+from .stack import Block, Stack
+
+
+class ScratchEncoderPreTrainedModel(ScratchPreTrainedModel):
+    config: ScratchEncoderConfig
+
+
+class ScratchEncoderModel(ScratchEncoderPreTrainedModel):
+    """Embeddings and a bidirectional stack (Vaswani et al. 2017, 3.1; Devlin et al. 2019)."""
+
+    def __init__(self, config: ScratchConfig, add_pooling_layer: bool = True) -> None:
+        super().__init__(config)
+        self.embeddings = Embeddings(config, config.vocab_size)
+        self.stack = Stack(config, config.num_hidden_layers)
+        has_pooler = add_pooling_layer and getattr(config, "pooler", False)
+        self.pooler = Pooler(config) if has_pooler else None
+        self.post_init()
+
+    def get_input_embeddings(self) -> nn.Embedding:
+        return self.embeddings.tokens
+
+    def set_input_embeddings(self, value: Any) -> None:
+        self.embeddings.tokens = value
+
+    @capture_outputs
+    def forward(
+        self, input_ids: MaybeTensor = None, attention_mask: MaybeTensor = None, token_type_ids: MaybeTensor = None,
+        position_ids: MaybeTensor = None, inputs_embeds: MaybeTensor = None, **kwargs: Any,
+    ) -> BaseModelOutput | BaseModelOutputWithPooling:  # fmt: skip
+        """input_ids (B, T) or inputs_embeds (B, T, E), attention_mask (B, T) with 1 at real tokens -> (B, T, hidden).
+
+        Without position_ids, positions count real tokens, so that padding on either side changes nothing.
+        token_indices (N,): which of the B * T hidden states are read; the others may hold anything.
+        """
+        cu_seq_lens = kwargs.get("cu_seq_lens_q")
+        inputs = Inputs(input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids, cu_seq_lens)
+        hidden_states = self.engine(inputs, **kwargs)
+        if self.pooler is None:
+            return BaseModelOutput(hidden_states)
+        return BaseModelOutputWithPooling(hidden_states, self.pooler(pool(hidden_states, attention_mask, "first")))
+
+
+class ScratchDecoderPreTrainedModel(ScratchPreTrainedModel):
+    config: ScratchDecoderConfig
+    is_causal = True
+    _skip_keys_device_placement = ["past_key_values"]
+    _can_record_outputs = {
+        "hidden_states": Block,
+        "attentions": OutputRecorder(Attention, index=1, layer_name="attention"),
+        "cross_attentions": OutputRecorder(Attention, index=1, layer_name="cross_attention"),
+    }
+
+
+class ScratchDecoderModel(ScratchDecoderPreTrainedModel):
+    """Embeddings and a causal stack (Radford et al. 2018); in an encoder-decoder it also attends to the encoder."""
+
+    def __init__(self, config: ScratchDecoderConfig | ScratchSeq2SeqConfig) -> None:
+        super().__init__(config)
+        attends_to_encoder = config.is_encoder_decoder
+        self.prefix = "decoder_" if attends_to_encoder else ""  # of the arguments' names
+        self.embeddings = Embeddings(config, config.decoder_vocab_size, self.prefix)
+        self.stack = Stack(config, config.decoder_layers, is_causal=True, cross_attention=attends_to_encoder)
+        self.post_init()
+
+    def get_input_embeddings(self) -> nn.Embedding:
+        return self.embeddings.tokens
+
+    def set_input_embeddings(self, value: Any) -> None:
+        self.embeddings.tokens = value
+
+    @capture_outputs
+    def forward(
+        self, input_ids: MaybeTensor = None, attention_mask: MaybeTensor = None, position_ids: MaybeTensor = None,
+        past_key_values: Cache | None = None, inputs_embeds: MaybeTensor = None,
+        encoder_hidden_states: MaybeTensor = None, encoder_attention_mask: MaybeTensor = None,
+        token_type_ids: MaybeTensor = None, use_cache: bool | None = None, **kwargs: Any,
+    ) -> BaseModelOutputWithPastAndCrossAttentions:  # fmt: skip
+        """input_ids (B, T) or inputs_embeds (B, T, E), behind the tokens of past_key_values -> (B, T, hidden).
+
+        attention_mask (B, past + T) with 1 at real tokens; without position_ids, positions count these. In an
+        encoder-decoder encoder_hidden_states (B, S, hidden) is what the encoder says, encoder_attention_mask (B, S).
+        use_cache None: as the config says, in evaluation. token_indices (N,): which of the B * T hidden states are
+        read; the others may hold anything.
+        """
+        if (encoder_hidden_states is None) == self.config.is_encoder_decoder:
+            raise ValueError("encoder_hidden_states go to the decoder of an encoder-decoder, and to no other.")
+        inputs = Inputs(
+            input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids, kwargs.get("cu_seq_lens_q"),
+            prefix=self.prefix, has_past=past_key_values is not None,
+        )  # fmt: skip
+        if use_cache is None:
+            use_cache = self.config.use_cache and not self.training
+        if use_cache and past_key_values is None and inputs.segment_ids() is None:  # nobody goes on from segments
+            past_key_values = DynamicCache(config=self._cache_config())
+        if self.config.is_encoder_decoder and past_key_values is not None:
+            past_key_values = self._with_cross_attention(past_key_values)
+        hidden_states = self.engine(
+            inputs, past_key_values=past_key_values, encoder_hidden_states=encoder_hidden_states,
+            encoder_attention_mask=encoder_attention_mask,
+            num_layers=self.config.decoder_layers,  # fewer, while a model drafts for itself
+            **kwargs,
+        )  # fmt: skip
+        return BaseModelOutputWithPastAndCrossAttentions(hidden_states, past_key_values)
+
+    def _cache_config(self) -> Any:
+        return self.config.get_text_config(decoder=True) if self.config.is_encoder_decoder else self.config
+
+    def _with_cross_attention(self, cache: Cache) -> Cache:
+        """A plain cache holds the tokens of the decoder alone; what it attends to gets one beside it."""
+        if isinstance(cache, EncoderDecoderCache):
+            return cache
+        return EncoderDecoderCache(cache, DynamicCache(config=self._cache_config()))

@@ -1,0 +1,123 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Every text stands in one row, whole, and the rows cost no more than simpler ways to arrange them."""
+
+import random
+from collections.abc import Callable
+from statistics import mean
+
+import pytest
+
+from modeling_scratch.fast.bin_packing import CALL_COST, PADDING_COST, Rows, arrange, equal_rows
+
+SEEDS = range(60)
+
+
+def random_lengths(seed: int) -> list[int]:
+    draw = random.Random(seed)
+    longest = draw.choice([5, 40, 600])
+    return [draw.choice([0, 1, draw.randrange(longest)]) for _ in range(draw.randrange(60))]
+
+
+def phrases(seed: int) -> list[int]:
+    """From one word to many, as in reviews cut into phrases."""
+    draw = random.Random(seed)
+    return [1 + round(draw.lognormvariate(2, 0.8)) for _ in range(64)]
+
+
+def sentences(seed: int) -> list[int]:
+    """Much alike, as in captions: few of them add up to any width."""
+    draw = random.Random(seed)
+    return [max(9, round(draw.gauss(15, 4))) for _ in range(64)]
+
+
+def cost(arrangement: list[Rows]) -> int:
+    return sum(rows.cost for rows in arrangement)
+
+
+def rows_of_their_own(lengths: list[int]) -> list[Rows]:
+    """Padded to the longest, each text in a row."""
+    texts = [[text] for text, length in enumerate(lengths) if length]
+    longest = max(lengths)
+    return [Rows(longest, texts, longest * len(texts) - sum(lengths))]
+
+
+def a_call_for_each(lengths: list[int]) -> list[Rows]:
+    return [Rows(length, [[text]], 0) for text, length in enumerate(lengths) if length]
+
+
+@pytest.mark.parametrize("make", [arrange, equal_rows])
+def test_every_text_stands_whole_in_one_row(make: Callable[[list[int]], list[Rows]]) -> None:
+    for lengths in map(random_lengths, SEEDS):
+        arrangement = make(lengths)
+        standing = sorted(text for rows in arrangement for row in rows.texts for text in row)
+        assert standing == [text for text, length in enumerate(lengths) if length]
+        for rows in arrangement:
+            filled = [sum(lengths[text] for text in row) for row in rows.texts]
+            assert all(0 < tokens <= rows.width for tokens in filled)
+            assert rows.padding == sum(rows.width - tokens for tokens in filled)
+
+
+def test_equal_rows_are_filled_by_one_text_each() -> None:
+    assert equal_rows([3, 5, 0, 3]) == [Rows(5, [[1]], 0), Rows(3, [[0], [3]], 0)]
+
+
+def test_no_simpler_way_costs_less() -> None:
+    for seed in SEEDS:
+        lengths = [*random_lengths(seed), 3]
+        assert cost(arrange(lengths)) <= min(cost(rows_of_their_own(lengths)), cost(a_call_for_each(lengths)))
+
+
+@pytest.mark.parametrize(("draw", "share"), [(phrases, 0.012), (sentences, 0.05)])
+def test_short_texts_share_rows_that_they_nearly_fill(draw: Callable, share: float) -> None:
+    drawn = [draw(seed) for seed in range(20)]
+    found = [arrange(lengths) for lengths in drawn]
+    assert all(sum(len(rows.texts) for rows in one) < 0.6 * 64 for one in found)
+    assert mean(sum(rows.padding for rows in one) / sum(lengths) for one, lengths in zip(found, drawn)) < share
+
+
+def test_a_row_is_filled_with_what_adds_up_not_with_the_longest_that_fits() -> None:
+    (rows,) = arrange([20, 11, 8, 7, 6, 5, 3])
+    assert (rows.width, rows.padding) == (20, 0)
+    assert [sorted(row) for row in rows.texts] == [[0], [1, 4, 6], [2, 3, 5]]
+
+
+def test_rows_hold_several_of_the_longest_where_those_fill_them() -> None:
+    (rows,) = arrange([3, 2] * 33)
+    assert (rows.width, rows.padding) in {(5, 0), (6, 3)}
+
+
+def test_no_texts_that_are_left_fill_a_row_better() -> None:
+    """The longest starts a row; the others' lengths add up to as much of the rest as those left can."""
+    rows_looked_at = 0
+    for seed in SEEDS:
+        draw = random.Random(seed)
+        lengths = [draw.randrange(1, 25) for _ in range(40)]
+        for rows in (rows for rows in arrange(lengths) if any(len(row) > 1 for row in rows.texts)):
+            left = {text for row in rows.texts for text in row}
+            for row in rows.texts:
+                left.remove(row[0])
+                assert lengths[row[0]] == max(lengths[text] for text in (*left, row[0]))
+                room = rows.width - lengths[row[0]]
+                sums = {0}
+                for text in left:
+                    sums |= {total + lengths[text] for total in sums}
+                assert sum(lengths[text] for text in row[1:]) == max(total for total in sums if total <= room)
+                left -= set(row)
+                rows_looked_at += 1
+    assert rows_looked_at > 200
+
+
+def test_long_texts_stand_alone_unless_they_are_nearly_as_long() -> None:
+    lengths = [500, 300, 302, 90, 10, 80, 20]
+    long, alike, short = arrange(lengths)
+    assert (long.width, long.texts) == (500, [[0]])
+    assert (alike.width, alike.texts, alike.padding) == (302, [[2], [1]], 2)
+    assert sorted(map(sorted, short.texts)) == [[3, 4], [5, 6]]
+    assert (short.width, short.padding) == (100, 0)
+
+
+def test_equal_lengths_and_nothing() -> None:
+    assert arrange([]) == arrange([0, 0]) == []
+    assert arrange([7, 0, 7]) == [Rows(7, [[0], [2]], 0)]
+    assert arrange([7, 0, 7])[0].cost == CALL_COST + 2 * 49
+    assert Rows(7, [[0]], 3).cost == CALL_COST + 49 + 3 * PADDING_COST

@@ -1,0 +1,471 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Both engines compute the same: states, logits, loss and every gradient, whatever the model and the batch."""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
+from itertools import product
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from conftest import lively
+from model_cases import (
+    CASES,
+    CAUSAL_LM,
+    DECODER,
+    DECODER_TEXTS,
+    ENCODER,
+    MASKED_LM,
+    ONE_STACK,
+    SEQ2SEQ,
+    SEQ2SEQ_LM,
+    SPANS,
+    SWITCHES,
+    TEXTS,
+    TINY,
+    TOKENS,
+    Case,
+    backends,
+    boundaries,
+    low_thresholds,  # noqa: F401  (a fixture)
+    parametrize_cases,
+    restarting,
+)
+from torch import Tensor, nn
+from transformers import BertModel, GenerationMixin, PreTrainedModel
+from transformers.pipelines import PIPELINE_REGISTRY
+
+import modeling_scratch as scratch
+from modeling_scratch import fast
+
+Batch = dict[str, Any]
+always = pytest.mark.usefixtures("low_thresholds")
+
+SETTINGS = {
+    **SWITCHES,
+    "output-one_key_head": {"norm_position": "output", "num_key_value_heads": 1, "position_type": "rotary"},
+    "projected_first": {"embedding_size": 8, "positions_after_projection": True, "position_type": "learned"},
+}
+LENGTHS = 4, 16, 9, 9, 15, 1, 7  # an odd number of tokens, which oneDNN gets a few more of
+LENGTH = max(LENGTHS)
+
+
+# Forms of a batch: each gives inputs for a model of one stack, and which of the tokens are real
+
+
+def ids_and_mask() -> tuple[Tensor, Tensor]:
+    ids = torch.randint(1, TINY["vocab_size"], (len(LENGTHS), LENGTH), generator=torch.Generator().manual_seed(0))
+    return ids, (torch.arange(LENGTH) < torch.tensor(LENGTHS)[:, None]).long()
+
+
+def padded_right() -> Batch:
+    return dict(zip(("input_ids", "attention_mask"), ids_and_mask()))
+
+
+def padded_left() -> Batch:
+    return {name: value.flip(1) for name, value in padded_right().items()}
+
+
+def with_holes() -> Batch:
+    """Padding anywhere."""
+    order = torch.randperm(LENGTH, generator=torch.Generator().manual_seed(1))
+    batch = padded_right()
+    return {**batch, "attention_mask": batch["attention_mask"][:, order]}
+
+
+def with_an_empty_text() -> Batch:
+    """Not for encoder-decoders: what attends to nothing says whatever stood there."""
+    batch = padded_right()
+    return {**batch, "attention_mask": F.pad(batch["attention_mask"][1:], (0, 0, 0, 1))}
+
+
+def without_padding() -> Batch:
+    return {"input_ids": ids_and_mask()[0]}
+
+
+def one_short_text() -> Batch:
+    return {"input_ids": ids_and_mask()[0][:1, :5]}
+
+
+def with_token_types() -> Batch:
+    return {**padded_right(), "token_type_ids": ids_and_mask()[0] % 2}
+
+
+def with_embeddings() -> Batch:
+    """Of their tokens: these go through the table of whoever is asked."""
+    batch = padded_left()
+    return {"inputs_embeds": batch["input_ids"], "attention_mask": batch["attention_mask"]}
+
+
+def with_given_positions() -> Batch:
+    """Which do not start at 0."""
+    return {**padded_right(), "position_ids": torch.arange(3, LENGTH + 3)[None]}
+
+
+def with_mask_of_pairs() -> Batch:
+    """Tokens see tokens of the same kind, and themselves; whether they see what follows is the mask's to say."""
+    ids, _ = ids_and_mask()
+    return {"input_ids": ids, "attention_mask": (ids[:, :, None] % 3 == ids[:, None] % 3)[:, None].tril()}
+
+
+def concatenated() -> Batch:
+    ids, mask = ids_and_mask()
+    return {"input_ids": ids[mask.bool()][None]}
+
+
+def with_positions() -> Batch:
+    return {**concatenated(), "position_ids": restarting(LENGTHS)}
+
+
+def with_boundaries() -> Batch:
+    return {**concatenated(), **boundaries(torch.tensor(LENGTHS))}
+
+
+PADDED = padded_right, padded_left, with_holes, without_padding, one_short_text, with_token_types, with_embeddings
+
+
+def with_an_empty_segment() -> Batch:
+    return {**concatenated(), **boundaries(torch.tensor((*LENGTHS[:2], 0, *LENGTHS[2:])))}
+
+
+CONCATENATED = with_positions, with_boundaries, with_an_empty_segment
+FORMS: tuple[Callable[[], Batch], ...] = (
+    *PADDED,
+    with_an_empty_text,
+    with_given_positions,
+    with_mask_of_pairs,
+    *CONCATENATED,
+)
+PAIRS = [
+    pytest.param(case, form, list(SETTINGS.values())[(row + column) % len(SETTINGS)],
+                 id=f"{case.model_class.__name__}-{form.__name__}")
+    for (row, case), (column, form) in product(enumerate(CASES), enumerate(FORMS))
+    if case in ONE_STACK or form in PADDED
+]  # fmt: skip
+
+
+def make_batch(model: Any, case: Case, form: Callable[[], Batch]) -> tuple[Batch, Tensor]:
+    """With labels, and the mask of real tokens of what the last stack reads."""
+    batch = form()
+    ids = batch.get("input_ids", batch.get("inputs_embeds"))
+    mask = batch.get("attention_mask")
+    real = torch.ones_like(ids, dtype=torch.bool) if mask is None or mask.ndim == 4 else mask.bool()
+    count = len(LENGTHS) + (form is with_an_empty_segment) if form in CONCATENATED else len(ids)
+    if form is with_token_types and not model.config.type_vocab_size:
+        batch.pop("token_type_ids")
+    if case in (TEXTS, DECODER_TEXTS):
+        batch["labels"] = torch.arange(count) % 3
+    elif case in (MASKED_LM, CAUSAL_LM, TOKENS, SEQ2SEQ_LM):
+        batch["labels"] = torch.where(real & (ids % 4 != 0), ids % (3 if case is TOKENS else 64), -100)
+    elif case is SPANS and form not in CONCATENATED:
+        batch |= {"start_positions": real.int().argmax(-1), "end_positions": real.cumsum(-1).argmax(-1)}
+    if case in (SEQ2SEQ, SEQ2SEQ_LM):
+        batch |= {"decoder_input_ids": ids.flip(0)[:, 1:], "decoder_attention_mask": real.long().flip(0)[:, 1:]}
+        batch |= {"labels": batch["labels"].flip(0)[:, 1:]} if "labels" in batch else {}
+        real = real.flip(0)[:, 1:]
+    if form is with_embeddings:
+        batch["inputs_embeds"] = model.get_input_embeddings()(ids)
+    return batch, real
+
+
+def step(model: Any, case: Case, form: Callable[[], Batch]) -> dict[str, Tensor]:
+    """What the model says of real tokens, the loss, and every gradient, of some sum where there is no loss."""
+    model.zero_grad()
+    batch, real = make_batch(model, case, form)
+    outputs = model(**batch)
+    found = {}
+    for name, value in outputs.items():
+        at = {real.shape: real}.get(value.shape[:2])
+        if name == "encoder_last_hidden_state":
+            at = batch["attention_mask"].bool() if "attention_mask" in batch else None
+        found[name] = value if at is None else value[at]
+    loss = found.get("loss")
+    if loss is None:
+        loss = sum((value * torch.linspace(-1, 1, value.shape[-1])).sum() for value in found.values()) / real.sum()
+    loss.backward()
+    gradients = {name: parameter.grad.clone() for name, parameter in model.named_parameters()
+                 if parameter.grad is not None}  # fmt: skip
+    return {**{name: value.detach() for name, value in found.items()}, **gradients}
+
+
+def assert_engines_agree(model: Any, case: Case, form: Callable[[], Batch]) -> None:
+    found = step(model, case, form)
+    with fast.disabled():
+        expected = step(model, case, form)
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        scale = max(1.0, float(value.abs().max()))
+        torch.testing.assert_close(
+            found[name], value, atol=2e-5 * scale, rtol=0, msg=lambda text, name=name: f"{name}: {text}"
+        )
+
+
+@always
+@pytest.mark.parametrize(("case", "form", "settings"), PAIRS)
+def test_a_step_is_the_same(case: Case, form: Callable[[], Batch], settings: dict) -> None:
+    model = case.model(**settings).train()
+    for backend in ("eager", "sdpa"):
+        model.set_attn_implementation(backend)
+        assert_engines_agree(model, case, form)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@parametrize_cases((MASKED_LM, SEQ2SEQ_LM))
+def test_a_sparse_step_is_the_same(case: Case, form: Callable[[], Batch]) -> None:
+    """At the sizes where the engine thinks that it pays, too."""
+    if case in ONE_STACK or form in PADDED:
+        for backend, settings in zip(("eager", "sdpa"), ({}, {"norm_position": "output", "position_type": "rotary"})):
+            model = case.model(**settings, sparse_prediction=True, attn_implementation=backend).train()
+            assert_engines_agree(model, case, form)
+
+
+@always
+@pytest.mark.parametrize("pooling", ["first", "mean", "max"])
+@pytest.mark.parametrize("form", FORMS)
+def test_every_pooling_is_the_same(form: Callable[[], Batch], pooling: str) -> None:
+    assert_engines_agree(TEXTS.model(classifier_pooling=pooling, position_type="rotary"), TEXTS, form)
+
+
+def test_targets_that_stand_one_after_another_are_the_same() -> None:
+    model = SEQ2SEQ_LM.model()
+    ids = without_padding()["input_ids"]
+    batch = {"input_ids": ids, "decoder_input_ids": ids.flip(0), "decoder_position_ids": torch.arange(LENGTH) % 7}
+    batch["decoder_position_ids"] = batch["decoder_position_ids"].expand_as(ids)
+    found = model(**batch).logits
+    with fast.disabled():
+        torch.testing.assert_close(found, model(**batch).logits, atol=1e-5, rtol=0)
+
+
+# Generation
+
+SEARCHES = {"greedy": {}, "sampling": {"do_sample": True, "top_k": 10}, "beams": {"num_beams": 3}}
+
+
+@always
+@pytest.mark.parametrize("texts", [3, 40])
+@pytest.mark.parametrize("cache", [{}, {"cache_implementation": "static", "disable_compile": True}], ids=str)
+@parametrize_cases((CAUSAL_LM, SEQ2SEQ_LM))
+def test_the_same_texts_are_generated(case: Case, cache: dict, texts: int) -> None:
+    model = lively(case.model(use_cache=True))
+    batch = padded_left()
+    batch = {name: value.repeat(6, 1)[1 : texts + 1] for name, value in batch.items()}
+    for search in SEARCHES.values():
+        found = []
+        for generate in (model.generate, fast.disabled()(lambda **given: model.generate(**given))):
+            torch.manual_seed(0)
+            found.append(generate(**batch, **cache, **search, max_new_tokens=12, no_repeat_ngram_size=1))
+        assert torch.equal(*found)
+        assert len(found[0].unique()) > 12  # or nothing would be shown
+
+
+# Who looks inside sees the textbook's shapes
+
+STACKS = {ENCODER: "", DECODER: "", SEQ2SEQ: "encoder."}
+every_stack = parametrize_cases(tuple(STACKS))
+PLACES = {
+    "base model": "", "table": "embeddings.tokens", "embeddings": "embeddings", "block": "stack.layers.1",
+    "attention": "stack.layers.0.attention", "linear layer": "stack.layers.1.feed_forward.up_proj",
+    "norm": "stack.norm",
+}  # fmt: skip
+
+
+def states_at_padding(model: Any, case: Case, **asked: Any) -> Tensor:
+    """Zeros where the engine computes: it leaves padding out. The textbook computes something there, too."""
+    batch, _ = make_batch(model, case, padded_right)
+    outputs = model(**batch, **asked)
+    states = outputs.encoder_last_hidden_state if case is SEQ2SEQ else outputs.last_hidden_state
+    return states[~batch["attention_mask"].bool()]
+
+
+def is_fast(model: Any, case: Case, **asked: Any) -> bool:
+    return not states_at_padding(model, case, **asked).any()
+
+
+def stack_of(model: Any, case: Case, place: str = "") -> nn.Module:
+    return model.get_submodule(STACKS[case] + place if place else STACKS[case].removesuffix("."))
+
+
+@backends
+@every_stack
+def test_the_engine_leaves_padding_out(case: Case, backend: str) -> None:
+    model = case.model(attn_implementation=backend)
+    assert is_fast(model, case)
+    with fast.disabled():
+        assert not is_fast(model, case)
+
+
+def forward_hook(module: nn.Module, see: Callable) -> Callable[[], None]:
+    return module.register_forward_hook(lambda module, inputs, output: see(output)).remove
+
+
+def forward_pre_hook(module: nn.Module, see: Callable) -> Callable[[], None]:
+    hook = module.register_forward_pre_hook(
+        lambda module, inputs, named: see((*inputs, *named.values())), with_kwargs=True
+    )
+    return hook.remove
+
+
+def backward_hook(module: nn.Module, see: Callable) -> Callable[[], None]:
+    return module.register_full_backward_hook(lambda module, inputs, outputs: see(outputs)).remove
+
+
+def replaced_forward(module: nn.Module, see: Callable) -> Callable[[], None]:
+    forward = module.forward
+
+    def seen(*args: Any, **kwargs: Any) -> Any:
+        output = forward(*args, **kwargs)
+        see(output)
+        return output
+
+    module.forward = seen
+    return partial(delattr, module, "forward")
+
+
+def shapes(seen: Any) -> list[tuple[int, ...]]:
+    parts = [part for part in (seen if isinstance(seen, tuple) else (seen,)) if isinstance(part, Tensor)]
+    return [tuple(part.shape) for part in parts if part.is_floating_point()]
+
+
+@every_stack
+@pytest.mark.filterwarnings("ignore:Full backward hook is firing")  # of the table, which is given no gradients
+@pytest.mark.parametrize("place", PLACES)
+def test_who_looks_inside_sees_the_shapes_of_the_textbook(case: Case, place: str) -> None:
+    model = case.model(norm_position="pre")
+    seen: list[Any] = []
+    for look in (forward_hook, forward_pre_hook, backward_hook, replaced_forward):
+        if look is backward_hook and place == "base model":
+            continue  # torch shows the gradients of tensors alone
+        remove = look(stack_of(model, case, PLACES[place]), lambda states: seen.append(shapes(states)))
+        states_at_padding(model, case).sum().backward()
+        found = seen.copy()
+        seen.clear()
+        with fast.disabled():
+            states_at_padding(model, case).sum().backward()
+        assert found == seen != []
+        remove()
+        seen.clear()
+        assert is_fast(model, case)
+    assert not seen
+
+
+@pytest.mark.parametrize("asked", ["output_hidden_states", "output_attentions"])
+@every_stack
+def test_who_asks_for_the_insides_gets_those_of_the_textbook(case: Case, asked: str) -> None:
+    model = case.model(attn_implementation="eager")
+    batch, _ = make_batch(model, case, padded_right)
+    found = model(**batch, **{asked: True})
+    with fast.disabled():
+        expected = model(**batch, **{asked: True})
+    for name, value in expected.items():
+        torch.testing.assert_close(found[name], value)
+    assert len(found.keys()) > len(model(**batch).keys())
+    assert is_fast(model, case)
+
+
+def test_hooks_of_all_modules_see_the_shapes_of_the_textbook() -> None:
+    model, seen = ENCODER.model(), []
+    hook = nn.modules.module.register_module_forward_hook(lambda module, inputs, output: seen.append(shapes(output)))
+    try:
+        assert not is_fast(model, ENCODER)
+    finally:
+        hook.remove()
+    assert {shape[:2] for found in seen for shape in found} == {(len(LENGTHS), LENGTH)}
+    assert is_fast(model, ENCODER)
+
+
+# What stays as it was
+
+
+def drawn(dropout: nn.Module) -> Tensor:
+    """Each engine has draws of its own."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return dropout(torch.ones(1000))
+
+
+class FailureError(Exception):
+    pass
+
+
+@always
+@pytest.mark.parametrize("fails", [False, True], ids=["ends", "fails"])
+def test_nothing_stays_switched_after_a_call(fails: bool) -> None:
+    model = TEXTS.model(hidden_dropout=0.1).train()
+    dropout, inside = model.classifier.dropout, []
+    before = drawn(dropout)
+
+    def look(*_: Any) -> None:
+        inside.append(drawn(dropout))
+        if fails:
+            raise FailureError
+
+    hook = model.classifier.register_forward_pre_hook(look)
+    for _ in range(2):
+        with pytest.raises(FailureError) if fails else nullcontext():
+            model(**TEXTS.batch()).loss.backward()
+        assert torch.equal(drawn(dropout), before)
+        assert not any("forward" in vars(module) for module in model.modules())
+    assert len(inside) == 2
+    assert not any(torch.equal(each, before) for each in inside)  # the engine was at work
+    hook.remove()
+    assert model(**TEXTS.batch()).loss.isfinite()
+
+
+def test_a_generation_that_fails_leaves_the_head_as_it_was() -> None:
+    model = CAUSAL_LM.model()
+    forward = model.lm_head.forward
+
+    def fail(*_: Any) -> None:
+        raise FailureError
+
+    with pytest.raises(FailureError):
+        model.generate(ids_and_mask()[0], max_new_tokens=3, logits_processor=[fail])
+    assert model.lm_head.forward == forward
+
+
+def test_switching_off_and_on_nests() -> None:
+    model = ENCODER.model()
+
+    def is_on() -> bool:
+        assert fast.is_enabled() == is_fast(model, ENCODER)
+        return fast.is_enabled()
+
+    assert is_on()
+    with fast.disabled():
+        assert not is_on()
+        with fast.disabled():
+            assert not is_on()
+        assert not is_on()
+        fast.disable()
+        assert not is_on()
+    assert is_on()
+    with pytest.raises(FailureError), fast.disabled():
+        raise FailureError
+    assert is_on()
+    fast.disable()
+    try:
+        with fast.disabled():
+            assert not is_on()
+        assert not is_on()  # as it was before
+    finally:
+        fast.enable()
+    fast.enable()
+    assert is_on()
+
+
+def test_switched_off_the_classes_are_those_of_the_library() -> None:
+    with fast.disabled():
+        for case in CASES:
+            assert case.model_class.__call__ is nn.Module.__call__
+        assert CAUSAL_LM.model_class.generate is SEQ2SEQ_LM.model_class.generate is GenerationMixin.generate
+
+
+def test_models_of_others_are_left_alone() -> None:
+    for model_class in (PreTrainedModel, BertModel):
+        assert model_class.__call__ is nn.Module.__call__
+        assert not hasattr(model_class, "engine")
+    assert GenerationMixin.generate.__module__.startswith("transformers.")
+    assert "transformers.pipelines." in str(PIPELINE_REGISTRY.supported_tasks["text-classification"]["impl"])
+    assert scratch.ScratchEncoderModel.__call__ is not nn.Module.__call__

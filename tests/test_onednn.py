@@ -1,0 +1,246 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Products by oneDNN are those of torch, gradients too, and nobody notices which library made them."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from model_cases import TEXTS, low_thresholds  # noqa: F401  (a fixture)
+from torch import Tensor, nn
+from torch.profiler import profile
+from torch.utils.flop_counter import FlopCounterMode
+
+from modeling_scratch import fast
+from modeling_scratch.fast import onednn
+from modeling_scratch.fast.forwards import forwards
+from modeling_scratch.fast.onednn import linear, recurring
+
+pytestmark = [
+    pytest.mark.skipif(not onednn.HAS_ONEDNN, reason="torch was built without oneDNN"),
+    pytest.mark.filterwarnings("ignore:TF32 acceleration on top of oneDNN"),  # said of any of its flags
+    pytest.mark.usefixtures("low_thresholds"),
+]
+
+
+def uses_onednn(f: Callable[..., Any], *inputs: Any) -> bool:
+    with profile() as recorded:
+        f(*inputs)
+    return any(event.name.startswith("mkldnn::_linear") for event in recorded.events())
+
+
+def gradients(f: Callable[..., Tensor], *inputs: Tensor | None) -> list[Tensor]:
+    """The answer, and the gradients of a sum of it in which each element counts differently."""
+    leaves = [each.detach().clone().requires_grad_() for each in inputs if each is not None]
+    remaining = iter(leaves)
+    answer = f(*(None if each is None else next(remaining) for each in inputs))
+    (answer * torch.linspace(-1, 1, answer.numel(), dtype=answer.dtype).view_as(answer)).sum().backward()
+    return [answer.detach(), *(leaf.grad for leaf in leaves)]
+
+
+def make(rows: tuple[int, ...], features: int, answers: int, bias: bool = True) -> tuple[Tensor, Tensor, Tensor | None]:
+    draw = torch.Generator().manual_seed(0)
+    shapes = (*rows, features), (answers, features), (answers,)
+    states, weight, last = (torch.randn(shape, generator=draw) for shape in shapes)
+    return states, weight, last if bias else None
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize(("features", "answers"), [(24, 40), (40, 24), (24, 24), (1, 3)])
+@pytest.mark.parametrize("rows", [(1, 90), (3, 7), (33,), (2, 3, 4)], ids=str)
+def test_the_answer_and_its_gradients_are_those_of_torch(
+    rows: tuple[int, ...], features: int, answers: int, bias: bool
+) -> None:
+    inputs = make(rows, features, answers, bias)
+    exact = gradients(F.linear, *(None if each is None else each.double() for each in inputs))
+    for found, expected in zip(gradients(linear, *inputs), exact, strict=True):
+        torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-5)
+        assert found.is_contiguous()
+
+
+def test_it_is_made_by_onednn_forward_and_backward() -> None:
+    states, weight, bias = make((9,), 24, 40)
+    assert uses_onednn(linear, states, weight, bias)
+    answer = linear(states.requires_grad_(), weight, bias).sum()
+    assert uses_onednn(answer.backward)
+    assert not uses_onednn(F.linear, states, weight, bias)
+
+
+def test_states_and_weights_may_lie_in_memory_as_they_like() -> None:
+    states, weight, bias = make((9, 6), 24, 40)
+    expected = F.linear(states, weight, bias)
+    apart = torch.stack((states, states), -1)[..., 0], weight.t().contiguous().t(), bias
+    torch.testing.assert_close(linear(*apart), expected)
+    turned = states.transpose(0, 1).contiguous().transpose(0, 1)
+    torch.testing.assert_close(linear(turned, weight, bias), expected)
+
+
+def test_any_bias_is_added_that_torch_adds() -> None:
+    states, weight, bias = make((30,), 24, 40)
+    for other in torch.stack((bias, bias), -1)[:, 0], bias[:1].expand(40), bias[None], bias[0]:
+        torch.testing.assert_close(linear(states, weight, other), states @ weight.t() + other)
+    with pytest.raises(RuntimeError, match="same dtype"):
+        linear(states, weight, bias.double())
+
+
+@pytest.mark.parametrize("learning", [(0,), (1,), (2,), (0, 2), (1, 2)], ids=str)
+def test_nothing_is_kept_and_computed_for_what_is_frozen(learning: tuple[int, ...]) -> None:
+    inputs = [each.requires_grad_(place in learning) for place, each in enumerate(make((30,), 24, 40))]
+    kept: list[Tensor] = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda each: kept.append(each) or each, lambda each: each):
+        answer = linear(*inputs)
+    assert [each.data_ptr() for each in kept] == [inputs[1 - place].data_ptr() for place in (1, 0) if place in learning]
+    answer.sum().backward()
+    assert [place for place, each in enumerate(inputs) if each.grad is not None] == [*learning]
+
+
+@pytest.mark.parametrize("rows", [(30,), (5, 6)], ids=str)
+def test_the_answer_may_be_changed_in_place(rows: tuple[int, ...]) -> None:
+    """As adapters do that serve several tasks in one batch."""
+
+    def doubled_from_the_second_on(f: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
+        answer = f(*inputs)
+        answer[1:] *= 2
+        return answer
+
+    found, expected = (
+        gradients(partial(doubled_from_the_second_on, f), *make(rows, 24, 40)) for f in (linear, F.linear)
+    )
+    torch.testing.assert_close(found, expected)
+
+
+def test_states_of_inference_may_go_through_a_layer_whose_bias_learns() -> None:
+    states, weight, bias = make((30,), 24, 40)
+    with torch.inference_mode():
+        states = states.clone()
+    linear(states, weight, bias.requires_grad_()).sum().backward()
+    assert torch.equal(bias.grad, torch.full((40,), 30.0))
+    assert linear(states, weight, bias.detach()).requires_grad is False
+
+
+def test_who_differentiates_twice_gets_the_same() -> None:
+    states, weight, bias = (each.requires_grad_() for each in make((30,), 24, 40))
+
+    def penalties(f: Callable[..., Tensor]) -> tuple[Tensor, ...]:
+        (slope,) = torch.autograd.grad(f(states, weight, bias).tanh().sum(), states, create_graph=True)
+        return torch.autograd.grad(slope.pow(2).sum(), (states, weight, bias))
+
+    torch.testing.assert_close(penalties(linear), penalties(F.linear))
+
+
+def test_gradients_in_batches_are_those_of_torch() -> None:
+    states, weight, bias = (each.requires_grad_() for each in make((2, 5), 24, 40))
+
+    def slopes(f: Callable[..., Tensor]) -> tuple[Tensor, ...]:
+        answer = f(states, weight, bias)
+        directions = torch.randn(3, *answer.shape, generator=torch.Generator().manual_seed(1))
+        return torch.autograd.grad(answer, (states, weight, bias), directions, is_grads_batched=True)
+
+    torch.testing.assert_close(slopes(linear), slopes(F.linear))
+
+
+def test_small_products_are_left_to_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onednn, "LEAST_WORK", 4 * 24 * 40)
+    states, weight, bias = make((3,), 24, 40)
+    assert uses_onednn(linear, states, weight, bias)  # three rows count as four
+    assert not uses_onednn(linear, states, weight[:-1], bias[:-1])
+
+
+def test_a_processor_without_a_faster_library_computes_as_torch_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onednn, "has_faster_library", lambda: False)
+    assert not uses_onednn(linear, *make((9,), 24, 40))
+    assert recurring(1001, 1, torch.device("cpu")) == 1001
+
+
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning", "ignore:.torch.jit:DeprecationWarning")
+def test_transforms_and_modes_of_torch_see_its_own_product() -> None:
+    states, weight, bias = make((9,), 24, 40)
+    expected = F.linear(states, weight, bias)
+    torch.testing.assert_close(torch.func.vmap(lambda row: linear(row[None], weight, bias)[0])(states), expected)
+    _, slope = torch.func.jvp(lambda each: linear(each, weight, bias), (states,), (torch.ones_like(states),))
+    torch.testing.assert_close(slope, weight.sum(-1).expand_as(expected))
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(states, torch.ones_like(states))
+        assert torch.autograd.forward_ad.unpack_dual(linear(dual, weight, bias)).tangent is not None
+    with FlopCounterMode(display=False) as counted:
+        linear(states, weight, bias)
+    assert counted.get_total_flops() == 2 * 9 * 24 * 40
+    with torch.autocast("cpu"):
+        assert linear(states, weight, bias).dtype == torch.bfloat16
+    with torch.backends.mkldnn.flags(enabled=False):
+        assert torch.equal(linear(states, weight, bias), expected)
+    traced = torch.jit.trace(lambda each: linear(each, weight, bias), states, check_trace=False)
+    assert torch.equal(traced(states), expected)
+    compiled = torch.compile(lambda each: linear(each, weight, bias), backend="eager", fullgraph=True)
+    assert torch.equal(compiled(states), expected)
+
+
+def test_wrong_shapes_are_refused_as_by_torch() -> None:
+    _, weight, bias = make((9,), 24, 40)
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        linear(torch.randn(9, 25), weight, bias)
+    assert linear(torch.randn(0, 24), weight, bias).shape == (0, 40)
+    assert linear(torch.randn(24), weight, bias).shape == (40,)
+
+
+def test_rows_have_few_numbers_and_hardly_more_than_are_needed() -> None:
+    device, numbers = torch.device("cpu"), range(1, 2**13 + 1)
+    rounded = [recurring(number, 1, device) for number in numbers]
+    assert all(number <= found <= number * 33 / 32 for number, found in zip(numbers, rounded))
+    assert len(set(rounded)) == 32 * 9  # up to 32, and in each octave from there on
+    assert [recurring(found, 1, device) for found in rounded] == rounded
+    assert recurring(1001, 1, torch.device("meta")) == 1001
+    assert recurring(1001, 0, device) == 1001
+
+
+# Layers, which a model calls as they are
+
+
+def _hooked(layer: nn.Linear) -> Any:
+    layer.register_forward_hook(lambda module, inputs, output: output + 1)
+    return layer
+
+
+def _replaced(layer: nn.Linear) -> Any:
+    forward = layer.forward
+    layer.forward = lambda states: forward(states) + 1  # as accelerate does
+    return layer
+
+
+def _sparse(layer: nn.Linear) -> Any:
+    layer.weight = nn.Parameter(layer.weight.detach().to_sparse_csr(), requires_grad=False)
+    return layer
+
+
+LAYERS: dict[str, Callable[[nn.Linear], Any]] = {
+    "plain": lambda layer: layer,
+    "hook": _hooked,
+    "own forward": _replaced,
+    "parametrised": lambda layer: nn.utils.parametrizations.orthogonal(layer),
+    "double": lambda layer: layer.double(),
+    "sparse": _sparse,
+}
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
+@pytest.mark.parametrize("change", LAYERS)
+def test_a_layer_computes_what_it_computes_elsewhere(change: str) -> None:
+    layer = LAYERS[change](nn.Linear(24, 24))
+    states = torch.randn(9, 24, dtype=torch.float64 if change == "double" else torch.float32)
+    with forwards(layer, multiplies=True, drops=True):
+        found = layer(states)
+        assert change != "plain" or uses_onednn(layer, states)
+    torch.testing.assert_close(found, layer(states))
+    assert not uses_onednn(layer, states)
+
+
+def test_a_model_sends_its_products_to_onednn_and_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, batch = TEXTS.model(), TEXTS.batch()
+    assert uses_onednn(lambda: model(**batch))
+    assert uses_onednn(model(**batch).loss.backward)
+    with fast.disabled():
+        assert not uses_onednn(lambda: model(**batch).loss.backward())
+    monkeypatch.undo()  # a batch so small is not worth it
+    assert not uses_onednn(lambda: model(**batch).loss.backward())
