@@ -25,7 +25,16 @@ from benchmark_precision import precisions
 from benchmark_programs import imports, load, tokenizer_train
 from benchmark_report import HEADER, table_row, write_plot
 from benchmark_settings import Settings
-from benchmark_training import memory, mlm, padding, train, train_translator
+from benchmark_training import (
+    memory,
+    mlm,
+    overhead,
+    padding,
+    textbook,
+    train,
+    train_translator,
+    without_onednn,
+)
 from hardware import describe_hardware
 from run_folder import write_json
 from text_files import DataError
@@ -44,6 +53,9 @@ WORKLOADS: dict[str, Callable[[Settings], Iterator[dict[str, Any]]]] = {
     "import": imports,
     "load": load,
     "padding": padding,
+    "textbook": textbook,
+    "overhead": overhead,
+    "train-mkl": without_onednn,
     "precision": precisions,
 }
 

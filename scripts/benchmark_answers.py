@@ -13,6 +13,9 @@ from predict import Classifier
 from text_files import DataError
 from transformers import pipeline
 
+from modeling_scratch.fast import SortingTextClassificationPipeline
+from modeling_scratch.modeling_base import ScratchPreTrainedModel
+
 INFERENCE_BATCH = 32
 TEXTS = {"sst2": 960, "imdb": 96}  # a round
 NEW_TOKENS = {"generate-gpt2": 128, "translate-marian": 32}
@@ -20,7 +23,7 @@ Answers = Callable[[list[str]], Any]
 
 
 def infer(name: str, settings: Settings) -> Iterator[dict[str, Any]]:
-    """The same pipeline call for both; then the peer's texts sorted by length before; then ours by predict.py."""
+    """Both through pipelines, ours the one that sorts; then the peer's texts sorted before; then ours by predict.py."""
     count = settings.few(TEXTS[name])
     texts, source = draw_texts(settings, name, count * settings.rounds)
     tokenizer = train_tokenizer(settings, texts)
@@ -43,7 +46,9 @@ def infer(name: str, settings: Settings) -> Iterator[dict[str, Any]]:
 
 def _pipeline(model: Any, tokenizer: Any, settings: Settings) -> Answers:
     task: Any = "text-classification"
-    classify: Any = pipeline(task, model=model, tokenizer=tokenizer, device=settings.device)
+    sorts = isinstance(model, ScratchPreTrainedModel)
+    own: dict[str, Any] = {"pipeline_class": SortingTextClassificationPipeline} if sorts else {}
+    classify: Any = pipeline(task, model=model, tokenizer=tokenizer, device=settings.device, **own)
 
     def answers(texts: list[str]) -> Any:
         with settings.autocast():

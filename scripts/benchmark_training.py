@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import Any
 
+import torch
 from benchmark_data import (
     Batch,
     Rows,
@@ -26,6 +27,8 @@ from benchmark_settings import Settings
 from benchmark_timing import Comparison, Job, Side, measure
 from benchmark_work import training_work
 from transformers import PreTrainedTokenizerBase
+
+from modeling_scratch import fast
 
 # Texts a batch, and batches a round.
 BATCHES = {"sst2": (64, 8), "imdb": (16, 4), "multi30k": (64, 4), "mlm": (8, 2)}
@@ -66,6 +69,61 @@ def train(name: str, settings: Settings) -> Iterator[dict[str, Any]]:
         work = [training_work(settings.shape, _lengths(batches), texts_read=True) for batches in own]
         where = f"batch {size}, {source}, {setting}"
         yield measure(Comparison(f"train-{name}", where, *sides, agreement, work=work), settings)
+
+
+def without_onednn(settings: Settings) -> Iterator[dict[str, Any]]:
+    """Classifiers in random order, oneDNN switched off in torch for both: as on processors where MKL is as fast."""
+    with torch.backends.mkldnn.flags(enabled=False):
+        for name in ("sst2", "imdb"):
+            first = next(train(name, settings))
+            yield first | {"workload": f"{first['workload']}-mkl", "setting": f"{first['setting']}, oneDNN off"}
+
+
+def textbook(settings: Settings) -> Iterator[dict[str, Any]]:
+    """The textbook without the engine, on padded batches as the peer's: training steps, and answers."""
+    size, steps = batches_of("sst2", settings)
+    tokenizer, rows, source = read_rows(settings, "sst2", max(steps * settings.rounds, settings.few(64)))
+    rounds = in_random_order(rows, size, steps, settings.rounds, settings.seed)
+    batches = [[_padded(tokenizer, batch, settings) for batch in one] for one in rounds]
+    ours, peer = make_pair(CLASSIFIER, settings)
+    agreement = check_logits(ours, peer, batches[0][0], batches[0][0], settings)
+    for what, jobs in (
+        ("training", [_run(training_step(model, settings), batches) for model in (ours, peer)]),
+        ("answers", [_run(_answer(model.eval()), batches) for model in (ours, peer)]),
+    ):
+        own, theirs = Side(_with_textbook(jobs[0]), _tokens(rounds)), Side(jobs[1], _tokens(rounds))
+        setting = f"{what}, batch {size}, {source}, in random order, the textbook alone"
+        yield measure(Comparison("textbook", setting, own, theirs, agreement), settings)
+
+
+def overhead(settings: Settings) -> Iterator[dict[str, Any]]:
+    """One short text, too small to gain: the engine beside the textbook alone, ours both."""
+    ours, _ = make_pair(CLASSIFIER, settings)
+    for length in (8, 24):
+        ids = torch.randint(5, settings.shape.vocab_size, (1, length), device=settings.device)
+        batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+        agreement = check_logits(ours, ours, batch, batch, settings)
+        calls = settings.few(160)
+        job, amounts = _run(_answer(ours), [[batch] * calls] * settings.rounds), [float(calls)] * settings.rounds
+        setting = f"{calls} calls on one text of {length} tokens, beside the textbook alone, ours both"
+        sides = Side(job, amounts), Side(_with_textbook(job), amounts)
+        yield measure(Comparison("overhead", setting, *sides, agreement, unit="s"), settings)
+
+
+def _answer(model: Any) -> Callable[[Batch], None]:
+    def answer(batch: Batch) -> None:
+        with torch.inference_mode():
+            model(**{name: value for name, value in batch.items() if name != "labels"})
+
+    return answer
+
+
+def _with_textbook(job: Job) -> Job:
+    def run(number: int) -> None:
+        with fast.disabled():
+            job(number)
+
+    return run
 
 
 def padding(settings: Settings) -> Iterator[dict[str, Any]]:

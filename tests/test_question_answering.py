@@ -24,7 +24,7 @@ from modeling_scratch import (
     ScratchEncoderForQuestionAnswering,
     ScratchEncoderForSequenceClassification,
 )
-from modeling_scratch.pipelines import QuestionAnsweringPipeline
+from modeling_scratch.question_answering import QuestionAnsweringPipeline
 from tokenization import train_bpe_tokenizer, train_wordlevel_tokenizer
 
 CONTEXT = "In the year 1889 the tower was built by Gustave Eiffel , 300 metres high , in Paris near the river ."
