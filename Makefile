@@ -3,7 +3,7 @@
 #   make train DATASET=sst2               on a data set of the Hub
 #   make train DATA=folder                on your own files
 #   make train ARGS="--overwrite ..."     with any argument of scripts/train_classifier.py
-#   make test | make test-all | make test-gpu | make lint
+#   make test | make test-all | make test-textbook | make test-gpu | make lint
 PYTHON ?= python3
 VENV ?= .venv
 # Pinned versions. With a GPU: a copy with another line for torch, `make train CONSTRAINTS=my-constraints.txt`.
@@ -22,7 +22,7 @@ else ifdef DATASET
 SOURCE = --dataset_name "$(DATASET)" --output_dir "runs/$(notdir $(DATASET))"
 endif
 
-.PHONY: train test test-all test-gpu lint clean
+.PHONY: train test test-all test-textbook test-gpu lint clean
 
 train: $(VENV)/.train-installed
 	$(VENV)/bin/python scripts/train_classifier.py $(SOURCE) $(ARGS)
@@ -32,6 +32,14 @@ test: $(VENV)/.test-installed
 
 test-all: $(VENV)/.test-installed
 	$(VENV)/bin/python -m pytest -n $(WORKERS) -m "not hub and not gpu" $(ARGS)
+
+# The tests of models once more, by the textbook alone.
+MODEL_TESTS = attention configuration conversion embeddings earlier_versions every_auto_class generation gradients heads \
+	hf_behaviour layers modeling_decoder modeling_encoder modeling_seq2seq pipelines_decoder pipelines_encoder \
+	pipelines_seq2seq positions presets question_answering remote_code saving stack switches trainer
+
+test-textbook: $(VENV)/.test-installed
+	SCRATCH_ENGINE=textbook $(VENV)/bin/python -m pytest -n $(WORKERS) $(MODEL_TESTS:%=tests/test_%.py) $(ARGS)
 
 test-gpu: $(VENV)/.test-installed
 	$(VENV)/bin/python -c "import sys, torch; sys.exit(None if torch.cuda.is_available() else 'no CUDA device')"

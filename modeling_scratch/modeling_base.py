@@ -124,8 +124,7 @@ class ScratchPreTrainedModel(PreTrainedModel):
 
     # What lies between a base model's inputs and its last hidden states; modeling_scratch.fast has another.
     engine: Callable[..., Tensor] = textbook_engine
-    # Whether tokens see those before them only.
-    is_causal = False
+    is_causal = False  # whether tokens see those before them only
     # Task: pipeline and Auto class, for tasks that transformers has no pipeline for. Their code goes along, too.
     pipelines: Mapping[str, tuple[type, str]] = {}
 
@@ -156,11 +155,14 @@ class ScratchPreTrainedModel(PreTrainedModel):
             hidden_states, mask = one_segment_a_row(hidden_states, lengths, kwargs.get("max_length_q"))
         return pool(hidden_states, mask, pooling), outputs
 
+    @classmethod
+    def is_remote_code(cls) -> bool:
+        return False  # wherever it was loaded from: save_pretrained brings the code along by itself
+
     def save_pretrained(self, save_directory: Any, is_main_process: bool = True, *args: Any, **kwargs: Any) -> None:
         """As PreTrainedModel's; the folder also holds the code, and loads with every Auto class of the family."""
         is_adapter = getattr(self, "_hf_peft_config_loaded", False)  # its base, which it names, has the code
         if is_main_process and not is_adapter:
-            self._auto_class = None  # loaded as remote code, it would save itself once more
             self.config.auto_map = {"AutoConfig": _reference(type(self.config)), **self.config.auto_classes}
             self.config.custom_pipelines = self._custom_pipelines()
             Path(save_directory).mkdir(parents=True, exist_ok=True)

@@ -345,7 +345,7 @@ def test_a_native_model_that_a_pipeline_saves_brings_the_pipeline_along(
 ) -> None:
     serve: Any = pipeline("seq2seq-translation", model=copy.deepcopy(bart), tokenizer=tokenizer)
     serve.save_pretrained(tmp_path)
-    assert {"pipelines.py", "question_answering.py"} <= {path.name for path in tmp_path.iterdir()}
+    assert "pipelines.py" in {path.name for path in tmp_path.iterdir()}
     again: Any = pipeline("seq2seq-translation", model=str(tmp_path), trust_remote_code=True)
     assert type(again).__module__.startswith("transformers_modules")
     assert again(TEXTS, **OPTIONS) == serve(TEXTS, **OPTIONS)

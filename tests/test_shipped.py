@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from model_cases import CAUSAL_LM, MASKED_LM, SEQ2SEQ_LM, SPANS, TEXTS, Case
+from model_cases import CAUSAL_LM, MASKED_LM, SEQ2SEQ_LM, SPANS, TEXTS, Case, parametrize_cases
 from torch import nn
 from transformers import Pipeline, PreTrainedConfig, PreTrainedModel
 
@@ -30,7 +30,7 @@ def test_a_family_is_within_its_limits(config_class: type[ScratchConfig]) -> Non
     assert shipped.limits_exceeded(config_class) == []
 
 
-@pytest.mark.parametrize("case", [MASKED_LM, TEXTS, SPANS, CAUSAL_LM, SEQ2SEQ_LM], ids=str)
+@parametrize_cases((MASKED_LM, TEXTS, SPANS, CAUSAL_LM, SEQ2SEQ_LM))
 def test_what_is_listed_is_what_a_folder_holds(case: Case, tmp_path: Path) -> None:
     case.model().save_pretrained(tmp_path)
     listed = shipped.shipped_files(case.model_class.config_class)

@@ -252,5 +252,5 @@ def test_a_checkpoint_serves_where_this_package_is_unknown(tmp_path: Path) -> No
     assert there["problem_type"] == "single_label_classification"
     batch = toy_tokenizer()(["a good film", "bad"], padding=True, return_tensors="pt")
     logits = model.eval()(**batch).logits
-    torch.testing.assert_close(torch.tensor(there["logits"]), logits, atol=0, rtol=0)
+    torch.testing.assert_close(torch.tensor(there["logits"]), logits, atol=1e-6, rtol=0)
     assert there["labels"] == [["NEGATIVE", "POSITIVE"][i] for i in logits.argmax(-1)]
