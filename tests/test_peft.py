@@ -16,6 +16,8 @@ from safetensors.torch import load_file, save_file
 from toy_text import REVIEWS, toy_tokenizer
 from transformers import Trainer, TrainingArguments
 
+from modeling_scratch import fast
+
 Arguments = dict[str, Any]
 
 QUERIES_AND_VALUES = ["q_proj", "v_proj"]
@@ -99,7 +101,7 @@ def prepare(case: Case, top: Path) -> list[str]:
                 parameter.normal_(std=0.3)
     trainer = train(model, reviews(case), top / "run", gradient_checkpointing=case is CAUSAL_LM)
     assert trainer.evaluate()["eval_loss"] > 0
-    with torch.no_grad():
+    with torch.no_grad(), fast.disabled():  # where the package is unknown, the textbook computes
         outputs = model.eval()(**case.inputs())
     save_file({"logits": outputs.get("logits", outputs.get("start_logits")).contiguous()}, top / "expected")
     return [TASKS[case][0], str(top / "base"), str(top / "run" / "checkpoint-2"), str(top / "merged")]
@@ -129,7 +131,7 @@ def test_an_adapter_is_loaded_and_merged_where_only_the_folder_is(
         assert found["modules"] == ["transformers_modules"]
         assert not torch.allclose(logits["base"], expected, atol=0.1)
         for name in "adapted", "by task", "by folder":
-            torch.testing.assert_close(logits[name], expected, atol=1e-6, rtol=0, msg=name)
+            assert torch.equal(logits[name], expected), name
         torch.testing.assert_close(logits["merged"], expected, atol=1e-5, rtol=1e-5)
         assert torch.equal(logits["merged"], logits["saved"])
 
