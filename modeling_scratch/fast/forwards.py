@@ -41,7 +41,7 @@ def fast_call(model: Any, *args: Any, **kwargs: Any) -> Any:
     elements = read.shape[:2].numel() * model.config.hidden_size
     multiplies = is_large(elements, model.config.intermediate_size)
     drops = model.training and elements >= LEAST_DROPPED
-    if not (multiplies or drops) or recomputes(model):
+    if not (multiplies or drops):
         return nn.Module.__call__(model, *args, **kwargs)
     with forwards(model, multiplies, drops):
         return nn.Module.__call__(model, *args, **kwargs)
@@ -51,7 +51,8 @@ def fast_call(model: Any, *args: Any, **kwargs: Any) -> Any:
 def forwards(model: nn.Module, multiplies: bool, drops: bool) -> Iterator[None]:
     """While it lasts, plain linear layers and dropouts have faster forwards; those that have one already keep it."""
     changed: list[nn.Module] = []
-    for module in model.modules():
+    modules = list(model.modules())
+    for module in () if recomputes(modules) else modules:
         make = _suitable(module, multiplies, drops)
         if make is not None and "forward" not in vars(module):
             vars(module)["forward"] = make(module)

@@ -4,11 +4,13 @@
 This is one of the files that read private names of torch, for want of public ones: each with its reason beside it.
 """
 
+from collections.abc import Iterable
 from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import _has_any_global_hook as has_global_hooks  # Module has no public list of hooks
+from transformers.modeling_layers import GradientCheckpointingLayer
 
 # Hooks that look at no shape: those that record hidden states where they are asked for, and those that move weights.
 OF_LIBRARIES = "transformers.utils.output_capturing", "torch.distributed.", "deepspeed.", "accelerate."
@@ -74,6 +76,7 @@ def is_plain_linear(layer: nn.Module) -> TypeGuard[nn.Linear]:
     return type(layer) is nn.Linear and is_dense(layer.weight) and not has_hooks(layer)
 
 
-def recomputes(model: nn.Module) -> bool:
-    """Whether blocks are computed anew in the backward pass, outside of this call (gradient checkpointing)."""
-    return model.training and any(getattr(module, "gradient_checkpointing", False) for module in model.modules())
+def recomputes(modules: Iterable[nn.Module]) -> bool:
+    """Whether a block among them is computed anew in the backward pass, outside of this call."""
+    blocks = (module for module in modules if isinstance(module, GradientCheckpointingLayer))
+    return any(block.training and block.gradient_checkpointing for block in blocks)
