@@ -69,7 +69,7 @@ def lively(model: torch.nn.Module) -> Any:
 
 
 def watch(module: torch.nn.Module, see: Callable[[Any], object]) -> None:
-    """Show what a module gives, by no hook: where these see anything inside, batches stay as they came."""
+    """Show what a module gives, by a forward of its own: the engine stays off where somebody replaced one."""
     forward = module.forward
 
     def seen(*arguments: Any, **named: Any) -> Any:

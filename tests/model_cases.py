@@ -186,10 +186,6 @@ def boundaries(lengths: Tensor) -> dict[str, Any]:
     return {"cu_seq_lens_q": ends, "cu_seq_lens_k": ends, "max_length_q": longest, "max_length_k": longest}
 
 
-def moved(batch: dict[str, Any], device: str) -> dict[str, Any]:
-    return {name: value.to(device) if isinstance(value, Tensor) else value for name, value in batch.items()}
-
-
 def padded(rows: list[Tensor], side: str, length: int, filler: int = 0) -> Batch:
     """The texts as one batch of this length, filled up on one side."""
     ids, mask = torch.full((len(rows), length), filler), torch.zeros(len(rows), length, dtype=torch.long)

@@ -11,6 +11,7 @@ import predict
 import pytest
 import torch
 import train_classifier
+from benchmark_data import on_device as moved
 from conftest import watch
 from flat_batches import FlatBatches
 from model_cases import (
@@ -20,7 +21,6 @@ from model_cases import (
     TEXTS,
     Case,
     every_switch,
-    moved,
     packed,
     parametrize_cases,
 )

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
+from benchmark_data import on_device
 from model_cases import (
     CAUSAL_LM,
     LENGTHS,
@@ -20,7 +21,6 @@ from model_cases import (
     SEQ2SEQ_LM,
     TEXTS,
     Case,
-    moved,
     packed,
     parametrize_cases,
     texts,
@@ -41,7 +41,7 @@ every_head = pytest.mark.parametrize("heads", HEADS.values(), ids=HEADS)
 
 
 def without_values(case: Case, lengths: Sequence[int] = LENGTHS) -> dict[str, Any]:
-    return moved(packed(case, lengths), "meta")
+    return on_device(packed(case, lengths), "meta")
 
 
 @pytest.mark.parametrize(("pooling", "heads"), [("first", {}), ("mean", HEADS["grouped"]), ("max", {})], ids=str)

@@ -48,7 +48,7 @@ def fast_engine(
     encoder_attention_mask: Tensor | None = None,
     **kwargs: Any,
 ) -> Tensor:
-    """As textbook_engine: inputs (B, T) -> hidden states (B, T, hidden), zeros where nobody reads them."""
+    """As textbook_engine: inputs (B, T) -> hidden states (B, T, hidden); what nobody reads may hold anything."""
     encoder: dict[str, Any] = {
         "encoder_hidden_states": encoder_hidden_states,
         "encoder_attention_mask": encoder_attention_mask,
