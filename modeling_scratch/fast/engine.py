@@ -29,12 +29,13 @@ from ..configuration_scratch import ScratchConfig
 from ..embeddings import Inputs
 from ..modeling_base import cross_attention_mask, eager_config, rotary_angles, self_attention_mask, textbook_engine
 from .attention import eager_attention
-from .hooks import has_hooks, is_looked_into, recomputes
+from .hooks import has_hooks, is_looked_into, is_traced, recomputes
 from .last_block import attend_from_selected, attend_once, last_block
 from .packing import Packing, packing_from_lengths, packing_from_mask, same_segment
 from .varlen import has_varlen_kernels, varlen_attention
 
 MANY_TEXTS = 32  # from so many on, one token of each, plain products take less time than the fused kernel
+OF_EVERY_LAYER = "output_attentions", "output_hidden_states"
 LEAST_TOKENS = 48  # of a batch; fewer take less time than a plan for them
 
 
@@ -54,7 +55,7 @@ def fast_engine(
         "encoder_attention_mask": encoder_attention_mask,
     }
     textbook = partial(textbook_engine, model, inputs, past_key_values=past_key_values, **encoder, **kwargs)
-    if any(model.is_asked_for(name, kwargs) for name in ("output_attentions", "output_hidden_states")):
+    if _is_tiny(inputs) or any(model.is_asked_for(name, kwargs) for name in OF_EVERY_LAYER):
         return textbook()
     traced = any(is_tracing(each) for each in (inputs.input_ids, inputs.inputs_embeds, inputs.attention_mask))
     attention_fn = None if traced or not _attends_eagerly(model, inputs) else eager_attention
@@ -79,6 +80,14 @@ def fast_engine(
     else:
         return textbook(attention_fn=attention_fn)
     return _run(model, inputs, attention_fn, masks, packing, indices, encoder_hidden_states, **kwargs)
+
+
+def _is_tiny(inputs: Inputs) -> bool:
+    """Whether a batch is over before a plan for it would be made; a traced graph must not ask."""
+    read = inputs.inputs_embeds if inputs.input_ids is None else inputs.input_ids
+    if is_traced(read) or inputs.position_ids is not None or inputs.cu_seq_lens is not None:
+        return False
+    return inputs.shape.numel() < min(LEAST_TOKENS, MANY_TEXTS)
 
 
 def _attends_eagerly(model: Any, inputs: Inputs) -> bool:
