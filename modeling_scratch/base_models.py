@@ -27,7 +27,19 @@ class ScratchEncoderPreTrainedModel(ScratchPreTrainedModel):
     config: ScratchEncoderConfig
 
 
-class ScratchEncoderModel(ScratchEncoderPreTrainedModel):
+class TokenTable:
+    """Access to the table of token embeddings, for resizing and tying."""
+
+    embeddings: Embeddings
+
+    def get_input_embeddings(self) -> nn.Embedding:
+        return self.embeddings.tokens
+
+    def set_input_embeddings(self, value: Any) -> None:
+        self.embeddings.tokens = value
+
+
+class ScratchEncoderModel(TokenTable, ScratchEncoderPreTrainedModel):
     """Embeddings and a bidirectional stack (Vaswani et al. 2017, 3.1; Devlin et al. 2019)."""
 
     def __init__(self, config: ScratchConfig, add_pooling_layer: bool = True) -> None:
@@ -38,12 +50,6 @@ class ScratchEncoderModel(ScratchEncoderPreTrainedModel):
         self.pooler = Pooler(config) if has_pooler else None
         self.post_init()
 
-    def get_input_embeddings(self) -> nn.Embedding:
-        return self.embeddings.tokens
-
-    def set_input_embeddings(self, value: Any) -> None:
-        self.embeddings.tokens = value
-
     @capture_outputs
     def forward(
         self, input_ids: MaybeTensor = None, attention_mask: MaybeTensor = None, token_type_ids: MaybeTensor = None,
@@ -52,13 +58,13 @@ class ScratchEncoderModel(ScratchEncoderPreTrainedModel):
         """input_ids (B, T) or inputs_embeds (B, T, E), attention_mask (B, T) with 1 at real tokens -> (B, T, hidden).
 
         Without position_ids, positions count real tokens, so that padding on either side changes nothing.
-        token_indices (N,): which of the B * T hidden states are read; the others may hold anything.
+        token_indices (N,), rising: which of the B * T hidden states are read; the values of others are undefined.
         """
         cu_seq_lens = kwargs.get("cu_seq_lens_q")
         inputs = Inputs(input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids, cu_seq_lens)
-        hidden_states = self.engine(inputs, **kwargs)
         if self.pooler is None:
-            return BaseModelOutput(hidden_states)
+            return BaseModelOutput(self.engine(inputs, **kwargs))
+        hidden_states = self.engine(inputs, **{**kwargs, "token_indices": None})
         return BaseModelOutputWithPooling(hidden_states, self.pooler(pool(hidden_states, attention_mask, "first")))
 
 
@@ -73,7 +79,7 @@ class ScratchDecoderPreTrainedModel(ScratchPreTrainedModel):
     }
 
 
-class ScratchDecoderModel(ScratchDecoderPreTrainedModel):
+class ScratchDecoderModel(TokenTable, ScratchDecoderPreTrainedModel):
     """Embeddings and a causal stack (Radford et al. 2018); in an encoder-decoder it also attends to the encoder."""
 
     def __init__(self, config: ScratchDecoderConfig | ScratchSeq2SeqConfig) -> None:
@@ -83,12 +89,6 @@ class ScratchDecoderModel(ScratchDecoderPreTrainedModel):
         self.embeddings = Embeddings(config, config.decoder_vocab_size, self.prefix)
         self.stack = Stack(config, config.decoder_layers, is_causal=True, cross_attention=attends_to_encoder)
         self.post_init()
-
-    def get_input_embeddings(self) -> nn.Embedding:
-        return self.embeddings.tokens
-
-    def set_input_embeddings(self, value: Any) -> None:
-        self.embeddings.tokens = value
 
     @capture_outputs
     def forward(
@@ -101,8 +101,8 @@ class ScratchDecoderModel(ScratchDecoderPreTrainedModel):
 
         attention_mask (B, past + T) with 1 at real tokens; without position_ids, positions count these. In an
         encoder-decoder encoder_hidden_states (B, S, hidden) is what the encoder says, encoder_attention_mask (B, S).
-        use_cache None: as the config says, in evaluation. token_indices (N,): which of the B * T hidden states are
-        read; the others may hold anything.
+        use_cache None: as the config says, in evaluation. token_indices (N,), rising: which of the B * T hidden
+        states are read; the values of others are undefined.
         """
         if (encoder_hidden_states is None) == self.config.is_encoder_decoder:
             raise ValueError("encoder_hidden_states go to the decoder of an encoder-decoder, and to no other.")
@@ -112,8 +112,8 @@ class ScratchDecoderModel(ScratchDecoderPreTrainedModel):
         )  # fmt: skip
         if use_cache is None:
             use_cache = self.config.use_cache and not self.training
-        if use_cache and past_key_values is None and inputs.segment_ids() is None:  # nobody goes on from segments
-            past_key_values = DynamicCache(config=self._cache_config())
+        if use_cache and past_key_values is None and inputs.segment_ids() is None:  # a row of segments has no one end
+            past_key_values = DynamicCache(config=self.config)
         if self.config.is_encoder_decoder and past_key_values is not None:
             past_key_values = self._with_cross_attention(past_key_values)
         hidden_states = self.engine(
@@ -124,11 +124,8 @@ class ScratchDecoderModel(ScratchDecoderPreTrainedModel):
         )  # fmt: skip
         return BaseModelOutputWithPastAndCrossAttentions(hidden_states, past_key_values)
 
-    def _cache_config(self) -> Any:
-        return self.config.get_text_config(decoder=True) if self.config.is_encoder_decoder else self.config
-
     def _with_cross_attention(self, cache: Cache) -> Cache:
         """A plain cache holds the tokens of the decoder alone; what it attends to gets one beside it."""
         if isinstance(cache, EncoderDecoderCache):
             return cache
-        return EncoderDecoderCache(cache, DynamicCache(config=self._cache_config()))
+        return EncoderDecoderCache(cache, DynamicCache(config=self.config))

@@ -2,7 +2,7 @@
 """Every switch of the architecture, with its type, its choices and its checks.
 
 BERT, GPT-2, BART, Marian and Llama are one architecture (Vaswani et al. 2017) with independent switches. The defaults
-are the base model of the 2017 paper; presets.py holds the other settings of the literature.
+are the base model of the 2017 paper without its embedding_scale; presets.py holds the settings of the literature.
 """
 
 from typing import Any, ClassVar, Literal
@@ -18,18 +18,13 @@ Pooling = Literal["first", "mean", "max"]
 ProblemType = Literal["regression", "single_label_classification", "multi_label_classification"]
 ROPE_TYPES = ("default", "linear", "dynamic", "llama3", "yarn")
 
-# How tensor parallelism shards a block: the projections into heads and features by column, those back by row. Models
-# take from it what they have.
+# How tensor parallelism shards a block: projections into heads and features by column, projections back by row. A
+# model uses the entries whose layers it has.
 _ATTENTION_PLAN = {"q_proj": "colwise", "k_proj": "colwise", "v_proj": "colwise", "o_proj": "rowwise"}
 _FEED_FORWARD_PLAN = {"gate_proj": "colwise", "up_proj": "colwise", "down_proj": "rowwise"}
-STACK_PLAN = {
-    f"stack.layers.*.{part}.{layer}": way
-    for part, plan in (
-        ("attention", _ATTENTION_PLAN), ("cross_attention", _ATTENTION_PLAN), ("feed_forward", _FEED_FORWARD_PLAN)
-    )
-    for layer, way in plan.items()
-}  # fmt: skip
-# The table of tokens by row: where it is tied, it is the head's, which is by column of what that gives.
+_PARTS = ("attention", _ATTENTION_PLAN), ("cross_attention", _ATTENTION_PLAN), ("feed_forward", _FEED_FORWARD_PLAN)
+STACK_PLAN = {f"stack.layers.*.{part}.{layer}": way for part, plan in _PARTS for layer, way in plan.items()}
+# The embedding table by row, which for a tied head is by column of its logits.
 DECODER_PLAN = {"embeddings.tokens": "embedding_rowwise", **STACK_PLAN}
 
 _AT_LEAST_1 = (
@@ -63,7 +58,7 @@ class ScratchConfig(PreTrainedConfig):
     - embedding_scale: multiply embeddings by sqrt(hidden_size); embedding_norm: normalise their sum.
     """
 
-    # What evaluation shall not gather over a whole data set: predictions alone fit into memory.
+    # Trainer does not gather these in an evaluation: for a whole data set they would not fit into memory.
     keys_to_ignore_at_inference: ClassVar[list[str]] = [
         "past_key_values", "hidden_states", "attentions", "cross_attentions", "decoder_hidden_states",
         "decoder_attentions", "encoder_last_hidden_state", "encoder_hidden_states", "encoder_attentions",
@@ -138,18 +133,13 @@ class ScratchConfig(PreTrainedConfig):
             _require(0 <= found < 1, f"{name}={found}: has to be in [0, 1).")
         heads, key_heads = self.num_attention_heads, self.num_key_value_heads
         _require(
-            heads % key_heads == 0,
-            f"num_key_value_heads={key_heads} does not divide num_attention_heads={heads}: each serves as many.",
+            heads % key_heads == 0, f"num_key_value_heads={key_heads} does not divide num_attention_heads={heads}."
         )
-        sizes = self.output_embedding_size, self.embedding_size
-        _require(
-            sizes[0] == sizes[1] or not self.tie_word_embeddings,
-            f"output_embedding_size={sizes[0]} differs from embedding_size={sizes[1]}: "
-            "a head of its own width has a table of its own, tie_word_embeddings=False.",
-        )
+        size, own = self.embedding_size, self.output_embedding_size
+        message = f"output_embedding_size={own} differs from embedding_size={size}: set tie_word_embeddings=False."
+        _require(own == size or not self.tie_word_embeddings, message)
         token, rows = self.pad_token_id, self.vocab_size
-        is_row = token is None or 0 <= token < rows
-        _require(is_row, f"pad_token_id={token} is no row of a vocabulary of vocab_size={rows}.")
+        _require(token is None or 0 <= token < rows, f"pad_token_id={token} is no row of vocab_size={rows} rows.")
         self._check_positions()
 
     def _check_positions(self) -> None:

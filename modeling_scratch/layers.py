@@ -29,13 +29,17 @@ class RMSNorm(nn.Module):
 NORMS = {"layer_norm": nn.LayerNorm, "rms_norm": RMSNorm}
 
 
-class PreNorm(nn.Module):
-    """x + f(norm(x)) (Baevski and Auli 2019; GPT-2, Llama)."""
+class Residual(nn.Module):
+    """The norm and the dropout of a residual connection around f; each subclass has an order of its own."""
 
     def __init__(self, config: ScratchConfig) -> None:
         super().__init__()
         self.norm = NORMS[config.norm_type](config.hidden_size, eps=config.norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout)
+
+
+class PreNorm(Residual):
+    """x + f(norm(x)) (Baevski and Auli 2019; GPT-2, Llama)."""
 
     def before(self, residual: Tensor) -> Tensor:
         return self.norm(residual)
@@ -44,7 +48,7 @@ class PreNorm(nn.Module):
         return residual + self.dropout(update)
 
 
-class PostNorm(PreNorm):
+class PostNorm(Residual):
     """norm(x + f(x)) (Vaswani et al. 2017, 3.1; BERT, BART, Marian)."""
 
     def before(self, residual: Tensor) -> Tensor:
@@ -54,7 +58,7 @@ class PostNorm(PreNorm):
         return self.norm(residual + self.dropout(update))
 
 
-class OutputNorm(PreNorm):
+class OutputNorm(Residual):
     """x + norm(f(x)) (Liu et al. 2022, Swin V2; OLMo 2)."""
 
     def before(self, residual: Tensor) -> Tensor:

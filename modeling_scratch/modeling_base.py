@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from transformers import Cache, EncoderDecoderCache, PreTrainedModel
 from transformers.dynamic_module_utils import custom_object_save, get_relative_import_files
@@ -54,15 +55,16 @@ def textbook_engine(
     config = model.config if attention_fn is None else eager_config(model.config)
     past = 0 if past_key_values is None else past_key_values.get_seq_length()
     position_ids = inputs.positions(past)
+    if "flash" in config._attn_implementation and past_key_values is None and encoder_hidden_states is None:
+        kwargs = segment_bounds(inputs.segment_lengths(), **kwargs)
     mask = self_attention_mask(config, inputs, model.is_causal, past_key_values)
     encoder_mask = cross_attention_mask(config, inputs, encoder_hidden_states, encoder_attention_mask)
 
     read = inputs.input_ids, position_ids, inputs.token_type_ids, inputs.inputs_embeds
     hidden_states = model.embeddings(*read, longest=past + inputs.shape[1])
     return model.stack(
-        hidden_states, mask, encoder_hidden_states, encoder_mask, position_ids=position_ids,
-        rotary=rotary_angles(config, position_ids, hidden_states.dtype), past_key_values=past_key_values,
-        attention_fn=attention_fn, **kwargs,
+        hidden_states, mask, encoder_hidden_states, encoder_mask, past_key_values=past_key_values,
+        rotary=rotary_angles(config, position_ids, hidden_states.dtype), attention_fn=attention_fn, **kwargs,
     )  # fmt: skip
 
 
@@ -80,11 +82,21 @@ def rotary_angles(config: ScratchConfig, position_ids: Tensor, dtype: torch.dtyp
     return rotary(position_ids, config.head_dim, config.rope_parameters, config.max_position_embeddings, dtype)
 
 
+def segment_bounds(
+    lengths: MaybeTensor, cu_seq_lens_q: MaybeTensor = None, max_length_q: int | None = None, **kwargs: Any
+) -> dict[str, Any]:
+    """kwargs, with the bounds of segments of these lengths (N,) as variable-length kernels take them."""
+    if lengths is None:
+        return kwargs
+    ends = (F.pad(lengths.cumsum(0), (1, 0)) if cu_seq_lens_q is None else cu_seq_lens_q).to(torch.int32)
+    longest = int(lengths.max()) if max_length_q is None else max_length_q
+    return {"cu_seq_lens_q": ends, "cu_seq_lens_k": ends, "max_length_q": longest, "max_length_k": longest} | kwargs
+
+
 def self_attention_mask(config: ScratchConfig, inputs: Inputs, is_causal: bool, cache: Cache | None = None) -> Any:
     """What the backend takes so that no token sees padding, another segment, or, where causal, what comes after it."""
-    segments = None
-    if cache is None and "flash" not in config._attn_implementation:  # its kernels read position_ids themselves
-        segments = inputs.segment_ids()
+    reads_mask = cache is None and "flash" not in config._attn_implementation  # whose kernels read segment_bounds
+    segments = inputs.segment_ids() if reads_mask else None
     same_segment = None if segments is None else packed_sequence_mask_function(segments)
     arguments = config, shape_only(inputs), inputs.attention_mask
     if is_causal:
@@ -129,7 +141,7 @@ class ScratchPreTrainedModel(PreTrainedModel):
     pipelines: Mapping[str, tuple[type, str]] = {}
 
     def post_init(self) -> None:
-        """As PreTrainedModel's; tensor parallelism is told of layers that this model has, and of no others."""
+        """As PreTrainedModel's; the plan of tensor parallelism keeps only the layers that this model has."""
         super().post_init()
         names = {re.sub(r"\.\d+(?=\.|$)", ".*", name) for name, _ in self.named_modules()}
         self._tp_plan = {name: way for name, way in (self._tp_plan or {}).items() if name in names}
@@ -151,7 +163,9 @@ class ScratchPreTrainedModel(PreTrainedModel):
             token_indices=indices, return_dict=True, **kwargs,
         )  # fmt: skip
         hidden_states = outputs.last_hidden_state
-        if lengths is not None:
+        if lengths is not None and indices is not None:
+            hidden_states, mask = hidden_states.flatten(0, 1)[indices, None], lengths[:, None] > 0
+        elif lengths is not None:
             hidden_states, mask = one_segment_a_row(hidden_states, lengths, kwargs.get("max_length_q"))
         return pool(hidden_states, mask, pooling), outputs
 

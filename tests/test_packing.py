@@ -20,9 +20,9 @@ from modeling_scratch import (
     fast,
 )
 from modeling_scratch.embeddings import Inputs
-from modeling_scratch.fast.engine import varlen_arguments
 from modeling_scratch.fast.packing import packing_from_lengths, packing_from_mask
 from modeling_scratch.heads import one_segment_a_row
+from modeling_scratch.modeling_base import segment_bounds
 from modeling_scratch.positions import positions_from_lengths
 
 LENGTH = 120
@@ -338,7 +338,7 @@ def test_unpacking_undoes_packing(seed: int) -> None:
     packed = packing.pack(states)
     assert torch.equal(packing.unpack(packed), states * mask[..., None])
     tokens = mask.flatten().nonzero().flatten()
-    assert torch.equal(packed[0, packing.find(tokens)], states.flatten(0, 1)[tokens])
+    assert torch.equal(packed[0, packing.packed_indices(tokens)], states.flatten(0, 1)[tokens])
     assert mask.flatten()[packing.indices].all()  # what fills a row is some token, too
     assert packing.texts == int(mask.any(1).sum())
 
@@ -371,7 +371,7 @@ def test_positions_boundaries_and_lengths_tell_the_same(lengths: list[int]) -> N
     expected, ids = torch.tensor(lengths), torch.ones(1, sum(lengths), dtype=torch.long)
     position_ids = positions_from_lengths(expected, ids.shape)
     assert torch.equal(position_ids, restarting(lengths))
-    given = varlen_arguments(expected)
+    given = segment_bounds(expected)
     assert given["cu_seq_lens_q"].dtype == torch.int32
     assert given["max_length_q"] == max(lengths)
     assert Inputs(ids, cu_seq_lens=given["cu_seq_lens_q"]).segment_lengths().tolist() == lengths

@@ -1,12 +1,14 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The engine: the textbook's numbers in less time. `import modeling_scratch` turns it on for the package's own classes.
 
-Three attributes of these classes are what it changes, and all that it changes: the engine between a base model's
-inputs and its last hidden states, the call around a model's forward, and generate. No saved folder holds it.
+It sets three attributes of these classes: the engine between a base model's inputs and its last hidden states, the call
+around a model's forward, and generate. During a call, plain layers have other forwards (forwards.py). No saved folder
+holds any of it.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock
 
 from ..modeling_base import ScratchPreTrainedModel, textbook_engine
 from ..modeling_decoder import ScratchDecoderForCausalLM
@@ -18,25 +20,25 @@ from .text_classification import SortingTextClassificationPipeline
 
 __all__ = ["SortingTextClassificationPipeline", "disable", "disabled", "enable", "is_enabled"]
 
-WRITERS = ScratchDecoderForCausalLM, ScratchSeq2SeqForConditionalGeneration
+GENERATIVE = ScratchDecoderForCausalLM, ScratchSeq2SeqForConditionalGeneration
+_lock, _disabling, _was_enabled = Lock(), 0, True
 
 
 def enable() -> None:
-    """From now on scratch models take the fast ways wherever they apply; answers stay the same to rounding."""
+    """Turns the engine on for scratch models. Results stay the same to rounding."""
     ScratchPreTrainedModel.engine = fast_engine
     ScratchPreTrainedModel.__call__ = fast_call  # type: ignore[method-assign]
-    for model_class in WRITERS:
-        model_class.generate = fast_generate  # type: ignore[assignment, method-assign]
+    for model_class in GENERATIVE:
+        model_class.generate = fast_generate(model_class)  # type: ignore[assignment, method-assign]
 
 
 def disable() -> None:
-    """From now on scratch models compute what the textbook says, as it says it."""
-    if not is_enabled():
-        return
-    ScratchPreTrainedModel.engine = textbook_engine
-    del ScratchPreTrainedModel.__call__
-    for model_class in WRITERS:
-        del model_class.generate
+    """Turns the engine off: scratch models compute exactly what the textbook states."""
+    if is_enabled():
+        ScratchPreTrainedModel.engine = textbook_engine
+    for model_class, name in (ScratchPreTrainedModel, "__call__"), *((each, "generate") for each in GENERATIVE):
+        if name in vars(model_class):
+            delattr(model_class, name)
 
 
 def is_enabled() -> bool:
@@ -45,11 +47,16 @@ def is_enabled() -> bool:
 
 @contextmanager
 def disabled() -> Iterator[None]:
-    """`with fast.disabled():` the textbook computes, for all threads; afterwards it is as it was before."""
-    was_enabled = is_enabled()
-    disable()
+    """`with fast.disabled():` the textbook computes, in all threads; when the last such block ends, as before."""
+    global _disabling, _was_enabled
+    with _lock:
+        _was_enabled = _was_enabled if _disabling else is_enabled()
+        _disabling += 1
+        disable()
     try:
         yield
     finally:
-        if was_enabled:
-            enable()
+        with _lock:
+            _disabling -= 1
+            if _was_enabled and not _disabling:
+                enable()

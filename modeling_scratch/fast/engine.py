@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """From inputs to last hidden states as the textbook's engine, in less time: it plans a batch before it computes.
 
-Where nothing is to be gained, or somebody looks inside, it calls the textbook.
+Where there is nothing to gain, or hooks observe the modules, it calls the textbook.
 
 Shapes: B batch, T length; R rows and W width of a group of a packed batch; N tokens that are read.
 """
@@ -12,7 +12,6 @@ from itertools import islice
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from transformers import Cache
 from transformers.masking_utils import (
@@ -27,10 +26,17 @@ from transformers.utils import is_tracing
 from ..attention import additive
 from ..configuration_scratch import ScratchConfig
 from ..embeddings import Inputs
-from ..modeling_base import cross_attention_mask, eager_config, rotary_angles, self_attention_mask, textbook_engine
+from ..modeling_base import (
+    cross_attention_mask,
+    eager_config,
+    rotary_angles,
+    segment_bounds,
+    self_attention_mask,
+    textbook_engine,
+)
 from .attention import eager_attention
-from .hooks import has_hooks, is_looked_into, is_traced, recomputes
-from .last_block import attend_from_selected, attend_once, last_block
+from .hooks import has_foreign_hooks, has_hooks, has_to_be_called, is_traced, recomputes
+from .last_block import attend_once, attend_then_select, last_block
 from .packing import Packing, packing_from_lengths, packing_from_mask, same_segment
 from .varlen import has_varlen_kernels, varlen_attention
 
@@ -49,13 +55,14 @@ def fast_engine(
     encoder_attention_mask: Tensor | None = None,
     **kwargs: Any,
 ) -> Tensor:
-    """As textbook_engine: inputs (B, T) -> hidden states (B, T, hidden); what nobody reads may hold anything."""
+    """As textbook_engine: inputs (B, T) -> hidden states (B, T, hidden); the values of unread tokens are undefined."""
     encoder: dict[str, Any] = {
         "encoder_hidden_states": encoder_hidden_states,
         "encoder_attention_mask": encoder_attention_mask,
     }
     textbook = partial(textbook_engine, model, inputs, past_key_values=past_key_values, **encoder, **kwargs)
-    if _is_tiny(inputs) or any(model.is_asked_for(name, kwargs) for name in OF_EVERY_LAYER):
+    is_asked_for = model.is_asked_for
+    if "attention_fn" in kwargs or _is_tiny(inputs) or any(is_asked_for(name, kwargs) for name in OF_EVERY_LAYER):
         return textbook()
     traced = any(is_tracing(each) for each in (inputs.input_ids, inputs.inputs_embeds, inputs.attention_mask))
     attention_fn = None if traced or not _attends_eagerly(model, inputs) else eager_attention
@@ -63,14 +70,15 @@ def fast_engine(
         return textbook(attention_fn=attention_fn)
     config = model.config if attention_fn is None else eager_config(model.config)
     lengths = inputs.segment_lengths()
-    told = None if lengths is None else _varlen_arguments(model, config, lengths, traced, kwargs)
-    if told is None and (traced or (lengths is None and inputs.shape.numel() < LEAST_TOKENS)):
+    varlen = None if lengths is None else _varlen_arguments(model, config, inputs, lengths, traced, kwargs)
+    if varlen is None and (traced or (lengths is None and inputs.shape.numel() < LEAST_TOKENS)):
         return textbook(attention_fn=attention_fn)
-    seen = not traced and is_looked_into(model, except_for=model.embeddings.tokens)
-    indices = None if seen or encoder_hidden_states is not None or recomputes(model.stack.layers) else token_indices
-    if told is not None:
-        return _run(model, inputs, told.pop("attention_fn"), None, None, indices, **kwargs | told)
-    packing = None if seen else _pack(model, config, inputs, lengths, token_indices)
+    is_hooked = not traced and has_foreign_hooks(model, except_for=model.embeddings.tokens)
+    splits_last = not is_hooked and encoder_hidden_states is None and not any(map(has_to_be_called, model.stack.layers))
+    indices = token_indices if splits_last else None
+    if varlen is not None:
+        return _run(model, inputs, varlen.pop("attention_fn"), None, None, indices, **kwargs | varlen)
+    packing = None if is_hooked else _pack(model, config, inputs, lengths, token_indices)
     if packing is not None:
         backend = ALL_ATTENTION_FUNCTIONS.get_interface(config._attn_implementation, eager_attention)
         attention_fn = packing.attention_fn(backend, cross_attends=encoder_hidden_states is not None)
@@ -83,7 +91,7 @@ def fast_engine(
 
 
 def _is_tiny(inputs: Inputs) -> bool:
-    """Whether a batch is over before a plan for it would be made; a traced graph must not ask."""
+    """Whether a plan would take longer than the batch itself; a traced graph must not ask for sizes."""
     read = inputs.inputs_embeds if inputs.input_ids is None else inputs.input_ids
     if is_traced(read) or inputs.position_ids is not None or inputs.cu_seq_lens is not None:
         return False
@@ -100,11 +108,12 @@ def _attends_eagerly(model: Any, inputs: Inputs) -> bool:
 
 
 def _varlen_arguments(
-    model: Any, config: ScratchConfig, lengths: Tensor, traced: bool, kwargs: Mapping[str, Any]
+    model: Any, config: ScratchConfig, inputs: Inputs, lengths: Tensor, traced: bool, kwargs: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """What kernels for texts of different length are told of a batch that arrived packed; None: others attend.
+    """Arguments of variable-length kernels for a batch that arrived packed; None: others attend.
 
-    A traced graph, and who will not wait for an accelerator, gives cu_seq_lens_q and max_length_q, as collators do.
+    With cu_seq_lens_q and max_length_q, as collators give them, there is no host-device synchronisation, and it works
+    in a traced graph.
     """
     if config.is_encoder_decoder:  # what the encoder read has lengths of its own
         return None
@@ -114,14 +123,10 @@ def _varlen_arguments(
         by_sdpa = config._attn_implementation == "sdpa" and (is_given or not traced)
         if not by_sdpa or not has_varlen_kernels(lengths.device, model.dtype, config.head_dim, traced):
             return None
-    told = {name: kwargs[name] for name in ("cu_seq_lens_q", "max_length_q")} if is_given else varlen_arguments(lengths)
-    others = {"cu_seq_lens_k": told["cu_seq_lens_q"], "max_length_k": told["max_length_q"]}
-    return {**others, **told, "attention_fn": None if by_flash else varlen_attention}
-
-
-def varlen_arguments(lengths: Tensor) -> dict[str, Any]:
-    """What variable-length kernels (flash attention) are told of texts of these lengths, under Hugging Face's names."""
-    return {"cu_seq_lens_q": F.pad(lengths.cumsum(0), (1, 0)).to(torch.int32), "max_length_q": int(lengths.max())}
+    arguments = segment_bounds(lengths, kwargs.get("cu_seq_lens_q"), kwargs.get("max_length_q"))
+    if lengths.device.type == "cuda" and not traced:  # no public function checks without a synchronisation
+        torch._assert_async(arguments["cu_seq_lens_q"][-1] == inputs.shape.numel())
+    return {**arguments, "attention_fn": None if by_flash else varlen_attention}
 
 
 def _pack(
@@ -146,6 +151,8 @@ def _pack(
     mask = _real_tokens(model, inputs, indices) if device.type == "cpu" else None
     if mask is None or not mask.any() or (mask.all() and not _reads_one_a_text(model, inputs, indices)):
         return None
+    if indices is not None and not mask.flatten()[indices].all():
+        return None  # padding is read, too
     return packing_from_mask(mask, **options)
 
 
@@ -183,9 +190,9 @@ def _group_mask(
         return create(config, embeds, None)
     if backend not in ("eager", "sdpa"):
         return create(config, embeds, None, and_mask_function=packed_sequence_mask_function(segments))
-    seen = same_segment(segments, segments)  # what the library would make, in a tenth of its time
-    seen = seen.tril() if is_causal else seen
-    return seen if backend == "sdpa" else additive(seen, embeds.dtype)
+    allowed = same_segment(segments, segments)  # what the library would make, in a tenth of its time
+    allowed = allowed.tril() if is_causal else allowed
+    return allowed if backend == "sdpa" else additive(allowed, embeds.dtype)
 
 
 def _run(
@@ -208,32 +215,39 @@ def _run(
             read = None, *read[1:3], model.embeddings.look_up(inputs.input_ids)
         read = tuple(map(packing.pack, read))
     hidden_states = model.embeddings(*read, longest=longest)
-    options = {
-        **kwargs, "rotary": rotary_angles(model.config, read[1], hidden_states.dtype), "position_ids": read[1],
-        "attention_fn": attention_fn,
-    }  # fmt: skip
+    rotary = rotary_angles(model.config, read[1], hidden_states.dtype)
+    options = {**kwargs, "rotary": rotary, "attention_fn": attention_fn}
     blocks = list(islice(model.stack.layers, num_layers))
-    *first, last = blocks if indices is not None and blocks else [*blocks, None]
-    for block in first:
-        hidden_states = block(hidden_states, mask, encoder_hidden_states, encoder_mask, **options)
-    if last is not None:
-        slots = indices if packing is None else packing.find(indices)
-        attend = partial(attend_from_selected, indices=slots, mask=mask, **options)
-        if packing is not None and packing.texts == len(indices) and _reads_one_a_text(model, inputs, indices):
-            attend = partial(attend_once, slots=slots, packing=packing, rotary=options["rotary"])
-        hidden_states = model.stack.norm(last_block(last, hidden_states, slots, attend))
-        return _put_back(hidden_states[0], indices, inputs.shape)
-    hidden_states = model.stack.norm(hidden_states)
-    return hidden_states if packing is None else packing.unpack(hidden_states)
+    if indices is None or not blocks:
+        encoder = encoder_hidden_states, encoder_mask
+        hidden_states = model.stack(hidden_states, mask, *encoder, num_layers=num_layers, **options)
+        return hidden_states if packing is None else packing.unpack(hidden_states)
+    for block in blocks[:-1]:
+        hidden_states = block(hidden_states, mask, **options)
+    indices_here = indices if packing is None else packing.packed_indices(indices)
+    attend = partial(attend_then_select, indices=indices_here, mask=mask, **options)
+    if packing is not None and _attends_once(model, inputs, packing, indices):
+        attend = partial(attend_once, indices=indices_here, packing=packing, rotary=rotary)
+    compute = partial(last_block, blocks[-1])
+    if recomputes(blocks[-1:]):
+        compute = partial(blocks[-1]._gradient_checkpointing_func, compute)
+    hidden_states = model.stack.norm(compute(hidden_states, indices_here, attend))
+    return _put_back(hidden_states[0], indices, inputs.shape)
+
+
+def _attends_once(model: Any, inputs: Inputs, packing: Packing, indices: Tensor) -> bool:
+    """Whether one query a text is all that the last block needs, and the backend is one that eager attention equals."""
+    is_known = model.config._attn_implementation in ("eager", "sdpa", "flex_attention")
+    return is_known and packing.texts == len(indices) and _reads_one_a_text(model, inputs, indices)
 
 
 def _put_back(states: Tensor, indices: Tensor, shape: Sequence[int]) -> Tensor:
     """(N, hidden) at rising indices of the flattened B * T, zeros elsewhere: (B, T, hidden).
 
-    An index that comes twice (an empty segment has none of its own) counts once, backward as well. Without gradients,
-    where one is read of each row, all of the row shows that one: a view, which takes no time.
+    An index that comes twice (an empty segment has none of its own) counts once, backward as well. Without gradients
+    and with one index a row, the result is a view in which the row repeats its one vector.
     """
-    is_view = len(indices) == shape[0] and not states.requires_grad and states.device.type == "cpu"
+    is_view = states.device.type == "cpu" and not states.requires_grad and len(indices) == shape[0]
     if is_view and torch.equal(indices // shape[1], torch.arange(shape[0])):
         return states[:, None].expand(-1, shape[1], -1)
     first = (indices.diff(prepend=indices[:1] - 1) != 0)[:, None]  # F.pad would tie a graph to more than two texts

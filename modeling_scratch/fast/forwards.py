@@ -1,34 +1,40 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Faster forwards for a model's plain nn.Linear and nn.Dropout layers, while a call of the model lasts.
+"""Faster forwards for a model's plain nn.Linear and nn.Dropout layers, for the length of a call of the model.
 
-The layers are called as they always are, so that hooks, adapters and wrappers see what they expect; only what the call
-computes is another function. Between calls nothing of it is left on the model.
+The layers are still called as modules, so that hooks, adapters and wrappers work as usual. After the call, the model is
+as it was before.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .dropout import dropout
-from .hooks import FastForward, is_dense, is_traced, recomputes
+from .hooks import FastForward, is_checkpointed, is_compiled, is_dense, is_traced, recomputes
 from .onednn import is_large, linear
 
 LEAST_DROPPED = 2**13  # elements of the hidden states, from which on cheaper masks of dropout are worth it
 
 
 class FastLinear(FastForward):
-    """x W^T + b by the faster library."""
+    """x W^T + b by oneDNN."""
 
     def __call__(self, states: Tensor) -> Tensor:
+        if is_checkpointed():
+            return F.linear(states, self.layer.weight, self.layer.bias)
         return linear(states, self.layer.weight, self.layer.bias)
 
 
 class FastDropout(FastForward):
-    """x * keep / (1 - p) with cheaper masks."""
+    """x * keep / (1 - p) with cheaper masks; where activations are recomputed, both times with nn.Dropout's."""
 
     def __call__(self, states: Tensor) -> Tensor:
+        if is_checkpointed() or not torch.is_grad_enabled():  # reentrant checkpointing computes without gradients first
+            return F.dropout(states, self.layer.p, self.layer.training, self.layer.inplace)
         return dropout(states, self.layer.p, self.layer.training, self.layer.inplace)
 
 
@@ -49,19 +55,19 @@ def fast_call(model: Any, *args: Any, **kwargs: Any) -> Any:
 
 @contextmanager
 def forwards(model: nn.Module, multiplies: bool, drops: bool) -> Iterator[None]:
-    """While it lasts, plain linear layers and dropouts have faster forwards; those that have one already keep it."""
-    changed: list[nn.Module] = []
+    """Gives plain linear layers and dropouts faster forwards within this context, except those replaced already."""
+    changed: dict[nn.Module, FastForward] = {}
     modules = list(model.modules())
-    for module in () if recomputes(modules) else modules:
-        make = _suitable(module, multiplies, drops)
-        if make is not None and "forward" not in vars(module):
-            vars(module)["forward"] = make(module)
-            changed.append(module)
     try:
+        for module in () if recomputes(modules) or any(map(is_compiled, modules)) else modules:
+            make = _suitable(module, multiplies, drops)
+            if make is not None and "forward" not in vars(module):
+                changed[module] = vars(module)["forward"] = make(module)
         yield
     finally:
-        for module in changed:
-            vars(module).pop("forward", None)
+        for module, forward in changed.items():
+            if vars(module).get("forward") is forward:  # else somebody has replaced it meanwhile
+                del vars(module)["forward"]
 
 
 def _suitable(module: nn.Module, multiplies: bool, drops: bool) -> Callable | None:

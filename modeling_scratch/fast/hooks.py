@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Who looks inside: hooks, adapters, replaced forwards, tracing. Where anybody does, the textbook runs as it stands.
+"""What keeps the engine from its shortcuts: hooks, replaced forwards, wrappers, checkpointing, tracing.
 
-This is one of the files that read private names of torch, for want of public ones: each with its reason beside it.
+Private names of torch that stand here have no public counterpart.
 """
 
 from collections.abc import Iterable
@@ -12,13 +12,14 @@ from torch import Tensor, nn
 from torch.nn.modules.module import _has_any_global_hook as has_global_hooks  # Module has no public list of hooks
 from transformers.modeling_layers import GradientCheckpointingLayer
 
-# Hooks that look at no shape: those that record hidden states where they are asked for, and those that move weights.
-OF_LIBRARIES = "transformers.utils.output_capturing", "torch.distributed.", "deepspeed.", "accelerate."
+# Hooks that depend on no shape: they record hidden states on request, or they move weights.
+RECORDS = "transformers.utils.output_capturing"
+MOVES_WEIGHTS = "torch.distributed.", "deepspeed.", "accelerate."
 HOOKS = "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"
 
 
 class FastForward:
-    """A forward that stands in for that of a plain layer while a call lasts; nobody's own."""
+    """A forward that replaces the one of a plain layer for the length of a call."""
 
     def __init__(self, layer: Any) -> None:
         self.layer = layer
@@ -35,19 +36,40 @@ def has_hooks(module: nn.Module) -> bool:
     return any(getattr(module, kind) for kind in HOOKS) or has_global_hooks() or has_own_forward(module)
 
 
-def is_looked_into(model: nn.Module, except_for: nn.Module | None = None) -> bool:
-    """Whether anything inside sees or replaces what its modules compute; except_for: whose hooks do not count."""
+def has_foreign_hooks(model: nn.Module, except_for: nn.Module | None = None) -> bool:
+    """Whether hooks or replaced forwards of users or tools are inside; those of one module may be excepted."""
     if has_global_hooks():
         return True
     for module in model.modules():
         if has_own_forward(module):
             return True
         if module._forward_hooks or module._forward_pre_hooks or module._backward_hooks or module._backward_pre_hooks:
-            hooks = (hook for kind in HOOKS for hook in getattr(module, kind).values())
-            of_others = any(not (getattr(hook, "__module__", None) or "").startswith(OF_LIBRARIES) for hook in hooks)
-            if of_others and module is not except_for:
+            is_foreign = any(not origin.startswith((RECORDS, *MOVES_WEIGHTS)) for origin in _origins(module))
+            if is_foreign and module is not except_for:
                 return True
     return False
+
+
+def _origins(module: nn.Module) -> Iterable[str]:
+    """The Python modules that its hooks come from."""
+    return (getattr(hook, "__module__", None) or "" for kind in HOOKS for hook in getattr(module, kind).values())
+
+
+def has_to_be_called(block: nn.Module) -> bool:
+    """Whether a block works only when it is called: wrapped in another module, or gathering its weights by hooks."""
+    return not isinstance(block, GradientCheckpointingLayer) or any(
+        origin.startswith(MOVES_WEIGHTS) for origin in _origins(block)
+    )
+
+
+def is_checkpointed() -> bool:
+    """Whether saved tensors are replaced now, as in activation checkpointing, which calls the plain layer again."""
+    return torch.is_grad_enabled() and torch._C._autograd._top_saved_tensors_default_hooks(True) is not None
+
+
+def is_compiled(module: nn.Module) -> bool:
+    """Whether torch.compile has a graph of this module, which a new forward would invalidate."""
+    return module._compiled_call_impl is not None or type(module).__name__ == "OptimizedModule"
 
 
 def is_transformed(states: Tensor) -> bool:
@@ -77,6 +99,6 @@ def is_plain_linear(layer: nn.Module) -> TypeGuard[nn.Linear]:
 
 
 def recomputes(modules: Iterable[nn.Module]) -> bool:
-    """Whether a block among them is computed anew in the backward pass, outside of this call."""
+    """Whether a block among them is recomputed in the backward pass, after this call."""
     blocks = (module for module in modules if isinstance(module, GradientCheckpointingLayer))
     return any(block.training and block.gradient_checkpointing for block in blocks)

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The last block for the tokens that are read: the others are attended to, and need no output of their own.
+"""The last block for the tokens that a head reads: the others serve as keys and values only.
 
 Shapes: B batch, T length, N tokens that are read, H heads, K key-value heads, D head size.
 """
@@ -26,7 +26,7 @@ def last_block(
 ) -> Tensor:
     """Block.forward for the tokens at indices (N,) of the B * T alone: (B, T, hidden) -> (1, N, hidden).
 
-    attend(attention, states (B, T, hidden)) is (1, N, hidden): attend_from_selected, or attend_once.
+    attend(attention, states (B, T, hidden)) is (1, N, hidden): attend_then_select, or attend_once.
     """
     residual = block.attention_residual
     update = attend(block.attention, residual.before(hidden_states))
@@ -35,10 +35,10 @@ def last_block(
     return residual.after(hidden_states, block.feed_forward(residual.before(hidden_states)))
 
 
-def attend_from_selected(
+def attend_then_select(
     attention: Attention, states: Tensor, indices: Tensor, mask: Any, attention_fn: Callable | None, **kwargs: Any
 ) -> Tensor:
-    """All tokens attend, and those at indices (N,) alone are projected: (B, T, hidden) -> (1, N, hidden)."""
+    """All tokens attend, then only those at indices (N,) are projected: (B, T, hidden) -> (1, N, hidden)."""
     backend = attention_fn
     if backend is None:
         backend = ALL_ATTENTION_FUNCTIONS.get_interface(attention.config._attn_implementation, eager_attention)
@@ -51,22 +51,22 @@ def attend_from_selected(
 
 
 def attend_once(
-    attention: Attention, states: Tensor, slots: Tensor, packing: Packing, rotary: tuple[Tensor, Tensor] | None
+    attention: Attention, states: Tensor, indices: Tensor, packing: Packing, rotary: tuple[Tensor, Tensor] | None
 ) -> Tensor:
-    """One token attends in each text, that at slots (N,): (1, slots, hidden) -> (1, N, hidden)."""
-    query = attention.q_proj(select(states, slots)).unflatten(-1, (-1, attention.head_dim))  # (1, N, H, D)
+    """One token of each text attends, those at packed indices (N,): (1, tokens, hidden) -> (1, N, hidden)."""
+    query = attention.q_proj(select(states, indices)).unflatten(-1, (-1, attention.head_dim))  # (1, N, H, D)
     dropout = attention.config.attention_dropout if attention.training else 0.0
     options = {"dropout": dropout, "scaling": attention.scaling}
-    attend: Callable = partial(packing.attend_once, slots, eager_attention, attention, **options)
+    attend: Callable = partial(packing.attend_once, indices, eager_attention, attention, **options)
     projections = attention.k_proj, attention.v_proj
     have_equal_biases = (projections[0].bias is None) == (projections[1].bias is None)
     if rotary is None and have_equal_biases and all(map(is_plain_linear, projections)):
         return attention.o_proj(_attend_to_states(attention, query, states, attend))
     if rotary is not None:
-        query = rotate(query, *(select(part, slots) for part in rotary))
+        query = rotate(query, *(select(part, indices) for part in rotary))
     key, value = (
         project(states).unflatten(-1, (-1, attention.head_dim)) for project in projections
-    )  # (1, slots, K, D)
+    )  # (1, tokens, K, D)
     key = key if rotary is None else rotate(key, *rotary)
     output = attend(query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2))
     return attention.o_proj(output.flatten(-2))

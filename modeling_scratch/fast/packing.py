@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The two layouts of a batch, padded (B, T) and packed (1, slots), and the way between them.
+"""The two layouts of a batch, padded (B, T) and packed (1, P), and the conversion between them.
 
     padded          packed: rows (R, W) that short texts share, one after another
     a a a a a a     a a a a a a
@@ -7,11 +7,11 @@
     c c c . . .
     d . . . . .
 
-A batch of reviews is mostly padding. Packed, all layers work on rows that tokens fill, but for a place here and there;
-attention sees the same rows, of one width in each call, and no token sees another text. Results are those of the
-padded layout, exactly.
+A batch of reviews is mostly padding. Packed, all layers work on rows that are almost full of tokens. Attention works on
+the same rows, group by group, and no token sees another text. Real tokens get the values of the padded layout, to
+rounding; padding gets zeros.
 
-Shapes: B batch, T length, H heads, D head size; R rows and W width of one group; slots are the places of all rows.
+Shapes: B batch, T length, H heads, D head size; R rows and W width of one group; P packed tokens, those of all rows.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,37 +40,37 @@ def select(states: Tensor, indices: Tensor | None) -> Tensor:
 
 @dataclass
 class Group:
-    """Rows of one width that attend in one call: R rows of W slots, in each of them one text or several."""
+    """Rows of one width that attend in one call: R rows of W tokens, each with one text or several."""
 
     shape: tuple[int, int]
     counts: list[int]  # of texts in each row
-    segment_ids: Tensor  # (R, W): the text of the packed layout that a slot belongs to; padding counts as one
+    segment_ids: Tensor  # (R, W): the text that each packed token belongs to; padding counts as one
     mask: Any = None  # what the attention backend takes; None: every score counts
 
     @property
-    def slots(self) -> int:
+    def tokens(self) -> int:
         return self.shape[0] * self.shape[1]
 
-    def line_up(self) -> tuple[Tensor, Tensor, Tensor]:
-        """One token a text, in rows as their texts: which of them stands in each column, (R, columns).
+    def query_grid(self) -> tuple[Tensor, Tensor, Tensor]:
+        """One query a text, in the rows of their texts: the index of the query in each column, (R, columns).
 
-        Columns beyond the texts of a row repeat another's token. Also the indices of the others, (texts,) of the
-        flattened R * columns, and their mask (R, 1, columns, W) in float32, where all that is masked stays finite.
+        Columns beyond the texts of a row repeat another query. Also the indices of the real ones, (texts,) of the
+        flattened R * columns, and the mask (R, 1, columns, W) in float32, where masked scores stay finite.
         """
         counts, columns = torch.tensor(self.counts)[:, None], torch.arange(max(self.counts))
-        standing = (counts.cumsum(0) - counts + columns).clamp(max=sum(self.counts) - 1)
-        kept = (columns < counts).flatten().nonzero().flatten()
-        standing, kept, columns = (each.to(self.segment_ids.device) for each in (standing, kept, columns))
-        seen = same_segment(self.segment_ids[:, :1] + columns, self.segment_ids)
-        return standing, kept, additive(seen, torch.float32)
+        queries = (counts.cumsum(0) - counts + columns).clamp(max=sum(self.counts) - 1)
+        real = (columns < counts).flatten().nonzero().flatten()
+        queries, real, columns = (each.to(self.segment_ids.device) for each in (queries, real, columns))
+        allowed = same_segment(self.segment_ids[:, :1] + columns, self.segment_ids)
+        return queries, real, additive(allowed, torch.float32)
 
 
 @dataclass
 class Packing:
-    """A batch's packed layout: all rows of all groups one after another, (1, slots, ...), made `recurring` at its end.
+    """A batch's packed layout: all rows of all groups one after another, (1, P, ...), with P made `recurring`.
 
-    indices (slots,): where in the flattened (B * T,) input the token of each slot stands.
-    real (tokens,): the slots that count; None: all. The others repeat some token, and nobody reads them.
+    indices (P,): of each packed token in the flattened (B * T,) input.
+    real (tokens,): the packed indices that count; None: all. The others are padding and repeat some token.
     """
 
     indices: Tensor
@@ -79,40 +79,41 @@ class Packing:
     real: Tensor | None = None
 
     def pack(self, states: Tensor | None) -> Tensor | None:
-        """(B, T, ...) or (1, T, ...) -> (1, slots, ...); an absent input stays absent."""
+        """(B, T, ...) or (1, T, ...) -> (1, P, ...); an absent input stays absent."""
         if states is None:
             return None
         return states.expand(*self.shape, *states.shape[2:]).flatten(0, 1).index_select(0, self.indices)[None]
 
     def unpack(self, states: Tensor) -> Tensor:
-        """(1, slots, hidden) -> (B, T, hidden), zeros where there was padding."""
+        """(1, P, hidden) -> (B, T, hidden), zeros where there was padding."""
         padded = states.new_zeros(self.shape[0] * self.shape[1], states.shape[-1])
         return padded.index_copy(0, self._tokens(), select(states, self.real)[0]).unflatten(0, self.shape)
 
-    def find(self, indices: Tensor) -> Tensor:
-        """The slots of the tokens that stood at these indices of the flattened B * T."""
-        slots = self.indices.new_zeros(self.shape[0] * self.shape[1])
-        slots[self._tokens()] = torch.arange(len(self.indices), device=slots.device) if self.real is None else self.real
-        return slots[indices]
+    def packed_indices(self, indices: Tensor) -> Tensor:
+        """Indices of real tokens in the flattened B * T -> their indices in the packed layout."""
+        packed = self.indices.new_zeros(self.shape[0] * self.shape[1])
+        real = torch.arange(len(self.indices), device=packed.device) if self.real is None else self.real
+        packed[self._tokens()] = real
+        return packed[indices]
 
     def _tokens(self) -> Tensor:
-        """Where each token stood in the flattened (B * T,) input."""
+        """The index of each real token in the flattened (B * T,) input."""
         return self.indices if self.real is None else self.indices[self.real]
 
     @property
     def texts(self) -> int:
-        """How many there are, the empty ones not counted."""
+        """The number of texts that are not empty."""
         return sum(sum(group.counts) for group in self.groups)
 
     def _split(self, states: Tensor) -> list[Tensor]:
-        """(1, H, slots, D) -> (R, H, W, D) of each group."""
-        sizes = [group.slots for group in self.groups]
+        """(1, H, P, D) -> (R, H, W, D) of each group."""
+        sizes = [group.tokens for group in self.groups]
         rest = states.shape[2] - sum(sizes)
         parts = states.split([*sizes, rest], dim=2) if rest or len(sizes) > 1 else [states]
         return [part.squeeze(0).unflatten(1, group.shape).transpose(0, 1) for part, group in zip(parts, self.groups)]
 
     def attention_fn(self, backend: Callable, cross_attends: bool = False) -> Callable:
-        """What layers attend by: backend, group by group; in a decoder that cross_attends also to the encoder."""
+        """The attention_fn of layers: backend, group by group; a decoder that cross_attends also sees the encoder."""
 
         def attend(module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any, **kwargs: Any) -> Any:
             to_encoder = cross_attends and not module.is_causal
@@ -124,40 +125,40 @@ class Packing:
     def _attend(
         self, backend: Callable, module: Any, query: Tensor, key: Tensor, value: Tensor, _: None, **kwargs: Any
     ) -> Tensor:
-        """Attention within each text: query, key, value (1, H, slots, D) -> (1, slots, H, D)."""
+        """Attention within each text: query, key, value (1, H, P, D) -> (1, P, H, D)."""
         outputs = []
         for group, *parts in zip(self.groups, *map(self._split, (query, key, value))):
             output, _ = backend(module, *parts, group.mask, **kwargs)  # (R, W, H, D)
             outputs.append(output.flatten(0, 1))
-        if rest := query.shape[2] - sum(group.slots for group in self.groups):
+        if rest := query.shape[2] - sum(group.tokens for group in self.groups):
             outputs.append(outputs[0].new_zeros(rest, *outputs[0].shape[1:]))
         return (outputs[0] if len(outputs) == 1 else torch.cat(outputs))[None]
 
     def _attend_to_encoder(
         self, backend: Callable, module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any, **kwargs: Any
     ) -> Tensor:
-        """Attention of query (1, H, slots, D) to key and value (B, K, S, D) -> (1, slots, H, D)."""
+        """Attention of query (1, H, P, D) to key and value (B, K, S, D) -> (1, P, H, D)."""
         heads = query.shape[1], query.shape[-1]
         padded = self.unpack(query.transpose(1, 2).flatten(2)).unflatten(-1, heads)  # (B, T, H, D)
         output, _ = backend(module, padded.transpose(1, 2), key, value, mask, **kwargs)
         return self.pack(output)
 
     def attend_once(
-        self, slots: Tensor, backend: Callable, module: Any, query: Tensor, key: Tensor, value: Tensor, **kwargs: Any
+        self, indices: Tensor, backend: Callable, module: Any, query: Tensor, key: Tensor, value: Tensor, **kwargs: Any
     ) -> Tensor:
-        """Attention of one token a text, at slots (N,), to all of it: query (1, H, N, D) -> (1, N, H, D).
+        """Attention of one token a text, at packed indices (N,), to its text: query (1, H, N, D) -> (1, N, H, D).
 
         backend: eager attention. The queries are laid out in rows, as the keys of their texts.
         """
-        order = slots.argsort()  # that of the packed texts
+        order = indices.argsort()  # that of the packed texts
         queries = query.squeeze(0).transpose(0, 1).index_select(0, order)
         texts = [sum(group.counts) for group in self.groups]
         outputs = []
         for group, own, *parts in zip(self.groups, queries.split(texts), self._split(key), self._split(value)):
-            rows, kept, mask = group.line_up()
-            lined_up = own.index_select(0, rows.flatten()).unflatten(0, rows.shape).transpose(1, 2)
-            output, _ = backend(module, lined_up, *parts, mask, **kwargs)  # (R, columns, H, D)
-            outputs.append(output.flatten(0, 1).index_select(0, kept))
+            grid, real, mask = group.query_grid()
+            in_rows = own.index_select(0, grid.flatten()).unflatten(0, grid.shape).transpose(1, 2)
+            output, _ = backend(module, in_rows, *parts, mask, **kwargs)  # (R, columns, H, D)
+            outputs.append(output.flatten(0, 1).index_select(0, real))
         return torch.cat(outputs).index_select(0, order.argsort())[None]
 
 
@@ -179,7 +180,7 @@ def _make_packing(
 ) -> Packing:
     """tokens: indices of the real tokens in the flattened batch, text after text; lengths (texts,) of them each.
 
-    make_mask(segment_ids (R, W) or None, shape): what the backend takes. shares: whether texts may stand in one row.
+    make_mask(segment_ids (R, W) or None, shape): the mask that the backend takes. shares: whether texts share rows.
     weights: see recurring.
     """
     found = lengths.tolist()
@@ -193,10 +194,10 @@ def _make_packing(
             if room := rows.width - sum(found[text] for text in texts):
                 pieces.append((0, room, False))
         groups.append(_make_group(rows, [size for _, size, _ in pieces[count:]], tokens.device, make_mask))
-    slots = sum(group.slots for group in groups)
-    if room := recurring(slots, weights, tokens.device) - slots:
+    packed = sum(group.tokens for group in groups)
+    if room := recurring(packed, weights, tokens.device) - packed:
         pieces.append((0, room, False))
-    first, sizes, counts = (torch.tensor(column) for column in zip(*pieces))  # on the CPU: no device is waited for
+    first, sizes, counts = (torch.tensor(column) for column in zip(*pieces))  # on the CPU: no synchronisation
     order = (torch.repeat_interleave(first, sizes) + positions_from_lengths(sizes, (1, int(sizes.sum())))[0]).clamp(
         max=len(tokens) - 1
     )
@@ -206,7 +207,7 @@ def _make_packing(
 
 
 def _make_group(rows: Rows, sizes: list[int], device: torch.device, make_mask: Callable) -> Group:
-    """sizes: of all that stands in the rows."""
+    """sizes: of all texts and padding in the rows."""
     shape = len(rows.texts), rows.width
     segment_ids = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes)).view(*shape).to(device)
     mask = make_mask(segment_ids if len(sizes) > len(rows.texts) else None, shape)

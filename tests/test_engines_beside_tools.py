@@ -1,0 +1,197 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The engine beside tools that shard, checkpoint, compile or replace parts of a model: the textbook's numbers."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Barrier, Thread
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+from conftest import lively
+from model_cases import CAUSAL_LM, ENCODER, MASKED_LM, SEQ2SEQ_LM, TEXTS, Case, low_thresholds  # noqa: F401
+from torch import Tensor, nn
+from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import CheckpointImpl, checkpoint_wrapper
+from torch.distributed.fsdp import fully_shard
+from transformers import AttentionInterface, PreTrainedModel
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+from modeling_scratch import fast
+from tokenization import train_bpe_tokenizer
+
+pytestmark = pytest.mark.usefixtures("low_thresholds")
+
+
+def gradients(model: nn.Module) -> dict[str, Tensor]:
+    return {
+        name: getattr(weight.grad, "full_tensor", lambda grad=weight.grad: grad)()
+        for name, weight in model.named_parameters()
+        if weight.grad is not None
+    }
+
+
+def step(model: PreTrainedModel, batch: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+    model.zero_grad()
+    torch.manual_seed(0)
+    loss = model(**batch).loss
+    loss.backward()
+    return loss.detach(), gradients(model)
+
+
+def assert_same(found: Any, expected: Any) -> None:
+    torch.testing.assert_close(found, expected, atol=2e-5, rtol=1e-4)
+
+
+@pytest.fixture
+def process_group(tmp_path: Path) -> Iterator[None]:
+    dist.init_process_group("gloo", init_method=f"file://{tmp_path / 'store'}", rank=0, world_size=1)
+    yield
+    dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("case", [TEXTS, MASKED_LM, CAUSAL_LM], ids=lambda case: case.model_class.__name__)
+def test_blocks_of_fsdp_gather_their_weights(case: Case, process_group: None) -> None:
+    settings = {"sparse_prediction": True} if case is not TEXTS else {}
+    batch = case.batch()
+    with fast.disabled():
+        expected = step(case.model(**settings), batch)
+    model = case.model(**settings)
+    mesh = dist.device_mesh.init_device_mesh("cpu", (1,))
+    for block in model.model.stack.layers:
+        fully_shard(block, mesh=mesh)
+    fully_shard(model, mesh=mesh)
+    assert_same(step(model, batch), expected)
+
+
+@pytest.mark.parametrize("kind", CheckpointImpl, ids=str)
+def test_a_wrapper_that_recomputes_draws_the_same_dropout(kind: CheckpointImpl) -> None:
+    """Wrapped around the feed-forward part, where the engine would swap the forwards of plain layers."""
+    model = TEXTS.model(hidden_dropout=0.4, attention_dropout=0.0).train()
+    for block in model.model.stack.layers:
+        block.feed_forward = checkpoint_wrapper(block.feed_forward, kind)
+    assert directional_error(model, TEXTS.batch()) < 0.02
+
+
+def directional_error(model: PreTrainedModel, batch: dict[str, Tensor]) -> float:
+    """How far the gradient is from the slope of the loss along it, measured by a small step with the same draws."""
+    loss, grads = step(model.double(), batch)
+    scale = 1e-4 / sum(grad.pow(2).sum() for grad in grads.values()).sqrt()
+    squared = sum(grad.pow(2).sum() for grad in grads.values())
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            weight += scale * grads.get(name, 0)
+    moved = step(model, batch)[0]
+    return abs((moved - loss) / (scale * squared) - 1).item()
+
+
+def doubled(module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any, **kwargs: Any) -> Any:
+    """A backend of a user, with scores of its own."""
+    return ALL_ATTENTION_FUNCTIONS["sdpa"](module, query * 2, key, value, mask, **kwargs)
+
+
+@pytest.mark.parametrize("case", [TEXTS, ENCODER, CAUSAL_LM], ids=lambda case: case.model_class.__name__)
+def test_a_backend_of_a_user_computes_every_block(case: Case) -> None:
+    AttentionInterface.register("doubled", doubled)
+    outputs = []
+    for context in (fast.disabled, torch.no_grad):
+        model = case.model(classifier_pooling="first")
+        model.set_attn_implementation("doubled")
+        batch = {**case.inputs(), "attention_mask": torch.ones_like(case.inputs()["input_ids"])}
+        with context():
+            outputs.append(model(**batch)[0].detach())
+    assert_same(outputs[1], outputs[0])
+
+
+@pytest.mark.parametrize("case", [MASKED_LM, SEQ2SEQ_LM], ids=lambda case: case.model_class.__name__)
+def test_labels_at_padding_count_as_they_do_in_the_textbook(case: Case) -> None:
+    sparse = {"sparse_prediction": True}
+    batch = case.batch()
+    batch["labels"] = batch["input_ids"] % 3
+    with fast.disabled():
+        expected = step(case.model(**sparse), batch)
+    assert_same(step(case.model(**sparse), batch), expected)
+
+
+def test_a_pooler_reads_its_token_whatever_else_is_read() -> None:
+    model = ENCODER.model(pooler=True)
+    inputs = ENCODER.inputs()
+    expected = model(**inputs).pooler_output
+    assert_same(model(**inputs, token_indices=torch.tensor([4, 20])).pooler_output, expected)
+
+
+def test_an_attention_function_of_the_caller_is_used() -> None:
+    model, inputs = ENCODER.model(), ENCODER.inputs()
+    with fast.disabled():
+        expected = model(**inputs, attention_fn=doubled)[0]
+    assert_same(model(**inputs, attention_fn=doubled)[0], expected)
+
+
+def test_beams_stop_at_strings() -> None:
+    texts = ["once upon a time", "the green field and the old dog"]
+    tokenizer = train_bpe_tokenizer(texts * 3, 300, style="gpt", show_progress=False)
+    model = lively(CAUSAL_LM.model_class(CAUSAL_LM.config(vocab_size=len(tokenizer))))
+    options = {"num_beams": 3, "max_new_tokens": 8, "stop_strings": ["the"], "tokenizer": tokenizer}
+    ids = torch.tensor([[5, 6, 7]])
+    with fast.disabled():
+        expected = model.generate(ids, **options)
+    assert torch.equal(model.generate(ids, **options), expected)
+
+
+def test_beams_of_a_trainer_are_the_same() -> None:
+    """Seq2SeqTrainer says that no process waits for another: synced_gpus=False."""
+    model, ids = lively(SEQ2SEQ_LM.model()), SEQ2SEQ_LM.inputs()["input_ids"]
+    options = {"num_beams": 3, "max_new_tokens": 8, "synced_gpus": False}
+    with fast.disabled():
+        expected = model.generate(ids, **options)
+    assert torch.equal(model.generate(ids, **options), expected)
+
+
+def test_threads_share_a_model() -> None:
+    model, inputs = TEXTS.model(), TEXTS.inputs()
+    writer, ids = lively(CAUSAL_LM.model()), CAUSAL_LM.inputs()["input_ids"]
+    with torch.no_grad():
+        expected = model(**inputs).logits
+    written = writer.generate(ids, max_new_tokens=8)
+    start, answers = Barrier(4), []
+
+    def answer() -> None:
+        start.wait()
+        with torch.no_grad():
+            answers.append((model(**inputs).logits, writer.generate(ids, max_new_tokens=8)))
+
+    threads = [Thread(target=answer) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(answers) == 4
+    for logits, texts in answers:
+        assert_same(logits, expected)
+        assert torch.equal(texts, written)
+    assert not any("forward" in vars(module) for each in (model, writer) for module in each.modules())
+
+
+def test_contexts_of_two_threads_overlap() -> None:
+    """The engine comes back when the last of them ends."""
+    first, second = fast.disabled(), fast.disabled()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert not fast.is_enabled()
+    second.__exit__(None, None, None)
+    assert fast.is_enabled()
+
+
+def test_a_forward_replaced_during_a_call_stays() -> None:
+    model, inputs = TEXTS.model(hidden_dropout=0.5).train(), TEXTS.inputs()
+    layer = model.model.stack.layers[0].feed_forward.down_proj
+    forward = layer.forward
+
+    def replace(*_: Any) -> None:
+        layer.forward = nn.Linear.forward.__get__(layer)
+
+    hook = model.model.register_forward_hook(replace)
+    model(**inputs)
+    hook.remove()
+    assert vars(layer).pop("forward") is not forward
