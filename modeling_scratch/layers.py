@@ -6,6 +6,7 @@ Shapes: everything here works on the last axis alone: (..., hidden) stands for (
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -68,7 +69,7 @@ class OutputNorm(Residual):
         return residual + self.dropout(self.norm(update))
 
 
-NORM_POSITIONS = {"pre": PreNorm, "post": PostNorm, "output": OutputNorm}
+NORM_POSITIONS: dict[str, Any] = {"pre": PreNorm, "post": PostNorm, "output": OutputNorm}
 
 # name: (function, gated?)
 ACTIVATIONS: dict[str, tuple[Callable[..., Tensor], bool]] = {

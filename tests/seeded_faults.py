@@ -261,7 +261,7 @@ ENGINE = (
     ),
     Fault(
         "rows_not_causal", "fast/engine.py",
-        "seen = seen.tril() if is_causal else seen", "seen = seen",
+        "allowed = allowed.tril() if is_causal else allowed", "allowed = allowed",
         "texts that share a row see their future",
     ),
     Fault(
@@ -270,14 +270,14 @@ ENGINE = (
         "without a mask a decoder leaves out the tokens before those that are read, not those behind",
     ),
     Fault(
-        "longest_is_the_first", "fast/engine.py",
-        '"max_length_q": int(lengths.max())', '"max_length_q": int(lengths[0])',
+        "longest_is_the_first", "modeling_base.py",
+        "longest = int(lengths.max())", "longest = int(lengths[0])",
         "kernels are told the length of the first text instead of the longest",
     ),
     Fault(
         "found_without_gaps", "fast/packing.py",
         "if self.real is None else self.real\n", "if self.real is None else torch.arange(len(self.real))\n",
-        "wrong slots where rows of a packed batch have gaps",
+        "wrong tokens where rows of a packed batch have gaps",
     ),
     Fault(
         "order_not_undone", "fast/packing.py",
@@ -342,7 +342,7 @@ ENGINE = (
     ),
     Fault(
         "frozen_layers_drop", "fast/forwards.py",
-        "self.layer.p, self.layer.training,", "self.layer.p, True,",
+        "return dropout(states, self.layer.p, self.layer.training,", "return dropout(states, self.layer.p, True,",
         "dropout of a part that was set to evaluation while the rest trains",
     ),
     Fault(
@@ -458,8 +458,10 @@ def try_out(fault: Fault, folder: Path, without: Sequence[str]) -> bool:
     path.write_text(changed(fault, folder), encoding="utf-8")
     failed = first_failure(folder, files_for(fault.file, without))
     path.write_text(before, encoding="utf-8")
-    told = "LIVES " if failed is None else "killed"
-    print(f"{told} {time.monotonic() - start:4.0f} s  {fault.name} ({fault.file}): {failed or fault.what}", flush=True)
+    verdict = "LIVES " if failed is None else "killed"
+    print(
+        f"{verdict} {time.monotonic() - start:4.0f} s  {fault.name} ({fault.file}): {failed or fault.what}", flush=True
+    )
     return failed is not None
 
 

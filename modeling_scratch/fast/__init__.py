@@ -29,7 +29,7 @@ def enable() -> None:
     ScratchPreTrainedModel.engine = fast_engine
     ScratchPreTrainedModel.__call__ = fast_call  # type: ignore[method-assign]
     for model_class in GENERATIVE:
-        model_class.generate = fast_generate(model_class)  # type: ignore[assignment, method-assign]
+        model_class.generate = fast_generate(model_class)  # type: ignore[method-assign]
 
 
 def disable() -> None:

@@ -56,10 +56,7 @@ def fast_engine(
     **kwargs: Any,
 ) -> Tensor:
     """As textbook_engine: inputs (B, T) -> hidden states (B, T, hidden); the values of unread tokens are undefined."""
-    encoder: dict[str, Any] = {
-        "encoder_hidden_states": encoder_hidden_states,
-        "encoder_attention_mask": encoder_attention_mask,
-    }
+    encoder: Any = {"encoder_hidden_states": encoder_hidden_states, "encoder_attention_mask": encoder_attention_mask}
     textbook = partial(textbook_engine, model, inputs, past_key_values=past_key_values, **encoder, **kwargs)
     is_asked_for = model.is_asked_for
     if "attention_fn" in kwargs or _is_tiny(inputs) or any(is_asked_for(name, kwargs) for name in OF_EVERY_LAYER):
@@ -74,8 +71,8 @@ def fast_engine(
     if varlen is None and (traced or (lengths is None and inputs.shape.numel() < LEAST_TOKENS)):
         return textbook(attention_fn=attention_fn)
     is_hooked = not traced and has_foreign_hooks(model, except_for=model.embeddings.tokens)
-    splits_last = not is_hooked and encoder_hidden_states is None and not any(map(has_to_be_called, model.stack.layers))
-    indices = token_indices if splits_last else None
+    is_whole = is_hooked or encoder_hidden_states is not None or any(map(has_to_be_called, model.stack.layers))
+    indices = None if is_whole else token_indices
     if varlen is not None:
         return _run(model, inputs, varlen.pop("attention_fn"), None, None, indices, **kwargs | varlen)
     packing = None if is_hooked else _pack(model, config, inputs, lengths, token_indices)
