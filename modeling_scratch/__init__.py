@@ -6,8 +6,7 @@ from transformers.pipelines import PIPELINE_REGISTRY
 
 from . import fast, presets
 from .base_models import ScratchDecoderModel, ScratchEncoderModel
-from .configuration_scratch import ScratchConfig, ScratchDecoderConfig, ScratchEncoderConfig, ScratchSeq2SeqConfig
-from .conversion import (
+from .bridges.conversion import (
     convert_config,
     convert_state_dict,
     export_config,
@@ -15,6 +14,7 @@ from .conversion import (
     export_state_dict,
     load_pretrained,
 )
+from .configuration_scratch import ScratchConfig, ScratchDecoderConfig, ScratchEncoderConfig, ScratchSeq2SeqConfig
 from .modeling_decoder import ScratchDecoderForCausalLM, ScratchDecoderForSequenceClassification
 from .modeling_encoder import (
     ScratchEncoderForMaskedLM,

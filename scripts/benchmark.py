@@ -10,115 +10,13 @@ before anything is timed. They take turns; a ratio is the median over the pairs.
 batch (forward, backward, clipping, fused AdamW), without its bookkeeping, which is the same for both.
 """
 
-import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, fields
-from functools import partial
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
-import torch
 import transformers
-from benchmark_answers import generate, infer, translate
-from benchmark_precision import precisions
-from benchmark_programs import imports, load, tokenizer_train
-from benchmark_report import HEADER, table_row, write_plot
-from benchmark_settings import Settings
-from benchmark_training import (
-    memory,
-    mlm,
-    overhead,
-    padding,
-    textbook,
-    train,
-    train_translator,
-    without_onednn,
-)
-from hardware import describe_hardware
-from run_folder import write_json
-from text_files import DataError
 
-WORKLOADS: dict[str, Callable[[Settings], Iterator[dict[str, Any]]]] = {
-    "train-sst2": partial(train, "sst2"),
-    "train-imdb": partial(train, "imdb"),
-    "train-marian": train_translator,
-    "memory": memory,
-    "mlm": mlm,
-    "infer-sst2": partial(infer, "sst2"),
-    "infer-imdb": partial(infer, "imdb"),
-    "generate-gpt2": generate,
-    "translate-marian": translate,
-    "tokenizer-train": tokenizer_train,
-    "import": imports,
-    "load": load,
-    "padding": padding,
-    "textbook": textbook,
-    "overhead": overhead,
-    "train-mkl": without_onednn,
-    "precision": precisions,
-}
-
-
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument(
-        "workload",
-        nargs="+",
-        choices=["all", *WORKLOADS],
-        help="What to measure; precision needs --model and --data_folder.",
-    )
-    parser.add_argument("--rounds", type=int, default=7, help="How often each side runs.")
-    parser.add_argument("--quick", action="store_true", help="Tiny sizes and two rounds, to see that it works.")
-    parser.add_argument("--data_folder", type=Path, help="Holds sst2/, imdb/ and multi30k/; else texts are invented.")
-    parser.add_argument("--model", help="A trained classifier, for precision: what fewer bits bring and cost it.")
-    parser.add_argument("--threads", type=int, help="Of torch; as many as it takes by itself if not given.")
-    parser.add_argument("--device", default="cpu", help="cpu, or cuda: BERT base then, packed batches for ours.")
-    parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16"], default="float32", help="Of products.")
-    parser.add_argument("--peak_tflops", type=float, help="Of the device, to say how much of it a step uses.")
-    parser.add_argument("--attention", default="sdpa", help="The backend of both sides.")
-    parser.add_argument("--batch_size", type=int, help="Texts a training step, in place of those of the workload.")
-    parser.add_argument("--compile", action="store_true", help="Training steps under torch.compile, on both sides.")
-    parser.add_argument("--dropout", type=float, default=0.1, help="Of the states, in training.")
-    parser.add_argument("--attention_dropout", type=float, default=0.1, help="Of the attention weights, in training.")
-    parser.add_argument("--seed", type=int, default=0, help="Of weights, texts and their order.")
-    parser.add_argument("--json", type=Path, help="A file for all that was measured.")
-    parser.add_argument("--plot", type=Path, help="A PNG file for a picture of the ratios.")
-    found = parser.parse_args(arguments)
-    for option in ("json", "plot"):
-        if (path := getattr(found, option)) is not None and not path.parent.is_dir():
-            parser.error(f"--{option} {path}: there is no folder {path.parent}")
-    if "precision" in found.workload and found.model is None:
-        parser.error("precision needs --model, the folder of a trained text classifier")
-    for name in ("rounds", "threads", "batch_size"):
-        if (number := getattr(found, name)) is not None and number < 1:
-            parser.error(f"--{name} {number}: has to be at least 1")
-    return found
-
-
-def run(found: argparse.Namespace) -> list[dict[str, Any]]:
-    """Measure, and print each row as it comes."""
-    if found.threads:
-        torch.set_num_threads(found.threads)
-    given = {field.name: getattr(found, field.name) for field in fields(Settings)}
-    settings = Settings(**given | {"rounds": min(found.rounds, 2) if found.quick else found.rounds})
-    hardware = describe_hardware(torch.device(settings.device))
-    print(f"{hardware}; torch {torch.__version__}, transformers {transformers.__version__}\n", flush=True)
-    if found.quick:
-        print("--quick: models of toy size, to see that all of it runs; these are no measurements.\n")
-    print(HEADER, flush=True)
-    rows = []
-    for name in WORKLOADS if "all" in found.workload else dict.fromkeys(found.workload):
-        for row in WORKLOADS[name](settings):
-            rows.append(row)
-            print(table_row(row), flush=True)
-    if found.json:
-        conditions = {key: value for key, value in asdict(settings).items() if key not in ("data_folder", "model")}
-        versions = {"torch": torch.__version__, "transformers": transformers.__version__}
-        write_json(found.json, {"conditions": {**conditions, **versions, "hardware": hardware}, "rows": rows})
-    if found.plot:
-        write_plot(found.plot, hardware, rows)
-    return rows
+from modeling_scratch.benchmark.run import parse, run
+from modeling_scratch.utils.errors import DataError
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -11,7 +11,7 @@ from conftest import redraw
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from modeling_scratch.native_configs import FAMILIES
+from modeling_scratch.bridges.configs import FAMILIES
 
 VOCAB, LIMIT, PAD = 50, 16, 1
 _ENCODER: dict[str, Any] = {

@@ -16,10 +16,11 @@ import serve
 import uvicorn
 import writers
 from conftest import redraw
-from serving_app import Limits, build_app
-from serving_tasks import Task
 
 from modeling_scratch import ScratchEncoderForSequenceClassification, presets
+from modeling_scratch.serving import server as serve_room
+from modeling_scratch.serving.app import Limits, build_app
+from modeling_scratch.serving.tasks import Task
 from tokenization import special_token_ids, train_wordlevel_tokenizer
 
 PATIENCE = 60  # seconds, in which everything here happens on the slowest machine
@@ -68,8 +69,8 @@ class ThreadServer(uvicorn.Server):
 @contextmanager
 def served(task: Task, **limits: Any) -> Iterator[httpx.Client]:
     """A client of a server of this task; limits: those of `Limits` that are not the defaults of the program."""
-    arguments = serve.ServeArguments(model="", **limits)
-    with serve.open_socket("127.0.0.1", 0) as listener:
+    arguments = serve_room.ServeArguments(model="", **limits)
+    with serve_room.open_socket("127.0.0.1", 0) as listener:
         server = ThreadServer(task, arguments.limits())
         thread = Thread(target=server.run, args=([listener],), daemon=True)
         thread.start()

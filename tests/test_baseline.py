@@ -5,7 +5,8 @@ import json
 
 import numpy as np
 import pytest
-from baseline import C_GRID, LARGE_CORPUS, run_baseline
+
+from modeling_scratch.evaluation.classification import C_GRID, LARGE_CORPUS, run_baseline
 
 WORDS = [["awful", "dull", "bleak"], ["fine", "bright", "warm"], ["odd", "weird", "strange"]]
 

@@ -11,7 +11,14 @@ from typing import Any
 import benchmark
 import pytest
 import torch
-from benchmark_data import (
+from serving import save_classifier
+from text_samples import write
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import flop_registry
+from writers import text_of
+
+from modeling_scratch.benchmark import run as benchmark_room
+from modeling_scratch.benchmark.data import (
     draw_texts,
     full_rows,
     grouped_by_length,
@@ -21,16 +28,26 @@ from benchmark_data import (
     train_tokenizer,
     with_more_padding,
 )
-from benchmark_models import CLASSIFIER, DECODER, TRANSLATOR, check_logits, make_ours, make_pair, training_step
-from benchmark_settings import Settings
-from benchmark_timing import Comparison, Side, in_turns, measure
-from benchmark_work import linear_shapes, matrix_products, training_work
-from serving import save_classifier
-from text_files import DataError
-from text_samples import write
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.flop_counter import flop_registry
-from writers import text_of
+from modeling_scratch.benchmark.models import (
+    CLASSIFIER,
+    DECODER,
+    TRANSLATOR,
+    check_logits,
+    make_ours,
+    make_pair,
+    training_step,
+)
+from modeling_scratch.benchmark.settings import Settings
+from modeling_scratch.benchmark.timing import (
+    Comparison,
+    Side,
+    in_turns,
+    linear_shapes,
+    matrix_products,
+    measure,
+    training_work,
+)
+from modeling_scratch.utils.errors import DataError
 
 QUICK = Settings(rounds=2, quick=True)
 ROWS = [list(range(5, 5 + length)) for length in (3, 9, 1, 6, 4, 4, 12, 2)]
@@ -70,7 +87,7 @@ def test_workloads_run_and_say_what_they_measured(
     json_file, picture = tmp_path / "rows.json", tmp_path / "rows.png"
     benchmark.main([*names, "--quick", "--threads", "1", "--json", str(json_file), "--plot", str(picture)])
     rows = json.loads(json_file.read_text(encoding="utf-8"))["rows"]
-    asked = set(benchmark.WORKLOADS) - {"precision"} if names == ["all"] else set(names)
+    asked = set(benchmark_room.WORKLOADS) - {"precision"} if names == ["all"] else set(names)
     assert {row["workload"] for row in rows} == asked
     assert all(row["ratio"] > 0 for row in rows)
     assert picture.read_bytes().startswith(b"\x89PNG")

@@ -22,7 +22,8 @@ from modeling_scratch import (
     export_pretrained,
     load_pretrained,
 )
-from modeling_scratch.checkpoint_files import CheckpointError, complete_folder
+from modeling_scratch.utils.errors import CheckpointError
+from modeling_scratch.utils.files import complete_folder
 
 MASKED_LM = Native("bert", "ScratchEncoderForMaskedLM")
 BASE = "bert.encoder.layer.0.attention.self.query.weight"

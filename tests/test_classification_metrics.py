@@ -12,7 +12,11 @@ import evaluate
 import numpy as np
 import pytest
 import torch
-from classification_metrics import (
+from datasets import Dataset
+from sklearn.metrics import precision_recall_fscore_support
+from transformers import BertConfig, BertForSequenceClassification, EvalPrediction, Trainer, TrainingArguments
+
+from modeling_scratch.evaluation.classification_metrics import (
     F1,
     Accuracy,
     ClassificationMetrics,
@@ -21,9 +25,6 @@ from classification_metrics import (
     comparison_table,
     mcnemar,
 )
-from datasets import Dataset
-from sklearn.metrics import precision_recall_fscore_support
-from transformers import BertConfig, BertForSequenceClassification, EvalPrediction, Trainer, TrainingArguments
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 

@@ -25,8 +25,8 @@ from modeling_scratch import (
     load_pretrained,
     presets,
 )
-from modeling_scratch.conversion import MODELS
-from modeling_scratch.native_configs import FAMILIES
+from modeling_scratch.bridges.configs import FAMILIES
+from modeling_scratch.bridges.conversion import MODELS
 
 every_native = pytest.mark.parametrize("native", NATIVES, ids=str)
 GENERATORS = [native for native in NATIVES if native.head.endswith(("ForCausalLM", "ForConditionalGeneration"))]

@@ -19,6 +19,7 @@ from modeling_scratch import (
     load_pretrained,
     presets,
 )
+from modeling_scratch.bridges import verified_conversion as convert_checkpoint_room
 from tokenization import special_token_ids
 
 NATIVE = Native("bert", "ScratchEncoderForSequenceClassification")
@@ -44,7 +45,7 @@ def test_there_and_back(native: Path, tmp_path: Path, capsys: pytest.CaptureFixt
     convert("--input", tmp_path / "ours", "--output_dir", tmp_path / "back")
     output = capsys.readouterr().out
     assert f"{tmp_path / 'ours'}: ScratchEncoderForSequenceClassification, the same function as" in output
-    assert output.count("answers differ by at most") == 2 * (2 + len(convert_checkpoint.TEXTS))
+    assert output.count("answers differ by at most") == 2 * (2 + len(convert_checkpoint_room.TEXTS))
     ours = ScratchEncoderForSequenceClassification.from_pretrained(tmp_path / "ours")
     theirs, back = (BertForSequenceClassification.from_pretrained(folder) for folder in (native, tmp_path / "back"))
     assert ours.config.id2label == back.config.id2label == LABELS["id2label"]

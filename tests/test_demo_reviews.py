@@ -9,11 +9,21 @@ from functools import cache
 from itertools import chain
 from pathlib import Path
 
-import demo_reviews
 import pytest
-from demo_reviews import LABEL_NAMES, NEW_PATTERNS, PAIRS, PATTERNS, SLOT, Writer, demo_splits, generate
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
+
+from modeling_scratch.data import demo_reviews
+from modeling_scratch.data.demo_reviews import (
+    LABEL_NAMES,
+    NEW_PATTERNS,
+    PAIRS,
+    PATTERNS,
+    SLOT,
+    Writer,
+    demo_splits,
+    generate,
+)
 
 # Verdicts as a person labels them, at least one for each pattern that holds an opinion.
 READINGS = {

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 import torch
 from accelerate.commands.config.config_args import load_config_from_file
-from checkpoints import check_checkpoint, checkpoint_at, checkpoints_in
 from model_cases import CASES, CAUSAL_LM, HEADS, SWITCHES, Case
 from safetensors.torch import load_file
 from test_resume import data
@@ -22,6 +21,8 @@ from torch.distributed import barrier, init_process_group
 from torch.utils.data import Dataset
 from transformers import Trainer, TrainingArguments
 from transformers.distributed import DistributedConfig
+
+from modeling_scratch.training.checkpoints import check_checkpoint, checkpoint_at, checkpoints_in
 
 # ruff: noqa: F401, F811  (the fixture comes from test_resume)
 

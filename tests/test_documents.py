@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from documents import DocumentArguments, Documents, Stream, load_documents
-from text_files import DataError
 from text_samples import fault, write
+
+from modeling_scratch.data.documents import DocumentArguments, Documents, Stream, load_documents
+from modeling_scratch.utils.errors import DataError
 
 TEXT = "First line\nsecond line\n\n \nA new paragraph.\r\n\n\nThe last,\nof two lines\n"
 

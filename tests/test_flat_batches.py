@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 import torch
-import train_classifier
 from conftest import redraw
-from flat_batches import FlatBatches
-from text_files import DataError
 from torch import nn
 from transformers import BertConfig, BertForSequenceClassification, DataCollatorWithPadding
 
 from modeling_scratch import ScratchEncoderConfig, ScratchEncoderForSequenceClassification
+from modeling_scratch.data.collators import FlatBatches
+from modeling_scratch.training import classification as train_classifier_room
+from modeling_scratch.utils.errors import DataError
 from tokenization import train_wordlevel_tokenizer
 
 LENGTHS = [5, 2, 9, 1, 7, 3, 4, 8, 6, 2]
@@ -32,12 +32,12 @@ def model() -> ScratchEncoderForSequenceClassification:
     return redraw(ScratchEncoderForSequenceClassification(config))
 
 
-def trainer(folder: Path, network: nn.Module | None = None, **options: Any) -> train_classifier.ClassifierTrainer:
-    arguments = train_classifier.ClassifierTrainingArguments(
+def trainer(folder: Path, network: nn.Module | None = None, **options: Any) -> train_classifier_room.ClassifierTrainer:
+    arguments = train_classifier_room.ClassifierTrainingArguments(
         str(folder), num_train_epochs=2, per_device_train_batch_size=4, learning_rate=1e-2, logging_steps=1,
         save_strategy="no", use_cpu=True, disable_tqdm=True, report_to="none", **options,
     )  # fmt: skip
-    return train_classifier.ClassifierTrainer(
+    return train_classifier_room.ClassifierTrainer(
         network or model(), arguments, DataCollatorWithPadding(TOKENIZER), train_dataset=ROWS, eval_dataset=ROWS
     )
 
@@ -83,7 +83,7 @@ def test_what_cannot_be_flat_is_said_where_it_is_wanted(tmp_path: Path, monkeypa
     assert "attention_mask" in next(iter(trainer(tmp_path, native).get_train_dataloader()))
     with pytest.raises(DataError, match="BertForSequenceClassification would take all texts of a batch for one"):
         trainer(tmp_path, native, flat_batches=True).get_train_dataloader()
-    monkeypatch.setattr(train_classifier.ClassifierTrainingArguments, "n_gpu", 2)
+    monkeypatch.setattr(train_classifier_room.ClassifierTrainingArguments, "n_gpu", 2)
     with pytest.raises(DataError, match="DataParallel cuts batches by rows"):
         trainer(tmp_path, flat_batches=True).get_train_dataloader()
 

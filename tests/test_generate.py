@@ -16,12 +16,13 @@ import generate
 import pytest
 import transformers
 import writers
-from continuation import Continuer
 from text_samples import write
-from translation_model import TARGET_FOLDER
 from writers import POSITIONS, text_of
 
 from modeling_scratch import ScratchDecoderForSequenceClassification
+from modeling_scratch.inference import generation as generate_room
+from modeling_scratch.inference.text_generators import Continuer
+from modeling_scratch.pipelines import TARGET_FOLDER
 
 PROMPTS = ["abc", "", "h", "a b c d e f g h", "ghgh ghg", "  ", "abc", "f" * POSITIONS, "cab " * 5]
 SOURCES = [text_of(5), "", text_of(1), text_of(12), " ", text_of(3), text_of(5)]
@@ -112,7 +113,7 @@ def test_batches_of_a_file_say_what_each_line_says_alone(folders, family, tmp_pa
 @both
 def test_a_line_stays_a_line(folders, family, tmp_path, monkeypatch, capfd):
     """Whatever stands in it: decoders of characters write line breaks, which JSON keeps."""
-    monkeypatch.setattr(generate, "BATCHES_AT_A_TIME", 1)
+    monkeypatch.setattr(generate_room, "BATCHES_AT_A_TIME", 1)
     texts = lines_of(family)
     options = "--max_new_tokens", "20", "--batch_size", "2"
     records = run(folders[family], texts, tmp_path, *options)
@@ -379,7 +380,7 @@ def test_a_folder_that_would_write_at_random(folders, tmp_path, capfd):
     classifier = ScratchDecoderForSequenceClassification(decoder.config)
     bert = transformers.BertConfig(vocab_size=20, hidden_size=16, num_hidden_layers=1, num_attention_heads=2)
     for name, model, *pieces in (
-        ("classifier", classifier, "does not write texts", "scripts/predict.py"),
+        ("classifier", classifier, "does not write texts", "modeling-scratch predict"),
         ("bert", transformers.BertForMaskedLM(bert), "BertForMaskedLM does not write texts"),
         ("encoder", transformers.BertModel(bert), "nothing is trained to write"),
         ("empty", transformers.BertLMHeadModel(bert), "there is no tokenizer in it"),
@@ -411,7 +412,7 @@ def test_ctrl_c_leaves_no_half_file(folders, tmp_path, monkeypatch):
             signal.raise_signal(signal.SIGINT)
         return text
 
-    monkeypatch.setattr(generate, "one_line", one_line)
+    monkeypatch.setattr(generate_room, "one_line", one_line)
     (tmp_path / "in.txt").write_text("abc\nb\nc\n")
     (tmp_path / "out.txt").write_text("precious")
     arguments = "--model_name_or_path", folders[DECODER], "--input_file", tmp_path / "in.txt"

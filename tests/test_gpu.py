@@ -11,9 +11,7 @@ import predict
 import pytest
 import torch
 import train_classifier
-from benchmark_data import on_device as moved
 from conftest import watch
-from flat_batches import FlatBatches
 from model_cases import (
     CAUSAL_LM,
     PACKED_HEADS,
@@ -25,6 +23,9 @@ from model_cases import (
     parametrize_cases,
 )
 from torch import Tensor, nn
+
+from modeling_scratch.benchmark.data import on_device as moved
+from modeling_scratch.data.collators import FlatBatches
 
 pytestmark = [
     pytest.mark.gpu,

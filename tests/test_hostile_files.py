@@ -15,15 +15,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import train_classifier
-from checkpoints import checkpoints_in, seal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from processes import in_child
 from test_resume import data, run
-from text_columns import read_texts
-from text_files import DataError, find_splits, read_rows
 
-from modeling_scratch.checkpoint_files import CheckpointError, WeightFiles
+from modeling_scratch.bridges.checkpoints import WeightFiles
+from modeling_scratch.data.columns import read_texts
+from modeling_scratch.data.rows import read_rows
+from modeling_scratch.data.splits import find_splits
+from modeling_scratch.training.checkpoints import checkpoints_in, seal
+from modeling_scratch.utils.errors import CheckpointError, DataError
 
 # ruff: noqa: F401, F811  (the fixture comes from test_resume)
 

@@ -14,15 +14,20 @@ ROOT = Path(__file__).resolve().parents[1]
 COPYRIGHT = "# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0."
 
 TEXTBOOK = {path.stem for family in FAMILIES for path in shipped_files(family)}
-# They import the configuration and one another, and no model.
-WITHOUT_MODELS = {
-    "presets",
-    "checkpoint_files",
-    "native_tables",
-    "native_encoders",
-    "native_decoders",
-    "native_configs",
-}
+# Rooms from the ground up: each imports from rooms of earlier lines, none from its own line or a later one.
+FLOORS = (
+    {"utils"},
+    {"textbook"},
+    {"fast", "bridges"},
+    {"data"},
+    {"inference"},
+    {"evaluation", "serving"},
+    {"sharing"},
+    {"training"},
+    {"benchmark"},
+)
+# The files of modeling_scratch/ itself that no model ships.
+NOT_SHIPPED = {"__init__", "drawing", "pipelines", "presets", "question_answering", "shipped", "verify"}
 SHIPPED_MAY_USE = {*sys.stdlib_module_names, "torch", "transformers", "huggingface_hub"}
 LONGEST_FUNCTION = 30
 UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal", "joblib"}
@@ -83,15 +88,30 @@ def test_no_import_comes_back() -> None:
     assert left == {}
 
 
-@each([path for path in MODEL_FILES if path.parent != PACKAGE or path.stem != "__init__"])
-def test_the_engine_is_known_to_nobody_below_it(path: Path) -> None:
-    if path.parent.name != "fast":
-        assert not any(name.partition(".")[0] == "fast" for name in siblings(path))
+def room_of(module: str) -> str:
+    """ "data.rows" -> "data", "attention" -> "textbook"."""
+    room = module.partition(".")[0]
+    return room if any(room in floor for floor in FLOORS) else "textbook"
 
 
-@each([path for path in MODEL_FILES if path.stem in WITHOUT_MODELS])
-def test_presets_and_tables_know_the_configuration_alone(path: Path) -> None:
-    assert siblings(path) <= {"configuration_scratch", *WITHOUT_MODELS}
+def test_every_room_has_a_floor() -> None:
+    rooms = {path.parent.name for path in MODEL_FILES if path.parent != PACKAGE}
+    assert {"textbook", *rooms} == set.union(*FLOORS)
+    assert {path.stem for path in PACKAGE.glob("*.py")} - TEXTBOOK <= NOT_SHIPPED
+
+
+@each([path for path in MODEL_FILES if path.parent != PACKAGE or path.stem not in ("__init__", "verify")])
+def test_no_import_climbs(path: Path) -> None:
+    """A room imports from the floors below it, and from its own files."""
+    room = room_of(".".join(path.relative_to(PACKAGE).parts))
+    floor = next(number for number, rooms in enumerate(FLOORS) if room in rooms)
+    below = set.union(set(), *FLOORS[:floor])
+    assert {room_of(name) for name in siblings(path)} <= {*below, room}
+
+
+@each([PACKAGE / "presets.py", *(PACKAGE / "bridges" / f"{name}.py" for name in ("tables", "encoders", "decoders"))])
+def test_presets_and_tables_import_no_model(path: Path) -> None:
+    assert {name.rpartition(".")[2] for name in siblings(path)} <= {"configuration_scratch", "tables"}
 
 
 @each(SHIPPED)

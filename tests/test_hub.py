@@ -4,10 +4,11 @@
 import pytest
 import torch
 import transformers
-from text_data import DataArguments, load_splits
 from transformers import AutoConfig, AutoTokenizer
 
 from modeling_scratch import load_pretrained
+from modeling_scratch.data.labelled_texts import load_splits
+from modeling_scratch.data.splits import DataArguments
 
 pytestmark = pytest.mark.hub
 

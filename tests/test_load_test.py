@@ -10,12 +10,14 @@ from typing import Any
 import load_test
 import pytest
 import writers
-from load_test import LoadArguments, Run, is_same
-from serve import ServeArguments
 from serving import save_classifier, save_translator, served
-from serving_tasks import load_task
-from text_files import DataError
 from transformers import HfArgumentParser
+
+from modeling_scratch.serving import load_test as load_test_room
+from modeling_scratch.serving.load_test import LoadArguments, Run, is_same
+from modeling_scratch.serving.server import ServeArguments
+from modeling_scratch.serving.tasks import load_task
+from modeling_scratch.utils.errors import DataError
 
 GOOD = [{"label": "good", "score": 0.7}, {"label": "bad", "score": 0.3}]
 
@@ -37,7 +39,7 @@ def test_lost_and_wrong_answers_are_counted(capsys: pytest.CaptureFixture) -> No
 
 
 def test_the_server_is_told_what_will_be_asked_of_it() -> None:
-    options = load_test.server_options(LoadArguments(model="any", max_new_tokens=300, trust_remote_code=True))
+    options = load_test_room.server_options(LoadArguments(model="any", max_new_tokens=300, trust_remote_code=True))
     program: Any = ServeArguments
     (served,) = HfArgumentParser(program).parse_args_into_dataclasses(options)
     assert (served.model, served.max_new_tokens, served.trust_remote_code) == ("any", 300, True)
@@ -48,7 +50,7 @@ def test_a_refusal_is_no_lost_answer(tmp_path: Path) -> None:
     with served(load_task(str(save_classifier(tmp_path)))) as client:
         url = f"{client.base_url}/classify"
         with pytest.raises(DataError, match=r"refuses .*top_k.*: 422, .*top_k: has to be a whole number from 1"):
-            asyncio.run(load_test.call_server("name", url, ["a", "b", "c"], {"top_k": 0}, arguments))
+            asyncio.run(load_test_room.call_server("name", url, ["a", "b", "c"], {"top_k": 0}, arguments))
 
 
 @pytest.mark.slow

@@ -21,21 +21,24 @@ import torch
 import train_classifier
 import train_translation
 import transformers
-from card_run import Run
-from card_text import LONGEST, escaped, excerpt, table
-from hardware import describe_hardware
 from hub_server import HubServer
 from huggingface_hub import ModelCard
-from model_card import CARD_FILE, make_card, write_card
-from pretraining_model import PretrainingModelArguments
-from run_folder import write_run
-from run_lock import LOCK_FILE
-from sharing import SharingTrainer, share
 from test_pretrain import CHARACTERS, MASKED, prose
 from test_train_translation import FAST as FAST_TRANSLATION
 from test_train_translation import write_split
-from text_files import DataError
-from text_sources import DataArguments
+
+from modeling_scratch.data.splits import DataArguments
+from modeling_scratch.sharing.card_run import Run
+from modeling_scratch.sharing.model_card import CARD_FILE, make_card, write_card
+from modeling_scratch.sharing.run_record import describe_hardware, write_run
+from modeling_scratch.training import classification as train_classifier_room
+from modeling_scratch.training import pretraining as pretrain_room
+from modeling_scratch.training import translation as train_translation_room
+from modeling_scratch.training.objectives import PretrainingModelArguments
+from modeling_scratch.training.run_folder import LOCK_FILE
+from modeling_scratch.training.trainer import SharingTrainer, share
+from modeling_scratch.utils.errors import DataError
+from modeling_scratch.utils.markdown import LONGEST, escaped, excerpt, table
 
 TOKEN = "hf_" + "x" * 34
 FAST = "--report_to none --use_cpu --disable_tqdm True --learning_rate 2e-2 --per_device_train_batch_size 16"
@@ -245,9 +248,9 @@ def test_a_card_says_what_the_run_does(run: Path) -> None:
 
 
 OWN = [
-    train_classifier.ClassifierTrainingArguments,
-    train_translation.TranslationTrainingArguments,
-    pretrain.PretrainingArguments,
+    train_classifier_room.ClassifierTrainingArguments,
+    train_translation_room.TranslationTrainingArguments,
+    pretrain_room.PretrainingArguments,
 ]
 NOT_TOLD = {"overwrite", "search_trials", "search_over"}
 
@@ -405,7 +408,7 @@ def test_a_push_that_fails_says_how_to_repeat_it(decoder: Path, tmp_path: Path, 
     )
     trainer = SharingTrainer(model, arguments, processing_class=transformers.AutoTokenizer.from_pretrained(decoder))
     del hub.repositories["user/gone"]
-    with pytest.raises(DataError, match=r"all is saved.*push_to_hub.py --folder .*run --repo_id user/gone"):
+    with pytest.raises(DataError, match=r"all is saved.*modeling-scratch push --folder .*run --repo_id user/gone"):
         share(trainer, ["the cat sees"])
 
 

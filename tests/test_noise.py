@@ -6,8 +6,8 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
-from document_tokens import DocumentTokenizer, template_frame
-from noise import (
+
+from modeling_scratch.data.collators import (
     CorruptSpans,
     Denoise,
     Infill,
@@ -21,8 +21,7 @@ from noise import (
     sentence_ends,
     shuffle_sentences,
 )
-from packed_documents import IGNORED, PackedRows, Pieces
-
+from modeling_scratch.data.packed_documents import IGNORED, DocumentTokenizer, PackedRows, Pieces, template_frame
 from tokenization import KINDS
 
 WORDS = "the quick brown foxes aren't jumping over lazily sleeping dogs, unbelievably"

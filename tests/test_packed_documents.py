@@ -8,13 +8,21 @@ import numpy as np
 import pytest
 import torch
 from conftest import redraw
-from document_tokens import LONG_TEXT, DocumentTokenizer, join, template_frame
-from noise import next_tokens
-from packed_documents import PackedRows, Pieces, SimilarLengths, StreamedRows
 from text_samples import fault
 from torch.utils.data import DataLoader
 
 from modeling_scratch import ScratchDecoderForCausalLM, ScratchEncoderForMaskedLM, presets
+from modeling_scratch.data.collators import next_tokens
+from modeling_scratch.data.packed_documents import (
+    LONG_TEXT,
+    DocumentTokenizer,
+    PackedRows,
+    Pieces,
+    SimilarLengths,
+    StreamedRows,
+    join,
+    template_frame,
+)
 from tokenization import train_bpe_tokenizer, train_character_tokenizer, train_wordlevel_tokenizer
 
 GENERATOR = np.random.default_rng(0)

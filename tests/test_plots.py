@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from plots import confusion_matrix_png, learning_curve_png, token_curve_png
+
+from modeling_scratch.evaluation.plots import confusion_matrix_png, learning_curve_png, token_curve_png
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 NAN, INFINITY = float("nan"), float("inf")
@@ -120,7 +121,8 @@ def test_a_picture_that_cannot_be_put_in_place_leaves_nothing_behind(tmp_path):
 
 def test_matplotlib_is_imported_by_drawing_and_pyplot_never(tmp_path):
     code = """
-import sys, plots
+import sys
+import modeling_scratch.evaluation.plots as plots
 assert "matplotlib" not in sys.modules
 plots.learning_curve_png([], sys.argv[1])
 assert "matplotlib.pyplot" not in sys.modules

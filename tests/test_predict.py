@@ -18,6 +18,7 @@ from conftest import redraw
 from text_samples import write
 
 from modeling_scratch import ScratchEncoderForMaskedLM, ScratchEncoderForSequenceClassification, presets
+from modeling_scratch.inference import classification as predict_room
 from tokenization import special_token_ids, train_wordlevel_tokenizer
 
 WORDS = [f"word{number}" for number in range(40)]
@@ -91,7 +92,7 @@ def expect_error(capfd: pytest.CaptureFixture, arguments: list[str], *pieces: st
 
 def test_equals_the_pipeline_one_by_one_in_the_order_of_the_input(folder, tmp_path, monkeypatch, capfd):
     texts = [text_of(length) for length in (3, 90, 1, 62, 7, 30, 63, 2, 55, 2, 100, 12, 1)]
-    monkeypatch.setattr(predict, "CHUNK_TEXTS", 5)
+    monkeypatch.setattr(predict_room, "CHUNK_TEXTS", 5)
     answers = run(folder, write(tmp_path / "in.csv", {"text": texts}), tmp_path / "out.jsonl", "--batch_size", "2")
     assert "texts longer than 64 tokens, cut there: 3" in capfd.readouterr().err
     classify = transformers.pipeline("text-classification", str(folder))
@@ -200,13 +201,13 @@ def test_a_regression_answers_its_numbers(make, tokenizer, tmp_path, num_labels,
 
 
 def test_chunks_are_bounded_by_rows_and_by_characters(monkeypatch):
-    monkeypatch.setattr(predict, "CHUNK_TEXTS", 3)
-    monkeypatch.setattr(predict, "CHUNK_CHARACTERS", 10)
+    monkeypatch.setattr(predict_room, "CHUNK_TEXTS", 3)
+    monkeypatch.setattr(predict_room, "CHUNK_CHARACTERS", 10)
     rows = list(enumerate(["a"] * 4 + ["long enough", "", "12345", "12345", "b"], 1))
-    chunks = list(predict.in_chunks(rows))
+    chunks = list(predict_room.in_chunks(rows))
     assert [len(chunk) for chunk in chunks] == [3, 2, 3, 1]
     assert [row for chunk in chunks for row in chunk] == rows
-    assert list(predict.in_chunks([])) == []
+    assert list(predict_room.in_chunks([])) == []
 
 
 def test_max_length_with_a_tokenizer_written_in_python(make, tmp_path, capfd):
@@ -276,7 +277,7 @@ def test_arguments_that_cannot_work(folder, tmp_path, monkeypatch, capfd):
 
 
 def test_an_existing_output_stays_until_the_last_answer(folder, tmp_path, monkeypatch, capfd):
-    monkeypatch.setattr(predict, "CHUNK_TEXTS", 1)
+    monkeypatch.setattr(predict_room, "CHUNK_TEXTS", 1)
     source, output = tmp_path / "in.txt", tmp_path / "out.jsonl"
     source.write_bytes(b"fine\n" * 5 + b"\xff\n")
     output.write_text("precious")
@@ -305,7 +306,7 @@ class InterruptedInput(io.BytesIO):
 
 
 def test_ctrl_c_leaves_no_half_file(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(predict, "CHUNK_TEXTS", 1)
+    monkeypatch.setattr(predict_room, "CHUNK_TEXTS", 1)
     stream = InterruptedInput(tmp_path)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stream))
     with pytest.raises(SystemExit, match="130"):
@@ -323,7 +324,7 @@ def start(*arguments: str) -> subprocess.Popen:
 def test_a_process_that_is_terminated_leaves_no_half_file(folder, tmp_path):
     process = start("--model", str(folder), "--output", str(tmp_path / "out.jsonl"))
     # The first chunk, and then more than a pipe holds: it can be written only while the second chunk is read.
-    process.stdin.write(b"fine\n" + b"\n" * (predict.CHUNK_TEXTS - 1) + (b" " * 999 + b"\n") * 1_000)
+    process.stdin.write(b"fine\n" + b"\n" * (predict_room.CHUNK_TEXTS - 1) + (b" " * 999 + b"\n") * 1_000)
     assert [name != "out.jsonl" for name in names(tmp_path)] == [True]
     process.terminate()
     _, errors = process.communicate()
@@ -333,7 +334,7 @@ def test_a_process_that_is_terminated_leaves_no_half_file(folder, tmp_path):
 @pytest.mark.slow
 def test_a_closed_pipe_ends_the_process_quietly(folder):
     process = start("--model", str(folder))
-    process.stdin.write(b"\n" * 3 * predict.CHUNK_TEXTS)
+    process.stdin.write(b"\n" * 3 * predict_room.CHUNK_TEXTS)
     process.stdin.close()
     assert json.loads(process.stdout.readline()) == {"row": 1, "label": None, "score": None}
     process.stdout.close()

@@ -12,12 +12,7 @@ import pretrain
 import pytest
 import torch
 import train_classifier
-from documents import DocumentArguments, Documents
 from native_models import Native
-from pretraining_data import prepare
-from pretraining_model import PretrainingModelArguments, build_model, build_tokenizer
-from pretraining_report import SAMPLE_TOKENS, first_words, speed, write_sample
-from run_folder import check_unchanged, write_run
 from text_samples import fault, write
 from transformers import (
     AutoModelForCausalLM,
@@ -28,6 +23,13 @@ from transformers import (
     GPTNeoXForCausalLM,
     pipeline,
 )
+
+from modeling_scratch.data.documents import DocumentArguments, Documents
+from modeling_scratch.evaluation.pretraining import SAMPLE_TOKENS, first_words, speed, write_sample
+from modeling_scratch.sharing.run_record import write_run
+from modeling_scratch.training import pretraining as pretrain_room
+from modeling_scratch.training.objectives import PretrainingModelArguments, build_model, build_tokenizer, prepare
+from modeling_scratch.training.run_folder import check_unchanged
 
 FAST = "--report_to none --use_cpu --disable_tqdm True --learning_rate 1e-2 --per_device_train_batch_size 8"
 SMALL = "--config_overrides hidden_size=16,num_hidden_layers=1,num_attention_heads=2,intermediate_size=32"
@@ -320,7 +322,7 @@ def test_a_native_checkpoint_that_cannot_keep_documents_apart_is_refused(tmp_pat
 
 
 def test_memory_is_pinned_for_an_accelerator_alone(tmp_path: Path) -> None:
-    arguments = pretrain.PretrainingArguments(output_dir=str(tmp_path))
+    arguments = pretrain_room.PretrainingArguments(output_dir=str(tmp_path))
     assert arguments.dataloader_pin_memory == torch.accelerator.is_available()
 
 

@@ -25,8 +25,8 @@ from test_pretrain import CHARACTERS, prose
 from toy_text import toy_tokenizer
 from warm_python import ROOT, Ended, WarmPython
 
-from modeling_scratch.verification_record import MODEL_FILES
-from modeling_scratch.verify import write_verification
+from modeling_scratch.sharing import push as push_to_hub_room
+from modeling_scratch.sharing.verification_record import MODEL_FILES, write_verification
 
 TOKEN = "hf_" + "t" * 34
 WRONG = "hf_" + "w" * 34
@@ -77,7 +77,7 @@ import torch, transformers
 from datasets import Dataset
 from huggingface_hub import snapshot_download
 from model_cases import TEXTS
-from sharing import SharingTrainer
+from modeling_scratch.training.trainer import SharingTrainer
 from toy_text import REVIEWS, toy_tokenizer
 
 class Stop(transformers.TrainerCallback):
@@ -149,7 +149,11 @@ def settings(hub: HubServer, home: Path, **more: str) -> dict[str, str]:
 @contextmanager
 def client(hub: HubServer, top: Path, **more: str) -> Iterator[WarmPython]:
     """Programs that ask this hub with the right token; none of them writes it anywhere."""
-    with WarmPython(top, ["push_to_hub", "sharing", "toy_text"], settings(hub, top / "home", **more)) as warm:
+    with WarmPython(
+        top,
+        ["modeling_scratch.sharing.push", "modeling_scratch.training.trainer", "toy_text"],
+        settings(hub, top / "home", **more),
+    ) as warm:
         yield warm
     for output in warm.outputs:
         assert_no_secret(output)
@@ -478,7 +482,7 @@ def test_every_file_that_verify_records_goes_along(hub: HubServer, python: WarmP
 def test_every_kind_of_file_that_verify_records_is_uploaded(pattern: str, folder: Path) -> None:
     name = pattern.replace("*", "more")
     (folder / name).write_text("{}")
-    assert name in push_to_hub.files_to_upload(folder)
+    assert name in push_to_hub_room.files_to_upload(folder)
 
 
 FAULTS = {

@@ -13,17 +13,18 @@ from typing import Any
 
 import pretrain
 import pytest
-import survival
 import torch
 import train_classifier
 import train_translation
-from checkpoints import checkpoints_in
 from processes import Ended, at_call, in_child, send
 from test_pretrain import prose
 from test_train_classifier import write_reviews
 from test_train_translation import write_split
 from text_samples import write
 from transformers import Trainer
+
+from modeling_scratch.training import resumable as survival
+from modeling_scratch.training.checkpoints import checkpoints_in
 
 COMMON = "--report_to none --use_cpu --disable_tqdm True --gradient_accumulation_steps 2 --seed 3 --learning_rate 1e-2"
 SIZES = "hidden_size=16,intermediate_size=32,num_hidden_layers=1,num_attention_heads=2,hidden_dropout=0.2"

@@ -27,8 +27,10 @@ from serving import (
     server_process,
     wait_until,
 )
-from serving_tasks import load_task
 from transformers import ByT5Tokenizer, T5Config, T5ForConditionalGeneration, pipeline
+
+from modeling_scratch.serving import server as serve_room
+from modeling_scratch.serving.tasks import load_task
 
 TEXTS = [writers.text_of(length) for length in range(1, 21)]
 LONG = writers.text_of(3 * writers.POSITIONS)
@@ -185,7 +187,7 @@ def expect_error(capfd: pytest.CaptureFixture, arguments: list[str], *pieces: st
 
 
 def test_what_cannot_be_served_is_said(capfd: pytest.CaptureFixture, classifier: Path, tmp_path: Path) -> None:
-    with serve.open_socket("127.0.0.1", 0) as taken:
+    with serve_room.open_socket("127.0.0.1", 0) as taken:
         taken.listen()
         port = str(taken.getsockname()[1])
         expect_error(capfd, ["--model", str(classifier), "--port", port], f"--port {port}", "in use")

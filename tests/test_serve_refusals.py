@@ -14,7 +14,8 @@ import pytest
 import torch
 import writers
 from serving import PATIENCE, HeldTask, holding, metric, save_classifier, save_translator, served, wait_until
-from serving_tasks import load_task
+
+from modeling_scratch.serving.tasks import load_task
 
 TEXTS = [writers.text_of(length) for length in (3, 9)]
 JSON = {"Content-Type": "application/json"}

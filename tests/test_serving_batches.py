@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from serving import PATIENCE
-from serving_batches import Batcher, Job, QueueFullError
+
+from modeling_scratch.serving.batches import Batcher, Job, QueueFullError
 
 
 def job(number: int, tokens: int = 1, **options: Any) -> Job:

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import datasets
 import pytest
-from text_columns import choose_columns, read_texts
-from text_data import DataArguments, load_splits
-from text_files import read_rows
 from text_samples import WRITERS, fault, load, write
+
+from modeling_scratch.data.columns import choose_columns, read_texts
+from modeling_scratch.data.labelled_texts import load_splits
+from modeling_scratch.data.rows import read_rows
+from modeling_scratch.data.splits import DataArguments
 
 TEXTS = [f"this is text {number}" for number in range(12)]
 CLASSES = ["bad", "good", "fair"] * 4

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from text_data import DataArguments, load_splits, stratified_order
 from text_samples import fault, load, reviews, write
+
+from modeling_scratch.data.labelled_texts import load_splits, stratified_order
+from modeling_scratch.data.splits import DataArguments
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])

@@ -7,8 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from text_files import MAX_FIELD_CHARACTERS, read_rows
 from text_samples import WRITERS, fault, load, reviews, write
+
+from modeling_scratch.data.rows import MAX_FIELD_CHARACTERS, read_rows
 
 NASTY = [
     *(

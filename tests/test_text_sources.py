@@ -5,10 +5,11 @@ from pathlib import Path
 
 import datasets
 import pytest
-from text_data import DataArguments, load_splits
-from text_files import find_splits
 from text_samples import WRITERS, fault, load, reviews, write
 from transformers import HfArgumentParser
+
+from modeling_scratch.data.labelled_texts import load_splits
+from modeling_scratch.data.splits import DataArguments, find_splits
 
 
 def test_arguments_are_parsed_from_the_command_line() -> None:

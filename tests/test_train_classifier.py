@@ -10,14 +10,15 @@ from pathlib import Path
 import pytest
 import torch
 import train_classifier
-from checkpoints import checkpoint_to_resume
 from conftest import run_without_package
-from model_sources import load_model
 from native_models import NATIVES
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, TrainingArguments, pipeline
 
 from modeling_scratch import export_config
-from modeling_scratch.native_configs import FAMILIES
+from modeling_scratch.bridges.configs import FAMILIES
+from modeling_scratch.bridges.model_sources import load_model
+from modeling_scratch.training import classification as train_classifier_room
+from modeling_scratch.training.checkpoints import checkpoint_to_resume
 
 FAST = "--learning_rate 2e-2 --num_train_epochs 4 --per_device_train_batch_size 16 --report_to none --use_cpu"
 SMALL = f"{FAST} --config_overrides hidden_size=16,intermediate_size=32,num_hidden_layers=1,hidden_dropout=0.1"
@@ -290,7 +291,7 @@ def test_a_run_goes_on_with_its_own_vocabulary_and_arguments(reviews: Path, tmp_
 
 
 def test_memory_is_pinned_for_an_accelerator_alone(tmp_path: Path) -> None:
-    arguments = train_classifier.ClassifierTrainingArguments(output_dir=str(tmp_path))
+    arguments = train_classifier_room.ClassifierTrainingArguments(output_dir=str(tmp_path))
     assert arguments.dataloader_pin_memory == torch.accelerator.is_available()
 
 

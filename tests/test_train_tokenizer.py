@@ -14,6 +14,7 @@ import pytest
 import train_tokenizer
 from transformers import AutoTokenizer
 
+from modeling_scratch.training import tokenizer as train_tokenizer_room
 from tokenization import train_bpe_tokenizer, train_wordlevel_tokenizer
 
 TEXTS = [f"review {number} of a fine film, né {number % 5}" for number in range(60)]
@@ -154,11 +155,11 @@ def test_program_reports_on_a_tokenizer_that_it_says_how_to_load(tmp_path):
 
 
 def test_a_sample_is_bounded_and_leaves_the_stream_alone():
-    sample = train_tokenizer.Sample()
+    sample = train_tokenizer_room.Sample()
     stream = [str(number) for number in range(5_000)]
     assert list(sample.watch(iter(stream))) == stream
     assert sample.seen == 5_000
-    assert len(set(sample.texts)) == len(sample.texts) == train_tokenizer.SAMPLE_TEXTS
+    assert len(set(sample.texts)) == len(sample.texts) == train_tokenizer_room.SAMPLE_TEXTS
     assert 2_000 < sum(map(int, sample.texts)) / len(sample.texts) < 3_000
 
 

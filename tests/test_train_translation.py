@@ -9,14 +9,18 @@ from pathlib import Path
 import pytest
 import torch
 import train_translation
-from checkpoint_average import average_weights, last_checkpoints
 from safetensors.torch import load_file
 from text_samples import fault
 from transformers import AutoModelForSeq2SeqLM, MBartTokenizer
-from translation import Translator
-from translation_data import TranslationData
-from translation_metrics import score_translations
-from translation_model import TARGET_FOLDER, TranslationModelArguments, encode_pairs, load_tokenizers
+
+from modeling_scratch.bridges.model_sources import load_tokenizers
+from modeling_scratch.data.translation_pairs import TranslationData
+from modeling_scratch.evaluation.translation import score_translations
+from modeling_scratch.inference.text_generators import Translator
+from modeling_scratch.pipelines import TARGET_FOLDER
+from modeling_scratch.training import translation as train_translation_room
+from modeling_scratch.training.checkpoints import average_weights, last_checkpoints
+from modeling_scratch.training.translation import TranslationModelArguments, encode_pairs
 
 LEXICON = {"one": "eins", "two": "zwei", "red": "rot", "dog": "Hund", "cat": "Katze", "runs": "läuft", "sees": "sieht"}
 SIZES = "hidden_size=32,num_hidden_layers=1,num_attention_heads=2,intermediate_size=48,hidden_dropout=0.0"
@@ -149,7 +153,7 @@ def test_a_stopped_run_is_resumed_to_the_same_weights(one_vocabulary: Path, data
 def test_evaluations_and_checkpoints_come_together(tmp_path: Path) -> None:
     """And one checkpoint more than are averaged is kept: the best may be older than these."""
     steps = {"eval_strategy": "steps", "save_strategy": "steps", "eval_steps": 7}
-    arguments = train_translation.TranslationTrainingArguments(str(tmp_path), average_checkpoints=4, **steps)
+    arguments = train_translation_room.TranslationTrainingArguments(str(tmp_path), average_checkpoints=4, **steps)
     assert (arguments.save_steps, arguments.save_total_limit) == (7, 5)
 
 

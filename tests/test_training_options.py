@@ -16,14 +16,15 @@ import torch
 import train_classifier
 import train_translation
 from conftest import redraw
-from layerwise_decay import LayerwiseDecay, depths
 from processes import at_call, in_child, send
-from search import TRIED, Space, TrialTrainer
 from transformers import DistilBertConfig, DistilBertForSequenceClassification, PreTrainedModel
 from transformers.integrations import get_available_reporting_integrations
 from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
 
 from modeling_scratch import ScratchDecoderForSequenceClassification, ScratchEncoderForSequenceClassification, presets
+from modeling_scratch.training import classification as train_classifier_room
+from modeling_scratch.training.search import TRIED, Space, TrialTrainer
+from modeling_scratch.training.trainer import LayerwiseDecay, depths
 
 TINY = "hidden_size=8,intermediate_size=8,num_hidden_layers=2,num_attention_heads=2,hidden_dropout=0.1"
 FAST = "--learning_rate 2e-2 --per_device_train_batch_size 16 --use_cpu --disable_tqdm True --report_to none"
@@ -104,7 +105,7 @@ def test_a_step_of_sgd_is_smaller_with_each_layer_down(build: Any, tmp_path: Pat
         model = redraw(build())
         model.config.pad_token_id = 0
         before = [weight.detach().clone() for weight in model.parameters()]
-        arguments = train_classifier.ClassifierTrainingArguments(
+        arguments = train_classifier_room.ClassifierTrainingArguments(
             str(tmp_path), max_steps=1, optim="sgd", learning_rate=0.1, warmup_steps=0, weight_decay=0.0,
             max_grad_norm=0.0, full_determinism=False, eval_strategy="no", save_strategy="no", use_cpu=True,
             disable_tqdm=True, layer_decay=decay, report_to="none",
@@ -122,7 +123,7 @@ def test_a_step_of_sgd_is_smaller_with_each_layer_down(build: Any, tmp_path: Pat
 
 def test_the_groups_of_weight_decay_stay_and_the_head_is_logged(tmp_path: Path) -> None:
     def optimizer(decay: float) -> torch.optim.Optimizer:
-        arguments = train_classifier.ClassifierTrainingArguments(
+        arguments = train_classifier_room.ClassifierTrainingArguments(
             str(tmp_path), layer_decay=decay, learning_rate=1e-3, eval_strategy="no", use_cpu=True
         )
         return LayerwiseDecay(model, arguments).create_optimizer()

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 import torch
 import writers
-from text_generation import HELD_BACK, WordStreamer
 from transformers import GenerationConfig
-from translation import Translator
 from writers import POSITIONS, text_of
+
+from modeling_scratch.inference.text_generators import HELD_BACK, Translator, WordStreamer
 
 SOURCES = ["", *(text_of(length) for length in (3, 20, 1, 7, 3)), "  ", *(text_of(length) for length in (12, 5, 2, 9))]
 NEW = 10

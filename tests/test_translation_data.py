@@ -7,7 +7,8 @@ from typing import Any
 import datasets
 import pytest
 from text_samples import WRITERS, fault, write
-from translation_data import TranslationData, TranslationDataArguments, load_pairs
+
+from modeling_scratch.data.translation_pairs import TranslationData, TranslationDataArguments, load_pairs
 
 EN = [f"a dog number {n}" for n in range(40)]
 DE = [f"ein Hund Nummer {n}" for n in range(40)]

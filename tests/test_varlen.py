@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from benchmark_data import on_device
 from model_cases import (
     CAUSAL_LM,
     LENGTHS,
@@ -30,6 +29,7 @@ from torch._dynamo.testing import CompileCounterWithBackend
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from modeling_scratch.benchmark.data import on_device
 from modeling_scratch.fast import varlen
 
 # Heads of 8 features: what the kernels take.

@@ -19,8 +19,8 @@ from toy_text import toy_tokenizer
 from transformers import PreTrainedModel
 from warm_python import Ended, WarmPython
 
-from modeling_scratch.verification_record import describe_file
-from modeling_scratch.verify import Report, Verdict, main, verify, write_verification
+from modeling_scratch.sharing.verification import Report, Verdict, main, verify
+from modeling_scratch.sharing.verification_record import describe_file, write_verification
 
 REVIEWS = ["a good film", "not good at all"]
 WEIGHTS = "model.safetensors"

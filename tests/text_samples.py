@@ -11,8 +11,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from text_data import DataArguments, ReviewData, load_splits
-from text_files import DataError
+
+from modeling_scratch.data.labelled_texts import ReviewData, load_splits
+from modeling_scratch.data.splits import DataArguments
+from modeling_scratch.utils.errors import DataError
 
 
 def write_csv(path: Path, columns: dict) -> None:

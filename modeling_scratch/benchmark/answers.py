@@ -1,0 +1,181 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Inference: texts classified, continued and translated, and classified with fewer bits."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from transformers import pipeline
+
+from ..data.rows import read_rows
+from ..fast import SortingTextClassificationPipeline
+from ..inference.classification import REDUCED, Classifier, PredictArguments, load_classifier, to_precision
+from ..modeling_base import ScratchPreTrainedModel
+from ..utils.errors import DataError
+from .data import TEXTS, draw_texts, on_device, train_tokenizer
+from .models import CLASSIFIER, DECODER, TRANSLATOR, check_logits, difference, make_pair
+from .settings import Settings
+from .timing import Comparison, Side, measure
+
+INFERENCE_BATCH = 32
+COUNTS = {"sst2": 960, "imdb": 96}  # a round
+NEW_TOKENS = {"generate-gpt2": 128, "translate-marian": 32}
+
+Answers = Callable[[list[str]], Any]
+
+
+def infer(name: str, settings: Settings) -> Iterator[dict[str, Any]]:
+    """Both through pipelines, ours the one that sorts; then the peer's texts sorted before; then ours by predict.py."""
+    count = settings.few(COUNTS[name])
+    texts, source = draw_texts(settings, name, count * settings.rounds)
+    tokenizer = train_tokenizer(settings, texts)
+    ours, peer = make_pair(CLASSIFIER, settings)
+    through_pipeline = [_pipeline(model, tokenizer, settings) for model in (ours, peer)]
+    agreement = _check_answers([classify(texts[:count]) for classify in through_pipeline], settings)
+    classifier = Classifier(ours, tokenizer, tokenizer.model_max_length, INFERENCE_BATCH)
+    rounds = [texts[number * count : (number + 1) * count] for number in range(settings.rounds)]
+    sorted_rounds = [sorted(one, key=len) for one in rounds]
+    tokens = [float(sum(map(len, tokenizer(one, truncation=True)["input_ids"]))) for one in rounds]
+    where = f"batch {INFERENCE_BATCH}, {source}"
+    for setting, own, theirs in (
+        ("pipeline", _side(through_pipeline[0], rounds, tokens), rounds),
+        ("pipeline, the peer's texts sorted by length", _side(through_pipeline[0], rounds, tokens), sorted_rounds),
+        ("predict.py beside the peer's pipeline", _side(_predict(classifier, settings), rounds, tokens), rounds),
+    ):
+        peer_side = _side(through_pipeline[1], theirs, tokens)
+        yield measure(Comparison(f"infer-{name}", f"{where}, {setting}", own, peer_side, agreement), settings)
+
+
+def _pipeline(model: Any, tokenizer: Any, settings: Settings) -> Answers:
+    task: Any = "text-classification"
+    sorts = isinstance(model, ScratchPreTrainedModel)
+    own: dict[str, Any] = {"pipeline_class": SortingTextClassificationPipeline} if sorts else {}
+    classify: Any = pipeline(task, model=model, tokenizer=tokenizer, device=settings.device, **own)
+
+    def answers(texts: list[str]) -> Any:
+        with settings.autocast():
+            return classify(texts, batch_size=INFERENCE_BATCH, truncation=True)
+
+    return answers
+
+
+def _predict(classifier: Classifier, settings: Settings) -> Answers:
+    def answers(texts: list[str]) -> Any:
+        with settings.autocast():
+            return classifier.classify(texts, lambda _: None)
+
+    return answers
+
+
+def _side(answer: Answers, rounds: Sequence[list[str]], tokens: Sequence[float]) -> Side:
+    return Side(lambda number: answer(rounds[number]), tokens)
+
+
+def _check_answers(both: Sequence[Any], settings: Settings) -> str:
+    """The same scores, each of the label it is for."""
+    ours, peer = (
+        torch.tensor([one["score"] if one["label"] == "LABEL_1" else 1 - one["score"] for one in answers])
+        for answers in both
+    )
+    return difference(ours, peer, settings.dtype).replace("logits", "scores")
+
+
+def generate(settings: Settings) -> Iterator[dict[str, Any]]:
+    """Greedy, from prompts of real text, one alone and eight of different lengths at a time."""
+    models = make_pair(DECODER, settings)
+    for count in (1, 8):
+        yield measure(_generation("generate-gpt2", "sst2", count, models, settings, num_beams=1), settings)
+
+
+def translate(settings: Settings) -> Iterator[dict[str, Any]]:
+    """A beam search of 4 for 32 sentences at a time; nothing ends early, so that all is of one length."""
+    models = make_pair(TRANSLATOR, settings)
+    yield measure(_generation("translate-marian", "multi30k", 32, models, settings, num_beams=4), settings)
+
+
+def _generation(
+    workload: str, name: str, count: int, models: tuple[Any, Any], settings: Settings, num_beams: int
+) -> Comparison:
+    texts, source = draw_texts(settings, name, 2000)
+    tokenizer = train_tokenizer(settings, texts)
+    tokenizer.padding_side = "right" if models[0].config.is_encoder_decoder else "left"
+    new = settings.few(NEW_TOKENS[workload])
+    chosen = texts[:count]
+    inputs = tokenizer(chosen, padding=True, truncation=True, return_tensors="pt")
+    inputs = on_device({name: inputs[name] for name in ("input_ids", "attention_mask")}, settings.device)
+    options = {"max_new_tokens": new, "do_sample": False, "num_beams": num_beams}
+    for model in models:  # nothing ends early, and nothing is done to prevent it
+        model.generation_config.update(eos_token_id=None, forced_eos_token_id=None)
+
+    def answer(model: Any) -> torch.Tensor:
+        with settings.autocast():
+            return model.generate(**inputs, **options)
+
+    agreement = _check_generation(models, inputs, [answer(model) for model in models], settings)
+    amounts = [float(count * new)] * settings.rounds
+    ours, peer = (Side(lambda _, model=model: answer(model), amounts) for model in models)  # type: ignore[misc]
+    setting = f"batch {count}, {source}, {new} new tokens, " + (f"beam {num_beams}" if num_beams > 1 else "greedy")
+    return Comparison(workload, setting, ours, peer, agreement)
+
+
+def _check_generation(models: tuple[Any, Any], inputs: dict, answers: list[torch.Tensor], settings: Settings) -> str:
+    """The same logits for the inputs, and, in full precision, the same tokens."""
+    batch = dict(inputs)
+    if models[0].config.is_encoder_decoder:
+        batch["decoder_input_ids"] = answers[1][:, :-1]
+    else:  # as generate() counts them: the peer's own forward would count padding
+        batch["position_ids"] = (inputs["attention_mask"].cumsum(-1) - 1).clamp(min=0)
+    agreement = check_logits(*models, batch, batch, settings, real=inputs["attention_mask"])
+    if settings.dtype == "float32" and not torch.equal(*answers):
+        raise DataError("the two sides generate different tokens: not the same function, not timed")
+    return f"{agreement}, the same tokens" if settings.dtype == "float32" else agreement
+
+
+NAME = "sst2"  # whose validation split it is
+
+
+def precisions(settings: Settings) -> Iterator[dict[str, Any]]:
+    """The same checkpoint, by predict.py, in each precision beside float32; of no checkpoint, nothing."""
+    if settings.model is None:
+        return
+    texts, labels = _labelled(settings)
+    texts, labels = texts[: settings.few(len(texts))], labels[: settings.few(len(texts))]
+    arguments = PredictArguments(model=settings.model, device=settings.device)
+    full = load_classifier(arguments)
+    tokens = [float(sum(map(len, full.tokenizer(texts, truncation=True)["input_ids"])))] * settings.rounds
+    expected = _classes(full, texts)
+    for precision in REDUCED:
+        if precision == "int8" and settings.device != "cpu":
+            continue
+        reduced = load_classifier(arguments)
+        reduced.model = to_precision(reduced.model, precision)
+        found = _classes(reduced, texts)
+        changed = sum(one != other for one, other in zip(found, expected))
+        costs = f"accuracy {_accuracy(found, labels)} for {_accuracy(expected, labels)}"
+        setting = f"{NAME} validation, {precision} beside float32: {costs}, {changed} of {len(texts)} answers differ"
+        ours, peer = (_classified(classifier, texts, tokens) for classifier in (reduced, full))
+        yield measure(Comparison("precision", setting, ours, peer, costs), settings)
+
+
+def _classified(classifier: Classifier, texts: list[str], tokens: list[float]) -> Side:
+    return Side(lambda _: classifier.classify(texts, lambda _: None), tokens)
+
+
+def _labelled(settings: Settings) -> tuple[list[str], list[Any]]:
+    if settings.data_folder is None:
+        raise DataError(f"precision: give --data_folder, which holds {NAME}/validation.parquet")
+    columns = [TEXTS[NAME][0], "label"]
+    rows = [
+        [row[name] for name in columns]
+        for _, row in read_rows(settings.data_folder / NAME / "validation.parquet", columns)
+    ]
+    return [str(text) for text, _ in rows], [label for _, label in rows]
+
+
+def _classes(classifier: Classifier, texts: list[str]) -> list[int]:
+    names: Any = classifier.model.config.label2id
+    return [names[label] for label, _ in classifier.classify(texts, lambda _: None)]
+
+
+def _accuracy(found: list[int], labels: list[Any]) -> str:
+    return f"{sum(one == other for one, other in zip(found, labels)) / len(labels):.2%}"

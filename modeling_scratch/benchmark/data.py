@@ -1,0 +1,125 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Texts of real length, and the batches that both sides train on: in random order, grouped by length, and packed."""
+
+import math
+import random
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import DataCollatorForLanguageModeling, DataCollatorWithPadding, PreTrainedTokenizerBase
+
+from tokenization import train_wordlevel_tokenizer
+
+from ..data.collators import FlatBatches
+from ..data.columns import read_texts
+from ..utils.errors import DataError
+from .settings import Settings
+
+Batch = dict[str, Any]
+
+Rows = list[list[int]]
+
+# Data set: the column of its texts; mean and standard deviation of the logarithm of a text's length in words and marks,
+# over the training split. Where the data are not at hand, lengths are drawn from the log-normal distribution of these.
+TEXTS = {"sst2": ("sentence", 1.92, 0.92), "imdb": ("text", 5.43, 0.65), "multi30k": ("en", 2.53, 0.30)}
+MEGABATCH = 50  # batches that Trainer's group_by_length sorts at a time
+
+
+def draw_texts(settings: Settings, name: str, count: int) -> tuple[list[str], str]:
+    """Texts of a training split, drawn at random, or invented ones of the same lengths; and which of the two."""
+    draw = random.Random(settings.seed)
+    column, mean, deviation = TEXTS[name]
+    if settings.data_folder is None:
+        lengths = [max(1, round(draw.lognormvariate(mean, deviation))) for _ in range(count)]
+        return [" ".join(map(_word, draw.choices(range(5000), _ZIPF, k=n))) for n in lengths], f"lengths as of {name}"
+    path = settings.data_folder / name / "train.parquet"
+    if not path.is_file():
+        raise DataError(f"--data_folder {settings.data_folder}: there is no {name}/train.parquet in it")
+    texts = [text for _, text in read_texts(path, column) if text.strip()]
+    return draw.sample(texts, min(count, len(texts))), name
+
+
+_ZIPF = [1 / (rank + 10) for rank in range(5000)]  # how often the word of a rank occurs, nearly
+
+
+def _word(rank: int) -> str:
+    """A different word for each rank, the frequent ones short."""
+    letters = "etaoinshrd"
+    return "".join(letters[int(digit)] for digit in str(rank))
+
+
+def train_tokenizer(settings: Settings, texts: Sequence[str]) -> PreTrainedTokenizerBase:
+    """Of words, as train_classifier.py makes it where nothing else is asked for."""
+    shape = settings.shape
+    return train_wordlevel_tokenizer(
+        texts, shape.vocab_size, lowercase=True, model_max_length=shape.max_length, show_progress=False
+    )
+
+
+def in_random_order(rows: Rows, size: int, steps: int, rounds: int, seed: int) -> list[list[Rows]]:
+    """Batches as Trainer draws them by default: rounds of steps of size texts, none of them twice."""
+    order = random.Random(seed).sample(rows, len(rows))
+    batches = [order[start : start + size] for start in range(0, len(order) - size + 1, size)]
+    if len(batches) < steps * rounds:
+        raise DataError(f"{len(rows):,} texts are too few for {rounds} rounds of {steps} batches of {size}")
+    return [batches[number * steps : (number + 1) * steps] for number in range(rounds)]
+
+
+def grouped_by_length(rows: Rows, size: int, steps: int, rounds: int, seed: int) -> list[list[Rows]]:
+    """Batches as Trainer's group_by_length makes them: each megabatch sorted by length, then cut.
+
+    A round has steps batches, spread evenly from the longest to the shortest, so that each stands for an epoch.
+    """
+    draw = random.Random(seed)
+    found = []
+    for _ in range(rounds):
+        mega = sorted(draw.sample(rows, min(MEGABATCH * size, len(rows))), key=len, reverse=True)
+        batches = [mega[start : start + size] for start in range(0, len(mega) - size + 1, size)]
+        offset = draw.random()
+        found.append([batches[math.floor((step + offset) * len(batches) / steps)] for step in range(steps)])
+    return found
+
+
+def translated(tokenizer: PreTrainedTokenizerBase, rows: Rows) -> Batch:
+    """Each text and, as what it is translated to, the same text: labels of -100 where there is none."""
+    batch = padded(tokenizer, rows)
+    batch["labels"] = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)
+    return batch
+
+
+def padded(tokenizer: PreTrainedTokenizerBase, rows: Rows) -> Batch:
+    """With two labels in turns; padded to the longest, as DataCollatorWithPadding does."""
+    features = [{"input_ids": ids, "label": number % 2} for number, ids in enumerate(rows)]
+    return dict(DataCollatorWithPadding(tokenizer)(features))
+
+
+def packed(rows: Rows) -> Batch:
+    """The same batch without padding: what accelerators are handed."""
+    return FlatBatches()([{"input_ids": ids, "label": number % 2} for number, ids in enumerate(rows)])
+
+
+def with_more_padding(batch: Batch) -> Batch:
+    """Rows twice as long, all of the new part padding."""
+    return {
+        name: torch.cat((value, torch.zeros_like(value)), 1) if value.ndim == 2 else value
+        for name, value in batch.items()
+    }
+
+
+def full_rows(rows: Rows, length: int) -> Rows:
+    """All tokens in a line, cut into rows of one length."""
+    tokens = list(chain.from_iterable(rows))
+    return [tokens[start : start + length] for start in range(0, len(tokens) - length + 1, length)]
+
+
+def masked(tokenizer: PreTrainedTokenizerBase, rows: Rows, seed: int) -> Batch:
+    """15 % of the tokens to be predicted (Devlin et al. 2019, 3.1), as the library's own collator hides them."""
+    collator = DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.15, seed=seed)
+    return dict(collator([{"input_ids": ids} for ids in rows]))
+
+
+def on_device(batch: Batch, device: str) -> Batch:
+    return {name: value.to(device) if isinstance(value, Tensor) else value for name, value in batch.items()}

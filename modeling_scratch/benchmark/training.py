@@ -1,0 +1,263 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Training steps and their memory: classifiers on SST-2 and IMDb, masked language models, translators."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import product
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import PreTrainedTokenizerBase
+
+from .. import fast
+from ..utils.errors import DataError
+from .data import (
+    Batch,
+    Rows,
+    draw_texts,
+    full_rows,
+    grouped_by_length,
+    in_random_order,
+    masked,
+    on_device,
+    packed,
+    padded,
+    train_tokenizer,
+    translated,
+    with_more_padding,
+)
+from .models import CLASSIFIER, MASKED_LM, TRANSLATOR, check_logits, make_ours, make_pair, make_peer, training_step
+from .settings import Settings
+from .timing import Comparison, Job, Side, measure, training_work
+
+# Texts a batch, and batches a round.
+BATCHES = {"sst2": (64, 8), "imdb": (16, 4), "multi30k": (64, 4), "mlm": (8, 2)}
+MEMORY_STEPS = 4
+
+
+def batches_of(name: str, settings: Settings) -> tuple[int, int]:
+    """Texts a batch, and batches a round."""
+    size, steps = BATCHES[name]
+    return settings.batch_size or size, settings.few(steps)
+
+
+def read_rows(settings: Settings, name: str, batches: int) -> tuple[PreTrainedTokenizerBase, Rows, str]:
+    """A tokenizer, the tokens of enough texts for batches, and where they are from."""
+    texts, source = draw_texts(settings, name, batches * batches_of(name, settings)[0])
+    tokenizer = train_tokenizer(settings, texts)
+    return tokenizer, tokenizer(texts, truncation=True)["input_ids"], source
+
+
+def train(name: str, settings: Settings) -> Iterator[dict[str, Any]]:
+    """Both on the same batches in random order; then the peer's grouped by length; then those of both."""
+    size, steps = batches_of(name, settings)
+    drawn = steps, settings.rounds, settings.seed
+    tokenizer, rows, source = read_rows(settings, name, max(steps * settings.rounds, settings.few(64)))
+    ours, peer = make_pair(CLASSIFIER, settings)
+    random, grouped = in_random_order(rows, size, *drawn), grouped_by_length(rows, size, *drawn)
+    first, own_first = (form(tokenizer, random[0][0], settings) for form in (_padded, _own))
+    agreement = check_logits(ours, peer, first, own_first, settings)
+    our_step, peer_step = training_step(ours, settings), training_step(peer, settings)
+    for setting, own, theirs in (
+        ("both in random order", random, random),
+        ("the peer's grouped by length, ours in random order", random, grouped),
+        ("both grouped by length", grouped, grouped),
+    ):
+        own_batches = [[_own(tokenizer, batch, settings) for batch in batches] for batches in own]
+        their_batches = [[_padded(tokenizer, batch, settings) for batch in batches] for batches in theirs]
+        sides = Side(_run(our_step, own_batches), _tokens(own)), Side(_run(peer_step, their_batches), _tokens(theirs))
+        work = [training_work(settings.shape, _lengths(batches), texts_read=True) for batches in own]
+        where = f"batch {size}, {source}, {setting}"
+        yield measure(Comparison(f"train-{name}", where, *sides, agreement, work=work), settings)
+
+
+def without_onednn(settings: Settings) -> Iterator[dict[str, Any]]:
+    """Classifiers in random order, oneDNN switched off in torch for both: as on processors where MKL is as fast."""
+    with torch.backends.mkldnn.flags(enabled=False):
+        for name in ("sst2", "imdb"):
+            first = next(train(name, settings))
+            yield first | {"workload": f"{first['workload']}-mkl", "setting": f"{first['setting']}, oneDNN off"}
+
+
+def textbook(settings: Settings) -> Iterator[dict[str, Any]]:
+    """The textbook without the engine, on padded batches as the peer's: training steps, and answers."""
+    size, steps = batches_of("sst2", settings)
+    tokenizer, rows, source = read_rows(settings, "sst2", max(steps * settings.rounds, settings.few(64)))
+    rounds = in_random_order(rows, size, steps, settings.rounds, settings.seed)
+    batches = [[_padded(tokenizer, batch, settings) for batch in one] for one in rounds]
+    ours, peer = make_pair(CLASSIFIER, settings)
+    agreement = check_logits(ours, peer, batches[0][0], batches[0][0], settings)
+    for what, jobs in (
+        ("training", [_run(training_step(model, settings), batches) for model in (ours, peer)]),
+        ("answers", [_run(_answer(model.eval()), batches) for model in (ours, peer)]),
+    ):
+        own, theirs = Side(_with_textbook(jobs[0]), _tokens(rounds)), Side(jobs[1], _tokens(rounds))
+        setting = f"{what}, batch {size}, {source}, in random order, the textbook alone"
+        yield measure(Comparison("textbook", setting, own, theirs, agreement), settings)
+
+
+def overhead(settings: Settings) -> Iterator[dict[str, Any]]:
+    """One short text, too small to gain: the engine beside the textbook alone, ours both."""
+    ours, _ = make_pair(CLASSIFIER, settings)
+    for length in (8, 24):
+        ids = torch.randint(5, settings.shape.vocab_size, (1, length), device=settings.device)
+        batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+        agreement = check_logits(ours, ours, batch, batch, settings)
+        calls = settings.few(160)
+        job, amounts = _run(_answer(ours), [[batch] * calls] * settings.rounds), [float(calls)] * settings.rounds
+        setting = f"{calls} calls on one text of {length} tokens, beside the textbook alone, ours both"
+        sides = Side(job, amounts), Side(_with_textbook(job), amounts)
+        yield measure(Comparison("overhead", setting, *sides, agreement, unit="s"), settings)
+
+
+def _answer(model: Any) -> Callable[[Batch], None]:
+    def answer(batch: Batch) -> None:
+        with torch.inference_mode():
+            model(**{name: value for name, value in batch.items() if name != "labels"})
+
+    return answer
+
+
+def _with_textbook(job: Job) -> Job:
+    def run(number: int) -> None:
+        with fast.disabled():
+            job(number)
+
+    return run
+
+
+def padding(settings: Settings) -> Iterator[dict[str, Any]]:
+    """Our own steps on batches with twice the padding, beside the same batches as they were."""
+    size, steps = batches_of("sst2", settings)
+    tokenizer, rows, source = read_rows(settings, "sst2", steps * settings.rounds)
+    rounds = in_random_order(rows, size, steps, settings.rounds, settings.seed)
+    plain = [[_padded(tokenizer, batch, settings) for batch in batches] for batches in rounds]
+    wider = [[with_more_padding(batch) for batch in batches] for batches in plain]
+    ours, _ = make_pair(CLASSIFIER, settings)
+    agreement = check_logits(ours, ours, plain[0][0], wider[0][0], settings)
+    step, amounts = training_step(ours, settings), [float(steps)] * settings.rounds
+    twice, once = (Side(_run(step, batches), amounts) for batches in (wider, plain))
+    setting = f"batch {size}, {source}: rows twice as long, beside the same as they were, ours both"
+    yield measure(Comparison("padding", setting, twice, once, agreement, unit="s"), settings)
+
+
+def mlm(settings: Settings) -> Iterator[dict[str, Any]]:
+    """Full rows: nothing is padded, and what is saved is the head's work for tokens that nobody asks about."""
+    size, steps = batches_of("mlm", settings)
+    needed = size * steps * settings.rounds
+    texts, source = draw_texts(settings, "imdb", 3 * needed)
+    tokenizer = train_tokenizer(settings, texts)
+    ids = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
+    rounds = in_random_order(full_rows(ids, settings.shape.max_length), size, steps, settings.rounds, settings.seed)
+    batches = [[on_device(masked(tokenizer, batch, settings.seed), settings.device) for batch in one] for one in rounds]
+    ours, peer = make_pair(MASKED_LM, settings, sparse_prediction=True)  # as pretrain.py sets it
+    agreement = check_logits(ours, peer, batches[0][0], batches[0][0], settings)
+    own, theirs = (Side(_run(training_step(model, settings), batches), _tokens(rounds)) for model in (ours, peer))
+    setting = f"batch {size}, {source} in full rows of {settings.shape.max_length}"
+    yield measure(Comparison("mlm", setting, own, theirs, agreement), settings)
+
+
+def train_translator(settings: Settings) -> Iterator[dict[str, Any]]:
+    """Sentences and, for want of a tokenizer for another language, the same sentences again, in random order."""
+    size, steps = batches_of("multi30k", settings)
+    tokenizer, rows, source = read_rows(settings, "multi30k", steps * settings.rounds)
+    rounds = in_random_order(rows, size, steps, settings.rounds, settings.seed)
+    batches = [[on_device(translated(tokenizer, batch), settings.device) for batch in one] for one in rounds]
+    ours, peer = make_pair(TRANSLATOR, settings, sparse_prediction=True)  # as train_translation.py sets it
+    agreement = check_logits(ours, peer, batches[0][0], batches[0][0], settings)
+    tokens = [2 * amount for amount in _tokens(rounds)]
+    own, theirs = (Side(_run(training_step(model, settings), batches), tokens) for model in (ours, peer))
+    yield measure(Comparison("train-marian", f"batch {size}, {source}, to itself", own, theirs, agreement), settings)
+
+
+def memory(settings: Settings) -> Iterator[dict[str, Any]]:
+    """The peak of the same steps, each side in a fresh process, above its model at rest; of all, and a real token."""
+    for name, recomputes in product(("sst2", "imdb"), (False, True)):
+        size, steps = batches_of(name, settings)[0], settings.few(MEMORY_STEPS)
+        tokenizer, rows, source = read_rows(settings, name, settings.few(64))
+        (batches,) = in_random_order(rows, size, steps, 1, settings.seed)
+        own = [_own(tokenizer, batch, settings) for batch in batches]
+        theirs = [_padded(tokenizer, batch, settings) for batch in batches]
+        ours, peer = peak_memory("ours", settings, own, recomputes), peak_memory("peer", settings, theirs, recomputes)
+        where = f"batch {size}, {source}, both in random order{', gradient checkpointing' if recomputes else ''}"
+        yield _memory_row(where, "MiB", ours["all"], peer["all"])
+        tokens = max(sum(map(len, rows)) for rows in batches) / 2**10
+        yield _memory_row(
+            f"{where}: activations a real token", "KiB", ours["activations"] / tokens, peer["activations"] / tokens
+        )
+
+
+def _memory_row(setting: str, unit: str, ours: float, peer: float) -> dict[str, Any]:
+    row = {"workload": "memory", "setting": f"training, {setting}", "unit": unit}
+    return row | {"ours": ours, "peer": peer, "ratio": ours / peer, "ratio_range": [ours / peer] * 2}
+
+
+def _padded(tokenizer: PreTrainedTokenizerBase, rows: Rows, settings: Settings) -> Batch:
+    return on_device(padded(tokenizer, rows), settings.device)
+
+
+def _own(tokenizer: PreTrainedTokenizerBase, rows: Rows, settings: Settings) -> Batch:
+    """Padded as the peer's on a CPU, where our model packs by itself; packed for an accelerator."""
+    return _padded(tokenizer, rows, settings) if settings.device == "cpu" else on_device(packed(rows), settings.device)
+
+
+def _run(step: Callable[[Batch], None], rounds: Sequence[Sequence[Batch]]) -> Job:
+    def job(number: int) -> None:
+        for batch in rounds[number]:
+            step(batch)
+
+    return job
+
+
+def _lengths(batches: Sequence[Rows]) -> list[int]:
+    return [len(ids) for rows in batches for ids in rows]
+
+
+def _tokens(rounds: Sequence[Sequence[Rows]]) -> list[float]:
+    """Real ones of each round."""
+    return [float(sum(_lengths(batches))) for batches in rounds]
+
+
+STATUS = Path("/proc/self/status")
+
+
+def peak_memory(side: str, settings: Settings, batches: Sequence[Batch], recomputes: bool = False) -> dict[str, float]:
+    """MiB: "all" of gradients, the optimiser's states and what steps hold in between, "activations", the last alone.
+
+    recomputes: with gradient checkpointing, where a block keeps what it is given and computes the rest again.
+
+    On a CPU that is the memory of the process, which Linux alone tells without what a process inherits of its parent's
+    peak, as ru_maxrss does; raises DataError elsewhere.
+    """
+    if settings.device == "cpu" and not STATUS.is_file():
+        raise DataError(f"memory: there is no {STATUS} on this system; leave this workload out")
+    batches = [on_device(batch, "cpu") for batch in batches]
+    with ProcessPoolExecutor(1, get_context("spawn")) as fresh:
+        return fresh.submit(_growth, side, settings, batches, recomputes, torch.get_num_threads()).result()
+
+
+def _growth(
+    side: str, settings: Settings, batches: Sequence[Batch], recomputes: bool, threads: int
+) -> dict[str, float]:
+    torch.set_num_threads(threads)
+    model = (make_ours if side == "ours" else make_peer)(CLASSIFIER, settings)
+    if recomputes:
+        model.gradient_checkpointing_enable()
+    step = training_step(model, settings)
+    before = _memory(settings, "VmRSS")
+    for batch in batches:
+        step(on_device(batch, settings.device))
+    everything = _memory(settings, "VmHWM") - before
+    kept = 3 * sum(weight.numel() * weight.element_size() for weight in model.parameters()) / 2**20  # Adam: two
+    return {"all": everything, "activations": everything - kept}
+
+
+def _memory(settings: Settings, name: str) -> float:
+    """MiB of this process now (VmRSS), or at its peak (VmHWM)."""
+    if settings.device != "cpu":
+        count = torch.cuda.memory_allocated if name == "VmRSS" else torch.cuda.max_memory_allocated
+        return count() / 2**20
+    lines = STATUS.read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name)) / 2**10

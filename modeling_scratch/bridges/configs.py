@@ -1,0 +1,205 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Native configs as scratch ones, and back.
+
+Nothing is dropped in silence: a field whose value has no place on the other side is an error that names it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import transformers
+from huggingface_hub.errors import StrictDataclassError
+from transformers import PreTrainedConfig
+
+from .. import configuration_scratch
+from ..configuration_scratch import ScratchConfig
+from ..utils.errors import CheckpointError
+from .decoders import BART, GPT2, LLAMA, MARIAN, MISTRAL, QWEN2
+from .encoders import BERT, DISTILBERT, ELECTRA, ROBERTA
+from .tables import Family
+
+FAMILIES = {
+    family.model_type: family
+    for family in (BERT, ROBERTA, DISTILBERT, ELECTRA, GPT2, LLAMA, MISTRAL, QWEN2, BART, MARIAN)
+}
+
+CLASSIFICATION_ONLY = {"classifier_pooling", "classifier_activation", "classifier_dropout"}
+BASE_MODEL_ONLY = {"pooler"}
+LABELS = ("id2label", "label2id", "problem_type")
+
+
+def family_of(native: PreTrainedConfig) -> Family:
+    """Raises CheckpointError for a model_type that has no table."""
+    if isinstance(native, ScratchConfig):
+        raise CheckpointError(f"a {native.model_type} is a checkpoint of this package: from_pretrained loads it")
+    if (family := FAMILIES.get(native.model_type)) is None:
+        raise CheckpointError(f"model_type {native.model_type!r}: there is a bridge to {', '.join(FAMILIES)}")
+    return family
+
+
+def convert_config(native: PreTrainedConfig, **overrides: Any) -> ScratchConfig:
+    """The scratch config of the same function as a native one; overrides: fields of ours to change.
+
+    Raises CheckpointError for a field with a value that has no counterpart, by its name.
+    """
+    family = family_of(native)
+    _check_accounted(native, family)
+    found = {**family.free, **family.fixed}
+    for theirs, ours in family.fields.items():
+        found[ours] = _agreed(native, theirs)
+    found["hidden_act"] = _look_up(family.activations, found["hidden_act"], f"{family.model_type}: hidden_act")
+    if found.get("intermediate_size", 0) is None:  # GPT-2
+        found["intermediate_size"] = 4 * found["hidden_size"]
+    if family.positions_after_padding:
+        found["position_offset"] = native.pad_token_id + 1
+        found["max_position_embeddings"] -= found["position_offset"]
+    labels = {name: getattr(native, name) for name in LABELS}
+    extra = {"native_model_type": family.model_type, "dtype": native.dtype, "architectures": None}
+    if native._attn_implementation is not None:
+        extra["attn_implementation"] = native._attn_implementation
+    config_class = getattr(configuration_scratch, family.config)
+    if unknown := overrides.keys() - {field.name for field in fields(config_class)}:
+        choices = f"{type(native).__name__} and {config_class.__name__}"
+        raise CheckpointError(f"{', '.join(sorted(unknown))}: no field of {choices}")
+    try:
+        return config_class(**{**found, **labels, **extra, **overrides})
+    except StrictDataclassError as error:
+        raise CheckpointError(f"{family.model_type}: {error}") from error
+
+
+def _check_accounted(native: PreTrainedConfig, family: Family) -> None:
+    """Each field of their config is carried over, has the one value that we have, or changes no function."""
+    wrong = [name for name, value in family.requires.items() if not _is(getattr(native, name, value), value)]
+    if getattr(native, "quantization_config", None) is not None:
+        wrong.append("quantization_config")
+    known = {*family.requires, *family.unused}.union(*(_names(theirs) for theirs in family.fields))
+    known |= {field.name for field in fields(PreTrainedConfig)}
+    default = type(native)()
+    for field in fields(native):  # of a newer library than the table
+        if field.name not in known and getattr(native, field.name) != getattr(default, field.name):
+            wrong.append(field.name)
+    if wrong:
+        values = ", ".join(f"{name}={getattr(native, name)!r}" for name in wrong)
+        raise CheckpointError(
+            f"{family.model_type}: {values} cannot be carried over. If the model does without, say so: "
+            f"load_pretrained(..., {wrong[0]}={family.requires.get(wrong[0])!r})"
+        )
+
+
+def check_head(native: PreTrainedConfig, head: str) -> None:
+    """Raises CheckpointError where a head of theirs computes what ours, of this config, would not."""
+    for name, value in family_of(native).heads[head].requires.items():
+        if getattr(native, name) != value:
+            raise CheckpointError(
+                f"{native.model_type}: {name}={getattr(native, name)!r}, but its head has {value!r}; {head} has one"
+            )
+
+
+def _is(value: Any, wanted: Any) -> bool:
+    return all(one == wanted for one in value) if isinstance(value, list) else value == wanted
+
+
+def _names(theirs: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (theirs,) if isinstance(theirs, str) else theirs
+
+
+def _agreed(native: PreTrainedConfig, theirs: str | tuple[str, ...]) -> Any:
+    values = {name: getattr(native, name) for name in _names(theirs)}
+    value = next(iter(values.values()))
+    if any(other != value for other in values.values()):
+        pairs = ", ".join(f"{name}={one!r}" for name, one in values.items())
+        raise CheckpointError(f"{pairs}: they are one field here; make them equal by load_pretrained(..., name=value)")
+    return value
+
+
+def _look_up(table: Mapping[str, str], name: str, what: str) -> str:
+    if name not in table:
+        raise CheckpointError(f"{what}={name!r} has no counterpart; there are {', '.join(table)}")
+    return table[name]
+
+
+def export_config(config: ScratchConfig, head: str, model_type: str | None = None) -> PreTrainedConfig:
+    """The native config of the same function as a scratch one with this head, the name of a scratch class.
+
+    model_type: the family; None: the one it was converted from, else the first that can express it. Raises
+    CheckpointError with the fields that stand in the way of the nearest family.
+    """
+    candidates = [family for family in FAMILIES.values() if head in family.heads]
+    if model_type is not None:
+        candidates = [family for family in candidates if family.model_type == model_type]
+    if not candidates:
+        raise CheckpointError(f"{head}: no class of {model_type or 'the native families'} has this head")
+    origin = getattr(config, "native_model_type", None)
+    candidates.sort(key=lambda family: family.model_type != origin)
+    obstacles = {family.model_type: _obstacles(config, family, head) for family in candidates}
+    nearest = min(obstacles, key=lambda name: len(obstacles[name]))
+    if obstacles[nearest]:
+        native_class = FAMILIES[nearest].heads[head].theirs
+        raise CheckpointError(
+            f"No native class can express this {head}. The nearest is {native_class}; in the way stand "
+            f"{', '.join(obstacles[nearest])}. What save_pretrained writes loads all the same, by trust_remote_code."
+        )
+    return _native_config(config, FAMILIES[nearest], head)
+
+
+def _obstacles(config: ScratchConfig, family: Family, head: str) -> list[str]:
+    """Fields of ours that this family has only at another value, each as a text."""
+    wrong = [
+        f"{name}={getattr(config, name)!r} (there {value!r})"
+        for name, value in _wanted(config, family, head).items()
+        if getattr(config, name) != value and not (name.endswith("_bias") and value)  # none is a bias of zeros
+    ]
+    if "type_vocab_size" in family.fields and not config.type_vocab_size:
+        wrong.append("type_vocab_size=0 (there at least 1)")
+    if (config.rope_parameters or {}).get("partial_rotary_factor", 1.0) != 1.0:
+        wrong.append("rope_parameters['partial_rotary_factor'] (there all features of a head turn)")
+    if config.hidden_act not in family.activations.values():
+        wrong.append(f"hidden_act={config.hidden_act!r} (there {', '.join(sorted(set(family.activations.values())))})")
+    for name, value in family.heads[head].requires.items():
+        if config.hidden_act != family.activations[value]:
+            wrong.append(f"{name}={config.hidden_act!r} (this head has {value!r})")
+    return wrong
+
+
+def _wanted(config: ScratchConfig, family: Family, head: str) -> dict[str, Any]:
+    """Our fields at the one value that this family has of them, as far as this head computes with them."""
+    wanted: dict[str, Any] = {**family.fixed}
+    for name, derived in (
+        ("num_key_value_heads", config.num_attention_heads),
+        ("head_dim", config.hidden_size // config.num_attention_heads),
+        ("embedding_size", config.hidden_size),
+        ("decoder_vocab_size", config.vocab_size),
+        ("output_embedding_size", config.embedding_size),
+    ):
+        if name not in family.fields.values() and hasattr(config, name) and name not in type(config).attribute_map:
+            wanted[name] = derived
+    if family.positions_after_padding:
+        wanted["position_offset"] = (config.pad_token_id or 0) + 1
+    if config.final_norm is not None:
+        wanted["final_norm"] = family.fixed["norm_position"] != "post"
+    if config.embedding_size != config.hidden_size:
+        wanted["positions_after_projection"] = False
+    if not head.endswith("ForSequenceClassification"):
+        wanted = {name: value for name, value in wanted.items() if name not in CLASSIFICATION_ONLY}
+    if head != "ScratchEncoderModel":
+        wanted = {name: value for name, value in wanted.items() if name not in BASE_MODEL_ONLY}
+    return wanted
+
+
+def _native_config(config: ScratchConfig, family: Family, head: str) -> PreTrainedConfig:
+    found: dict[str, Any] = {}
+    for theirs, ours in family.fields.items():
+        found |= dict.fromkeys(_names(theirs), getattr(config, ours))
+    back = {ours: theirs for theirs, ours in reversed(list(family.activations.items()))}
+    name = next(theirs for theirs, ours in family.fields.items() if ours == "hidden_act")
+    found |= dict.fromkeys(_names(name), back[config.hidden_act])
+    if family.positions_after_padding:
+        found["max_position_embeddings"] += config.position_offset
+    if found.get("seq_classif_dropout", 0) is None:  # DistilBERT has no other to fall back on
+        found["seq_classif_dropout"] = config.hidden_dropout
+    labels = {name: getattr(config, name) for name in LABELS}
+    native_class = getattr(transformers, family.heads[head].theirs)
+    default = native_class.config_class()
+    found |= {name: value for name, value in family.requires.items() if not _is(getattr(default, name, value), value)}
+    return native_class.config_class(**found, **labels, dtype=config.dtype, architectures=[native_class.__name__])

@@ -1,0 +1,165 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Checkpoints converted, loaded again and compared with their source before they take their name."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from torch import Tensor
+from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+import modeling_scratch
+
+from ..pipelines import TARGET_FOLDER
+from ..utils.errors import DataError
+from ..utils.files import complete_folder
+from .configs import FAMILIES
+from .conversion import export_model
+from .model_sources import load_checkpoint
+
+# Beyond these shares of the largest answer, a difference is no rounding.
+TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}
+TEXTS = (
+    "A warm, funny and very human film.",
+    "Dull.",
+    "I had expected a masterpiece, but what I got was two hours of people who talk in corridors, and no ending at all.",
+)
+
+SOME_TEXTS = 64
+
+
+@dataclass
+class ConversionArguments:
+    """What to convert, and where to."""
+
+    input: str = field(metadata={"help": "A folder, or a name on the Hub: native, or of this package."})
+    output_dir: str = field(metadata={"help": "A new folder for the result."})
+    model_class: str | None = field(
+        default=None,
+        metadata={"help": "Of a native checkpoint: another class, such as ScratchEncoderModel."},
+    )
+    model_type: str | None = field(
+        default=None, metadata={"help": f"Export to this family, if there is a choice: {', '.join(FAMILIES)}."}
+    )
+    text_file: str | None = field(default=None, metadata={"help": "Lines of text to verify with, beside our own."})
+    max_shard_size: str = field(default="5GB", metadata={"help": "Weights beyond this go into several files."})
+
+
+def convert(arguments: ConversionArguments) -> None:
+    """Load, write beside, load again, compare; then the folder takes its name."""
+    texts = [*TEXTS, *_lines(arguments.text_file)]
+    config = load_checkpoint(AutoConfig, arguments.input, False)
+    try:
+        with complete_folder(arguments.output_dir) as folder:
+            source, written = _convert(config, arguments, folder)
+            tokenizer = _copy_tokenizer(arguments.input, folder)
+            for line in compare(source, written, tokenizer, texts):
+                print(line)
+    except (ValueError, FileExistsError) as error:
+        raise DataError(f"{arguments.input}: {error}") from error
+    print(f"{arguments.output_dir}: {type(written).__name__}, the same function as {type(source).__name__}")
+
+
+def _lines(name: str | None) -> list[str]:
+    if name is None:
+        return []
+    try:
+        lines = Path(name).read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise DataError(f"--text_file {name}: not UTF-8: {error}") from error
+    texts = [line for line in lines if line.strip()][:SOME_TEXTS]
+    if not texts:
+        raise DataError(f"--text_file {name}: there is no text in it")
+    return texts
+
+
+def _convert(
+    config: PreTrainedConfig, arguments: ConversionArguments, folder: Path
+) -> tuple[PreTrainedModel, PreTrainedModel]:
+    """The native and the scratch model, the one that was read and the one that was written, in this order."""
+    if config.model_type.startswith("scratch_"):
+        if arguments.model_class is not None:
+            raise DataError("--model_class goes with a native checkpoint; a scratch one is exported as it is")
+        ours = _own_class(config, arguments.input).from_pretrained(arguments.input).eval()
+        native = export_model(ours, arguments.model_type)
+        native.save_pretrained(folder, max_shard_size=arguments.max_shard_size)
+        return ours, type(native).from_pretrained(folder).eval()
+    if arguments.model_type is not None:
+        raise DataError("--model_type goes with a scratch checkpoint; a native one is converted by its own")
+    wanted = None if arguments.model_class is None else getattr(modeling_scratch, arguments.model_class, None)
+    if wanted is None and arguments.model_class is not None:
+        raise DataError(f"--model_class {arguments.model_class}: there is no such class in modeling_scratch")
+    ours = modeling_scratch.load_pretrained(arguments.input, wanted)
+    ours.save_pretrained(folder, max_shard_size=arguments.max_shard_size)
+    head = FAMILIES[config.model_type].heads[type(ours).__name__]
+    native = getattr(transformers, head.theirs).from_pretrained(arguments.input).eval()
+    return native, type(ours).from_pretrained(folder).eval()
+
+
+def _own_class(config: PreTrainedConfig, name: str) -> Any:
+    architecture = (config.architectures or [""])[0]
+    if not hasattr(modeling_scratch, architecture):
+        raise DataError(f"{name}: config.json names no class of this package in architectures ({architecture!r})")
+    return getattr(modeling_scratch, architecture)
+
+
+def _copy_tokenizer(name: str, folder: Path) -> PreTrainedTokenizerBase | None:
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(name)
+    except (OSError, ValueError, KeyError):  # none in it, or one that needs a library that is not installed
+        print(f"{name}: there is no tokenizer in it; verified by random tokens alone")
+        return None
+    tokenizer.save_pretrained(folder)
+    if (Path(name) / TARGET_FOLDER).is_dir():  # of a translator with two vocabularies
+        AutoTokenizer.from_pretrained(Path(name) / TARGET_FOLDER).save_pretrained(folder / TARGET_FOLDER)
+    return tokenizer
+
+
+def compare(
+    source: PreTrainedModel, written: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, texts: Sequence[str]
+) -> Iterator[str]:
+    """A line for each kind of input; raises DataError where the two answer differently."""
+    for name, batch in _batches(source, tokenizer, texts):
+        with torch.inference_mode():
+            first, second = (_answer(model, batch) for model in (source, written))
+        difference, scale = (first - second).abs().max().item(), first.abs().max().item()
+        tolerance = TOLERANCE.get(source.dtype, TOLERANCE[torch.float32])
+        if not difference <= tolerance * max(scale, 1.0):
+            raise DataError(f"{name}: answers differ by {difference:.3g} (of at most {scale:.3g}): not converted")
+        yield f"{name}: answers differ by at most {difference:.2g}, of at most {scale:.3g}"
+
+
+def _batches(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, texts: Sequence[str]
+) -> Iterator[tuple[str, dict[str, Tensor]]]:
+    config = model.config
+    vocabulary = min(config.vocab_size, getattr(config, "decoder_vocab_size", config.vocab_size))
+    length = min(getattr(config, "max_position_embeddings", 64), 64) - 4
+    ids = torch.randint(vocabulary, (4, length), generator=torch.Generator().manual_seed(0))
+    ids = torch.where(
+        ids == (config.pad_token_id if config.pad_token_id is not None else -1), (ids + 1) % vocabulary, ids
+    )
+    yield "random tokens", {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    if config.pad_token_id is not None:
+        mask = (torch.arange(length) < torch.tensor([[length], [length // 2], [3], [length - 1]])).long()
+        padded = ids.masked_fill(mask == 0, config.pad_token_id)
+        yield "random tokens with padding", {"input_ids": padded, "attention_mask": mask}
+    if tokenizer is None:
+        return
+    for text in texts:
+        found = tokenizer(text, truncation=True, max_length=length, return_tensors="pt")
+        yield f"{text[:40]!r}", {name: found[name] for name in ("input_ids", "attention_mask")}
+
+
+def _answer(model: PreTrainedModel, batch: dict[str, Tensor]) -> Tensor:
+    """Logits of any head, or states, in float32; of padding none, which means nothing."""
+    if model.config.is_encoder_decoder:
+        vocabulary = getattr(model.config, "decoder_vocab_size", None) or model.config.vocab_size
+        return model(**batch, decoder_input_ids=batch["input_ids"].flip(1) % vocabulary)[0].float()
+    outputs, real = model(**batch), batch["attention_mask"].bool()
+    if hasattr(outputs, "start_logits"):
+        return torch.stack((outputs.start_logits, outputs.end_logits), dim=-1)[real].float()
+    return (outputs[0][real] if outputs[0].ndim == 3 else outputs[0]).float()

@@ -1,0 +1,222 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What makes a batch out of rows of tokens: what the model reads, and what it is to predict of them.
+
+All that is random is drawn from the seed and the numbers of the rows: a run that was stopped and resumed sees what an
+uninterrupted one sees, with any number of workers (of a stream, with the same number, as each makes batches of its own
+share of the rows), and every evaluation sees the same.
+
+Shapes: B rows of a batch, T tokens of a row, n tokens of a piece, k spans in it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+from transformers import DataCollatorWithFlattening, PreTrainedTokenizerBase
+
+from .packed_documents import IGNORED, Frame, Row
+
+Batch = dict[str, Tensor]
+
+MEAN_SPAN = 3  # tokens, in BART and in T5
+SENTENCE_ENDS = (".", "!", "?")
+
+
+def generator_of(seed: int, rows: Sequence[Row]) -> np.random.Generator:
+    return np.random.default_rng([seed, *(int(row["number"]) for row in rows)])
+
+
+def stack(rows: Sequence[Row], name: str) -> Tensor:
+    return torch.stack([row[name] for row in rows])
+
+
+def next_tokens(rows: Sequence[Row]) -> Batch:
+    """Each token predicts the next one of its document, across the end of a row too (Radford et al. 2018, 3.1).
+
+    shift_labels are what is predicted; labels are what the model would shift by itself, for whoever counts them.
+    """
+    ids, positions = stack(rows, "input_ids"), stack(rows, "position_ids")
+    return {
+        "input_ids": ids,
+        "position_ids": positions,
+        "labels": ids.masked_fill(positions == 0, IGNORED),
+        "shift_labels": stack(rows, "next_ids"),
+    }
+
+
+@dataclass(frozen=True)
+class MaskTokens:
+    """Of the tokens that are predicted, 80 % are masked, 10 % exchanged, 10 % left (Devlin et al. 2019, 3.1).
+
+    A share of `fraction` of all tokens in a batch, as near as whole words allow, never special ones; what stands in
+    for an exchanged token is any but a special one. ordinary (V,) is True for tokens that are not special.
+    """
+
+    mask_token_id: int
+    ordinary: np.ndarray
+    fraction: float
+    seed: int
+
+    def __call__(self, rows: Sequence[Row]) -> Batch:
+        random = generator_of(self.seed, rows)
+        ids = stack(rows, "input_ids")
+        inputs = ids.numpy().flatten()
+        words = stack(rows, "word_starts").numpy().flatten().cumsum() - 1
+        chosen = random.permutation(choose_words(words, self.ordinary[inputs], self.fraction, random))
+        masked, exchanged, _ = np.split(chosen, [round(0.8 * len(chosen)), round(0.9 * len(chosen))])
+        labels = np.full_like(inputs, IGNORED)
+        labels[chosen] = inputs[chosen]
+        inputs[masked] = self.mask_token_id
+        inputs[exchanged] = random.choice(np.flatnonzero(self.ordinary), len(exchanged))
+        return {
+            "input_ids": torch.from_numpy(inputs).view_as(ids),
+            "position_ids": stack(rows, "position_ids"),
+            "labels": torch.from_numpy(labels).view_as(ids),
+        }
+
+
+def choose_words(words: np.ndarray, allowed: np.ndarray, fraction: float, random: np.random.Generator) -> np.ndarray:
+    """Places of the allowed tokens of random words, so many words that they are nearest to the fraction.
+
+    words (tokens,): the number of the word that each token belongs to, 0, 0, 1, ...; allowed (tokens,).
+    """
+    sizes = np.bincount(words, weights=allowed)
+    order = random.permutation(np.flatnonzero(sizes))
+    reached = sizes[order].cumsum()
+    number = int(np.abs(reached - fraction * allowed.sum()).argmin()) + 1 if len(order) else 0
+    taken = np.zeros(len(sizes), dtype=bool)
+    taken[order[:number]] = True
+    return np.flatnonzero(taken[words] & allowed)
+
+
+def place_spans(tokens: int, lengths: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Where spans of these lengths (k,) start, in order, uniformly so that one token at least stays between two.
+
+    The tokens that stay have a gap before each and one at the end; each span goes into a gap of its own.
+    """
+    gaps = np.sort(random.choice(tokens - lengths.sum() + 1, len(lengths), replace=False))
+    return gaps + lengths.cumsum() - lengths
+
+
+def infilling_lengths(tokens: int, fraction: float, random: np.random.Generator) -> np.ndarray:
+    """Lengths of spans, Poisson(3) with zeros, that add up to the fraction of the tokens; the last one is cut to fit.
+
+    No more spans than masked tokens or gaps: the text does not get longer by its masks.
+    """
+    budget = round(fraction * tokens)
+    lengths = random.poisson(MEAN_SPAN, budget)
+    while lengths.sum() < budget:
+        lengths = np.append(lengths, random.poisson(MEAN_SPAN, budget))
+    lengths = lengths[: int(np.searchsorted(lengths.cumsum(), budget)) + 1] if budget else lengths[:0]
+    lengths[-1:] -= lengths.sum() - budget
+    return lengths[len(lengths) - min(len(lengths), budget, tokens - budget + 1) :]
+
+
+def corruption_lengths(tokens: int, fraction: float, random: np.random.Generator) -> np.ndarray:
+    """Lengths of 3 on average, at least 1, that add up to the fraction of the tokens (Raffel et al. 2020, 3.1.4)."""
+    budget = max(1, round(fraction * tokens))
+    number = min(max(1, round(budget / MEAN_SPAN)), tokens - budget + 1)
+    cuts = np.sort(random.choice(budget - 1, number - 1, replace=False)) + 1
+    return np.diff(cuts, prepend=0, append=budget)
+
+
+def replace_spans(ids: np.ndarray, starts: np.ndarray, lengths: np.ndarray, marks: np.ndarray) -> np.ndarray:
+    """The tokens (n,), with one mark instead of each span."""
+    ends = starts + lengths
+    kept = np.split(ids, np.stack((starts, ends), axis=1).flatten())[::2]
+    parts = [part for text, mark in zip(kept, marks) for part in (text, [mark])]
+    return np.concatenate([*parts, kept[-1]]).astype(ids.dtype)
+
+
+def shuffle_sentences(ids: np.ndarray, ends: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """The sentences of tokens (n,) in random order; one ends behind a token of ends (V,), and those that follow it."""
+    last = ends[ids]
+    sentences = np.split(ids, np.flatnonzero(last[:-1] & ~last[1:]) + 1)
+    return np.concatenate([sentences[place] for place in random.permutation(len(sentences))])
+
+
+def sentence_ends(tokenizer: PreTrainedTokenizerBase) -> np.ndarray:
+    """(V,): True for tokens whose text ends as a sentence does."""
+    texts = tokenizer.batch_decode([[token] for token in range(len(tokenizer))])
+    return np.array([text.strip().endswith(SENTENCE_ENDS) for text in texts])
+
+
+@dataclass(frozen=True)
+class Infill:
+    """BART's noise: each span of tokens becomes one mask, an empty one too, and sentences change places.
+
+    The text itself is predicted (Lewis et al. 2020, 2.2). sentence_ends (V,): see the function.
+    """
+
+    mask_token_id: int
+    sentence_ends: np.ndarray
+    fraction: float
+
+    def __call__(self, ids: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Tokens (n,) -> what the encoder reads, what the decoder predicts."""
+        shuffled = shuffle_sentences(ids, self.sentence_ends, random)
+        lengths = infilling_lengths(len(ids), self.fraction, random)
+        starts = place_spans(len(ids), lengths, random)
+        return replace_spans(shuffled, starts, lengths, np.full(len(lengths), self.mask_token_id)), ids
+
+
+@dataclass(frozen=True)
+class CorruptSpans:
+    """T5's noise: each span of tokens becomes a sentinel of its own; sentinels and their spans are predicted.
+
+    Source "a <0> d", target "<0> b c <1>" (Raffel et al. 2020, figure 2). sentinels: their ids, in order.
+    """
+
+    sentinels: np.ndarray
+    fraction: float
+
+    def __call__(self, ids: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Tokens (n,) -> what the encoder reads, what the decoder predicts."""
+        lengths = corruption_lengths(len(ids), self.fraction, random)[: len(self.sentinels) - 1]
+        starts = place_spans(len(ids), lengths, random)
+        spans = [ids[start : start + length] for start, length in zip(starts, lengths)]
+        parts = [part for mark, span in zip(self.sentinels, spans) for part in ([mark], span)]
+        target = np.concatenate([*parts, [self.sentinels[len(spans)]]]).astype(ids.dtype)
+        return replace_spans(ids, starts, lengths, self.sentinels[: len(spans)]), target
+
+
+@dataclass(frozen=True)
+class Denoise:
+    """Batches of damaged pieces for an encoder-decoder, padded to the longest: input_ids, attention_mask, labels."""
+
+    noise: Callable[[np.ndarray, np.random.Generator], tuple[np.ndarray, np.ndarray]]
+    frame: Frame
+    pad_token_id: int
+    seed: int
+
+    def __call__(self, rows: Sequence[Row]) -> Batch:
+        pairs = [self.noise(row["input_ids"].numpy(), generator_of(self.seed, [row])) for row in rows]
+        sources, targets = ([self._framed(ids) for ids in texts] for texts in zip(*pairs))
+        masks = [torch.ones(len(source), dtype=torch.long) for source in sources]
+        return {
+            "input_ids": pad_sequence(sources, batch_first=True, padding_value=self.pad_token_id),
+            "attention_mask": pad_sequence(masks, batch_first=True),
+            "labels": pad_sequence(targets, batch_first=True, padding_value=IGNORED),
+        }
+
+    def _framed(self, ids: np.ndarray) -> Tensor:
+        before, after = self.frame
+        return torch.tensor([*before, *ids.tolist(), *after])
+
+
+class FlatBatches:
+    """Texts one after another in one row, with the places where they end, and one label a text.
+
+    The form is that of DataCollatorWithFlattening, whose labels are those of tokens.
+    """
+
+    def __init__(self) -> None:
+        self.flatten = DataCollatorWithFlattening(return_flash_attn_kwargs=True)
+
+    def __call__(self, features: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        batch = self.flatten([{"input_ids": row["input_ids"]} for row in features], return_tensors="pt")
+        return {**batch, "labels": torch.tensor([row["label"] for row in features])}

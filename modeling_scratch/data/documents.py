@@ -1,0 +1,243 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Where unlabelled text comes from: documents to train on and others to evaluate on, in memory or streamed.
+
+The test split is never opened: what a model was pretrained on cannot be what it is judged on later.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from hashlib import blake2b
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any, Literal
+
+from ..utils.errors import DataError
+from .columns import parse_text, read_lines, read_texts
+from .rows import READERS, encoding_error
+from .splits import SPLIT_NAMES, FileSource, HubSource, Source, open_folder, open_hub, refuse_links_out
+
+DocumentKind = Literal["file", "paragraph", "line"]
+
+STREAMED_VALIDATION = 1_000  # documents, where nothing else is said
+
+
+@dataclass
+class DocumentArguments:
+    """Where unlabelled text comes from: exactly one of `train_file`, `data_dir` and `dataset_name`."""
+
+    train_file: list[str] | None = field(
+        default=None, metadata={"help": "Files to train on: txt, csv, tsv, jsonl or parquet."}
+    )
+    validation_file: list[str] | None = field(default=None, metadata={"help": "Files to evaluate on."})
+    data_dir: str | None = field(
+        default=None, metadata={"help": "A folder with train.* and maybe validation.*; its test.* is not opened."}
+    )
+    dataset_name: str | None = field(default=None, metadata={"help": "A data set on the Hub; its test is not opened."})
+    dataset_config_name: str | None = field(default=None, metadata={"help": "The configuration of that data set."})
+    text_column: str | None = field(default=None, metadata={"help": "The column of the text, if not obvious."})
+    document: DocumentKind = field(
+        default="file", metadata={"help": "What is a document in a txt file; paragraphs end at blank lines."}
+    )
+    validation_fraction: float = field(
+        default=0.1, metadata={"help": "The share of train that is held out where there is no validation split."}
+    )
+    max_validation_documents: int | None = field(
+        default=None, metadata={"help": f"Evaluate on so many at most; streamed: {STREAMED_VALIDATION:,} if not given."}
+    )
+    split_seed: int = field(default=0, metadata={"help": "The seed of what is held out."})
+    streaming: bool = field(
+        default=False, metadata={"help": "Read train as it is needed, for data larger than memory; needs --max_steps."}
+    )
+
+    def __post_init__(self) -> None:
+        if [self.train_file, self.data_dir, self.dataset_name].count(None) != 2:
+            raise DataError("give exactly one of --train_file, --data_dir and --dataset_name")
+        if self.validation_file and not self.train_file:
+            raise DataError("--validation_file goes with --train_file: give that, too")
+        if not 0 < self.validation_fraction < 1:
+            raise DataError(f"--validation_fraction {self.validation_fraction}: has to lie between 0 and 1")
+        if not 0 <= self.split_seed < 2**64:
+            raise DataError(f"--split_seed {self.split_seed}: has to be 0 or more, and below 2^64")
+        if self.max_validation_documents is not None and self.max_validation_documents < 1:
+            raise DataError(f"--max_validation_documents {self.max_validation_documents}: has to be 1 or more")
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Texts that are read anew each time they are iterated."""
+
+    read: Callable[[], Iterator[str]]
+
+    def __iter__(self) -> Iterator[str]:
+        return self.read()
+
+
+@dataclass(frozen=True)
+class Documents:
+    """train: a list, or a Stream; validation: always in memory; notes: lines on how they were divided."""
+
+    train: Iterable[str]
+    validation: Sequence[str]
+    notes: list[str]
+
+    def describe(self) -> str:
+        train = _size(self.train) if isinstance(self.train, Sequence) else "streamed"
+        return "\n".join([f"train: {train}", f"validation: {_size(self.validation)}", *self.notes])
+
+
+def _size(documents: Sequence[str]) -> str:
+    return f"{counted(len(documents), 'document')}, {sum(map(len, documents)):,} characters"
+
+
+def counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' * (number != 1)}"
+
+
+def load_documents(arguments: DocumentArguments) -> Documents:
+    """Read and divide what `arguments` name; every fault in it is a `DataError`."""
+    sources, notes = _open_sources(arguments)
+    if arguments.streaming and arguments.document == "file" and _has_plain_text(sources["train"]):
+        raise DataError("--streaming reads a txt file piece by piece: say by which, --document line or paragraph")
+    notes = [*notes, "test: never opened, whether there is one or not; pretraining reads train and validation alone"]
+    train = Stream(partial(read_documents, sources["train"], arguments))
+    given = read_documents(sources["validation"], arguments) if "validation" in sources else None
+    divide: Any = _divide_stream if arguments.streaming else _divide
+    train_texts, validation, what = divide(train, given, arguments)
+    if not any(validation) or not any(train_texts):
+        raise DataError(f"{sources['train']}: too little text to hold out validation; give more, or --validation_file")
+    return Documents(train_texts, validation[: arguments.max_validation_documents], [*notes, f"validation: {what}"])
+
+
+def _open_sources(arguments: DocumentArguments) -> tuple[dict[str, Source], list[str]]:
+    if arguments.dataset_name:
+        return open_hub(arguments.dataset_name, arguments.dataset_config_name, arguments.streaming)
+    if arguments.data_dir:
+        return _open_folder(Path(arguments.data_dir))
+    files = {"train": arguments.train_file, "validation": arguments.validation_file}
+    return {split: FileSource([Path(name) for name in names]) for split, names in files.items() if names}, []
+
+
+def _open_folder(folder: Path) -> tuple[dict[str, Source], list[str]]:
+    """The splits that `find_splits` sees; where one is a txt file, files of any kind with the name of a split."""
+    files = [path for path in sorted(folder.glob("*.*")) if path.suffix.lower() in (".txt", *READERS)]
+    names = {path: SPLIT_NAMES.get(path.stem.lower()) for path in files}
+    found = {split: [path for path in files if names[path] == split] for split in ("train", "validation")}
+    if not any(_is_plain_text(path) for paths in found.values() for path in paths):
+        return open_folder(folder)
+    for split, paths in found.items():
+        if len(paths) > 1:
+            both = " and ".join(map(str, paths))
+            raise DataError(f"{both} could each be the {split} split; keep one, or name it with --{split}_file")
+    if not found["train"]:
+        raise DataError(f"{folder}: there is no file train beside {found['validation'][0].name}; name it, --train_file")
+    refuse_links_out(folder, [path for paths in found.values() for path in paths])
+    others = [path.name for path in files if names[path] is None]
+    notes = [f"not the name of a split, so not used: {', '.join(others)}"] if others else []
+    return {split: FileSource(paths) for split, paths in found.items() if paths}, notes
+
+
+def _is_plain_text(path: Path) -> bool:
+    return path.suffix.lower() == ".txt"
+
+
+def _has_plain_text(source: Source) -> bool:
+    return isinstance(source, FileSource) and any(map(_is_plain_text, source.paths))
+
+
+def read_documents(source: Source, arguments: DocumentArguments) -> Iterator[str]:
+    """The documents of a split that are not blank, as they are read; raises `DataError` for what cannot be."""
+    if isinstance(source, HubSource):
+        texts = read_column(source, arguments.text_column)
+    else:
+        texts = (text for path in source.paths for text in _read_file(path, arguments))
+    found = False
+    for text in texts:
+        if text.strip():
+            found = True
+            yield text
+    if not found:
+        raise DataError(f"{source}: there is no document in it, only empty text")
+
+
+def _read_file(path: Path, arguments: DocumentArguments) -> Iterator[str]:
+    if not _is_plain_text(path):
+        return (text for _, text in read_texts(path, arguments.text_column))
+    return read_plain_text(path, arguments.document)
+
+
+def read_plain_text(path: Path, document: DocumentKind) -> Iterator[str]:
+    """The documents of a txt file in UTF-8: the file as it stands, its paragraphs, or its lines."""
+    try:
+        if document == "file":
+            yield path.read_text(encoding="utf-8-sig")
+            return
+        with path.open("rb") as handle:
+            lines = (line for _, line in read_lines(handle, str(path)))
+            if document == "line":
+                yield from lines
+                return
+            for is_text, paragraph in groupby(lines, key=lambda line: bool(line.strip())):
+                if is_text:
+                    yield "\n".join(paragraph)
+    except UnicodeDecodeError:
+        raise encoding_error(path) from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def read_column(source: Source, column: str | None) -> Iterator[str]:
+    """The texts of one column, the only one of strings where none is named; a missing text is ""."""
+    if column is None:
+        _, first = next(source.rows(), ("", {}))
+        strings = [name for name, value in first.items() if isinstance(value, str)]
+        if len(strings) != 1:
+            names = ", ".join(map(repr, strings)) or "no column"
+            raise DataError(f"{source}: {names} could hold the texts; name one or more with --text_column")
+        column = strings[0]
+    for place, values in source.rows([column]):
+        yield parse_text(values[column], column, place) or ""
+
+
+def _draw(text: str, seed: int) -> float:
+    """A number in [0, 1) that depends on the text and the seed alone: equal texts fall on the same side."""
+    digest = blake2b(text.encode(), digest_size=8, salt=seed.to_bytes(8, "big")).digest()
+    return int.from_bytes(digest, "big") / 2**64
+
+
+def _divide(
+    train: Iterable[str], validation: Iterable[str] | None, arguments: DocumentArguments
+) -> tuple[list[str], list[str], str]:
+    """Hold out a share of the distinct documents, or the end of each where that share is none."""
+    documents, fraction = list(train), arguments.validation_fraction
+    if validation is not None:
+        return documents, list(validation), "a split of its own"
+    order = sorted(set(documents), key=lambda text: _draw(text, arguments.split_seed))
+    held_out = set(order[: round(fraction * len(order))])
+    if held_out:
+        kept = [text for text in documents if text not in held_out]
+        what = f"{fraction:.0%} of the distinct documents of train, held out (--validation_fraction, --split_seed)"
+        return kept, [text for text in order if text in held_out], what
+    cuts = [int(len(text) * (1 - fraction)) for text in documents]
+    ends = [text[cut:] for text, cut in zip(documents, cuts)]
+    what = f"the last {fraction:.0%} of the characters of each document, held out (--validation_fraction)"
+    return [text[:cut] for text, cut in zip(documents, cuts)], ends, what
+
+
+def _divide_stream(
+    train: Stream, validation: Iterable[str] | None, arguments: DocumentArguments
+) -> tuple[Stream, list[str], str]:
+    """The same for a train split that is never held in memory: a share of the documents, known by their draw."""
+    if validation is not None:
+        return train, list(validation), "a split of its own"
+    fraction, seed = arguments.validation_fraction, arguments.split_seed
+    limit = arguments.max_validation_documents or STREAMED_VALIDATION
+    held_out = list(islice((text for text in train if _draw(text, seed) < fraction), limit))
+    kept = Stream(partial(_kept, train, fraction, seed))
+    what = f"the first {limit:,} of the {fraction:.0%} of train that are held out (--validation_fraction, --split_seed)"
+    return kept, held_out, what
+
+
+def _kept(train: Stream, fraction: float, seed: int) -> Iterator[str]:
+    """What is not held out; a function with a name, for workers that are sent what they read from."""
+    return (text for text in train if _draw(text, seed) >= fraction)

@@ -1,0 +1,227 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Labelled text from the user's files, folder or the Hub, as train, validation and test splits of (text, label).
+
+Nothing is left out, held out or renamed without a line about it in `ReviewData.describe()`.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
+
+import datasets
+
+from ..utils.errors import DataError
+from .columns import SAMPLE_ROWS, SENTIMENT_NAMES, Label, choose_columns, name_labels, parse_label, parse_text
+from .splits import DataArguments, Source, open_sources
+
+SPLITS = ("train", "validation", "test")
+HIDDEN_LABEL = -1  # how `datasets.ClassLabel` writes a label that is kept secret, as in GLUE's test splits
+
+
+@dataclass(frozen=True)
+class ReviewData:
+    """Splits with the columns text (string) and label (`ClassLabel`), and what was done to get there."""
+
+    splits: datasets.DatasetDict
+    label_names: list[str]
+    notes: list[str]
+    warnings: list[str]
+
+    @classmethod
+    def from_pairs(
+        cls,
+        splits: Mapping[str, Sequence[tuple[str, int]]],
+        label_names: list[str],
+        notes: list[str],
+        warnings: list[str],
+    ) -> "ReviewData":
+        """Of (text, index into label_names) pairs."""
+        label = datasets.ClassLabel(names=label_names)
+        features = datasets.Features({"text": datasets.Value("string"), "label": label})
+        tables = {
+            split: datasets.Dataset.from_dict(dict(zip(("text", "label"), zip(*pairs))), features=features)
+            for split, pairs in splits.items()
+        }
+        return cls(datasets.DatasetDict(tables), label_names, notes, warnings)
+
+    def describe(self) -> str:
+        """Lines to print: the size of each split by class, then every note, then every warning."""
+        lines = []
+        for split, dataset in self.splits.items():
+            counts = Counter(dataset["label"])
+            classes = [f"{self.label_names[label]} {number:,}" for label, number in sorted(counts.items())[:10]]
+            more = ["..."] if len(counts) > len(classes) else []
+            lines.append(f"{split}: {dataset.num_rows:,} rows ({', '.join([*classes, *more])})")
+        return "\n".join([*lines, *self.notes, *(f"WARNING: {warning}" for warning in self.warnings)])
+
+
+class Example(NamedTuple):
+    """One labelled text, with its label as it was read, and the file and row it stands in."""
+
+    text: str
+    label: Label
+    where: str
+
+
+def load_splits(arguments: DataArguments) -> ReviewData:
+    """Read, check and divide the data that `arguments` name; every fault in it is a `DataError`.
+
+    The classes are those of the train split. Without validation and test, both are held out of train; with a test split
+    only, validation is. A given validation split without a test split stays the only one to evaluate on.
+    """
+    sources, notes = open_sources(arguments)
+    sample = [values for _, values in islice(sources["train"].rows(), SAMPLE_ROWS)]
+    columns = choose_columns(sample, str(sources["train"]), arguments.text_column, arguments.label_column)
+    notes.append(f"the text is column {columns[0]!r}, the label is column {columns[1]!r}")
+    train = _read_examples("train", sources["train"], columns, notes)
+    names = _name_labels(train, sources["train"].class_names(columns[1]), arguments, notes)
+    _check_labels("train", train, columns[1], names)
+    splits = {"train": train}
+    for split in ("validation", "test"):
+        if split in sources:
+            rows = _read_evaluation(split, sources[split], columns, names, notes, named=bool(arguments.train_file))
+            splits.update({split: rows} if rows else {})
+    splits = _fill_splits(splits, arguments, notes)
+    splits = {split: _limit(split, rows, arguments, notes) for split, rows in splits.items()}
+    ids = {label: number for number, label in enumerate(names)}
+    pairs = {split: [(example.text, ids[example.label]) for example in rows] for split, rows in splits.items()}
+    return ReviewData.from_pairs(pairs, list(names.values()), notes, _overlaps(splits))
+
+
+def _read_examples(split: str, source: Source, columns: tuple[str, str], notes: list[str]) -> list[Example]:
+    text_column, label_column = columns
+    examples = []
+    left_out: dict[str, list[str]] = {"text": [], "label": []}
+    for where, values in source.rows(columns):
+        text = parse_text(values[text_column], text_column, where)
+        label = parse_label(values[label_column], label_column, where)
+        if text is None or label is None:
+            left_out["text" if text is None else "label"].append(where)
+        else:
+            examples.append(Example(text, label, where))
+    if class_names := source.class_names(label_column):
+        name_of: dict[Label, str] = dict(enumerate(class_names))
+        left_out["label"] += [example.where for example in examples if example.label == HIDDEN_LABEL]
+        examples = [
+            example._replace(label=name_of.get(example.label, example.label))
+            for example in examples
+            if example.label != HIDDEN_LABEL
+        ]
+    repeated = len(examples) - len({example.text for example in examples})
+    if repeated:
+        notes.append(f"{split}: {repeated:,} rows repeat the text of an earlier one; they were left in")
+    for what, places in left_out.items():
+        if places:
+            notes.append(f"{split}: {len(places):,} rows without a {what} are left out, first {'; '.join(places[:3])}")
+    return examples
+
+
+def _read_evaluation(
+    split: str, source: Source, columns: tuple[str, str], names: Mapping[Label, str], notes: list[str], named: bool
+) -> list[Example]:
+    """The examples of a split, checked; none where its labels are kept secret and the user did not name the file."""
+    unlabelled = split == "test" and not named and columns[1] not in next(source.rows())[1]
+    examples = [] if unlabelled else _read_examples(split, source, columns, notes)
+    if not named and {example.label for example in examples} <= {HIDDEN_LABEL} - set(names):
+        notes.append(f"{split}: there are no labels in it, so it is not used")
+        return []
+    _check_labels(split, examples, columns[1], names)
+    return examples
+
+
+def _check_labels(split: str, examples: Sequence[Example], column: str, names: Mapping[Label, str]) -> None:
+    if not examples:
+        raise DataError(f"the {split} split has no row with both a text and a label")
+    for example in examples:
+        if example.label not in names:
+            known = ", ".join(repr(label) for label in names)
+            raise DataError(
+                f"{example.where}, column {column!r}: the label {example.label!r} is none of train's: {known}; "
+                "correct it, or give train rows that have it"
+            )
+
+
+def _name_labels(
+    train: Sequence[Example], class_names: Sequence[str] | None, arguments: DataArguments, notes: list[str]
+) -> dict[Label, str]:
+    names = name_labels([example.label for example in train], arguments.class_names, class_names)
+    if list(names) == [0, 1] and not arguments.class_names:
+        notes.append(f"labels 0 and 1 are taken for {' and '.join(SENTIMENT_NAMES)}; other names: --class_names")
+    return names
+
+
+def stratified_order(labels: Sequence[Label], seed: int) -> list[int]:
+    """All rows in a random order of which every stretch has the classes in the proportions of the whole.
+
+    Row k of the n of its class, shuffled, stands at (k + 1/2) / n of the way.
+    """
+    rows = list(range(len(labels)))
+    random.Random(seed).shuffle(rows)
+    sizes, seen = Counter(labels), Counter[Label]()
+    position = {}
+    for row in rows:
+        position[row] = (seen[labels[row]] + 0.5) / sizes[labels[row]]
+        seen[labels[row]] += 1
+    return sorted(rows, key=position.__getitem__)
+
+
+def _fill_splits(
+    splits: dict[str, list[Example]], arguments: DataArguments, notes: list[str]
+) -> dict[str, list[Example]]:
+    """Hold validation out of train where it is missing, and test too where neither was given."""
+    if "validation" in splits:
+        return splits
+    missing = ["validation"] if "test" in splits else ["validation", "test"]
+    held_out = _hold_out(splits["train"], missing, arguments.validation_fraction, arguments.split_seed)
+    for split in missing:
+        notes.append(
+            f"{split}: the data has none, so {len(held_out[split]):,} rows were held out of train "
+            f"(--validation_fraction {arguments.validation_fraction}, --split_seed {arguments.split_seed})"
+        )
+    return {split: (held_out | splits | {"train": held_out["train"]})[split] for split in SPLITS}
+
+
+def _hold_out(
+    examples: Sequence[Example], splits: Sequence[str], fraction: float, seed: int
+) -> dict[str, list[Example]]:
+    """Give each of `splits` its fraction of the texts; rows with the same text stay together, so that none leaks."""
+    distinct = list({example.text: example for example in examples}.values())
+    order = stratified_order([example.label for example in distinct], seed)
+    size = max(1, round(fraction * len(distinct)))
+    split_of = {distinct[row].text: split for n, split in enumerate(splits) for row in order[n * size : (n + 1) * size]}
+    divided: dict[str, list[Example]] = {split: [] for split in ("train", *splits)}
+    for example in examples:
+        divided[split_of.get(example.text, "train")].append(example)
+    classes = {example.label for example in examples}
+    if not all(divided.values()) or {example.label for example in divided["train"]} != classes:
+        raise DataError(
+            f"{len(distinct)} different texts are too few to hold out {' and '.join(splits)} and train on every class; "
+            "give more of them, or a validation file"
+        )
+    return divided
+
+
+def _limit(split: str, examples: list[Example], arguments: DataArguments, notes: list[str]) -> list[Example]:
+    limit = arguments.max_train_samples if split == "train" else arguments.max_eval_samples
+    if limit is None or limit >= len(examples):
+        return examples
+    notes.append(f"{split}: {limit:,} of {len(examples):,} rows are used, classes in proportion")
+    order = stratified_order([example.label for example in examples], arguments.split_seed)
+    return [examples[row] for row in sorted(order[:limit])]
+
+
+def _overlaps(splits: Mapping[str, Sequence[Example]]) -> list[str]:
+    """What flatters a score: texts to evaluate on that also stand in train."""
+    train_texts = {example.text for example in splits["train"]}
+    warnings = []
+    for split, examples in splits.items():
+        leaked = sum(example.text in train_texts for example in examples)
+        if split != "train" and leaked:
+            warnings.append(
+                f"{split}: the texts of {leaked:,} of its {len(examples):,} rows also stand in train, "
+                "which flatters its scores; they were left in"
+            )
+    return warnings

@@ -1,0 +1,293 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Documents as rows of tokens: end to end without padding, or in pieces, in memory or streamed."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, count, islice
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset, IterableDataset, Sampler, get_worker_info
+from transformers import PreTrainedTokenizerBase
+
+from ..utils.errors import DataError
+
+LONG_TEXT = 100_000  # characters that are tokenised at once; longer documents are cut at the end of a line
+TEXTS_AT_ONCE = 1_000
+
+Frame = tuple[list[int], list[int]]  # the special tokens before and after a document
+
+
+class Tokens(NamedTuple):
+    """Documents end to end: three arrays (tokens,), the last two True where a document and where a word starts."""
+
+    ids: np.ndarray
+    documents: np.ndarray
+    words: np.ndarray
+
+
+@dataclass(frozen=True)
+class DocumentTokenizer:
+    """Text to tokens, between the tokens that frame a document. Special tokens written out in a text are text.
+
+    whole_words: mark where words start, as the tokenizer splits texts into words; else each token is a word.
+    """
+
+    tokenizer: PreTrainedTokenizerBase
+    frame: Frame
+    whole_words: bool = False
+
+    def __call__(self, documents: Iterable[str]) -> Iterator[Tokens]:
+        """Document by document; a long one in parts, of which the first starts it. Raises `DataError` for no token."""
+        pieces = chain.from_iterable(map(_pieces, documents))
+        found = False
+        while batch := list(islice(pieces, TEXTS_AT_ONCE)):
+            encoded = self.tokenizer(
+                [text for text, _, _ in batch],
+                add_special_tokens=False, split_special_tokens=True, return_attention_mask=False, verbose=False,
+            )  # fmt: skip
+            found = found or any(encoded["input_ids"])
+            if self.whole_words and not encoded.encodings:
+                raise DataError("--whole_word needs a fast tokenizer, which knows the words of a text")
+            for number, (_, is_first, is_last) in enumerate(batch):
+                words = encoded.word_ids(number) if self.whole_words else None
+                yield self._framed(encoded["input_ids"][number], words, is_first, is_last)
+        if not found:
+            raise DataError("the tokenizer finds no token in the documents; is it one for this language?")
+
+    def _framed(self, ids: list[int], words: list[int | None] | None, is_first: bool, is_last: bool) -> Tokens:
+        before, after = (self.frame[0] if is_first else []), (self.frame[1] if is_last else [])
+        framed = np.array([*before, *ids, *after], dtype=np.int32)
+        documents, starts = np.zeros(len(framed), dtype=bool), np.ones(len(framed), dtype=bool)
+        documents[:1] = is_first
+        if words:
+            numbers = np.array([-1 if word is None else word for word in words])
+            starts[len(before) + 1 : len(before) + len(ids)] = np.diff(numbers) != 0
+        return Tokens(framed, documents, starts)
+
+
+def _pieces(text: str) -> Iterator[tuple[str, bool, bool]]:
+    """(part of the text, whether it is the first, whether it is the last)."""
+    start = end = 0
+    while start == 0 or end < len(text):
+        end = text.find("\n", start + LONG_TEXT) + 1 or len(text)
+        yield text[start:end], start == 0, end == len(text)
+        start = max(end, 1)
+
+
+def template_frame(tokenizer: PreTrainedTokenizerBase) -> Frame:
+    """The special tokens that the tokenizer puts before and after a single text."""
+    encoded = tokenizer("a", return_special_tokens_mask=True)
+    ids, is_special = encoded["input_ids"], encoded["special_tokens_mask"]
+    first, last = is_special.index(0), len(ids) - is_special[::-1].index(0)
+    return ids[:first], ids[last:]
+
+
+def join(parts: Sequence[Tokens]) -> Tokens:
+    return Tokens(*map(np.concatenate, zip(*parts)))
+
+
+IGNORED = -100  # no label
+SHUFFLED_ROWS = 10_000
+MEASURED_ROWS = 1_000
+
+Row = dict[str, Tensor]
+
+
+def make_row(tokens: Tokens) -> Row:
+    """One row of block_size tokens, of block_size + 1, of which the last is only looked at.
+
+    input_ids, position_ids, which restart, next_ids (-100 at the end of a document) and word_starts.
+    """
+    ids, documents, words = map(torch.from_numpy, tokens)
+    ids = ids.long()
+    places = torch.arange(len(ids) - 1)
+    starts = torch.where(documents[:-1], places, 0).cummax(0).values
+    return {
+        "input_ids": ids[:-1],
+        "position_ids": places - starts,
+        "next_ids": ids[1:].masked_fill(documents[1:], IGNORED),
+        "word_starts": words[:-1] | (places == 0),
+    }
+
+
+def _slice(tokens: Tokens, start: int, end: int) -> Tokens:
+    return Tokens(*(array[start:end] for array in tokens))
+
+
+def _pad(tokens: Tokens, number: int, pad_token_id: int) -> Tokens:
+    fill = pad_token_id, True, True
+    return Tokens(*(np.pad(array, (0, number), constant_values=value) for array, value in zip(tokens, fill)))
+
+
+class NumberedRows(Dataset, ABC):
+    """Rows in memory. The number of a row, of which noise is drawn, is another one in each epoch."""
+
+    def __init__(self) -> None:
+        self._epoch = torch.tensor(0).share_memory_()  # workers that live for several epochs have to see it change
+
+    def set_epoch(self, epoch: int) -> None:
+        self._epoch.fill_(epoch)
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def ids(self) -> np.ndarray:
+        """All tokens of the documents."""
+
+    def tokens_per_row(self) -> float:
+        return len(self.ids) / len(self)
+
+    def number(self, row: int) -> Tensor:
+        return self._epoch * len(self) + row
+
+
+class PackedRows(NumberedRows):
+    """All tokens in rows of block_size, each exactly once; the last row is filled up with padding.
+
+    Each token of padding is a document of its own, that nobody sees and that predicts nothing.
+    """
+
+    def __init__(self, documents: Iterator[Tokens], block_size: int, pad_token_id: int) -> None:
+        super().__init__()
+        tokens = join(list(documents))
+        self.block_size, self.padding = block_size, -len(tokens.ids) % block_size
+        self.tokens = _pad(tokens, self.padding + 1, pad_token_id)
+
+    def __len__(self) -> int:
+        return len(self.tokens.ids) // self.block_size
+
+    def __getitem__(self, row: int) -> Row:
+        start = row * self.block_size
+        return {**make_row(_slice(self.tokens, start, start + self.block_size + 1)), "number": self.number(row)}
+
+    @property
+    def ids(self) -> np.ndarray:
+        return self.tokens.ids[: -self.padding - 1]
+
+    def __str__(self) -> str:
+        waste = self.padding / (len(self) * self.block_size)
+        return f"{len(self):,} rows of {self.block_size}, {waste:.2%} of it padding"
+
+    @staticmethod
+    def cut(documents: Iterator[Tokens], block_size: int, pad_token_id: int) -> Iterator[Row]:
+        """The same rows, as the documents come."""
+        waiting: list[Tokens] = []
+        for document in documents:
+            waiting.append(document)
+            if sum(len(tokens.ids) for tokens in waiting) > block_size:
+                tokens = join(waiting)
+                starts = range(0, len(tokens.ids) - block_size, block_size)
+                yield from (make_row(_slice(tokens, start, start + block_size + 1)) for start in starts)
+                waiting = [_slice(tokens, starts[-1] + block_size, len(tokens.ids))]
+        if waiting:
+            tokens = join(waiting)
+            yield make_row(_pad(tokens, block_size + 1 - len(tokens.ids), pad_token_id))
+
+
+class Pieces(NumberedRows):
+    """Documents of at most `longest` tokens, longer ones in pieces of almost equal length."""
+
+    def __init__(self, documents: Iterator[Tokens], longest: int) -> None:
+        super().__init__()
+        self.pieces = [piece for document in documents for piece in _even_pieces(document, longest)]
+
+    def __len__(self) -> int:
+        return len(self.pieces)
+
+    def __getitem__(self, row: int) -> Row:
+        return {"input_ids": torch.from_numpy(self.pieces[row]), "number": self.number(row)}
+
+    @property
+    def ids(self) -> np.ndarray:
+        return np.concatenate(self.pieces)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        return np.array([len(piece) for piece in self.pieces])
+
+    def __str__(self) -> str:
+        return f"{len(self):,} pieces of at most {self.lengths.max()}"
+
+    @staticmethod
+    def cut(documents: Iterator[Tokens], longest: int) -> Iterator[Row]:
+        """The same pieces, as the documents come."""
+        for document in documents:
+            yield from ({"input_ids": torch.from_numpy(piece)} for piece in _even_pieces(document, longest))
+
+
+def _even_pieces(document: Tokens, longest: int) -> list[np.ndarray]:
+    number = -(-len(document.ids) // longest)
+    return np.array_split(document.ids, number) if number else []
+
+
+class StreamedRows(IterableDataset):
+    """Rows without end, made as they are needed: all documents again and again, in another order each time.
+
+    cut: documents as tokens -> rows. Each worker makes all rows and keeps its share of them.
+    """
+
+    def __init__(
+        self,
+        documents: Iterable[str],
+        to_tokens: DocumentTokenizer,
+        cut: Callable[[Iterator[Tokens]], Iterator[Row]],
+        seed: int,
+    ) -> None:
+        self.documents, self.to_tokens, self.cut, self.seed = documents, to_tokens, cut, seed
+
+    def tokens_per_row(self) -> float:
+        """Of the first rows; nobody has seen them all."""
+        rows = islice(self.cut(self.to_tokens(self.documents)), MEASURED_ROWS)
+        return float(np.mean([len(row["input_ids"]) for row in rows]))
+
+    def __iter__(self) -> Iterator[Row]:
+        random = np.random.default_rng(self.seed)
+        passes = (self.cut(self.to_tokens(self.documents)) for _ in count())
+        rows = chain.from_iterable(_shuffled(rows, random) for rows in passes)
+        numbered = ({**row, "number": torch.tensor(number)} for number, row in enumerate(rows))
+        worker = get_worker_info()
+        return islice(numbered, worker.id, None, worker.num_workers) if worker else numbered
+
+
+def _shuffled(rows: Iterator[Row], random: np.random.Generator) -> Iterator[Row]:
+    """In random order as far as a buffer goes: a row leaves it when the next one comes."""
+    buffer: list[Row] = []
+    for row in rows:
+        if len(buffer) < SHUFFLED_ROWS:
+            buffer.append(row)
+            continue
+        place = int(random.integers(SHUFFLED_ROWS))
+        yield buffer[place]
+        buffer[place] = row
+    yield from (buffer[place] for place in random.permutation(len(buffer)))
+
+
+class SimilarLengths(Sampler[int]):
+    """Random batches of pieces of similar length, so that little is padded: sorted within each 50 batches.
+
+    The order follows from the seed and the epoch alone, so that a resumed run goes on in it.
+    """
+
+    def __init__(self, lengths: np.ndarray, batch_size: int, seed: int) -> None:
+        self.lengths, self.batch_size, self.seed, self.epoch = lengths, batch_size, seed, 0
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __iter__(self) -> Iterator[int]:
+        random = np.random.default_rng([self.seed, self.epoch])
+        order, size = random.permutation(len(self)), 50 * self.batch_size
+        groups = (order[start : start + size] for start in range(0, len(self), size))
+        order = np.concatenate([group[np.argsort(-self.lengths[group], kind="stable")] for group in groups])
+        whole = len(self) - len(self) % self.batch_size
+        batches = random.permutation(order[:whole].reshape(-1, self.batch_size))
+        yield from map(int, (*batches.flatten(), *order[whole:]))

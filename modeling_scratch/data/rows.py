@@ -1,0 +1,283 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Rows of a user's data file, streamed, in any format. Errors name the file and the row.
+
+A row is a dict from column name to value. CSV and TSV hold strings only; JSON lines and Parquet keep their own types.
+"""
+
+import codecs
+import csv
+import difflib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ..utils.errors import DataError, one_line
+
+Row = dict[str, Any]
+
+# Python's own limit, 131,072 characters, refuses a long document; none at all lets one unclosed quote eat the memory.
+MAX_FIELD_CHARACTERS = 10_000_000
+REVIEW_FOLDERS = ("neg", "pos")
+
+
+def read_rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[tuple[int, Row]]:
+    """Stream `(row, values)` from one file; the first data row is 1, and in JSON lines the row is the line.
+
+    `columns` restricts every row to these columns (and spares Parquet from decoding the others).
+    Formats by suffix: .csv, .tsv, .jsonl and .json (an object a line), .parquet, all text in UTF-8, with or without
+    byte order mark; and a folder holding neg/*.txt and pos/*.txt, one review a file, as aclImdb is unpacked.
+    Raises `DataError`, while it is iterated, for whatever cannot be read.
+    """
+    reader = _read_review_folder if is_review_folder(path) else READERS.get(path.suffix.lower())
+    if reader is None:
+        raise DataError(f"{path}: unknown format; give a file that ends in {', '.join(READERS)}")
+    row = 0
+    try:
+        for row, values in reader(path, columns):
+            yield row, _select(values, columns, f"{path}, row {row}") if columns else values
+    except UnicodeDecodeError:
+        raise encoding_error(path) from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from error
+    if row == 0:
+        raise DataError(f"{path}: there are no rows in it")
+
+
+def missing_column(name: str, columns: Iterable[str], where: str) -> DataError:
+    """The error for a column that is not there: it lists those that are, and the closest name."""
+    names = list(columns)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    suggestion = f"; did you mean {close[0]!r}?" if close else ""
+    return DataError(f"{where}: there is no column {name!r}, but {', '.join(map(repr, names))}{suggestion}")
+
+
+def _select(values: Row, columns: Sequence[str], where: str) -> Row:
+    for name in columns:
+        if name not in values:
+            raise missing_column(name, values, where)
+    return {name: values[name] for name in columns}
+
+
+def _refuse_duplicates(names: Sequence[str], path: Path) -> None:
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise DataError(f"{path}: two columns have the same name: {', '.join(map(repr, repeated))}; rename one")
+
+
+def encoding_error(path: Path) -> DataError:
+    """Find where the file stops being UTF-8: the decoder only knows the place in its own buffer."""
+    place, encoding, offset = str(path), "latin-1", 0
+    with path.open("rb") as handle:
+        for number, line in enumerate(handle, 1):
+            if offset == 0 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                encoding = "utf-16"
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                place = f"{path}, line {number}, byte {offset + error.start}"
+                break
+            offset += len(line)
+    fix = f"iconv -f {encoding} -t utf-8 {path.name} > utf8-{path.name}"
+    return DataError(f"{place}: this is not UTF-8; if it is {encoding}, convert it: {fix}")
+
+
+def _read_csv(path: Path, columns: Sequence[str] | None) -> Iterator[tuple[int, Row]]:
+    return _read_table(path, delimiter=",", strict=True)
+
+
+def _read_tsv(path: Path, columns: Sequence[str] | None) -> Iterator[tuple[int, Row]]:
+    """A quote is a character like any other here: GLUE's files hold unbalanced ones and no escapes."""
+    return _read_table(path, delimiter="\t", quoting=csv.QUOTE_NONE)
+
+
+def _read_table(path: Path, **dialect: Any) -> Iterator[tuple[int, Row]]:
+    csv.field_size_limit(MAX_FIELD_CHARACTERS)
+    with path.open(encoding="utf-8-sig", newline="") as handle:
+        records = _records(csv.reader(handle, **dialect), path)
+        header: list[str] = next(records, ("", []))[1]
+        _refuse_duplicates(header, path)
+        for row, (where, fields) in enumerate(records, 1):
+            if len(fields) != len(header):
+                raise DataError(
+                    f"{where}: {len(fields)} fields, but the header has {len(header)}; quote a field that holds a "
+                    "delimiter or a line break"
+                )
+            yield row, dict(zip(header, fields))
+
+
+def _records(reader: Any, path: Path) -> Iterator[tuple[str, list[str]]]:
+    """`(place, fields)` of every record that is not a blank line, the header first.
+
+    The place has the row and the line: they differ once a quoted field holds a line break.
+    """
+    row = 0
+    while True:
+        where = f"{path}, row {row} (line {reader.line_num + 1})" if row else f"{path}, header"
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise DataError(f"{where}: {error}; look for a quote that is not closed or not doubled") from error
+        if any("\0" in field for field in fields):
+            raise DataError(f"{where}: a NUL byte; is this a text file? remove it: tr -d '\\000'")
+        if fields:
+            yield where, fields
+            row += 1
+
+
+def _read_json_lines(path: Path, columns: Sequence[str] | None) -> Iterator[tuple[int, Row]]:
+    with path.open(encoding="utf-8-sig", newline="\n") as handle:
+        for number, line in enumerate(handle, 1):
+            if line.strip():
+                yield number, _json_object(line, f"{path}, line {number}")
+
+
+def _json_object(line: str, where: str) -> Row:
+    try:
+        values = json.loads(line)
+        if "\\ud" in line.lower():  # half a surrogate pair is legal JSON, and no text
+            json.dumps(values, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{where}: not JSON: {error}; one object a line is expected") from error
+    if not isinstance(values, dict):
+        raise DataError(
+            f"{where}: a JSON {type(values).__name__}, but one object a line is expected; "
+            "an array is converted by: jq -c '.[]' array.json > lines.jsonl"
+        )
+    return values
+
+
+def _read_parquet(path: Path, columns: Sequence[str] | None) -> Iterator[tuple[int, Row]]:
+    row = 0
+    try:
+        names = pq.read_schema(path).names
+        _refuse_duplicates(names, path)
+        _select(dict.fromkeys(names), columns or (), str(path))
+        for row, values in enumerate(chain.from_iterable(read_parquet(path, columns)), 1):
+            yield row, values
+    except (FileNotFoundError, PermissionError, DataError):
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:
+        place = f"{path}, after row {row}" if row else str(path)
+        raise DataError(f"{place}: damaged or not Parquet: {one_line(error)}; fetch or write the file again") from error
+
+
+def _read_review_folder(path: Path, columns: Sequence[str] | None) -> Iterator[tuple[int, Row]]:
+    """`text` is a file and `label` its folder's name; in the sorted order of the names, so the same everywhere."""
+    files = [file for label in REVIEW_FOLDERS for file in sorted((path / label).glob("*.txt"))]
+    refuse_links_out(path, files)
+    for row, file in enumerate(files, 1):
+        try:
+            yield row, {"text": file.read_text(encoding="utf-8-sig"), "label": file.parent.name}
+        except UnicodeDecodeError:
+            raise encoding_error(file) from None
+
+
+def refuse_links_out(folder: Path, paths: Iterable[Path]) -> None:
+    """A folder of a stranger must not bring in files of the reader; the Hub's cache keeps its own in blobs/."""
+    homes = (folder.resolve(), folder.resolve().parent.parent / "blobs")
+    for path in paths:
+        if not any(path.resolve().is_relative_to(home) for home in homes):
+            raise DataError(
+                f"{path} is a link out of its folder, to {path.resolve()}; if that is what you want, name it: "
+                "--train_file, --validation_file, --test_file"
+            )
+
+
+READERS = {
+    ".csv": _read_csv,
+    ".tsv": _read_tsv,
+    ".jsonl": _read_json_lines,
+    ".json": _read_json_lines,
+    ".parquet": _read_parquet,
+}
+
+
+def is_review_folder(path: Path) -> bool:
+    """Whether `path` is one split of aclImdb as it is unpacked: a folder with neg/ and pos/."""
+    return all((path / label).is_dir() for label in REVIEW_FOLDERS)
+
+
+BATCH_ROWS = 1_000
+BATCH_BYTES = 10_000_000  # of values that grow while they are read, which takes several times as much
+ROWS_AT_ONCE = 32  # as Python objects, where they are large
+MAX_BYTES = 40_000_000  # of one value
+FREE_BYTES = 256_000_000  # unpacked without suspicion
+MAX_RATIO = 300  # beyond that: unpacked bytes to those on the disk; of text, compression makes 2 to 10
+OBJECT_BYTES = 64  # of a value in Python, however small
+
+
+def read_parquet(path: Path, columns: Sequence[str] | None = None) -> Iterator[list[dict[str, Any]]]:
+    """Rows, a few at a time; raises ValueError where a value, or all of them, are out of proportion to the file."""
+    allowed = max(FREE_BYTES, MAX_RATIO * path.stat().st_size)
+    metadata = pq.read_metadata(path)
+    repeated, rows = set(), BATCH_ROWS
+    for index in range(metadata.num_columns):
+        column = metadata.schema.column(index)
+        if columns is not None and not any(f"{column.path}.".startswith(f"{name}.") for name in columns):
+            continue
+        for chunk in (metadata.row_group(group).column(index) for group in range(metadata.num_row_groups)):
+            largest = _largest_value(chunk, column.length)
+            rows = min(rows, max(1, BATCH_BYTES // largest))
+            in_lists = chunk.num_values if column.max_repetition_level else 0  # a row may have them all
+            _check(chunk.total_uncompressed_size + in_lists * largest, allowed)
+            repeated |= {index} if chunk.has_dictionary_page else set()
+    unpacked = 0
+    with pq.ParquetFile(path, read_dictionary=sorted(repeated)) as file:
+        for batch in file.iter_batches(rows, columns=columns):
+            size = sum(_unpacked_bytes(values) for column in batch.columns for values in _values(column))
+            unpacked += size
+            _check(unpacked, allowed)
+            at_once = BATCH_ROWS if size < MAX_BYTES else ROWS_AT_ONCE
+            yield from (batch.slice(start, at_once).to_pylist() for start in range(0, len(batch), at_once))
+
+
+def _largest_value(chunk: pq.ColumnChunkMetaData, length: int) -> int:
+    """Bytes that one value can take beside what its chunk holds; length: of values that have all the same."""
+    shares_beginnings = "DELTA_BYTE_ARRAY" in chunk.encodings  # each value with the one before it
+    return max(OBJECT_BYTES, length, chunk.total_uncompressed_size if shares_beginnings else 0)
+
+
+def _values(column: pa.Array) -> Iterator[pa.Array]:
+    """What a column holds in the end: itself, or that of its lists and members."""
+    if isinstance(column, pa.MapArray):
+        parts = [pa.ListArray.from_arrays(column.offsets, part).flatten() for part in (column.keys, column.items)]
+    elif isinstance(column, pa.StructArray):
+        parts = column.flatten()
+    elif pa.types.is_nested(column.type):
+        parts = [column.flatten()]
+    else:
+        yield column
+        return
+    for part in parts:
+        yield from _values(part)
+
+
+def _check(unpacked: int, allowed: int) -> None:
+    if unpacked > allowed:
+        raise ValueError(f"it unpacks to more than {allowed / 1e6:,.0f} MB, as no data of this size on the disk does")
+
+
+def _unpacked_bytes(column: pa.Array) -> int:
+    """Of its rows, each value counted as often as it is there; raises ValueError for one that is too long."""
+    if not pa.types.is_dictionary(column.type):
+        lengths = pc.binary_length(column) if _is_text(column.type) else None
+        total = column.nbytes
+    else:
+        lengths = pc.binary_length(column.dictionary).take(column.indices) if _is_text(column.type.value_type) else None
+        total = column.indices.nbytes
+    if lengths is None:
+        return total
+    if (longest := pc.max(lengths).as_py() or 0) > MAX_BYTES:
+        raise ValueError(f"one value has {longest:,} bytes, more than the {MAX_BYTES:,} that are read")
+    return pc.sum(lengths).as_py() or 0
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary))

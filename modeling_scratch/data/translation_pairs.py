@@ -1,0 +1,261 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Pairs of a text and its translation: from tables with two columns, two text files, or the Hub."""
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from ..utils.errors import DataError
+from .columns import is_missing, read_lines
+from .rows import READERS, Row, missing_column
+from .splits import SPLIT_NAMES, DataArguments, FileSource, Source, open_folder, open_hub
+
+
+@dataclass(frozen=True)
+class LinePairs:
+    """One split in two text files: line n of the one is the translation of line n of the other."""
+
+    paths: Sequence[Path]
+
+    def __str__(self) -> str:
+        return " and ".join(map(str, self.paths))
+
+    def rows(self) -> Iterator[tuple[str, Row]]:
+        """Stream `(place, {file ending: text})`; raises `DataError` where one file has more lines than the other."""
+        names = [path.suffix.removeprefix(".") for path in self.paths]
+        with self.paths[0].open("rb") as first, self.paths[1].open("rb") as second:
+            lines = (read_lines(handle, str(path)) for handle, path in zip((first, second), self.paths))
+            for number, pair in enumerate(zip_longest(*lines), 1):
+                if None in pair:
+                    raise self._mismatch()
+                yield f"{self}, line {number}", {name: text for name, (_, text) in zip(names, pair)}
+
+    def _mismatch(self) -> DataError:
+        counts = []
+        for path in self.paths:
+            with path.open("rb") as handle:
+                counts.append(f"{path} has {sum(1 for _ in handle):,} lines")
+        return DataError(f"{', '.join(counts)}: line n of the one has to translate line n of the other; mend the files")
+
+
+def pair_of_files(paths: Sequence[Path], option: str) -> LinePairs:
+    """The two files that an option names."""
+    if paths[0].suffix == paths[1].suffix:
+        raise DataError(f"{option}: {paths[0]} and {paths[1]} end the same; the endings name the languages")
+    for path in paths:
+        if not path.is_file():
+            raise DataError(f"{option} {path}: there is no such file")
+    return LinePairs(paths)
+
+
+def find_line_pairs(folder: Path, source: str | None, target: str | None) -> dict[str, LinePairs]:
+    """The splits of a folder by file endings, source and target; none where it holds tables.
+
+    Raises `DataError` where a split lacks a side or has two candidates, or where the endings are not named.
+    """
+    found: dict[str, LinePairs] = {}
+    names = SPLIT_NAMES if source and target else {}
+    for name, split in names.items():
+        paths = [folder / f"{name}.{ending}" for ending in (source, target)]
+        there = [path.is_file() for path in paths]
+        if any(there) and not all(there):
+            raise DataError(f"{paths[there.index(False)]} is missing: {paths[there.index(True)]} is there")
+        if all(there) and split in found:
+            raise DataError(f"{found[split]}, {LinePairs(paths)}: each could be the {split} split; keep one of the two")
+        if all(there):
+            found[split] = LinePairs(paths)
+    if "train" in found:
+        return found
+    _refuse_unnamed(folder)
+    return {}
+
+
+def _refuse_unnamed(folder: Path) -> None:
+    files = sorted(path for path in folder.glob("train*") if path.is_file())
+    if len(files) > 1 and not any(path.suffix.lower() in READERS for path in files):
+        raise DataError(
+            f"{folder}: which two of {', '.join(path.name for path in files)}? name their endings as --source_column "
+            "and --target_column"
+        )
+
+
+NESTED = "translation"  # the Hub's parallel sets hold {"en": ..., "de": ...} in this one column
+
+
+@dataclass
+class TranslationDataArguments:
+    """Where pairs come from: one of `dataset_name`, `data_dir` or `train_file`."""
+
+    source_column: str | None = field(
+        default=None, metadata={"help": "The column to translate from; of two files, the end of its name (train.en)."}
+    )
+    target_column: str | None = field(default=None, metadata={"help": "The column to translate into."})
+    dataset_name: str | None = field(default=None, metadata={"help": "A data set on the Hub."})
+    dataset_config_name: str | None = field(default=None, metadata={"help": "The configuration of that data set."})
+    data_dir: str | None = field(
+        default=None,
+        metadata={"help": "A folder with train.*, validation.* and test.*: tables, or a file each language."},
+    )
+    train_file: list[str] | None = field(
+        default=None, metadata={"help": "A table (csv, tsv, jsonl, parquet), or two text files with a text a line."}
+    )
+    validation_file: list[str] | None = field(default=None, metadata={"help": "The same to choose checkpoints on."})
+    test_file: list[str] | None = field(default=None, metadata={"help": "The same to judge on, once."})
+    max_train_samples: int | None = field(default=None, metadata={"help": "Train on this many pairs of all."})
+    max_eval_samples: int | None = field(default=None, metadata={"help": "Keep this many pairs of each other split."})
+    validation_fraction: float = field(
+        default=0.02, metadata={"help": "The share of train that is held out where there is no validation split."}
+    )
+    split_seed: int = field(default=0, metadata={"help": "The seed of what is held out."})
+
+    def __post_init__(self) -> None:
+        shared = {each.name for each in fields(DataArguments)} & {each.name for each in fields(self)}
+        DataArguments(**{name: getattr(self, name) for name in shared})  # its rules for them hold here, too
+        if not (self.dataset_name or self.data_dir or self.train_file):
+            raise DataError("name where the pairs come from by one of --data_dir, --train_file and --dataset_name")
+        if (self.source_column is None) != (self.target_column is None):
+            raise DataError("--source_column and --target_column go together: give both")
+        if self.source_column is not None and self.source_column == self.target_column:
+            raise DataError(f"--source_column and --target_column are both {self.source_column!r}")
+
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class TranslationData:
+    """Pairs of each split, the names of their two columns, and what was done to get there."""
+
+    splits: dict[str, list[Pair]]
+    columns: tuple[str, str]
+    notes: list[str]
+
+    def sources(self, split: str) -> list[str]:
+        return [source for source, _ in self.splits[split]]
+
+    def targets(self, split: str) -> list[str]:
+        return [target for _, target in self.splits[split]]
+
+    def describe(self) -> str:
+        sizes = [f"{split}: {len(pairs):,} pairs" for split, pairs in self.splits.items()]
+        return "\n".join([f"{self.columns[0]} -> {self.columns[1]}", *sizes, *self.notes])
+
+
+def load_pairs(arguments: TranslationDataArguments) -> TranslationData:
+    """Read and check the pairs that `arguments` name; every fault in them is a `DataError`.
+
+    Pairs that lack a side are left out, and said so with their places. A validation split that is missing is held out
+    of train; a test split that is missing stays missing.
+    """
+    sources, notes = _open(arguments)
+    columns = _choose_columns(sources["train"], arguments, notes)
+    splits = {split: _read(split, source, columns, notes) for split, source in sources.items()}
+    if "validation" not in splits:
+        splits["train"], splits["validation"] = _hold_out(splits["train"], arguments, notes)
+    limits = {"train": arguments.max_train_samples}
+    splits = {split: pairs[: limits.get(split, arguments.max_eval_samples)] for split, pairs in splits.items()}
+    ordered: dict[str, list[Pair]] = {
+        split: splits[split] for split in ("train", "validation", "test") if split in splits
+    }
+    return TranslationData(ordered, columns, notes + _overlaps(ordered))
+
+
+def _open(arguments: TranslationDataArguments) -> tuple[Mapping[str, Source | LinePairs], list[str]]:
+    if arguments.dataset_name:
+        return open_hub(arguments.dataset_name, arguments.dataset_config_name)
+    if arguments.data_dir:
+        folder = Path(arguments.data_dir)
+        lines = find_line_pairs(folder, arguments.source_column, arguments.target_column)
+        return (lines, []) if lines else open_folder(folder)
+    files = {"train": arguments.train_file, "validation": arguments.validation_file, "test": arguments.test_file}
+    return {split: _open_files(split, [Path(name) for name in names]) for split, names in files.items() if names}, []
+
+
+def _open_files(split: str, paths: list[Path]) -> Source | LinePairs:
+    if len(paths) == 1 and paths[0].suffix.lower() in READERS:
+        return FileSource(paths)
+    if len(paths) != 2 or any(path.suffix.lower() in READERS for path in paths):
+        raise DataError(
+            f"--{split}_file {' '.join(map(str, paths))}: give one table ({', '.join(READERS)}) or two text files"
+        )
+    return pair_of_files(paths, f"--{split}_file")
+
+
+def _flatten(values: Row) -> Row:
+    nested = values.get(NESTED)
+    return nested if isinstance(nested, dict) else values
+
+
+def _choose_columns(
+    source: Source | LinePairs, arguments: TranslationDataArguments, notes: list[str]
+) -> tuple[str, str]:
+    _, first = next(source.rows(), (None, None))
+    if first is None:
+        raise DataError(f"{source}: there are no pairs in it")
+    names = list(_flatten(first))
+    if arguments.source_column is None or arguments.target_column is None:
+        if len(names) != 2:
+            raise DataError(f"{source}: which of {', '.join(names)}? name --source_column and --target_column")
+        notes.append(f"--source_column and --target_column are not named: {names[0]!r} and {names[1]!r}, as they stand")
+        return names[0], names[1]
+    for name in (arguments.source_column, arguments.target_column):
+        if name not in names:
+            raise missing_column(name, names, str(source))
+    return arguments.source_column, arguments.target_column
+
+
+def _read(split: str, source: Source | LinePairs, columns: tuple[str, str], notes: list[str]) -> list[Pair]:
+    pairs, empty = [], []
+    for where, row in source.rows():
+        values = _flatten(row)
+        pair = tuple(_text(values, column, where) for column in columns)
+        if "" in pair:
+            empty.append(where)
+        else:
+            pairs.append((pair[0], pair[1]))
+    if empty:
+        notes.append(f"{split}: {len(empty):,} pairs lack a side and are left out, first {'; '.join(empty[:3])}")
+    if not pairs:
+        raise DataError(f"{source}: there is no pair with text on both sides")
+    return pairs
+
+
+def _text(values: Row, column: str, where: str) -> str:
+    if column not in values:
+        raise missing_column(column, values, where)
+    value: Any = values[column]
+    if is_missing(value):
+        return ""
+    if not isinstance(value, str):
+        raise DataError(f"{where}, column {column!r}: {type(value).__name__} {str(value)[:40]!r} is no text")
+    return value.strip()
+
+
+def _hold_out(
+    pairs: list[Pair], arguments: TranslationDataArguments, notes: list[str]
+) -> tuple[list[Pair], list[Pair]]:
+    """Pairs with the same source stay together, so that none leaks."""
+    distinct = list(dict.fromkeys(source for source, _ in pairs))
+    random.Random(arguments.split_seed).shuffle(distinct)
+    size = max(1, round(arguments.validation_fraction * len(distinct)))
+    if size >= len(distinct):
+        raise DataError(f"{len(distinct)} different sources are too few to hold validation out; give a validation file")
+    held_out = set(distinct[:size])
+    notes.append(
+        f"validation: the data has none, so {size:,} sources were held out of train "
+        f"(--validation_fraction {arguments.validation_fraction}, --split_seed {arguments.split_seed})"
+    )
+    return [pair for pair in pairs if pair[0] not in held_out], [pair for pair in pairs if pair[0] in held_out]
+
+
+def _overlaps(splits: Mapping[str, Sequence[Pair]]) -> list[str]:
+    train = {source for source, _ in splits["train"]}
+    counts = {split: sum(source in train for source, _ in pairs) for split, pairs in splits.items() if split != "train"}
+    return [
+        f"WARNING: {split}: {count:,} of its {len(splits[split]):,} sources also stand in train, which flatters scores"
+        for split, count in counts.items()
+        if count
+    ]

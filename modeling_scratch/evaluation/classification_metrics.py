@@ -1,0 +1,255 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""How good a classifier is, how sure that is, and whether it beats its baseline. Nothing here needs a network.
+
+metrics = ClassificationMetrics(["negative", "positive"])
+Trainer(..., compute_metrics=metrics)
+print(comparison_table(["negative", "positive"], references, transformer_predictions, baseline_predictions))
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import datasets
+import evaluate
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import binomtest
+from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, precision_score, recall_score
+from transformers import EvalPrediction
+
+from ..utils.errors import DataError
+
+SIGNIFICANCE_LEVEL = 0.05
+
+
+class ClassificationMetric(evaluate.Metric):
+    """A metric of `evaluate` on class indices 0 .. num_labels - 1, made directly: `Accuracy(num_labels=2)`.
+
+    Examples are kept in memory: no cache file, so processes that run at once cannot meet in one. In distributed
+    training Trainer hands every process the gathered predictions, and each computes the whole metric itself.
+    """
+
+    def __init__(self, num_labels: int) -> None:
+        if num_labels < 2:
+            raise ValueError(f"classification metrics need at least 2 labels, got num_labels={num_labels}")
+        self.num_labels = num_labels
+        super().__init__(keep_in_memory=True)
+
+    def _info(self) -> evaluate.MetricInfo:
+        class_index = datasets.Value("int64")
+        return evaluate.MetricInfo(
+            description=type(self).__doc__,
+            citation="",
+            inputs_description="predictions, references: class indices, one an example",
+            features=datasets.Features({"predictions": class_index, "references": class_index}),
+        )
+
+
+class Accuracy(ClassificationMetric):
+    """accuracy = correct / all."""
+
+    def _compute(self, predictions: list[int], references: list[int]) -> dict[str, float]:
+        return {"accuracy": float(accuracy_score(references, predictions))}
+
+
+class _AveragedMetric(ClassificationMetric):
+    """A score of the last class of two, or else the unweighted mean over the classes that occur or are predicted.
+
+    What would divide by zero (a class that is never predicted, or never occurs) counts as 0.
+    """
+
+    score: ClassVar[Callable[..., float]]
+
+    def _compute(self, predictions: list[int], references: list[int]) -> dict[str, float]:
+        average = "binary" if self.num_labels == 2 else "macro"
+        return {self.name: float(self.score(references, predictions, average=average, zero_division=0))}
+
+
+class Precision(_AveragedMetric):
+    """precision = true positives / predicted positives."""
+
+    score = staticmethod(precision_score)
+
+
+class Recall(_AveragedMetric):
+    """recall = true positives / positives."""
+
+    score = staticmethod(recall_score)
+
+
+class F1(_AveragedMetric):
+    """F1 = 2 · precision · recall / (precision + recall)."""
+
+    score = staticmethod(f1_score)
+
+
+class ConfusionMatrix(ClassificationMetric):
+    """matrix[i, j] = number of examples of class i that were predicted as class j."""
+
+    def _compute(self, predictions: list[int], references: list[int]) -> dict[str, np.ndarray]:
+        return {"confusion_matrix": confusion_matrix(references, predictions, labels=range(self.num_labels))}
+
+
+class ClassificationMetrics:
+    """accuracy, f1, precision and recall in one call, and the confusion matrix.
+
+    Of two classes the last is the positive one ("negative", "positive"); of more, f1, precision and recall are
+    macro averages. An instance is itself a `compute_metrics` for Trainer.
+    """
+
+    def __init__(self, label_names: Sequence[str]) -> None:
+        self.label_names = list(label_names)
+        num_labels = len(self.label_names)
+        self._scores = evaluate.combine([metric(num_labels) for metric in (Accuracy, F1, Precision, Recall)])
+        self._confusion_matrix = ConfusionMatrix(num_labels)
+
+    @property
+    def f1_name(self) -> str:
+        """What "f1" is the F1 of, for a heading: "F1 (positive)" or "macro F1"."""
+        return f"F1 ({self.label_names[-1]})" if len(self.label_names) == 2 else "macro F1"
+
+    def __call__(self, prediction: EvalPrediction) -> dict[str, float]:
+        """Scores of Trainer's predictions: logits (examples, num_labels), or class indices (examples,).
+
+        Raises ValueError where logits are NaN: argmax would count a diverged model's NaN as a prediction.
+        """
+        predictions = np.asarray(prediction.predictions)
+        if predictions.ndim == 2:
+            self._check_logits(predictions)
+            predictions = predictions.argmax(axis=-1)
+        return self.compute(predictions, prediction.label_ids)
+
+    def compute(self, predictions: ArrayLike, references: ArrayLike) -> dict[str, float]:
+        """{"accuracy", "f1", "precision", "recall"}, each from 0 to 1, of class indices (examples,)."""
+        return self._scores.compute(**self._checked(predictions, references))
+
+    def confusion_matrix(self, predictions: ArrayLike, references: ArrayLike) -> np.ndarray:
+        """Counts (num_labels, num_labels): a row a true class, a column a predicted class."""
+        return self._confusion_matrix.compute(**self._checked(predictions, references))["confusion_matrix"]
+
+    def _checked(self, predictions: ArrayLike, references: ArrayLike) -> dict[str, np.ndarray]:
+        inputs = {"predictions": np.asarray(predictions), "references": np.asarray(references)}
+        for name, values in inputs.items():
+            self._check_class_indices(name, values)
+        if len(inputs["predictions"]) != len(inputs["references"]):
+            raise ValueError(f"{len(inputs['predictions'])} predictions for {len(inputs['references'])} references")
+        return inputs
+
+    def _check_class_indices(self, name: str, values: np.ndarray) -> None:
+        # `evaluate` would truncate 1.7 to 1, and scikit-learn would count a label of -1 as one more class.
+        if values.ndim != 1 or len(values) == 0 or not np.issubdtype(values.dtype, np.integer):
+            shape = f"got {values.dtype} of shape {values.shape}"
+            raise ValueError(f"{name} must be one class index (an integer) for each of at least one example, {shape}")
+        outside = np.flatnonzero((values < 0) | (values >= len(self.label_names)))
+        if len(outside):
+            raise ValueError(
+                f"{name}[{outside[0]}] is {values[outside[0]]}, but the {len(self.label_names)} classes are numbered "
+                f"0 to {len(self.label_names) - 1}: is this split unlabelled, or the list of label names incomplete?"
+            )
+
+    def _check_logits(self, logits: np.ndarray) -> None:
+        if logits.shape[1] != len(self.label_names):
+            raise ValueError(f"the model gives {logits.shape[1]} logits for {len(self.label_names)} labels")
+        diverged = int(np.isnan(logits).any(axis=1).sum())
+        if diverged:
+            raise DataError(
+                f"the logits of {diverged} of {len(logits)} examples are NaN: training has diverged. "
+                "Lower the learning rate, lengthen the warm-up or clip gradients."
+            )
+
+
+def bootstrap_interval(
+    correct: np.ndarray, level: float = 0.95, resamples: int = 10_000, seed: int = 0
+) -> tuple[float, float]:
+    """Percentile-bootstrap interval of accuracy = mean(correct).
+
+    Of n outcomes drawn with replacement, Binomial(n, accuracy) are right, exactly: they are drawn from there, in
+    memory that does not grow with n (Efron and Tibshirani 1993, chapter 13). Where all or none are right no resample
+    differs, which says nothing of how sure that is: there it is the score interval (Wilson 1927).
+
+    `correct` is (examples,), True where the prediction is right; `level` is the coverage aimed at.
+    """
+    _check_outcomes(correct=correct)
+    right = int(correct.sum())
+    if right in (0, len(correct)):
+        interval = binomtest(right, len(correct)).proportion_ci(level, method="wilson")
+        return float(interval.low), float(interval.high)
+    accuracies = np.random.default_rng(seed).binomial(len(correct), np.mean(correct), size=resamples) / len(correct)
+    tail = (1 - level) / 2
+    low, high = np.quantile(accuracies, [tail, 1 - tail])
+    return float(low), float(high)
+
+
+@dataclass(frozen=True)
+class McNemarResult:
+    """McNemar's exact test: the discordant pairs, and how likely so uneven a split is between equal classifiers."""
+
+    only_model_correct: int
+    only_baseline_correct: int
+    p_value: float
+
+    @property
+    def verdict(self) -> str:
+        """The model against the baseline at the 5 % level, in words."""
+        if self.p_value >= SIGNIFICANCE_LEVEL:
+            return f"no significant difference (p = {self.p_value:.3g})"
+        return "better" if self.only_model_correct > self.only_baseline_correct else "worse"
+
+
+def mcnemar(model_correct: np.ndarray, baseline_correct: np.ndarray) -> McNemarResult:
+    """p = P(a Binomial(b + c, 1/2) is at least as uneven as b : c), two-sided; b, c = examples only one has right.
+
+    Both arguments are (examples,), True where right, for the same examples in the same order.
+    Source: McNemar 1947; the exact form needs no large-sample approximation (Dietterich 1998).
+    """
+    _check_outcomes(model_correct=model_correct, baseline_correct=baseline_correct)
+    if len(model_correct) != len(baseline_correct):
+        raise ValueError(f"outcomes of {len(model_correct)} and of {len(baseline_correct)} examples cannot be paired")
+    only_model = int(np.sum(model_correct & ~baseline_correct))
+    only_baseline = int(np.sum(baseline_correct & ~model_correct))
+    discordant = only_model + only_baseline
+    p_value = float(binomtest(only_model, discordant).pvalue) if discordant else 1.0
+    return McNemarResult(only_model, only_baseline, p_value)
+
+
+def _check_outcomes(**outcomes: np.ndarray) -> None:
+    for name, correct in outcomes.items():
+        if correct.dtype != bool or correct.ndim != 1 or len(correct) == 0:
+            shape = f"got {correct.dtype} of shape {correct.shape}"
+            raise ValueError(f"{name} must be one bool for each of at least one example, {shape}")
+
+
+def comparison_table(
+    label_names: Sequence[str],
+    references: ArrayLike,
+    model_predictions: ArrayLike,
+    baseline_predictions: ArrayLike,
+    model_name: str = "Transformer",
+    baseline_name: str = "TF-IDF + logistic regression",
+) -> str:
+    """A Markdown table of accuracy, its 95 % interval and F1 of both, then one sentence: is the model better?
+
+    References and predictions are class indices (examples,) of the same examples in the same order.
+    """
+    metrics = ClassificationMetrics(label_names)
+    lines = [f"| | accuracy | 95 % interval | {metrics.f1_name} |", "| --- | ---: | :---: | ---: |"]
+    correct = []
+    for name, predictions in ((model_name, model_predictions), (baseline_name, baseline_predictions)):
+        scores = metrics.compute(predictions, references)
+        correct.append(np.asarray(predictions) == np.asarray(references))
+        low, high = bootstrap_interval(correct[-1])
+        lines.append(f"| {name} | {scores['accuracy']:.2%} | {low:.2%} to {high:.2%} | {scores['f1']:.2%} |")
+    lines += ["", _sentence(mcnemar(*correct), model_name, baseline_name, len(correct[0]))]
+    return "\n".join(lines)
+
+
+def _sentence(test: McNemarResult, model_name: str, baseline_name: str, examples: int) -> str:
+    if test.p_value >= SIGNIFICANCE_LEVEL:
+        finding = f"{model_name} is neither better nor worse than {baseline_name} as far as this test set can tell"
+    else:
+        finding = f"{model_name} is {test.verdict} than {baseline_name}"
+    return (
+        f"{finding}: of {examples} examples, {test.only_model_correct} are right only with the former and "
+        f"{test.only_baseline_correct} only with the latter (McNemar's exact test, p = {test.p_value:.3g})."
+    )

@@ -1,0 +1,198 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Pictures of a training run: its confusion matrix and its learning curves. None needs a display."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..utils.files import replacing
+
+if TYPE_CHECKING:  # matplotlib takes a second to import: only those who draw wait for it
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+BLUE, VERMILION = "#0072B2", "#D55E00"  # Okabe and Ito's colours: told apart by colour-blind readers too
+
+MOST_LABELS_WITH_COUNTS = 30  # numbers in smaller cells could not be read
+MOST_LABELS_WITH_SHARES = 10
+LONGEST_LABEL = 24  # characters
+
+
+def confusion_matrix_png(matrix: np.ndarray, label_names: Sequence[str], path: str | Path) -> None:
+    """Draw counts (true class, predicted class), coloured by share of the true class, into the PNG file `path`."""
+    matrix = np.asarray(matrix)
+    num_labels = len(label_names)
+    if matrix.shape != (num_labels, num_labels):
+        raise ValueError(f"{num_labels} label names for a confusion matrix of shape {matrix.shape}")
+    totals = matrix.sum(axis=1, keepdims=True)
+    shares = matrix / np.maximum(totals, 1)  # a class without examples has a row of zeros
+    side = float(np.clip(2.5 + 0.55 * num_labels, 4.5, 14))
+    figure = new_figure(side + 1.2, side)
+    axes = figure.subplots()
+    image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    figure.colorbar(image, ax=axes, label="share of the true class", format=_percent_formatter(decimals=0), shrink=0.8)
+    _name_classes(axes, label_names)
+    _write_counts(axes, matrix, shares)
+    accuracy = matrix.trace() / max(matrix.sum(), 1)
+    axes.set_title(f"{accuracy:.1%} of {matrix.sum():,} examples are right")
+    write_png(figure, path)
+
+
+def learning_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | Path) -> None:
+    """Draw training loss, evaluation loss and evaluation accuracy against optimizer steps into the PNG file `path`.
+
+    `log_history` is that of Trainer's state. Values that are not finite leave a gap; a panel without values says so.
+    """
+    percent = _percent_formatter(decimals=1)
+    score = "eval_accuracy", "accuracy (% of examples)", "{:.2%}"
+    _draw_losses_and_score(log_history, path, "loss (nats per example)", score, percent)
+
+
+def translation_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | Path) -> None:
+    """The same with the BLEU of the greedy translations of the validation split."""
+    unit = "loss (nats per token; training: with smoothed labels)"
+    _draw_losses_and_score(log_history, path, unit, ("eval_bleu", "BLEU, validation, greedy", "{:.2f}"))
+
+
+def _draw_losses_and_score(
+    log_history: Sequence[Mapping[str, Any]],
+    path: str | Path,
+    unit: str,
+    score: tuple[str, str, str],
+    formatter: Any = None,
+) -> None:
+    """score: its key in the log, its name, and the format of its best value."""
+    key, name, best_format = score
+    figure = new_figure(8, 7)
+    loss_axes, score_axes = figure.subplots(2, 1, sharex=True)
+    _plot_losses(loss_axes, log_history, unit)
+    steps, values = _series(log_history, key)
+    _plot(score_axes, steps, values, color=VERMILION, marker="o", label="evaluation")
+    score_axes.set_ylabel(name)
+    if formatter is not None:
+        score_axes.yaxis.set_major_formatter(formatter)
+    _name_steps(score_axes)
+    _mark_best(score_axes, steps, values, best_format)
+    _add_epochs(loss_axes, log_history)
+    for axes in (loss_axes, score_axes):
+        _finish_panel(axes)
+    write_png(figure, path)
+
+
+def token_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | Path) -> None:
+    """Draw training and evaluation loss per token, with perplexities on the right, into the PNG file `path`."""
+    figure = new_figure(8, 4.5)
+    axes = figure.subplots()
+    _plot_losses(axes, log_history, "loss (nats per predicted token)")
+    _name_steps(axes)
+    _add_epochs(axes, log_history)
+    _finish_panel(axes)
+    if axes.has_data():
+        _add_perplexities(axes)
+    write_png(figure, path)
+
+
+def new_figure(width: float, height: float) -> "Figure":
+    from matplotlib.figure import Figure  # not pyplot, which keeps every figure and asks for a display
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _percent_formatter(decimals: int) -> Any:
+    from matplotlib.ticker import PercentFormatter
+
+    return PercentFormatter(xmax=1, decimals=decimals)
+
+
+def _name_classes(axes: "Axes", label_names: Sequence[str]) -> None:
+    names = [name if len(name) <= LONGEST_LABEL else name[: LONGEST_LABEL - 1] + "…" for name in label_names]
+    ticks = range(len(names))
+    size = 10 if len(names) <= MOST_LABELS_WITH_COUNTS else 6
+    crowded = len(names) > 5 or max(map(len, names)) > 12
+    slant: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
+    # A "$" in a label is a dollar, not the start of a formula.
+    axes.set_xticks(ticks, labels=names, parse_math=False, fontsize=size, **slant)
+    axes.set_yticks(ticks, labels=names, parse_math=False, fontsize=size)
+    axes.set_xlabel("predicted class")
+    axes.set_ylabel("true class")
+
+
+def _write_counts(axes: "Axes", matrix: np.ndarray, shares: np.ndarray) -> None:
+    if len(matrix) > MOST_LABELS_WITH_COUNTS:
+        return
+    with_shares = len(matrix) <= MOST_LABELS_WITH_SHARES
+    for (row, column), count in np.ndenumerate(matrix):
+        share = shares[row, column]
+        text = f"{count:,}\n{share:.1%}" if with_shares and count else f"{count:,}"
+        color = "white" if share > 0.5 else "black"
+        axes.text(column, row, text, ha="center", va="center", color=color, fontsize=10 if with_shares else 8)
+
+
+def _series(log_history: Sequence[Mapping[str, Any]], key: str) -> tuple[np.ndarray, np.ndarray]:
+    values: dict[int, float] = {}
+    for entry in log_history:
+        if key in entry:
+            # The first of a step counts: a later one is of the best model, loaded again after the last step.
+            values.setdefault(entry["step"], float(entry[key]))
+    finite = [value if np.isfinite(value) else np.nan for value in values.values()]
+    return np.array(list(values), dtype=float), np.array(finite, dtype=float)
+
+
+def _plot(axes: "Axes", steps: np.ndarray, values: np.ndarray, **style: Any) -> None:
+    if np.isfinite(values).any():
+        axes.plot(steps, values, markersize=5, **style)
+
+
+def _plot_losses(axes: "Axes", log_history: Sequence[Mapping[str, Any]], unit: str) -> None:
+    _plot(axes, *_series(log_history, "loss"), color=BLUE, marker=".", label="training")
+    _plot(axes, *_series(log_history, "eval_loss"), color=VERMILION, marker="o", label="evaluation")
+    axes.set_ylabel(unit)
+
+
+def _name_steps(axes: "Axes") -> None:
+    axes.set_xlabel("optimizer steps")
+    axes.set_xlim(left=0)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    locator: Any = axes.xaxis.get_major_locator()
+    locator.set_params(integer=True)
+
+
+def _add_perplexities(axes: "Axes") -> None:
+    """A second scale on the right: the same ticks, exponentiated."""
+    perplexities = axes.secondary_yaxis("right")
+    perplexities.set_ylabel("perplexity")
+    perplexities.yaxis.set_major_formatter(lambda loss, _: f"{np.exp(loss):,.3g}")
+
+
+def _mark_best(axes: "Axes", steps: np.ndarray, values: np.ndarray, best_format: str) -> None:
+    if not np.isfinite(values).any():
+        return
+    best = int(np.nanargmax(values))
+    axes.axhline(values[best], color=VERMILION, linestyle=":", linewidth=1)
+    axes.set_title(f"best: {best_format.format(values[best])} at step {int(steps[best]):,}", loc="right", fontsize=10)
+
+
+def _add_epochs(axes: "Axes", log_history: Sequence[Mapping[str, Any]]) -> None:
+    """A second scale above the panel, where the log knows how many steps an epoch has."""
+    last = max(log_history, key=lambda entry: entry.get("step", 0), default={})
+    if not last.get("step") or not last.get("epoch"):
+        return
+    steps_per_epoch = last["step"] / last["epoch"]
+    epochs = axes.secondary_xaxis("top", functions=(lambda x: x / steps_per_epoch, lambda x: x * steps_per_epoch))
+    epochs.set_xlabel("epochs")
+
+
+def _finish_panel(axes: "Axes") -> None:
+    axes.grid(alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
+    if axes.has_data():
+        axes.legend(frameon=False)
+    else:
+        axes.text(0.5, 0.5, "no finite value was logged", ha="center", va="center", transform=axes.transAxes)
+
+
+def write_png(figure: "Figure", path: str | Path) -> None:
+    with replacing(Path(path)) as temporary:
+        figure.savefig(temporary, format="png", dpi=150, bbox_inches="tight", pad_inches=0.15)

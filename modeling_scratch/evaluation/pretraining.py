@@ -1,0 +1,157 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What a pretraining run says at its end: losses over all predicted tokens, what they mean, its speed and a sample."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from transformers import EvalPrediction, PreTrainedTokenizerBase, Trainer
+
+from ..data.collators import Batch
+from ..data.documents import counted
+from ..data.packed_documents import IGNORED, PackedRows, Pieces, Row, StreamedRows
+from ..utils.files import write_json, write_text
+from ..utils.markdown import excerpt
+from .plots import token_curve_png
+
+PROMPT_TOKENS = 8
+SAMPLE_TOKENS = 250
+PREDICTED = {
+    "mlm": "masked tokens, the same at each evaluation",
+    "clm": "all tokens but the first of a document, the end of each among them",
+    "infilling": "all tokens of the texts, of which the encoder reads damaged copies, the same at each evaluation",
+    "span_corruption": "tokens of the spans that are cut out, and their sentinels, the same at each evaluation",
+}
+
+
+@dataclass(frozen=True)
+class TextSize:
+    """The text that is evaluated on."""
+
+    documents: int
+    characters: int
+    bytes: int
+
+    def __str__(self) -> str:
+        return f"{counted(self.documents, 'validation document')}, {self.characters:,} characters"
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> "TextSize":
+        return cls(len(texts), sum(map(len, texts)), sum(len(text.encode()) for text in texts))
+
+
+@dataclass(frozen=True)
+class PretrainingData:
+    """Rows to train and to evaluate on, of `longest` tokens at most, the collator, and what is said of them.
+
+    is_whole_text: all of the text is predicted, each token once, so that nats can be spread over its characters.
+    """
+
+    train: PackedRows | Pieces | StreamedRows
+    validation: PackedRows | Pieces
+    collator: Callable[[Sequence[Row]], Batch]
+    tokens_per_row: float
+    task: str
+    longest: int
+    text: TextSize
+    is_whole_text: bool
+    notes: list[str]
+
+    @property
+    def label_name(self) -> str:
+        """The input that holds what is predicted."""
+        return "shift_labels" if self.task == "clm" else "labels"
+
+    @property
+    def predicted(self) -> str:
+        return PREDICTED[self.task]
+
+
+def token_losses(outputs: Any, labels: Tensor) -> Tensor:
+    """Sum of -log p(label) in nats, and number of labels, of each row: logits (B, T, V), labels (B, T) -> (B, 2).
+
+    Logits may also be those of the labelled tokens alone, (labelled tokens, V).
+    """
+    logits = outputs[0] if isinstance(outputs, tuple) else outputs
+    predicted = labels != IGNORED
+    exact = torch.float32 if labels.device.type == "mps" else torch.float64  # Apple's GPUs have no float64
+    losses = torch.zeros(labels.shape, dtype=exact, device=labels.device)
+    logits = logits if logits.ndim == 2 else logits[predicted]
+    losses[predicted] = F.cross_entropy(logits.float(), labels[predicted], reduction="none").to(exact)
+    return torch.stack((losses.sum(-1), predicted.sum(-1)), dim=-1)
+
+
+def token_metrics(prediction: EvalPrediction, text: TextSize | None = None) -> dict[str, float]:
+    """Of the `token_losses` of all rows: their mean over tokens and its exponential; spread over the text, if given."""
+    nats, tokens = np.asarray(prediction.predictions).sum(0).tolist()
+    loss = nats / max(tokens, 1)
+    perplexity = math.exp(min(loss, 700))  # beyond that, a float has no room
+    metrics: dict[str, float] = {"token_loss": loss, "perplexity": perplexity, "predicted_tokens": int(tokens)}
+    if text is not None:
+        bits = nats / math.log(2)
+        metrics |= {"bits_per_character": bits / text.characters, "bits_per_byte": bits / text.bytes}
+    return metrics
+
+
+def report(trainer: Trainer, data: PretrainingData, example: str, resumed_at: int) -> str:
+    """Save scores and the learning curve; the text of results.md, to print. example: a text that is evaluated on."""
+    output = Path(trainer.args.output_dir or "")
+    scores = {name.removeprefix("eval_"): value for name, value in trainer.state.log_history[-1].items()}
+    meanings = {
+        "loss": f"nats per predicted token, mean over all {scores['predicted_tokens']:,} of them: {data.predicted}",
+        "perplexity": "exp(loss)",
+        "bits_per_character": "all nats / ln 2 / all characters; comparable between tokenizers that lose nothing",
+        "bits_per_byte": "the same per byte of UTF-8",
+    }
+    lines = [f"Evaluated on {data.text}, in a context of at most {data.longest} tokens.", ""]
+    lines += ["| score | value | what it is |", "|---|---:|---|"]
+    told = [(name, what) for name, what in meanings.items() if name in scores]
+    lines += [f"| {name.replace('_', ' ')} | {scores[name]:.4f} | {what} |" for name, what in told]
+    text = "\n".join([*lines, "", *data.notes, speed(trainer.state.log_history, data.tokens_per_row, resumed_at)])
+    write_text(output / "results.md", text + "\n")
+    found = {name: {"value": scores[name], "meaning": what} for name, what in told}
+    where = {"text": str(data.text), "context": data.longest}
+    write_json(output / "evaluation.json", {**where, "scores": found, "example": excerpt(example)})
+    token_curve_png(trainer.state.log_history, output / "learning_curve.png")
+    return text
+
+
+def speed(history: Sequence[Mapping[str, Any]], tokens_per_row: float, resumed_at: int = 0) -> str:
+    """Wall time of training, evaluations apart, and tokens that were read in it, since the step it was resumed at."""
+    end = max(place for place, entry in enumerate(history) if "train_runtime" in entry)
+    total, rows_per_second = history[end]["train_runtime"], history[end]["train_samples_per_second"]
+    evaluating = sum(entry.get("eval_runtime", 0) for entry in history[:end] if entry["step"] > resumed_at)
+    seconds, tokens = total - evaluating, rows_per_second * total * tokens_per_row
+    since = f", since it was resumed at step {resumed_at:,}" if resumed_at else ""
+    return (
+        f"{seconds:.0f} s of training at {tokens / seconds:,.0f} tokens/s, {evaluating:.0f} s of evaluation on the "
+        f"way{since}; {torch.get_num_threads()} threads"
+    )
+
+
+def first_words(row: Tensor, tokenizer: PreTrainedTokenizerBase) -> Tensor:
+    """The beginning of a row (T,) to go on from, of its first document alone, without the end of that."""
+    ends = (row[1:PROMPT_TOKENS] == tokenizer.eos_token_id).nonzero()
+    return row[: 1 + int(ends[0]) if len(ends) else PROMPT_TOKENS]
+
+
+def write_sample(model: Any, tokenizer: PreTrainedTokenizerBase, prompt: Tensor, limit: int) -> str:
+    """Text drawn from the model behind prompt (T,); where its context of `limit` tokens is full, it keeps one half."""
+    model.eval()
+    ids = prompt
+    while len(ids) < SAMPLE_TOKENS:
+        context = ids[-(limit // 2) :][None].to(model.device)
+        new = min(limit - context.shape[1], SAMPLE_TOKENS + 1 - len(ids))
+        with torch.no_grad():
+            mask = torch.ones_like(context)
+            written = model.generate(context, attention_mask=mask, do_sample=True, max_new_tokens=new)[0].cpu()
+        ids = torch.cat((ids, written[context.shape[1] :]))
+        if ids[-1] == tokenizer.eos_token_id:
+            break
+    return str(tokenizer.decode(ids, skip_special_tokens=True))

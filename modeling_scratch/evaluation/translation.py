@@ -1,0 +1,97 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The evaluation of a translator: sacreBLEU and chrF with their signatures, tables and examples."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from sacrebleu.metrics import BLEU, CHRF
+from transformers import Trainer
+
+from ..data.translation_pairs import TranslationData
+from ..inference.text_generators import Generated, Translator
+from ..utils.files import write_json, write_text
+from ..utils.markdown import excerpt
+from .plots import translation_curve_png
+
+
+@dataclass(frozen=True)
+class Score:
+    """One figure between 0 and 100, what it means in words, and sacreBLEU's signature of it (Post 2018)."""
+
+    name: str
+    value: float
+    meaning: str
+    signature: str
+
+
+def score_translations(translations: Sequence[str], references: Sequence[str]) -> list[Score]:
+    """BLEU and chrF of detokenised text with its case, and BLEU of the same lower-cased; one reference a text."""
+    metrics: list[tuple[str, Any, str]] = [
+        ("BLEU", BLEU(), "detokenised text, case counts"),
+        ("chrF", CHRF(), "characters, detokenised text, case counts"),
+        ("BLEU lower-cased", BLEU(lowercase=True), "both sides lower-cased, then tokenised by sacreBLEU (13a)"),
+    ]
+    scores = []
+    for name, metric, meaning in metrics:
+        value = metric.corpus_score(list(translations), [list(references)]).score
+        scores.append(Score(name, value, meaning, str(metric.get_signature())))
+    return scores
+
+
+def score_table(scores: Sequence[Score], what: str) -> str:
+    """A Markdown table of scores; what: the split, the checkpoint and the beam that they were measured with."""
+    rows = [f"| {score.name} | {score.value:.2f} | {score.meaning} | `{score.signature}` |" for score in scores]
+    return "\n".join([what, "", "| score | | of what | signature |", "| --- | --- | --- | --- |", *rows])
+
+
+def as_metrics(scores: Sequence[Score]) -> list[dict[str, Any]]:
+    return [asdict(score) for score in scores]
+
+
+EXAMPLES = 5
+
+
+def report(trainer: Trainer, translator: Translator, data: TranslationData, weights: str, is_resumed: bool) -> str:
+    """The tables to print; they, every score, all translations and the learning curve go to the folder of the run."""
+    output = Path(trainer.args.output_dir or "")
+    tables, scores, examples = [], {}, []
+    for split in [split for split in data.splits if split != "train"]:
+        translations = translator.translate(data.sources(split))
+        scores[split] = score_translations([translation.text for translation in translations], data.targets(split))
+        what = f"{split}: {len(translations):,} texts, {weights}, beam {translator.generation['num_beams']}"
+        what += _what_was_cut(translator, data.sources(split), translations)
+        tables.append(score_table(scores[split], what))
+        lines = [" ".join(translation.text.split()) + "\n" for translation in translations]
+        write_text(output / f"{split}.translations.txt", "".join(lines))
+        examples = _examples(data, split, translations)  # those of the last split, the one to judge on, are kept
+    text = "\n\n".join(tables) + "\n"
+    seconds = sum(entry.get("train_runtime", 0) for entry in trainer.state.log_history)
+    since = " since it was resumed" if is_resumed else ""  # what came before is not known
+    time = f"{seconds / 60:.1f} minutes of training{since}, validation included, on {torch.get_num_threads()} threads"
+    write_text(output / "results.md", f"{text}\n{time}\n")
+    metrics = {split: as_metrics(found) for split, found in scores.items()}
+    write_json(output / "evaluation.json", {"weights": weights, **metrics, "examples": examples})
+    translation_curve_png(trainer.state.log_history, output / "learning_curve.png")
+    return "\n" + text
+
+
+def _examples(data: TranslationData, split: str, translations: Sequence[Generated]) -> list[dict[str, str]]:
+    """The first of the split: nobody has chosen them."""
+    rows = zip(data.splits[split][:EXAMPLES], translations)
+    return [
+        {"source": excerpt(source), "translation": excerpt(translation.text), "reference": excerpt(target)}
+        for (source, target), translation in rows
+    ]
+
+
+def _what_was_cut(translator: Translator, sources: Sequence[str], translations: Sequence[Generated]) -> str:
+    told = ""
+    if cut := translator.count_cut(sources):
+        told += f"; {cut:,} sources are longer than {translator.limit} tokens and were cut"
+    if cut := sum(translation.is_cut for translation in translations):
+        limit = translator.generation["max_new_tokens"]
+        told += f"; {cut:,} translations found no end and were cut at {limit} tokens"
+    return told

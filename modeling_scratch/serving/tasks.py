@@ -1,0 +1,138 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What a folder can do for a client: a pipeline, taken apart so that texts of several requests share a batch."""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from transformers import AutoConfig, AutoModelForSeq2SeqLM, DataCollatorWithPadding, pipeline
+
+from ..bridges.model_sources import check_folder, load_checkpoint, load_tokenizers
+from ..inference.classification import PredictArguments, load_classifier
+from ..inference.text_generators import position_limit
+from ..pipelines import DEFAULT_NEW_TOKENS, TranslationPipeline
+from ..utils.errors import DataError
+from .batches import Job
+
+TASKS = ("classify", "translate")
+
+MOST_BEAMS, MOST_NEW_TOKENS = 8, 256
+
+MORE_THAN_ANY = 1_000  # labels may be asked for, as a pipeline may be asked: it answers with all there are
+
+
+@dataclass
+class Task:
+    """texts -> jobs -> answers, each what `pipeline(text, truncation=True)` gives.
+
+    name: its route; limits: the options that a request may have, each a number from 1 to this one; defaults: those of
+    generate that hold where a request says nothing.
+    """
+
+    name: str
+    pipe: Any
+    limits: dict[str, int]
+    defaults: dict[str, int] = field(default_factory=dict)
+
+    def encode(self, texts: Sequence[str], options: Mapping[str, int]) -> list[Job]:
+        """Raises `ValueError` for a text in which there is nothing to read."""
+        return [self._encode(text, options) for text in texts]
+
+    def _encode(self, text: str, options: Mapping[str, int]) -> Job:
+        encoded = self.pipe.preprocess(text, truncation=True)
+        features = {name: values[0] for name, values in encoded.items()}
+        generation = {**self.defaults, **options}
+        generation.pop("top_k", None)
+        length = len(features["input_ids"])
+        tokens = length * generation.get("num_beams", 1)  # each beam is a text of its own to the model
+        if encoded.encodings is not None:
+            is_cut = bool(encoded.encodings[0].overflowing)
+        else:  # a tokenizer written in Python does not tell
+            is_cut = self.pipe.preprocess(text, truncation=False)["input_ids"].shape[1] > length
+        return Job(features, tokens, is_cut, tuple(sorted(generation.items())))
+
+    def run(self, jobs: Sequence[Job]) -> list[list[dict[str, Any]]]:
+        """Of each job its labels, likeliest first, or its one translation."""
+        batch = DataCollatorWithPadding(self.pipe.tokenizer)([job.features for job in jobs])
+        outputs = self.pipe.forward(batch, **dict(jobs[0].options))
+        every = {"top_k": None, "_legacy": False} if self.name == "classify" else {}
+        tensors = {name: value for name, value in outputs.items() if isinstance(value, torch.Tensor)}
+        if "logits" in tensors and not tensors["logits"].isfinite().all():
+            raise ValueError("the model answers NaN or infinity, so its weights are damaged; train it again")
+        rows = ({name: value[row : row + 1] for name, value in tensors.items()} for row in range(len(jobs)))
+        return [self.pipe.postprocess(row, **every) for row in rows]
+
+    def shape(self, answers: Sequence[list[dict[str, Any]]], is_list: bool, options: Mapping[str, int]) -> list:
+        """As the pipeline has it: of a text a list; of several a list of lists of labels, or of translations."""
+        best = [answer[: options.get("top_k", 1)] for answer in answers]
+        if not is_list:
+            return best[0]
+        return best if self.name == "classify" else [answer[0] for answer in best]
+
+
+def load_task(
+    name: str,
+    device: str | None = None,
+    trust_remote_code: bool = False,
+    max_beams: int = MOST_BEAMS,
+    max_new_tokens: int = MOST_NEW_TOKENS,
+) -> Task:
+    """Raises `DataError` for a checkpoint that can do none of the tasks, or would answer at random."""
+    check_folder(name, "--model")
+    try:
+        config = load_checkpoint(AutoConfig, name, trust_remote_code)
+        architecture = (config.architectures or [""])[0]
+        if architecture.endswith("ForSequenceClassification"):
+            task = _classification(name, device, trust_remote_code)
+        elif config.is_encoder_decoder:
+            task = _translation(name, device, trust_remote_code)
+            most = min(max_new_tokens, position_limit(config) or max_new_tokens)
+            task.limits |= {"num_beams": max_beams, "max_new_tokens": most}
+            task.defaults |= _defaults(task)
+        else:
+            raise DataError(f"--model {name}: {architecture or 'this model'} neither classifies nor translates texts")
+        return _ready(task)
+    except DataError:
+        raise
+    except Exception as error:  # from files, network, configuration or code: the libraries' own are open-ended
+        raise DataError(f"--model {name}: {textwrap.shorten(str(error), 240)}") from error
+
+
+def _classification(name: str, device: str | None, trust_remote_code: bool) -> Task:
+    arguments = PredictArguments(model=name, device=device, trust_remote_code=trust_remote_code)
+    classifier = load_classifier(arguments)
+    model = classifier.model
+    pipe = pipeline("text-classification", model=model, tokenizer=classifier.tokenizer, device=model.device)
+    return Task("classify", pipe, {"top_k": MORE_THAN_ANY})
+
+
+def _translation(name: str, device: str | None, trust_remote_code: bool) -> Task:
+    model, info = load_checkpoint(AutoModelForSeq2SeqLM, name, trust_remote_code, output_loading_info=True)
+    if missing := sorted(info["missing_keys"]):
+        raise DataError(f"--model {name}: nothing is trained to write, it has no {', '.join(missing[:3])}")
+    source, target = load_tokenizers(name, trust_remote_code)
+    place = device or torch.accelerator.current_accelerator(check_available=True) or "cpu"
+    pipe = TranslationPipeline(model=model.eval(), tokenizer=source, target_tokenizer=target, device=place)
+    return Task("translate", pipe, {})
+
+
+def _defaults(task: Task) -> dict[str, int]:
+    """What the checkpoint, or else the pipeline, says of an option: within the limits, which bind it, too."""
+    settings = task.pipe.model.generation_config
+    length = settings.max_new_tokens or (settings.max_length or 0) - 1  # max_length counts where an answer starts, too
+    if length < 1:
+        positions = getattr(task.pipe.model.config, "max_position_embeddings", None)
+        length = min(DEFAULT_NEW_TOKENS, positions or DEFAULT_NEW_TOKENS)
+    said = {"num_beams": settings.num_beams or 1, "max_new_tokens": length}
+    return {name: min(value, task.limits[name]) for name, value in said.items()} | {"num_return_sequences": 1}
+
+
+def _ready(task: Task) -> Task:
+    """Texts are cut where the positions of the model end, too; and the first request is as fast as the others."""
+    limit = position_limit(task.pipe.model.config)
+    if limit is not None:
+        task.pipe.tokenizer.model_max_length = min(task.pipe.tokenizer.model_max_length, limit)
+    task.run(task.encode(["a", "b c"], {"max_new_tokens": 2} if task.name == "translate" else {}))
+    return task

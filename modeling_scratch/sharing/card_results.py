@@ -1,0 +1,113 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What a model card says of evaluation.json: tables and examples to read, and the metrics that the Hub reads."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from ..utils.markdown import escaped, percent, table
+
+Evaluation = Mapping[str, Any]
+
+
+class Metric(NamedTuple):
+    """A figure for the Hub: the id of its metric, its value, what exactly it is, and the split it was measured on."""
+
+    id: str
+    value: float
+    name: str
+    split: str
+
+
+class Results(NamedTuple):
+    """text: Markdown; example: a text to try the model on."""
+
+    text: str
+    metrics: list[Metric]
+    example: str
+
+
+def classification(evaluation: Evaluation) -> Results:
+    """Scores beside those of the baseline, the confusion matrix, and texts of each class."""
+    split, baseline, test = evaluation["split"], evaluation["baseline"], evaluation["mcnemar"]
+    baseline_name = baseline["settings"]["model"]
+    interval = _interval(evaluation["accuracy_interval_95"])
+    accuracy = f"accuracy, 95 % interval {interval}; of the baseline {baseline_name}: {percent(baseline['accuracy'])}"
+    f1 = f"{evaluation['f1_name']}; of the baseline {baseline_name}: {percent(baseline['f1'])}"
+    rows = [
+        [name, percent(scores["accuracy"]), _interval(scores["accuracy_interval_95"]), percent(scores["f1"])]
+        for name, scores in (("this model", evaluation), (baseline_name, baseline))
+    ]
+    text = [
+        f"On the {evaluation['texts']:,} texts of the {split} split, beside a linear model trained on the same texts:",
+        table(["", "accuracy", "95 % interval", escaped(evaluation["f1_name"])], rows),
+        f"This model against the linear one: {test['verdict'].partition(' (')[0]} "
+        f"(McNemar's exact test, p = {test['p_value']:.3g}).",
+        "![Confusion matrix](confusion_matrix.png)",
+        f"The first texts of each class in the {split} split that it gets right, and wrong:",
+        _texts_of_classes(evaluation),
+    ]
+    if answer := evaluation.get("only_answer"):
+        text.insert(2, f"**It answers {escaped(answer)} to every one of these texts: it has learned nothing.**")
+    metrics = [Metric("accuracy", evaluation["accuracy"], accuracy, split), Metric("f1", evaluation["f1"], f1, split)]
+    return Results("\n\n".join(text), metrics, evaluation["examples"][0]["text"])
+
+
+def _interval(bounds: tuple[float, float]) -> str:
+    return " to ".join(map(percent, bounds))
+
+
+def _texts_of_classes(evaluation: Evaluation) -> str:
+    rows = []
+    for label in evaluation["labels"]:
+        of_class = [example for example in evaluation["examples"] if example["label"] == label]
+        right = [example for example in of_class if example["answer"] == label]
+        wrong = [example for example in of_class if example["answer"] != label]
+        rows += [[label, "right", example["text"]] for example in right] or [[label, "right", "(none is)"]]
+        rows += [[label, f"wrong: {example['answer']}", example["text"]] for example in wrong]
+        rows += [] if wrong else [[label, "wrong", "(none is)"]]
+    return table(["class", "answer", "text"], rows)
+
+
+def translation(evaluation: Evaluation) -> Results:
+    """sacreBLEU's scores with their signatures, and the first texts with what became of them."""
+    splits = [split for split in ("validation", "test") if split in evaluation]
+    metrics = [
+        Metric(_metric_id(score), score["value"], f"{score['name']}: {score['meaning']}; {score['signature']}", split)
+        for split in splits
+        for score in evaluation[split]
+    ]
+    rows = [
+        [split, score["name"], f"{score['value']:.2f}", score["meaning"], score["signature"]]
+        for split in splits
+        for score in evaluation[split]
+    ]
+    samples = [[sample[name] for name in ("source", "translation", "reference")] for sample in evaluation["examples"]]
+    text = [
+        f"Weights: {escaped(evaluation['weights'])}.",
+        table(["split", "score", "", "of what", "signature"], rows),
+        f"The first texts of the {splits[-1]} split:",
+        table(["source", "translation", "reference"], samples),
+    ]
+    return Results("\n\n".join(text), metrics, evaluation["examples"][0]["source"])
+
+
+def _metric_id(score: Mapping[str, Any]) -> str:
+    return "chrf" if score["name"] == "chrF" else "sacrebleu"
+
+
+def pretraining(evaluation: Evaluation) -> Results:
+    """Loss and perplexity, with what they are means over."""
+    scores = evaluation["scores"]
+    rows = [[name.replace("_", " "), f"{score['value']:.4f}", score["meaning"]] for name, score in scores.items()]
+    metric = Metric(
+        "perplexity", scores["perplexity"]["value"], f"perplexity: exp of {scores['loss']['meaning']}", "validation"
+    )
+    where = f"On {escaped(evaluation['text'])}, in a context of at most {evaluation['context']} tokens:"
+    return Results(f"{where}\n\n{table(['score', '', 'what it is'], rows)}", [metric], evaluation["example"])
+
+
+RESULTS: dict[str, Callable[[Evaluation], Results]] = {
+    "train_classifier": classification,
+    "train_translation": translation,
+    "pretrain": pretraining,
+}

@@ -1,0 +1,206 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""A run as the files in its folder describe it, and the programs that load its model."""
+
+import json
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from safetensors import safe_open
+
+from ..data.splits import HUB_ALIASES
+from .card_results import RESULTS, Results
+from .run_record import RUN_FILE
+
+
+class Use(NamedTuple):
+    """What a kind of model is for: the Hub's tag, a pipeline, the class to load it with, and what answers there."""
+
+    tag: str | None
+    pipeline: str
+    auto_class: str
+    answer: str
+
+
+PROBABILITIES = 'model(**tokenizer(text, truncation=True, return_tensors="pt")).logits.softmax(-1)'
+LIKELY_TOKENS = 'tokenizer.decode(model(**tokenizer(text, return_tensors="pt")).logits[0].argmax(-1))'
+CONTINUED = 'tokenizer.decode(model.generate(**tokenizer(text, return_tensors="pt"))[0], skip_special_tokens=True)'
+REWRITTEN = CONTINUED.replace("text, ", "text, truncation=True, ")
+USES = {
+    "train_classifier": Use(
+        "text-classification", "text-classification", "AutoModelForSequenceClassification", PROBABILITIES
+    ),
+    "train_translation": Use("translation", "seq2seq-translation", "AutoModelForSeq2SeqLM", REWRITTEN),
+    "mlm": Use("fill-mask", "fill-mask", "AutoModelForMaskedLM", LIKELY_TOKENS),
+    "clm": Use("text-generation", "text-generation", "AutoModelForCausalLM", CONTINUED),
+    "denoising": Use(None, "seq2seq-generation", "AutoModelForSeq2SeqLM", REWRITTEN),
+}
+
+
+class Snippets(NamedTuple):
+    """Programs for one model. text: what they ask it; target_folder: of the tokenizer of its answers, if apart."""
+
+    use: Use
+    name: str
+    text: str
+    target_folder: str | None = None
+
+    def of_remote_code(self) -> str:
+        """A model that brings its code along, and that the package knows, too."""
+        trust = "trust_remote_code=True"
+        return "\n\n".join(
+            [
+                f"In a pipeline, with the code that the model brings along; {self._where()}:",
+                self.pipeline(trust),
+                "The model itself, with that code:",
+                self.model(trust),
+                "The model itself where modeling-scratch is installed, without the code that it brings:",
+                self.model("", "import modeling_scratch  # registers its classes\n"),
+                "There, too, to see whether what was loaded answers as it did where it was trained:",
+                f"```bash\npython -m modeling_scratch.verify {shlex.quote(self.name)}\n```",
+            ]
+        )
+
+    def of_native_code(self) -> str:
+        """A model of a class that transformers has."""
+        ours = "import modeling_scratch  # registers the pipeline\n" if self.use.pipeline.startswith("seq2seq") else ""
+        return "\n\n".join(
+            [f"In a pipeline; {self._where()}:", self.pipeline("", ours), "The model itself:", self.model("")]
+        )
+
+    def _where(self) -> str:
+        return f"{_quoted(self.name)} is the path of this folder, or its name on the Hub"
+
+    def pipeline(self, trust: str, imports: str = "") -> str:
+        arguments = ", ".join(filter(None, [f"model={_quoted(self.name)}", trust]))
+        lines = [
+            "from transformers import pipeline",
+            *_lines_of(imports),
+            "",
+            f"pipe = pipeline({_quoted(self.use.pipeline)}, {arguments})",
+            f"print(pipe({self._question('pipe.tokenizer')}))",
+        ]
+        return _program(lines)
+
+    def model(self, trust: str, imports: str = "") -> str:
+        arguments = ", ".join(filter(None, [_quoted(self.name), trust]))
+        answer, target = self.use.answer, []
+        if self.target_folder:
+            target = [f"target = AutoTokenizer.from_pretrained({arguments}, subfolder={_quoted(self.target_folder)})"]
+            answer = answer.replace("tokenizer.decode", "target.decode", 1)
+        lines = [
+            f"from transformers import {self.use.auto_class}, AutoTokenizer",
+            *_lines_of(imports),
+            "",
+            f"tokenizer = AutoTokenizer.from_pretrained({arguments})",
+            *target,
+            f"model = {self.use.auto_class}.from_pretrained({arguments})",
+            f"text = {self._question('tokenizer')}",
+            f"print({answer})",
+        ]
+        return _program(lines)
+
+    def _question(self, tokenizer: str) -> str:
+        """As Python: of a model that fills masks, with one at its end."""
+        mask = f' + " " + {tokenizer}.mask_token' if self.use.pipeline == "fill-mask" else ""
+        return _quoted(self.text) + mask
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _lines_of(imports: str) -> list[str]:
+    return ["", *imports.splitlines()] if imports else []
+
+
+def _program(lines: list[str]) -> str:
+    return "\n".join(["```python", *lines, "```"])
+
+
+DEMO = "demo-reviews"  # where no data was named
+SETUP_FILES = (RUN_FILE, "config.json", "tokenizer_config.json")
+RESULT_FILES = ("evaluation.json", "all_results.json", "trainer_state.json")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What its files hold: {} for one that is not there, and for all results where the run has not ended."""
+
+    folder: Path
+    name: str
+    record: Mapping[str, Any]
+    config: Mapping[str, Any]
+    tokenizer: Mapping[str, Any]
+    evaluation: Mapping[str, Any]
+    times: Mapping[str, Any]
+    state: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, folder: Path, name: str | None, is_finished: bool) -> "Run":
+        setup = [_read(folder / file) for file in SETUP_FILES]
+        results = [_read(folder / file) if is_finished else {} for file in RESULT_FILES]
+        return cls(folder, name or folder.resolve().name, *setup, *results)
+
+    @property
+    def program(self) -> str:
+        return Path(self.record["program"]).stem
+
+    @property
+    def kind(self) -> str:
+        """The objective of pretraining, or else the program."""
+        return self.record["model"].get("objective") or self.program
+
+    @property
+    def use(self) -> Use:
+        return USES[self.kind]
+
+    @property
+    def results(self) -> Results:
+        return RESULTS[self.program](self.evaluation) if self.evaluation else Results("", [], "…")
+
+    @property
+    def starts_from(self) -> str | None:
+        """The last part of the name of the checkpoint that was trained further; None: it is a new model."""
+        name = self.record["model"]["model_name_or_path"]
+        return Path(name).name or name if name else None
+
+    @property
+    def has_new_tokenizer(self) -> bool:
+        return self.starts_from is None and not self.record["model"].get("tokenizer_name_or_path")
+
+    @property
+    def base_model(self) -> str | None:
+        """The name on the Hub of the checkpoint that was trained further."""
+        return self.record["on_the_hub"].get("model_name_or_path")
+
+    @property
+    def dataset(self) -> tuple[str, str | None] | None:
+        """Name and configuration on the Hub of the data."""
+        if (name := self.record["on_the_hub"].get("dataset_name")) is None:
+            return None
+        config = self.record["data"]["dataset_config_name"]
+        return (name, config) if config else HUB_ALIASES.get(name, (name, None))
+
+    @property
+    def data_name(self) -> str:
+        """That of the Hub, or the last parts of the paths that were given."""
+        data = self.record["data"]
+        local = data["dataset_name"] or data["data_dir"] or data["train_file"] or DEMO
+        paths: Sequence[str] = [local] if isinstance(local, str) else local
+        return self.dataset[0] if self.dataset else ", ".join(Path(path).name or path for path in paths)
+
+    def count_parameters(self) -> int:
+        """As many as the weights hold; those that are tied are in there once."""
+        total = 0
+        for path in self.folder.glob("model*.safetensors"):
+            with safe_open(path, "pt") as weights:
+                total += sum(math.prod(weights.get_slice(name).get_shape()) for name in weights.keys())  # noqa: SIM118
+        return total
+
+
+def _read(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}

@@ -1,0 +1,327 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What was found about a copy of a model, in plain words, and what follows from it."""
+
+import argparse
+import json
+import os
+import sys
+import textwrap
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import torch
+from huggingface_hub import hf_hub_download, snapshot_download
+from transformers import PreTrainedModel
+from transformers.utils import logging
+
+from ..pipelines import TARGET_FOLDER
+from .verification_outputs import (
+    describe_model,
+    difference,
+    encode,
+    load_model,
+    load_tokenizers,
+    outputs_of,
+    tolerance,
+    versions,
+)
+from .verification_record import (
+    MODEL_FILES,
+    RECORD,
+    WEIGHTS,
+    RecordError,
+    describe_file,
+    is_one_of,
+    model_files,
+    read_record,
+    write_verification,
+)
+
+
+class Verdict(IntEnum):
+    """The exit status of the program."""
+
+    SAME = 0
+    DIFFERENT = 1
+    CANNOT_TELL = 2
+
+
+@dataclass
+class FileResult:
+    """status: same, rewritten (JSON that says the same), changed, missing, or extra."""
+
+    name: str
+    status: str
+    detail: str = ""
+
+    @property
+    def matters(self) -> bool:
+        """Weights are compared tensor by tensor: in which files they lie does not matter."""
+        return self.status in ("changed", "missing", "extra") and not is_one_of(self.name, WEIGHTS)
+
+
+@dataclass
+class InputResult:
+    """A text or random ids: the largest difference of its logits, inf where they have another shape."""
+
+    name: str
+    difference: float
+    tolerance: float
+
+    @property
+    def agrees(self) -> bool:
+        return self.difference <= self.tolerance
+
+
+@dataclass
+class Report:
+    """differences make it another model, problems leave it open, remarks do neither."""
+
+    where: str
+    record_sha256: str = ""
+    files: list[FileResult] = field(default_factory=list)
+    inputs: list[InputResult] = field(default_factory=list)
+    differences: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.differences or any(f.matters for f in self.files) or not all(i.agrees for i in self.inputs):
+            return Verdict.DIFFERENT
+        return Verdict.CANNOT_TELL if self.problems else Verdict.SAME
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.where}  (sha256 of {RECORD}: {self.record_sha256 or 'none'})", *self._lines()])
+
+    def _lines(self) -> Iterator[str]:
+        width = max((len(_plain(file.name)) for file in self.files), default=0)
+        yield from (f"  {_plain(file.name):{width}}  {file.status}{file.detail}" for file in self.files)
+        for entry in self.inputs:
+            verb = "agree" if entry.agrees else "DIFFER"
+            yield f"  {entry.name}: logits {verb}, by {entry.difference:.2g} at most (tolerance {entry.tolerance:.2g})"
+        yield from (f"  {line}" for line in (*self.remarks, *self.differences, *self.problems))
+        yield self._conclusion()
+
+    def _conclusion(self) -> str:
+        agree = bool(self.inputs) and all(entry.agrees for entry in self.inputs)
+        changed = [_plain(file.name) for file in self.files if file.status != "same"]
+        if self.verdict is Verdict.CANNOT_TELL:
+            return "Cannot tell whether this is the model that was trained."
+        if self.verdict is Verdict.DIFFERENT:
+            return "This is NOT the model that was trained" + (", though every logit agrees." if agree else ".")
+        if changed:
+            return f"This is the model that was trained: {', '.join(changed)} differs, but every logit agrees."
+        return "This is the model that was trained: every file is the same, and every logit agrees."
+
+
+def _plain(name: str) -> str:
+    """Whatever a file is called, it cannot take over the terminal."""
+    return ascii(name)[1:-1]
+
+
+__all__ = ["FileResult", "InputResult", "Report", "Verdict", "verify", "write_verification"]
+
+# Keys of JSON whose values name code that runs ("file.Class", "repository--file.Class"), or another config to read.
+LEAD_TO_CODE = ("auto_map", "impl", "configuration_files")
+
+
+def verify(
+    folder_or_repo: str | os.PathLike,
+    trust_remote_code: bool = False,
+    revision: str | None = None,
+    device: str | torch.device = "cpu",
+    dtype: torch.dtype | None = None,
+) -> Report:
+    """Compare a folder, or a repository of the Hub, with the verify.json in it; print the report to read it.
+
+    - trust_remote_code: run the code of the folder where neither this package nor transformers has the model class, but
+      not where a file of the model, weights apart, differs from what was recorded, or names code that is in none.
+    - dtype: compute in another type than the weights are stored in.
+
+    Raises nothing for what is wrong with the folder: the report says it.
+    """
+    report = Report(str(folder_or_repo))
+    try:
+        folder = _find(folder_or_repo, revision)
+        record = read_record(folder / RECORD)
+        report.record_sha256 = describe_file(folder / RECORD)["sha256"]
+        report.files = list(_compare_files(folder, record["files"]))
+    except (RecordError, OSError) as error:
+        report.problems.append(str(error))
+        return report
+    try:
+        is_trusted = trust_remote_code and _runs_what_was_recorded(folder, report)
+        model = load_model(folder, is_trusted)
+        _compare_models(model, record, report)
+        _compare_tokenizers(model, folder, record, is_trusted, report)
+        model.to(device=device, dtype=dtype)  # type: ignore[call-arg]
+        _compare_outputs(model, record, report)
+    except Exception as error:  # of files, weights, configuration or device: those of the libraries are open-ended
+        whole = all(file.status == "same" for file in report.files)
+        reason = textwrap.shorten(str(error).replace(str(folder), report.where), 300)
+        (report.problems if whole else report.differences).append(f"cannot be loaded and run here: {reason}")
+    return report
+
+
+def _find(folder_or_repo: str | os.PathLike, revision: str | None) -> Path:
+    """The folder itself, or that of a download, which begins only where there is a verify.json."""
+    folder, name = Path(folder_or_repo), str(folder_or_repo)
+    if not folder.is_dir():
+        try:
+            commit = Path(hf_hub_download(name, RECORD, revision=revision)).parent.name
+            for wanted, below in (([*MODEL_FILES], "*/*"), ([f"{TARGET_FOLDER}/*"], f"{TARGET_FOLDER}/*/*")):
+                # A "*" takes a "/", too: without what is below, every checkpoint of a run would come along.
+                folder = Path(snapshot_download(name, revision=commit, allow_patterns=wanted, ignore_patterns=below))
+        except Exception as error:  # of names, network and server: open-ended
+            reason = textwrap.shorten(str(error), 240)
+            raise RecordError(f"no folder, and no repository with {RECORD} that can be reached: {reason}") from error
+    if not (folder / RECORD).is_file():
+        raise RecordError(f"there is no {RECORD} in it: modeling_scratch.verify.write_verification writes one")
+    return folder
+
+
+def _compare_files(folder: Path, recorded: dict[str, dict[str, Any]]) -> Iterator[FileResult]:
+    present = model_files(folder)
+    for name in sorted({*recorded, *present}):
+        if name not in recorded:
+            yield FileResult(name, "extra", f" (not in {RECORD})")
+        elif name not in present:
+            yield FileResult(name, "missing")
+        else:
+            yield _compare_file(name, describe_file(folder / name), recorded[name])
+
+
+def _compare_file(name: str, found: dict[str, Any], wanted: dict[str, Any]) -> FileResult:
+    if found["sha256"] == wanted["sha256"]:
+        return FileResult(name, "same")
+    if found["size"] == wanted["size"]:
+        detail = f" (sha256 {found['sha256'][:12]} is, {wanted['sha256'][:12]} was)"
+    else:
+        detail = f" ({found['size']:,} bytes is, {wanted['size']:,} was)"
+    says_the_same = "content" in found and found["content"] == wanted.get("content")
+    return FileResult(name, "rewritten" if says_the_same else "changed", detail)
+
+
+def _runs_what_was_recorded(folder: Path, report: Report) -> bool:
+    """Whether no code can run but that of recorded files; the report remarks why not."""
+    reasons = [f"{_shown(file.name)} differs" for file in report.files if file.matters]
+    if not reasons:
+        code = {file.name for file in report.files}
+        reasons = [f"{_shown(name)} is in no recorded file" for name in _named_code(folder) if not _is_in(name, code)]
+    if reasons:
+        report.remarks.append(f"no code of it was run: {', '.join(reasons[:3])}")
+    return not reasons
+
+
+def _is_in(reference: str, recorded: Collection[str]) -> bool:
+    """Whether what JSON names as code, file.Class, is in one of these files, and not in another repository."""
+    return "--" not in reference and f"{reference.rpartition('.')[0]}.py" in recorded
+
+
+def _named_code(folder: Path) -> list[str]:
+    """All that a JSON file of the folder names as code; raises RecordError for one that cannot be read."""
+    named: list[Any] = []
+
+    def note(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        named.extend(value for key, value in pairs if key in LEAD_TO_CODE)
+        return dict(pairs)
+
+    for path in (*folder.iterdir(), *(folder / TARGET_FOLDER).glob("*")):
+        if path.name.lower().endswith(".json") and path.is_file():
+            try:
+                json.loads(path.read_bytes(), object_pairs_hook=note)
+            except (ValueError, RecursionError) as error:
+                raise RecordError(f"{path.name} is no JSON, and what it says of code cannot be known") from error
+    references: set[str] = set()
+    while named:
+        value = named.pop()
+        if isinstance(value, str):
+            references.add(value)
+        elif isinstance(value, dict | list):
+            named.extend(value.values() if isinstance(value, dict) else value)
+    return sorted(references)
+
+
+def _compare_models(model: PreTrainedModel, record: dict[str, Any], report: Report) -> None:
+    found = describe_model(model)
+    for name, what in {"model_class": "class", "parameters": "number of parameters", "labels": "labels"}.items():
+        if found[name] != record[name]:
+            report.differences.append(f"the {what}: {found[name]!a} is, {record[name]!a} was")
+    wanted, tensors = record["tensors"], found["tensors"]
+    if found["dtype"] != record["dtype"]:
+        report.remarks.append(
+            f"the weights are {found['dtype']}, were {record['dtype']}: the logits alone tell, "
+            "and not what is smaller than their tolerance"
+        )
+        changed = sorted(wanted.keys() ^ tensors.keys())
+    else:
+        changed = sorted(name for name in wanted.keys() | tensors.keys() if wanted.get(name) != tensors.get(name))
+    if changed:
+        names = ", ".join(map(ascii, changed[:3])) + (", ..." if changed[3:] else "")
+        report.differences.append(f"{len(changed)} of {len(wanted)} tensors differ: {names}")
+    if others := {name: version for name, version in record["versions"].items() if versions().get(name) != version}:
+        report.remarks.append(
+            "recorded with " + ", ".join(f"{ascii(k)[1:-1]} {ascii(v)[1:-1]}" for k, v in others.items())
+        )
+
+
+def _compare_tokenizers(
+    model: PreTrainedModel, folder: Path, record: dict[str, Any], trust_remote_code: bool, report: Report
+) -> None:
+    entries = [entry for entry in record["inputs"] if entry["text"] is not None]
+    if not entries:
+        return
+    pair = load_tokenizers(folder, trust_remote_code)
+    for entry in entries:
+        found = encode(entry["text"], pair, model, record["max_length"])
+        for name, wanted in entry["ids"].items():
+            places = enumerate(zip_longest(found.get(name, []), wanted))
+            if other := next(((place, now, was) for place, (now, was) in places if now != was), None):
+                place, now, was = other
+                report.differences.append(
+                    f"{_shown(entry['text'])} tokenises differently, {name} from token {place} on: {now} is, {was} was"
+                )
+
+
+def _compare_outputs(model: PreTrainedModel, record: dict[str, Any], report: Report) -> None:
+    """By the recorded ids: another tokenizer does not hide that the model is the same."""
+    summaries = [summary for entry in record["inputs"] for summary in entry["outputs"].values()]
+    largest = max((abs(v) for summary in summaries for row in summary["rows"] for v in row["values"]), default=0.0)
+    tolerated = tolerance(model, getattr(torch, record["dtype"]), largest)
+    for number, entry in enumerate(record["inputs"]):
+        name = f"input {number}" if entry["text"] is None else _shown(entry["text"])
+        apart = difference(outputs_of(model, entry["ids"]), entry["outputs"])
+        report.inputs.append(InputResult(name, apart, tolerated))
+
+
+def _shown(text: str) -> str:
+    return ascii(text if len(text) <= 40 else f"{text[:37]}...")
+
+
+def main(arguments: Sequence[str] | None = None) -> Verdict:
+    parser = argparse.ArgumentParser(description="Is this the model that was trained?")
+    parser.add_argument("folder_or_repo", help="a folder, or a repository of the Hub")
+    parser.add_argument("--revision", help="of the repository: a branch, a tag or a commit")
+    parser.add_argument(
+        "--trust_remote_code", "--trust-remote-code", action="store_true", help="run the code that it brings along"
+    )
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16"], help="compute in this type")
+    options = vars(parser.parse_args(arguments))
+    options["dtype"] = options["dtype"] and getattr(torch, options["dtype"])
+    if not Path(name := options["folder_or_repo"]).is_dir():
+        print(f"There is no folder {name}: looking for a repository on the Hub.", file=sys.stderr, flush=True)
+    report = verify(**options)
+    print(report)
+    return report.verdict
+
+
+if __name__ == "__main__":
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    sys.exit(main())

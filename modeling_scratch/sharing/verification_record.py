@@ -1,0 +1,243 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What verify.json holds of a saved model: its files, its tensors, its labels, and what it answers to a few inputs."""
+
+import copy
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from ..pipelines import TARGET_FOLDER
+from ..utils.files import file_digest, write_text
+from .verification_outputs import (
+    describe_model,
+    encode,
+    example_ids,
+    length_limit,
+    load_model,
+    load_tokenizers,
+    outputs_of,
+    summarise,
+    versions,
+)
+
+RECORD, FORMAT = "verify.json", 1
+
+LARGEST_RECORD = 16 * 2**20  # bytes; the records of ordinary models have tens of thousands
+LONGEST_INPUT = 512  # tokens
+WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
+CODE = ("*.py",)
+TOKENIZERS = (
+    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.*", "merges.txt",
+    "*.spm", "*.model", "*.jinja",
+)  # fmt: skip
+
+MODEL_FILES = ("config.json", "generation_config.json", "adapter_config.json", *CODE, *WEIGHTS, *TOKENIZERS)
+
+# What a version of the library, or a change of precision that is looked at by itself, writes into configs.
+PASSING_KEYS = ("transformers_version", "dtype", "torch_dtype")
+
+
+class RecordError(ValueError):
+    """A verify.json that is missing, damaged, or not to be trusted; the message says what is wrong with it."""
+
+
+# Files
+
+
+def is_one_of(name: str, patterns: tuple[str, ...]) -> bool:
+    """Whether a file of a model, in its folder or in that of its target tokenizer, is of these kinds."""
+    file = name.removeprefix(f"{TARGET_FOLDER}/")
+    inside = re.fullmatch(r"[^./\\:][^/\\:]*", file)  # any name that does not lead out of the folder, also one of code
+    return bool(inside) and any(fnmatchcase(file, pattern) for pattern in patterns)
+
+
+def model_files(folder: Path) -> list[str]:
+    """Names of the files that make the model; not its card, pictures, results and checkpoints."""
+    names = [path.relative_to(folder).as_posix() for path in folder.iterdir() if path.is_file()]
+    target = folder / TARGET_FOLDER
+    target_files = [f"{TARGET_FOLDER}/{path.name}" for path in target.glob("*") if path.is_file()]
+    kept = [name for name in names if is_one_of(name, MODEL_FILES)]
+    return sorted(kept) + sorted(name for name in target_files if is_one_of(name, TOKENIZERS))
+
+
+def describe_file(path: Path) -> dict[str, Any]:
+    """Size and SHA-256; of JSON also a digest of what it says, which outlives another order and indentation."""
+    entry = {"size": path.stat().st_size, "sha256": file_digest(path)}
+    if path.suffix != ".json" or is_one_of(path.name, WEIGHTS):
+        return entry
+    try:
+        content = json.loads(path.read_bytes())
+        if isinstance(content, dict):
+            content = {key: value for key, value in content.items() if key not in PASSING_KEYS}
+        said = json.dumps(content, sort_keys=True)
+    except (ValueError, RecursionError):
+        return entry
+    return {**entry, "content": hashlib.sha256(said.encode()).hexdigest()}
+
+
+# Writing
+
+TEXTS = (
+    "A warm, funny and very human film.",
+    "It is NOT good at all: slow, loud & 20 minutes too long...",
+    'Zwei kleine Mädchen spielen am Ufer; the naïve café owner said: "Don\'t!"',
+)
+
+
+def write_verification(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase | None,
+    folder: str | os.PathLike,
+    texts: Sequence[str] | None = None,
+) -> Path:
+    """Write verify.json into the folder that model and tokenizer were saved into.
+
+    The folder is loaded again, on the CPU: what is recorded is what others will have, and the model in memory stays as
+    it is, training or on a GPU. texts go into the record as they are, public where the folder is.
+
+    Raises ValueError where the folder holds another model or tokenizer than these, or the outputs are not finite.
+    """
+    folder = Path(folder)
+    loaded = load_model(folder, otherwise=type(model))
+    _check_weights(model, loaded, folder)
+    entries: list[tuple[str | None, dict[str, list[int]]]] = [(None, example_ids(loaded, seed)) for seed in (0, 1)]
+    limit = length_limit(loaded)
+    if tokenizer is not None:
+        pair = load_tokenizers(folder)
+        held = copy.deepcopy(tokenizer)  # a tokenizer keeps how it was called last, and saves it
+        for text in texts or TEXTS:
+            ids = encode(text, pair, loaded, limit)
+            if held(text, truncation=True, max_length=limit)["input_ids"] != ids["input_ids"]:
+                raise ValueError(f"AutoTokenizer does not make this tokenizer of {folder}: save it there first")
+            entries += [(text, ids)] if ids["input_ids"] else []
+    record = {
+        "format": FORMAT, **describe_model(loaded), "versions": versions(), "max_length": limit,
+        "files": {name: describe_file(folder / name) for name in model_files(folder)},
+        "inputs": [_record_input(loaded, text, ids) for text, ids in entries],
+    }  # fmt: skip
+    write_text(folder / RECORD, json.dumps(record, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
+    return folder / RECORD
+
+
+def _check_weights(model: PreTrainedModel, loaded: PreTrainedModel, folder: Path) -> None:
+    """Of those that are whole and go by the same name: parts of a sharded or wrapped model are not compared."""
+    held = model.state_dict()
+    for name, tensor in loaded.state_dict().items():
+        other = held.get(name)
+        if type(other) is torch.Tensor and not torch.equal(other.to(tensor).nan_to_num(), tensor.nan_to_num()):
+            raise ValueError(f"{folder} holds another model than this one, {name} differs: save it there first")
+
+
+def _record_input(model: PreTrainedModel, text: str | None, ids: dict[str, list[int]]) -> dict[str, Any]:
+    outputs = outputs_of(model, ids)
+    for name, values in outputs.items():
+        if not values.isfinite().all():
+            raise ValueError(f"The {name} of {type(model).__name__} are not finite: there is nothing to verify by.")
+    return {"text": text, "ids": ids, "outputs": {name: summarise(values) for name, values in outputs.items()}}
+
+
+# Reading a record that may be damaged, or made to do harm
+
+
+class _List(NamedTuple):
+    of: Any
+    most: int
+
+
+class _Map(NamedTuple):
+    key: Callable[[Any], bool]
+    of: Any
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= 20_000
+
+
+def _count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 2**63
+
+
+def _number(value: Any) -> bool:
+    return type(value) in (int, float) and abs(value) < 1e39
+
+
+def _digest(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch("[0-9a-f]{16,64}", value) is not None
+
+
+def _file_name(value: str) -> bool:
+    return is_one_of(value, MODEL_FILES)
+
+
+def _optional(kind: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: value is None or kind(value)
+
+
+_IDS = _List(_count, LONGEST_INPUT)
+_ROW = {"row": _count, "columns": _List(_count, 64), "values": _List(_number, 64), "mean": _number, "std": _number}
+_INPUT = {
+    "text": _optional(_text),
+    "ids": _Map(lambda name: name in ("input_ids", "decoder_input_ids"), _IDS),
+    "outputs": _Map(_text, {"shape": _List(_count, 2), "rows": _List(_ROW, 3)}),
+}
+
+_SCHEMA = {
+    "format": lambda value: value == FORMAT,
+    "model_class": _text, "dtype": lambda value: isinstance(getattr(torch, str(value), None), torch.dtype),
+    "parameters": _count, "labels": _List(_text, 100_000), "versions": _Map(_text, _text),
+    "files": _Map(_file_name, {"size": _count, "sha256": _digest}), "tensors": _Map(_text, _digest),
+    "max_length": lambda value: _count(value) and 0 < value <= LONGEST_INPUT, "inputs": _List(_INPUT, 64),
+}  # fmt: skip
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """The content of a verify.json, every field checked; raises RecordError."""
+    if path.stat().st_size > LARGEST_RECORD:
+        raise RecordError(f"{RECORD} is larger than {LARGEST_RECORD:,} bytes")
+    try:
+        record = json.loads(path.read_bytes())
+    except (ValueError, RecursionError, OSError) as error:
+        raise RecordError(f"{RECORD} cannot be read: {type(error).__name__}") from error
+    _check(record, _SCHEMA, "")
+    if not record["inputs"]:
+        raise RecordError(f"{RECORD}: there are no inputs in it")
+    for entry in record["inputs"]:
+        for summary in entry["outputs"].values():
+            _check_places(summary["shape"], summary["rows"])
+    return record
+
+
+def _check_places(shape: list[int], rows: list[dict[str, Any]]) -> None:
+    count, width = shape if len(shape) == 2 else (0, 0)
+    for row in rows:
+        inside = row["row"] < count and all(column < width for column in row["columns"])
+        if not inside or len(row["columns"]) != len(row["values"]):
+            raise RecordError(f"{RECORD}: row {row['row']} of an output has values outside of its shape {shape}")
+
+
+def _check(value: Any, kind: Any, where: str) -> None:
+    if isinstance(kind, dict | _List | _Map):
+        right = isinstance(value, list) and len(value) <= kind.most if isinstance(kind, _List) else type(value) is dict
+    else:
+        right = kind(value)
+    if not right:
+        raise RecordError(f"{RECORD}: {where or 'it'} is not what it has to be: {ascii(value)[:60]}")
+    if isinstance(kind, _List):
+        for index, item in enumerate(value):
+            _check(item, kind.of, f"{where}[{index}]")
+    elif isinstance(kind, _Map):
+        for key, item in value.items():
+            if not kind.key(key):
+                raise RecordError(f"{RECORD}: {where} names {ascii(key)[:60]}, which has no place there: refused")
+            _check(item, kind.of, f"{where}[{key!a}]")
+    elif isinstance(kind, dict):
+        for key, expected in kind.items():
+            _check(value.get(key), expected, f"{where}.{key}".lstrip("."))

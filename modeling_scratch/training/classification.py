@@ -1,0 +1,342 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""A run that trains a text classifier: its arguments, tokenizer, model, data and evaluation."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import datasets
+from datasets import DatasetDict
+from torch import Tensor
+from transformers import (
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    DataCollatorWithPadding,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+    pipeline,
+    set_seed,
+)
+
+import modeling_scratch
+from tokenization import KINDS, special_token_ids
+
+from .. import presets
+from ..bridges.model_sources import checkpoint_overrides, load_checkpoint, load_model, preset_config
+from ..configuration_scratch import ScratchEncoderConfig
+from ..data import demo_reviews
+from ..data.labelled_texts import ReviewData, load_splits
+from ..data.splits import DataArguments
+from ..evaluation.classification import Judge
+from ..evaluation.classification_metrics import ClassificationMetrics
+from ..utils.errors import DataError
+from .arguments import RunArguments
+from .callbacks import WeightAverage, early_stopping, save_where_judged
+from .run import Run
+from .run_folder import alone
+from .search import (
+    TRIED,
+    TrialTrainer,
+    check_search,
+    goes_on,
+    keep_no_weights,
+    search,
+    space_of,
+    unchangeable,
+    with_dropout,
+)
+from .trainer import FlatTraining, LayerwiseDecay, SharingTrainer, check_layer_decay
+
+
+@dataclass
+class ModelArguments:
+    """What to train: a preset from scratch, or a checkpoint further."""
+
+    preset: str = field(
+        default="reviews", metadata={"help": f"Settings of a new model: {', '.join(presets.ENCODERS)}."}
+    )
+    config_overrides: str | None = field(
+        default=None,
+        metadata={
+            "help": "Changes to the preset, as hidden_size=128,hidden_act=gelu; of a checkpoint, what has no weights."
+        },
+    )
+    model_name_or_path: str | None = field(
+        default=None, metadata={"help": "A checkpoint to fine-tune instead of a new model."}
+    )
+    tokenizer_name_or_path: str | None = field(default=None, metadata={"help": "A tokenizer instead of a new one."})
+    tokenizer_kind: Literal["wordlevel", "bpe", "byte_bpe"] = field(
+        default="wordlevel", metadata={"help": "The kind of a new tokenizer."}
+    )
+    vocab_size: int = field(default=16_000, metadata={"help": "Tokens of a new tokenizer, at most."})
+    lowercase: bool = field(
+        default=True, metadata={"help": "A new tokenizer ignores case; --no_lowercase: it does not."}
+    )
+    max_length: int | None = field(default=None, metadata={"help": "Tokens of a text; what is longer is cut there."})
+    trust_remote_code: bool = field(default=False, metadata={"help": "Run the code that a checkpoint brings along."})
+
+    def __post_init__(self) -> None:
+        if self.model_name_or_path:
+            checkpoint_overrides(self.config_overrides)
+        if self.max_length is not None and self.max_length < 4:
+            raise DataError(f"--max_length {self.max_length}: leaves no room for a text between its special tokens")
+
+
+def build_tokenizer(
+    arguments: ModelArguments, texts: Sequence[str], resumed: str | None = None
+) -> PreTrainedTokenizerBase:
+    """The checkpoint's, the one named, or a new one trained on texts, which are those of the train split alone.
+
+    resumed: the checkpoint of this run that it goes on from; then it is that one's.
+    """
+    if name := resumed or arguments.tokenizer_name_or_path or arguments.model_name_or_path:
+        tokenizer = load_checkpoint(AutoTokenizer, name, arguments.trust_remote_code)
+        if arguments.max_length is not None:
+            tokenizer.model_max_length = arguments.max_length
+        return _with_padding(tokenizer, name)
+    limit = _preset_config(arguments).max_position_embeddings
+    options = {"lowercase": arguments.lowercase, "model_max_length": limit, "min_frequency": 2, "length": len(texts)}
+    try:
+        return KINDS[arguments.tokenizer_kind](texts, arguments.vocab_size, style="bert", **options)
+    except ValueError as error:
+        raise DataError(f"no tokenizer can be trained: {error}") from error
+
+
+def _with_padding(tokenizer: PreTrainedTokenizerBase, name: str) -> PreTrainedTokenizerBase:
+    """Those of GPT-2 and Llama know none; the attention mask tells it from the token that ends a text."""
+    if tokenizer.pad_token is None:
+        if tokenizer.eos_token is None:
+            raise DataError(f"{name}: its tokenizer has no pad_token, and no eos_token in its place")
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+def encode_splits(
+    splits: datasets.DatasetDict, tokenizer: PreTrainedTokenizerBase, config: PreTrainedConfig
+) -> tuple[datasets.DatasetDict, list[str]]:
+    """Columns input_ids, attention_mask and label of each split, and a line for each split in which texts were cut.
+
+    They are cut where the tokenizer says, or the positions of the model end.
+    """
+    limit = min(tokenizer.model_max_length, getattr(config, "max_position_embeddings", tokenizer.model_max_length))
+    tokenizer.model_max_length = limit
+    notes = []
+    encoded = {}
+    for split, rows in splits.items():
+        columns = tokenizer(list(rows["text"]), truncation=True)
+        cut = sum(bool(encoding.overflowing) for encoding in columns.encodings or ())
+        if cut:
+            notes.append(f"{split}: {cut:,} texts are longer than {limit} tokens and were cut there (--max_length)")
+        encoded[split] = datasets.Dataset.from_dict({**columns, "label": list(rows["label"])})
+    return datasets.DatasetDict(encoded), notes
+
+
+def build_model(
+    arguments: ModelArguments, tokenizer: PreTrainedTokenizerBase, label_names: Sequence[str]
+) -> PreTrainedModel:
+    """A classifier into label_names, saved with the model: a new one of the preset, or the checkpoint's body."""
+    labels = {"id2label": dict(enumerate(label_names)), "label2id": {name: i for i, name in enumerate(label_names)}}
+    if arguments.model_name_or_path:
+        options = {"ignore_mismatched_sizes": True, **checkpoint_overrides(arguments.config_overrides), **labels}
+        head, name = "ForSequenceClassification", arguments.model_name_or_path
+        model = load_model(AutoModelForSequenceClassification, head, name, arguments.trust_remote_code, **options)
+        if model.config.pad_token_id is None:
+            model.config.pad_token_id = tokenizer.pad_token_id
+        return model
+    ids = special_token_ids(tokenizer)
+    config = _preset_config(arguments, vocab_size=len(tokenizer), num_labels=len(label_names), **ids, **labels)
+    return modeling_scratch.ScratchEncoderForSequenceClassification(config)
+
+
+def _preset_config(arguments: ModelArguments, **settings: Any) -> ScratchEncoderConfig:
+    if arguments.max_length is not None:
+        settings["max_position_embeddings"] = arguments.max_length
+    return preset_config(presets.ENCODERS, arguments.preset, arguments.config_overrides, **settings)
+
+
+AnyTrainer = TypeVar("AnyTrainer", bound=Trainer)
+
+SENTENCES = (
+    "This thriller is gripping from start to finish.",
+    "I had expected a masterpiece, but this film is dull.",
+    "I cannot agree that this drama is a yawn.",
+)
+
+
+@dataclass
+class ClassifierTrainingArguments(RunArguments, TrainingArguments):
+    """transformers.TrainingArguments with defaults for small models on a CPU."""
+
+    output_dir: str | None = field(default="runs/demo", metadata={"help": "Where everything is saved."})
+    learning_rate: float = field(default=5e-4, metadata={"help": "The peak learning rate of AdamW."})
+    weight_decay: float = field(default=0.01, metadata={"help": "Weight decay of all but biases and norms."})
+    warmup_steps: float = field(default=0.1, metadata={"help": "Steps of warm-up; below 1: a share of all."})
+    num_train_epochs: float = field(default=3.0, metadata={"help": "Passes over the training texts."})
+    per_device_train_batch_size: int = field(default=64, metadata={"help": "Texts a step, on each device."})
+    per_device_eval_batch_size: int = field(default=128, metadata={"help": "Texts a batch when evaluating."})
+    eval_strategy: str = field(default="epoch", metadata={"help": "When to evaluate."})
+    save_strategy: str = field(default="epoch", metadata={"help": "When to save a checkpoint."})
+    save_total_limit: int | None = field(default=1, metadata={"help": "How many checkpoints to keep."})
+    logging_steps: float = field(default=50, metadata={"help": "Steps between two points of the learning curve."})
+    ema_decay: float = field(
+        default=0.999,
+        metadata={"help": "Decay of the moving average of the weights that is taken at the end; 0: none."},
+    )
+    layer_decay: float = field(
+        default=1.0,
+        metadata={"help": "What the learning rate is multiplied by from a layer to the one below; 1: nothing."},
+    )
+    flat_batches: bool | None = field(
+        default=None,
+        metadata={"help": "Train on batches without padding; not given: on a CUDA device (CPUs pack by themselves)."},
+    )
+    search_trials: int = field(
+        default=0, metadata={"help": "Train so many times to find good arguments on validation; 0: train once."}
+    )
+    search_over: list[str] = field(
+        default_factory=lambda: list(TRIED), metadata={"help": f"What is searched for: {', '.join(TRIED)}."}
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_layer_decay(self.layer_decay)
+        check_search(self)
+
+
+class ClassifierTrainer(FlatTraining, LayerwiseDecay, SharingTrainer):
+    """Trainer of the main job."""
+
+
+@alone
+def train(
+    model_arguments: ModelArguments, data_arguments: DataArguments, arguments: ClassifierTrainingArguments
+) -> None:
+    """Read, tokenise, train, judge, save; what can be wrong with the input is found before the training starts."""
+    inputs = inputs_of(model_arguments, data_arguments)
+    fixed = unchangeable(arguments) if goes_on(arguments) else None
+    run = Run.open("scripts/train_classifier.py", model_arguments, data_arguments, arguments, inputs, fixed)
+    data = load_demo(data_arguments) if data_arguments.uses_demo else load_splits(data_arguments)
+    print(data.describe())
+    tokenizer = build_tokenizer(model_arguments, list(data.splits["train"]["text"]), run.checkpoint)
+    model = build_model(model_arguments, tokenizer, data.label_names)
+    splits, truncations = encode_splits(data.splits, tokenizer, model.config)
+    print("\n".join(truncations))
+    if arguments.search_trials:
+        return print(search_arguments(run, data, tokenizer, splits))
+    choose_epoch_on_validation(arguments, data)
+    judge = Judge(data, arguments.seed, judges=run.is_main)
+    rows = {split: len(dataset) for split, dataset in data.splits.items()}
+    run.start([*data.notes, *data.warnings, *truncations], labels=data.label_names, rows=rows)
+    trainer = build_trainer(ClassifierTrainer, tokenizer, splits, judge.metrics, arguments, model=model)
+    run.train(trainer, evaluates=judge.split == "test")  # else the judge predicts on validation
+    print(judge.report(trainer, splits))
+    run.finish(trainer, judge.texts)
+    if run.is_main:
+        sentences = SENTENCES if data_arguments.uses_demo else judge.texts[:3]
+        print(classify(run.folder, sentences, model_arguments.trust_remote_code))
+        print(f"\n{run.summary(trainer)}")
+
+
+def build_trainer(
+    trainer_class: type[AnyTrainer],
+    tokenizer: PreTrainedTokenizerBase,
+    splits: DatasetDict,
+    metrics: ClassificationMetrics,
+    arguments: ClassifierTrainingArguments,
+    **model: Any,
+) -> AnyTrainer:
+    """model: `model=`, or `model_init=`, as Trainer takes them."""
+    average: list[TrainerCallback] = [WeightAverage(arguments.ema_decay)] if arguments.ema_decay else []
+    return trainer_class(
+        args=arguments,
+        **model,
+        data_collator=DataCollatorWithPadding(tokenizer),
+        train_dataset=splits["train"],
+        eval_dataset=splits["validation"],
+        processing_class=tokenizer,
+        compute_metrics=metrics,
+        preprocess_logits_for_metrics=first_output,
+        callbacks=[*average, *early_stopping(arguments.early_stopping_patience)],
+    )
+
+
+def search_arguments(run: Run, data: ReviewData, tokenizer: PreTrainedTokenizerBase, splits: DatasetDict) -> str:
+    """Trials of the same run with other arguments, each as a run of its own would be; nothing is judged on test."""
+    groups, arguments = run.groups, run.groups["training"]
+    run.start(data.notes, is_empty=not goes_on(arguments), labels=data.label_names)
+    space, overrides = space_of(arguments), groups["model"].config_overrides
+
+    def model_of(trial: Any) -> PreTrainedModel:
+        changed = with_dropout(overrides, space.suggest(trial)) if trial else overrides
+        set_seed(arguments.seed)
+        model = build_model(replace(groups["model"], config_overrides=changed), tokenizer, data.label_names)
+        set_seed(arguments.seed)  # as Trainer does when it is given a model
+        return model
+
+    keep_no_weights(arguments)
+    metrics = ClassificationMetrics(data.label_names)
+    trainer = build_trainer(TrialTrainer, tokenizer, splits, metrics, arguments, model_init=model_of)
+    return search(trainer, space, overrides)
+
+
+def inputs_of(model_arguments: ModelArguments, data_arguments: DataArguments) -> list[str | None]:
+    return [
+        model_arguments.model_name_or_path,
+        model_arguments.tokenizer_name_or_path,
+        data_arguments.data_dir,
+        data_arguments.train_file,
+        data_arguments.validation_file,
+        data_arguments.test_file,
+    ]
+
+
+def load_demo(arguments: DataArguments) -> ReviewData:
+    """The reviews that come with the project, as many of them as are asked for."""
+    limits = {"train": arguments.max_train_samples}
+    splits = {
+        split: rows[: limits.get(split, arguments.max_eval_samples)]
+        for split, rows in demo_reviews.demo_splits().items()
+    }
+    notes = ["written by the grammar of modeling_scratch.data.demo_reviews"]
+    return ReviewData.from_pairs(splits, list(demo_reviews.LABEL_NAMES), notes, [])
+
+
+def choose_epoch_on_validation(arguments: ClassifierTrainingArguments, data: ReviewData) -> None:
+    """Keep the epoch that is best on validation, but only where another split is left to judge it on.
+
+    An average of the weights is made of all epochs: then there is nothing to choose.
+    """
+    if arguments.load_best_model_at_end and (arguments.ema_decay or "test" not in data.splits):
+        raise DataError("--load_best_model_at_end needs --ema_decay 0, and a test split to judge what was chosen on")
+    if "test" in data.splits and not arguments.ema_decay and arguments.eval_strategy == arguments.save_strategy != "no":
+        arguments.load_best_model_at_end = True
+        save_where_judged(arguments)
+        arguments.metric_for_best_model, arguments.greater_is_better = "accuracy", True
+    if arguments.early_stopping_patience and not arguments.load_best_model_at_end:
+        chosen_at = arguments.eval_strategy == arguments.save_strategy != "no"
+        needs = {
+            "--ema_decay 0": not arguments.ema_decay,
+            "a test split to judge what was chosen on": "test" in data.splits,
+            "an evaluation with each checkpoint (--eval_strategy and --save_strategy)": chosen_at,
+        }
+        unmet = " and ".join(what for what, is_met in needs.items() if not is_met)
+        raise DataError(f"--early_stopping_patience needs {unmet}")
+
+
+def first_output(outputs: Any, _: Tensor) -> Tensor:
+    """The logits, of models that answer with more than these."""
+    return outputs[0] if isinstance(outputs, tuple) else outputs
+
+
+def classify(output: Path, sentences: Sequence[str], trust_remote_code: bool) -> str:
+    """What the saved folder says of a few texts, through an ordinary pipeline."""
+    task: Any = "sentiment-analysis"
+    classifier = pipeline(task, model=str(output), trust_remote_code=trust_remote_code)
+    answers = classifier(list(sentences), truncation=True)
+    rows = [f"{answer['label']:>10} {answer['score']:.3f}  {text[:80]}" for text, answer in zip(sentences, answers)]
+    return "\n".join(["", f"pipeline({task!r}, model={str(output)!r})", *rows])

@@ -1,0 +1,292 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The objectives of pretraining: models, tokenizers, rows of tokens, and the collators of their batches."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from typing import Any, Literal
+
+import numpy as np
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForSeq2SeqLM,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+
+import modeling_scratch
+from tokenization import KINDS, special_token_ids
+
+from .. import presets
+from ..bridges.configs import FAMILIES
+from ..bridges.model_sources import load_checkpoint, load_model, preset_config
+from ..configuration_scratch import ScratchConfig
+from ..data.collators import Batch, CorruptSpans, Denoise, Infill, MaskTokens, next_tokens, sentence_ends
+from ..data.documents import Documents, Stream
+from ..data.packed_documents import DocumentTokenizer, Frame, PackedRows, Pieces, Row, StreamedRows, template_frame
+from ..evaluation.pretraining import PretrainingData, TextSize
+from ..modeling_base import ScratchPreTrainedModel
+from ..utils.errors import DataError
+
+STREAMED_TEXTS = 100_000  # of a stream, a new tokenizer is trained on so many of the first documents
+SENTINELS = [f"<extra_id_{number}>" for number in range(100)]  # as many as T5 has
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What goes with an objective: presets and the one to take where none is named, classes, the style of tokenizer."""
+
+    presets: Mapping[str, Callable[..., ScratchConfig]]
+    preset: str
+    auto_class: Any
+    model_class: Callable[..., PreTrainedModel]
+    style: str
+
+
+OBJECTIVES = {
+    "mlm": Objective(
+        presets.ENCODERS, "reviews", AutoModelForMaskedLM, modeling_scratch.ScratchEncoderForMaskedLM, "bert"
+    ),
+    "clm": Objective(
+        presets.DECODERS, "characters", AutoModelForCausalLM, modeling_scratch.ScratchDecoderForCausalLM, "gpt"
+    ),
+    "denoising": Objective(
+        presets.SEQ2SEQS,
+        "captions",
+        AutoModelForSeq2SeqLM,
+        modeling_scratch.ScratchSeq2SeqForConditionalGeneration,
+        "bart",
+    ),
+}
+
+
+@dataclass
+class PretrainingModelArguments:
+    """What to train, and on which objective: a preset from scratch, or a checkpoint further."""
+
+    objective: Literal["mlm", "clm", "denoising"] = field(
+        metadata={"help": "Masked tokens (encoder), the next token (decoder), or a damaged text (encoder-decoder)."}
+    )
+    preset: str | None = field(
+        default=None,
+        metadata={"help": "Settings of a new model: "
+                  + "; ".join(f"{name}: {', '.join(objective.presets)}" for name, objective in OBJECTIVES.items())},
+    )  # fmt: skip
+    config_overrides: str | None = field(
+        default=None, metadata={"help": "Changes to the preset, as hidden_size=128,hidden_act=gelu."}
+    )
+    model_name_or_path: str | None = field(
+        default=None, metadata={"help": "A checkpoint to train further instead of a new model."}
+    )
+    tokenizer_name_or_path: str | None = field(default=None, metadata={"help": "A tokenizer instead of a new one."})
+    tokenizer_kind: Literal["byte_bpe", "bpe", "wordlevel", "character"] = field(
+        default="byte_bpe", metadata={"help": "The kind of a new tokenizer; byte_bpe and character lose nothing."}
+    )
+    vocab_size: int = field(default=16_000, metadata={"help": "Tokens of a new tokenizer, at most."})
+    lowercase: bool = field(default=False, metadata={"help": "Whether a new tokenizer ignores case."})
+    block_size: int = field(default=128, metadata={"help": "Tokens of a row: the longest context."})
+    whole_word: bool = field(default=False, metadata={"help": "mlm: mask all tokens of a word or none."})
+    mask_fraction: float | None = field(
+        default=None, metadata={"help": "The share of tokens to predict; mlm: 0.15, infilling: 0.3, spans: 0.15."}
+    )
+    denoising: Literal["infilling", "span_corruption"] | None = field(
+        default=None,
+        metadata={
+            "help": "BART's, the default: spans masked, sentences shuffled, the text predicted; T5's: spans predicted."
+        },
+    )
+    trust_remote_code: bool = field(default=False, metadata={"help": "Run the code that a checkpoint brings along."})
+
+    def __post_init__(self) -> None:
+        if self.model_name_or_path and (self.config_overrides or self.preset):
+            raise DataError("--preset and --config_overrides make a new model; --model_name_or_path is as it is")
+        if self.block_size < 8:
+            raise DataError(f"--block_size {self.block_size}: has to be at least 8")
+        if self.mask_fraction is not None and not 0 < self.mask_fraction < 1:
+            raise DataError(f"--mask_fraction {self.mask_fraction}: has to lie between 0 and 1")
+        if self.mask_fraction is not None and self.objective == "clm":
+            raise DataError("--mask_fraction goes with --objective mlm or denoising: clm predicts every token")
+        if self.whole_word and (self.objective != "mlm" or self.tokenizer_kind == "character"):
+            raise DataError(
+                "--whole_word goes with --objective mlm, and with words: not with --tokenizer_kind character"
+            )
+        if self.denoising and self.objective != "denoising":
+            raise DataError(f"--denoising {self.denoising} goes with --objective denoising")
+        if self.objective == "denoising":
+            self.denoising = self.denoising or "infilling"
+
+    @property
+    def choice(self) -> Objective:
+        return OBJECTIVES[self.objective]
+
+    @property
+    def task(self) -> str:
+        """mlm, clm, infilling or span_corruption."""
+        return self.denoising or self.objective
+
+
+def build_tokenizer(
+    arguments: PretrainingModelArguments, texts: Iterable[str], resumed: str | None = None
+) -> PreTrainedTokenizerBase:
+    """The one named, the checkpoint's, or a new one trained on texts, which are those of the train split alone.
+
+    resumed: the checkpoint of this run that it goes on from; then it is that one's. Raises `DataError` where it has no
+    token that the objective needs.
+    """
+    if name := resumed or arguments.tokenizer_name_or_path or arguments.model_name_or_path:
+        tokenizer = load_checkpoint(AutoTokenizer, name, arguments.trust_remote_code)
+    else:
+        tokenizer = _train_tokenizer(arguments, texts)
+    if arguments.denoising == "span_corruption":
+        tokenizer.add_special_tokens({"extra_special_tokens": SENTINELS})
+    for token in _needed_tokens(arguments):
+        if getattr(tokenizer, token) is None:
+            raise DataError(f"the tokenizer has no {token}, which --objective {arguments.objective} needs")
+    return tokenizer
+
+
+def _train_tokenizer(arguments: PretrainingModelArguments, texts: Iterable[str]) -> PreTrainedTokenizerBase:
+    if not isinstance(texts, Sequence):
+        texts = list(islice(texts, STREAMED_TEXTS))
+    options = {"style": arguments.choice.style, "lowercase": arguments.lowercase, "length": len(texts)}
+    try:
+        return KINDS[arguments.tokenizer_kind](texts, arguments.vocab_size, **options)
+    except ValueError as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"no tokenizer can be trained: {error}") from error
+
+
+def _needed_tokens(arguments: PretrainingModelArguments) -> list[str]:
+    if arguments.objective == "mlm":
+        return ["mask_token", "pad_token"]
+    if arguments.objective == "clm":
+        return ["eos_token"]
+    return ["eos_token", "pad_token"] + ["mask_token"] * (arguments.denoising == "infilling")
+
+
+def build_model(arguments: PretrainingModelArguments, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
+    """A new model of the preset with the tokenizer's ids, or the checkpoint's, with rows for tokens that it lacks.
+
+    Texts of block_size tokens fit into it, and it is told to the tokenizer how many tokens do.
+    """
+    if arguments.model_name_or_path:
+        model = _load(arguments.choice, arguments.model_name_or_path, arguments.trust_remote_code)
+        if len(tokenizer) > model.get_input_embeddings().num_embeddings:
+            model.resize_token_embeddings(len(tokenizer))
+    else:
+        model = arguments.choice.model_class(_new_config(arguments, tokenizer))
+    _check_positions(arguments.block_size, model.config)
+    limit = getattr(model.config, "max_position_embeddings", tokenizer.model_max_length)
+    is_given = arguments.tokenizer_name_or_path or arguments.model_name_or_path
+    tokenizer.model_max_length = min(tokenizer.model_max_length, limit) if is_given else limit
+    return model
+
+
+def _load(objective: Objective, name: str, trust_remote_code: bool) -> Any:
+    """The checkpoint, if it reads rows of several documents each by itself, as ours do; a denoiser's are padded."""
+    model = load_model(objective.auto_class, objective.model_class.__name__, name, trust_remote_code)
+    if objective is not OBJECTIVES["denoising"] and not isinstance(model, ScratchPreTrainedModel):
+        raise DataError(
+            f"--model_name_or_path {name}: {type(model).__name__} would read the documents of a row as one; "
+            f"there is a bridge to {', '.join(FAMILIES)}"
+        )
+    return model
+
+
+def _new_config(arguments: PretrainingModelArguments, tokenizer: PreTrainedTokenizerBase) -> ScratchConfig:
+    """Learned positions are as many as are trained; others have no end, and keep the preset's limit if it is longer."""
+    table, preset = arguments.choice.presets, arguments.preset or arguments.choice.preset
+    fixed = {"vocab_size": len(tokenizer), **special_token_ids(tokenizer)}
+    if arguments.objective == "mlm":
+        fixed["sparse_prediction"] = True  # the head of a small model costs several times what its stack does
+
+    def config(**settings: Any) -> ScratchConfig:
+        return preset_config(table, preset, arguments.config_overrides, **fixed, **settings)
+
+    wanted = config()
+    limit = wanted.max_position_embeddings
+    longest = arguments.block_size if wanted.position_type == "learned" else max(limit, arguments.block_size)
+    return config(max_position_embeddings=longest)
+
+
+def _check_positions(block_size: int, config: Any) -> None:
+    limit = getattr(config, "max_position_embeddings", block_size)
+    if block_size > limit:
+        raise DataError(
+            f"--block_size {block_size}: the model has positions for {limit} tokens (max_position_embeddings)"
+        )
+
+
+MASKED = {"mlm": 0.15, "infilling": 0.3, "span_corruption": 0.15}
+
+
+def prepare(
+    arguments: PretrainingModelArguments, documents: Documents, tokenizer: PreTrainedTokenizerBase, seed: int
+) -> PretrainingData:
+    """Tokenise and lay out what `documents` hold: in packed rows, or in padded pieces for an encoder-decoder."""
+    frame, pad = document_frame(tokenizer, arguments.objective), tokenizer.pad_token_id or 0
+    collator = make_collator(arguments, tokenizer, frame, seed)
+    layout: Any
+    if arguments.denoising:
+        layout, options = Pieces, {"longest": arguments.block_size - sum(map(len, frame))}
+        to_tokens = DocumentTokenizer(tokenizer, ([], []))
+    else:
+        layout, options = PackedRows, {"block_size": arguments.block_size, "pad_token_id": pad}
+        to_tokens = DocumentTokenizer(tokenizer, frame, arguments.whole_word)
+    validation = layout(to_tokens(documents.validation), **options)
+    notes = [f"validation: {validation}, {_counts(validation.ids, tokenizer)}"]
+    if isinstance(documents.train, Stream):
+        train = StreamedRows(documents.train, to_tokens, partial(layout.cut, **options), seed)
+    else:
+        train = layout(to_tokens(documents.train), **options)
+        notes.insert(0, f"train: {train}, {_counts(train.ids, tokenizer)}")
+    return PretrainingData(
+        train, validation, collator, train.tokens_per_row(), arguments.task, arguments.block_size,
+        TextSize.of(documents.validation), arguments.objective == "clm" and bool(frame[0]), notes,
+    )  # fmt: skip
+
+
+def document_frame(tokenizer: PreTrainedTokenizerBase, objective: str) -> Frame:
+    """What stands around a document: the tokenizer's template; for a causal model a beginning, if any, and the end."""
+    if objective != "clm":
+        return template_frame(tokenizer)
+    return [tokenizer.bos_token_id] if tokenizer.bos_token_id is not None else [], [tokenizer.eos_token_id]
+
+
+def _counts(ids: np.ndarray, tokenizer: PreTrainedTokenizerBase) -> str:
+    unknown = int((ids == tokenizer.unk_token_id).sum()) if tokenizer.unk_token_id is not None else 0
+    return f"{len(ids):,} tokens" + (f", {unknown:,} of them unknown" if unknown else "")
+
+
+def make_collator(
+    arguments: PretrainingModelArguments, tokenizer: PreTrainedTokenizerBase, frame: Frame, seed: int
+) -> Callable[[Sequence[Row]], Batch]:
+    """What makes the batches of an objective."""
+    if arguments.objective == "clm":
+        return next_tokens
+    fraction = arguments.mask_fraction or MASKED[arguments.task]
+    if arguments.objective == "mlm":
+        ordinary = np.ones(len(tokenizer), dtype=bool)
+        ordinary[tokenizer.all_special_ids] = False
+        return MaskTokens(tokenizer.mask_token_id, ordinary, fraction, seed)
+    noise: Infill | CorruptSpans
+    if arguments.denoising == "infilling":
+        noise = Infill(tokenizer.mask_token_id, sentence_ends(tokenizer), fraction)
+    else:
+        noise = CorruptSpans(np.array(tokenizer.convert_tokens_to_ids(SENTINELS)), fraction)
+        _check_targets(noise, arguments.block_size - sum(map(len, frame)))
+    return Denoise(noise, frame, tokenizer.pad_token_id, seed)
+
+
+def _check_targets(noise: CorruptSpans, longest: int) -> None:
+    """Spans and their sentinels have to fit where the text does; how many they are hangs on its length alone."""
+    _, target = noise(np.zeros(longest, dtype=np.int32), np.random.default_rng(0))
+    if len(target) > longest:
+        raise DataError(
+            f"--mask_fraction {noise.fraction}: spans out of {longest} tokens make a target of {len(target)}, with "
+            "their sentinels, which is longer than --block_size; mask less"
+        )

@@ -1,0 +1,356 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""A trainer that stops cleanly, resumes exactly, and never replaces a good checkpoint by a bad one."""
+
+import os
+import shutil
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from copy import copy
+from pathlib import Path
+from signal import Signals
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.data import Sampler
+from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers.trainer import TRAINER_STATE_NAME
+from transformers.trainer_pt_utils import LengthGroupedSampler
+from transformers.trainer_utils import TrainOutput, rotate_checkpoints
+
+from ..utils.errors import DataError, one_line
+from .checkpoints import (
+    check_best,
+    check_checkpoint,
+    checkpoint_at,
+    checkpoints_in,
+    forget_folder,
+    is_regular,
+    reading,
+    saving,
+    seal,
+    set_aside,
+)
+from .distributed import losing_none, shard_on_cpu, whole_weights
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class StopSignals(TrainerCallback):
+    """Ends training at a step from which it goes on exactly; a second signal ends the process at once.
+
+    A checkpoint of the last step of an epoch is put off until the epoch has been evaluated: who goes on from it starts
+    with the next epoch, and would never make up for that.
+    """
+
+    def __init__(self) -> None:
+        self.received: signal.Signals | None = None
+        self.before: dict[signal.Signals, Any] = {}
+        self.is_save_put_off = False
+
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        """While this lasts; only the main thread can hear, and what is ignored (nohup) stays ignored."""
+        if threading.current_thread() is threading.main_thread():
+            handlers = {number: signal.getsignal(number) for number in SIGNALS}
+            self.before = {number: handler for number, handler in handlers.items() if handler != signal.SIG_IGN}
+            for number in self.before:
+                signal.signal(number, self._receive)
+        try:
+            yield
+        finally:
+            self.release()
+
+    def release(self) -> None:
+        """Signals do again what they did before."""
+        while self.before:
+            signal.signal(*self.before.popitem())
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        self.received = signal.Signals(number)
+        for each in self.before:
+            signal.signal(each, signal.SIG_DFL)
+        told = f"\n{self.received.name}: training stops after this step, and is saved; once more stops it at once\n"
+        os.write(2, told.encode())  # print may be in the middle of a line
+
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        if _ends_epoch(state):
+            self.is_save_put_off, control.should_save = control.should_save, False
+        elif self.received:
+            control.should_training_stop = True
+
+    def on_epoch_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        if self.received:
+            control.should_training_stop = True
+            if not _ends_epoch(state):  # it has only been stopped: nothing is due yet
+                control.should_log = control.should_evaluate = control.should_save = False
+        if self.is_save_put_off:
+            self.is_save_put_off, control.should_save = False, True
+
+
+def _ends_epoch(state: TrainerState) -> bool:
+    return float(state.epoch or 0).is_integer() or state.global_step >= state.max_steps
+
+
+class LossWatch:
+    """Keeps the first loss that is no number, and its step, as scalars on the device of the losses."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.step = torch.zeros((), dtype=torch.long, device=device)  # 0: there was none yet
+        self.loss = torch.zeros((), device=device)
+
+    def see(self, loss: Tensor, step: int) -> None:
+        """loss: a scalar; step: counted from 1. Nothing is read here."""
+        is_first = ~torch.isfinite(loss) & (self.step == 0)
+        self.step = torch.where(is_first, step, self.step)
+        self.loss = torch.where(is_first, loss, self.loss)
+
+    def fault(self) -> str | None:
+        """What was wrong, and when; it waits for the device."""
+        return f"the loss is {self.loss.item()} in step {step}" if (step := int(self.step)) else None
+
+
+def is_read_at_once(device: torch.device) -> bool:
+    """Whether a look at each loss costs nothing: a CPU has computed it by then, an accelerator would be waited for."""
+    return device.type == "cpu"
+
+
+UNFINISHED = ".unfinished"
+REMEDIES = "try a lower --learning_rate, more --warmup_steps, --max_grad_norm 1, or neither --fp16 nor --bf16"
+
+
+class SurvivingTrainer(Trainer):
+    """Trainer that can be stopped, killed and resumed at any time, to the same weights, bit for bit on a CPU.
+
+    It refuses to go on where the loss is no number, and to save weights that are none. On an accelerator, which no step
+    waits for, that is found when a loss is logged, and before anything is evaluated or saved. Signals are heard by a
+    run of one process; one of several is left to what has started them.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.stop_signals = StopSignals()
+        self.is_extra = False
+        self.losses, self.reads_each_loss = LossWatch(self.args.device), is_read_at_once(self.args.device)
+        self.args.logging_nan_inf_filter &= self.reads_each_loss  # Trainer's own look at each loss
+        self.add_callback(self.stop_signals)
+        self.add_callback(AfterSaving(self._finish_checkpoint))  # last: others may add files to the checkpoint
+
+    def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> TrainOutput:
+        if self.args.load_best_model_at_end and isinstance(resume_from_checkpoint, str):
+            check_best(Path(self.args.output_dir or ""), Path(resume_from_checkpoint))
+        hears = self.stop_signals.heard() if self.args.world_size == 1 else nullcontext()
+        with hears, losing_none(self.args):
+            return super().train(resume_from_checkpoint, *args, **kwargs)
+
+    def create_accelerator_and_postprocess(self) -> None:
+        super().create_accelerator_and_postprocess()
+        shard_on_cpu(self.accelerator)
+        self.is_fsdp_enabled = getattr(self.accelerator.state, "fsdp_plugin", None) is not None
+
+    def _run_epoch(self, *args: Any, **kwargs: Any) -> None:
+        """Trainer's takes a step in any case, also after the last one, or where a run that had ended is resumed."""
+        if self.state.global_step < self.state.max_steps and not self.control.should_training_stop:
+            super()._run_epoch(*args, **kwargs)
+        else:
+            self.control.should_training_stop = True
+
+    def training_step(self, *args: Any, **kwargs: Any) -> Tensor:
+        loss = super().training_step(*args, **kwargs)
+        self.losses.see(loss, self.state.global_step + 1)
+        if self.reads_each_loss:
+            self._check_losses()
+        return loss
+
+    def _maybe_log_save_evaluate(self, *args: Any, **kwargs: Any) -> None:
+        if self.control.should_log or self.control.should_evaluate or self.control.should_save:
+            self._check_losses()
+        super()._maybe_log_save_evaluate(*args, **kwargs)
+
+    def _check_losses(self) -> None:
+        if fault := self.losses.fault():
+            raise self._diverged(fault)
+
+    def _diverged(self, what: str) -> DataError:
+        saved = checkpoints_in(Path(self.args.output_dir or ""))
+        kept = f"{saved[-1]}, the last checkpoint, is as it was" if saved else "there is no checkpoint yet"
+        return DataError(f"{what}, and training has stopped; {REMEDIES}; {kept}")
+
+    def _finalize_training(self, trial: Any, *args: Any) -> TrainOutput:
+        self._check_losses()
+        if received := self.stop_signals.received:
+            self._leave(received, trial)
+        self.stop_signals.release()  # what comes now is not training
+        if not self.args.load_best_model_at_end:
+            self.state.best_model_checkpoint = None  # one that nobody takes: Trainer may delete all others for it
+        return super()._finalize_training(trial, *args)
+
+    def _leave(self, received: Signals, trial: Any) -> None:
+        """Exit as a signal ends a process, with a checkpoint."""
+        checkpoint = checkpoint_at(self.args, self.state.global_step)
+        if not is_regular(checkpoint):
+            self.is_extra = True
+            self._save_checkpoint(self.model_wrapped, trial)
+            self._tell_each_that_it_is_saved()
+        self._finish_current_push()
+        print(
+            f"stopped by {received.name} after step {self.state.global_step}, saved in {checkpoint}; to go on, give "
+            "the same command with --resume_from_checkpoint last",
+            file=sys.stderr,
+        )
+        sys.exit(128 + received)
+
+    def _tell_each_that_it_is_saved(self) -> None:
+        """Whatever a callback raises, those behind it are told, too: one of them seals the checkpoint."""
+        for callback in self.callback_handler.callbacks:
+            alone = copy(self.callback_handler)
+            alone.callbacks = [callback]
+            try:
+                alone.on_save(self.args, self.state, self.control)
+            except DataError:  # a file of the checkpoint could not be written
+                raise
+            except Exception as error:  # of reports and pushes, too: open-ended
+                print(f"WARNING: {type(callback).__name__} has failed: {one_line(error)}", file=sys.stderr)
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        """Trainer's, into a folder that is empty; it is pushed, and older ones are deleted, once it is sealed."""
+        checkpoint, arguments = checkpoint_at(self.args, self.state.global_step), self.args
+        if arguments.should_save:
+            set_aside(checkpoint)
+            shutil.rmtree(checkpoint, ignore_errors=True)  # never sealed
+        limit, pushes = arguments.save_total_limit, arguments.push_to_hub
+        arguments.save_total_limit, arguments.push_to_hub = None, False
+        try:
+            with saving(checkpoint):
+                super()._save_checkpoint(model, trial)
+                if arguments.should_save:
+                    forget_folder(checkpoint / TRAINER_STATE_NAME)
+        finally:
+            arguments.save_total_limit, arguments.push_to_hub = limit, pushes
+
+    def save_state(self) -> None:
+        super().save_state()
+        if self.is_world_process_zero():
+            forget_folder(Path(self.args.output_dir or "") / TRAINER_STATE_NAME)
+
+    def _finish_checkpoint(self) -> None:
+        checkpoint, arguments = checkpoint_at(self.args, self.state.global_step), self.args
+        self.accelerator.wait_for_everyone()  # each process saves its own random state
+        if arguments.should_save:
+            with saving(checkpoint):
+                seal(checkpoint, self.is_extra)
+        if arguments.push_to_hub:
+            self._push_from_checkpoint(str(checkpoint))
+        if arguments.should_save and not self.is_extra:
+            self._delete_older(checkpoint)
+
+    def _delete_older(self, checkpoint: Path) -> None:
+        """Those that a run which nobody stopped would not have, and what is beyond --save_total_limit."""
+        folder = checkpoint.parent
+        for other in checkpoints_in(folder):
+            if not is_regular(other):
+                shutil.rmtree(other)
+        best = self.state.best_model_checkpoint
+        rotate_checkpoints(str(folder), self.args.save_total_limit, best, use_mtime=True)
+
+    def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
+        """The model of a run replaces what stands in its folder when all of it is written."""
+        folder = Path(self.args.output_dir or "")
+        if output_dir not in (None, self.args.output_dir) or self.is_deepspeed_enabled:
+            with whole_weights(self):
+                return super().save_model(output_dir, _internal_call)
+        unfinished = folder / UNFINISHED
+        if self.args.should_save:
+            shutil.rmtree(unfinished, ignore_errors=True)
+        with saving(unfinished), whole_weights(self):
+            super().save_model(str(unfinished), _internal_call=True)
+            if self.args.should_save:
+                _move_all(unfinished, folder)
+        if self.args.push_to_hub and not _internal_call:
+            self.push_to_hub(commit_message="Model save", revision=self.args.hub_revision)
+
+    def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
+        weights = self.model.parameters() if self.model is not None else []
+        weights = weights if state_dict is None else state_dict.values()
+        if not all(bool(torch.isfinite(weight).all()) for weight in weights):
+            raise self._diverged(f"weights are no numbers any more after step {self.state.global_step}")
+        super()._save(output_dir, state_dict)
+
+    def _get_train_sampler(self, *args: Any) -> Sampler | None:
+        sampler = super()._get_train_sampler(*args)
+        return LengthGroups(sampler, self.args.seed) if isinstance(sampler, LengthGroupedSampler) else sampler
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, *args: Any, **kwargs: Any) -> None:
+        with reading(resume_from_checkpoint):
+            super()._load_from_checkpoint(resume_from_checkpoint, *args, **kwargs)
+
+    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        with reading(checkpoint):
+            super()._load_optimizer_and_scheduler(checkpoint)
+
+    def _load_scaler(self, checkpoint: str | None) -> None:
+        with reading(checkpoint):
+            super()._load_scaler(checkpoint)
+
+    def _load_rng_state(self, checkpoint: str | None) -> None:
+        with reading(checkpoint):
+            super()._load_rng_state(checkpoint)
+
+    def _issue_warnings_after_load(self, load_result: Any) -> None:
+        """Trainer's, but of tables that are another's: a checkpoint holds them once."""
+        tied: Any = getattr(self.model, "all_tied_weights_keys", {})
+        missing = [name for name in load_result.missing_keys if name not in tied]
+        super()._issue_warnings_after_load(type(load_result)(missing, load_result.unexpected_keys))
+
+    def _load_best_model(self) -> None:
+        """Trainer's; where the best checkpoint was lost meanwhile, the last weights are what is left of the run."""
+        best = Path(self.state.best_model_checkpoint or "")
+        if (fault := check_checkpoint(best)) is None:
+            return super()._load_best_model()
+        self.state.best_model_checkpoint = None  # the card tells by it, and no other checkpoint is deleted for it
+        print(f"WARNING: {best}, the best checkpoint, cannot be taken: {fault}; the last weights stay", file=sys.stderr)
+
+
+class AfterSaving(TrainerCallback):
+    """Calls what finishes a checkpoint; and finds the best one where the folder of the run has moved."""
+
+    def __init__(self, finish: Callable[[], None]) -> None:
+        self.finish = finish
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        if state.best_global_step and (best := checkpoint_at(args, state.best_global_step)).is_dir():
+            state.best_model_checkpoint = str(best)
+
+    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        self.finish()
+
+
+class LengthGroups(LengthGroupedSampler):
+    """The order of group_by_length, drawn of the seed and the epoch alone, so that a resumed run goes on in it."""
+
+    def __init__(self, sampler: LengthGroupedSampler, seed: int) -> None:
+        super().__init__(sampler.batch_size, lengths=sampler.lengths, generator=torch.Generator())
+        self.seed, self.epoch = seed, 0
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def __iter__(self) -> Iterator[int]:
+        self.generator.manual_seed(self.seed + self.epoch)
+        return super().__iter__()
+
+
+def _move_all(source: Path, target: Path) -> None:
+    for path in source.iterdir():
+        if path.is_dir():
+            shutil.rmtree(target / path.name, ignore_errors=True)
+        path.replace(target / path.name)
+    source.rmdir()

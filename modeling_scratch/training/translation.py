@@ -1,0 +1,344 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""A run that trains a translator: its arguments, tokenizers, model, data and evaluation."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import datasets
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset
+from transformers import (
+    AutoModelForSeq2SeqLM,
+    DataCollatorForSeq2Seq,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    Seq2SeqTrainer,
+    Seq2SeqTrainingArguments,
+    Trainer,
+)
+
+from tokenization import KINDS, special_token_ids
+
+from .. import presets
+from ..bridges.model_sources import Tokenizers, load_checkpoint, load_tokenizers, preset_config
+from ..data.translation_pairs import TranslationData, TranslationDataArguments, load_pairs
+from ..evaluation.translation import report, score_translations
+from ..heads import cross_entropy
+from ..inference.text_generators import Translator, position_limit
+from ..modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration
+from ..pipelines import TARGET_FOLDER
+from ..utils.errors import DataError
+from .arguments import RunArguments
+from .callbacks import early_stopping, save_where_judged
+from .checkpoints import average_weights, last_checkpoints, load_weights
+from .distributed import check_whole
+from .run import Run
+from .run_folder import alone
+from .trainer import SharingTrainer, forget_last_call
+
+
+def choose_weights(trainer: Trainer, translator: Translator, data: TranslationData) -> str:
+    """Load what is best on validation: the best checkpoint, or the average of the last ones; say which."""
+    arguments, model = trainer.args, translator.model
+    best = Path(trainer.state.best_model_checkpoint or "the last")
+    name = f"{best.name}, the best by greedy validation BLEU" if trainer.state.best_model_checkpoint else "last weights"
+    checkpoints = last_checkpoints(Path(arguments.output_dir or ""), getattr(arguments, "average_checkpoints", 1))
+    if len(checkpoints) < 2:
+        return name
+    candidates = {
+        name: {key: weight.detach().clone() for key, weight in model.state_dict().items()},
+        f"average of the last {len(checkpoints)} checkpoints": average_weights(checkpoints),
+    }
+    scores = {}
+    for candidate, weights in candidates.items():
+        load_weights(model, weights)
+        translations = [translation.text for translation in translator.translate(data.sources("validation"))]
+        scores[candidate] = score_translations(translations, data.targets("validation"))[0].value
+        print(f"validation BLEU {scores[candidate]:.2f}, beam {translator.generation['num_beams']}: {candidate}")
+    chosen = max(scores, key=scores.__getitem__)
+    load_weights(model, candidates[chosen])
+    return chosen
+
+
+DEFAULT_PRESET = "captions"
+
+# How a checkpoint searches or draws: a run says itself how it translates, and the two may contradict each other.
+SEARCH = (
+    *("do_sample", "temperature", "top_k", "top_p", "min_p", "top_h", "typical_p", "epsilon_cutoff", "eta_cutoff"),
+    *("num_beams", "early_stopping", "length_penalty", "num_return_sequences"),
+)
+
+
+@dataclass
+class TranslationModelArguments:
+    """What to train: a preset from scratch, or a checkpoint further."""
+
+    preset: str | None = field(
+        default=None,
+        metadata={"help": f"Settings of a new model: {', '.join(presets.SEQ2SEQS)}; {DEFAULT_PRESET} if not named."},
+    )
+    config_overrides: str | None = field(
+        default=None, metadata={"help": "Changes to the preset, as hidden_size=256,decoder_layers=2."}
+    )
+    model_name_or_path: str | None = field(
+        default=None, metadata={"help": "A checkpoint to train further instead of a new model."}
+    )
+    tokenizer_kind: Literal["wordlevel", "bpe", "byte_bpe"] = field(
+        default="byte_bpe", metadata={"help": "The kind of new tokenizers; byte_bpe gives back every text exactly."}
+    )
+    vocab_size: int = field(default=6_000, metadata={"help": "Tokens of a new tokenizer, at most."})
+    separate_vocabularies: bool = field(
+        default=False, metadata={"help": "A vocabulary for each language, each of vocab_size tokens, instead of one."}
+    )
+    max_length: int = field(
+        default=128, metadata={"help": "Tokens: longer pairs are not trained on, longer sources are cut."}
+    )
+    trust_remote_code: bool = field(default=False, metadata={"help": "Run the code that a checkpoint brings along."})
+
+    def __post_init__(self) -> None:
+        new = [name for name in ("preset", "config_overrides", "separate_vocabularies") if getattr(self, name)]
+        if self.model_name_or_path and new:
+            raise DataError(f"--{', --'.join(new)}: for a new model, and --model_name_or_path is as it is")
+        if self.max_length < 4:
+            raise DataError(f"--max_length {self.max_length}: leaves no room for a text and its end")
+
+
+def build_tokenizers(arguments: TranslationModelArguments, data: TranslationData, checkpoint: str | None) -> Tokenizers:
+    """Of the source and of the target, often one and the same: those that the weights were trained with, or new ones.
+
+    checkpoint: of this run, to go on from. New tokenizers know the train split alone.
+    """
+    if name := checkpoint or arguments.model_name_or_path:
+        return load_tokenizers(name, arguments.trust_remote_code)
+    sources, targets = data.sources("train"), data.targets("train")
+    if arguments.separate_vocabularies:
+        return _train(arguments, sources), _train(arguments, targets)
+    shared = _train(arguments, sources + targets)
+    return shared, shared
+
+
+def _train(arguments: TranslationModelArguments, texts: list[str]) -> PreTrainedTokenizerBase:
+    options = {"add_prefix_space": True} if arguments.tokenizer_kind == "byte_bpe" else {}
+    length = {"model_max_length": arguments.max_length, "length": len(texts)}
+    try:
+        return KINDS[arguments.tokenizer_kind](texts, arguments.vocab_size, style="marian", **options, **length)
+    except ValueError as error:
+        raise DataError(f"no tokenizer can be trained: {error}") from error
+
+
+def build_model(arguments: TranslationModelArguments, tokenizers: Tokenizers) -> PreTrainedModel:
+    """A new model of the preset for these tokenizers, or the checkpoint's; texts of max_length tokens fit into it."""
+    if name := arguments.model_name_or_path:
+        model = load_checkpoint(AutoModelForSeq2SeqLM, name, arguments.trust_remote_code, dtype=torch.float32)
+        model.generation_config.update(**dict.fromkeys(SEARCH))
+    else:
+        model = _new_model(arguments, *tokenizers)
+    limit = position_limit(model.config)
+    if limit is not None and arguments.max_length > limit:
+        raise DataError(f"--max_length {arguments.max_length}: the model has positions for {limit} tokens; lower it")
+    return model
+
+
+def _new_model(
+    arguments: TranslationModelArguments, source: PreTrainedTokenizerBase, target: PreTrainedTokenizerBase
+) -> PreTrainedModel:
+    settings = {
+        "vocab_size": len(source),
+        "decoder_vocab_size": len(target),
+        "share_encoder_decoder_embeddings": source is target,
+        "max_position_embeddings": arguments.max_length,
+        "sparse_prediction": True,
+        **special_token_ids(target),
+    }
+    preset = arguments.preset or DEFAULT_PRESET
+    return ScratchSeq2SeqForConditionalGeneration(
+        preset_config(presets.SEQ2SEQS, preset, arguments.config_overrides, **settings)
+    )
+
+
+def encode_pairs(data: TranslationData, split: str, tokenizers: Tokenizers, max_length: int) -> datasets.Dataset:
+    """Columns input_ids and labels. Pairs that are too long are left out of train, and said; elsewhere they are cut."""
+    options = {"truncation": split != "train", "max_length": max_length, "verbose": False}
+    inputs = tokenizers[0](data.sources(split), **options)["input_ids"]
+    labels = tokenizers[1](text_target=data.targets(split), **options)["input_ids"]
+    fitting = [pair for pair in zip(inputs, labels) if max(map(len, pair)) <= max_length]
+    if len(fitting) < len(inputs):
+        print(f"{split}: {len(inputs) - len(fitting):,} pairs are longer than --max_length {max_length} and left out")
+    if not fitting:
+        raise DataError(f"{split}: every pair is longer than {max_length} tokens; raise --max_length")
+    return datasets.Dataset.from_dict(dict(zip(("input_ids", "labels"), zip(*fitting))))
+
+
+@dataclass
+class TranslationTrainingArguments(RunArguments, Seq2SeqTrainingArguments):
+    """transformers.Seq2SeqTrainingArguments with the defaults of Vaswani et al. 2017, 5.3 and 5.4."""
+
+    output_dir: str | None = field(default="runs/translation", metadata={"help": "Where everything is saved."})
+    learning_rate: float = field(
+        default=0.0, metadata={"help": "The peak learning rate; 0: the paper's, (hidden_size * warmup_steps)^-0.5."}
+    )
+    lr_scheduler_type: str = field(default="inverse_sqrt", metadata={"help": "How the rate falls after warm-up."})
+    warmup_steps: float = field(default=800, metadata={"help": "Steps of warm-up; below 1: a share of all."})
+    adam_beta2: float = field(default=0.98, metadata={"help": "As in the paper."})
+    adam_epsilon: float = field(default=1e-9, metadata={"help": "As in the paper."})
+    label_smoothing_factor: float = field(default=0.1, metadata={"help": "The share spread over all tokens."})
+    num_train_epochs: float = field(default=30.0, metadata={"help": "Passes over the training pairs."})
+    per_device_train_batch_size: int = field(default=128, metadata={"help": "Pairs a step, on each device."})
+    per_device_eval_batch_size: int = field(default=128, metadata={"help": "Texts a batch when translating."})
+    train_sampling_strategy: str = field(default="group_by_length", metadata={"help": "How batches are drawn."})
+    eval_strategy: str = field(default="epoch", metadata={"help": "When to evaluate."})
+    save_strategy: str = field(default="epoch", metadata={"help": "When to save a checkpoint."})
+    logging_steps: float = field(default=100, metadata={"help": "Steps between two points of the learning curve."})
+    average_checkpoints: int = field(
+        default=10,
+        metadata={"help": "Average the weights of so many last checkpoints, if validation likes it; 1: none."},
+    )
+    num_beams: int = field(default=5, metadata={"help": "The beam of the final translations."})
+    length_penalty: float = field(default=1.0, metadata={"help": "Above 1 favours longer translations."})
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.average_checkpoints < 1 or self.num_beams < 1:
+            raise DataError("--average_checkpoints and --num_beams have to be at least 1")
+        if self.eval_strategy == self.save_strategy != "no":
+            self.load_best_model_at_end = True
+            save_where_judged(self)
+            self.metric_for_best_model, self.greater_is_better = "bleu", True
+        if self.early_stopping_patience and not self.load_best_model_at_end:
+            raise DataError("--early_stopping_patience needs an evaluation with each checkpoint (--eval_strategy)")
+        self.save_total_limit = self.save_total_limit or self.average_checkpoints + 1  # the best may be an older one
+
+    @property
+    def beam_search(self) -> dict[str, Any]:
+        """What the final translations are made with, as arguments of model.generate."""
+        length_penalty = self.length_penalty if self.num_beams > 1 else None  # only beams know one
+        return {"num_beams": self.num_beams, "length_penalty": length_penalty, "do_sample": False}
+
+
+class TranslationTrainer(SharingTrainer, Seq2SeqTrainer):
+    """Seq2SeqTrainer whose evaluation also translates the validation split, greedily, and scores the texts."""
+
+    args: TranslationTrainingArguments
+
+    def __init__(self, *args: Any, translator: Translator, data: TranslationData, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.translator, self.data = translator, data
+
+    def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
+        metrics = super().evaluate(*args, **kwargs)
+        translations = [translation.text for translation in self.translator.translate(self.data.sources("validation"))]
+        bleu, chrf, _ = score_translations(translations, self.data.targets("validation"))
+        found = {"eval_bleu": bleu.value, "eval_chrf": chrf.value}
+        self.log(found)
+        return {**metrics, **found}
+
+    def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
+        """A checkpoint is as whole as the model at the end: with a target vocabulary of its own, where there is one."""
+        super()._save(output_dir, state_dict)
+        target = self.translator.target_tokenizer
+        if self.args.should_save and target is not self.processing_class:
+            forget_last_call(target)
+            target.save_pretrained(Path(output_dir or self.args.output_dir or "") / TARGET_FOLDER)
+
+
+@alone
+def train(
+    model_arguments: TranslationModelArguments,
+    data_arguments: TranslationDataArguments,
+    arguments: TranslationTrainingArguments,
+) -> None:
+    """Read, tokenise, train, choose on validation, judge on test, save."""
+    inputs = inputs_of(model_arguments, data_arguments)
+    run = Run.open("scripts/train_translation.py", model_arguments, data_arguments, arguments, inputs)
+    data = load_pairs(data_arguments)
+    tokenizers = build_tokenizers(model_arguments, data, run.checkpoint)
+    model, length = build_model(model_arguments, tokenizers), model_arguments.max_length
+    greedy: dict[str, Any] = {"max_new_tokens": length, "num_beams": 1, "do_sample": False}
+    translator = Translator(model, *tokenizers, length, arguments.eval_batch_size, **greedy)
+    data.notes.extend(cut_sources(translator, data))
+    print(data.describe())
+    encoded = {split: encode_pairs(data, split, tokenizers, length) for split in ("train", "validation")}
+    arguments.learning_rate = arguments.learning_rate or paper_learning_rate(
+        model.config.hidden_size, arguments, len(encoded["train"])
+    )
+    print(f"{model.num_parameters():,} parameters, peak learning rate {arguments.learning_rate:.2g}")
+    rows = {split: len(pairs) for split, pairs in data.splits.items()}
+    run.start(data.notes, columns=data.columns, rows=rows)
+    train_and_judge(run, build_trainer(translator, arguments, encoded, data))
+
+
+def build_trainer(
+    translator: Translator,
+    arguments: TranslationTrainingArguments,
+    encoded: Mapping[str, Dataset],
+    data: TranslationData,
+) -> TranslationTrainer:
+    model, tokenizer = translator.model, translator.tokenizer
+    return TranslationTrainer(
+        model,
+        arguments,
+        data_collator=DataCollatorForSeq2Seq(tokenizer, model=model),
+        train_dataset=encoded["train"],
+        eval_dataset=encoded["validation"],
+        processing_class=tokenizer,
+        compute_loss_func=smoothed_loss(model, arguments.label_smoothing_factor),
+        callbacks=early_stopping(arguments.early_stopping_patience),
+        translator=translator,
+        data=data,
+    )
+
+
+def train_and_judge(run: Run, trainer: TranslationTrainer) -> None:
+    """Train, choose the weights, save them with the search that they are judged with, and judge them."""
+    check_whole(trainer, "translation")  # it is translated by each process alone
+    arguments, translator = trainer.args, trainer.translator
+    result = trainer.train(resume_from_checkpoint=run.checkpoint)
+    trainer.save_metrics("train", result.metrics)
+    trainer.save_state()
+    translator.generation |= arguments.beam_search
+    weights = choose_weights(trainer, translator, trainer.data)
+    translator.model.generation_config.update(**translator.generation)
+    trainer.save_model(_internal_call=True)  # pushed, where that is wanted, once the scores are there
+    if run.is_main:
+        print(report(trainer, translator, trainer.data, weights, is_resumed=run.checkpoint is not None))
+    run.finish(trainer, trainer.data.sources(list(trainer.data.splits)[-1]))
+    if run.is_main:
+        print(run.summary(trainer))
+
+
+def cut_sources(translator: Translator, data: TranslationData) -> list[str]:
+    """A note for each split with sources that are judged though they are not read whole."""
+    counts = {split: translator.count_cut(data.sources(split)) for split in data.splits if split != "train"}
+    return [
+        f"{split}: {count:,} sources are longer than --max_length {translator.limit} and cut before they are translated"
+        for split, count in counts.items()
+        if count
+    ]
+
+
+def smoothed_loss(model: PreTrainedModel, label_smoothing: float) -> Callable[..., Tensor]:
+    """Label smoothing in training; evaluation reports the plain loss, whose exp is the perplexity."""
+
+    def loss(outputs: Any, labels: Tensor, num_items_in_batch: Tensor | int | None = None) -> Tensor:
+        if outputs["logits"].ndim == 2:  # of the labelled tokens alone
+            labels = labels[labels != -100]
+        return cross_entropy(outputs["logits"], labels, num_items_in_batch, label_smoothing if model.training else 0.0)
+
+    return loss
+
+
+def inputs_of(model_arguments: TranslationModelArguments, data: TranslationDataArguments) -> list[str | None]:
+    files = [name for names in (data.train_file, data.validation_file, data.test_file) for name in names or ()]
+    return [model_arguments.model_name_or_path, data.data_dir, *files]
+
+
+def paper_learning_rate(hidden_size: int, arguments: TranslationTrainingArguments, pairs: int) -> float:
+    """hidden_size^-0.5 * warmup^-0.5, the peak of Vaswani et al. 2017, equation 3."""
+    steps = arguments.max_steps
+    if steps <= 0:
+        batch = arguments.train_batch_size * arguments.gradient_accumulation_steps * arguments.world_size
+        steps = round(arguments.num_train_epochs * -(-pairs // batch))
+    return (hidden_size * max(1, arguments.get_warmup_steps(steps))) ** -0.5

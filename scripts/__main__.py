@@ -1,0 +1,110 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The command modeling-scratch: each program by its name, with help and completion that import nothing heavy.
+
+    modeling-scratch                            # the programs
+    modeling-scratch train-classifier --help    # the options of one
+    eval "$(modeling-scratch completion)"       # completion of names and options in bash, and in zsh by bashcompinit
+
+The texts in help/ are what `--help` prints. `python scripts/write_help.py` writes them from the parsers.
+"""
+
+import ast
+import re
+import runpy
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib.metadata import version
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+PROGRAMS = {
+    "train-classifier": "train_classifier",
+    "train-translation": "train_translation",
+    "train-tokenizer": "train_tokenizer",
+    "pretrain": "pretrain",
+    "predict": "predict",
+    "generate": "generate",
+    "serve": "serve",
+    "convert": "convert_checkpoint",
+    "verify": "verify",
+    "push": "push_to_hub",
+    "load-test": "load_test",
+    "benchmark": "benchmark",
+}
+# Modules of libraries that an extra brings.
+EXTRAS = {
+    "train": ("accelerate", "datasets", "evaluate", "matplotlib", "sacrebleu", "sklearn"),
+    "serve": ("httpx", "prometheus_client", "starlette", "uvicorn"),
+    "search": ("optuna",),
+    "report": ("tensorboard",),
+}
+COMPLETION = """_modeling_scratch() {{
+    local word="${{COMP_WORDS[COMP_CWORD]}}" words=""
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        words="{names}"
+    elif [[ "$word" == -* ]]; then
+        case "${{COMP_WORDS[1]}}" in
+{cases}
+        esac
+    fi
+    COMPREPLY=($(compgen -W "$words" -- "$word"))
+}}
+complete -o default -F _modeling_scratch modeling-scratch"""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    name, *rest = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    if name in ("-h", "--help"):
+        print(overview())
+    elif name == "--version":
+        print(version("modeling-scratch"))
+    elif name == "completion":
+        print(completion())
+    elif name not in PROGRAMS:
+        close = get_close_matches(name, [*PROGRAMS, "completion"], 1)
+        hint = f"did you mean {close[0]}?" if close else "modeling-scratch --help lists them"
+        sys.exit(f"modeling-scratch: error: there is no program {name!r}; {hint}")
+    elif {"-h", "--help"} & set(rest):
+        print(help_of(name), end="")
+    else:
+        run(name, rest)
+
+
+def run(name: str, arguments: Sequence[str]) -> None:
+    """Runs a program as its script does. Exits with the extra to install where a library is missing."""
+    sys.argv = [f"modeling-scratch {name}", *arguments]
+    try:
+        runpy.run_module(f"modeling_scratch_cli.{PROGRAMS[name]}", run_name="__main__")
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        extra = next((extra for extra, modules in EXTRAS.items() if missing in modules), None)
+        if extra is None:
+            raise
+        sys.exit(f"modeling-scratch {name}: error: it needs {missing}: pip install 'modeling-scratch[{extra}]'")
+
+
+def overview() -> str:
+    lines = [f"  {name:18} {summary(name)}" for name in PROGRAMS]
+    lines.append(f"  {'completion':18} Print the completion of these names and their options for bash and zsh.")
+    return "\n".join(["usage: modeling-scratch PROGRAM [options]", "", *lines, "", "PROGRAM --help lists its options."])
+
+
+def summary(name: str) -> str:
+    """The first line of a program's docstring, which is read, not run."""
+    text = (FOLDER / f"{PROGRAMS[name]}.py").read_text(encoding="utf-8")
+    return (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0]
+
+
+def help_of(name: str) -> str:
+    return (FOLDER / "help" / f"{name}.txt").read_text(encoding="utf-8")
+
+
+def completion() -> str:
+    options = {name: re.findall(r"^  (?:-\w, )?(--\w+)", help_of(name), re.MULTILINE) for name in PROGRAMS}
+    cases = "\n".join(f'            {name}) words="{" ".join(found)}" ;;' for name, found in options.items())
+    return COMPLETION.format(names=" ".join([*PROGRAMS, "completion"]), cases=cases)
+
+
+if __name__ == "__main__":
+    main()
