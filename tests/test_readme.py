@@ -1,13 +1,13 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The README and the pages of docs/ are true: their commands run as they stand there, on small files of a user.
+"""The commands and programs of the README and of docs/ run as they are written, on small files of a user.
 
-Blocks of code are of one of these kinds:
+The language of a code block decides what happens to it:
 
-- bash: commands that run here, page by page in the order of the table of contents, each once: `modeling-scratch NAME`,
-  also behind `echo TEXT |`. `make` and `source .venv/bin/activate` are what a reader does to get there.
-- sh: commands that do not run here, for they need a GPU, the Hub, a server or minutes; their options are checked.
-- python: programs, each with the folder of the user as the current one; they print something.
-- text: files and outputs.
+- bash: the commands run, page by page in the order of the table of contents, equal ones once. A line is
+  `modeling-scratch NAME ...`, optionally after `echo TEXT |`. `make ...` and `source .venv/bin/activate` do not run.
+- sh: the commands do not run, because they need a GPU, the Hub, a server or minutes. Their options are checked.
+- python: the program runs in the folder of the user, and has to print something.
+- text: a file or an output.
 """
 
 import re
@@ -24,7 +24,7 @@ from warm_python import WarmPython
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 COMMAND = "modeling-scratch "
-# What each subcommand of `modeling-scratch` runs: a script, or a module.
+# Subcommand of `modeling-scratch`: the script or the module that it runs.
 PROGRAMS = {
     "train-classifier": "train_classifier",
     "train-translation": "train_translation",
@@ -39,14 +39,15 @@ PROGRAMS = {
     "benchmark": "benchmark",
     "load-test": "load_test",
 }
-SHOWN_ONLY = {"serve", "push", "load-test"}  # they need a server or the Hub
-# So that the commands end soon: they are run for what they do, not for how well.
+NOT_RUN = {"serve", "push", "load-test"}  # need a server or the Hub
+# Options that make a command short: the tests check what it does, not how well.
 FEWER = {
     "benchmark": "--quick",
     "pretrain": "--max_steps 4",
     "train-translation": "--num_train_epochs 1 --average_checkpoints 1 --num_beams 1 --max_length 16",
 }
-DEMO = "--preset demo --max_train_samples 200 --max_eval_samples 50 --num_train_epochs 1 --ema_decay 0"  # make train
+# In place of `make train`.
+DEMO = "--preset demo --max_train_samples 200 --max_eval_samples 50 --num_train_epochs 1 --ema_decay 0"
 # Options of accelerate, torchrun and pip.
 OF_OTHERS = {
     "--config_file", "--machine_rank", "--main_process_ip", "--main_process_port", "--no_python", "--nproc_per_node",
@@ -55,7 +56,7 @@ OF_OTHERS = {
 
 
 class Page(NamedTuple):
-    """A Markdown file, and its blocks of code with their languages."""
+    """A Markdown file and its code blocks, each a pair of language and text."""
 
     path: Path
     text: str
@@ -67,33 +68,33 @@ class Page(NamedTuple):
         return cls(path, text, re.findall(r"^```(\w+)\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
 
     def lines(self, language: str) -> list[str]:
-        """The commands in its blocks of this language; one that goes on behind a backslash is one line."""
-        blocks = (block.replace("\\\n", "") for kind, block in self.blocks if kind == language)
+        """The commands in the blocks of a language. A backslash at the end of a line continues it."""
+        blocks = (re.sub(r"\s*\\\n\s*", " ", block) for kind, block in self.blocks if kind == language)
         return [line for block in blocks for line in block.splitlines() if line.strip()]
 
+    @property
+    def prose(self) -> str:
+        """The text without its blocks."""
+        return re.sub(r"^```.*?^```", "", self.text, flags=re.MULTILINE | re.DOTALL)
+
     def anchors(self) -> set[str]:
-        """Of its headings, as GitHub and MyST make them."""
-        headings = re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```", "", self.text, flags=re.M | re.S), re.MULTILINE)
+        """The anchors of its headings, as GitHub and MyST derive them."""
+        headings = re.findall(r"^#+ (.+)$", self.prose, re.MULTILINE)
         return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
 
 def table_of_contents() -> list[str]:
     index = (DOCS / "index.md").read_text(encoding="utf-8")
     trees = re.findall(r"^```{toctree}\n(.*?)^```", index, re.MULTILINE | re.DOTALL)
-    return [
-        line for tree in trees for line in tree.split() if not line.startswith(":") and (DOCS / f"{line}.md").exists()
-    ]
+    lines = [line for tree in trees for line in tree.splitlines()]
+    return [line for line in lines if line and not line.startswith(":")]
 
 
 NAMES = ["README.md", "docs/index.md", *(f"docs/{name}.md" for name in table_of_contents()), "CONTRIBUTING.md"]
 PAGES = [Page.read(ROOT / name) for name in NAMES]
 COMMANDS = list(dict.fromkeys(line for page in PAGES for line in page.lines("bash")))
 SHOWN = [line for page in PAGES for line in page.lines("sh")]
-INLINE = [
-    code
-    for page in PAGES
-    for code in re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", page.text, flags=re.M | re.S))
-]
+INLINE = [code for page in PAGES for code in re.findall(r"`([^`\n]+)`", page.prose)]
 EXAMPLES = {
     f"{page.path.stem}-{number}": block
     for page in PAGES
@@ -103,7 +104,7 @@ EXAMPLES = {
 
 
 def subcommand(line: str) -> str:
-    """The one that a line runs, or "" where it runs none."""
+    """The subcommand of a line, or "" if it has none."""
     return line.partition(COMMAND)[2].partition(" ")[0] if COMMAND in line else ""
 
 
@@ -146,7 +147,7 @@ def run_command(warm: WarmPython, line: str, folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def user_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of the user's in which the commands of all pages were run, one after the other."""
+    """The folder of a user after the commands of all pages."""
     folder = tmp_path_factory.mktemp("user")
     write_inputs(folder)
     modules = sorted({program for program in PROGRAMS.values() if "." not in program} - {"serve", "load_test"})
@@ -158,8 +159,8 @@ def user_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_blocks_hold_nothing_else() -> None:
-    """What would silently not be run is no part of a block whose commands run."""
+def test_bash_blocks_hold_commands_that_run() -> None:
+    """A bash block has no line that the tests would skip silently."""
     ours = tuple(f"{COMMAND}{name}" for name in PROGRAMS)
     for line in COMMANDS:
         is_piped = line.startswith("echo ") and line.partition(" | ")[2].startswith(ours)
@@ -168,8 +169,8 @@ def test_blocks_hold_nothing_else() -> None:
         assert {language for language, _ in page.blocks} <= {"bash", "sh", "python", "text"}, page.path
 
 
-def test_commands_leave_what_the_pages_say(user_folder: Path) -> None:
-    assert {subcommand(line) for line in COMMANDS} - {""} == PROGRAMS.keys() - SHOWN_ONLY
+def test_commands_write_the_files_that_the_pages_name(user_folder: Path) -> None:
+    assert {subcommand(line) for line in COMMANDS} - {""} == PROGRAMS.keys() - NOT_RUN
     for name in ("run_config.json", "all_results.json", "evaluation.json", "results.md", "model.safetensors"):
         assert (user_folder / "runs" / "mine" / name).is_file()
     assert len((user_folder / "answers.jsonl").read_text().splitlines()) == 2
@@ -180,7 +181,7 @@ def test_commands_leave_what_the_pages_say(user_folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def options(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
-    """Subcommand: all options that it has."""
+    """Subcommand: its options."""
     found = {}
     modules = sorted(program for program in PROGRAMS.values() if "." not in program)
     with WarmPython(tmp_path_factory.mktemp("help"), modules, {}) as warm:
@@ -197,9 +198,9 @@ def options_in(text: str) -> set[str]:
     return set(re.findall(r"(?<![\w-])--[a-zA-Z][\w-]*", text))
 
 
-def test_commands_that_are_only_shown_have_these_options(options: dict[str, set[str]]) -> None:
+def test_commands_that_do_not_run_have_valid_options(options: dict[str, set[str]]) -> None:
     for line in (*SHOWN, *INLINE):
-        if name := subcommand(line):
+        if (name := subcommand(line)) not in ("", "NAME"):
             assert options_in(line.partition(COMMAND)[2]) <= options[name] | {"--help_all"}, line
 
 
@@ -219,7 +220,7 @@ def test_every_program_is_described() -> None:
 
 @pytest.fixture(scope="module")
 def libraries(user_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
-    """Those of others alone: what a program does not import of this package is not there."""
+    """A process without this package, so that a program has to import what it needs."""
     with WarmPython(tmp_path_factory.mktemp("printed"), ["transformers.pipelines"], {}, user_folder) as python:
         yield python
 
@@ -235,7 +236,7 @@ def test_python_examples_run(libraries: WarmPython, program: str, tmp_path: Path
 
 
 def test_make_commands_are_targets() -> None:
-    """What they do is tested by the continuous integration, which runs them."""
+    """Continuous integration runs them."""
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     lines = (*COMMANDS, *SHOWN, *INLINE)
     wanted = {line.split()[1] for line in lines if re.match(r"make \w", line)}
@@ -243,7 +244,7 @@ def test_make_commands_are_targets() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path.name)
-def test_links_lead_somewhere(page: Page) -> None:
+def test_links_and_anchors_exist(page: Page) -> None:
     for link in re.findall(r"\]\((?!http)([^)]+)\)|src=\"([^\"]+)\"", page.text):
         path, _, anchor = (link[0] or link[1]).partition("#")
         target = (page.path.parent / path).resolve() if path else page.path
