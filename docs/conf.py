@@ -45,5 +45,19 @@ def skip_external_links_offline(app: Any) -> None:
         app.config.linkcheck_ignore = [r"https?://.*"]
 
 
+TEXTBOOK = "../modeling_scratch/README.md"  # on the site, the page textbook.md includes it
+
+
+def link_textbook_page(app: Any, page: str, source: list[str]) -> None:
+    source[0] = source[0].replace(f"]({TEXTBOOK})", "](textbook.md)")
+
+
+def unlink_files(app: Any, path: Path, page: str, source: list[str]) -> None:
+    """Links of an included page to files of the package become plain text."""
+    source[0] = re.sub(r"(?<!!)\[([^\]]+)\]\((?!https?:|#)[^)]+\)", r"\1", source[0])
+
+
 def setup(app: Any) -> None:
+    app.connect("source-read", link_textbook_page)
+    app.connect("include-read", unlink_files)
     app.connect("builder-inited", skip_external_links_offline)

@@ -10,6 +10,7 @@ The language of a code block decides what happens to it:
 - text: a file or an output.
 """
 
+import os
 import re
 import shlex
 import subprocess
@@ -36,8 +37,8 @@ PROGRAMS = {
     "convert": "convert_checkpoint",
     "verify": "modeling_scratch.verify",
     "push": "push_to_hub",
-    "benchmark": "benchmark",
     "load-test": "load_test",
+    "benchmark": "benchmark",
 }
 NOT_RUN = {"serve", "push", "load-test"}  # need a server or the Hub
 # Options that make a command short: the tests check what it does, not how well.
@@ -115,7 +116,13 @@ def program_of(name: str) -> list[str]:
 
 def run(arguments: list[str], folder: Path, stdin: str = "") -> str:
     process = subprocess.run(
-        [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, check=False, input=stdin
+        [sys.executable, *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        input=stdin,
     )
     assert process.returncode == 0, process.stderr
     return process.stdout
