@@ -3,7 +3,7 @@
 #   make train DATASET=sst2               on a data set of the Hub
 #   make train DATA=folder                on your own files
 #   make train ARGS="--overwrite ..."     with any argument of scripts/train_classifier.py
-#   make test | make test-all | make test-textbook | make test-gpu | make lint
+#   make test | make test-all | make test-textbook | make test-gpu | make lint | make docs
 PYTHON ?= python3
 VENV ?= .venv
 # Pinned versions. With a GPU: a copy with another line for torch, `make train CONSTRAINTS=my-constraints.txt`.
@@ -22,7 +22,7 @@ else ifdef DATASET
 SOURCE = --dataset_name "$(DATASET)" --output_dir "runs/$(notdir $(DATASET))"
 endif
 
-.PHONY: train test test-all test-textbook test-gpu lint clean
+.PHONY: train test test-all test-textbook test-gpu lint docs clean
 
 train: $(VENV)/.train-installed
 	$(VENV)/bin/python scripts/train_classifier.py $(SOURCE) $(ARGS)
@@ -50,10 +50,13 @@ lint: $(VENV)/.test-installed
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
+docs: $(VENV)/.docs-installed
+	$(VENV)/bin/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
 $(VENV)/.%-installed: setup.cfg pyproject.toml $(CONSTRAINTS)
 	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable ".[$*]"
 	touch $@
 
 clean:
-	rm -rf $(VENV) build *.egg-info .pytest_cache .ruff_cache .mypy_cache
+	rm -rf $(VENV) build docs/_build *.egg-info .pytest_cache .ruff_cache .mypy_cache

@@ -1,69 +1,183 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The README is true: its commands run as they stand there, on small files of a user."""
+"""The commands and programs of the README and of docs/ run as they are written, on small files of a user.
 
+The language of a code block decides what happens to it:
+
+- bash: the commands run, page by page in the order of the table of contents, equal ones once. A line is
+  `modeling-scratch NAME ...`, optionally after `echo TEXT |`. `make ...` and `source .venv/bin/activate` do not run.
+- sh: the commands do not run, because they need a GPU, the Hub, a server or minutes. Their options are checked.
+- python: the program runs in the folder of the user, and has to print something.
+- text: a file or an output.
+"""
+
+import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from warm_python import WarmPython
 
 ROOT = Path(__file__).resolve().parents[1]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-COMMANDS = [line for language, block in BLOCKS if language == "bash" for line in block.splitlines()]
-SCRIPTS = [command for command in COMMANDS if command.startswith(".venv/bin/python ")]
-PROGRAMS = [block for language, block in BLOCKS if language == "python"]
-
-# So that the commands end soon: they are run for what they do, not for how well.
+DOCS = ROOT / "docs"
+COMMAND = "modeling-scratch "
+# Subcommand of `modeling-scratch`: the script or the module that it runs.
+PROGRAMS = {
+    "train-classifier": "train_classifier",
+    "train-translation": "train_translation",
+    "train-tokenizer": "train_tokenizer",
+    "pretrain": "pretrain",
+    "predict": "predict",
+    "generate": "generate",
+    "serve": "serve",
+    "convert": "convert_checkpoint",
+    "verify": "modeling_scratch.verify",
+    "push": "push_to_hub",
+    "load-test": "load_test",
+    "benchmark": "benchmark",
+}
+NOT_RUN = {"serve", "push", "load-test"}  # need a server or the Hub
+# Options that make a command short: the tests check what it does, not how well.
 FEWER = {
     "benchmark": "--quick",
     "pretrain": "--max_steps 4",
-    "train_translation": "--num_train_epochs 1 --average_checkpoints 1 --num_beams 1 --max_length 16",
+    "train-translation": "--num_train_epochs 1 --average_checkpoints 1 --num_beams 1 --max_length 16",
+}
+# In place of `make train`.
+DEMO = "--preset demo --max_train_samples 200 --max_eval_samples 50 --num_train_epochs 1 --ema_decay 0"
+# Options of accelerate, torchrun and pip.
+OF_OTHERS = {
+    "--config_file", "--machine_rank", "--main_process_ip", "--main_process_port", "--no_python", "--nproc_per_node",
+    "--num_machines", "--num_processes", "--help_all",
+}  # fmt: skip
+
+
+class Page(NamedTuple):
+    """A Markdown file and its code blocks, each a pair of language and text."""
+
+    path: Path
+    text: str
+    blocks: list[tuple[str, str]]
+
+    @classmethod
+    def read(cls, path: Path) -> "Page":
+        text = path.read_text(encoding="utf-8")
+        return cls(path, text, re.findall(r"^```(\w+)\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
+
+    def lines(self, language: str) -> list[str]:
+        """The commands in the blocks of a language. A backslash at the end of a line continues it."""
+        blocks = (re.sub(r"\s*\\\n\s*", " ", block) for kind, block in self.blocks if kind == language)
+        return [line for block in blocks for line in block.splitlines() if line.strip()]
+
+    @property
+    def prose(self) -> str:
+        """The text without its blocks."""
+        return re.sub(r"^```.*?^```", "", self.text, flags=re.MULTILINE | re.DOTALL)
+
+    def anchors(self) -> set[str]:
+        """The anchors of its headings, as GitHub and MyST derive them."""
+        headings = re.findall(r"^#+ (.+)$", self.prose, re.MULTILINE)
+        return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def table_of_contents() -> list[str]:
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    trees = re.findall(r"^```{toctree}\n(.*?)^```", index, re.MULTILINE | re.DOTALL)
+    lines = [line for tree in trees for line in tree.splitlines()]
+    return [line for line in lines if line and not line.startswith(":")]
+
+
+NAMES = ["README.md", "docs/index.md", *(f"docs/{name}.md" for name in table_of_contents()), "CONTRIBUTING.md"]
+PAGES = [Page.read(ROOT / name) for name in NAMES]
+COMMANDS = list(dict.fromkeys(line for page in PAGES for line in page.lines("bash")))
+SHOWN = [line for page in PAGES for line in page.lines("sh")]
+INLINE = [code for page in PAGES for code in re.findall(r"`([^`\n]+)`", page.prose)]
+EXAMPLES = {
+    f"{page.path.stem}-{number}": block
+    for page in PAGES
+    for number, (language, block) in enumerate(page.blocks)
+    if language == "python"
 }
 
 
-def run(arguments: list[str], folder: Path) -> str:
+def subcommand(line: str) -> str:
+    """The subcommand of a line, or "" if it has none."""
+    return line.partition(COMMAND)[2].partition(" ")[0] if COMMAND in line else ""
+
+
+def program_of(name: str) -> list[str]:
+    program = PROGRAMS[name]
+    return ["-m", program] if "." in program else [str(ROOT / "scripts" / f"{program}.py")]
+
+
+def run(arguments: list[str], folder: Path, stdin: str = "") -> str:
     process = subprocess.run(
-        [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+        [sys.executable, *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        input=stdin,
     )
     assert process.returncode == 0, process.stderr
     return process.stdout
 
 
-@pytest.fixture(scope="module")
-def user_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of the user's in which the commands of the README were run, one after the other."""
-    folder = tmp_path_factory.mktemp("user")
+def write_inputs(folder: Path) -> None:
     rows = [f"a {word} film number {i},{label}" for i in range(60) for word, label in (("great", 1), ("dull", 0))]
     (folder / "reviews.csv").write_text("\n".join(["text,label", *rows]), encoding="utf-8")
     (folder / "new.csv").write_text("text\na great film\na dull film\n", encoding="utf-8")
     (folder / "plays.txt").write_text("ROMEO: a rose by any name\nJULIET: my only love\n" * 100, encoding="utf-8")
-    (folder / "unlabelled.txt").write_text("a fine film that nobody has judged\nanother one\n" * 50, encoding="utf-8")
+    lines = [f"a fine film that nobody has judged, number {i}\nanother one, {i}\n" for i in range(50)]
+    (folder / "unlabelled.txt").write_text("".join(lines), encoding="utf-8")
     for language, line in (("en", "a dog runs over field {}"), ("de", "ein Hund rennt über Feld {}")):
         for split, count in (("train", 60), ("test", 5)):
             lines = [line.format(number) for number in range(count)]
             (folder / f"{split}.{language}").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    programs = sorted({Path(command.split()[1]).stem for command in SCRIPTS if command.split()[1] != "-m"})
-    with WarmPython(tmp_path_factory.mktemp("outputs"), programs, {}, folder) as warm:
-        for command in SCRIPTS:
-            program, *arguments = shlex.split(command, comments=True)[1:]
-            if program == "-m":
-                run([program, *arguments], folder)
-                continue
-            fewer = next((options for name, options in FEWER.items() if name in program), "")
-            ended = warm.run(ROOT / program, *arguments, *fewer.split())
-            assert ended.code == 0, ended.text
-    shutil.copytree(folder / "runs" / "mine", folder / "runs" / "demo")
+
+
+def run_command(warm: WarmPython, line: str, folder: Path) -> None:
+    text, _, command = line.rpartition(" | ")
+    name, *arguments = shlex.split(command.removeprefix(COMMAND))
+    program, options = program_of(name), [*arguments, *FEWER.get(name, "").split()]
+    if text or program[0] == "-m":
+        run([*program, *options], folder, " ".join(shlex.split(text)[1:]))
+        return
+    ended = warm.run(Path(program[0]), *options)
+    assert ended.code == 0, f"{line}\n{ended.text}"
+
+
+@pytest.fixture(scope="module")
+def user_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a user after the commands of all pages."""
+    folder = tmp_path_factory.mktemp("user")
+    write_inputs(folder)
+    modules = sorted({program for program in PROGRAMS.values() if "." not in program} - {"serve", "load_test"})
+    with WarmPython(tmp_path_factory.mktemp("outputs"), modules, {}, folder) as warm:
+        run_command(warm, f"{COMMAND}train-classifier {DEMO}", folder)
+        for line in COMMANDS:
+            if COMMAND in line:
+                run_command(warm, line, folder)
     return folder
 
 
-def test_scripts_leave_what_the_readme_says(user_folder: Path) -> None:
-    assert len(SCRIPTS) == 14
+def test_bash_blocks_hold_commands_that_run() -> None:
+    """A bash block has no line that the tests would skip silently."""
+    ours = tuple(f"{COMMAND}{name}" for name in PROGRAMS)
+    for line in COMMANDS:
+        is_piped = line.startswith("echo ") and line.partition(" | ")[2].startswith(ours)
+        assert is_piped or line.startswith((*ours, "make ")) or line == "source .venv/bin/activate", line
+    for page in PAGES:
+        assert {language for language, _ in page.blocks} <= {"bash", "sh", "python", "text"}, page.path
+
+
+def test_commands_write_the_files_that_the_pages_name(user_folder: Path) -> None:
+    assert {subcommand(line) for line in COMMANDS} - {""} == PROGRAMS.keys() - NOT_RUN
     for name in ("run_config.json", "all_results.json", "evaluation.json", "results.md", "model.safetensors"):
         assert (user_folder / "runs" / "mine" / name).is_file()
     assert len((user_folder / "answers.jsonl").read_text().splitlines()) == 2
@@ -73,13 +187,52 @@ def test_scripts_leave_what_the_readme_says(user_folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
+def options(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
+    """Subcommand: its options."""
+    found = {}
+    modules = sorted(program for program in PROGRAMS.values() if "." not in program)
+    with WarmPython(tmp_path_factory.mktemp("help"), modules, {}) as warm:
+        for name in PROGRAMS:
+            program = program_of(name)
+            text = run([*program, "--help"], ROOT) if program[0] == "-m" else warm.run(Path(program[0]), "--help").text
+            if "--help_all" in text:
+                text = warm.run(Path(program[0]), "--help_all").text
+            found[name] = set(re.findall(r"(?<!\S)--[\w-]+", text))
+    return found
+
+
+def options_in(text: str) -> set[str]:
+    return set(re.findall(r"(?<![\w-])--[a-zA-Z][\w-]*", text))
+
+
+def test_commands_that_do_not_run_have_valid_options(options: dict[str, set[str]]) -> None:
+    for line in (*SHOWN, *INLINE):
+        if (name := subcommand(line)) not in ("", "NAME"):
+            assert options_in(line.partition(COMMAND)[2]) <= options[name] | {"--help_all"}, line
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path.name)
+def test_every_option_belongs_to_a_program(page: Page, options: dict[str, set[str]]) -> None:
+    known = set.union(OF_OTHERS, *options.values())
+    others = r"(pip|pre-commit|torchrun|transformers|curl|sphinx-build|ruff) .*"
+    assert options_in(re.sub(others, "", page.text)) <= known
+
+
+def test_every_program_is_described() -> None:
+    text = (DOCS / "commands.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == list(PROGRAMS)
+    assert re.findall(r"^```{literalinclude} help/(.+)\.txt$", text, re.MULTILINE) == list(PROGRAMS)
+    assert {path.stem for path in (DOCS / "help").glob("*.txt")} == PROGRAMS.keys()
+
+
+@pytest.fixture(scope="module")
 def libraries(user_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
-    """Those of others alone: what a program does not import of this package is not there."""
+    """A process without this package, so that a program has to import what it needs."""
     with WarmPython(tmp_path_factory.mktemp("printed"), ["transformers.pipelines"], {}, user_folder) as python:
         yield python
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=range(len(PROGRAMS)))
+@pytest.mark.parametrize("program", EXAMPLES.values(), ids=EXAMPLES)
 def test_python_examples_run(libraries: WarmPython, program: str, tmp_path: Path) -> None:
     printed = tmp_path / "printed"
     to_file = f"import sys; sys.stdout = open({str(printed)!r}, 'w', encoding='utf-8')\n"
@@ -90,12 +243,21 @@ def test_python_examples_run(libraries: WarmPython, program: str, tmp_path: Path
 
 
 def test_make_commands_are_targets() -> None:
-    """What they do is tested by the continuous integration, which runs them."""
+    """Continuous integration runs them."""
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    wanted = {command.split()[1] for command in COMMANDS if command.startswith("make ")}
-    assert {"train", "test"} <= wanted <= targets
+    lines = (*COMMANDS, *SHOWN, *INLINE)
+    wanted = {line.split()[1] for line in lines if re.match(r"make \w", line)}
+    assert {"train", "test", "docs"} <= wanted <= targets
 
 
-def test_links_lead_somewhere() -> None:
-    for link in re.findall(r"\]\((?!http)([^)#]+)\)", README):
-        assert (ROOT / link).exists(), link
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path.name)
+def test_links_and_anchors_exist(page: Page) -> None:
+    for link in re.findall(r"\]\((?!http)([^)]+)\)|src=\"([^\"]+)\"", page.text):
+        path, _, anchor = (link[0] or link[1]).partition("#")
+        target = (page.path.parent / path).resolve() if path else page.path
+        assert target.exists(), path
+        assert not anchor or anchor in Page.read(target).anchors(), f"{path}#{anchor}"
+
+
+def test_every_page_is_in_the_table_of_contents() -> None:
+    assert sorted(path.stem for path in DOCS.glob("*.md")) == sorted([*table_of_contents(), "index"])
