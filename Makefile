@@ -34,12 +34,8 @@ test-all: $(VENV)/.test-installed
 	$(VENV)/bin/python -m pytest -n $(WORKERS) -m "not hub and not gpu" $(ARGS)
 
 # The tests of models once more, by the textbook alone.
-MODEL_TESTS = attention configuration conversion embeddings earlier_versions every_auto_class generation gradients heads \
-	hf_behaviour layers modeling_decoder modeling_encoder modeling_seq2seq pipelines_decoder pipelines_encoder \
-	pipelines_seq2seq positions presets question_answering remote_code saving stack switches trainer
-
 test-textbook: $(VENV)/.test-installed
-	SCRATCH_ENGINE=textbook $(VENV)/bin/python -m pytest -n $(WORKERS) $(MODEL_TESTS:%=tests/test_%.py) $(ARGS)
+	SCRATCH_ENGINE=textbook $(VENV)/bin/python -m pytest -n $(WORKERS) tests/textbook $(ARGS)
 
 test-gpu: $(VENV)/.test-installed
 	$(VENV)/bin/python -c "import sys, torch; sys.exit(None if torch.cuda.is_available() else 'no CUDA device')"

@@ -20,7 +20,7 @@ release = version = re.findall(r'^__version__ = "(.+)"', PACKAGE, re.MULTILINE)[
 
 extensions = ["myst_parser"]
 source_suffix = {".md": "markdown"}
-exclude_patterns = ["_build", "help"]
+exclude_patterns = ["_build"]
 nitpicky = True  # a link to a page or an anchor that does not exist is a warning, with -W an error
 
 myst_heading_anchors = 3

@@ -391,7 +391,11 @@ FIRST = {
 def files_for(file: str, without: Iterable[str]) -> list[str]:
     """The test files of a file of modeling_scratch, in the order in which they run."""
     names = dict.fromkeys((*FIRST[file], *TESTS))
-    return [f"tests/test_{name}.py" for name in names if name not in set(without)]
+    paths = {
+        path.stem.removeprefix("test_"): path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "tests").rglob("test_*.py")
+    }
+    return [paths[name] for name in names if name not in set(without)]
 
 
 def changed(fault: Fault, folder: Path) -> str:

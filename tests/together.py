@@ -58,7 +58,7 @@ def launching(settings: str, options: str, *program: str) -> list[str]:
 
 
 def start(command: list[str], **environment: str) -> subprocess.Popen[str]:
-    paths = os.pathsep.join(map(str, (ROOT, ROOT / "scripts", ROOT / "tests")))
+    paths = os.pathsep.join(map(str, (ROOT, ROOT / "scripts", ROOT / "tests", ROOT / "tests" / "training")))
     return subprocess.Popen(
         command,
         env={**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1", **environment},

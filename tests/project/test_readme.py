@@ -20,26 +20,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from modeling_scratch_cli.__main__ import PROGRAMS
 from warm_python import WarmPython
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 COMMAND = "modeling-scratch "
-# Subcommand of `modeling-scratch`: the script or the module that it runs.
-PROGRAMS = {
-    "train-classifier": "train_classifier",
-    "train-translation": "train_translation",
-    "train-tokenizer": "train_tokenizer",
-    "pretrain": "pretrain",
-    "predict": "predict",
-    "generate": "generate",
-    "serve": "serve",
-    "convert": "convert_checkpoint",
-    "verify": "modeling_scratch.verify",
-    "push": "push_to_hub",
-    "load-test": "load_test",
-    "benchmark": "benchmark",
-}
 NOT_RUN = {"serve", "push", "load-test"}  # need a server or the Hub
 # Options that make a command short: the tests check what it does, not how well.
 FEWER = {
@@ -110,8 +96,7 @@ def subcommand(line: str) -> str:
 
 
 def program_of(name: str) -> list[str]:
-    program = PROGRAMS[name]
-    return ["-m", program] if "." in program else [str(ROOT / "scripts" / f"{program}.py")]
+    return [str(ROOT / "scripts" / f"{PROGRAMS[name]}.py")]
 
 
 def run(arguments: list[str], folder: Path, stdin: str = "") -> str:
@@ -145,7 +130,7 @@ def run_command(warm: WarmPython, line: str, folder: Path) -> None:
     text, _, command = line.rpartition(" | ")
     name, *arguments = shlex.split(command.removeprefix(COMMAND))
     program, options = program_of(name), [*arguments, *FEWER.get(name, "").split()]
-    if text or program[0] == "-m":
+    if text:
         run([*program, *options], folder, " ".join(shlex.split(text)[1:]))
         return
     ended = warm.run(Path(program[0]), *options)
@@ -157,7 +142,7 @@ def user_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a user after the commands of all pages."""
     folder = tmp_path_factory.mktemp("user")
     write_inputs(folder)
-    modules = sorted({program for program in PROGRAMS.values() if "." not in program} - {"serve", "load_test"})
+    modules = sorted(set(PROGRAMS.values()) - {"serve", "load_test"})
     with WarmPython(tmp_path_factory.mktemp("outputs"), modules, {}, folder) as warm:
         run_command(warm, f"{COMMAND}train-classifier {DEMO}", folder)
         for line in COMMANDS:
@@ -190,11 +175,11 @@ def test_commands_write_the_files_that_the_pages_name(user_folder: Path) -> None
 def options(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     """Subcommand: its options."""
     found = {}
-    modules = sorted(program for program in PROGRAMS.values() if "." not in program)
+    modules = sorted(PROGRAMS.values())
     with WarmPython(tmp_path_factory.mktemp("help"), modules, {}) as warm:
         for name in PROGRAMS:
             program = program_of(name)
-            text = run([*program, "--help"], ROOT) if program[0] == "-m" else warm.run(Path(program[0]), "--help").text
+            text = warm.run(Path(program[0]), "--help").text
             if "--help_all" in text:
                 text = warm.run(Path(program[0]), "--help_all").text
             found[name] = set(re.findall(r"(?<!\S)--[\w-]+", text))
@@ -221,8 +206,7 @@ def test_every_option_belongs_to_a_program(page: Page, options: dict[str, set[st
 def test_every_program_is_described() -> None:
     text = (DOCS / "commands.md").read_text(encoding="utf-8")
     assert re.findall(r"^## (.+)$", text, re.MULTILINE) == list(PROGRAMS)
-    assert re.findall(r"^```{literalinclude} help/(.+)\.txt$", text, re.MULTILINE) == list(PROGRAMS)
-    assert {path.stem for path in (DOCS / "help").glob("*.txt")} == PROGRAMS.keys()
+    assert re.findall(r"^```{literalinclude} ../scripts/help/(.+)\.txt$", text, re.MULTILINE) == list(PROGRAMS)
 
 
 @pytest.fixture(scope="module")

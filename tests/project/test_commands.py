@@ -14,7 +14,7 @@ import pytest
 from setuptools import find_packages
 from setuptools.config.setupcfg import read_configuration
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "scripts"
 HELP = {path.stem: path.read_text(encoding="utf-8") for path in (SCRIPTS / "help").glob("*.txt")}
 HEAVY = "torch", "transformers", "numpy", "modeling_scratch"

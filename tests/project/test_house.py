@@ -10,7 +10,7 @@ import pytest
 
 from modeling_scratch.shipped import FAMILIES, shipped_files
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 COPYRIGHT = "# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0."
 
 TEXTBOOK = {path.stem for family in FAMILIES for path in shipped_files(family)}

@@ -13,7 +13,7 @@ from PIL import Image
 
 from modeling_scratch.evaluation.plots import confusion_matrix_png, learning_curve_png, token_curve_png
 
-SCRIPTS = Path(__file__).parents[1] / "scripts"
+SCRIPTS = Path(__file__).parents[2] / "scripts"
 NAN, INFINITY = float("nan"), float("inf")
 
 

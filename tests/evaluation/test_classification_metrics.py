@@ -26,7 +26,7 @@ from modeling_scratch.evaluation.classification_metrics import (
     mcnemar,
 )
 
-SCRIPTS = Path(__file__).parents[1] / "scripts"
+SCRIPTS = Path(__file__).parents[2] / "scripts"
 
 
 @pytest.fixture(autouse=True)
