@@ -30,7 +30,7 @@ def eager_attention(
     """softmax(Q K^T / sqrt(D) + mask) V (Vaswani et al. 2017, 3.2.1), the softmax in float32.
 
     query (B, H, T, D), key and value (B, K, S, D), attention_mask (B, 1, T, S) -> (B, T, H, D), and the weights
-    (B, H, T, S) before dropout, a probability that callers set to 0 outside of training.
+    (B, H, T, S) before dropout. dropout: a probability, 0 outside of training.
     """
     key, value = (states.repeat_interleave(module.num_key_value_groups, dim=1) for states in (key, value))
     scores = query @ key.transpose(-2, -1) * scaling
@@ -42,7 +42,7 @@ def eager_attention(
 
 
 def additive(attention_mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """A boolean mask, true where a key is seen, as scores: 0 there and the least number elsewhere; others as is."""
+    """A boolean mask, true where a key is visible, as scores: 0 there, the most negative number elsewhere."""
     if attention_mask.dtype != torch.bool:
         return attention_mask
     return torch.zeros_like(attention_mask, dtype=dtype).masked_fill_(~attention_mask, torch.finfo(dtype).min)
@@ -58,7 +58,7 @@ class Attention(nn.Module):
         super().__init__()
         self.config = config
         self.layer_idx = layer_idx
-        self.is_causal = is_causal
+        self.is_causal = is_causal  # read by fused backends; eager attention takes it from the mask
         self.head_dim = config.head_dim
         self.scaling = config.head_dim**-0.5
         self.num_key_value_groups = config.num_attention_heads // config.num_key_value_heads
@@ -80,10 +80,10 @@ class Attention(nn.Module):
         """
         if encoder_hidden_states is None:
             query = self._heads(self.q_proj(hidden_states), rotary)
-            key, value = self._self_keys(hidden_states, rotary, past_key_values)
-        else:
+            key, value = self._self_key_value(hidden_states, rotary, past_key_values)
+        else:  # positions of the two sequences are not comparable, so nothing is rotated
             query = self._heads(self.q_proj(hidden_states))
-            key, value = self._cross_keys(encoder_hidden_states, past_key_values)
+            key, value = self._cross_key_value(encoder_hidden_states, past_key_values)
         if attention_fn is None:
             attention_fn = ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, eager_attention)
         dropout = self.config.attention_dropout if self.training else 0.0
@@ -96,18 +96,18 @@ class Attention(nn.Module):
         heads = features.unflatten(-1, (-1, self.head_dim))
         return (heads if rotary is None else rotate(heads, *rotary)).transpose(1, 2)
 
-    def _self_keys(
+    def _self_key_value(
         self, hidden_states: Tensor, rotary: tuple[Tensor, Tensor] | None, cache: Cache | None
     ) -> tuple[Tensor, Tensor]:
-        """Keys and values (B, K, S, D) of the tokens so far: the cached ones, then those of hidden_states."""
+        """Keys and values (B, K, S, D) of all tokens so far: the cached ones, then those of hidden_states."""
         key, value = self._heads(self.k_proj(hidden_states), rotary), self._heads(self.v_proj(hidden_states))
         if cache is None:
             return key, value
         cache = cache.self_attention_cache if isinstance(cache, EncoderDecoderCache) else cache
-        return cache.update(key, value, self.layer_idx)
+        return cache.update(key, value, self.layer_idx)  # appends, and returns all
 
-    def _cross_keys(self, encoder_hidden_states: Tensor, cache: Any) -> tuple[Tensor, Tensor]:
-        """Keys and values (B, K, S, D) of the encoder's states, which stay the same: computed once, then cached."""
+    def _cross_key_value(self, encoder_hidden_states: Tensor, cache: Any) -> tuple[Tensor, Tensor]:
+        """Keys and values (B, K, S, D) of the encoder's output, which does not change: computed once, then cached."""
         if cache is not None and cache.is_updated.get(self.layer_idx):
             layer = cache.cross_attention_cache.layers[self.layer_idx]
             return layer.keys, layer.values

@@ -97,12 +97,12 @@ class ScratchDecoderModel(TokenTable, ScratchDecoderPreTrainedModel):
         encoder_hidden_states: MaybeTensor = None, encoder_attention_mask: MaybeTensor = None,
         token_type_ids: MaybeTensor = None, use_cache: bool | None = None, **kwargs: Any,
     ) -> BaseModelOutputWithPastAndCrossAttentions:  # fmt: skip
-        """input_ids (B, T) or inputs_embeds (B, T, E), behind the tokens of past_key_values -> (B, T, hidden).
+        """input_ids (B, T) or inputs_embeds (B, T, E), after the tokens of past_key_values -> (B, T, hidden).
 
-        attention_mask (B, past + T) with 1 at real tokens; without position_ids, positions count these. In an
-        encoder-decoder encoder_hidden_states (B, S, hidden) is what the encoder says, encoder_attention_mask (B, S).
-        use_cache None: as the config says, in evaluation. token_indices (N,), rising: which of the B * T hidden
-        states are read; the values of others are undefined.
+        attention_mask (B, past + T) with 1 at real tokens; without position_ids, positions count these.
+        encoder_hidden_states (B, S, hidden): an encoder's output, with its encoder_attention_mask (B, S). use_cache
+        None: as the config says, in evaluation. token_indices (N,), rising: which of the B * T hidden states are
+        read; the values of others are undefined.
         """
         if (encoder_hidden_states is None) == self.config.is_encoder_decoder:
             raise ValueError("encoder_hidden_states go to the decoder of an encoder-decoder, and to no other.")
@@ -119,7 +119,7 @@ class ScratchDecoderModel(TokenTable, ScratchDecoderPreTrainedModel):
         hidden_states = self.engine(
             inputs, past_key_values=past_key_values, encoder_hidden_states=encoder_hidden_states,
             encoder_attention_mask=encoder_attention_mask,
-            num_layers=self.config.decoder_layers,  # fewer, while a model drafts for itself
+            num_layers=self.config.decoder_layers,  # fewer with assistant_early_exit
             **kwargs,
         )  # fmt: skip
         return BaseModelOutputWithPastAndCrossAttentions(hidden_states, past_key_values)

@@ -48,7 +48,7 @@ class ScratchConfig(PreTrainedConfig):
     - head_dim: features of one head; None: hidden_size / num_attention_heads.
     - hidden_act: the ...glu names are gated: act(x W_gate) * (x W_up).
     - norm_position: "post" is norm(x + f(x)) (2017), "pre" is x + f(norm(x)), "output" is x + norm(f(x)).
-    - final_norm: one more norm behind the last block; None: where norm_position is not "post".
+    - final_norm: one more norm after the last block; None: unless norm_position is "post".
     - position_type: "sinusoidal" interleaves sines and cosines (2017), "sinusoidal_halves" puts them side by side
       (Marian); "learned" is the only one with a limit, max_position_embeddings, and starts at row position_offset.
     - rope_parameters: Hugging Face's dictionary, {"rope_theta": 10000.0, "rope_type": "default"} where none is given.
@@ -192,7 +192,7 @@ class ScratchEncoderConfig(ScratchConfig):
 class ScratchDecoderConfig(ScratchConfig):
     """A causal decoder (GPT-2, Llama).
 
-    - use_cache: whether a forward pass in evaluation returns the keys and values that the next one can go on from.
+    - use_cache: whether a forward pass in evaluation returns keys and values for the next one.
     - lm_head_bias: whether the language-model head adds a bias to each logit.
     """
 
@@ -204,7 +204,7 @@ class ScratchDecoderConfig(ScratchConfig):
         "AutoModelForSequenceClassification": "modeling_decoder.ScratchDecoderForSequenceClassification",
         "AutoModelForDecision": "modeling_decoder.ScratchDecoderForCausalLM",  # `transformers serve` asks for it first
     }
-    # As a decoder in an encoder-decoder calls its sizes.
+    # The names of the same sizes in an encoder-decoder.
     attribute_map: ClassVar = {"decoder_layers": "num_hidden_layers", "decoder_vocab_size": "vocab_size"}
     _auto_class: ClassVar[str] = "AutoConfig"
 
@@ -219,7 +219,7 @@ class ScratchSeq2SeqConfig(ScratchConfig):
     - num_hidden_layers: blocks of the encoder; decoder_layers: of the decoder; None: as many.
     - share_encoder_decoder_embeddings: one table; False: two, the decoder's of decoder_vocab_size rows (None: as many).
     - tie_word_embeddings: the language-model head is the decoder's table.
-    - decoder_start_token_id: the first token that the decoder reads; training shifts the labels to the right behind it.
+    - decoder_start_token_id: the first token that the decoder reads, before the labels shifted right.
     - use_cache, lm_head_bias: as in ScratchDecoderConfig; sparse_prediction: as in ScratchEncoderConfig, in training.
     """
 

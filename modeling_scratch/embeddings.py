@@ -21,8 +21,8 @@ from .positions import SINUSOIDS, positions_from_lengths, positions_from_mask, r
 class Inputs:
     """input_ids (B, T) or inputs_embeds (B, T, E), and what goes with them; errors call them by their names.
 
-    attention_mask (B, past + T), 1 at real tokens, or (B, 1, T, past + T) of what sees what. prefix: "decoder_" where
-    the names of the arguments begin so. has_past: whether the mask covers cached tokens, too.
+    attention_mask (B, past + T), 1 at real tokens, or (B, 1, T, past + T), true where a query sees a key. prefix: of
+    the arguments' names, "decoder_" or nothing. has_past: whether the mask covers cached tokens, too.
 
     A row may hold several sequences, segments that do not see each other, in Hugging Face's form
     (DataCollatorWithFlattening): without attention_mask, and with position_ids that restart, or with the boundaries

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What heads share: from hidden states to one vector a text, and losses.
+"""What heads share: from hidden states to one vector per text, and losses.
 
 Shapes: B batch, T length, N segments, C labels.
 """
@@ -39,7 +39,7 @@ def pooled_tokens(
 ) -> Tensor | None:
     """Indices (B,) in the flattened (B, T) of the one token that each text is read from; None: pooling reads all.
 
-    lengths (N,) of segments: then there is one a segment.
+    lengths (N,) of segments: one index per segment.
     """
     if pooling not in POOLED_TOKENS:
         return None
@@ -51,7 +51,7 @@ def pooled_tokens(
 
 
 def pool(hidden_states: Tensor, attention_mask: Tensor | None, pooling: str) -> Tensor:
-    """One vector a text, from its real tokens only: (B, T, hidden), mask (B, T) or None -> (B, hidden).
+    """One vector per text, from its real tokens only: (B, T, hidden), mask (B, T) or None -> (B, hidden).
 
     A text of no tokens is zeros.
     """
@@ -76,7 +76,7 @@ def one_segment_a_row(hidden_states: Tensor, lengths: Tensor, longest: int | Non
 
 
 class Pooler(nn.Module):
-    """tanh(x W) of a text's first token, which BERT learned to tell neighbouring sentences by (Devlin et al. 2019)."""
+    """tanh(x W) of a text's first token, trained in BERT to recognise consecutive sentences (Devlin et al. 2019)."""
 
     def __init__(self, config: ScratchConfig) -> None:
         super().__init__()
@@ -93,12 +93,12 @@ def lm_projection(config: ScratchConfig) -> nn.Module:
 
 
 def padding_mask(attention_mask: Tensor | None) -> Tensor | None:
-    """The mask (B, T), where it says what is padding; one of (B, 1, T, S) says what sees what, and nothing of that."""
+    """A mask (B, T) of padding, as it is. A mask (B, 1, T, S) does not tell what padding is: None."""
     return None if isinstance(attention_mask, Tensor) and attention_mask.ndim != 2 else attention_mask
 
 
 def _reduce(losses: Tensor, count: Tensor | int, num_items_in_batch: Tensor | int | None) -> Tensor:
-    """Sum over the items of the whole optimiser step where Trainer counted them, else over those of this batch.
+    """Sum of losses / number of items: those of the optimizer step if Trainer counted them, else of this batch.
 
     So that gradients of 4 x 2 texts accumulated equal those of 1 x 8.
     """

@@ -151,7 +151,7 @@ class ScratchPreTrainedModel(PreTrainedModel):
         return bool(kwargs.get(name, getattr(self.config, name)))
 
     def pooled(self, pooling: str, inputs: Inputs, mask: MaybeTensor, **kwargs: Any) -> tuple[Tensor, Any]:
-        """One vector a text, (B, hidden) or one a segment (N, hidden), and what the base model gave for the inputs.
+        """One vector per text, (B, hidden) or one a segment (N, hidden), and what the base model gave for the inputs.
 
         mask (B, T): 1 at the tokens that count, None: all do.
         """

@@ -22,7 +22,7 @@ from .positions import restarts
 
 
 def next_tokens(labels: Tensor, inputs: Inputs) -> Tensor:
-    """What each position is to predict (B, T): padding predicts nothing, nor a segment the one after it."""
+    """The label of each position (B, T): the next token of its segment, -100 at padding and at the segment's end."""
     if inputs.attention_mask is None and inputs.position_ids is not None:
         labels = labels.masked_fill(restarts(inputs.position_ids, labels.shape), -100)
     elif (segments := inputs.segment_ids()) is not None:
@@ -33,7 +33,7 @@ def next_tokens(labels: Tensor, inputs: Inputs) -> Tensor:
 
 
 def share_predicted(items: Tensor | int | None, labels: Tensor, shift_labels: Tensor) -> Tensor | int | None:
-    """Trainer counts all labels but the first of each row; of these items, the share that is predicted."""
+    """Trainer's count of labels, all but the first of each row, scaled to those that are really predicted."""
     if items is None:
         return None
     return items * (shift_labels != -100).sum() / (labels[:, 1:] != -100).sum().clamp(min=1)
@@ -59,12 +59,12 @@ class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, GenerationMixin):
         token_type_ids: MaybeTensor = None, use_cache: bool | None = None, logits_to_keep: int | Tensor = 0,
         num_items_in_batch: Tensor | int | None = None, **kwargs: Any,
     ) -> CausalLMOutputWithPast:  # fmt: skip
-        """labels (B, T) are the input_ids themselves, -100 where nothing is to be predicted; logits (B, T, V).
+        """labels (B, T): the input_ids, -100 where nothing is predicted; logits (B, T, V).
 
-        They are shifted here, once; shift_labels are taken as they are.
-        logits_to_keep: the last so many positions, or which ones; 0: all.
+        The model shifts labels by one position; it uses shift_labels unchanged.
+        logits_to_keep: the number of last positions, or their indices; 0: all.
         """
-        # Trainer, which looks for labels among the named arguments, would evaluate batches without this one unlabelled.
+        # No named argument: Trainer would take it for a label column, and batches without it for unlabelled ones.
         shift_labels = kwargs.pop("shift_labels", None)
         outputs = self.model(
             input_ids, attention_mask, position_ids, past_key_values, inputs_embeds, token_type_ids=token_type_ids,

@@ -74,7 +74,7 @@ def span_loss(
 ) -> Tensor:
     """Mean of the cross-entropies of start and end over the real tokens, (B, T) and (B,) -> ().
 
-    A position that is no real token is ignored: the answer lies outside this piece of the context.
+    An answer outside the real tokens of this piece of the context is ignored.
     """
     real = torch.ones_like(start_logits, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
     labels = torch.stack((starts.view(-1), ends.view(-1)))  # (2, B)
@@ -87,7 +87,7 @@ def span_loss(
 
 
 class ScratchEncoderForMaskedLM(ScratchEncoderPreTrainedModel):
-    """Predicts the tokens that were hidden (Devlin et al. 2019, 3.1)."""
+    """Predicts masked tokens (Devlin et al. 2019, 3.1)."""
 
     _tied_weights_keys = {"lm_head.decoder.weight": "model.embeddings.tokens.weight"}
 

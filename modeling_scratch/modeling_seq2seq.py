@@ -135,7 +135,7 @@ class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, Gene
         self.post_init()
 
     def prepare_decoder_input_ids_from_labels(self, labels: Tensor) -> Tensor:
-        """What the decoder reads while it predicts labels (B, T): the same, one place to the right."""
+        """The decoder's input for labels (B, T): the same tokens, shifted one position to the right."""
         start, pad = self.config.decoder_start_token_id, self.config.pad_token_id
         if start is None or pad is None:
             raise ValueError(
@@ -154,10 +154,10 @@ class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, Gene
         labels: MaybeTensor = None, use_cache: bool | None = None,
         num_items_in_batch: Tensor | int | None = None, **kwargs: Any,
     ) -> Seq2SeqLMOutput:  # fmt: skip
-        """labels (B, T) are the target's tokens, its end included, -100 at padding; logits (B, T, V).
+        """labels (B, T): the target's tokens with its end, -100 at padding; logits (B, T, V).
 
-        They are not shifted: position t of the decoder reads label t - 1 and predicts label t. With
-        config.sparse_prediction, in training, logits are (labels, V), of the positions that have a label alone.
+        Only the decoder's input is shifted: position t reads label t - 1 and predicts label t. With
+        config.sparse_prediction, in training, logits are (labels, V), only at positions with a label.
         """
         token_indices = None
         if labels is not None:

@@ -40,9 +40,9 @@ def restarts(position_ids: Tensor, shape: Sequence[int]) -> Tensor:
 
 
 def _angles(position_ids: Tensor, size: int) -> Tensor:
-    """position / 10000^(2i / size) for i < size / 2, less full turns; (B, T) -> (B, T, size / 2) in float32.
+    """position / 10000^(2i / size) for i < size / 2, modulo 2 pi; (B, T) -> (B, T, size / 2) in float32.
 
-    The turns are taken off in float64 where the device has it: at position 500, float32 is off by 3e-5.
+    In float64 if the device has it: at position 500, the error of float32 is 3e-5.
     """
     dtype = torch.float32 if position_ids.device.type == "mps" else torch.float64
     pair = torch.arange(size // 2, device=position_ids.device, dtype=dtype)
@@ -112,7 +112,7 @@ SCALED_FREQUENCIES: dict[str, Callable[..., Tensor]] = {
 
 
 def _yarn_temperature(rope: Rope) -> float:
-    """What YaRN multiplies cosines and sines by, 0.1 log(factor) + 1 (Peng et al. 2023, 3.4); 1.0 for other types."""
+    """YaRN's factor of cosines and sines, 0.1 log(factor) + 1 (Peng et al. 2023, 3.4); 1.0 for other types."""
     if rope["rope_type"] != "yarn":
         return 1.0
     if (given := rope.get("attention_factor")) is not None:
@@ -139,7 +139,7 @@ def rotary(position_ids: Tensor, size: int, rope: Rope, limit: int, dtype: torch
 
 
 def rotate(states: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """x cos + (-x_2, x_1) sin: turns each pair of the first R features by its angle (eq. 34). (B, T, H, D)."""
+    """x cos + (-x_2, x_1) sin, x_1 and x_2 the halves of the first R features (eq. 34, permuted). (B, T, H, D)."""
     turned, rest = states[..., : cos.shape[-1]], states[..., cos.shape[-1] :]
     first, second = turned.chunk(2, dim=-1)
     turned = turned * cos + torch.cat((-second, first), dim=-1) * sin

@@ -41,15 +41,15 @@ class Block(GradientCheckpointingLayer):
         encoder_attention_mask: Any = None,
         **kwargs: Any,
     ) -> Tensor:
-        """(B, T, hidden), encoder_hidden_states (B, S, hidden) -> (B, T, hidden). kwargs reach the attention."""
+        """(B, T, hidden), encoder_hidden_states (B, S, hidden) -> (B, T, hidden). kwargs: see Attention.forward."""
         residual = self.attention_residual
         update, _ = self.attention(residual.before(hidden_states), attention_mask, **kwargs)
         hidden_states = residual.after(hidden_states, update)
 
         if self.cross_attention is not None:
             residual = self.cross_attention_residual
-            cross = residual.before(hidden_states), encoder_attention_mask, encoder_hidden_states
-            update, _ = self.cross_attention(*cross, **kwargs)
+            query = residual.before(hidden_states)
+            update, _ = self.cross_attention(query, encoder_attention_mask, encoder_hidden_states, **kwargs)
             hidden_states = residual.after(hidden_states, update)
 
         residual = self.feed_forward_residual
