@@ -1,5 +1,17 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""From-scratch Transformers that Hugging Face loads, trains, serves and shares. Importing registers them."""
+"""From-scratch Transformers that Hugging Face loads, trains, serves and shares. Importing registers them.
+
+>>> import torch
+>>> from modeling_scratch import ScratchDecoderForCausalLM, ScratchEncoderForSequenceClassification, presets
+>>> ids = torch.tensor([[5, 6, 7]])
+>>> sizes = {"vocab_size": 100, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
+>>> classifier = ScratchEncoderForSequenceClassification(presets.bert(**sizes, num_labels=3))
+>>> classifier(ids).logits.shape
+torch.Size([1, 3])
+>>> writer = ScratchDecoderForCausalLM(presets.llama(**sizes, num_key_value_heads=2, pad_token_id=0)).eval()
+>>> writer.generate(ids, min_new_tokens=4, max_new_tokens=4, do_sample=False).shape
+torch.Size([1, 7])
+"""
 
 import transformers
 from transformers.pipelines import PIPELINE_REGISTRY

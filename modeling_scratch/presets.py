@@ -3,6 +3,14 @@
 
 Each takes keyword overrides: presets.bert(hidden_size=384, num_hidden_layers=4). They say only what differs from the
 defaults.
+
+    >>> from modeling_scratch import presets
+    >>> presets.gpt2(num_hidden_layers=4).norm_position
+    'pre'
+    >>> presets.bert(hidden_sizes=384)
+    Traceback (most recent call last):
+        ...
+    ValueError: ...
 """
 
 from collections.abc import Callable

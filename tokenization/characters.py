@@ -32,6 +32,11 @@ def train_character_tokenizer(
     tokens; all others are the unknown token. Where `vocab_size` leaves room for some only, the most frequent are kept,
     the first in the order of code points of those that are equally frequent; None: room for all.
     All else is as in `train_bpe_tokenizer`.
+
+    >>> from tokenization import train_character_tokenizer
+    >>> tokenizer = train_character_tokenizer(["to be or not to be"], show_progress=False)
+    >>> tokenizer.decode(tokenizer("be not", add_special_tokens=False)["input_ids"])
+    'be not'
     """
     special_tokens = choose_style(style, model_max_length)
     check_options(1 if vocab_size is None else vocab_size, min_frequency, padding_side)

@@ -98,6 +98,10 @@ def special_token_ids(tokenizer: PreTrainedTokenizerBase) -> dict[str, int]:
 
     `pad_token_id`, `bos_token_id`, `eos_token_id`, and for the sequence-to-sequence styles `decoder_start_token_id`;
     a token that the tokenizer does not have is left out.
+
+    >>> from tokenization import special_token_ids, train_wordlevel_tokenizer
+    >>> special_token_ids(train_wordlevel_tokenizer(["a film"], vocab_size=100, show_progress=False))["pad_token_id"]
+    0
     """
     ids = {field: getattr(tokenizer, field, None) for field in CONFIG_FIELDS}
     return {field: token_id for field, token_id in ids.items() if token_id is not None}

@@ -54,6 +54,11 @@ def train_bpe_tokenizer(
 
     Raises TypeError for a text that is no string, and ValueError for options out of range, a corpus without words and
     a vocabulary too small for its characters.
+
+    >>> from tokenization import train_bpe_tokenizer
+    >>> tokenizer = train_bpe_tokenizer(["low lower lowest"] * 10, vocab_size=300, show_progress=False)
+    >>> tokenizer.decode(tokenizer("slower, lower!")["input_ids"], skip_special_tokens=True)
+    'slower, lower!'
     """
     special_tokens = choose_style(style, model_max_length)
     check_options(vocab_size, min_frequency, padding_side)
@@ -87,6 +92,11 @@ def train_wordlevel_tokenizer(
 
     Of words that are equally frequent, the first in the order of code points is kept. Words written with composed and
     with combining characters are one word by default (NFC). All else is as in `train_bpe_tokenizer`.
+
+    >>> from tokenization import train_wordlevel_tokenizer
+    >>> tokenizer = train_wordlevel_tokenizer(["a warm film", "a dull film"], vocab_size=100, show_progress=False)
+    >>> tokenizer.tokenize("a warm evening")
+    ['a', 'warm', '[UNK]']
     """
     special_tokens = choose_style(style, model_max_length)
     check_options(vocab_size, min_frequency, padding_side)

@@ -58,6 +58,15 @@ def load_pretrained(
       classifier_pooling="mean".
 
     Raises CheckpointError, a ValueError, for a config or a weight that cannot be carried over, and names it.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from transformers import BertConfig, BertModel
+    >>> from modeling_scratch import load_pretrained
+    >>> sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 64}
+    >>> with TemporaryDirectory() as folder:
+    ...     BertModel(BertConfig(vocab_size=100, **sizes)).save_pretrained(folder)
+    ...     type(load_pretrained(folder)).__name__
+    'ScratchEncoderModel'
     """
     native, changes = _read_config(name_or_path, revision, overrides)
     family, where = family_of(native), str(name_or_path)

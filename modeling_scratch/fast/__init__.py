@@ -47,7 +47,13 @@ def is_enabled() -> bool:
 
 @contextmanager
 def disabled() -> Iterator[None]:
-    """`with fast.disabled():` the textbook computes, in all threads; when the last such block ends, as before."""
+    """The textbook computes within this context, in all threads. When the last such context ends, all is as before.
+
+    >>> from modeling_scratch import fast
+    >>> with fast.disabled():
+    ...     fast.is_enabled()
+    False
+    """
     global _disabling, _was_enabled
     with _lock:
         _was_enabled = _was_enabled if _disabling else is_enabled()
