@@ -14,8 +14,6 @@ export GOMP_SPINCOUNT ?= 1000
 # Processes for the tests: as many as there are cores.
 WORKERS ?= auto
 
-# The reviews that come with the project have no noise in them: faster steps, more of them, and nothing to average out.
-SOURCE = --preset demo --learning_rate 2e-3 --num_train_epochs 5 --ema_decay 0
 ifdef DATA
 SOURCE = --data_dir "$(DATA)" --output_dir "runs/$(notdir $(DATA:%/=%))"
 else ifdef DATASET

@@ -13,15 +13,17 @@ With --search_trials 20 it searches, on validation, for the arguments to train w
 goes on with a search that was stopped.
 """
 
+import sys
 from collections.abc import Sequence
 
 from modeling_scratch.data.splits import DataArguments
-from modeling_scratch.training.classification import ClassifierTrainingArguments, ModelArguments, train
+from modeling_scratch.training.classification import ClassifierTrainingArguments, ModelArguments, train, with_recipe
 from modeling_scratch.utils.command_line import run_program
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    run_program(train, (ModelArguments, DataArguments, ClassifierTrainingArguments), __doc__, arguments)
+    given = with_recipe(sys.argv[1:] if arguments is None else arguments)
+    run_program(train, (ModelArguments, DataArguments, ClassifierTrainingArguments), __doc__, given)
 
 
 if __name__ == "__main__":

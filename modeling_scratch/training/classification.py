@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """A run that trains a text classifier: its arguments, tokenizer, model, data and evaluation."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -166,6 +167,17 @@ SENTENCES = (
     "I had expected a masterpiece, but this film is dull.",
     "I cannot agree that this drama is a yawn.",
 )
+
+
+# The reviews of the demo have no noise: faster steps, more of them, and no average of the weights.
+DEMO_RECIPE = ("--preset", "demo", "--learning_rate", "2e-3", "--num_train_epochs", "5", "--ema_decay", "0")
+OTHER_SOURCES = re.compile("--(dataset.name|data.dir|train.file|model.name.or.path)(=|$)")
+
+
+def with_recipe(arguments: Sequence[str]) -> list[str]:
+    """The arguments, after those of the demo where they name neither data nor a checkpoint; the last of two counts."""
+    is_demo = not any(map(OTHER_SOURCES.match, arguments))
+    return [*(DEMO_RECIPE if is_demo else ()), *arguments]
 
 
 @dataclass

@@ -148,7 +148,7 @@ def test_a_wheel_trains_and_predicts_outside_of_the_clone(tmp_path: Path) -> Non
     found = subprocess.run([sys.executable, "-c", where], cwd=home, env={**os.environ, "PYTHONPATH": str(target)},
                            capture_output=True, text=True, check=True)  # fmt: skip
     assert found.stdout.startswith(str(target))
-    run("train-classifier", "--preset", "demo", "--max_train_samples", "400", "--num_train_epochs", "1")
+    run("train-classifier", "--max_train_samples", "400", "--num_train_epochs", "1")
     (home / "new.csv").write_text("text\nthis film is great\nthis film is dull\n", encoding="utf-8")
     answers = [json.loads(line) for line in run("predict", "--model", "runs/demo", "--input", "new.csv").splitlines()]
     assert [answer["row"] for answer in answers] == [1, 2]

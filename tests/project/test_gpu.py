@@ -182,10 +182,7 @@ def test_trains_and_predicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     make = FlatBatches.__call__
     monkeypatch.setattr(FlatBatches, "__call__", lambda self, rows: flat.append(len(rows)) or make(self, rows))
     run = tmp_path / "run"
-    train_classifier.main(
-        f"--output_dir {run} --preset demo --learning_rate 2e-3 --num_train_epochs 5 --ema_decay 0 --bf16 True "
-        "--report_to none --disable_tqdm True".split()
-    )
+    train_classifier.main(f"--output_dir {run} --bf16 True --report_to none --disable_tqdm True".split())
     assert json.loads((run / "all_results.json").read_text())["eval_accuracy"] > 0.9
     assert sum(flat) == 5 * 20_000
     (tmp_path / "texts.txt").write_text("This film is gripping.\nThis film is dull.\n", encoding="utf-8")

@@ -34,7 +34,7 @@ FEWER = {
     "train-translation": "--num_train_epochs 1 --average_checkpoints 1 --num_beams 1 --max_length 16",
 }
 # In place of `make train`.
-DEMO = "--preset demo --max_train_samples 200 --max_eval_samples 50 --num_train_epochs 1 --ema_decay 0"
+DEMO = "--max_train_samples 200 --max_eval_samples 50 --num_train_epochs 1 --ema_decay 0"
 # Options of accelerate, torchrun and pip.
 OF_OTHERS = {
     "--config_file", "--machine_rank", "--main_process_ip", "--main_process_port", "--no_python", "--nproc_per_node",

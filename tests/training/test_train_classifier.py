@@ -19,6 +19,7 @@ from modeling_scratch.bridges.configs import FAMILIES
 from modeling_scratch.bridges.model_sources import load_model
 from modeling_scratch.training import classification as train_classifier_room
 from modeling_scratch.training.checkpoints import checkpoint_to_resume
+from modeling_scratch.training.classification import with_recipe
 
 FAST = "--learning_rate 2e-2 --num_train_epochs 4 --per_device_train_batch_size 16 --report_to none --use_cpu"
 SMALL = f"{FAST} --config_overrides hidden_size=16,intermediate_size=32,num_hidden_layers=1,hidden_dropout=0.1"
@@ -346,3 +347,20 @@ def test_empty_and_huge_texts_are_counted(reviews: Path, tmp_path: Path, capsys)
     printed = capsys.readouterr().out
     assert "1 rows without a text are left out" in printed
     assert "1 texts are longer than 512 tokens and were cut there" in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_demo"),
+    [
+        ([], True),
+        (["--ema_decay", "0.9", "--max_train_samples", "9"], True),
+        (["--data_dir", "x"], False),
+        (["--train-file=x.csv"], False),
+        (["--model_name_or_path", "x"], False),
+    ],
+    ids=str,
+)
+def test_the_recipe_of_the_demo_goes_with_its_reviews(arguments: list[str], is_demo: bool) -> None:
+    given = with_recipe(arguments)
+    assert given[len(given) - len(arguments) :] == arguments
+    assert ("demo" in given) == is_demo
