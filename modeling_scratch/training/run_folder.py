@@ -104,12 +104,15 @@ def locked(folder: Path) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(folder / LOCK_FILE, timeout=0):
-            yield
+            try:
+                yield
+            finally:
+                with suppress(OSError):  # Windows keeps open files
+                    (folder / LOCK_FILE).unlink()
     except Timeout:
         reason = "another run is writing there; wait for it, stop it, or choose another folder"
         raise DataError(f"--output_dir {folder}: {reason}") from None
     finally:
-        if is_new and [path.name for path in folder.iterdir()] == [LOCK_FILE]:
-            with suppress(OSError):  # another run has just begun there
-                (folder / LOCK_FILE).unlink()
+        if is_new:
+            with suppress(OSError):  # not empty: there was a run
                 folder.rmdir()
