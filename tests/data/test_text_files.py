@@ -136,19 +136,6 @@ def test_a_field_without_end_is_refused(tmp_path: Path) -> None:
         list(read_rows(path))
 
 
-@pytest.mark.parametrize("damage", ["cut", "flipped"])
-def test_a_damaged_parquet_file_is_refused(tmp_path: Path, damage: str) -> None:
-    path = write(tmp_path / "data.parquet", reviews(5_000))
-    content = bytearray(path.read_bytes())
-    if damage == "cut":
-        del content[len(content) // 2 :]
-    else:
-        content[4:2_000] = b"\xff" * 1_996
-    path.write_bytes(content)
-    with fault(str(path), "damaged or not Parquet"):
-        list(read_rows(path))
-
-
 def test_parquet_columns_of_one_name_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "data.parquet"
     pq.write_table(pa.table([pa.array(["a"]), pa.array(["b"])], names=["text", "text"]), path)

@@ -184,44 +184,6 @@ def test_what_is_spared_comes_back_where_all_hidden_states_are_asked_for(case: C
     assert whole.hidden_states[-1].shape[:2] == batch["input_ids"].shape
 
 
-@backends
-@pytest.mark.parametrize("position_type", ["rotary", "learned"])
-def test_a_text_is_read_off_one_token_as_if_all_were_computed(position_type: str, backend: str) -> None:
-    """The same logits and gradients as from all tokens; a batch with an empty text takes the long way."""
-    settings = {"position_type": position_type, "classifier_pooling": "first", "attention_dropout": 0.0}
-    model = TEXTS.model(**settings)
-    model.set_attn_implementation(backend)
-    inputs = TEXTS.inputs()
-    gradients = []
-    for everything in (False, True):
-        model.zero_grad()
-        logits = model(**inputs, output_hidden_states=everything).logits
-        logits.square().sum().backward()
-        gradients.append([logits, *(parameter.grad for parameter in model.parameters())])
-    torch.testing.assert_close(gradients[0], gradients[1], atol=1e-4, rtol=1e-4)
-    empty = {**inputs, "attention_mask": inputs["attention_mask"] * torch.tensor([[1], [0], [1]])}
-    torch.testing.assert_close(model(**empty).logits[0], gradients[0][0][0])
-
-
-@pytest.mark.parametrize("settings", [{}, {"num_key_value_heads": 1}, {"attention_bias": False}], ids=str)
-def test_where_one_token_asks_keys_and_values_are_projected_for_who_watches_them(settings: dict) -> None:
-    """Else their matrices move to the token's side: the same logits and gradients, and a gradient for each of them."""
-    model = TEXTS.model(classifier_pooling="first", attention_dropout=0.0, position_type="learned", **settings)
-    attention = model.model.stack.layers[-1].attention
-    seen: list[torch.Tensor] = []
-    found = []
-    for watched in (False, True):
-        layers = (attention.k_proj, attention.v_proj) if watched else ()
-        for layer in layers:
-            watch(layer, seen.append)
-        model.zero_grad()
-        logits = model(**TEXTS.inputs()).logits
-        logits.square().sum().backward()
-        found.append([logits, *(parameter.grad for parameter in model.parameters())])
-        assert len(seen) == len(layers)
-    torch.testing.assert_close(found[0], found[1], atol=1e-4, rtol=1e-4)
-
-
 def test_where_one_token_asks_weights_are_dropped_as_anywhere() -> None:
     """The mean and the spread over many draws are those of the layer that projects keys and values for all."""
     model = TEXTS.model(classifier_pooling="first", attention_dropout=0.3, position_type="learned", num_hidden_layers=1)
