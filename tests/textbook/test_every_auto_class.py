@@ -15,7 +15,6 @@ from transformers import Trainer, TrainingArguments
 
 import modeling_scratch as scratch
 
-WHERE = ("there", "here")
 LANGUAGE_MODELS = (MASKED_LM, CAUSAL_LM, SEQ2SEQ_LM)
 FOLDERS: dict[str, Case] = {
     **{case.model_class.__name__: case for case in CASES},
@@ -106,22 +105,27 @@ def top(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return top
 
 
+# By the package, tests of saving and of bridges open folders, too.
+@pytest.fixture(scope="module", params=["there", pytest.param("here", marks=pytest.mark.slow)])
+def where(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def opened(top: Path) -> dict[str, dict]:
-    """What MATRIX says of each folder, by where it was opened; each family has a process of its own."""
+def opened(where: str, top: Path) -> dict[str, dict]:
+    """What MATRIX says of each folder; each family has a process of its own."""
     families: dict[type, list[str]] = {case.model_class.config_class: [] for case in FOLDERS.values()}
     for name, case in FOLDERS.items():
         families[case.model_class.config_class].append(str(top / name))
-    answers = iter(run_fresh(MATRIX, [(where, "open_folders", *f) for where in WHERE for f in families.values()], top))
-    return {where: {k: v for _ in families for k, v in next(answers).items()} for where in WHERE}
+    answers = run_fresh(MATRIX, [(where, "open_folders", *folders) for folders in families.values()], top)
+    return {folder: found for answer in answers for folder, found in answer.items()}
 
 
-@pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize("name", FOLDERS)
 def test_every_auto_class_opens_every_folder(name: str, where: str, top: Path, opened: dict[str, dict]) -> None:
     """All weights that the reader shares with the folder, bit for bit; the rest, and no other, is reported missing."""
     case = FOLDERS[name]
-    answers = opened[where][str(top / name)]
+    answers = opened[str(top / name)]
     auto_classes = names_of_auto_classes(case.model_class)
     assert answers.keys() == auto_classes.keys()
     saved = weights_in(top / name)

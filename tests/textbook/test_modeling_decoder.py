@@ -24,6 +24,7 @@ from model_cases import (
     engines,
     every_position,
     every_switch,
+    in_turn,
     of_real_tokens,
     padded,
     parametrize_cases,
@@ -62,8 +63,7 @@ def next_tokens(logits: Tensor, labels: Tensor) -> Tensor:
 
 @engines
 @backends
-@every_position
-@parametrize_cases(DECODERS)
+@in_turn(DECODERS, POSITIONS)
 def test_padding_changes_nothing(case: Case, settings: dict, backend: str) -> None:
     """A batch equals its texts one by one, whichever side is padded, however far and with whatever."""
     model = case.model(**settings, attn_implementation=backend)

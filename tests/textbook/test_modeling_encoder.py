@@ -14,6 +14,7 @@ from model_cases import (
     HEADS,
     MASK,
     MASKED_LM,
+    POSITIONS,
     TEXTS,
     TOKENS,
     Case,
@@ -21,7 +22,7 @@ from model_cases import (
     backends,
     engines,
     every_position,
-    every_switch,
+    in_turn,
     of_real_tokens,
     padded,
     parametrize_cases,
@@ -32,8 +33,7 @@ from torch import Tensor
 
 @engines
 @backends
-@every_position
-@parametrize_cases(ENCODERS)
+@in_turn(ENCODERS, POSITIONS)
 def test_padding_changes_nothing(case: Case, settings: dict, backend: str) -> None:
     """A batch equals its texts one by one, whichever side is padded, however far and with whatever."""
     model = case.model(**settings, attn_implementation=backend)
@@ -56,8 +56,7 @@ def test_a_texts_vector_is_made_of_its_real_tokens(pooling: str) -> None:
 
 
 @engines
-@every_switch
-@parametrize_cases(HEADS)
+@in_turn(HEADS)
 def test_the_loss_does_not_see_padding(case: Case, settings: dict) -> None:
     """Neither what stands there nor, for labels that are found by place, how much of it follows."""
     model = case.model(**settings)
