@@ -12,43 +12,10 @@ from text_samples import WRITERS, fault, load, reviews, write
 from modeling_scratch.data.rows import MAX_FIELD_CHARACTERS, read_rows
 
 NASTY = [
-    *(
-        "plain",
-        " padded ",
-        '"',
-        '""',
-        "'",
-        ",",
-        ";",
-        "\\",
-        "\\n",
-        "a\tb",
-        "a\nb",
-        "a\r\nb",
-        "a\rb",
-        '",\n"',
-        "#",
-        "nan",
-        "NULL",
-    ),
-    *(
-        "é",
-        "日本語",
-        "👩‍👩‍👧",
-        "e\u0301",
-        "\u2028 \u2029 \x85",
-        "\x0b\x0c\x1c",
-        "\ufeff",
-        "\x7f",
-        "{}",
-        "[1]",
-        "a\0b",
-        "0",
-        "<br />",
-    ),
-]
-
-
+    "plain", " padded ", '"', '""', "'", ",", ";", "\\", "\\n", "a\tb", "a\nb", "a\r\nb", "a\rb", '",\n"',
+    "#", "nan", "NULL", "é", "日本語", "👩‍👩‍👧", "e\u0301", "\u2028 \u2029 \x85", "\x0b\x0c\x1c", "\ufeff", "\x7f",
+    "{}", "[1]", "a\0b", "0", "<br />",
+]  # fmt: skip
 BREAKS_FORMAT = {".csv": "\0", ".tsv": "\0\t\r\n", ".jsonl": "", ".parquet": ""}
 
 

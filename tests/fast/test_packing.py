@@ -39,7 +39,6 @@ def make_mask() -> Tensor:
 MASK = make_mask()
 REAL = MASK.bool()
 IDS = torch.randint(1, TINY["vocab_size"], MASK.shape, generator=torch.Generator().manual_seed(1))
-TYPES = torch.randint(0, 2, MASK.shape, generator=torch.Generator().manual_seed(2))
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "none": {"position_type": "none"},
@@ -128,7 +127,6 @@ def by_padded_boundaries() -> dict[str, Any]:
 
 
 FORMS = by_positions, by_boundaries, by_both, by_padded_boundaries
-every_form = pytest.mark.parametrize("form", FORMS)
 PACKED_IDS = torch.cat(sequences())[None]
 
 
