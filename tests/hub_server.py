@@ -1,13 +1,12 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """A Hub on the loopback interface, of model repositories in memory: as much of its HTTP interface as a push and a load
-need, with uploads that can be cut off and answers that refuse. Large files come by Xet, or by LFS from a client that is
-told to (HF_HUB_DISABLE_XET=1), and go as they are."""
+need, with uploads that can be cut off and answers that refuse. Large files come by LFS: clients need
+HF_HUB_DISABLE_XET=1."""
 
 import base64
 import hashlib
 import json
 import re
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,10 +14,7 @@ from threading import Condition, Thread
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from xet_format import read_shard, read_xorb
-
 LARGEST_REGULAR_FILE = 10_000_000
-XET_TOKEN = "xet_5ec3e7"
 SIGNATURE = "X-Amz-Signature=5ec3e7"  # of an address in the storage, which whoever knows it may write to
 ATTRIBUTES = b"*.safetensors filter=lfs diff=lfs merge=lfs -text\n"
 
@@ -65,9 +61,8 @@ class Refusal(Exception):  # noqa: N818  an answer, not a fault of the server
 class HubServer(ThreadingHTTPServer):
     """One user with one token; `with HubServer(token) as hub` serves at `hub.url` until the end of the block.
 
-    requests: what was asked for so far. cut_after: bytes of an object in the storage, or of any xorb ("xorb"), after
-    which each upload of it loses the connection; cuts: those that did. answers: the statuses of the next refusals of an
-    endpoint, by its name in Handler.
+    requests: what was asked for so far. cut_after: bytes of an object in the storage after which each upload of it
+    loses the connection; cuts: those that did. answers: the statuses of the next refusals of an endpoint, by its name.
     """
 
     daemon_threads = True
@@ -78,7 +73,6 @@ class HubServer(ThreadingHTTPServer):
         self.changed = Condition()  # storage or cuts, and a lock for all that is here
         self.repositories: dict[str, Repository] = {}
         self.storage: dict[str, bytes] = {}
-        self.xorbs: dict[str, list[bytes]] = {}
         self.requests: list[str] = []
         self.cut_after: dict[str, int] = {}
         self.cuts: list[str] = []
@@ -137,7 +131,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def call(self, endpoint: Callable[..., Any], *arguments: str) -> Any:
         name = endpoint.__name__
-        if cut_after := self.server.cut_after.get(arguments[-1] if name == "store" else name):
+        if cut_after := self.server.cut_after.get(arguments[-1] if arguments else ""):
             self.rfile.read(cut_after)
             self.close_connection = True
             with self.server.changed:
@@ -294,31 +288,6 @@ class Handler(BaseHTTPRequestHandler):
         else:
             raise Refusal(400, f"cannot do this: {kind} {value['path']}")
 
-    # Xet: chunks come first, then what files they make
-
-    def xet_token(self, name: str, revision: str) -> dict[str, Any]:
-        """For the storage alone, where that of the user has no business either."""
-        self.repository(name, writes=True)
-        return {"accessToken": XET_TOKEN, "exp": int(time.time()) + 3_600, "casUrl": f"{self.server.url}/xet"}
-
-    def check_xet_token(self) -> None:
-        if self.headers["Authorization"] != f"Bearer {XET_TOKEN}":
-            raise Refusal(401, "this is no token of the storage")
-
-    def xorb(self, name: str) -> dict[str, Any]:
-        self.check_xet_token()
-        with self.server.changed:
-            is_new = name not in self.server.xorbs
-            self.server.xorbs[name] = read_xorb(self.body)
-        return {"was_inserted": is_new}
-
-    def shard(self) -> dict[str, Any]:
-        self.check_xet_token()
-        for oid, terms in read_shard(self.body):
-            chunks = [chunk for term in terms for chunk in self.server.xorbs[term.xorb][term.first : term.last]]
-            self.keep(oid, b"".join(chunks))
-        return {"result": 1}
-
 
 NAME = "([^/]+/[^/]+)"
 ROUTES: list[tuple[str, str, Callable[..., Any]]] = [
@@ -328,9 +297,6 @@ ROUTES: list[tuple[str, str, Callable[..., Any]]] = [
     ("POST", f"/api/models/{NAME}/preupload/([^/]+)", Handler.preupload),
     ("POST", f"/api/models/{NAME}/commit/([^/]+)", Handler.receive_commit),
     ("POST", f"/{NAME}[.]git/info/lfs/objects/batch", Handler.lfs_batch),
-    ("GET", f"/api/models/{NAME}/xet-write-token/([^/]+)", Handler.xet_token),
-    ("POST", "/xet/v1/xorbs/default/([0-9a-f]{64})", Handler.xorb),
-    ("POST", "/xet/v1/shards", Handler.shard),
     ("PUT", "/storage/([0-9a-f]{64})", Handler.store),
     ("GET", f"/api/models/{NAME}", Handler.info),
     ("GET", f"/api/models/{NAME}/revision/([^/]+)", Handler.info),

@@ -207,13 +207,13 @@ def parametrize_cases(cases: tuple[Case, ...] = CASES) -> pytest.MarkDecorator:
 every_switch = pytest.mark.parametrize("settings", SWITCHES.values(), ids=SWITCHES)
 
 
-def in_turn(cases: tuple[Case, ...] = CASES) -> pytest.MarkDecorator:
+def in_turn(cases: tuple[Case, ...] = CASES, choices: dict[str, dict] = SWITCHES) -> pytest.MarkDecorator:
     """For what is slow: the classes with one setting each, so that each class and each setting comes at least once."""
-    pairs = zip(cases * len(SWITCHES), cycle(SWITCHES.items()))
+    pairs = zip(cases * len(choices), cycle(choices.items()))
     params = [
         pytest.param(case, settings, id=f"{case.model_class.__name__}-{name}") for case, (name, settings) in pairs
     ]
-    return pytest.mark.parametrize(("case", "settings"), params[: max(len(cases), len(SWITCHES))])
+    return pytest.mark.parametrize(("case", "settings"), params[: max(len(cases), len(choices))])
 
 
 def assert_same_outputs(left: Any, right: Any, atol: float = 0.0, where: Tensor | None = None) -> None:

@@ -171,7 +171,7 @@ def test_each_metric_is_one_of_evaluate_and_takes_batches():
 
 IN_ANOTHER_PROCESS = """
 import sys
-from classification_metrics import Accuracy
+from modeling_scratch.evaluation.classification_metrics import Accuracy
 metric = Accuracy(2)
 metric.add_batch(predictions=[1] * 10, references=[1] * 10)
 print("half", flush=True)

@@ -119,6 +119,7 @@ def test_a_picture_that_cannot_be_put_in_place_leaves_nothing_behind(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.slow
 def test_matplotlib_is_imported_by_drawing_and_pyplot_never(tmp_path):
     code = """
 import sys

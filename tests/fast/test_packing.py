@@ -1,8 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Packing is exact: whichever way a batch comes, its tokens see their own sequence, all of it, and nothing else."""
 
-from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -17,10 +15,9 @@ from modeling_scratch import (
     ScratchEncoderForMaskedLM,
     ScratchEncoderForSequenceClassification,
     ScratchEncoderModel,
-    fast,
 )
 from modeling_scratch.embeddings import Inputs
-from modeling_scratch.fast.packing import packing_from_lengths, packing_from_mask
+from modeling_scratch.fast.packing import packing_from_mask
 from modeling_scratch.heads import one_segment_a_row
 from modeling_scratch.modeling_base import segment_bounds
 from modeling_scratch.positions import positions_from_lengths
@@ -42,7 +39,6 @@ def make_mask() -> Tensor:
 MASK = make_mask()
 REAL = MASK.bool()
 IDS = torch.randint(1, TINY["vocab_size"], MASK.shape, generator=torch.Generator().manual_seed(1))
-TYPES = torch.randint(0, 2, MASK.shape, generator=torch.Generator().manual_seed(2))
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "none": {"position_type": "none"},
@@ -102,87 +98,11 @@ def test_texts_stay_apart_where_nobody_makes_masks() -> None:
     assert_close(model(PACKED_IDS, **by_positions()).last_hidden_state[0], expected)
 
 
-@backends
-@every_setting
-def test_packed_equals_padded_and_each_sequence_on_its_own(backend: str, settings: dict) -> None:
-    model, found = make(backend=backend, **settings), []
-    for switch in (nullcontext, fast.disabled):
-        with switch():
-            states = model(IDS, MASK, token_type_ids=TYPES).last_hidden_state
-        assert (states[~REAL] == 0).all() == (switch is nullcontext)  # the padded layout computes something there
-        model.zero_grad()
-        states[REAL].square().mean().backward()
-        found.append((states[REAL], {name: parameter.grad for name, parameter in model.named_parameters()}))
-    (packed, gradients), (padded, expected) = found
-    assert_close(packed, padded)
-    torch.testing.assert_close(gradients, expected, atol=1e-5, rtol=0)
-    if "rope_parameters" not in settings:  # which look at the longest text
-        assert_close(model(IDS, MASK).last_hidden_state[REAL], one_by_one(model))
-
-
-@engines
-@backends
-def test_neither_more_padding_nor_what_it_holds_changes_anything(backend: str) -> None:
-    model = make(backend=backend)
-    expected = model(IDS, MASK).last_hidden_state[REAL]
-    for more in (LENGTH, 0), (0, LENGTH), (LENGTH, LENGTH):
-        wide = model(nn.functional.pad(IDS, more), nn.functional.pad(MASK, more)).last_hidden_state
-        assert_close(wide[nn.functional.pad(REAL, more)], expected)
-    garbage = torch.where(REAL, IDS, TINY["vocab_size"] - IDS)
-    assert torch.equal(model(garbage, MASK).last_hidden_state[REAL], expected)
-
-
 @engines
 @pytest.mark.parametrize("dtype", [torch.bool, torch.float32, torch.int32], ids=str)
 def test_a_mask_may_be_of_any_type(dtype: torch.dtype) -> None:
     model = make()
     assert torch.equal(model(IDS, MASK.to(dtype)).last_hidden_state[REAL], model(IDS, MASK).last_hidden_state[REAL])
-
-
-@engines
-@backends
-def test_texts_of_no_tokens_are_no_reason_to_fail(backend: str) -> None:
-    model = make(ScratchEncoderForSequenceClassification, backend, classifier_pooling="mean")
-    nothing = model(IDS[:2], torch.zeros_like(MASK[:2])).logits
-    assert_close(nothing, model(IDS, MASK).logits[-1:].expand(2, -1))  # the last row of MASK is empty
-
-
-def test_positions_given_by_hand_are_packed_with_their_tokens() -> None:
-    model, position_ids = make(), torch.arange(LENGTH)[None].flip(1)
-    found = model(IDS, MASK, position_ids=position_ids).last_hidden_state
-    with fast.disabled():
-        expected = model(IDS, MASK, position_ids=position_ids).last_hidden_state
-    assert (found[~REAL] == 0).all()
-    assert_close(found[REAL], expected[REAL])
-
-
-def test_embeddings_given_by_hand_are_packed() -> None:
-    model = make()
-    rows = model.get_input_embeddings()(IDS)
-    assert torch.equal(model(inputs_embeds=rows, attention_mask=MASK).last_hidden_state, model(IDS, MASK)[0])
-
-
-def test_batches_without_padding_are_computed_as_the_textbook_computes_them() -> None:
-    model = make()
-    found = model(IDS, torch.ones_like(MASK)).last_hidden_state, model(IDS).last_hidden_state
-    with fast.disabled():
-        assert all(torch.equal(states, model(IDS).last_hidden_state) for states in found)
-
-
-@backends
-@pytest.mark.parametrize("asked", ["output_attentions", "output_hidden_states"])
-@pytest.mark.parametrize("by", ["argument", "config"])
-def test_asked_for_its_insides_a_batch_keeps_its_shape(backend: str, asked: str, by: str) -> None:
-    model = make(backend="eager" if by == "config" else backend)  # the library ties the config's wish to eager
-    expected = model(IDS, MASK).last_hidden_state
-    if by == "config":
-        setattr(model.config, asked, True)
-    outputs = model(IDS, MASK, **({asked: True} if by == "argument" else {}))
-    assert_close(outputs.last_hidden_state[REAL], expected[REAL])
-    insides = {"output_attentions": "attentions", "output_hidden_states": "hidden_states"}[asked]
-    assert {states.shape[-2:] for states in outputs[insides]} == {
-        (LENGTH, LENGTH if asked == "output_attentions" else TINY["hidden_size"])
-    }
 
 
 # A batch that arrives packed
@@ -207,7 +127,6 @@ def by_padded_boundaries() -> dict[str, Any]:
 
 
 FORMS = by_positions, by_boundaries, by_both, by_padded_boundaries
-every_form = pytest.mark.parametrize("form", FORMS)
 PACKED_IDS = torch.cat(sequences())[None]
 
 
@@ -247,20 +166,6 @@ def test_rows_hold_several_sequences(backend: str) -> None:
     assert_close(model(ids, position_ids=position_ids).last_hidden_state, torch.stack(expected))
     asked = model(ids, position_ids=position_ids, output_hidden_states=True)
     assert_close(asked.last_hidden_state, torch.stack(expected))
-
-
-@engines
-@backends
-@every_form
-def test_no_sequence_sees_another(backend: str, form: Callable[[], dict]) -> None:
-    model = make(backend=backend, position_type="rotary")
-    before = model(PACKED_IDS, **form()).last_hidden_state[0].split(LENGTHS)
-    for changed in range(len(LENGTHS)):
-        ids = list(PACKED_IDS[0].split(LENGTHS))
-        ids[changed] = ids[changed].flip(0)
-        after = model(torch.cat(ids)[None], **form()).last_hidden_state[0].split(LENGTHS)
-        same = [torch.equal(one, other) for one, other in zip(before, after, strict=True)]
-        assert same == [sequence != changed for sequence in range(len(LENGTHS))]
 
 
 @engines
@@ -341,29 +246,6 @@ def test_unpacking_undoes_packing(seed: int) -> None:
     assert torch.equal(packed[0, packing.packed_indices(tokens)], states.flatten(0, 1)[tokens])
     assert mask.flatten()[packing.indices].all()  # what fills a row is some token, too
     assert packing.texts == int(mask.any(1).sum())
-
-
-def test_packing_keeps_the_order_within_each_sequence() -> None:
-    packing = packing_from_mask(torch.tensor([[0, 1, 0, 1], [1, 1, 1, 0]]), no_mask)
-    assert packing.indices.tolist() == [4, 5, 6, 1, 3]
-    assert packing.real is None
-    (group,) = packing.groups
-    assert (group.shape, group.counts, group.segment_ids.tolist()) == ((1, 5), [2], [[0, 0, 0, 1, 1]])
-
-
-def test_what_fills_a_row_is_a_text_of_its_own_that_nobody_reads() -> None:
-    packing = packing_from_lengths(torch.tensor([90, 0, 100]), (1, 190), no_mask)
-    assert packing.indices.tolist() == [*range(90, 190), *range(90), *range(10)]
-    assert packing.real.tolist() == list(range(190))
-    (group,) = packing.groups
-    assert (group.shape, group.counts) == ((2, 100), [1, 1])
-    assert group.segment_ids.tolist() == [[0] * 100, [1] * 90 + [2] * 10]
-
-
-def test_packing_takes_what_is_absent_or_shared_by_all_rows() -> None:
-    packing = packing_from_mask(torch.tensor([[0, 1, 1], [1, 1, 1]]), no_mask)
-    assert packing.pack(None) is None
-    assert packing.pack(torch.tensor([[10, 11, 12]])).tolist() == [[10, 11, 12, 11, 12]]
 
 
 @pytest.mark.parametrize("lengths", [[3, 1, 4], [1, 1, 1], [5]], ids=str)

@@ -5,7 +5,6 @@ import io
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 from functools import cache
@@ -367,13 +366,6 @@ def test_a_standard_stream_that_is_closed(folders, tmp_path, monkeypatch, capfd,
     assert f"{option}: standard {stream.removeprefix('std')}put is closed" in told
 
 
-def test_bytes_that_are_no_utf_8(folders, tmp_path, capfd):
-    source = tmp_path / "in.en"
-    source.write_bytes("fine\nschön\n".encode("latin-1"))
-    told = refused(capfd, "--model_name_or_path", folders[TRANSLATOR], "--input_file", source)
-    assert "line 2, byte 3: this is not UTF-8" in told
-
-
 def test_a_folder_that_would_write_at_random(folders, tmp_path, capfd):
     characters = writers.characters()
     decoder = writers.decoder(characters)
@@ -400,27 +392,6 @@ def test_a_folder_that_would_write_at_random(folders, tmp_path, capfd):
 
 
 # Ends that come from outside
-
-
-def test_ctrl_c_leaves_no_half_file(folders, tmp_path, monkeypatch):
-    """Pressed while the second line is written."""
-    seen: list[list[str]] = []
-
-    def one_line(text: str) -> str:
-        seen.append(sorted(path.name for path in tmp_path.iterdir()))
-        if len(seen) == 2:
-            signal.raise_signal(signal.SIGINT)
-        return text
-
-    monkeypatch.setattr(generate_room, "one_line", one_line)
-    (tmp_path / "in.txt").write_text("abc\nb\nc\n")
-    (tmp_path / "out.txt").write_text("precious")
-    arguments = "--model_name_or_path", folders[DECODER], "--input_file", tmp_path / "in.txt"
-    with pytest.raises(SystemExit, match="130"):
-        program(*arguments, "--output_file", tmp_path / "out.txt", "--overwrite")
-    assert len(seen[0]) == 3  # there was a half file, under another name
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "out.txt"]
-    assert (tmp_path / "out.txt").read_text() == "precious"
 
 
 @both

@@ -103,14 +103,6 @@ def test_equals_the_pipeline_one_by_one_in_the_order_of_the_input(folder, tmp_pa
     assert {answer["label"] for answer in answers} == {"CLASS 0", "CLASS 1"}
 
 
-@pytest.mark.parametrize("batch_size", ["1", "3", "64"])
-def test_batches_change_nothing(folder, tmp_path, batch_size):
-    texts = {"text": [text_of(length) for length in (5, 1, 40, 8, 8, 2)]}
-    one = run(folder, write(tmp_path / "in.csv", texts), tmp_path / "one.jsonl", "--batch_size", "1")
-    many = run(folder, tmp_path / "in.csv", tmp_path / "many.jsonl", "--batch_size", batch_size)
-    assert [answer["score"] for answer in many] == pytest.approx([answer["score"] for answer in one], abs=1e-5)
-
-
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet", ".txt", "-"])
 def test_every_kind_of_input(folder, tmp_path, monkeypatch, capfd, suffix):
     texts = [text_of(4), " ", text_of(1), 'not "closed', text_of(9), ""]
@@ -321,6 +313,7 @@ def start(*arguments: str) -> subprocess.Popen:
     return subprocess.Popen([sys.executable, PROGRAM, *arguments], **pipes)
 
 
+@pytest.mark.slow
 def test_a_process_that_is_terminated_leaves_no_half_file(folder, tmp_path):
     process = start("--model", str(folder), "--output", str(tmp_path / "out.jsonl"))
     # The first chunk, and then more than a pipe holds: it can be written only while the second chunk is read.

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 import torch
 import writers
-from transformers import GenerationConfig
 from writers import POSITIONS, text_of
 
 from modeling_scratch.inference.text_generators import HELD_BACK, Translator, WordStreamer
@@ -52,12 +51,6 @@ def test_no_sources_and_blank_ones(parts: Any) -> None:
     assert not any(answer.is_cut for answer in translate(parts, ["", " \t"]))
 
 
-def test_the_first_of_several_is_the_best(parts: Any) -> None:
-    several = Translator(*parts, max_new_tokens=NEW, num_beams=4, num_return_sequences=3).generate(SOURCES)
-    assert [len(set(answers)) for answers in several] == [3 if source.strip() else 1 for source in SOURCES]
-    assert [answers[0] for answers in several] == translate(parts, num_beams=4)
-
-
 def test_a_text_is_cut_where_it_found_no_end(parts: Any) -> None:
     """One that ends does so at every limit from there on; one that does not is longer with a higher limit."""
     longest = translate(parts, max_new_tokens=POSITIONS)
@@ -71,17 +64,6 @@ def test_a_text_is_cut_where_it_found_no_end(parts: Any) -> None:
 
 def test_no_text_is_longer_than_positions(parts: Any) -> None:
     assert translate(parts, max_new_tokens=10 * POSITIONS) == translate(parts, max_new_tokens=POSITIONS)
-
-
-def test_what_nobody_says_is_as_the_checkpoint_says(parts: Any) -> None:
-    model, expected = parts[0], translate(parts, num_beams=2, max_new_tokens=4)
-    before = model.generation_config
-    try:
-        model.generation_config = GenerationConfig(**{**before.to_dict(), "num_beams": 2, "max_length": 5})
-        assert Translator(*parts).translate(SOURCES) == expected
-        assert translate(parts, num_beams=1, max_new_tokens=NEW) != expected
-    finally:
-        model.generation_config = before
 
 
 def test_sources_are_cut_at_the_limit(parts: Any) -> None:

@@ -147,6 +147,7 @@ def test_translations_of_different_searches_do_not_mix(translate_task: Any) -> N
             assert answer.result().json()["outputs"] == translate_task.pipe(text, **search)
 
 
+@pytest.mark.slow  # a process that imports everything
 def test_what_was_accepted_is_answered_before_the_server_ends(translator: Path) -> None:
     body = json.dumps({"inputs": TEXTS[5], "max_new_tokens": 6}).encode()
     with server_process(translator) as (process, url):

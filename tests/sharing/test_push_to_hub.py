@@ -7,68 +7,32 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pretrain
 import push_to_hub
 import pytest
-import torch
-from conftest import lively, run_without_package
-from hub_server import SIGNATURE, XET_TOKEN, HubServer
-from model_cases import CAUSAL_LM, SEQ2SEQ_LM, TEXTS, TINY, Case
-from safetensors.torch import load_file, save_file
+from conftest import lively
+from hub_server import SIGNATURE, HubServer
+from model_cases import SEQ2SEQ_LM, TEXTS, TINY, Case
+from safetensors.torch import save_file
 from test_pretrain import CHARACTERS, prose
 from toy_text import toy_tokenizer
 from warm_python import ROOT, Ended, WarmPython
 
-from modeling_scratch.sharing import push as push_to_hub_room
-from modeling_scratch.sharing.verification_record import MODEL_FILES, write_verification
+from modeling_scratch.sharing.verification_record import write_verification
 
 TOKEN = "hf_" + "t" * 34
 WRONG = "hf_" + "w" * 34
 SCRIPT = ROOT / "scripts" / "push_to_hub.py"
-PUSHED = {
-    "AutoModelForSequenceClassification": TEXTS, "AutoModelForCausalLM": CAUSAL_LM, "AutoModelForSeq2SeqLM": SEQ2SEQ_LM,
-}  # fmt: skip
 
 NOT_UPLOADED = {
     "training_args.bin", "optimizer.pt", "pytorch_model.bin", ".env", "trainer_state.json", "training.log",
     "checkpoint-4/model.safetensors", "checkpoint-4/optimizer.pt", "target_tokenizer/notes.txt",
 }  # fmt: skip
 
-PUSH = """
-import sys
-from pathlib import Path
-import modeling_scratch
-from toy_text import toy_tokenizer
-for folder in Path(sys.argv[1]).iterdir():
-    getattr(modeling_scratch, folder.name).from_pretrained(folder).push_to_hub(f"user/{folder.name}")
-    toy_tokenizer().push_to_hub(f"user/{folder.name}")
-"""
-
-# Arguments: "there", by code that comes along, or "here"; the folder of the batches; names with their Auto classes.
-LOAD = """
-import json, sys
-from pathlib import Path
-import torch, transformers
-from safetensors.torch import load_file, save_file
-where, top, auto_classes = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
-trust = {"trust_remote_code": True} if where == "there" else {}
-if where == "here":
-    import modeling_scratch
-torch.set_num_threads(1)
-for name, auto_class in auto_classes.items():
-    model = getattr(transformers, auto_class).from_pretrained(f"user/{name}", **trust)
-    assert type(model).__module__.startswith("transformers_modules.user" if trust else "modeling_scratch."), type(model)
-    ids = transformers.AutoTokenizer.from_pretrained(f"user/{name}")("a good film", return_tensors="pt").input_ids
-    with torch.no_grad():
-        logits = model(**load_file(top / name)).logits
-    save_file({"logits": logits, "ids": ids}, top / f"{name}-{where}")
-"""
 
 # Half of a training; then the other half by who has nothing of it but what is on the Hub, and the same bits.
 TRAIN = """
@@ -124,7 +88,7 @@ except OSError as error:
 
 def assert_no_secret(content: str | bytes) -> None:
     text = content if isinstance(content, str) else content.decode("utf-8", "replace")
-    assert not any(secret in text for secret in (TOKEN, WRONG, XET_TOKEN, SIGNATURE)), text
+    assert not any(secret in text for secret in (TOKEN, WRONG, SIGNATURE)), text
 
 
 @pytest.fixture(scope="module")
@@ -139,46 +103,25 @@ def hub() -> Iterator[HubServer]:
                 assert_no_secret(file.content)
 
 
-def settings(hub: HubServer, home: Path, **more: str) -> dict[str, str]:
+def settings(hub: HubServer, home: Path) -> dict[str, str]:
     return {
         "HF_HUB_OFFLINE": "0", "HF_ENDPOINT": hub.url, "HF_HOME": str(home), "HF_HUB_DISABLE_TELEMETRY": "1",
-        "HF_HUB_DISABLE_XET": "0", "HF_TOKEN": TOKEN, **more,
+        "HF_HUB_DISABLE_XET": "1", "HF_TOKEN": TOKEN,
     }  # fmt: skip
 
 
-@contextmanager
-def client(hub: HubServer, top: Path, **more: str) -> Iterator[WarmPython]:
+@pytest.fixture(scope="module")
+def python(hub: HubServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
     """Programs that ask this hub with the right token; none of them writes it anywhere."""
-    with WarmPython(
-        top,
-        ["modeling_scratch.sharing.push", "modeling_scratch.training.trainer", "toy_text"],
-        settings(hub, top / "home", **more),
-    ) as warm:
+    top = tmp_path_factory.mktemp("programs")
+    modules = ["modeling_scratch.sharing.push", "modeling_scratch.training.trainer", "toy_text"]
+    with WarmPython(top, modules, settings(hub, top / "home")) as warm:
         yield warm
     for output in warm.outputs:
         assert_no_secret(output)
     for path in top.rglob("*"):
         if path.is_file():
             assert_no_secret(path.read_bytes())
-
-
-@pytest.fixture(scope="module")
-def python(hub: HubServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
-    """As a client is installed: large files go by Xet."""
-    with client(hub, tmp_path_factory.mktemp("xet")) as warm:
-        yield warm
-
-
-@pytest.fixture(scope="module")
-def lfs(hub: HubServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
-    """They go by LFS."""
-    with client(hub, tmp_path_factory.mktemp("lfs"), HF_HUB_DISABLE_XET="1") as warm:
-        yield warm
-
-
-@pytest.fixture(params=[pytest.param("python", id="xet"), pytest.param("lfs", marks=pytest.mark.slow)])
-def either(request: pytest.FixtureRequest) -> WarmPython:
-    return request.getfixturevalue(request.param)
 
 
 def save_model(folder: Path, case: Case = TEXTS, **settings: object) -> Path:
@@ -230,32 +173,6 @@ def assert_one_line(ended: Ended, *parts: str) -> None:
     assert_no_secret(ended.text)
 
 
-@pytest.mark.slow
-def test_models_and_tokenizers_push_themselves(hub: HubServer, python: WarmPython, tmp_path: Path) -> None:
-    """They come back with the same logits: where the package is, and, by their own code, where it is not."""
-    auto_classes = {case.model_class.__name__: auto_class for auto_class, case in PUSHED.items()}
-    for case in PUSHED.values():
-        name = case.model_class.__name__
-        save_model(tmp_path / "models" / name, case)
-        save_file(case.inputs(), tmp_path / name)
-    assert python.run(write_program(tmp_path, PUSH), tmp_path / "models").code == 0
-    loading = str(tmp_path), json.dumps(auto_classes)
-    run_without_package(LOAD, "there", *loading, **settings(hub, tmp_path / "home"))
-    ended = python.run(write_program(tmp_path, LOAD), "here", *loading)
-    assert ended.code == 0, ended.text
-    for case in PUSHED.values():
-        name = case.model_class.__name__
-        files = on_the_hub(hub, f"user/{name}")
-        assert files.pop("README.md").startswith(b"---\n")
-        assert files == contents(tmp_path / "models" / name)
-        model = case.model_class.from_pretrained(tmp_path / "models" / name)
-        logits = model(**case.inputs()).logits
-        for where in "there", "here":
-            found = load_file(tmp_path / f"{name}-{where}")
-            assert torch.equal(found["logits"], logits)
-            assert found["ids"].tolist() == [toy_tokenizer()("a good film").input_ids]
-
-
 @pytest.mark.parametrize("trainer", ["Trainer", "SharingTrainer"])
 def test_training_goes_on_from_the_hub(trainer: str, hub: HubServer, python: WarmPython, tmp_path: Path) -> None:
     ended = python.run(write_program(tmp_path, TRAIN), trainer, tmp_path, f"user/{trainer}", TOKEN)
@@ -275,18 +192,18 @@ def push(python: WarmPython, folder: Path, repository: str, *more: object, **env
 
 
 def test_the_script_uploads_what_makes_a_model_and_nothing_else(
-    either: WarmPython, hub: HubServer, folder: Path, tmp_path: Path
+    python: WarmPython, hub: HubServer, folder: Path, tmp_path: Path
 ) -> None:
     before = contents(folder)
     hub.repositories.pop("user/mine", None)
-    ended = push(either, folder, "user/mine", "--commit_message", "The best of three")
+    ended = push(python, folder, "user/mine", "--commit_message", "The best of three")
     assert ended.code == 0, ended.text
     assert ended.text.splitlines()[-1] == f"{hub.url}/user/mine"
     assert "model.safetensors" in ended.text
     assert on_the_hub(hub, "user/mine") == contents(folder) == before
     assert hub.messages("user/mine") == ["initial commit", "The best of three"]
     program = "import sys, huggingface_hub; huggingface_hub.snapshot_download(*sys.argv[1:2], local_dir=sys.argv[2])"
-    assert either.run(write_program(tmp_path, program), "user/mine", tmp_path / "copy").code == 0
+    assert python.run(write_program(tmp_path, program), "user/mine", tmp_path / "copy").code == 0
     copied = contents(tmp_path / "copy")
     assert {name: copied[name] for name in before} == before
 
@@ -303,17 +220,17 @@ def test_a_dry_run_shows_what_would_go_and_asks_nobody(python: WarmPython, hub: 
     assert (len(hub.requests), "user/dry" in hub.repositories) == (seen, False)
 
 
-def test_a_second_push_sends_what_has_changed(either: WarmPython, hub: HubServer, folder: Path) -> None:
+def test_a_second_push_sends_what_has_changed(python: WarmPython, hub: HubServer, folder: Path) -> None:
     """Nothing where nothing has; weights in other pieces replace those that were there."""
     hub.repositories.pop("user/again", None)
-    assert push(either, folder, "user/again").code == 0
+    assert push(python, folder, "user/again").code == 0
     seen = len(hub.requests)
-    assert push(either, folder, "user/again").code == 0
+    assert push(python, folder, "user/again").code == 0
     assert len(hub.messages("user/again")) == 2
-    assert not [request for request in hub.requests[seen:] if re.search("^PUT|/xorbs/|/commit/", request)]
+    assert not [request for request in hub.requests[seen:] if re.search("^PUT|/commit/", request)]
     (folder / "model.safetensors").unlink()
     TEXTS.model().save_pretrained(folder, max_shard_size="8KB")
-    assert push(either, folder, "user/again").code == 0
+    assert push(python, folder, "user/again").code == 0
     assert on_the_hub(hub, "user/again") == contents(folder)
     assert "model.safetensors" not in hub.files("user/again")
 
@@ -337,60 +254,35 @@ def test_what_an_earlier_model_left_goes(hub: HubServer, python: WarmPython, fol
     assert on_the_hub(hub, "user/renewed") == contents(folder) | dict.fromkeys(results, b"{}")
 
 
-@pytest.mark.slow
-def test_the_script_stands_alone(hub: HubServer, folder: Path, tmp_path: Path) -> None:
-    command = [sys.executable, SCRIPT, "--folder", folder, "--repo_id", "user/alone"]
-    environment = os.environ | settings(hub, tmp_path / "home")
-    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
-    assert ended.stdout.splitlines()[-1] == f"{hub.url}/user/alone"
-    assert_no_secret(ended.stdout + ended.stderr)
-    assert on_the_hub(hub, "user/alone") == contents(folder)
-
-
-@pytest.mark.slow
-def test_an_upload_that_was_killed_is_repeated(lfs: WarmPython, hub: HubServer, folder: Path) -> None:
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_an_upload_can_be_interrupted(how: signal.Signals, python: WarmPython, hub: HubServer, folder: Path) -> None:
     """One file of several loses its connection; the others need not be sent again, and none is seen without all."""
     (folder / "model.safetensors").unlink()
-    TEXTS.model(hidden_size=20).save_pretrained(folder, max_shard_size="8KB")  # weights that no other test uploads
+    TEXTS.model(hidden_size=32 + 4 * how).save_pretrained(folder, max_shard_size="8KB")  # that no other test uploads
     lost, *stored = map(oid, folder.glob("model-*.safetensors"))
     assert stored
-    hub.cut_after[lost] = 1_000
-    process = lfs.start(SCRIPT, "--folder", folder, "--repo_id", "user/killed")
-    hub.wait_for(lambda: lost in hub.cuts and set(stored) <= hub.storage.keys())
-    lfs.kill(process, signal.SIGKILL)
-    assert hub.messages("user/killed") == ["initial commit"]
-    assert on_the_hub(hub, "user/killed") == {}
-    del hub.cut_after[lost]
-    seen = len(hub.requests)
-    assert push(lfs, folder, "user/killed").code == 0
-    assert [request for request in hub.requests[seen:] if request.startswith("PUT ")] == [f"PUT /storage/{lost}"]
-    assert on_the_hub(hub, "user/killed") == contents(folder)
-
-
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_an_upload_can_be_interrupted(how: signal.Signals, either: WarmPython, hub: HubServer, folder: Path) -> None:
-    save_model(folder, hidden_size=40 + 4 * how)  # weights that a client has not uploaded yet, which Xet would remember
-    weights = oid(folder / "model.safetensors")
-    hub.storage.pop(weights, None)
     hub.repositories.pop("user/interrupted", None)
-    hub.cuts.clear()
-    hub.cut_after = {weights: 1_000, "xorb": 1_000}
-    process = either.start(SCRIPT, "--folder", folder, "--repo_id", "user/interrupted")
-    hub.wait_for(lambda: bool(hub.cuts))
-    ended = either.kill(process, how)
+    hub.cut_after[lost] = 1_000
+    process = python.start(SCRIPT, "--folder", folder, "--repo_id", "user/interrupted")
+    hub.wait_for(lambda: lost in hub.cuts and set(stored) <= hub.storage.keys())
+    os.kill(process, how)
+    hub.cut_after.clear()  # a client that ends by itself first sends what it has begun with
+    ended = python.end()
     if how == signal.SIGINT:
         assert_one_line(ended, "user/interrupted: interrupted; the same command repeats the upload")
+    assert hub.messages("user/interrupted") == ["initial commit"]
     assert on_the_hub(hub, "user/interrupted") == {}
-    hub.cut_after = {}
-    assert push(either, folder, "user/interrupted").code == 0
+    seen = len(hub.requests)
+    assert push(python, folder, "user/interrupted").code == 0
+    assert {request for request in hub.requests[seen:] if request.startswith("PUT ")} <= {f"PUT /storage/{lost}"}
     assert on_the_hub(hub, "user/interrupted") == contents(folder)
 
 
 @pytest.mark.slow
-def test_the_client_tries_again_and_tells_no_signed_address(hub: HubServer, lfs: WarmPython, folder: Path) -> None:
+def test_the_client_tries_again_and_tells_no_signed_address(hub: HubServer, python: WarmPython, folder: Path) -> None:
     save_model(folder, hidden_size=24)
     hub.answers |= {"preupload": [429], "store": [500]}
-    ended = push(lfs, folder, "user/patient")
+    ended = push(python, folder, "user/patient")
     assert ended.code == 0, ended.text
     assert "Retrying" in ended.text
     assert f"/storage/{oid(folder / 'model.safetensors')}***" in ended.text
@@ -402,19 +294,19 @@ REFUSED = {
     "another's account": ("other/no", {}, {}, ["other/no: the access token has no right to write there: 403"]),
     "no new repositories": ("user/no", {}, {"create": [500]}, ["user/no: ", "500", "the same command repeats"]),
     "no such branch": ("user/no", {}, {"preupload": [404]}, ["user/no: ", "404", "preupload is refused"]),
-    "no room": ("user/no", {}, {"store": [403], "xorb": [403]}, ["user/no: ", "403", "the same command repeats"]),
+    "no room": ("user/no", {}, {"store": [403]}, ["user/no: ", "403", "the same command repeats"]),
     "no commits": ("user/no", {}, {"receive_commit": [403]}, ["no right to write there: 403", "commit is refused"]),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_the_hub_refuses_is_one_line(what: str, either: WarmPython, hub: HubServer, folder: Path) -> None:
+def test_what_the_hub_refuses_is_one_line(what: str, python: WarmPython, hub: HubServer, folder: Path) -> None:
     repository, environment, answers, parts = REFUSED[what]
     save_model(folder, hidden_size=28)
     hub.answers = {name: list(statuses) for name, statuses in answers.items()}
     hub.repositories.pop(repository, None)
     hub.storage.pop(oid(folder / "model.safetensors"), None)
-    assert_one_line(push(either, folder, repository, **environment), *parts)
+    assert_one_line(push(python, folder, repository, **environment), *parts)
     hub.answers = {}
     if repository in hub.repositories:
         assert on_the_hub(hub, repository) == {}
@@ -476,13 +368,6 @@ def test_every_file_that_verify_records_goes_along(hub: HubServer, python: WarmP
     pushed = hub.files("user/recorded")
     found = {name: hashlib.sha256(pushed[name]).hexdigest() for name in record["files"]}
     assert found == {name: file["sha256"] for name, file in record["files"].items()}
-
-
-@pytest.mark.parametrize("pattern", MODEL_FILES)
-def test_every_kind_of_file_that_verify_records_is_uploaded(pattern: str, folder: Path) -> None:
-    name = pattern.replace("*", "more")
-    (folder / name).write_text("{}")
-    assert name in push_to_hub_room.files_to_upload(folder)
 
 
 FAULTS = {

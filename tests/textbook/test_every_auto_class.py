@@ -2,20 +2,22 @@
 """Every folder × every Auto class of its family, in fresh processes: by its own code, and by the package."""
 
 import gc
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch.distributed
 from datasets import Dataset
 from fresh_process import run_fresh
 from model_cases import CASES, CAUSAL_LM, MASKED_LM, SEQ2SEQ_LM, TEXTS, Case, names_of_auto_classes
 from safetensors.torch import load_file
+from torch.distributed.fsdp import fully_shard
 from toy_text import REVIEWS, toy_tokenizer
 from transformers import Trainer, TrainingArguments
 
 import modeling_scratch as scratch
 
-WHERE = ("there", "here")
 LANGUAGE_MODELS = (MASKED_LM, CAUSAL_LM, SEQ2SEQ_LM)
 FOLDERS: dict[str, Case] = {
     **{case.model_class.__name__: case for case in CASES},
@@ -106,22 +108,27 @@ def top(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return top
 
 
+# By the package, tests of saving and of bridges open folders, too.
+@pytest.fixture(scope="module", params=["there", pytest.param("here", marks=pytest.mark.slow)])
+def where(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def opened(top: Path) -> dict[str, dict]:
-    """What MATRIX says of each folder, by where it was opened; each family has a process of its own."""
+def opened(where: str, top: Path) -> dict[str, dict]:
+    """What MATRIX says of each folder; each family has a process of its own."""
     families: dict[type, list[str]] = {case.model_class.config_class: [] for case in FOLDERS.values()}
     for name, case in FOLDERS.items():
         families[case.model_class.config_class].append(str(top / name))
-    answers = iter(run_fresh(MATRIX, [(where, "open_folders", *f) for where in WHERE for f in families.values()], top))
-    return {where: {k: v for _ in families for k, v in next(answers).items()} for where in WHERE}
+    answers = run_fresh(MATRIX, [(where, "open_folders", *folders) for folders in families.values()], top)
+    return {folder: found for answer in answers for folder, found in answer.items()}
 
 
-@pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize("name", FOLDERS)
 def test_every_auto_class_opens_every_folder(name: str, where: str, top: Path, opened: dict[str, dict]) -> None:
     """All weights that the reader shares with the folder, bit for bit; the rest, and no other, is reported missing."""
     case = FOLDERS[name]
-    answers = opened[where][str(top / name)]
+    answers = opened[str(top / name)]
     auto_classes = names_of_auto_classes(case.model_class)
     assert answers.keys() == auto_classes.keys()
     saved = weights_in(top / name)
@@ -153,3 +160,22 @@ def test_a_folder_holds_no_code_of_another_family(case: Case, unneeded: set[str]
 def test_only_the_main_process_writes(tmp_path: Path) -> None:
     TEXTS.model().save_pretrained(tmp_path, is_main_process=False)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def one_process(tmp_path: Path) -> Iterator[torch.distributed.DeviceMesh]:
+    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
+    yield torch.distributed.init_device_mesh("cpu", (1,))
+    torch.distributed.destroy_process_group()
+
+
+def test_a_sharded_model_is_saved_with_its_code(one_process: torch.distributed.DeviceMesh, tmp_path: Path) -> None:
+    """Fully sharded training replaces a model's class by a subclass that lives in torch."""
+    model = TEXTS.model()
+    weights = {name: value.clone() for name, value in model.state_dict().items()}
+    fully_shard(model, mesh=one_process)
+    model.save_pretrained(tmp_path / "sharded", state_dict=dict(weights))
+    TEXTS.model().save_pretrained(tmp_path / "whole")
+    names = {path.name for path in (tmp_path / "whole").iterdir()}
+    assert {path.name for path in (tmp_path / "sharded").iterdir()} == names
+    assert all((tmp_path / "sharded" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes() for name in names)

@@ -17,7 +17,7 @@ from model_cases import (
     Case,
     assert_same_outputs,
     backends,
-    every_switch,
+    in_turn,
     library_messages,
     parametrize_cases,
 )
@@ -27,8 +27,7 @@ BATCH, LENGTH = MASK.shape
 LAYERS, HIDDEN, N_HEADS = TINY["num_hidden_layers"], TINY["hidden_size"], TINY["num_attention_heads"]
 
 
-@every_switch
-@parametrize_cases(ONE_STACK)
+@in_turn(ONE_STACK)
 def test_hidden_states(case: Case, settings: dict) -> None:
     """One before each block and one after the last, and asking for them changes nothing else."""
     model = case.model(**settings)
@@ -41,8 +40,7 @@ def test_hidden_states(case: Case, settings: dict) -> None:
 
 
 @backends
-@every_switch
-@parametrize_cases(ONE_STACK)
+@in_turn(ONE_STACK)
 def test_attention_maps(case: Case, settings: dict, backend: str) -> None:
     """Each row is a distribution over the real tokens, on every backend; a fused one says that it stepped aside."""
     model = case.model(**settings, attn_implementation=backend)
@@ -103,8 +101,7 @@ def test_gradients_reach_recorded_states(case: Case) -> None:
         assert states.grad.abs().sum() > 0
 
 
-@every_switch
-@parametrize_cases()
+@in_turn()
 def test_embeddings_stand_for_tokens(case: Case, settings: dict) -> None:
     model = case.model(**settings)
     batch = case.batch()
@@ -187,8 +184,7 @@ def test_evaluation_is_deterministic_and_training_is_not(case: Case) -> None:
 
 
 @backends
-@every_switch
-@parametrize_cases()
+@in_turn()
 def test_half_precision_is_close(case: Case, settings: dict, backend: str) -> None:
     model = case.model(**settings, attn_implementation=backend)
     expected = model(**case.batch())
@@ -202,8 +198,7 @@ def test_half_precision_is_close(case: Case, settings: dict, backend: str) -> No
                 assert (other.float() - value).norm() <= 0.05 * value.norm(), name
 
 
-@every_switch
-@parametrize_cases()
+@in_turn()
 def test_inference_mode(case: Case, settings: dict) -> None:
     model = case.model(**settings)
     with torch.inference_mode():

@@ -24,6 +24,7 @@ from model_cases import (
     engines,
     every_position,
     every_switch,
+    in_turn,
     of_real_tokens,
     padded,
     parametrize_cases,
@@ -62,8 +63,7 @@ def next_tokens(logits: Tensor, labels: Tensor) -> Tensor:
 
 @engines
 @backends
-@every_position
-@parametrize_cases(DECODERS)
+@in_turn(DECODERS, POSITIONS)
 def test_padding_changes_nothing(case: Case, settings: dict, backend: str) -> None:
     """A batch equals its texts one by one, whichever side is padded, however far and with whatever."""
     model = case.model(**settings, attn_implementation=backend)
@@ -260,14 +260,13 @@ def test_the_loss_is_that_of_the_texts_one_by_one(side: str) -> None:
         assert_close(model(**batch, labels=labels, num_items_in_batch=items).loss, total / count / 2)
 
 
-@pytest.mark.parametrize("traced", [False, True])
-def test_a_packed_batch_is_the_same_in_a_traced_graph(traced: bool) -> None:
+def test_a_packed_batch_is_the_same_in_a_traced_graph() -> None:
     """There, nobody can look at position_ids: no token sees another sequence, nor predicts its first token."""
     model = CAUSAL_LM.model()
     ids, positions = IDS[:1], torch.tensor([[0, 1, 2, 3, 0, 1, 2, 3, 4]])
     apart = [model(part).logits for part in (ids[:, :4], ids[:, 4:])]
     total = sum(next_tokens(logits, part) for logits, part in zip(apart, (ids[:, :4], ids[:, 4:])))
-    run = torch.compile(model, backend="eager") if traced else model
+    run = torch.compile(model, backend="eager")
     assert_close(run(ids, position_ids=positions).logits, torch.cat(apart, 1))
     assert_close(run(ids, position_ids=positions, labels=ids).loss, total / 7)
 

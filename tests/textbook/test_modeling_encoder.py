@@ -14,6 +14,7 @@ from model_cases import (
     HEADS,
     MASK,
     MASKED_LM,
+    POSITIONS,
     TEXTS,
     TOKENS,
     Case,
@@ -21,7 +22,7 @@ from model_cases import (
     backends,
     engines,
     every_position,
-    every_switch,
+    in_turn,
     of_real_tokens,
     padded,
     parametrize_cases,
@@ -32,8 +33,7 @@ from torch import Tensor
 
 @engines
 @backends
-@every_position
-@parametrize_cases(ENCODERS)
+@in_turn(ENCODERS, POSITIONS)
 def test_padding_changes_nothing(case: Case, settings: dict, backend: str) -> None:
     """A batch equals its texts one by one, whichever side is padded, however far and with whatever."""
     model = case.model(**settings, attn_implementation=backend)
@@ -56,8 +56,7 @@ def test_a_texts_vector_is_made_of_its_real_tokens(pooling: str) -> None:
 
 
 @engines
-@every_switch
-@parametrize_cases(HEADS)
+@in_turn(HEADS)
 def test_the_loss_does_not_see_padding(case: Case, settings: dict) -> None:
     """Neither what stands there nor, for labels that are found by place, how much of it follows."""
     model = case.model(**settings)
@@ -182,44 +181,6 @@ def test_what_is_spared_comes_back_where_all_hidden_states_are_asked_for(case: C
     torch.testing.assert_close(spared.logits, whole.logits)
     torch.testing.assert_close(spared.loss, whole.loss)
     assert whole.hidden_states[-1].shape[:2] == batch["input_ids"].shape
-
-
-@backends
-@pytest.mark.parametrize("position_type", ["rotary", "learned"])
-def test_a_text_is_read_off_one_token_as_if_all_were_computed(position_type: str, backend: str) -> None:
-    """The same logits and gradients as from all tokens; a batch with an empty text takes the long way."""
-    settings = {"position_type": position_type, "classifier_pooling": "first", "attention_dropout": 0.0}
-    model = TEXTS.model(**settings)
-    model.set_attn_implementation(backend)
-    inputs = TEXTS.inputs()
-    gradients = []
-    for everything in (False, True):
-        model.zero_grad()
-        logits = model(**inputs, output_hidden_states=everything).logits
-        logits.square().sum().backward()
-        gradients.append([logits, *(parameter.grad for parameter in model.parameters())])
-    torch.testing.assert_close(gradients[0], gradients[1], atol=1e-4, rtol=1e-4)
-    empty = {**inputs, "attention_mask": inputs["attention_mask"] * torch.tensor([[1], [0], [1]])}
-    torch.testing.assert_close(model(**empty).logits[0], gradients[0][0][0])
-
-
-@pytest.mark.parametrize("settings", [{}, {"num_key_value_heads": 1}, {"attention_bias": False}], ids=str)
-def test_where_one_token_asks_keys_and_values_are_projected_for_who_watches_them(settings: dict) -> None:
-    """Else their matrices move to the token's side: the same logits and gradients, and a gradient for each of them."""
-    model = TEXTS.model(classifier_pooling="first", attention_dropout=0.0, position_type="learned", **settings)
-    attention = model.model.stack.layers[-1].attention
-    seen: list[torch.Tensor] = []
-    found = []
-    for watched in (False, True):
-        layers = (attention.k_proj, attention.v_proj) if watched else ()
-        for layer in layers:
-            watch(layer, seen.append)
-        model.zero_grad()
-        logits = model(**TEXTS.inputs()).logits
-        logits.square().sum().backward()
-        found.append([logits, *(parameter.grad for parameter in model.parameters())])
-        assert len(seen) == len(layers)
-    torch.testing.assert_close(found[0], found[1], atol=1e-4, rtol=1e-4)
 
 
 def test_where_one_token_asks_weights_are_dropped_as_anywhere() -> None:

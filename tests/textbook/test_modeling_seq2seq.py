@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from huggingface_hub.errors import StrictDataclassError
 from model_cases import (
     MASK,
+    POSITIONS,
     SEQ2SEQ,
     SEQ2SEQ_LM,
     SEQ2SEQS,
@@ -22,6 +23,7 @@ from model_cases import (
     engines,
     every_position,
     every_switch,
+    in_turn,
     padded,
     parametrize_cases,
     texts,
@@ -48,8 +50,7 @@ def assert_close(found: Tensor, expected: Tensor) -> None:
 
 @engines
 @backends
-@every_position
-@parametrize_cases(SEQ2SEQS)
+@in_turn(SEQ2SEQS, POSITIONS)
 def test_padding_changes_nothing(case: Case, settings: dict, backend: str) -> None:
     """A batch of pairs equals the pairs one by one, whichever side of source and target is padded."""
     model = case.model(**settings, attn_implementation=backend)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 from conftest import redraw
-from model_cases import CASES, TINY, Case, parametrize_cases
+from model_cases import TINY
 from torch import Tensor
 from transformers import LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
@@ -145,10 +145,3 @@ def test_without_positions_order_is_lost() -> None:
     ids, order = torch.tensor([[5, 3, 8, 9, 1]]), [3, 0, 4, 1, 2]
     shuffled, straight = model(ids[:, order]).last_hidden_state, model(ids).last_hidden_state[:, order]
     torch.testing.assert_close(shuffled, straight, atol=1e-5, rtol=0)
-
-
-@pytest.mark.parametrize("position_type", ["none", "learned", "sinusoidal", "sinusoidal_halves", "rotary"])
-@parametrize_cases(CASES)
-def test_no_model_has_buffers(case: Case, position_type: str) -> None:
-    """Buffers that are not saved come back as garbage from the meta device."""
-    assert list(case.model(position_type=position_type).buffers()) == []

@@ -54,8 +54,7 @@ def test_round_trip_is_bit_equal(case: Case, settings: dict, tmp_path: Path) -> 
     assert_same_outputs(loaded(**case.batch()), model(**case.batch()))
 
 
-@every_switch
-@parametrize_cases()
+@in_turn()
 def test_saving_what_was_loaded_writes_the_same_bytes(case: Case, settings: dict, tmp_path: Path) -> None:
     case.model(**settings).save_pretrained(tmp_path / "first")
     case.model_class.from_pretrained(tmp_path / "first").save_pretrained(tmp_path / "second")
@@ -82,8 +81,7 @@ def test_a_missing_weight_is_reported_and_initialised_and_no_other_is_touched(
             assert other in shared or torch.equal(value, expected[other]), f"{other} changed as {name} was missing"
 
 
-@every_switch
-@parametrize_cases()
+@in_turn()
 def test_initialisation_follows_the_recipe(case: Case, settings: dict, tmp_path: Path) -> None:
     """Both in a new model and where every weight of a file is missing."""
     config = case.config(**settings, initializer_range=0.1)
@@ -119,8 +117,7 @@ def test_shards(case: Case, tmp_path: Path) -> None:
     assert_same_outputs(case.model_class.from_pretrained(tmp_path)(**case.batch()), model(**case.batch()))
 
 
-@every_switch
-@parametrize_cases()
+@in_turn()
 def test_a_file_keeps_its_type_and_dtype_changes_it(case: Case, settings: dict, tmp_path: Path) -> None:
     model = case.model(**settings).bfloat16()
     model.save_pretrained(tmp_path)

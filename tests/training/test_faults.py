@@ -291,7 +291,6 @@ FAILED = "WARNING: DefaultFlowCallback has failed: nobody listens"
     ("name", "extra", "stop", "patches"),
     [
         ("best", "--early_stopping_patience 9", signal.SIGINT, []),
-        ("best", "--early_stopping_patience 9", signal.SIGTERM, []),
         ("average", "", signal.SIGTERM, [FAILS]),
     ],
 )

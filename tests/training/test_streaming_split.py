@@ -80,6 +80,7 @@ def check_split(shards: str, folder: Path, before: int, after: int) -> None:
     check_once(read)
 
 
+@pytest.mark.slow
 def test_two_processes_read_each_document_once(shards: str, tmp_path: Path) -> None:
     check_split(shards, tmp_path, before=2, after=2)
 

@@ -10,14 +10,12 @@ from pathlib import Path
 import pytest
 import torch
 import train_classifier
-from conftest import run_without_package
 from native_models import NATIVES
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, TrainingArguments, pipeline
 
 from modeling_scratch import export_config
 from modeling_scratch.bridges.configs import FAMILIES
 from modeling_scratch.bridges.model_sources import load_model
-from modeling_scratch.training import classification as train_classifier_room
 from modeling_scratch.training.checkpoints import checkpoint_to_resume
 from modeling_scratch.training.classification import with_recipe
 
@@ -108,22 +106,6 @@ def test_folder_is_an_ordinary_checkpoint(run: Path) -> None:
     assert tokenizer.model_max_length == model.config.max_position_embeddings
 
 
-@pytest.mark.slow
-def test_serves_where_the_package_is_not_installed(run: Path, tmp_path: Path) -> None:
-    code = """
-from transformers import pipeline
-answers = pipeline("sentiment-analysis", model=sys.argv[1], trust_remote_code=True)(["a great film", "a dull story"])
-print([answer["label"] for answer in answers])
-"""
-    printed = run_without_package(code, str(run), HF_MODULES_CACHE=str(tmp_path))
-    assert printed.strip() == "['POSITIVE', 'NEGATIVE']"
-
-
-def test_same_seed_gives_the_same_weights(run: Path, reviews: Path, tmp_path: Path) -> None:
-    train(reviews, tmp_path / "again")
-    assert (tmp_path / "again" / "model.safetensors").read_bytes() == (run / "model.safetensors").read_bytes()
-
-
 def test_fine_tunes_a_checkpoint_with_other_labels(run: Path, tmp_path: Path) -> None:
     folder = tmp_path / "three"
     folder.mkdir()
@@ -183,7 +165,7 @@ def test_a_tokenizer_without_padding_pads_with_the_end_of_a_text(run: Path, revi
 def test_a_run_that_goes_back_leaves_later_checkpoints_aside(reviews: Path, tmp_path: Path) -> None:
     """They stay, under another name: "last" is the last of the run that goes on."""
     output = tmp_path / "run"
-    train(reviews, output, "--save_total_limit 9")  # else they would be deleted before
+    train(reviews, output, "--num_train_epochs 2 --save_total_limit 9")  # else they would be deleted before
     first, *later = sorted(path.name for path in output.glob("checkpoint-*"))
     assert later
     for limit in (9, 1):
@@ -266,16 +248,6 @@ def test_a_run_that_cannot_start_overwrites_nothing(run: Path, reviews: Path, tm
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 
 
-def test_a_stopped_run_goes_on_where_it_was(run: Path, reviews: Path, tmp_path: Path) -> None:
-    train(reviews, tmp_path / "whole", "--save_strategy no")
-    train(reviews, tmp_path / "stopped", "--save_steps 20 --save_strategy steps --save_total_limit 5")
-    for step in (40, 60):
-        shutil.rmtree(tmp_path / "stopped" / f"checkpoint-{step}")
-    train(reviews, tmp_path / "stopped", "--save_strategy no --resume_from_checkpoint last")
-    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "stopped")]
-    assert weights[0] == weights[1]
-
-
 def test_a_run_goes_on_with_its_own_vocabulary_and_arguments(reviews: Path, tmp_path: Path, capsys) -> None:
     output = tmp_path / "run"
     train(reviews, output, "--max_steps 2 --save_strategy steps --save_steps 2")
@@ -291,15 +263,10 @@ def test_a_run_goes_on_with_its_own_vocabulary_and_arguments(reviews: Path, tmp_
     assert "--data_dir was 'reviews' and is 'elsewhere'" in message
 
 
-def test_memory_is_pinned_for_an_accelerator_alone(tmp_path: Path) -> None:
-    arguments = train_classifier_room.ClassifierTrainingArguments(output_dir=str(tmp_path))
-    assert arguments.dataloader_pin_memory == torch.accelerator.is_available()
-
-
 def test_overwrite_replaces_a_run(reviews: Path, tmp_path: Path) -> None:
     output = tmp_path / "run"
-    train(reviews, output, "--max_train_samples 60")
-    train(reviews, output, "--overwrite --preset tutorial")
+    train(reviews, output, "--max_steps 2")
+    train(reviews, output, "--max_steps 2 --overwrite --preset tutorial")
     assert json.loads((output / "run_config.json").read_text())["model"]["preset"] == "tutorial"
 
 
@@ -331,19 +298,10 @@ def test_bad_arguments_end_in_one_clear_line(
     assert "Traceback" not in message
 
 
-def test_bad_data_ends_in_one_clear_line(tmp_path: Path, capsys) -> None:
-    folder = tmp_path / "bad"
-    folder.mkdir()
-    (folder / "train.csv").write_text("text,label\n" + "good,1\n" * 20)
-    message = refused(capsys, folder, tmp_path / "run")
-    assert "one class" in message or "only" in message
-    assert not (tmp_path / "run").exists()
-
-
 def test_empty_and_huge_texts_are_counted(reviews: Path, tmp_path: Path, capsys) -> None:
     with (reviews / "train.csv").open("a", encoding="utf-8") as file:
         file.write(f",1\n{'great film ' * 91_000},1\n")
-    train(reviews, tmp_path / "run")
+    train(reviews, tmp_path / "run", "--max_steps 1")
     printed = capsys.readouterr().out
     assert "1 rows without a text are left out" in printed
     assert "1 texts are longer than 512 tokens and were cut there" in printed

@@ -1,8 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The program that trains a tokenizer: what it reads, what it saves, and how it refuses."""
 
-import csv
-import json
 import os
 import subprocess
 import sys
@@ -12,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import train_tokenizer
+from text_samples import write
 from transformers import AutoTokenizer
 
 from modeling_scratch.training import tokenizer as train_tokenizer_room
@@ -25,24 +24,12 @@ def write_txt(path):
     path.write_text("".join(f"{text}\r\n" for text in TEXTS), encoding="utf-8-sig")
 
 
-def write_csv(path):
-    with path.open("w", newline="") as handle:
-        csv.writer(handle).writerows([("text", "label"), *zip(TEXTS, LABELS)])
+def write_table(path):
+    """With another name of the column of texts where nothing else could be it."""
+    write(path, {"body" if path.suffix == ".parquet" else "text": TEXTS, "label": LABELS})
 
 
-def write_tsv(path):
-    path.write_text("".join(f"{text}\t{label}\n" for text, label in [("text", "label"), *zip(TEXTS, LABELS)]))
-
-
-def write_jsonl(path):
-    path.write_text("".join(json.dumps({"text": text, "label": label}) + "\n" for text, label in zip(TEXTS, LABELS)))
-
-
-def write_parquet(path):
-    pq.write_table(pa.table({"label": LABELS, "body": TEXTS}), path)
-
-
-WRITERS = {"txt": write_txt, "csv": write_csv, "tsv": write_tsv, "jsonl": write_jsonl, "parquet": write_parquet}
+WRITERS = {"txt": write_txt, **dict.fromkeys(("csv", "tsv", "jsonl", "parquet"), write_table)}
 
 
 def run(*arguments):
@@ -82,7 +69,7 @@ def test_every_format_gives_the_tokenizer_of_its_texts(suffix, tmp_path, saved):
 def test_only_the_train_split_of_a_folder_or_data_set_is_read(option, tmp_path, saved, monkeypatch):
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
     (tmp_path / "data").mkdir()
-    write_parquet(tmp_path / "data" / "train.parquet")
+    write_table(tmp_path / "data" / "train.parquet")
     pq.write_table(pa.table({"label": [1], "body": ["zzz zzz zzz"]}), tmp_path / "data" / "test.parquet")
     run(option, tmp_path / "data", "--output_dir", tmp_path / "out")
     assert contents(tmp_path / "out") == saved
@@ -108,27 +95,12 @@ def test_several_files_and_columns_are_read(tmp_path):
 def test_options_arrive(kind, train, tmp_path):
     write_txt(tmp_path / "data.txt")
     options = ["--style", "bart", "--lowercase", "--min_frequency", 3, "--max_length", 9, "--padding_side", "left"]
-    run(
-        "--train_file",
-        tmp_path / "data.txt",
-        "--kind",
-        kind,
-        *options,
-        "--token_type_ids",
-        "--output_dir",
-        tmp_path / "o",
-    )
+    options += ["--token_type_ids", "--kind", kind, "--output_dir", tmp_path / "o"]
+    run("--train_file", tmp_path / "data.txt", *options)
     expected = train(
-        TEXTS,
-        300,
-        style="bart",
-        lowercase=True,
-        min_frequency=3,
-        model_max_length=9,
-        padding_side="left",
-        token_type_ids=True,
-        show_progress=False,
-    )
+        TEXTS, 300, style="bart", lowercase=True, min_frequency=3, model_max_length=9, padding_side="left",
+        token_type_ids=True, show_progress=False,
+    )  # fmt: skip
     expected.save_pretrained(tmp_path / "expected")
     assert contents(tmp_path / "o") == contents(tmp_path / "expected")
 
