@@ -21,22 +21,13 @@ import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+
+from seeded_faults_rooms import FIRST as FIRST_IN_ROOMS
+from seeded_faults_rooms import ROOMS, Fault
 
 ROOT = Path(__file__).resolve().parents[1]
 COPIED = "modeling_scratch", "tokenization", "scripts", "tests", "pyproject.toml", "setup.cfg", "README.md"
 TIME_LIMIT = 1800  # seconds of all tests of a fault, on a machine that has other work too
-
-
-class Fault(NamedTuple):
-    """old, in one line of a file of modeling_scratch and nowhere else in it, turns into new; what: says it in words."""
-
-    name: str
-    file: str
-    old: str
-    new: str
-    what: str
-
 
 TEXTBOOK = (
     Fault(
@@ -352,9 +343,9 @@ ENGINE = (
     ),
 )  # fmt: skip
 
-FAULTS = TEXTBOOK + ENGINE
+FAULTS = TEXTBOOK + ENGINE + ROOMS
 
-# All of them run for each fault, if need be; those first that say most about its file.
+# All of them run for each fault of the textbook and the engine, if need be; those first that say most about its file.
 TESTS = (
     "layers", "attention", "positions", "embeddings", "stack", "heads", "engines", "modeling_encoder",
     "modeling_decoder", "modeling_seq2seq", "textbook", "configuration", "gradients", "packing", "presets",
@@ -385,17 +376,17 @@ FIRST = {
     "fast/generation.py": ("generation",),
     "fast/forwards.py": ("textbook", "dropout"),
     "fast/varlen.py": ("varlen",),
-}
+} | FIRST_IN_ROOMS
 
 
 def files_for(file: str, without: Iterable[str]) -> list[str]:
-    """The test files of a file of modeling_scratch, in the order in which they run."""
-    names = dict.fromkeys((*FIRST[file], *TESTS))
-    paths = {
-        path.stem.removeprefix("test_"): path.relative_to(ROOT).as_posix()
-        for path in (ROOT / "tests").rglob("test_*.py")
-    }
-    return [paths[name] for name in names if name not in set(without)]
+    """The test files of a file of modeling_scratch, in the order in which they run: FIRST, then those of its room."""
+    found = sorted((ROOT / "tests").rglob("test_*.py"))
+    paths = {path.stem.removeprefix("test_"): path.relative_to(ROOT).as_posix() for path in found}
+    room = Path(file).parent.name
+    of_room = [name for name, path in paths.items() if path.startswith(f"tests/{room}/")]
+    others = of_room if file in FIRST_IN_ROOMS else TESTS
+    return [paths[name] for name in dict.fromkeys((*FIRST[file], *others)) if name not in set(without)]
 
 
 def changed(fault: Fault, folder: Path) -> str:
