@@ -366,7 +366,7 @@ FIRST = {
     "evaluation/classification.py": ("baseline", "train_classifier"),
     "evaluation/translation.py": ("translation_metrics",),
     "evaluation/pretraining.py": ("pretrain",),
-    "sharing/run_record.py": ("model_card", "train_classifier"),
+    "sharing/run_record.py": ("pretrain", "model_card"),
     "sharing/model_card.py": ("model_card",),
     "sharing/verification.py": ("verify",),
     "sharing/verification_outputs.py": ("verify",),

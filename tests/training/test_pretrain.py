@@ -28,7 +28,13 @@ from modeling_scratch.data.documents import DocumentArguments, Documents
 from modeling_scratch.evaluation.pretraining import SAMPLE_TOKENS, first_words, speed, write_sample
 from modeling_scratch.sharing.run_record import write_run
 from modeling_scratch.training import pretraining as pretrain_room
-from modeling_scratch.training.objectives import PretrainingModelArguments, build_model, build_tokenizer, prepare
+from modeling_scratch.training.objectives import (
+    PretrainingModelArguments,
+    build_model,
+    build_tokenizer,
+    make_collator,
+    prepare,
+)
 from modeling_scratch.training.run_folder import check_unchanged
 
 FAST = "--report_to none --use_cpu --disable_tqdm True --learning_rate 1e-2 --per_device_train_batch_size 8"
@@ -376,3 +382,9 @@ def test_what_cannot_be_trained_ends_in_one_clear_line(
     for part in said:
         assert part in message
     assert not (tmp_path / "run").exists()
+
+
+def test_special_tokens_are_never_predicted(encoder: Path) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(encoder)
+    masks: Any = make_collator(PretrainingModelArguments("mlm"), tokenizer, ([], []), seed=0)
+    assert (~masks.ordinary).nonzero()[0].tolist() == sorted(tokenizer.all_special_ids)
