@@ -7,8 +7,9 @@
 
 Each fault is one line that a slip of the hand could have made, and that would change an answer, a loss, a gradient or
 a refusal for somebody. The tests of its file run until the first fails, those of the file itself first. A fault that
-all of them pass LIVES: a test is missing. pytest does not collect this file, since it takes twenty minutes on one
-core, of which three show that the copy passes without a fault.
+all of them pass LIVES: a test is missing. pytest does not collect this file, since it takes most of an hour on one
+core, some of which shows that the copy passes without a fault. Those of the textbook and of its engine are here, and
+those of the other rooms, whose own tests alone run for them, in seeded_faults_rooms.py.
 """
 
 import argparse

@@ -146,7 +146,7 @@ TRAINING = (
         "early stopping: the best evaluation counts as one without progress",
     ),
     Fault(
-        "average_of_two_steps", "training/callbacks.py",
+        "average_keeps_the_start", "training/callbacks.py",
         "decay = min(self.decay,", "decay = max(self.decay,",
         "the average of weights starts with the full decay, and keeps the weights that were drawn",
     ),
