@@ -30,6 +30,7 @@ from modeling_scratch.training.checkpoints import (
     checkpoints_in,
     last_checkpoints,
     seal,
+    set_aside,
     step_of,
 )
 from modeling_scratch.training.resumable import LossWatch
@@ -420,3 +421,11 @@ def test_weights_of_16_bits_are_averaged_in_32(tmp_path: Path) -> None:
         (tmp_path / str(number)).mkdir()
         save_file({"weight": torch.tensor(value, dtype=torch.bfloat16)}, tmp_path / str(number) / "model.safetensors")
     assert average_weights([tmp_path / "0", tmp_path / "1"])["weight"].item() == sum(values) / 2
+
+
+def test_sealed_checkpoints_of_a_step_and_of_those_behind_it_are_set_aside(tmp_path: Path) -> None:
+    for step in (20, 40, 60):
+        (tmp_path / f"checkpoint-{step}").mkdir()
+        seal(tmp_path / f"checkpoint-{step}")
+    set_aside(tmp_path / "checkpoint-40")
+    assert {path.name for path in tmp_path.iterdir()} == {"checkpoint-20", "_checkpoint-40", "_checkpoint-60"}
