@@ -321,6 +321,7 @@ def test_stopped_before_anything_was_evaluated(
     assert (FAILED in ended.text) == (FAILS in patches)
     (checkpoint,) = checkpoints_in(output)
     assert check_checkpoint(checkpoint) is None
+    assert last_checkpoints(output, 1) == [], "none of those that are averaged"
     ended = run(name, data, output, extra=f"{extra} --resume_from_checkpoint last")
     assert ended.status == 0, ended.text
     assert (output / "model.safetensors").read_bytes() == (untouched(name) / "model.safetensors").read_bytes()
