@@ -354,7 +354,7 @@ FIRST = {
     "training/callbacks.py": ("weight_average", "training_options"),
     "training/trainer.py": ("training_options",),
     "training/search.py": ("training_options",),
-    "training/run_folder.py": ("train_classifier", "faults"),
+    "training/run_folder.py": ("train_classifier", "pretrain", "faults"),
     "training/run.py": ("train_classifier", "resume"),
     "training/arguments.py": ("train_classifier", "training_options"),
     "training/objectives.py": ("pretrain",),

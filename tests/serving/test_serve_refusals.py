@@ -5,7 +5,7 @@ import asyncio
 import math
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +19,7 @@ import writers
 from serving import PATIENCE, HeldTask, holding, metric, save_classifier, save_translator, served, wait_until
 from starlette.exceptions import HTTPException
 
-from modeling_scratch.serving.app import Service
+from modeling_scratch.serving.app import Service, _read
 from modeling_scratch.serving.server import ServeArguments
 from modeling_scratch.serving.tasks import load_task
 
@@ -196,3 +196,16 @@ def test_the_time_of_a_body_is_a_part_of_that_of_its_request(held: HeldTask) -> 
     with pytest.raises(HTTPException, match="no answer within"):
         asyncio.run(service._answers(held.encode(["a"], {}), request, deadline=begin))
     assert time.monotonic() - begin < PATIENCE / 8
+
+
+def test_pieces_of_a_body_are_measured_together() -> None:
+    """A connection may bring several at once; here each comes alone."""
+
+    async def stream() -> AsyncIterator[bytes]:
+        for _ in range(6):
+            yield b" " * 1000
+
+    request: Any = SimpleNamespace(headers={}, stream=stream)
+    assert len(asyncio.run(_read(request, 6000))) == 6000
+    with pytest.raises(HTTPException, match="longer than 5,999 bytes"):
+        asyncio.run(_read(request, 5999))
