@@ -7,8 +7,9 @@
 
 Each fault is one line that a slip of the hand could have made, and that would change an answer, a loss, a gradient or
 a refusal for somebody. The tests of its file run until the first fails, those of the file itself first. A fault that
-all of them pass LIVES: a test is missing. pytest does not collect this file, since it takes twenty minutes on one
-core, of which three show that the copy passes without a fault.
+all of them pass LIVES: a test is missing. pytest does not collect this file, since it takes most of an hour on one
+core, some of which shows that the copy passes without a fault. Those of the textbook and of its engine are here, and
+those of the other rooms, whose own tests alone run for them, in seeded_faults_rooms.py.
 """
 
 import argparse
@@ -21,22 +22,13 @@ import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+
+from seeded_faults_rooms import FIRST as FIRST_IN_ROOMS
+from seeded_faults_rooms import ROOMS, Fault
 
 ROOT = Path(__file__).resolve().parents[1]
 COPIED = "modeling_scratch", "tokenization", "scripts", "tests", "pyproject.toml", "setup.cfg", "README.md"
 TIME_LIMIT = 1800  # seconds of all tests of a fault, on a machine that has other work too
-
-
-class Fault(NamedTuple):
-    """old, in one line of a file of modeling_scratch and nowhere else in it, turns into new; what: says it in words."""
-
-    name: str
-    file: str
-    old: str
-    new: str
-    what: str
-
 
 TEXTBOOK = (
     Fault(
@@ -352,9 +344,9 @@ ENGINE = (
     ),
 )  # fmt: skip
 
-FAULTS = TEXTBOOK + ENGINE
+FAULTS = TEXTBOOK + ENGINE + ROOMS
 
-# All of them run for each fault, if need be; those first that say most about its file.
+# All of them run for each fault of the textbook and the engine, if need be; those first that say most about its file.
 TESTS = (
     "layers", "attention", "positions", "embeddings", "stack", "heads", "engines", "modeling_encoder",
     "modeling_decoder", "modeling_seq2seq", "textbook", "configuration", "gradients", "packing", "presets",
@@ -385,17 +377,17 @@ FIRST = {
     "fast/generation.py": ("generation",),
     "fast/forwards.py": ("textbook", "dropout"),
     "fast/varlen.py": ("varlen",),
-}
+} | FIRST_IN_ROOMS
 
 
 def files_for(file: str, without: Iterable[str]) -> list[str]:
-    """The test files of a file of modeling_scratch, in the order in which they run."""
-    names = dict.fromkeys((*FIRST[file], *TESTS))
-    paths = {
-        path.stem.removeprefix("test_"): path.relative_to(ROOT).as_posix()
-        for path in (ROOT / "tests").rglob("test_*.py")
-    }
-    return [paths[name] for name in names if name not in set(without)]
+    """The test files of a file of modeling_scratch, in the order in which they run: FIRST, then those of its room."""
+    found = sorted((ROOT / "tests").rglob("test_*.py"))
+    paths = {path.stem.removeprefix("test_"): path.relative_to(ROOT).as_posix() for path in found}
+    room = Path(file).parent.name
+    of_room = [name for name, path in paths.items() if path.startswith(f"tests/{room}/")]
+    others = of_room if file in FIRST_IN_ROOMS else TESTS
+    return [paths[name] for name in dict.fromkeys((*FIRST[file], *others)) if name not in set(without)]
 
 
 def changed(fault: Fault, folder: Path) -> str:

@@ -136,3 +136,13 @@ def test_what_files_of_lines_in_a_folder_leave_open_is_asked(tmp_path: Path) -> 
         load(data_dir=str(tmp_path), source_column="en", target_column="de")
     write(tmp_path / "train-00000-of-00001.csv", {"en": EN, "de": DE})
     assert set(load(data_dir=str(tmp_path)).splits["train"]) < set(PAIRS)
+
+
+def test_the_seed_decides_which_sources_are_held_out(tmp_path: Path) -> None:
+    path = write(tmp_path / "train.csv", {"en": [f"a {number}" for number in range(50)], "de": ["ein"] * 50})
+    held = [
+        load_pairs(TranslationDataArguments(train_file=[str(path)], validation_fraction=0.2, split_seed=seed))
+        for seed in (0, 0, 1)
+    ]
+    first, again, other = (data.sources("validation") for data in held)
+    assert first == again != other

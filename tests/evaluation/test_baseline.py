@@ -96,3 +96,9 @@ def test_the_smallest_corpus_is_enough():
 def test_texts_that_nothing_can_be_learned_from_are_an_error(texts, labels, message):
     with pytest.raises(ValueError, match=message):
         run_baseline(texts, labels, ["a"])
+
+
+def test_words_of_the_evaluation_texts_are_no_features():
+    train_texts, labels = corpus(2, 200, seed=0)
+    known, unseen = (run_baseline(train_texts, labels, [text]) for text in (train_texts[0], "words unheard of"))
+    assert unseen.settings == known.settings

@@ -199,8 +199,8 @@ def test_a_seed_decides_what_is_drawn(folders, family, tmp_path, option):
     def texts(*seed: str) -> list[str]:
         return run(folders[family], lines_of(family), tmp_path, *option.split(), *seed, name="out.txt")
 
-    first = texts("--seed", "1")
-    assert texts("--seed", "1") == first
+    first = texts("--seed", "0")
+    assert texts("--seed", "0") == first
     assert texts("--seed", "2") != first
     assert texts() != texts()
 

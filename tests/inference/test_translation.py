@@ -8,7 +8,7 @@ import torch
 import writers
 from writers import POSITIONS, text_of
 
-from modeling_scratch.inference.text_generators import HELD_BACK, Translator, WordStreamer
+from modeling_scratch.inference.text_generators import HELD_BACK, Generated, Translator, WordStreamer
 
 SOURCES = ["", *(text_of(length) for length in (3, 20, 1, 7, 3)), "  ", *(text_of(length) for length in (12, 5, 2, 9))]
 NEW = 10
@@ -129,3 +129,8 @@ def test_text_without_spaces_does_not_wait_for_one() -> None:
     pieces = written(states)
     assert len(pieces) == 2 * HELD_BACK
     assert "".join(pieces) == states[-1]
+
+
+def test_each_of_several_tokens_ends_a_text(parts: Any) -> None:
+    translator = Translator(*parts, eos_token_id=[3, 7])
+    assert translator._answer([], [5, 7, 6], 4) == Generated(translator.decode([], [5]))

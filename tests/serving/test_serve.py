@@ -202,3 +202,11 @@ def test_what_cannot_be_served_is_said(capfd: pytest.CaptureFixture, classifier:
     expect_error(capfd, ["--model", str(tmp_path / "damaged"), "--port", "0"], "weights are damaged")
     for wrong in (["--max_texts", "0"], ["--timeout", "0"], ["--port", "70000"], ["--max_texts", "2000"]):
         expect_error(capfd, ["--model", str(classifier), *wrong], *wrong)
+
+
+def test_a_tokenizer_without_a_limit_cuts_where_the_positions_end(tmp_path: Path) -> None:
+    tokenizer = writers.words()
+    tokenizer.model_max_length = 10**9
+    folder = writers.save(tmp_path, writers.translator(tokenizer, tokenizer), tokenizer)
+    (job,) = load_task(str(folder)).encode([LONG], {})
+    assert (len(job.features["input_ids"]), job.truncated) == (writers.POSITIONS, True)

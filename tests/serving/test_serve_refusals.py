@@ -1,12 +1,15 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """serve.py over real HTTP: what is wrong, too large, too late or too much is refused, and costs the model nothing."""
 
+import asyncio
 import math
 import socket
-from collections.abc import Iterator
+import time
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -14,7 +17,10 @@ import pytest
 import torch
 import writers
 from serving import PATIENCE, HeldTask, holding, metric, save_classifier, save_translator, served, wait_until
+from starlette.exceptions import HTTPException
 
+from modeling_scratch.serving.app import Service, _read
+from modeling_scratch.serving.server import ServeArguments
 from modeling_scratch.serving.tasks import load_task
 
 TEXTS = [writers.text_of(length) for length in (3, 9)]
@@ -176,3 +182,30 @@ def test_a_client_that_leaves_is_dropped(held: HeldTask) -> None:
         assert first.result().status_code == 200
         assert client.post("/classify", json={"inputs": "a"}).status_code == 200
         assert metric(client, "serve_batch_texts_sum") == 2
+
+
+def test_the_time_of_a_body_is_a_part_of_that_of_its_request(held: HeldTask) -> None:
+    """When all of it is over, the model is not waited for."""
+
+    async def nothing_comes() -> None:
+        await asyncio.Event().wait()
+
+    service = Service(held, ServeArguments(model="", timeout=PATIENCE / 4).limits())
+    request: Any = SimpleNamespace(receive=nothing_comes)
+    begin = time.monotonic()
+    with pytest.raises(HTTPException, match="no answer within"):
+        asyncio.run(service._answers(held.encode(["a"], {}), request, deadline=begin))
+    assert time.monotonic() - begin < PATIENCE / 8
+
+
+def test_pieces_of_a_body_are_measured_together() -> None:
+    """A connection may bring several at once; here each comes alone."""
+
+    async def stream() -> AsyncIterator[bytes]:
+        for _ in range(6):
+            yield b" " * 1000
+
+    request: Any = SimpleNamespace(headers={}, stream=stream)
+    assert len(asyncio.run(_read(request, 6000))) == 6000
+    with pytest.raises(HTTPException, match="longer than 5,999 bytes"):
+        asyncio.run(_read(request, 5999))

@@ -2,6 +2,7 @@
 """A copy is told from the model that was trained, whatever happened to it; and its record is not trusted blindly."""
 
 import json
+import math
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -19,7 +20,8 @@ from toy_text import toy_tokenizer
 from transformers import PreTrainedModel
 from warm_python import Ended, WarmPython
 
-from modeling_scratch.sharing.verification import Report, Verdict, main, verify
+from modeling_scratch.sharing.verification import Report, Verdict, _is_in, main, verify
+from modeling_scratch.sharing.verification_outputs import difference, summarise
 from modeling_scratch.sharing.verification_record import describe_file, write_verification
 
 REVIEWS = ["a good film", "not good at all"]
@@ -426,3 +428,16 @@ def test_of_a_repository_the_model_comes_and_no_checkpoints(
     asked = [request for request in hub.requests if "user/run" in request]
     fetched = {request.rpartition("/resolve/")[2].partition("/")[2] for request in asked}
     assert fetched & {"verify.json", *names} == {"verify.json", *names[:2]}
+
+
+def test_code_of_another_repository_is_in_no_file() -> None:
+    """Whatever the files that were recorded are called."""
+    assert _is_in("own.Own", ["own.py"])
+    assert not _is_in("other--own.Own", ["own.py", "other--own.py"])
+
+
+def test_outputs_that_are_no_numbers_agree_with_none() -> None:
+    """As those of 16 bits may be where the recorded ones had 32."""
+    logits = torch.tensor([[1.0, -2.0]])
+    assert difference({"logits": logits}, {"logits": summarise(logits)}) == 0
+    assert difference({"logits": logits.sqrt()}, {"logits": summarise(logits)}) == math.inf

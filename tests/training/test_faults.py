@@ -15,14 +15,24 @@ from typing import Any
 import pytest
 import torch
 from processes import Ended, at_call, send
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from test_resume import data, run, untouched
 from transformers import Trainer, TrainingArguments
 from transformers.trainer_callback import DefaultFlowCallback
 
 from modeling_scratch.sharing.model_card import CARD_FILE
 from modeling_scratch.training import resumable as survival
-from modeling_scratch.training.checkpoints import MANIFEST, check_checkpoint, checkpoint_to_resume, checkpoints_in
+from modeling_scratch.training.checkpoints import (
+    MANIFEST,
+    average_weights,
+    check_checkpoint,
+    checkpoint_to_resume,
+    checkpoints_in,
+    last_checkpoints,
+    seal,
+    set_aside,
+    step_of,
+)
 from modeling_scratch.training.resumable import LossWatch
 from modeling_scratch.training.run_folder import LOCK_FILE, locked
 from modeling_scratch.utils.errors import DataError
@@ -310,6 +320,7 @@ def test_stopped_before_anything_was_evaluated(
     assert (FAILED in ended.text) == (FAILS in patches)
     (checkpoint,) = checkpoints_in(output)
     assert check_checkpoint(checkpoint) is None
+    assert last_checkpoints(output, 1) == [], "none of those that are averaged"
     ended = run(name, data, output, extra=f"{extra} --resume_from_checkpoint last")
     assert ended.status == 0, ended.text
     assert (output / "model.safetensors").read_bytes() == (untouched(name) / "model.safetensors").read_bytes()
@@ -385,3 +396,36 @@ def test_no_room_for_a_file(name: str, limit: int, data: Path, tmp_path: Path) -
     check_full(ended, tmp_path / "other", before=len(checkpoints_in(tmp_path / "other")))
     for weights in (tmp_path / "other").glob("*.safetensors"):
         assert load_file(weights), "whole, or not there"
+
+
+def test_the_last_checkpoints_are_those_of_the_highest_steps(tmp_path: Path) -> None:
+    """Without one that a stop has left."""
+    for step in (900, 1000, 20, 1100):
+        (tmp_path / f"checkpoint-{step}").mkdir()
+        seal(tmp_path / f"checkpoint-{step}", is_extra=step == 1100)
+    assert list(map(step_of, checkpoints_in(tmp_path))) == [20, 900, 1000, 1100]
+    assert list(map(step_of, last_checkpoints(tmp_path, 2))) == [900, 1000]
+
+
+def test_a_seal_is_set_when_all_has_reached_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "weights").write_text("1")
+    reached: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: reached.append(os.fstat(descriptor).st_ino))
+    seal(tmp_path)
+    assert reached == [path.stat().st_ino for path in (tmp_path / "weights", tmp_path / MANIFEST, tmp_path)]
+
+
+def test_weights_of_16_bits_are_averaged_in_32(tmp_path: Path) -> None:
+    values = 1.0, 2.0**-9
+    for number, value in enumerate(values):
+        (tmp_path / str(number)).mkdir()
+        save_file({"weight": torch.tensor(value, dtype=torch.bfloat16)}, tmp_path / str(number) / "model.safetensors")
+    assert average_weights([tmp_path / "0", tmp_path / "1"])["weight"].item() == sum(values) / 2
+
+
+def test_sealed_checkpoints_of_a_step_and_of_those_behind_it_are_set_aside(tmp_path: Path) -> None:
+    for step in (20, 40, 60):
+        (tmp_path / f"checkpoint-{step}").mkdir()
+        seal(tmp_path / f"checkpoint-{step}")
+    set_aside(tmp_path / "checkpoint-40")
+    assert {path.name for path in tmp_path.iterdir()} == {"checkpoint-20", "_checkpoint-40", "_checkpoint-60"}

@@ -6,6 +6,7 @@ import math
 import random
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pretrain
@@ -25,10 +26,23 @@ from transformers import (
 )
 
 from modeling_scratch.data.documents import DocumentArguments, Documents
-from modeling_scratch.evaluation.pretraining import SAMPLE_TOKENS, first_words, speed, write_sample
+from modeling_scratch.evaluation.pretraining import (
+    SAMPLE_TOKENS,
+    TextSize,
+    first_words,
+    speed,
+    token_metrics,
+    write_sample,
+)
 from modeling_scratch.sharing.run_record import write_run
 from modeling_scratch.training import pretraining as pretrain_room
-from modeling_scratch.training.objectives import PretrainingModelArguments, build_model, build_tokenizer, prepare
+from modeling_scratch.training.objectives import (
+    PretrainingModelArguments,
+    build_model,
+    build_tokenizer,
+    make_collator,
+    prepare,
+)
 from modeling_scratch.training.run_folder import check_unchanged
 
 FAST = "--report_to none --use_cpu --disable_tqdm True --learning_rate 1e-2 --per_device_train_batch_size 8"
@@ -367,3 +381,16 @@ def test_what_cannot_be_trained_ends_in_one_clear_line(
     for part in said:
         assert part in message
     assert not (tmp_path / "run").exists()
+
+
+def test_special_tokens_are_never_predicted(encoder: Path) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(encoder)
+    masks: Any = make_collator(PretrainingModelArguments("mlm"), tokenizer, ([], []), seed=0)
+    assert (~masks.ordinary).nonzero()[0].tolist() == sorted(tokenizer.all_special_ids)
+
+
+def test_bits_are_spread_over_characters_and_over_their_bytes() -> None:
+    losses: Any = SimpleNamespace(predictions=[[5 * math.log(2), 2], [3 * math.log(2), 1]])
+    scores = token_metrics(losses, TextSize.of(["äöüa"]))
+    assert scores["predicted_tokens"] == 3
+    assert (scores["bits_per_character"], scores["bits_per_byte"]) == pytest.approx((8 / 4, 8 / 7))

@@ -7,6 +7,7 @@ import random
 import shutil
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import optuna
@@ -20,10 +21,12 @@ from processes import at_call, in_child, send
 from transformers import DistilBertConfig, DistilBertForSequenceClassification, PreTrainedModel
 from transformers.integrations import get_available_reporting_integrations
 from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
+from transformers.trainer_pt_utils import LengthGroupedSampler
 
 from modeling_scratch import ScratchDecoderForSequenceClassification, ScratchEncoderForSequenceClassification, presets
 from modeling_scratch.training import classification as train_classifier_room
-from modeling_scratch.training.search import TRIED, Space, TrialTrainer
+from modeling_scratch.training.resumable import LengthGroups
+from modeling_scratch.training.search import TRIED, Space, TrialTrainer, search
 from modeling_scratch.training.trainer import LayerwiseDecay, depths
 
 TINY = "hidden_size=8,intermediate_size=8,num_hidden_layers=2,num_attention_heads=2,hidden_dropout=0.1"
@@ -359,3 +362,46 @@ def test_a_report_that_cannot_be_made_is_told_before_anything_is_deleted(reviews
         message = refused(capsys, reviews, tmp_path / "run", f"--overwrite --report_to {name}")
         assert f"--report_to {name}" in message
     assert {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()} == before
+
+
+def test_a_patience_below_none_is_refused(reviews: Path, tmp_path: Path, capsys) -> None:
+    assert "has to be at least 1" in refused(capsys, reviews, tmp_path / "run", "--early_stopping_patience -1")
+
+
+def test_batches_of_similar_lengths_are_others_in_each_epoch() -> None:
+    sampler = LengthGroups(LengthGroupedSampler(4, lengths=[number % 9 for number in range(80)]), seed=3)
+    orders = []
+    for epoch in (0, 1, 0):
+        sampler.set_epoch(epoch)
+        orders.append(list(sampler))
+    assert orders[0] == orders[2] != orders[1]
+
+
+class QuickTrials:
+    """A trainer whose trials are all equally accurate, and each of a lower loss than the one before."""
+
+    def __init__(self, folder: Path, trials: int) -> None:
+        self.args = SimpleNamespace(output_dir=str(folder), seed=0, search_trials=trials)
+
+    def hyperparameter_search(self, hp_space: Any, n_trials: int, **options: Any) -> None:
+        def tried(trial: Any) -> float:
+            trial.set_user_attr("eval_loss", -trial.number)
+            return len(hp_space(trial)) / 2
+
+        names = {name: options[name] for name in ("study_name", "storage", "sampler")}
+        optuna.load_study(**names).optimize(tried, n_trials)
+
+
+def test_a_search_that_goes_on_draws_others_and_puts_the_lowest_loss_first(tmp_path: Path) -> None:
+    for number in (1, 2, 3):
+        trainer: Any = QuickTrials(tmp_path, number)
+        search(trainer, Space(TRIED[:1], 0.01, 16, 1), None)
+    assert [row["trial"] for row in trials(tmp_path)] == [2, 1, 0]
+    assert len({row["learning_rate"] for row in trials(tmp_path)}) == 3
+
+
+def test_a_classifier_is_evaluated_on_validation_while_it_is_trained() -> None:
+    build: Any = train_classifier_room.build_trainer
+    splits = {name: name for name in ("train", "validation", "test")}
+    made = build(dict, None, splits, None, SimpleNamespace(ema_decay=0, early_stopping_patience=0))
+    assert (made["train_dataset"], made["eval_dataset"]) == ("train", "validation")

@@ -1,0 +1,378 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The faults that seeded_faults.py plants outside of the textbook and its engine, and the tests to begin with."""
+
+from typing import NamedTuple
+
+
+class Fault(NamedTuple):
+    """old, in one line of a file of modeling_scratch and nowhere else in it, turns into new; what: says it in words."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    what: str
+
+
+DATA = (
+    Fault(
+        "short_records_pass", "data/rows.py",
+        "if len(fields) != len(header):", "if len(fields) > len(header):",
+        "CSV: a record with too few fields loses its last columns in silence",
+    ),
+    Fault(
+        "quotes_of_a_tsv_count", "data/rows.py",
+        'delimiter="\\t", quoting=csv.QUOTE_NONE', 'delimiter="\\t"',
+        "TSV: a quote at the beginning of a field takes in the lines behind it",
+    ),
+    Fault(
+        "mark_before_json", "data/rows.py",
+        'path.open(encoding="utf-8-sig", newline="\\n")', 'path.open(encoding="utf-8", newline="\\n")',
+        "JSON lines: a byte order mark is a part of the first line",
+    ),
+    Fault(
+        "repeated_values_counted_once", "data/rows.py",
+        "pc.binary_length(column.dictionary).take(column.indices)", "pc.binary_length(column.dictionary)",
+        "Parquet: a value that a file repeats a million times takes as little memory as one",
+    ),
+    Fault(
+        "links_not_followed", "data/rows.py",
+        "if not any(path.resolve().is_relative_to(home)", "if not any(path.absolute().is_relative_to(home)",
+        "a link in a data folder brings in a file from outside of it",
+    ),
+    Fault(
+        "leading_zeros_lost", "data/columns.py",
+        '_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")', '_INTEGER = re.compile(r"-?[0-9]{1,18}")',
+        'the labels "7" and "007" become one class',
+    ),
+    Fault(
+        "missing_shard_unseen", "data/splits.py",
+        'len(files) != int(match["shards"])', 'len(files) > int(match["shards"])',
+        "a split of which a shard is missing is read as if it were whole",
+    ),
+    Fault(
+        "dev_is_test", "data/splits.py",
+        '"dev": "validation"', '"dev": "test"',
+        "the file dev is taken for the test split",
+    ),
+    Fault(
+        "longer_side_cut", "data/translation_pairs.py",
+        "enumerate(zip_longest(*lines), 1)", "enumerate(zip(*lines), 1)",
+        "of two files of unequal length the end of the longer one is left out in silence",
+    ),
+    Fault(
+        "split_seed_of_pairs_dropped", "data/translation_pairs.py",
+        "random.Random(arguments.split_seed)", "random.Random(0)",
+        "translation: the same pairs are held out whatever --split_seed says",
+    ),
+    Fault(
+        "sample_is_the_beginning", "data/labelled_texts.py",
+        "sorted(order[:limit])", "sorted(order)[:limit]",
+        "--max_train_samples takes the first rows, of whatever classes they are",
+    ),
+    Fault(
+        "held_out_and_trained_on", "data/documents.py",
+        "kept = Stream(partial(_kept, train, fraction, seed))", "kept = train",
+        "streaming: the documents that are held out are trained on as well",
+    ),
+    Fault(
+        "noise_of_the_row_behind", "data/packed_documents.py",
+        "return self._epoch * len(self) + row", "return self._epoch + row",
+        "a row is masked in one epoch as the row behind it was in the last",
+    ),
+    Fault(
+        "word_goes_on_across_rows", "data/packed_documents.py",
+        '"word_starts": words[:-1] | (places == 0)', '"word_starts": words[:-1]',
+        "the end of a word at the beginning of a row counts as a part of the last word of another row",
+    ),
+    Fault(
+        "shuffled_text_predicted", "data/collators.py",
+        "np.full(len(lengths), self.mask_token_id)), ids", "np.full(len(lengths), self.mask_token_id)), shuffled",
+        "infilling: the decoder predicts the sentences in the order in which the encoder reads them",
+    ),
+    Fault(
+        "padding_predicted", "data/collators.py",
+        '"labels": pad_sequence(targets, batch_first=True, padding_value=IGNORED)',
+        '"labels": pad_sequence(targets, batch_first=True, padding_value=self.pad_token_id)',
+        "denoising: the padding of labels is predicted, and counts in the loss",
+    ),
+)  # fmt: skip
+
+TRAINING = (
+    Fault(
+        "sealed_before_the_disk", "training/checkpoints.py",
+        "_to_disk(path)", "pass",
+        "a checkpoint is sealed whose files have not reached the disk",
+    ),
+    Fault(
+        "steps_sorted_as_text", "training/checkpoints.py",
+        "key=lambda path: step_of(path)", "key=lambda path: path.name",
+        "the last checkpoint of a run is checkpoint-900 and not checkpoint-1000",
+    ),
+    Fault(
+        "same_step_deleted", "training/checkpoints.py",
+        "step_of(other) >= step_of(checkpoint)", "step_of(other) > step_of(checkpoint)",
+        "a run that went back deletes its earlier checkpoint of the same step",
+    ),
+    Fault(
+        "first_checkpoints_averaged", "training/checkpoints.py",
+        "if is_regular(checkpoint)][-number:]", "if is_regular(checkpoint)][:number]",
+        "the oldest checkpoints are averaged, not the newest",
+    ),
+    Fault(
+        "averaged_in_half_precision", "training/checkpoints.py",
+        "total[name] + weight.float() if name in total else weight.float()",
+        "total[name] + weight if name in total else weight",
+        "weights of 16 bits are added up in 16 bits",
+    ),
+    Fault(
+        "one_sound_weight_suffices", "training/resumable.py",
+        "if not all(bool(torch.isfinite(weight).all())", "if not any(bool(torch.isfinite(weight).all())",
+        "weights are saved of which some are no numbers",
+    ),
+    Fault(
+        "lengths_grouped_alike", "training/resumable.py",
+        "manual_seed(self.seed + self.epoch)", "manual_seed(self.seed)",
+        "grouped by length, all epochs have the same batches",
+    ),
+    Fault(
+        "a_stop_seals_nothing_extra", "training/resumable.py",
+        "seal(checkpoint, self.is_extra)", "seal(checkpoint)",
+        "a checkpoint that a stop has left is taken for one of those that are averaged",
+    ),
+    Fault(
+        "the_best_evaluation_counts", "training/callbacks.py",
+        'entry["step"] > (state.best_global_step or 0)', 'entry["step"] >= (state.best_global_step or 0)',
+        "early stopping: the best evaluation counts as one without progress",
+    ),
+    Fault(
+        "average_keeps_the_start", "training/callbacks.py",
+        "decay = min(self.decay,", "decay = max(self.decay,",
+        "the average of weights starts with the full decay, and keeps the weights that were drawn",
+    ),
+    Fault(
+        "lowest_layer_learns_fastest", "training/trainer.py",
+        "name: count - number for name, number", "name: number + 1 for name, number",
+        "layerwise decay upside down",
+    ),
+    Fault(
+        "highest_loss_of_equals", "training/search.py",
+        '(-row["accuracy"], row["loss"])', '(-row["accuracy"], -row["loss"])',
+        "search: of trials of equal accuracy the one with the highest loss comes first",
+    ),
+    Fault(
+        "resumed_search_repeats_itself", "training/search.py",
+        "seed=arguments.seed + len(study.trials)", "seed=arguments.seed",
+        "a search that goes on tries again what it has tried first",
+    ),
+    Fault(
+        "inputs_inside_overwritten", "training/run_folder.py",
+        "if folder.resolve() in (Path(name).resolve(), *Path(name).resolve().parents):",
+        "if folder.resolve() == Path(name).resolve():",
+        "--overwrite deletes a folder in which the data of the new run lie",
+    ),
+    Fault(
+        "resumed_run_empties_its_folder", "training/run.py",
+        "if is_empty and not self.checkpoint:", "if is_empty:",
+        "a run that goes on deletes the checkpoints that it goes on from",
+    ),
+    Fault(
+        "negative_patience", "training/arguments.py",
+        "check_patience(self.early_stopping_patience)", "pass",
+        "--early_stopping_patience -1 is accepted",
+    ),
+    Fault(
+        "special_tokens_masked", "training/objectives.py",
+        "ordinary[tokenizer.all_special_ids] = False", "ordinary[tokenizer.mask_token_id] = False",
+        "masked language models are to predict the tokens that begin and end a document",
+    ),
+    Fault(
+        "chosen_on_test", "training/classification.py",
+        'eval_dataset=splits["validation"]', 'eval_dataset=splits.get("test", splits["validation"])',
+        "the epoch is chosen on the test split",
+    ),
+)  # fmt: skip
+
+INFERENCE = (
+    Fault(
+        "answers_in_the_order_of_batches", "inference/classification.py",
+        "for place, answer in zip(batch, self._answer(", "for place, answer in zip(sorted(batch), self._answer(",
+        "the answers of a batch go to other texts of it",
+    ),
+    Fault(
+        "several_labels_share_one", "inference/classification.py",
+        "logits.sigmoid().tolist()", "logits.softmax(-1).tolist()",
+        "scores of labels that do not exclude each other add up to 1",
+    ),
+    Fault(
+        "seed_0_is_none", "inference/generation.py",
+        "if arguments.seed is not None:", "if arguments.seed:",
+        "with --seed 0 each call draws another text",
+    ),
+    Fault(
+        "texts_of_prompts_mixed_up", "inference/text_generators.py",
+        "new[i * each + j]", "new[j * len(batch) + i]",
+        "of several texts for each prompt some are those of other prompts",
+    ),
+    Fault(
+        "last_position_unused", "inference/text_generators.py",
+        "self.limit + 1 - length", "self.limit - length",
+        "a decoder stops one token before its positions end",
+    ),
+    Fault(
+        "first_end_alone", "inference/text_generators.py",
+        "if token in ends), None)", "if token in ends[:1]), None)",
+        "of several tokens that end a text the first one counts: others, and what is behind them, are shown",
+    ),
+)  # fmt: skip
+
+EVALUATION = (
+    Fault(
+        "micro_for_macro", "evaluation/classification_metrics.py",
+        'if self.num_labels == 2 else "macro"', 'if self.num_labels == 2 else "micro"',
+        "of more than two classes F1 is the accuracy: rare classes hardly count",
+    ),
+    Fault(
+        "interval_of_ninety", "evaluation/classification_metrics.py",
+        "tail = (1 - level) / 2", "tail = 1 - level",
+        "an interval of 95 % covers 90 %",
+    ),
+    Fault(
+        "all_wrong_is_uncertain_alone", "evaluation/classification_metrics.py",
+        "if right in (0, len(correct)):", "if right == 0:",
+        "where all answers are right the interval is one point",
+    ),
+    Fault(
+        "concordant_pairs_count", "evaluation/classification_metrics.py",
+        "binomtest(only_model, discordant)", "binomtest(only_model, len(model_correct))",
+        "McNemar: examples that both or none have right count, too",
+    ),
+    Fault(
+        "baseline_has_seen_the_test", "evaluation/classification.py",
+        "features = vectorizer.fit_transform(train_texts)",
+        "features = vectorizer.fit([*train_texts, *eval_texts]).transform(train_texts)",
+        "words and their frequencies of the baseline are those of the test split as well",
+    ),
+    Fault(
+        "judged_on_validation", "evaluation/classification.py",
+        'self.split = "test" if "test" in data.splits else "validation"', 'self.split = "validation"',
+        "a model is judged on the split that its epoch was chosen on",
+    ),
+    Fault(
+        "references_for_translations", "evaluation/translation.py",
+        "metric.corpus_score(list(translations), [list(references)])",
+        "metric.corpus_score(list(references), [list(translations)])",
+        "BLEU: the brevity penalty falls on long translations",
+    ),
+    Fault(
+        "bytes_are_characters", "evaluation/pretraining.py",
+        '"bits_per_byte": bits / text.bytes', '"bits_per_byte": bits / text.characters',
+        "bits per byte are those per character",
+    ),
+)  # fmt: skip
+
+SHARING = (
+    Fault(
+        "paths_in_lists_stay", "sharing/run_record.py",
+        "if isinstance(value, list | tuple):", "if isinstance(value, tuple):",
+        "run_config.json shows the absolute paths of a list of files",
+    ),
+    Fault(
+        "edited_card_replaced", "sharing/model_card.py",
+        'return bool(mark) and digest == f"{_digest(text)} -->\\n"', "return bool(mark)",
+        "a card that somebody has edited is written over",
+    ),
+    Fault(
+        "same_size_same_file", "sharing/verification.py",
+        'if found["sha256"] == wanted["sha256"]:', 'if found["size"] == wanted["size"]:',
+        "a file of as many bytes as the recorded one counts as the same",
+    ),
+    Fault(
+        "code_of_another_repository", "sharing/verification.py",
+        '"--" not in reference and f"{', 'f"{',
+        "verification runs code of a repository that config.json names",
+    ),
+    Fault(
+        "nan_is_no_difference", "sharing/verification_outputs.py",
+        "nan_to_num(nan=math.inf)", "nan_to_num()",
+        "logits that are no numbers agree with those that were recorded",
+    ),
+    Fault(
+        "all_else_deleted_there", "sharing/push.py",
+        "for name in there - set(names) if _is_of_a_model(name))", "for name in there - set(names))",
+        "a push deletes whatever else is in the repository",
+    ),
+)  # fmt: skip
+
+SERVING = (
+    Fault(
+        "options_share_a_batch", "serving/batches.py",
+        "job.options == batch[0].options and tokens + job.tokens", "tokens + job.tokens",
+        "texts are translated with the beam of another request",
+    ),
+    Fault(
+        "queue_one_shorter", "serving/batches.py",
+        "len(self._waiting) + len(jobs) > self.max_waiting", "len(self._waiting) + len(jobs) >= self.max_waiting",
+        "a queue refuses a text for which it has room",
+    ),
+    Fault(
+        "pieces_measured_alone", "serving/app.py",
+        "if len(body) > max_bytes:", "if len(piece) > max_bytes:",
+        "a body that comes in small pieces may be of any length",
+    ),
+    Fault(
+        "deadline_starts_anew", "serving/app.py",
+        "seconds = max(deadline - time.monotonic(), 0)", "seconds = self.limits.timeout",
+        "a request whose body takes long may take twice as long as --timeout says",
+    ),
+    Fault(
+        "texts_for_tokens", "serving/metrics.py",
+        "self.tokens.inc(tokens)", "self.tokens.inc(texts)",
+        "the counter of tokens counts texts",
+    ),
+    Fault(
+        "cut_beyond_the_positions", "serving/tasks.py",
+        "min(task.pipe.tokenizer.model_max_length, limit)", "task.pipe.tokenizer.model_max_length",
+        "texts are not cut where the positions of the model end, and fail",
+    ),
+)  # fmt: skip
+
+ROOMS = DATA + TRAINING + INFERENCE + EVALUATION + SHARING + SERVING
+
+# The test files of a room run for each of its faults, if need be; those first that say most about its file.
+FIRST = {
+    "data/rows.py": ("text_files", "hostile_files"),
+    "data/columns.py": ("text_columns",),
+    "data/splits.py": ("text_sources",),
+    "data/translation_pairs.py": ("translation_data",),
+    "data/labelled_texts.py": ("text_data",),
+    "data/documents.py": ("documents",),
+    "data/packed_documents.py": ("packed_documents", "noise"),
+    "data/collators.py": ("noise", "packed_documents"),
+    "training/checkpoints.py": ("faults", "train_translation", "train_classifier"),
+    "training/resumable.py": ("faults", "resume"),
+    "training/callbacks.py": ("weight_average", "training_options"),
+    "training/trainer.py": ("training_options",),
+    "training/search.py": ("training_options",),
+    "training/run_folder.py": ("train_classifier", "pretrain", "faults"),
+    "training/run.py": ("train_classifier", "resume"),
+    "training/arguments.py": ("train_classifier", "training_options"),
+    "training/objectives.py": ("pretrain",),
+    "training/classification.py": ("train_classifier", "training_options"),
+    "inference/classification.py": ("predict",),
+    "inference/generation.py": ("generate",),
+    "inference/text_generators.py": ("translation", "generate"),
+    "evaluation/classification_metrics.py": ("classification_metrics",),
+    "evaluation/classification.py": ("baseline", "train_classifier"),
+    "evaluation/translation.py": ("translation_metrics",),
+    "evaluation/pretraining.py": ("pretrain",),
+    "sharing/run_record.py": ("pretrain", "model_card"),
+    "sharing/model_card.py": ("model_card",),
+    "sharing/verification.py": ("verify",),
+    "sharing/verification_outputs.py": ("verify",),
+    "sharing/push.py": ("push_to_hub",),
+    "serving/batches.py": ("serving_batches", "serve"),
+    "serving/app.py": ("serve_refusals", "serve"),
+    "serving/metrics.py": ("serve",),
+    "serving/tasks.py": ("serve",),
+}
