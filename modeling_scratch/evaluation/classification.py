@@ -127,7 +127,7 @@ class Judge:
         except ValueError as error:
             raise DataError(f"the texts give no baseline: {error}") from error
 
-    def report(self, trainer: Trainer, splits: datasets.DatasetDict) -> str:
+    def evaluate(self, trainer: Trainer, splits: datasets.DatasetDict) -> str:
         """The table to print; it, every score and the pictures are written to the folder of the run."""
         output = Path(trainer.args.output_dir or "")
         prediction = trainer.predict(splits[self.split], metric_key_prefix=self.prefix)

@@ -15,7 +15,7 @@ from transformers import EvalPrediction, PreTrainedTokenizerBase, Trainer
 
 from ..data.collators import Batch
 from ..data.documents import counted
-from ..data.packed_documents import IGNORED, PackedRows, Pieces, Row, StreamedRows
+from ..data.packed_documents import IGNORED, PackedRows, Pieces, StreamedRows, TokenRow
 from ..utils.files import write_json, write_text
 from ..utils.markdown import excerpt
 from .plots import token_curve_png
@@ -55,7 +55,7 @@ class PretrainingData:
 
     train: PackedRows | Pieces | StreamedRows
     validation: PackedRows | Pieces
-    collator: Callable[[Sequence[Row]], Batch]
+    collator: Callable[[Sequence[TokenRow]], Batch]
     tokens_per_row: float
     task: str
     longest: int
@@ -99,7 +99,7 @@ def token_metrics(prediction: EvalPrediction, text: TextSize | None = None) -> d
     return metrics
 
 
-def report(trainer: Trainer, data: PretrainingData, example: str, resumed_at: int) -> str:
+def report_pretraining(trainer: Trainer, data: PretrainingData, example: str, resumed_at: int) -> str:
     """Save scores and the learning curve; the text of results.md, to print. example: a text that is evaluated on."""
     output = Path(trainer.args.output_dir or "")
     scores = {name.removeprefix("eval_"): value for name, value in trainer.state.log_history[-1].items()}

@@ -54,7 +54,9 @@ def as_metrics(scores: Sequence[Score]) -> list[dict[str, Any]]:
 EXAMPLES = 5
 
 
-def report(trainer: Trainer, translator: Translator, data: TranslationData, weights: str, is_resumed: bool) -> str:
+def report_translation(
+    trainer: Trainer, translator: Translator, data: TranslationData, weights: str, is_resumed: bool
+) -> str:
     """The tables to print; they, every score, all translations and the learning curve go to the folder of the run."""
     output = Path(trainer.args.output_dir or "")
     tables, scores, examples = [], {}, []

@@ -264,7 +264,7 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     with complete_folder(tmp_path / "deep" / "new") as beside:
         (beside / "whole").write_text("written")
     assert [path.name for path in tmp_path.rglob("*")] == ["deep", "new", "whole"]
-    with pytest.raises(FileExistsError, match="exists already"), complete_folder(tmp_path / "deep" / "new"):
+    with pytest.raises(FileExistsError, match="already exists"), complete_folder(tmp_path / "deep" / "new"):
         pass
 
 

@@ -81,7 +81,7 @@ def test_what_the_user_can_mend_is_one_line(native: Path, tmp_path: Path, capsys
     for arguments, message in [
         (("--input", tmp_path / "nothing", *new), "nothing: there is no such folder"),
         (("--input", tmp_path, *new), "cannot be loaded as a checkpoint"),
-        (("--input", native, "--output_dir", native), "exists already"),
+        (("--input", native, "--output_dir", native), "already exists"),
         (("--input", native, *new, "--model_class", "NoSuchModel"), "no such class in modeling_scratch"),
         (("--input", native, *new, "--model_type", "bert"), "--model_type goes with a scratch checkpoint"),
         (("--input", native, *new, "--text_file", tmp_path / "lines"), "there is no text in it"),

@@ -23,7 +23,7 @@ from transformers.trainer_callback import DefaultFlowCallback
 from modeling_scratch.sharing.model_card import CARD_FILE
 from modeling_scratch.training import resumable as survival
 from modeling_scratch.training.checkpoints import MANIFEST, check_checkpoint, checkpoint_to_resume, checkpoints_in
-from modeling_scratch.training.resumable import LossWatch
+from modeling_scratch.training.resumable import NanGuard
 from modeling_scratch.training.run_folder import LOCK_FILE, locked
 from modeling_scratch.utils.errors import DataError
 
@@ -63,14 +63,14 @@ def flip_a_bit(checkpoint: Path) -> None:
 
 
 DAMAGES: dict[str, tuple[Damage, str]] = {
-    "stopped": (lambda checkpoint: (checkpoint / MANIFEST).unlink(), "stopped while it was written"),
+    "stopped": (lambda checkpoint: (checkpoint / MANIFEST).unlink(), "stopped while writing it"),
     "lost": (lambda checkpoint: (checkpoint / "optimizer.pt").unlink(), "optimizer.pt is missing"),
     "cut": (cut("rng_state.pth"), "rng_state.pth has"),
     "cut manifest": (cut(MANIFEST), f"{MANIFEST} cannot be read"),
     "other manifest": (lambda checkpoint: (checkpoint / MANIFEST).write_text("[]"), f"{MANIFEST} cannot be read"),
     "no text": (lambda checkpoint: (checkpoint / MANIFEST).write_bytes(b"\xff{}"), f"{MANIFEST} cannot be read"),
     "bit": (flip_a_bit, "model.safetensors is not what was written"),
-    "empty": (lambda checkpoint: [path.unlink() for path in checkpoint.iterdir()], "stopped while it was written"),
+    "empty": (lambda checkpoint: [path.unlink() for path in checkpoint.iterdir()], "stopped while writing it"),
 }
 
 
@@ -84,9 +84,9 @@ def test_the_checkpoint_before_a_damaged_one_is_used(
     resumed = checkpoint_to_resume(TrainingArguments(output_dir=str(output), resume_from_checkpoint="last"))
     assert resumed == str(before)
     warning = capsys.readouterr().err
-    assert f"{last} is passed over" in warning
+    assert f"{last} is skipped" in warning
     assert told in warning
-    with pytest.raises(DataError, match="to go on from the last that is complete"):
+    with pytest.raises(DataError, match="to resume from the last complete one"):
         checkpoint_to_resume(TrainingArguments(output_dir=str(output), resume_from_checkpoint=str(last)))
 
 
@@ -110,8 +110,8 @@ def remove(checkpoint: Path) -> None:
 
 CHOSEN = "--learning_rate 1e-9 --save_total_limit 3"
 LOSSES: dict[str, tuple[Damage, str]] = {
-    "damaged": (flip_a_bit, "it is damaged, model.safetensors is not what was written"),
-    "gone": (remove, "there is no such folder"),
+    "damaged": (flip_a_bit, "damaged, model.safetensors is not what was written"),
+    "gone": (remove, "folder not found"),
 }
 
 
@@ -128,7 +128,7 @@ def test_a_run_does_not_go_on_when_its_best_checkpoint_is_lost(
     stepped = at_call(Trainer, "training_step", 1, lambda *_: print("a step was taken"))
     ended = run("best", data, output, stepped, extra=f"{CHOSEN} --resume_from_checkpoint last")
     assert ended.status == 2, ended.text
-    assert f"{best}, the best checkpoint of the run up to {resumed}, cannot be taken: {told}; resume" in ended.text
+    assert f"{best}, the best checkpoint up to {resumed}, cannot be loaded: {told}; resume" in ended.text
     assert "a step was taken" not in ended.text
     assert {checkpoint: content(checkpoint) for checkpoint in checkpoints_in(output)} == before
     remedy = "--resume_from_checkpoint last --eval_strategy no --save_total_limit 1"
@@ -146,7 +146,7 @@ def test_the_last_weights_are_kept_when_the_best_are_lost_meanwhile(
     best = output / "checkpoint-5"
     ended = run("best", data, output, at_call(Trainer, "_finalize_training", 1, lambda *_: damage(best)), extra=CHOSEN)
     assert ended.status == 0, ended.text
-    assert f"WARNING: {best}, the best checkpoint, cannot be taken: {told}; the last weights stay" in ended.text
+    assert f"WARNING: {best}, the best checkpoint, cannot be loaded: {told}; keeping the last weights" in ended.text
     last = checkpoints_in(output)[-1]
     assert last.name == "checkpoint-15"
     assert (output / "model.safetensors").read_bytes() == (last / "model.safetensors").read_bytes()
@@ -162,7 +162,7 @@ def test_a_second_run_in_the_same_folder_is_refused(data: Path, tmp_path: Path) 
         for extra in kinds:
             ended = run("steps", data, output, extra=extra)
             assert (ended.status, content(output)) == (2, before), ended.text
-            assert "another run is writing there" in ended.text
+            assert "in use by another run" in ended.text
         os.kill(os.getpid(), signal.SIGKILL)
 
     ended = run("steps", data, output, at_call(Trainer, "training_step", 7, start_others))
@@ -174,7 +174,7 @@ def test_a_second_run_in_the_same_folder_is_refused(data: Path, tmp_path: Path) 
 
 def test_a_folder_that_was_only_locked_goes_again(tmp_path: Path) -> None:
     with locked(tmp_path / "runs" / "new"):
-        with pytest.raises(DataError, match="another run is writing there"), locked(tmp_path / "runs" / "new"):
+        with pytest.raises(DataError, match="in use by another run"), locked(tmp_path / "runs" / "new"):
             raise AssertionError("it has been locked twice")
         assert (tmp_path / "runs" / "new").is_dir()
     assert not (tmp_path / "runs" / "new").exists()
@@ -215,11 +215,11 @@ def test_numbers_that_are_none_stop_the_run_and_are_not_saved(
 
 def read_late() -> None:
     """As on an accelerator, where no step waits for its loss."""
-    survival.is_read_at_once = lambda device: False
+    survival.is_synchronous = lambda device: False
 
 
 SEEN = {
-    "saved": ("", "checkpoint-6, the last checkpoint, is as it was"),
+    "saved": ("", "checkpoint-6, is unchanged"),
     "logged": ("--logging_steps 4 --save_strategy no", "there is no checkpoint yet"),
     "the end": ("--save_strategy no --eval_strategy no --max_steps 8", "there is no checkpoint yet"),
 }
@@ -244,7 +244,7 @@ def test_a_loss_that_is_no_number_is_found_late_and_before_it_can_harm(
 
 
 def test_the_first_of_several_bad_losses_is_told() -> None:
-    losses = LossWatch(torch.device("cpu"))
+    losses = NanGuard(torch.device("cpu"))
     for step, loss in enumerate((1.0, 2.0), 1):
         losses.see(torch.tensor(loss), step)
     assert losses.fault() is None
@@ -255,7 +255,7 @@ def test_the_first_of_several_bad_losses_is_told() -> None:
 
 def test_a_loss_is_seen_without_being_read() -> None:
     """On the device that has no numbers, where reading one is an error."""
-    losses = LossWatch(torch.device("meta"))
+    losses = NanGuard(torch.device("meta"))
     losses.see(torch.ones((), device="meta"), 1)
     with pytest.raises(RuntimeError):
         losses.fault()
