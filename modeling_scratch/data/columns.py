@@ -12,6 +12,7 @@ from ..utils.errors import DataError
 from .rows import Row, missing_column, read_rows
 
 Label = int | str
+NumberedText = tuple[int, str]  # row or line number from 1, text
 
 TEXT_NAMES = ("text", "sentence", "review")
 LABEL_NAMES = ("label", "labels", "class", "sentiment")
@@ -86,7 +87,7 @@ def choose_columns(
     return text_column, label_column
 
 
-def read_lines(handle: BinaryIO, where: str) -> Iterator[tuple[int, str]]:
+def read_lines(handle: BinaryIO, where: str) -> Iterator[NumberedText]:
     """Stream `(line, text)` from UTF-8 text with one text per line."""
     for number, line in enumerate(handle, 1):
         try:
@@ -96,7 +97,7 @@ def read_lines(handle: BinaryIO, where: str) -> Iterator[tuple[int, str]]:
             raise DataError(f"{place}: not valid UTF-8; convert it: iconv -f latin-1 -t utf-8") from None
 
 
-def read_texts(path: Path, text_column: str | None = None) -> Iterator[tuple[int, str]]:
+def read_texts(path: Path, text_column: str | None = None) -> Iterator[NumberedText]:
     """Stream `(row, text)` from one file, labelled or not. A missing text is "", to keep row numbers aligned.
 
     The text column is found as in `choose_columns`. Raises `DataError` as `choose_columns` and `read_rows` do.

@@ -63,7 +63,7 @@ class ModelArguments:
     config_overrides: str | None = field(
         default=None,
         metadata={
-            "help": "Changes to the preset, e.g. hidden_size=128,hidden_act=gelu; to a checkpoint, only in fields without weights."
+            "help": "Changes to the preset, e.g. hidden_size=128; to a checkpoint, only in fields without weights."
         },
     )
     model_name_or_path: str | None = field(

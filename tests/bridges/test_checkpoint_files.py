@@ -124,8 +124,8 @@ def damaged_index(folder: Path) -> None:
 
 
 DAMAGES = [
-    (cut, "no whole safetensors file"),
-    (impossible_header, "no whole safetensors file"),
+    (cut, "not a complete safetensors file"),
+    (impossible_header, "not a complete safetensors file"),
     (pickle_alone, r"pytorch_model\.bin, a pickle"),
     (one_missing, "has nothing for model.stack.layers.0.attention.q_proj.weight"),
     (one_unknown, "bert.encoder.layer.9.extra.weight: no weights of a bert"),
@@ -136,12 +136,12 @@ DAMAGES = [
     (no_bridge, "model_type 'opt': there is a bridge to bert"),
     (relative_attention, "position_embedding_type='relative_key' cannot be carried over"),
     (a_decoder, "is_decoder=True cannot be carried over"),
-    (unknown_head, "BertForMultipleChoice.* has no counterpart; name a model_class"),
+    (unknown_head, "BertForMultipleChoice.* has no counterpart; choose a model_class"),
     (quantised, "quantization_config"),
     (index_without_files, "model-00001-of-00002.safetensors, which is missing"),
     (index_of_other_names, "disagree about"),
     (index_that_leads_away, "elsewhere.safetensors, which is missing"),
-    (damaged_index, "no index of safetensors"),
+    (damaged_index, "not a safetensors index"),
 ]
 
 

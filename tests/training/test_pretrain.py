@@ -235,7 +235,9 @@ def test_a_run_goes_on_with_its_own_tokenizer_and_arguments(tmp_path: Path, caps
 
     capsys.readouterr()
     run(output, f"{options} --max_steps 6 --save_strategy no --resume_from_checkpoint last")
-    (told,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("goes on with other settings"))
+    (told,) = (
+        line for line in capsys.readouterr().out.splitlines() if line.startswith("resuming with changed settings")
+    )
     assert "max_steps 4, " in told
     assert "resume_from_checkpoint" not in told
     assert "| before it was resumed | " in (output / "README.md").read_text(encoding="utf-8")
