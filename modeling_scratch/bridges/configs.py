@@ -94,7 +94,7 @@ def check_head(native: PreTrainedConfig, head: str) -> None:
     for name, value in family_of(native).heads[head].requires.items():
         if getattr(native, name) != value:
             raise CheckpointError(
-                f"{native.model_type}: {name}={getattr(native, name)!r}, but its head uses {value!r}; {head} supports only one"
+                f"{native.model_type}: {name}={getattr(native, name)!r}, its head uses {value!r}; {head} has one"
             )
 
 

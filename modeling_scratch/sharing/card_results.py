@@ -38,7 +38,7 @@ def classification(evaluation: Evaluation) -> Results:
         for name, scores in (("this model", evaluation), (baseline_name, baseline))
     ]
     text = [
-        f"On the {evaluation['texts']:,} texts of the {split} split, and a linear model trained on the same texts:",
+        f"On the {evaluation['texts']:,} texts of the {split} split, for this model and a linear baseline:",
         table(["", "accuracy", "95 % interval", escaped(evaluation["f1_name"])], rows),
         f"This model compared with the linear one: {test['verdict'].partition(' (')[0]} "
         f"(McNemar's exact test, p = {test['p_value']:.3g}).",
