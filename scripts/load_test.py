@@ -5,7 +5,7 @@
     modeling-scratch load-test --model runs/en-de --input sources.txt --requests 200 --seconds 60
 
 Each request has one text. Three modes are timed, each for at most --seconds: the pipeline in this process, one text
-at a time; a server without batching; and a server that batches concurrent requests. Exit code 1: an answer is lost or wrong;
+at a time; a server without batching; and a batching server. Exit code 1: lost or wrong answers;
 2: a request is rejected.
 """
 

@@ -7,8 +7,8 @@
         --output_dir runs/lines --separate_vocabularies
 
 All arguments of transformers.Seq2SeqTrainingArguments are supported. Checkpoints are chosen by validation BLEU; the
-test split, if any, is translated once at the end. The output folder holds the model, its tokenizers, the configuration of
-the run, its scores with signatures, the translations, the learning curve and a model card (README.md).
+test split, if any, is translated once at the end. The output folder holds the model, its tokenizers, the run's
+configuration, its scores with signatures, the translations, the learning curve and a model card (README.md).
 """
 
 from collections.abc import Sequence

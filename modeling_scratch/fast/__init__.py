@@ -25,7 +25,7 @@ _lock, _disabling, _was_enabled = Lock(), 0, True
 
 
 def enable() -> None:
-    """Turns the engine on for scratch models. Results stay the same to rounding."""
+    """Enable the engine for scratch models. Results are equal up to rounding."""
     ScratchPreTrainedModel.engine = fast_engine
     ScratchPreTrainedModel.__call__ = fast_call  # type: ignore[method-assign]
     for model_class in GENERATIVE:
@@ -33,7 +33,7 @@ def enable() -> None:
 
 
 def disable() -> None:
-    """Turns the engine off: scratch models compute exactly what the textbook states."""
+    """Disable the engine, so that scratch models run the textbook code."""
     if is_enabled():
         ScratchPreTrainedModel.engine = textbook_engine
     for model_class, name in (ScratchPreTrainedModel, "__call__"), *((each, "generate") for each in GENERATIVE):
@@ -47,7 +47,7 @@ def is_enabled() -> bool:
 
 @contextmanager
 def disabled() -> Iterator[None]:
-    """`with fast.disabled():` the textbook computes, in all threads; when the last such block ends, as before."""
+    """Context manager that disables the engine in all threads. The last one to end restores the state."""
     global _disabling, _was_enabled
     with _lock:
         _was_enabled = _was_enabled if _disabling else is_enabled()
