@@ -84,7 +84,7 @@ def grouped_by_length(rows: Rows, size: int, steps: int, rounds: int, seed: int)
 
 
 def translated(tokenizer: PreTrainedTokenizerBase, rows: Rows) -> Batch:
-    """Each text and, as what it is translated to, the same text: labels of -100 where there is none."""
+    """Return texts with themselves as targets; padding labels are -100."""
     batch = padded(tokenizer, rows)
     batch["labels"] = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)
     return batch

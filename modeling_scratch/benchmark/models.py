@@ -28,7 +28,7 @@ TOLERANCE = {"float32": 1e-4, "bfloat16": 5e-2, "float16": 1e-2}  # relative to 
 
 
 class Kind(NamedTuple):
-    """What both sides call a model, and how its size is said."""
+    """The classes of both sides and their size fields."""
 
     native: type
     ours: str

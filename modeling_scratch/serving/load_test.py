@@ -120,7 +120,7 @@ def call_pipeline(task: Task, texts: Sequence[str], options: dict[str, int], sec
 
 @contextmanager
 def running_server(arguments: LoadArguments, flags: Sequence[str]) -> Iterator[str]:
-    """The URL of a serve.py of its own; it has to stop without a fault, too."""
+    """Start a server and yield its URL. Raises `DataError` if it does not stop cleanly."""
     program = [sys.executable, "-m", "modeling_scratch_cli", "serve", *server_options(arguments), *flags]
     with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
         try:

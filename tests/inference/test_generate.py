@@ -166,7 +166,7 @@ def test_typed_lines_are_answered_one_by_one(folders, family, monkeypatch, capfd
     assert out == "".join(answer + "\n" for answer in answers)
     assert "line 2: " in err
     assert err.splitlines()[-1].startswith("2 of 2 texts have no end token")
-    assert f"the model reads {POSITIONS}" in err
+    assert f"the model's limit of {POSITIONS}" in err
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
@@ -336,7 +336,7 @@ def test_arguments_that_cannot_work(folders, tmp_path, capfd):
         ("--prompt: not valid UTF-8",): [*model, "--prompt", os.fsdecode(b"sch\xf6n")],
         ("out: file exists", "--overwrite"): [*data, "--output_file", tmp_path / "out"],
         ("this is the input",): [*data, "--output_file", source, "--overwrite"],
-        ("no folder",): [*data, "--output_file", tmp_path / "no" / "out"],
+        ("not found",): [*data, "--output_file", tmp_path / "no" / "out"],
         ("--batch_size 0",): [*data, "--batch_size", "0"],
         ("--max_new_tokens 0",): [*data, "--max_new_tokens", "0"],
         ("--num_return_sequences 2", "--do_sample"): [*data, "--num_return_sequences", "2"],

@@ -265,7 +265,7 @@ def test_arguments_that_cannot_work(folder, tmp_path, monkeypatch, capfd):
     expect_error(capfd, [*model, *data, "--text_column", "txt"], "'txt'", "did you mean 'text'?")
     expect_error(capfd, [*model, *data, "--output", source, "--overwrite"], source, "this is the input")
     expect_error(capfd, [*model, *data, "--output", str(tmp_path), "--format", "csv"], "not a regular file")
-    expect_error(capfd, [*model, *data, "--output", str(tmp_path / "no" / "out.csv")], "no folder")
+    expect_error(capfd, [*model, *data, "--output", str(tmp_path / "no" / "out.csv")], "not found")
     expect_error(capfd, [*model, *data, "--output", str(tmp_path / "out.txt")], ".jsonl or .csv", "--format")
     expect_error(capfd, [*model, *data, "--batch_size", "0"], "--batch_size 0")
     expect_error(capfd, [*model, *data, "--max_length", "2"], "--max_length 2", "2 special tokens")

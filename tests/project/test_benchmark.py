@@ -127,7 +127,7 @@ def test_models_of_another_function_are_not_compared(kind: object) -> None:
     assert "logits differ by at most" in check_logits(ours, peer, batch, batch, QUICK)
     with torch.no_grad():  # a norm in the last block, which any test of the usual initialisation would miss
         [parameter for name, parameter in ours.named_parameters() if "norm" in name][-1].add_(0.01)
-    with pytest.raises(DataError, match="not the same function"):
+    with pytest.raises(DataError, match="not timed"):
         check_logits(ours, peer, batch, batch, QUICK)
 
 
@@ -204,8 +204,8 @@ def test_what_is_wrong_with_the_arguments_is_one_line(tmp_path: Path, capsys: py
     for arguments, message in (
         (["train-mnist"], "invalid choice: 'train-mnist'"),
         (["load", "--json", str(tmp_path / "none" / "rows.json")], "folder"),
-        (["load", "--rounds", "0"], "--rounds 0: has to be at least 1"),
-        (["load", "--batch_size", "0"], "--batch_size 0: has to be at least 1"),
+        (["load", "--rounds", "0"], "--rounds 0: must be at least 1"),
+        (["load", "--batch_size", "0"], "--batch_size 0: must be at least 1"),
     ):
         with pytest.raises(SystemExit):
             benchmark.main(arguments)

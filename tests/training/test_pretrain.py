@@ -317,7 +317,7 @@ def test_a_native_checkpoint_that_cannot_keep_documents_apart_is_refused(tmp_pat
     GPTNeoXForCausalLM(config).save_pretrained(tmp_path / "neox")
     Native("bert", "ScratchEncoderForMaskedLM").model().save_pretrained(tmp_path / "bert")
     tokenizer = build_tokenizer(small_arguments(), ["ab"])
-    for name, said in (("neox", "GPTNeoXForCausalLM"), ("bert", "of bert there is no")):
+    for name, said in (("neox", "GPTNeoXForCausalLM"), ("bert", "bert has no")):
         arguments = PretrainingModelArguments(objective="clm", model_name_or_path=str(tmp_path / name), block_size=8)
         with fault("--model_name_or_path", said):
             build_model(arguments, tokenizer)
