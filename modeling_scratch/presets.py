@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Settings of the literature, and small ones of our own, as functions that return a config.
+"""Configurations from the literature, and small ones of our own, as functions that return a config.
 
 Each takes keyword overrides: presets.bert(hidden_size=384, num_hidden_layers=4). They say only what differs from the
 defaults.
@@ -39,7 +39,7 @@ def bert(**overrides: Any) -> ScratchEncoderConfig:
 
 
 def roberta(**overrides: Any) -> ScratchEncoderConfig:
-    """RoBERTa base (Liu et al. 2019), whose positions are counted from behind the pad token."""
+    """RoBERTa base (Liu et al. 2019), whose positions start after the pad token's index."""
     pad = overrides.get("pad_token_id", 1)
     return bert(**{
         "vocab_size": 50_265, "norm_eps": 1e-5, "position_offset": 2 if pad is None else pad + 1,
@@ -59,7 +59,7 @@ def distilbert(**overrides: Any) -> ScratchEncoderConfig:
 
 
 def tutorial(**overrides: Any) -> ScratchEncoderConfig:
-    """The encoder that tutorials train on SST-2: 4 heads of 16, 868 k parameters with a vocabulary of 12 k."""
+    """A tutorial-size encoder for SST-2: 4 heads of size 16, 868 k parameters with a vocabulary of 12 k."""
     return _preset(
         ScratchEncoderConfig, overrides, vocab_size=12_000, hidden_size=64, num_hidden_layers=2, num_attention_heads=4,
         intermediate_size=256, hidden_act="gelu",
@@ -67,7 +67,7 @@ def tutorial(**overrides: Any) -> ScratchEncoderConfig:
 
 
 def reviews(**overrides: Any) -> ScratchEncoderConfig:
-    """Our own for the sentiment of short texts: a word weighs first, its place later; mean pooling, strong dropout."""
+    """For sentiment of short texts: small positional embeddings at first, mean pooling, strong dropout."""
     return _preset(
         ScratchEncoderConfig, overrides, vocab_size=16_000, hidden_size=64, num_hidden_layers=2, num_attention_heads=4,
         intermediate_size=256, hidden_dropout=0.3, classifier_pooling="mean",
@@ -75,7 +75,7 @@ def reviews(**overrides: Any) -> ScratchEncoderConfig:
 
 
 def demo(**overrides: Any) -> ScratchEncoderConfig:
-    """Our own for texts whose structure decides: places as loud as words, by rotary positions that turn fast."""
+    """For texts whose structure determines the label: strong positional signal by fast rotary positions."""
     return _preset(
         ScratchEncoderConfig, overrides, vocab_size=1_000, hidden_size=64, num_hidden_layers=2, num_attention_heads=4,
         intermediate_size=256, hidden_act="gelu", position_type="rotary", rope_parameters={"rope_theta": 100.0},
@@ -104,7 +104,7 @@ def llama(**overrides: Any) -> ScratchDecoderConfig:
 
 
 def characters(**overrides: Any) -> ScratchDecoderConfig:
-    """Our own for text in characters: the smallest GPT-2 that spells; no dropout, no biases, a context of 64."""
+    """For character-level text: a minimal GPT-2 without dropout and biases, with a context of 64."""
     return _preset(
         ScratchDecoderConfig, overrides, vocab_size=100, hidden_size=128, num_hidden_layers=4, num_attention_heads=4,
         intermediate_size=512, hidden_act="gelu", norm_position="pre", position_type="learned",
@@ -131,7 +131,7 @@ def marian(**overrides: Any) -> ScratchSeq2SeqConfig:
 
 
 def plays(**overrides: Any) -> ScratchDecoderConfig:
-    """As characters, of the same size, with what came later: rotary positions that turn fast, RMSNorm and SwiGLU."""
+    """The size of `characters` with modern components: fast rotary positions, RMSNorm and SwiGLU."""
     switches = {
         "norm_type": "rms_norm", "position_type": "rotary", "rope_parameters": {"rope_theta": 100.0},
         "hidden_act": "swiglu", "intermediate_size": 344, "initializer_range": 0.05,
@@ -140,7 +140,7 @@ def plays(**overrides: Any) -> ScratchDecoderConfig:
 
 
 def captions(**overrides: Any) -> ScratchSeq2SeqConfig:
-    """Transformer-Tiny of Wu et al. 2021 for 29 thousand image captions, with pre-norm, which warms up faster."""
+    """Transformer-Tiny of Wu et al. 2021 for 29 thousand image captions, with pre-norm, which needs less warm-up."""
     return _preset(
         ScratchSeq2SeqConfig, overrides, vocab_size=6_000, hidden_size=128, num_hidden_layers=4, num_attention_heads=4,
         intermediate_size=256, norm_position="pre", embedding_scale=True, hidden_dropout=0.3, initializer_range=0.09,
@@ -160,7 +160,7 @@ SEQ2SEQS: dict[str, Callable[..., ScratchSeq2SeqConfig]] = {
 
 
 def _preset(config_class: type[Config], overrides: dict[str, Any], **settings: Any) -> Config:
-    """Overrides win over settings; an unknown name is an error, a config class would keep it in silence."""
+    """Build a config; overrides take precedence. Raises ValueError for unknown fields, which configs would accept."""
     known = {field.name for field in fields(config_class)} | {"num_labels", "attn_implementation"}
     for name in overrides.keys() - known:
         hint = get_close_matches(name, known, n=1)

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What a saved folder ships, and what its code depends on: `python -m modeling_scratch.shipped`.
+"""List the code that a saved folder ships and its dependencies: `python -m modeling_scratch.shipped`.
 
 For each family: the files that save_pretrained copies beside the weights, their lines, and every name of torch,
 transformers and huggingface_hub in them that is private or undocumented. The code is parsed, not run. Exit status 1: a
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from .configuration_scratch import ScratchConfig, ScratchDecoderConfig, ScratchEncoderConfig, ScratchSeq2SeqConfig
 
 FOLDER = Path(__file__).parent
-FAMILIES: tuple[type[ScratchConfig], ...] = (ScratchEncoderConfig, ScratchDecoderConfig, ScratchSeq2SeqConfig)
+CONFIG_CLASSES: tuple[type[ScratchConfig], ...] = (ScratchEncoderConfig, ScratchDecoderConfig, ScratchSeq2SeqConfig)
 MOST_FILES, MOST_LINES = 11, 1_600
 PIPELINES = {"pipelines.py", "question_answering.py"}  # shipped with the heads that need them, and not counted
 
@@ -84,11 +84,11 @@ LIBRARY_ATTRIBUTES = {
     "_supports_sdpa": Use(False, "flag of PreTrainedModel: sdpa is allowed as attn_implementation"),
 }  # fmt: skip
 LIBRARIES = "transformers", "huggingface_hub"
-WIDTH = 120  # of what is printed
+WIDTH = 120  # of the printed report
 
 
 class Name(NamedTuple):
-    """A name and the line where it stands."""
+    """A name and its line number."""
 
     line: int
     name: str
@@ -114,7 +114,7 @@ def counted(files: Iterable[Path]) -> list[Path]:
 
 
 def line_count(path: Path) -> int:
-    """As `wc -l` counts them."""
+    """Return the number of lines, as `wc -l`."""
     return read(path).count("\n")
 
 
@@ -123,13 +123,13 @@ def read(path: Path) -> str:
 
 
 def imported_siblings(source: str) -> list[str]:
-    """Files that a file names in `from .file import name`, the form that the Hub follows."""
+    """Return the modules imported as `from .file import name`, the form that the Hub resolves."""
     nodes = ast.walk(ast.parse(source))
     return sorted({node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.level and node.module})
 
 
 def imports(source: str) -> Iterator[tuple[int, str, str]]:
-    """Line, full name and local name of each absolute import."""
+    """Yield line, full name and local name of each absolute import."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -190,7 +190,7 @@ def library_imports(source: str) -> list[Name]:
 
 
 def use_of(name: str) -> Use | None:
-    """What is known of an imported name; None: it is not listed."""
+    """Return the entry of an imported name, or None if it is not listed."""
     parent, _, last = name.rpartition(".")
     if parent in LIBRARIES and last != "*" and not is_private(last):
         return Use(True, "public names of the library")
@@ -243,7 +243,7 @@ def _private_attributes(node: ast.AST) -> Iterator[Name]:
 
 
 def problems(sources: Mapping[str, str]) -> list[str]:
-    """What must not stand in shipped files: file name -> source text. An empty list: nothing."""
+    """Return descriptions of names that shipped files must not use. sources: file name -> source text."""
     found = []
     for file, source in sources.items():
         found += [f"{file}:{line}: {name} is a private name of torch" for line, name in private_torch_names(source)]
@@ -264,14 +264,14 @@ def limits_exceeded(config_class: type[ScratchConfig]) -> list[str]:
 
 
 def all_sources() -> dict[str, str]:
-    """Every file that any family ships."""
-    files = {path for config_class in FAMILIES for path in shipped_files(config_class)}
+    """Return the files that any family ships."""
+    files = {path for config_class in CONFIG_CLASSES for path in shipped_files(config_class)}
     return {path.name: read(path) for path in sorted(files)}
 
 
 def files_table() -> Iterator[str]:
-    """A column a family, a row a file."""
-    shipped = {family_of(config_class): shipped_files(config_class) for config_class in FAMILIES}
+    """Yield the table of line counts: a column per family, a row per file."""
+    shipped = {family_of(config_class): shipped_files(config_class) for config_class in CONFIG_CLASSES}
     yield f"{'lines of a saved folder':28}" + "".join(f"{family:>10}" for family in shipped)
     every = sorted({path for files in shipped.values() for path in files}, key=lambda path: path.name)
     for path in sorted(every, key=lambda path: path.name in PIPELINES):
@@ -312,7 +312,9 @@ def report() -> str:
 
 def main() -> int:
     print(report())
-    wrong = [each for config_class in FAMILIES for each in limits_exceeded(config_class)] + problems(all_sources())
+    wrong = [each for config_class in CONFIG_CLASSES for each in limits_exceeded(config_class)] + problems(
+        all_sources()
+    )
     print("\n" + "\n".join(["Wrong:", *(f"  {each}" for each in wrong)] if wrong else ["Nothing is wrong."]))
     return 1 if wrong else 0
 

@@ -1,11 +1,11 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The command modeling-scratch: each program by its name, with help and completion that import nothing heavy.
+"""The command modeling-scratch: dispatch to the programs, with help and completion without heavy imports.
 
-    modeling-scratch                            # the programs
-    modeling-scratch train-classifier --help    # the options of one
-    eval "$(modeling-scratch completion)"       # completion of names and options in bash, and in zsh by bashcompinit
+    modeling-scratch                            # list the programs
+    modeling-scratch train-classifier --help    # show a program's options
+    eval "$(modeling-scratch completion)"       # enable completion in bash, or in zsh with bashcompinit
 
-The texts in help/ are what `--help` prints. `python scripts/write_help.py` writes them from the parsers.
+`--help` prints the texts in help/, which `python scripts/write_help.py` generates from the parsers.
 """
 
 import ast
@@ -32,7 +32,7 @@ PROGRAMS = {
     "load-test": "load_test",
     "benchmark": "benchmark",
 }
-# Modules of libraries that an extra brings.
+# The modules that each extra installs.
 EXTRAS = {
     "train": ("accelerate", "datasets", "evaluate", "matplotlib", "sacrebleu", "sklearn"),
     "serve": ("httpx", "prometheus_client", "starlette", "uvicorn"),
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     elif name not in PROGRAMS:
         close = get_close_matches(name, [*PROGRAMS, "completion"], 1)
         hint = f"did you mean {close[0]}?" if close else "modeling-scratch --help lists them"
-        sys.exit(f"modeling-scratch: error: there is no program {name!r}; {hint}")
+        sys.exit(f"modeling-scratch: error: unknown program {name!r}; {hint}")
     elif {"-h", "--help"} & set(rest):
         print(help_of(name), end="")
     else:
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(name: str, arguments: Sequence[str]) -> None:
-    """Runs a program as its script does. Exits with the extra to install where a library is missing."""
+    """Run a program as its script. If a library is missing, exit with the extra to install."""
     sys.argv = [f"modeling-scratch {name}", *arguments]
     try:
         runpy.run_module(f"modeling_scratch_cli.{PROGRAMS[name]}", run_name="__main__")

@@ -1,13 +1,13 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Speed and memory beside Hugging Face's own classes: both in one process, in turns, of the same function.
+"""Benchmark speed and memory against Hugging Face's equivalent classes, in one process and in turns.
 
-    python scripts/benchmark.py import
-    python scripts/benchmark.py all --data_folder data --json benchmark.json --plot benchmark.png
-    python scripts/benchmark.py train-imdb --device cuda --dtype bfloat16 --peak_tflops 989
+    modeling-scratch benchmark import
+    modeling-scratch benchmark all --data_folder data --json benchmark.json --plot benchmark.png
+    modeling-scratch benchmark train-imdb --device cuda --dtype bfloat16 --peak_tflops 989
 
-Both sides have equal weights, sizes, dropout, attention backend, threads and texts, and have to give the same answers
-before anything is timed. They take turns; a ratio is the median over the pairs. Training is what Trainer does with a
-batch (forward, backward, clipping, fused AdamW), without its bookkeeping, which is the same for both.
+Both sides have equal weights, sizes, dropout, attention backend, threads and texts, and their outputs are compared
+before timing. They run in turns; a ratio is the median over pairs. A training step consists of forward, backward,
+clipping and fused AdamW, as in Trainer, without Trainer's overhead, which is equal for both.
 """
 
 import sys

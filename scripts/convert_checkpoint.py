@@ -1,11 +1,11 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Convert a native checkpoint into a scratch one, or export a scratch one as native, and verify the result.
+"""Convert a native checkpoint to a scratch one, or export a scratch one as native, and verify the result.
 
-    python scripts/convert_checkpoint.py --input bert-base-uncased --output_dir runs/bert
-    python scripts/convert_checkpoint.py --input runs/mine --output_dir runs/mine-bert --text_file reviews.txt
+    modeling-scratch convert --input bert-base-uncased --output_dir runs/bert
+    modeling-scratch convert --input runs/mine --output_dir runs/mine-bert --text_file reviews.txt
 
-The direction follows from the input. What was written is loaded again, and both models are asked the same: random
-tokens and real texts, with padding and without. The folder appears only if they answer the same.
+The input determines the direction. The result is reloaded and compared with the source on random tokens and real
+texts, with and without padding. The output folder appears only if the outputs agree.
 """
 
 from collections.abc import Sequence

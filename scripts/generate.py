@@ -1,16 +1,16 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Write with any decoder or encoder-decoder: prompts are continued, sources translated, in the order they came.
+"""Generate texts with a decoder or encoder-decoder: continue prompts or translate sources, in input order.
 
-    python scripts/generate.py --model_name_or_path runs/shakespeare --prompt "ROMEO:" --temperature 0.8 --seed 1
-    python scripts/generate.py --model_name_or_path runs/en-de --input_file source.en --output_file target.de
-    echo "A dog runs." | python scripts/generate.py --model_name_or_path runs/en-de
+    modeling-scratch generate --model_name_or_path runs/shakespeare --prompt "ROMEO:" --temperature 0.8 --seed 1
+    modeling-scratch generate --model_name_or_path runs/en-de --input_file source.en --output_file target.de
+    echo "A dog runs." | modeling-scratch generate --model_name_or_path runs/en-de
 
-What the model makes of a text is its translation, or the continuation of a prompt without the prompt itself. A line of
-input becomes a line of output (num_return_sequences lines), in which line breaks are spaces; a line without text stays
-one. JSON lines keep everything: `row` (1 for the first of the input), `prompt` or `source`, `text`, and `cut`, whether
-the text has no end. With --prompt, or typed line by line, a text is shown as it is written, behind its prompt.
+The output is the translation, or the continuation without its prompt. Each input line gives num_return_sequences output
+lines, in which spaces replace line breaks; an empty line stays empty. JSON lines contain `row` (from 1), `prompt` or
+`source`, `text`, and `cut`, whether the text lacks an end token. With --prompt or interactive input, the text is
+streamed after its prompt.
 
-All of the input is read and checked before anything is written; a file is there once it is complete.
+The whole input is read and checked before generation. The output file appears once it is complete.
 """
 
 import signal

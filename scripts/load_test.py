@@ -1,12 +1,12 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Put load on serve.py, and compare every answer with that of the pipeline: none may be lost, none mixed up.
+"""Load-test a server and compare every answer with the pipeline's, to detect lost or mixed-up answers.
 
-    python scripts/load_test.py --model runs/demo --requests 1000 --clients 32
-    python scripts/load_test.py --model runs/en-de --input sources.txt --requests 200 --seconds 60
+    modeling-scratch load-test --model runs/demo --requests 1000 --clients 32
+    modeling-scratch load-test --model runs/en-de --input sources.txt --requests 200 --seconds 60
 
-Each request has one text. Three ways to answer them are timed, each for --seconds at most: the pipeline, called in this
-process for one text after the other; the server that gives the model one text at a time; and the server as it is,
-which batches what comes at the same time. Exit code 1 where an answer is lost or wrong, 2 where a request is refused.
+Each request has one text. Three modes are timed, each for at most --seconds: the pipeline in this process, one text
+at a time; a server without batching; and a batching server. Exit code 1: lost or wrong answers;
+2: a request is rejected.
 """
 
 import sys

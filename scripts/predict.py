@@ -1,12 +1,12 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Classify texts with any checkpoint of a text classifier, in files of any size, and answer in the order they came.
+"""Classify the texts of files of any size with a text classification checkpoint, in input order.
 
-    python scripts/predict.py --model runs/demo --input reviews.csv --output labels.jsonl
-    cat lines.txt | python scripts/predict.py --model runs/demo | head
+    modeling-scratch predict --model runs/demo --input reviews.csv --output labels.jsonl
+    cat lines.txt | modeling-scratch predict --model runs/demo | head
 
-An answer has `row` (1 for the first of the input), `label` and `score`: the likeliest label and its probability; where
-texts can have several labels (config.problem_type), all of them and their probabilities, as lists; of a regression, the
-number itself. A row without a text is kept, with neither label nor score. A file is there once it is complete.
+Each output row has `row` (from 1), `label` and `score`: the most likely label and its probability; for multi-label
+models (config.problem_type) lists of all labels and probabilities; for a regression the predicted number. Rows without
+text have neither label nor score. The output file appears once it is complete.
 """
 
 import signal

@@ -1,15 +1,15 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Pretrain an encoder, a decoder or an encoder-decoder on plain text, from scratch or from a checkpoint.
 
-    python scripts/pretrain.py --objective clm --train_file input.txt --tokenizer_kind character --block_size 64 \
+    modeling-scratch pretrain --objective clm --train_file input.txt --tokenizer_kind character --block_size 64 \
         --per_device_train_batch_size 12 --max_steps 2000 --output_dir runs/characters
-    python scripts/pretrain.py --objective mlm --train_file train.parquet unsupervised.parquet --whole_word \
+    modeling-scratch pretrain --objective mlm --train_file train.parquet unsupervised.parquet --whole_word \
         --preset reviews --vocab_size 16000 --num_train_epochs 2 --output_dir runs/encoder
-    python scripts/train_classifier.py --model_name_or_path runs/encoder --data_dir reviews --output_dir runs/tuned
+    modeling-scratch train-classifier --model_name_or_path runs/encoder --data_dir reviews --output_dir runs/tuned
 
-Every argument of transformers.TrainingArguments is taken, too. A test split is never opened. The output folder holds
+All arguments of transformers.TrainingArguments are supported. The test split is never opened. The output folder holds
 the model, the tokenizer, the configuration of the run (run_config.json), its scores (all_results.json,
-evaluation.json, results.md), its learning curve and a model card of all that (README.md).
+evaluation.json, results.md), its learning curve and a model card (README.md).
 """
 
 from collections.abc import Sequence

@@ -2,14 +2,13 @@
 """Upload a trained model, its tokenizer, its code and its results to the Hugging Face Hub.
 
     hf auth login                                                        # once, or set HF_TOKEN
-    python scripts/push_to_hub.py --folder runs/mine --repo_id user/name --dry_run     # check, and show what would go
-    python scripts/push_to_hub.py --folder runs/mine --repo_id user/name --private
+    modeling-scratch push --folder runs/mine --repo_id user/name --dry_run     # check and list only
+    modeling-scratch push --folder runs/mine --repo_id user/name --private
 
-Before anything is uploaded, the files that are going to be are loaded, alone. All of them become one commit: the
-repository never holds half a model, and an upload that was interrupted is repeated by the same command, which sends
-only what the Hub does not have yet. Checkpoints, optimizers, pickles, logs and hidden files stay where they are. What
-the repository holds of another model (weights, code, tokenizers) is deleted by that commit, and named. The model card
-of a run names the repository from then on, unless it was edited.
+The files are first loaded in isolation, then uploaded in one commit, so that the repository always holds a whole model.
+Repeating the command after an interruption uploads only the missing files. Checkpoints, optimizers, pickles, logs and
+hidden files are not uploaded. The commit deletes and lists files of other models in the repository (weights, code,
+tokenizers). The model card, unless edited, then names the repository.
 """
 
 import sys

@@ -1,15 +1,15 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Answer over HTTP what a pipeline would: labels of texts at /classify, translations at /translate.
+"""Serve a pipeline over HTTP: text classification at /classify, translation at /translate.
 
-    python scripts/serve.py --model runs/demo --port 8000
+    modeling-scratch serve --model runs/demo --port 8000
     curl -s 127.0.0.1:8000/classify -H "Content-Type: application/json" -d '{"inputs": ["Loved it.", "Dull."]}'
 
-An answer is {"outputs": what the pipeline gives, "truncated": whether a text was longer than the model reads}; a
-refusal is {"error": what is wrong}. /classify takes "top_k", /translate "num_beams" and "max_new_tokens" beside
-"inputs". GET /health answers 200 while requests are taken, GET /metrics is for Prometheus. Texts of requests that come
-at the same time go through the model together. SIGTERM and SIGINT: what was accepted is answered, then it ends.
+A response is {"outputs": pipeline output, "truncated": whether a text was truncated}, an error {"error": message}.
+Besides "inputs", /classify accepts "top_k", and /translate "num_beams" and "max_new_tokens". GET /health returns 200
+while the server accepts requests; GET /metrics is for Prometheus. Concurrent requests are batched. On SIGTERM or
+SIGINT, the server completes the accepted requests and exits.
 
-There is neither encryption nor a password: it listens to this machine alone, unless --host says otherwise.
+There is no encryption or authentication. By default, the server listens on the local host only (--host).
 """
 
 import signal

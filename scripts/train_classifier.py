@@ -1,16 +1,16 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Train a text classifier and its tokenizer from scratch, or fine-tune a checkpoint, and evaluate it honestly.
+"""Train a text classifier and its tokenizer from scratch, or fine-tune a checkpoint, and evaluate it.
 
-    make train                                  # on the reviews that come with the project, with settings for them
-    python scripts/train_classifier.py --data_dir my_reviews --output_dir runs/mine
-    python scripts/train_classifier.py --dataset_name sst2 --output_dir runs/sst2 --preset tutorial --num_train_epochs 4
+    make train                                  # on the demo reviews, with suitable settings
+    modeling-scratch train-classifier --data_dir my_reviews --output_dir runs/mine
+    modeling-scratch train-classifier --dataset_name sst2 --output_dir runs/sst2 --preset tutorial --num_train_epochs 4
 
-Every argument of transformers.TrainingArguments is taken, too. The output folder holds the model, the tokenizer, the
-whole configuration of the run (run_config.json), its scores (all_results.json, evaluation.json, results.md), the
-pictures of its confusion matrix and learning curve, and a model card of all that (README.md).
+All arguments of transformers.TrainingArguments are supported. The output folder holds the model, the tokenizer, the
+configuration of the run (run_config.json), its scores (all_results.json, evaluation.json, results.md), plots of its
+confusion matrix and learning curve, and a model card (README.md).
 
-With --search_trials 20 it searches, on validation, for the arguments to train with, and prints them; the same command
-goes on with a search that was stopped.
+--search_trials 20 searches for training arguments on validation and prints the best ones. Repeating the command
+continues a stopped search.
 """
 
 import sys

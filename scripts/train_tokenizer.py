@@ -1,10 +1,10 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Train a tokenizer on text of your own and save it, ready for `AutoTokenizer.from_pretrained(folder)`.
+"""Train a tokenizer on text and save it for `AutoTokenizer.from_pretrained(folder)`.
 
-    python scripts/train_tokenizer.py --train_file reviews.csv --vocab_size 8000 --output_dir runs/tokenizer
+    modeling-scratch train-tokenizer --train_file reviews.csv --vocab_size 8000 --output_dir runs/tokenizer
 
-Texts come from one or more files (txt with a text a line, csv, tsv, jsonl, parquet), or from the train split of a
-folder or of a data set on the Hub.
+Texts come from one or more files (txt with one text per line, csv, tsv, jsonl, parquet), or from the train split
+of a folder or a data set on the Hub.
 """
 
 from collections.abc import Sequence

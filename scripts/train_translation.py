@@ -1,15 +1,14 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Train a translator and its vocabulary from scratch, or a checkpoint further, and score it with sacreBLEU.
+"""Train a translation model and its vocabulary from scratch, or fine-tune a checkpoint; score it with sacreBLEU.
 
-    python scripts/train_translation.py --data_dir multi30k --source_column en --target_column de \
+    modeling-scratch train-translation --data_dir multi30k --source_column en --target_column de \
         --output_dir runs/en-de
-    python scripts/train_translation.py --train_file train.en train.de --test_file test.en test.de \
+    modeling-scratch train-translation --train_file train.en train.de --test_file test.en test.de \
         --output_dir runs/lines --separate_vocabularies
 
-Every argument of transformers.Seq2SeqTrainingArguments is taken, too. Checkpoints are chosen by BLEU on validation;
-test, where there is one, is translated once, at the end. The output folder holds the model, its tokenizers, the
-configuration of the run, its scores with their signatures, the translations, the learning curve and a model card of
-all that (README.md).
+All arguments of transformers.Seq2SeqTrainingArguments are supported. Checkpoints are chosen by validation BLEU; the
+test split, if any, is translated once at the end. The output folder holds the model, its tokenizers, the run's
+configuration, its scores with signatures, the translations, the learning curve and a model card (README.md).
 """
 
 from collections.abc import Sequence

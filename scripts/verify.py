@@ -1,10 +1,10 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Compare a copy of a model with the record of the one that was trained: file by file, tensor by tensor.
+"""Verify a copy of a model against the record of the trained one: files, tensors and outputs.
 
-    python scripts/verify.py runs/demo
-    python scripts/verify.py user/name --revision main
+    modeling-scratch verify runs/demo
+    modeling-scratch verify user/name --revision main
 
-Exit status: 0 the same model, 1 another one, 2 cannot tell.
+Exit status: 0 same model, 1 different model, 2 undetermined.
 """
 
 import sys

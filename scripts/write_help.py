@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Write help/NAME.txt, what `modeling-scratch NAME --help` prints, from the parsers of the programs.
+"""Generate help/NAME.txt, the output of `modeling-scratch NAME --help`, from the programs' parsers.
 
 python scripts/write_help.py
 """

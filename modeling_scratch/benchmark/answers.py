@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Inference: texts classified, continued and translated, and classified with fewer bits."""
+"""Inference workloads: classification, generation, translation, and reduced precision."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -18,14 +18,14 @@ from .settings import Settings
 from .timing import Comparison, Side, measure
 
 INFERENCE_BATCH = 32
-COUNTS = {"sst2": 960, "imdb": 96}  # a round
+COUNTS = {"sst2": 960, "imdb": 96}  # texts per round
 NEW_TOKENS = {"generate-gpt2": 128, "translate-marian": 32}
 
 Answers = Callable[[list[str]], Any]
 
 
 def infer(name: str, settings: Settings) -> Iterator[dict[str, Any]]:
-    """Both through pipelines, ours the one that sorts; then the peer's texts sorted before; then ours by predict.py."""
+    """Compare pipelines, ours sorting by length; then the peer on sorted texts; then our predict program."""
     count = settings.few(COUNTS[name])
     texts, source = draw_texts(settings, name, count * settings.rounds)
     tokenizer = train_tokenizer(settings, texts)
@@ -72,7 +72,7 @@ def _side(answer: Answers, rounds: Sequence[list[str]], tokens: Sequence[float])
 
 
 def _check_answers(both: Sequence[Any], settings: Settings) -> str:
-    """The same scores, each of the label it is for."""
+    """Compare the scores of each label."""
     ours, peer = (
         torch.tensor([one["score"] if one["label"] == "LABEL_1" else 1 - one["score"] for one in answers])
         for answers in both
@@ -81,14 +81,14 @@ def _check_answers(both: Sequence[Any], settings: Settings) -> str:
 
 
 def generate(settings: Settings) -> Iterator[dict[str, Any]]:
-    """Greedy, from prompts of real text, one alone and eight of different lengths at a time."""
+    """Compare greedy generation for one prompt, and for a batch of eight prompts of different length."""
     models = make_pair(DECODER, settings)
     for count in (1, 8):
         yield measure(_generation("generate-gpt2", "sst2", count, models, settings, num_beams=1), settings)
 
 
 def translate(settings: Settings) -> Iterator[dict[str, Any]]:
-    """A beam search of 4 for 32 sentences at a time; nothing ends early, so that all is of one length."""
+    """Compare beam search with 4 beams on 32 sentences, with a fixed output length."""
     models = make_pair(TRANSLATOR, settings)
     yield measure(_generation("translate-marian", "multi30k", 32, models, settings, num_beams=4), settings)
 
@@ -104,7 +104,7 @@ def _generation(
     inputs = tokenizer(chosen, padding=True, truncation=True, return_tensors="pt")
     inputs = on_device({name: inputs[name] for name in ("input_ids", "attention_mask")}, settings.device)
     options = {"max_new_tokens": new, "do_sample": False, "num_beams": num_beams}
-    for model in models:  # nothing ends early, and nothing is done to prevent it
+    for model in models:  # fixed length, without a logits processor that suppresses the end token
         model.generation_config.update(eos_token_id=None, forced_eos_token_id=None)
 
     def answer(model: Any) -> torch.Tensor:
@@ -119,7 +119,7 @@ def _generation(
 
 
 def _check_generation(models: tuple[Any, Any], inputs: dict, answers: list[torch.Tensor], settings: Settings) -> str:
-    """The same logits for the inputs, and, in full precision, the same tokens."""
+    """Check for equal logits and, in full precision, equal tokens."""
     batch = dict(inputs)
     if models[0].config.is_encoder_decoder:
         batch["decoder_input_ids"] = answers[1][:, :-1]
@@ -127,7 +127,7 @@ def _check_generation(models: tuple[Any, Any], inputs: dict, answers: list[torch
         batch["position_ids"] = (inputs["attention_mask"].cumsum(-1) - 1).clamp(min=0)
     agreement = check_logits(*models, batch, batch, settings, real=inputs["attention_mask"])
     if settings.dtype == "float32" and not torch.equal(*answers):
-        raise DataError("the two sides generate different tokens: not the same function, not timed")
+        raise DataError("the two sides generate different tokens; not timed")
     return f"{agreement}, the same tokens" if settings.dtype == "float32" else agreement
 
 
@@ -135,7 +135,7 @@ NAME = "sst2"  # whose validation split it is
 
 
 def precisions(settings: Settings) -> Iterator[dict[str, Any]]:
-    """The same checkpoint, by predict.py, in each precision beside float32; of no checkpoint, nothing."""
+    """Compare each reduced precision with float32 on the given checkpoint; without one, measure nothing."""
     if settings.model is None:
         return
     texts, labels = _labelled(settings)
@@ -163,7 +163,7 @@ def _classified(classifier: Classifier, texts: list[str], tokens: list[float]) -
 
 def _labelled(settings: Settings) -> tuple[list[str], list[Any]]:
     if settings.data_folder is None:
-        raise DataError(f"precision: give --data_folder, which holds {NAME}/validation.parquet")
+        raise DataError(f"precision: requires --data_folder with {NAME}/validation.parquet")
     columns = [TEXTS[NAME][0], "label"]
     rows = [
         [row[name] for name in columns]

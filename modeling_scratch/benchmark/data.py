@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Texts of real length, and the batches that both sides train on: in random order, grouped by length, and packed."""
+"""Benchmark data: texts of realistic length, and batches in random order, grouped by length, and packed."""
 
 import math
 import random
@@ -22,14 +22,14 @@ Batch = dict[str, Any]
 
 Rows = list[list[int]]
 
-# Data set: the column of its texts; mean and standard deviation of the logarithm of a text's length in words and marks,
+# Data set: the text column; mean and standard deviation of the logarithm of a text's length in words and punctuation,
 # over the training split. Where the data are not at hand, lengths are drawn from the log-normal distribution of these.
 TEXTS = {"sst2": ("sentence", 1.92, 0.92), "imdb": ("text", 5.43, 0.65), "multi30k": ("en", 2.53, 0.30)}
 MEGABATCH = 50  # batches that Trainer's group_by_length sorts at a time
 
 
 def draw_texts(settings: Settings, name: str, count: int) -> tuple[list[str], str]:
-    """Texts of a training split, drawn at random, or invented ones of the same lengths; and which of the two."""
+    """Return random texts of a training split, or synthetic ones of the same length distribution, and a description."""
     draw = random.Random(settings.seed)
     column, mean, deviation = TEXTS[name]
     if settings.data_folder is None:
@@ -37,22 +37,22 @@ def draw_texts(settings: Settings, name: str, count: int) -> tuple[list[str], st
         return [" ".join(map(_word, draw.choices(range(5000), _ZIPF, k=n))) for n in lengths], f"lengths as of {name}"
     path = settings.data_folder / name / "train.parquet"
     if not path.is_file():
-        raise DataError(f"--data_folder {settings.data_folder}: there is no {name}/train.parquet in it")
+        raise DataError(f"--data_folder {settings.data_folder}: {name}/train.parquet not found")
     texts = [text for _, text in read_texts(path, column) if text.strip()]
     return draw.sample(texts, min(count, len(texts))), name
 
 
-_ZIPF = [1 / (rank + 10) for rank in range(5000)]  # how often the word of a rank occurs, nearly
+_ZIPF = [1 / (rank + 10) for rank in range(5000)]  # approximate word frequency by rank
 
 
 def _word(rank: int) -> str:
-    """A different word for each rank, the frequent ones short."""
+    """Return a distinct word for each rank; frequent words are short."""
     letters = "etaoinshrd"
     return "".join(letters[int(digit)] for digit in str(rank))
 
 
 def train_tokenizer(settings: Settings, texts: Sequence[str]) -> PreTrainedTokenizerBase:
-    """Of words, as train_classifier.py makes it where nothing else is asked for."""
+    """Train a word-level tokenizer, as train-classifier does by default."""
     shape = settings.shape
     return train_wordlevel_tokenizer(
         texts, shape.vocab_size, lowercase=True, model_max_length=shape.max_length, show_progress=False
@@ -60,7 +60,7 @@ def train_tokenizer(settings: Settings, texts: Sequence[str]) -> PreTrainedToken
 
 
 def in_random_order(rows: Rows, size: int, steps: int, rounds: int, seed: int) -> list[list[Rows]]:
-    """Batches as Trainer draws them by default: rounds of steps of size texts, none of them twice."""
+    """Draw random batches without replacement, as Trainer does: rounds of `steps` batches of `size` texts."""
     order = random.Random(seed).sample(rows, len(rows))
     batches = [order[start : start + size] for start in range(0, len(order) - size + 1, size)]
     if len(batches) < steps * rounds:
@@ -74,17 +74,17 @@ def grouped_by_length(rows: Rows, size: int, steps: int, rounds: int, seed: int)
     A round has steps batches, spread evenly from the longest to the shortest, so that each stands for an epoch.
     """
     draw = random.Random(seed)
-    found = []
+    rounds_of_batches = []
     for _ in range(rounds):
         mega = sorted(draw.sample(rows, min(MEGABATCH * size, len(rows))), key=len, reverse=True)
         batches = [mega[start : start + size] for start in range(0, len(mega) - size + 1, size)]
         offset = draw.random()
-        found.append([batches[math.floor((step + offset) * len(batches) / steps)] for step in range(steps)])
-    return found
+        rounds_of_batches.append([batches[math.floor((step + offset) * len(batches) / steps)] for step in range(steps)])
+    return rounds_of_batches
 
 
 def translated(tokenizer: PreTrainedTokenizerBase, rows: Rows) -> Batch:
-    """Each text and, as what it is translated to, the same text: labels of -100 where there is none."""
+    """Return texts with themselves as targets; padding labels are -100."""
     batch = padded(tokenizer, rows)
     batch["labels"] = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)
     return batch
@@ -97,12 +97,12 @@ def padded(tokenizer: PreTrainedTokenizerBase, rows: Rows) -> Batch:
 
 
 def packed(rows: Rows) -> Batch:
-    """The same batch without padding: what accelerators are handed."""
+    """Return the batch without padding, as used on accelerators."""
     return FlatBatches()([{"input_ids": ids, "label": number % 2} for number, ids in enumerate(rows)])
 
 
 def with_more_padding(batch: Batch) -> Batch:
-    """Rows twice as long, all of the new part padding."""
+    """Double the width of a batch by padding."""
     return {
         name: torch.cat((value, torch.zeros_like(value)), 1) if value.ndim == 2 else value
         for name, value in batch.items()
@@ -110,7 +110,7 @@ def with_more_padding(batch: Batch) -> Batch:
 
 
 def full_rows(rows: Rows, length: int) -> Rows:
-    """All tokens in a line, cut into rows of one length."""
+    """Concatenate all tokens and split them into rows of equal length."""
     tokens = list(chain.from_iterable(rows))
     return [tokens[start : start + length] for start in range(0, len(tokens) - length + 1, length)]
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Pairs of models of one function, Hugging Face's class and ours, and the proof that they are."""
+"""Pairs of equivalent models, Hugging Face's class and ours, and the check of their equivalence."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -24,11 +24,11 @@ from ..utils.errors import DataError
 from .data import Batch
 from .settings import Settings
 
-TOLERANCE = {"float32": 1e-4, "bfloat16": 5e-2, "float16": 1e-2}  # of the largest logit
+TOLERANCE = {"float32": 1e-4, "bfloat16": 5e-2, "float16": 1e-2}  # relative to the largest logit
 
 
 class Kind(NamedTuple):
-    """What both sides call a model, and how its size is said."""
+    """The classes of both sides and their size fields."""
 
     native: type
     ours: str
@@ -75,7 +75,7 @@ def config_of(kind: Kind, settings: Settings) -> PreTrainedConfig:
 
 
 def make_peer(kind: Kind, settings: Settings) -> Any:
-    """Every parameter is moved: at the usual initialisation models of different functions answer nearly alike."""
+    """Perturb every parameter: with the default initialisation, different models give nearly equal outputs."""
     torch.manual_seed(settings.seed)
     peer = kind.native(config_of(kind, settings))
     with torch.no_grad():
@@ -86,18 +86,20 @@ def make_peer(kind: Kind, settings: Settings) -> Any:
 
 
 def make_ours(kind: Kind, settings: Settings, **changes: Any) -> Any:
-    """Ours of the same shape, its weights its own; changes: fields of its config."""
+    """Build our model with its own random weights. changes: config fields."""
     model_class = getattr(modeling_scratch, kind.ours)
     return model_class(convert_config(config_of(kind, settings), **changes)).eval().to(settings.device)
 
 
 def make_pair(kind: Kind, settings: Settings, **changes: Any) -> tuple[Any, Any]:
-    """(ours, peer) with the same weights."""
+    """Build (ours, peer) with equal weights."""
     peer, ours = make_peer(kind, settings), make_ours(kind, settings, **changes)
     ours.load_state_dict(convert_state_dict(peer.state_dict(), peer.config, type(ours)))
     backends = {model.config._attn_implementation for model in (ours, peer)}
     if backends != {settings.attention}:
-        raise DataError(f"--attention {settings.attention}: the sides attend by {' and '.join(sorted(backends))}")
+        raise DataError(
+            f"--attention {settings.attention}: the sides use different backends: {' and '.join(sorted(backends))}"
+        )
     return ours, peer
 
 
@@ -122,18 +124,18 @@ def check_logits(ours: Any, peer: Any, batch: Batch, own: Batch, settings: Setti
 
 
 def difference(found: Tensor, expected: Tensor, dtype: str) -> str:
-    """Between answers that should be the same; raises DataError where it is more than rounding."""
+    """Return the largest difference of outputs. Raises DataError if it exceeds rounding."""
     found, expected = found.float(), expected.float()
     if found.shape != expected.shape:
-        raise DataError(f"answers of shape {tuple(found.shape)}, the peer's are {tuple(expected.shape)}: not compared")
+        raise DataError(f"output shape {tuple(found.shape)} differs from the peer's {tuple(expected.shape)}")
     largest, scale = (found - expected).abs().max().item(), expected.abs().max().item()
     if not largest <= TOLERANCE[dtype] * max(scale, 1.0):
-        raise DataError(f"answers differ by {largest:.2g} (of at most {scale:.2g}): not the same function, not timed")
+        raise DataError(f"outputs differ by {largest:.2g} (largest output {scale:.2g}); not timed")
     return f"logits differ by at most {largest:.1g} of {scale:.1f}"
 
 
 def training_step(model: Any, settings: Settings) -> Callable[[Batch], None]:
-    """What Trainer does with a batch: forward, backward, clipping at 1.0 and the fused AdamW; nothing else of it."""
+    """A training step as in Trainer, without its overhead: forward, backward, clipping at 1.0 and fused AdamW."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
     model.train()
     answer = torch.compile(model, dynamic=True) if settings.compile else model

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What is waited for before any work: importing, loading, and training a tokenizer."""
+"""Start-up workloads: importing, loading a model, and training a tokenizer."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ VOCAB_SIZE = 8_000
 
 
 def imports(settings: Settings) -> Iterator[dict[str, Any]]:
-    """Wall time of fresh processes that run one statement."""
+    """Measure the wall time of fresh processes that run one statement."""
 
     def job(statement: str) -> Job:
         return lambda _: subprocess.run([sys.executable, "-c", statement], check=True)
@@ -32,7 +32,7 @@ def imports(settings: Settings) -> Iterator[dict[str, Any]]:
 
 
 def load(settings: Settings) -> Iterator[dict[str, Any]]:
-    """A classifier from its folder, of the same weights."""
+    """Measure the loading time of a classifier with equal weights."""
     ours, peer = make_pair(CLASSIFIER, settings)
     with TemporaryDirectory() as own, TemporaryDirectory() as theirs:
         ours.save_pretrained(own)
@@ -46,7 +46,7 @@ def _loader(model: Any, folder: str) -> Job:
 
 
 def tokenizer_train(settings: Settings) -> Iterator[dict[str, Any]]:
-    """Byte pairs of the same texts, beside the tokenizers library called by hand."""
+    """Measure BPE training against a direct call of the tokenizers library."""
     texts, source = draw_texts(settings, "imdb", settings.few(2_000))
     vocab_size = settings.few(VOCAB_SIZE)
 
@@ -67,7 +67,7 @@ def tokenizer_train(settings: Settings) -> Iterator[dict[str, Any]]:
 
     ours = own().tokenize(texts[0])
     if ours != library().encode(texts[0]).tokens:
-        raise DataError("tokenizer-train: the two sides cut the same text differently: not timed")
+        raise DataError("tokenizer-train: the two sides tokenise differently; not timed")
     setting = f"{vocab_size:,} byte pairs, {len(texts):,} texts, {source}"
     yield _seconds("tokenizer-train", setting, own, library, settings, "the same tokens of a text")
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The benchmark program: the rows that are measured, their table and their picture."""
+"""The benchmark program: workloads, options, table and plot of the results."""
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
@@ -46,73 +46,84 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "workload",
         nargs="+",
         choices=["all", *WORKLOADS],
-        help="What to measure; precision needs --model and --data_folder.",
+        help="The workloads to measure; precision requires --model and --data_folder.",
     )
-    parser.add_argument("--rounds", type=int, default=7, help="How often each side runs.")
-    parser.add_argument("--quick", action="store_true", help="Tiny sizes and two rounds, to see that it works.")
-    parser.add_argument("--data_folder", type=Path, help="Holds sst2/, imdb/ and multi30k/; else texts are invented.")
-    parser.add_argument("--model", help="A trained classifier, for precision: what fewer bits bring and cost it.")
-    parser.add_argument("--threads", type=int, help="Of torch; as many as it takes by itself if not given.")
-    parser.add_argument("--device", default="cpu", help="cpu, or cuda: BERT base then, packed batches for ours.")
-    parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16"], default="float32", help="Of products.")
-    parser.add_argument("--peak_tflops", type=float, help="Of the device, to say how much of it a step uses.")
-    parser.add_argument("--attention", default="sdpa", help="The backend of both sides.")
-    parser.add_argument("--batch_size", type=int, help="Texts a training step, in place of those of the workload.")
-    parser.add_argument("--compile", action="store_true", help="Training steps under torch.compile, on both sides.")
-    parser.add_argument("--dropout", type=float, default=0.1, help="Of the states, in training.")
-    parser.add_argument("--attention_dropout", type=float, default=0.1, help="Of the attention weights, in training.")
-    parser.add_argument("--seed", type=int, default=0, help="Of weights, texts and their order.")
-    parser.add_argument("--json", type=Path, help="A file for all that was measured.")
-    parser.add_argument("--plot", type=Path, help="A PNG file for a picture of the ratios.")
-    found = parser.parse_args(arguments)
-    _check(found, parser)
-    return found
+    parser.add_argument("--rounds", type=int, default=7, help="The number of rounds per side.")
+    parser.add_argument("--quick", action="store_true", help="Use tiny sizes and two rounds, as a smoke test.")
+    parser.add_argument(
+        "--data_folder", type=Path, help="A folder with sst2/, imdb/ and multi30k/; synthetic texts by default."
+    )
+    parser.add_argument("--model", help="A trained classifier, for the precision workload.")
+    parser.add_argument("--threads", type=int, help="The number of torch threads; torch's default if not given.")
+    parser.add_argument("--device", default="cpu", help="cpu, or cuda, which uses BERT base sizes and packed batches.")
+    parser.add_argument(
+        "--dtype",
+        choices=["float32", "bfloat16", "float16"],
+        default="float32",
+        help="The dtype of matrix multiplications.",
+    )
+    parser.add_argument("--peak_tflops", type=float, help="The device's peak rate, to report utilisation.")
+    parser.add_argument("--attention", default="sdpa", help="The attention backend of both sides.")
+    parser.add_argument("--batch_size", type=int, help="Overrides the workload's texts per training step.")
+    parser.add_argument(
+        "--compile", action="store_true", help="Compile training steps of both sides with torch.compile."
+    )
+    parser.add_argument("--dropout", type=float, default=0.1, help="The dropout of hidden states in training.")
+    parser.add_argument(
+        "--attention_dropout", type=float, default=0.1, help="The dropout of attention weights in training."
+    )
+    parser.add_argument("--seed", type=int, default=0, help="The seed of weights, texts and their order.")
+    parser.add_argument("--json", type=Path, help="A JSON file for all results.")
+    parser.add_argument("--plot", type=Path, help="A PNG file for a plot of the ratios.")
+    options = parser.parse_args(arguments)
+    _check(options, parser)
+    return options
 
 
-def _check(found: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+def _check(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     for option in ("json", "plot"):
-        if (path := getattr(found, option)) is not None and not path.parent.is_dir():
-            parser.error(f"--{option} {path}: there is no folder {path.parent}")
-    if "precision" in found.workload and found.model is None:
-        parser.error("precision needs --model, the folder of a trained text classifier")
+        if (path := getattr(options, option)) is not None and not path.parent.is_dir():
+            parser.error(f"--{option} {path}: folder {path.parent} not found")
+    if "precision" in options.workload and options.model is None:
+        parser.error("precision requires --model, the folder of a trained text classifier")
     for name in ("rounds", "threads", "batch_size"):
-        if (number := getattr(found, name)) is not None and number < 1:
-            parser.error(f"--{name} {number}: has to be at least 1")
+        if (number := getattr(options, name)) is not None and number < 1:
+            parser.error(f"--{name} {number}: must be at least 1")
 
 
-def run(found: argparse.Namespace) -> list[dict[str, Any]]:
-    """Measure, and print each row as it comes."""
-    if found.threads:
-        torch.set_num_threads(found.threads)
-    given = {field.name: getattr(found, field.name) for field in fields(Settings)}
-    settings = Settings(**given | {"rounds": min(found.rounds, 2) if found.quick else found.rounds})
+def run(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Run the workloads, printing each row of results as it completes."""
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    given = {field.name: getattr(options, field.name) for field in fields(Settings)}
+    settings = Settings(**given | {"rounds": min(options.rounds, 2) if options.quick else options.rounds})
     hardware = describe_hardware(torch.device(settings.device))
     print(f"{hardware}; torch {torch.__version__}, transformers {transformers.__version__}\n", flush=True)
-    if found.quick:
-        print("--quick: models of toy size, to see that all of it runs; these are no measurements.\n")
+    if options.quick:
+        print("--quick: toy sizes as a smoke test; the figures are not meaningful.\n")
     print(HEADER, flush=True)
     rows = []
-    for name in WORKLOADS if "all" in found.workload else dict.fromkeys(found.workload):
+    for name in WORKLOADS if "all" in options.workload else dict.fromkeys(options.workload):
         for row in WORKLOADS[name](settings):
             rows.append(row)
             print(table_row(row), flush=True)
-    if found.json:
+    if options.json:
         conditions = {key: value for key, value in asdict(settings).items() if key not in ("data_folder", "model")}
         versions = {"torch": torch.__version__, "transformers": transformers.__version__}
-        write_json(found.json, {"conditions": {**conditions, **versions, "hardware": hardware}, "rows": rows})
-    if found.plot:
-        write_plot(found.plot, hardware, rows)
+        write_json(options.json, {"conditions": {**conditions, **versions, "hardware": hardware}, "rows": rows})
+    if options.plot:
+        write_plot(options.plot, hardware, rows)
     return rows
 
 
-Row = dict[str, Any]
+ResultRow = dict[str, Any]
 
 HEADER = """| workload | setting | ours | peer | ratio | middle half | of the rate of matrix products |
 | --- | --- | ---: | ---: | ---: | ---: | ---: |"""
 
 
-def table_row(row: Row) -> str:
-    """A line of the table; of the rate: as the literature counts, and of what is really computed."""
+def table_row(row: ResultRow) -> str:
+    """Format a table row. Rates are given for the architecture's operations and for those computed."""
     digits = 3 if row["unit"] == "s" else 0
     sides = [f"{row[side]:,.{digits}f} {row['unit']}" for side in ("ours", "peer")]
     low, high = row["ratio_range"]
@@ -126,8 +137,8 @@ def table_row(row: Row) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def write_plot(path: Path, hardware: str, rows: Sequence[Row]) -> None:
-    """A bar for each rate beside a peer, how many times the peer's it is, with a line at 1."""
+def write_plot(path: Path, hardware: str, rows: Sequence[ResultRow]) -> None:
+    """Plot the ratio of our rate to the peer's as a bar per row, with a line at 1."""
     rows = [row for row in rows if row["unit"].endswith("/s") and row["workload"] != "precision"]
     figure = new_figure(9, 0.55 * max(len(rows), 2) + 1.2)
     axes = figure.subplots()
@@ -141,6 +152,6 @@ def write_plot(path: Path, hardware: str, rows: Sequence[Row]) -> None:
         )
     axes.axvline(1, color="black", linewidth=1)
     axes.invert_yaxis()
-    axes.set_xlabel(f"real tokens a second, times those of Hugging Face's class ({hardware})")
+    axes.set_xlabel(f"real tokens per second relative to Hugging Face's class ({hardware})")
     axes.spines[["top", "right"]].set_visible(False)
     write_png(figure, path)

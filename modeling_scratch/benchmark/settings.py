@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What is measured: the size of the models, the machine's part, and how often."""
+"""Benchmark settings: model sizes, hardware options and repetitions."""
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ import torch
 
 @dataclass(frozen=True)
 class Shape:
-    """Of an encoder or a decoder, and of each side of an encoder-decoder."""
+    """The size of an encoder, a decoder, or each side of an encoder-decoder."""
 
     layers: int
     width: int
     heads: int
     vocab_size: int
-    max_length: int = 512  # tokens of a text
+    max_length: int = 512  # tokens per text
 
     @property
     def inner(self) -> int:
-        """Features of the feed-forward layer."""
+        """The feed-forward width."""
         return 4 * self.width
 
 
@@ -31,7 +31,7 @@ BASE = Shape(layers=12, width=768, heads=12, vocab_size=30_522)  # BERT base
 
 @dataclass(frozen=True)
 class Settings:
-    """Of one run of the benchmark; quick: tiny sizes, to see that all of it works."""
+    """The settings of a benchmark run. quick: tiny sizes, as a smoke test."""
 
     rounds: int = 7
     quick: bool = False
@@ -44,24 +44,24 @@ class Settings:
     peak_tflops: float | None = None
     seed: int = 0
     model: str | None = None  # a trained classifier
-    compile: bool = False  # both sides' training steps
-    batch_size: int | None = None  # texts a training step, in place of those of the workload
+    compile: bool = False  # training steps of both sides
+    batch_size: int | None = None  # overrides the workload's texts per training step
 
     @property
     def shape(self) -> Shape:
         return QUICK if self.quick else SMALL if self.device == "cpu" else BASE
 
     def few(self, usual: int) -> int:
-        """A number of texts, tokens or steps: a few of them where it has to be quick."""
+        """Return the number of texts, tokens or steps, reduced in quick mode."""
         return max(2, usual // 16) if self.quick else usual
 
     def autocast(self) -> AbstractContextManager:
-        """Mixed precision, as Trainer's bf16 has it: weights stay in float32."""
+        """Mixed precision as in Trainer's bf16: weights stay float32."""
         if self.dtype == "float32":
             return nullcontext()
         return torch.autocast(torch.device(self.device).type, dtype=getattr(torch, self.dtype))
 
     def wait(self) -> None:
-        """For what an accelerator was given to do."""
+        """Synchronise with the accelerator."""
         if self.device != "cpu":
             torch.accelerator.synchronize()

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Two sides measured in turns: medians, ratios pair by pair, and the share of the machine's matrix-product rate."""
+"""Timing of two sides in turns: medians, pairwise ratios, and the fraction of the matrix-multiplication rate."""
 
 import statistics
 import time
@@ -13,15 +13,15 @@ from ..fast.onednn import has_faster_library
 from ..fast.onednn import onednn_linear as by_onednn
 from .settings import Settings, Shape
 
-PASSES = 3  # a product forward is two backward, one for each of its factors
+PASSES = 3  # one forward and two backward products
 
 
 @dataclass(frozen=True)
 class Work:
-    """Floating-point operations of the linear layers and of attention, real tokens only, nothing for embeddings."""
+    """Floating-point operations of linear layers and attention, for real tokens only, without embeddings."""
 
-    needed: float  # by the architecture, as the literature counts: each layer works for each token
-    computed: float  # by ours, whose last block works for the tokens alone that are read
+    needed: float  # of the architecture, as counted in the literature: all layers for all tokens
+    computed: float  # of our model, whose last block computes only the tokens that are read
 
 
 def training_work(shape: Shape, lengths: Sequence[int], texts_read: bool = False) -> Work:
@@ -80,7 +80,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Ours beside the peer. agreement: how nearly they answered alike before anything was timed.
+    """Our side and the peer. agreement: the difference of their outputs, checked before timing.
 
     unit: "tokens/s" or "s"; of a rate, more is better, of seconds less. work: of each round of ours, where it is known.
     """
@@ -117,7 +117,7 @@ def measure(comparison: Comparison, settings: Settings) -> dict[str, Any]:
 
 
 def in_turns(jobs: dict[str, Job], rounds: int, wait: Callable[[], None]) -> dict[str, list[float]]:
-    """Seconds of each job in each round, after one round that does not count."""
+    """Return the seconds of each job in each round, after a warm-up round."""
     seconds: dict[str, list[float]] = {name: [] for name in jobs}
     for number in range(-1, rounds):
         for name, job in jobs.items():

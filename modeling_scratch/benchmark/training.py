@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Training steps and their memory: classifiers on SST-2 and IMDb, masked language models, translators."""
+"""Training workloads: time and memory of classifiers (SST-2, IMDb), masked language models and translation models."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -32,26 +32,26 @@ from .models import CLASSIFIER, MASKED_LM, TRANSLATOR, check_logits, make_ours, 
 from .settings import Settings
 from .timing import Comparison, Job, Side, measure, training_work
 
-# Texts a batch, and batches a round.
+# Texts per batch, and batches per round.
 BATCHES = {"sst2": (64, 8), "imdb": (16, 4), "multi30k": (64, 4), "mlm": (8, 2)}
 MEMORY_STEPS = 4
 
 
 def batches_of(name: str, settings: Settings) -> tuple[int, int]:
-    """Texts a batch, and batches a round."""
+    """Texts per batch, and batches per round."""
     size, steps = BATCHES[name]
     return settings.batch_size or size, settings.few(steps)
 
 
 def read_rows(settings: Settings, name: str, batches: int) -> tuple[PreTrainedTokenizerBase, Rows, str]:
-    """A tokenizer, the tokens of enough texts for batches, and where they are from."""
+    """A tokenizer, tokenised texts and their origin."""
     texts, source = draw_texts(settings, name, batches * batches_of(name, settings)[0])
     tokenizer = train_tokenizer(settings, texts)
     return tokenizer, tokenizer(texts, truncation=True)["input_ids"], source
 
 
 def train(name: str, settings: Settings) -> Iterator[dict[str, Any]]:
-    """Both on the same batches in random order; then the peer's grouped by length; then those of both."""
+    """Compare on random batches, then with the peer's batches grouped by length, then both grouped."""
     size, steps = batches_of(name, settings)
     drawn = steps, settings.rounds, settings.seed
     tokenizer, rows, source = read_rows(settings, name, max(steps * settings.rounds, settings.few(64)))
@@ -74,7 +74,7 @@ def train(name: str, settings: Settings) -> Iterator[dict[str, Any]]:
 
 
 def without_onednn(settings: Settings) -> Iterator[dict[str, Any]]:
-    """Classifiers in random order, oneDNN switched off in torch for both: as on processors where MKL is as fast."""
+    """Compare classifiers with oneDNN disabled in torch for both, as on processors where MKL is equally fast."""
     with torch.backends.mkldnn.flags(enabled=False):
         for name in ("sst2", "imdb"):
             first = next(train(name, settings))
@@ -82,7 +82,7 @@ def without_onednn(settings: Settings) -> Iterator[dict[str, Any]]:
 
 
 def textbook(settings: Settings) -> Iterator[dict[str, Any]]:
-    """The textbook without the engine, on padded batches as the peer's: training steps, and answers."""
+    """Compare the textbook without the engine on padded batches: training and inference."""
     size, steps = batches_of("sst2", settings)
     tokenizer, rows, source = read_rows(settings, "sst2", max(steps * settings.rounds, settings.few(64)))
     rounds = in_random_order(rows, size, steps, settings.rounds, settings.seed)
@@ -99,7 +99,7 @@ def textbook(settings: Settings) -> Iterator[dict[str, Any]]:
 
 
 def overhead(settings: Settings) -> Iterator[dict[str, Any]]:
-    """One short text, too small to gain: the engine beside the textbook alone, ours both."""
+    """Measure the engine's overhead against the textbook, on one short text."""
     ours, _ = make_pair(CLASSIFIER, settings)
     for length in (8, 24):
         ids = torch.randint(5, settings.shape.vocab_size, (1, length), device=settings.device)
@@ -129,7 +129,7 @@ def _with_textbook(job: Job) -> Job:
 
 
 def padding(settings: Settings) -> Iterator[dict[str, Any]]:
-    """Our own steps on batches with twice the padding, beside the same batches as they were."""
+    """Measure the cost of padding: our training steps on batches with twice the width."""
     size, steps = batches_of("sst2", settings)
     tokenizer, rows, source = read_rows(settings, "sst2", steps * settings.rounds)
     rounds = in_random_order(rows, size, steps, settings.rounds, settings.seed)
@@ -144,7 +144,7 @@ def padding(settings: Settings) -> Iterator[dict[str, Any]]:
 
 
 def mlm(settings: Settings) -> Iterator[dict[str, Any]]:
-    """Full rows: nothing is padded, and what is saved is the head's work for tokens that nobody asks about."""
+    """Compare masked language modelling on rows without padding, where only sparse prediction saves work."""
     size, steps = batches_of("mlm", settings)
     needed = size * steps * settings.rounds
     texts, source = draw_texts(settings, "imdb", 3 * needed)
@@ -152,7 +152,7 @@ def mlm(settings: Settings) -> Iterator[dict[str, Any]]:
     ids = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
     rounds = in_random_order(full_rows(ids, settings.shape.max_length), size, steps, settings.rounds, settings.seed)
     batches = [[on_device(masked(tokenizer, batch, settings.seed), settings.device) for batch in one] for one in rounds]
-    ours, peer = make_pair(MASKED_LM, settings, sparse_prediction=True)  # as pretrain.py sets it
+    ours, peer = make_pair(MASKED_LM, settings, sparse_prediction=True)  # as in pretraining
     agreement = check_logits(ours, peer, batches[0][0], batches[0][0], settings)
     own, theirs = (Side(_run(training_step(model, settings), batches), _tokens(rounds)) for model in (ours, peer))
     setting = f"batch {size}, {source} in full rows of {settings.shape.max_length}"
@@ -160,12 +160,12 @@ def mlm(settings: Settings) -> Iterator[dict[str, Any]]:
 
 
 def train_translator(settings: Settings) -> Iterator[dict[str, Any]]:
-    """Sentences and, for want of a tokenizer for another language, the same sentences again, in random order."""
+    """Compare translation training on sentences as their own targets, in random order."""
     size, steps = batches_of("multi30k", settings)
     tokenizer, rows, source = read_rows(settings, "multi30k", steps * settings.rounds)
     rounds = in_random_order(rows, size, steps, settings.rounds, settings.seed)
     batches = [[on_device(translated(tokenizer, batch), settings.device) for batch in one] for one in rounds]
-    ours, peer = make_pair(TRANSLATOR, settings, sparse_prediction=True)  # as train_translation.py sets it
+    ours, peer = make_pair(TRANSLATOR, settings, sparse_prediction=True)  # as in translation training
     agreement = check_logits(ours, peer, batches[0][0], batches[0][0], settings)
     tokens = [2 * amount for amount in _tokens(rounds)]
     own, theirs = (Side(_run(training_step(model, settings), batches), tokens) for model in (ours, peer))
@@ -173,7 +173,7 @@ def train_translator(settings: Settings) -> Iterator[dict[str, Any]]:
 
 
 def memory(settings: Settings) -> Iterator[dict[str, Any]]:
-    """The peak of the same steps, each side in a fresh process, above its model at rest; of all, and a real token."""
+    """Measure the peak memory of training steps above the idle model, in fresh processes; total and per real token."""
     for name, recomputes in product(("sst2", "imdb"), (False, True)):
         size, steps = batches_of(name, settings)[0], settings.few(MEMORY_STEPS)
         tokenizer, rows, source = read_rows(settings, name, settings.few(64))
@@ -199,7 +199,7 @@ def _padded(tokenizer: PreTrainedTokenizerBase, rows: Rows, settings: Settings) 
 
 
 def _own(tokenizer: PreTrainedTokenizerBase, rows: Rows, settings: Settings) -> Batch:
-    """Padded as the peer's on a CPU, where our model packs by itself; packed for an accelerator."""
+    """Return our batches: padded on a CPU, where the model packs internally; packed on an accelerator."""
     return _padded(tokenizer, rows, settings) if settings.device == "cpu" else on_device(packed(rows), settings.device)
 
 
@@ -216,7 +216,7 @@ def _lengths(batches: Sequence[Rows]) -> list[int]:
 
 
 def _tokens(rounds: Sequence[Sequence[Rows]]) -> list[float]:
-    """Real ones of each round."""
+    """Return the number of real tokens in each round."""
     return [float(sum(_lengths(batches))) for batches in rounds]
 
 
@@ -232,7 +232,7 @@ def peak_memory(side: str, settings: Settings, batches: Sequence[Batch], recompu
     peak, as ru_maxrss does; raises DataError elsewhere.
     """
     if settings.device == "cpu" and not STATUS.is_file():
-        raise DataError(f"memory: there is no {STATUS} on this system; leave this workload out")
+        raise DataError(f"memory: requires {STATUS}, which this system lacks; skip this workload")
     batches = [on_device(batch, "cpu") for batch in batches]
     with ProcessPoolExecutor(1, get_context("spawn")) as fresh:
         return fresh.submit(_growth, side, settings, batches, recomputes, torch.get_num_threads()).result()
@@ -255,7 +255,7 @@ def _growth(
 
 
 def _memory(settings: Settings, name: str) -> float:
-    """MiB of this process now (VmRSS), or at its peak (VmHWM)."""
+    """Return this process's memory in MiB: current (VmRSS) or peak (VmHWM)."""
     if settings.device != "cpu":
         count = torch.cuda.memory_allocated if name == "VmRSS" else torch.cuda.max_memory_allocated
         return count() / 2**20

@@ -1,2 +1,2 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Native Hugging Face checkpoints in and out, by tables of fields and weights."""
+"""Convert native Hugging Face checkpoints to scratch ones and back, by tables of fields and weights."""

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Checkpoints on disk or on the Hub, read one tensor at a time, from safetensors alone; and whole folders, written."""
+"""Read checkpoints from disk or the Hub one tensor at a time, from safetensors only."""
 
 import json
 from pathlib import Path
@@ -16,10 +16,10 @@ PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.pt", "con
 
 
 class WeightFiles:
-    """The tensors of a checkpoint by name. Only what is asked for is read, and nothing of it is kept.
+    """The tensors of a checkpoint by name, read on demand and not cached.
 
     - name_or_path: a folder, or a repository of the Hub.
-    - revision: of the repository.
+    - revision: that of the repository.
     """
 
     def __init__(self, name_or_path: str, revision: str | None = None) -> None:
@@ -34,7 +34,7 @@ class WeightFiles:
             raise CheckpointError(f"{self.name}: {self._what_is_wrong()}")
 
     def read(self, name: str) -> Tensor:
-        """A copy in memory. The file is opened anew, so that what was mapped of it goes back when it is closed."""
+        """Return a copy of a tensor. The file is reopened each time, so that its memory map is released."""
         try:
             with safe_open(self.files[name], "pt") as file:
                 return file.get_tensor(name).clone()
@@ -50,12 +50,12 @@ class WeightFiles:
             shards = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
             listed = {str(name): str(shard) for name, shard in shards.items()}
         except (ValueError, KeyError, AttributeError, OSError) as error:
-            raise CheckpointError(f"{index}: no index of safetensors, with a weight_map: {error!r}") from error
+            raise CheckpointError(f"{index}: not a safetensors index with a weight_map: {error!r}") from error
         paths: dict[str, Path] = {}
         for shard in sorted(set(listed.values())):
-            found = self._find(shard) if Path(shard).name == shard else None  # never outside of the checkpoint
+            found = self._find(shard) if Path(shard).name == shard else None  # never outside the checkpoint
             if found is None:
-                raise CheckpointError(f"{index} names {shard}, which is missing beside it: copy the whole checkpoint")
+                raise CheckpointError(f"{index} names {shard}, which is missing: copy the whole checkpoint")
             paths[shard] = Path(found)
         present = {(name, shard) for shard, path in paths.items() for name in _names(path)}
         if wrong := sorted(set(listed.items()) ^ present):
@@ -66,10 +66,10 @@ class WeightFiles:
         for pickle in PICKLES:
             if self._find(pickle):
                 return (
-                    f"holds {pickle}, a pickle, which can run any code when it is read, and no {WEIGHTS}: "
-                    "look for a safetensors revision of it, or convert it where you trust it"
+                    f"contains only {pickle}, a pickle that can execute arbitrary code, and no {WEIGHTS}: "
+                    "use a safetensors revision, or convert it if you trust it"
                 )
-        return f"holds neither {WEIGHTS} nor {INDEX}"
+        return f"contains neither {WEIGHTS} nor {INDEX}"
 
 
 def _names(file: Path) -> list[str]:
@@ -77,4 +77,4 @@ def _names(file: Path) -> list[str]:
         with safe_open(file, "pt") as opened:
             return list(opened.keys())
     except (SafetensorError, OSError) as error:
-        raise CheckpointError(f"{file} is no whole safetensors file (cut off, or damaged?): {error}") from error
+        raise CheckpointError(f"{file} is not a complete safetensors file (truncated or damaged): {error}") from error

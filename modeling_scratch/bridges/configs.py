@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Native configs as scratch ones, and back.
+"""Convert native configs to scratch configs and back.
 
-Nothing is dropped in silence: a field whose value has no place on the other side is an error that names it.
+No field is dropped silently: a value without counterpart raises an error that names it.
 """
 
 from collections.abc import Mapping
@@ -30,18 +30,20 @@ LABELS = ("id2label", "label2id", "problem_type")
 
 
 def family_of(native: PreTrainedConfig) -> Family:
-    """Raises CheckpointError for a model_type that has no table."""
+    """Return the tables of a native config. Raises CheckpointError for an unsupported model_type."""
     if isinstance(native, ScratchConfig):
-        raise CheckpointError(f"a {native.model_type} is a checkpoint of this package: from_pretrained loads it")
+        raise CheckpointError(f"{native.model_type} is a model type of this package: load it with from_pretrained")
     if (family := FAMILIES.get(native.model_type)) is None:
-        raise CheckpointError(f"model_type {native.model_type!r}: there is a bridge to {', '.join(FAMILIES)}")
+        raise CheckpointError(
+            f"model_type {native.model_type!r} is not supported; convertible families: {', '.join(FAMILIES)}"
+        )
     return family
 
 
 def convert_config(native: PreTrainedConfig, **overrides: Any) -> ScratchConfig:
-    """The scratch config of the same function as a native one; overrides: fields of ours to change.
+    """Return the scratch config equivalent to a native one. overrides: changes to our fields.
 
-    Raises CheckpointError for a field with a value that has no counterpart, by its name.
+    Raises CheckpointError, naming the field, for a value without counterpart.
     """
     family = family_of(native)
     _check_accounted(native, family)
@@ -61,7 +63,7 @@ def convert_config(native: PreTrainedConfig, **overrides: Any) -> ScratchConfig:
     config_class = getattr(configuration_scratch, family.config)
     if unknown := overrides.keys() - {field.name for field in fields(config_class)}:
         choices = f"{type(native).__name__} and {config_class.__name__}"
-        raise CheckpointError(f"{', '.join(sorted(unknown))}: no field of {choices}")
+        raise CheckpointError(f"{', '.join(sorted(unknown))}: not a field of {choices}")
     try:
         return config_class(**{**found, **labels, **extra, **overrides})
     except StrictDataclassError as error:
@@ -69,7 +71,7 @@ def convert_config(native: PreTrainedConfig, **overrides: Any) -> ScratchConfig:
 
 
 def _check_accounted(native: PreTrainedConfig, family: Family) -> None:
-    """Each field of their config is carried over, has the one value that we have, or changes no function."""
+    """Raise CheckpointError unless each native field is mapped, has the required value or has no effect."""
     wrong = [name for name, value in family.requires.items() if not _is(getattr(native, name, value), value)]
     if getattr(native, "quantization_config", None) is not None:
         wrong.append("quantization_config")
@@ -82,17 +84,17 @@ def _check_accounted(native: PreTrainedConfig, family: Family) -> None:
     if wrong:
         values = ", ".join(f"{name}={getattr(native, name)!r}" for name in wrong)
         raise CheckpointError(
-            f"{family.model_type}: {values} cannot be carried over. If the model does without, say so: "
+            f"{family.model_type}: {values} cannot be converted. If the model does not depend on it, override it: "
             f"load_pretrained(..., {wrong[0]}={family.requires.get(wrong[0])!r})"
         )
 
 
 def check_head(native: PreTrainedConfig, head: str) -> None:
-    """Raises CheckpointError where a head of theirs computes what ours, of this config, would not."""
+    """Raise CheckpointError if the native head computes a different function than ours with this config."""
     for name, value in family_of(native).heads[head].requires.items():
         if getattr(native, name) != value:
             raise CheckpointError(
-                f"{native.model_type}: {name}={getattr(native, name)!r}, but its head has {value!r}; {head} has one"
+                f"{native.model_type}: {name}={getattr(native, name)!r}, its head uses {value!r}; {head} has one"
             )
 
 
@@ -109,27 +111,29 @@ def _agreed(native: PreTrainedConfig, theirs: str | tuple[str, ...]) -> Any:
     value = next(iter(values.values()))
     if any(other != value for other in values.values()):
         pairs = ", ".join(f"{name}={one!r}" for name, one in values.items())
-        raise CheckpointError(f"{pairs}: they are one field here; make them equal by load_pretrained(..., name=value)")
+        raise CheckpointError(
+            f"{pairs}: must be equal, as they map to one field; override one with load_pretrained(..., name=value)"
+        )
     return value
 
 
 def _look_up(table: Mapping[str, str], name: str, what: str) -> str:
     if name not in table:
-        raise CheckpointError(f"{what}={name!r} has no counterpart; there are {', '.join(table)}")
+        raise CheckpointError(f"{what}={name!r} has no counterpart; supported: {', '.join(table)}")
     return table[name]
 
 
 def export_config(config: ScratchConfig, head: str, model_type: str | None = None) -> PreTrainedConfig:
-    """The native config of the same function as a scratch one with this head, the name of a scratch class.
+    """Return the native config equivalent to a scratch one. head: the name of the scratch class.
 
-    model_type: the family; None: the one it was converted from, else the first that can express it. Raises
-    CheckpointError with the fields that stand in the way of the nearest family.
+    model_type: the family; by default the one it was converted from, else the first that can express it. Raises
+    CheckpointError with the conflicting fields of the closest family.
     """
     candidates = [family for family in FAMILIES.values() if head in family.heads]
     if model_type is not None:
         candidates = [family for family in candidates if family.model_type == model_type]
     if not candidates:
-        raise CheckpointError(f"{head}: no class of {model_type or 'the native families'} has this head")
+        raise CheckpointError(f"{head}: no counterpart in {model_type or 'the native families'}")
     origin = getattr(config, "native_model_type", None)
     candidates.sort(key=lambda family: family.model_type != origin)
     obstacles = {family.model_type: _obstacles(config, family, head) for family in candidates}
@@ -137,34 +141,36 @@ def export_config(config: ScratchConfig, head: str, model_type: str | None = Non
     if obstacles[nearest]:
         native_class = FAMILIES[nearest].heads[head].theirs
         raise CheckpointError(
-            f"No native class can express this {head}. The nearest is {native_class}; in the way stand "
-            f"{', '.join(obstacles[nearest])}. What save_pretrained writes loads all the same, by trust_remote_code."
+            f"No native class can express this {head}. The closest is {native_class}, which conflicts in "
+            f"{', '.join(obstacles[nearest])}. A folder written by save_pretrained loads with trust_remote_code."
         )
     return _native_config(config, FAMILIES[nearest], head)
 
 
 def _obstacles(config: ScratchConfig, family: Family, head: str) -> list[str]:
-    """Fields of ours that this family has only at another value, each as a text."""
+    """Return descriptions of our fields whose values this family does not support."""
     wrong = [
-        f"{name}={getattr(config, name)!r} (there {value!r})"
-        for name, value in _wanted(config, family, head).items()
-        if getattr(config, name) != value and not (name.endswith("_bias") and value)  # none is a bias of zeros
+        f"{name}={getattr(config, name)!r} (native: {value!r})"
+        for name, value in _required(config, family, head).items()
+        if getattr(config, name) != value and not (name.endswith("_bias") and value)  # no bias equals a zero bias
     ]
     if "type_vocab_size" in family.fields and not config.type_vocab_size:
-        wrong.append("type_vocab_size=0 (there at least 1)")
+        wrong.append("type_vocab_size=0 (native: at least 1)")
     if (config.rope_parameters or {}).get("partial_rotary_factor", 1.0) != 1.0:
-        wrong.append("rope_parameters['partial_rotary_factor'] (there all features of a head turn)")
+        wrong.append("rope_parameters['partial_rotary_factor'] (native: rotation of all head features)")
     if config.hidden_act not in family.activations.values():
-        wrong.append(f"hidden_act={config.hidden_act!r} (there {', '.join(sorted(set(family.activations.values())))})")
+        wrong.append(
+            f"hidden_act={config.hidden_act!r} (native: {', '.join(sorted(set(family.activations.values())))})"
+        )
     for name, value in family.heads[head].requires.items():
         if config.hidden_act != family.activations[value]:
-            wrong.append(f"{name}={config.hidden_act!r} (this head has {value!r})")
+            wrong.append(f"{name}={config.hidden_act!r} (native head: {value!r})")
     return wrong
 
 
-def _wanted(config: ScratchConfig, family: Family, head: str) -> dict[str, Any]:
-    """Our fields at the one value that this family has of them, as far as this head computes with them."""
-    wanted: dict[str, Any] = {**family.fixed}
+def _required(config: ScratchConfig, family: Family, head: str) -> dict[str, Any]:
+    """Return the values of our fields that this family requires, as far as they affect this head."""
+    required: dict[str, Any] = {**family.fixed}
     for name, derived in (
         ("num_key_value_heads", config.num_attention_heads),
         ("head_dim", config.hidden_size // config.num_attention_heads),
@@ -173,18 +179,18 @@ def _wanted(config: ScratchConfig, family: Family, head: str) -> dict[str, Any]:
         ("output_embedding_size", config.embedding_size),
     ):
         if name not in family.fields.values() and hasattr(config, name) and name not in type(config).attribute_map:
-            wanted[name] = derived
+            required[name] = derived
     if family.positions_after_padding:
-        wanted["position_offset"] = (config.pad_token_id or 0) + 1
+        required["position_offset"] = (config.pad_token_id or 0) + 1
     if config.final_norm is not None:
-        wanted["final_norm"] = family.fixed["norm_position"] != "post"
+        required["final_norm"] = family.fixed["norm_position"] != "post"
     if config.embedding_size != config.hidden_size:
-        wanted["positions_after_projection"] = False
+        required["positions_after_projection"] = False
     if not head.endswith("ForSequenceClassification"):
-        wanted = {name: value for name, value in wanted.items() if name not in CLASSIFICATION_ONLY}
+        required = {name: value for name, value in required.items() if name not in CLASSIFICATION_ONLY}
     if head != "ScratchEncoderModel":
-        wanted = {name: value for name, value in wanted.items() if name not in BASE_MODEL_ONLY}
-    return wanted
+        required = {name: value for name, value in required.items() if name not in BASE_MODEL_ONLY}
+    return required
 
 
 def _native_config(config: ScratchConfig, family: Family, head: str) -> PreTrainedConfig:

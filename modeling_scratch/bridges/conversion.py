@@ -1,8 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Pretrained weights in, native checkpoints out.
+"""Load native checkpoints as scratch models, and export scratch models as native checkpoints.
 
-model = load_pretrained("bert-base-uncased")      # a scratch model of the same function
-export_pretrained(model, "folder")                # what BertForMaskedLM.from_pretrained and its kin load
+model = load_pretrained("bert-base-uncased")      # an equivalent scratch model
+export_pretrained(model, "folder")                # loads with BertForMaskedLM.from_pretrained etc.
 """
 
 import copy
@@ -25,7 +25,7 @@ from ..utils.files import complete_folder
 from .checkpoints import WeightFiles
 from .configs import FAMILIES, check_head, convert_config, export_config, family_of
 from .tables import Family
-from .weights import Slots, empty_model, native_weights, places_of, renamed, some, zeros_of
+from .weights import Slots, empty_model, map_weights, native_weights, renamed, some, zeros_of
 
 logger = logging.get_logger(__name__)
 
@@ -47,17 +47,17 @@ def load_pretrained(
     ignore_mismatched_sizes: bool = False,
     **overrides: Any,
 ) -> Any:
-    """The scratch model of the same function as a native checkpoint, a folder or a name on the Hub; in eval mode.
+    """Load a native checkpoint, a folder or a name on the Hub, as an equivalent scratch model in eval mode.
 
-    Weights are read one by one, from safetensors alone, so that memory holds the model and one tensor.
+    Weights are read one by one from safetensors, so that memory holds only the model and one tensor.
 
-    - model_class: another head than the checkpoint's; what is new in it is drawn at random, with a warning.
-    - dtype: of the weights; None: as they are stored.
-    - ignore_mismatched_sizes: draw the weights of a head anew that are of another shape, as for other labels.
-    - overrides: fields of the native config, such as num_labels or sliding_window=None, or else of ours, such as
+    - model_class: a different head than the checkpoint's; its new weights are randomly initialised, with a warning.
+    - dtype: that of the weights; None: as stored.
+    - ignore_mismatched_sizes: randomly initialise head weights of a different shape, e.g. for other labels.
+    - overrides: fields of the native config, such as num_labels or sliding_window=None, or of ours, such as
       classifier_pooling="mean".
 
-    Raises CheckpointError, a ValueError, for a config or a weight that cannot be carried over, and names it.
+    Raises CheckpointError, a ValueError, naming the config field or weight that cannot be converted.
 
     >>> from tempfile import TemporaryDirectory
     >>> from transformers import BertConfig, BertModel
@@ -78,7 +78,7 @@ def load_pretrained(
         changes = {"pooler": True, **changes}
     model = empty_model(MODELS[head], convert_config(native, **changes))
     slots = Slots(model)
-    places, left_out = places_of(files.files, family, head, slots, where)
+    places, left_out = map_weights(files.files, family, head, slots, where)
     new = _missing(slots, places, family, head, own, where)
     for theirs, name, tensor in renamed(places, files.read):
         if ignore_mismatched_sizes and _is_of_head(name, head) and not slots.fits(name, tensor.shape):
@@ -87,14 +87,14 @@ def load_pretrained(
             slots.put(name, tensor.to(dtype or tensor.dtype), theirs)
     _finish(slots, family, new)
     if left_out:
-        logger.info(f"{where}: {some(left_out)} left out: no part of {head}")
+        logger.info(f"{where}: {some(left_out)} ignored: not part of {head}")
     if model.can_generate():
         model.generation_config = _generation_config(where, native, revision)
     return model.eval()
 
 
 def _read_config(name: Any, revision: str | None, overrides: dict[str, Any]) -> tuple[PreTrainedConfig, dict[str, Any]]:
-    """The native config with its overrides, and those that are no fields of it."""
+    """Return the native config with its overrides, and the overrides that are not native fields."""
     try:
         return AutoConfig.from_pretrained(name, revision=revision, return_unused_kwargs=True, **overrides)
     except StrictDataclassError as error:
@@ -105,25 +105,27 @@ def _choose_head(own: str | None, wanted: Any, native: PreTrainedConfig, family:
     head = own if wanted is None else wanted.__name__
     if head is None or head not in family.heads:
         what = head or ", ".join(native.architectures or [])
-        raise CheckpointError(f"{what} has no counterpart; name a model_class: {', '.join(family.heads)}")
+        raise CheckpointError(f"{what} has no counterpart; choose a model_class: {', '.join(family.heads)}")
     return head
 
 
 def _own_class(native: PreTrainedConfig, family: Family) -> str | None:
-    """The class of ours for the class that a checkpoint says it is of."""
+    """Return our class for the architecture that a checkpoint names."""
     theirs = (native.architectures or [next(iter(family.heads.values())).theirs])[0]
     heads = {head.theirs: ours for ours, head in family.heads.items()}
     return {**heads, **family.also}.get(theirs)
 
 
 def _missing(slots: Slots, places: Mapping, family: Family, head: str, own: str | None, where: str) -> list[str]:
-    """What of a head that is not the checkpoint's own has to be drawn; anything else that is missing is an error."""
+    """Return the weights of a new head to initialise. Raises CheckpointError for any other missing weight."""
     covered = [ours for _, names in places.values() for ours in names]
     missing = slots.missing(covered)
     missing = [name for name in missing if name not in zeros_of(missing, family)]
     lost = missing if head == own else [name for name in missing if not _is_of_head(name, head)]
     if lost:
-        raise CheckpointError(f"{where} has nothing for {some(lost)}: is the checkpoint whole, and of this config?")
+        raise CheckpointError(
+            f"{where}: missing weights for {some(lost)}; check that the checkpoint is complete and matches its config"
+        )
     return missing
 
 
@@ -132,7 +134,7 @@ def _is_of_head(ours: str, head: str) -> bool:
 
 
 def _finish(slots: Slots, family: Family, new: Iterable[str]) -> None:
-    """Biases of zeros, and what is new: drawn as the config says."""
+    """Fill zero biases, and initialise new weights as configured."""
     model, dtype = slots.model, slots.dtype
     for name in zeros_of(slots.empty(), family):
         slots.put(name, torch.zeros(slots.weights[name].shape, dtype=dtype), name)
@@ -141,7 +143,7 @@ def _finish(slots: Slots, family: Family, new: Iterable[str]) -> None:
         module.to_empty(device="cpu", recurse=False)
         model._init_weights(module.to(dtype))
     if names := sorted(new):
-        logger.warning(f"{type(model).__name__}: {some(names)} drawn at random: train it before you use it")
+        logger.warning(f"{type(model).__name__}: {some(names)} randomly initialised: train the model before use")
 
 
 def _generation_config(name: str, native: PreTrainedConfig, revision: str | None) -> GenerationConfig:
@@ -154,11 +156,11 @@ def _generation_config(name: str, native: PreTrainedConfig, revision: str | None
 def convert_state_dict(
     weights: Mapping[str, Tensor], native: PreTrainedConfig, model_class: type[ScratchPreTrainedModel]
 ) -> dict[str, Tensor]:
-    """Native weights under the names of model_class, as load_state_dict takes them."""
+    """Convert native weights to a state dict of model_class."""
     family, head = family_of(native), model_class.__name__
     check_head(native, head)
     slots = Slots(empty_model(model_class, convert_config(native)))
-    places, _ = places_of(weights, family, head, slots, type(native).__name__)
+    places, _ = map_weights(weights, family, head, slots, type(native).__name__)
     _missing(slots, places, family, head, head, type(native).__name__)
     for theirs, ours, tensor in renamed(places, weights.__getitem__):
         slots.put(ours, tensor, theirs)
@@ -167,7 +169,7 @@ def convert_state_dict(
 
 
 def export_model(model: ScratchPreTrainedModel, model_type: str | None = None) -> PreTrainedModel:
-    """The native model of the same function, which shares its weights; see export_config for model_type."""
+    """Return the equivalent native model, which shares the weights. model_type: see `export_config`."""
     head = type(model).__name__
     config = export_config(model.config, head, model_type)
     family = family_of(config)
@@ -187,7 +189,7 @@ def export_model(model: ScratchPreTrainedModel, model_type: str | None = None) -
 
 
 def export_state_dict(model: ScratchPreTrainedModel, model_type: str | None = None) -> dict[str, Tensor]:
-    """The weights of export_model."""
+    """Return the state dict of `export_model`."""
     return export_model(model, model_type).state_dict()
 
 
@@ -198,10 +200,10 @@ def export_pretrained(
     model_type: str | None = None,
     **options: Any,
 ) -> None:
-    """Write the native class's own checkpoint, and the tokenizer; options as save_pretrained has them.
+    """Write a native checkpoint and the tokenizer. options: arguments of save_pretrained.
 
-    The folder appears when it is complete. Raises FileExistsError where it is not empty, and CheckpointError, a
-    ValueError, with the fields that no native class has.
+    The folder appears once it is complete. Raises FileExistsError if it exists and is not empty, and CheckpointError,
+    a ValueError, for fields that no native class supports.
     """
     native = export_model(model, model_type)
     with complete_folder(str(folder)) as beside:

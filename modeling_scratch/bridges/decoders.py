@@ -1,10 +1,10 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""GPT-2, Llama, Mistral and Qwen2, which write; BART and Marian, which read before they write."""
+"""Tables for decoders (GPT-2, Llama, Mistral, Qwen2) and encoder-decoders (BART, Marian)."""
 
 from dataclasses import replace
 from typing import Any
 
-from .tables import ACTIVATIONS, GATED, IDS, Family, Head, rows, same
+from .tables import ACTIVATION_NAMES, GATED, IDS, Family, Head, rows, same
 
 GPT2 = Family(
     "gpt2", "ScratchDecoderConfig", "transformer",
@@ -24,7 +24,7 @@ GPT2 = Family(
     requires={"scale_attn_weights": True, "scale_attn_by_inverse_layer_idx": False, "add_cross_attention": False},
     unused=("reorder_and_upcast_attn", "summary_type", "summary_use_proj", "summary_activation",
             "summary_proj_to_labels", "summary_first_dropout"),
-    activations=ACTIVATIONS,
+    activations=ACTIVATION_NAMES,
     rows=rows("""
         wte embeddings.tokens
         wpe embeddings.positions
@@ -82,7 +82,7 @@ LLAMA = Family(
 
 
 def _like_llama(name: str, attention_bias: bool, without: tuple[str, ...] = (), **changes: Any) -> Family:
-    """A family with the weights of Llama, whose config leaves the biases no choice."""
+    """Return a family with Llama's weights and fixed bias settings."""
     missing = {"attention_bias", "mlp_bias", *without}
     return replace(
         LLAMA, model_type=name.lower(),
@@ -102,7 +102,7 @@ QWEN2 = _like_llama(
 
 
 def _coder(side: str, embeddings: str) -> str:
-    """The rows of one side of an encoder-decoder."""
+    """Return the rows of the encoder or the decoder of an encoder-decoder."""
     layer, ours = f"{side}.layers.{{}}", f"{side}.stack.layers.{{}}"
     attentions = {"self_attn": "attention", "encoder_attn": "cross_attention"}
     return embeddings.format(side=side) + "".join(
@@ -151,7 +151,7 @@ BART = Family(
     free={"lm_head_bias": True, "sparse_prediction": False},
     requires={"is_decoder": False},
     unused=("encoder_layerdrop", "decoder_layerdrop", "classifier_dropout", "forced_eos_token_id"),
-    activations=ACTIVATIONS,
+    activations=ACTIVATION_NAMES,
     rows=_SHARED + rows(_coder("encoder", _LEARNED)) + rows(_coder("decoder", _LEARNED)),
     heads={
         "ScratchSeq2SeqModel": Head("BartModel"),

@@ -1,17 +1,17 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""BERT, RoBERTa, ELECTRA and DistilBERT: encoders with learned positions, whose norms follow their sums."""
+"""Tables for BERT, RoBERTa, ELECTRA and DistilBERT: post-norm encoders with learned positions."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from .tables import ACTIVATIONS, IDS, Family, Head, Row, rows, same
+from .tables import ACTIVATION_NAMES, IDS, Family, Head, WeightRow, rows, same
 
 
 def _heads(
     name: str, masked_lm: str, classifier: str, requires: Mapping[str, Any] | None = None, base: str = ""
 ) -> dict[str, Head]:
-    """The five classes of an encoder; requires: what its masked-language-model head fixes; base: rows of a pooler."""
+    """Return the five classes of an encoder. requires: fields that its MLM head fixes; base: the pooler's rows."""
     return {
         "ScratchEncoderModel": Head(f"{name}Model", rows(base)),
         "ScratchEncoderForMaskedLM": Head(f"{name}ForMaskedLM", rows(masked_lm), requires or {}),
@@ -38,7 +38,7 @@ BERT = Family(
     free={"activation_dropout": 0.0, "sparse_prediction": False},
     requires={"is_decoder": False, "add_cross_attention": False, "position_embedding_type": "absolute"},
     unused=("use_cache",),
-    activations=ACTIVATIONS,
+    activations=ACTIVATION_NAMES,
     rows=rows("""
         embeddings.word_embeddings embeddings.tokens
         embeddings.position_embeddings embeddings.positions
@@ -87,7 +87,7 @@ ELECTRA = replace(
     fields={**BERT.fields, "embedding_size": "embedding_size"},
     fixed={**BERT.fixed, "classifier_activation": "gelu", "pooler": False},
     unused=("use_cache", "summary_type", "summary_use_proj", "summary_activation", "summary_last_dropout"),
-    rows=(*BERT.rows, Row("embeddings_project", "embeddings.projection")),
+    rows=(*BERT.rows, WeightRow("embeddings_project", "embeddings.projection")),
     heads=_heads("Electra", """
         generator_lm_head lm_head.decoder
         generator_predictions.dense lm_head.dense
@@ -111,7 +111,7 @@ DISTILBERT = replace(
     },
     fixed={**BERT.fixed, "norm_eps": 1e-12, "type_vocab_size": 0, "classifier_activation": "relu", "pooler": False},
     requires={},
-    unused=("qa_dropout", "sinusoidal_pos_embds"),  # the positions are stored, however they were made
+    unused=("qa_dropout", "sinusoidal_pos_embds"),  # sinusoidal positions are stored, too
     rows=rows("""
         embeddings.word_embeddings embeddings.tokens
         embeddings.position_embeddings embeddings.positions

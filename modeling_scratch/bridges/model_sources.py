@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Where a model comes from: a preset with changes, or a checkpoint; what is wrong with either is said in one line."""
+"""Model sources: presets with overrides, and checkpoints, with one-line errors."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ DECIDED_ELSEWHERE = {"vocab_size", "decoder_vocab_size", "num_labels", "id2label
 def preset_config(
     table: Mapping[str, Callable[..., Config]], preset: str, overrides: str | None, **settings: Any
 ) -> Config:
-    """The config of a preset of `table`; overrides, as --config_overrides writes them, win over settings."""
+    """Return the config of a preset. overrides, in the format of --config_overrides, take precedence over settings."""
     if preset not in table:
         raise DataError(f"--preset {preset}: the choices are {', '.join(table)}")
     try:
@@ -36,56 +36,56 @@ def preset_config(
 
 
 def checkpoint_overrides(overrides: str | None) -> dict[str, Any]:
-    """What --config_overrides may change of a checkpoint: what no weights depend on."""
+    """Parse the --config_overrides of a checkpoint, limited to fields that no weights depend on."""
     changes = _parse_overrides(overrides or "")
     for name in changes:
         if not name.endswith(WITHOUT_WEIGHTS):
             raise DataError(
-                f"--config_overrides {name}: of a checkpoint only what has no weights can change: "
-                f"fields that end in {', '.join(WITHOUT_WEIGHTS)}"
+                f"--config_overrides {name}: for a checkpoint, only fields without weights can change: "
+                f"those that end in {', '.join(WITHOUT_WEIGHTS)}"
             )
     return changes
 
 
 def _parse_overrides(text: str) -> dict[str, Any]:
-    """ "hidden_size=128,hidden_act=gelu" as a dictionary; values as in JSON, without commas."""
+    """Parse "hidden_size=128,hidden_act=gelu" to a dictionary; values are JSON without commas."""
     overrides: dict[str, Any] = {}
     for part in filter(None, text.split(",")):
         name, equals, value = part.strip().partition("=")
         if not equals:
-            raise DataError(f"--config_overrides: {part!r} is not of the form name=value")
+            raise DataError(f"--config_overrides: {part!r} does not have the form name=value")
         try:
             overrides[name] = json.loads(value)
         except json.JSONDecodeError:
             overrides[name] = value
         if name in DECIDED_ELSEWHERE or name.endswith("_token_id"):
-            raise DataError(f"--config_overrides {name}: that is decided by the tokenizer and the data (--vocab_size)")
+            raise DataError(f"--config_overrides {name}: determined by the tokenizer and the data (--vocab_size)")
     return overrides
 
 
 def check_folder(name: str, option: str = "") -> None:
-    """Raises `DataError` where a name can only be that of a folder, and there is none: no typo waits for the Hub."""
+    """Raise `DataError` if a name is clearly a path and the folder is missing, to avoid a request to the Hub."""
     path = Path(name)
     is_path = len(path.parts) > 2 or name[:1] in "./~" or (len(path.parts) == 2 and path.parent.is_dir())
     if is_path and not path.is_dir():
-        raise DataError(f"{option} {name}: there is no such folder".lstrip())
+        raise DataError(f"{option} {name}: folder not found".lstrip())
 
 
 def load_checkpoint(auto_class: Any, name: str, trust_remote_code: bool, **options: Any) -> Any:
-    """auto_class.from_pretrained(name), whose errors are the user's to mend."""
+    """Call auto_class.from_pretrained(name), converting errors to `DataError`."""
     check_folder(name)
     try:
         return auto_class.from_pretrained(name, trust_remote_code=trust_remote_code, **options)
-    except Exception as error:  # of files that are damaged or mean harm: open-ended, tokenizers raise Exception itself
+    except Exception as error:  # damaged or malicious files raise many types, tokenizers even Exception
         first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise DataError(f"{name} cannot be loaded as a checkpoint: {first_line[:300]}") from error
 
 
 def load_model(auto_class: Any, head: str, name: str, trust_remote_code: bool, **options: Any) -> PreTrainedModel:
-    """A checkpoint with a head, to train: a scratch model also of those that there is a bridge to.
+    """Load a checkpoint for training, converting supported native families to scratch models.
 
-    Its weights are in float32, however they are stored: in 16 bits small steps, and those of an average, are lost.
-    auto_class, head: the class for all others, and how the names of the scratch classes with such a head end.
+    Weights are float32, as 16 bits would lose small updates. auto_class: the class for unsupported families;
+    head: the suffix of the scratch classes with this head.
     """
     config = load_checkpoint(AutoConfig, name, trust_remote_code)
     options["dtype"] = torch.float32
@@ -93,7 +93,7 @@ def load_model(auto_class: Any, head: str, name: str, trust_remote_code: bool, *
         return load_checkpoint(auto_class, name, trust_remote_code, **options)
     scratch_class = next((ours for ours in FAMILIES[config.model_type].heads if ours.endswith(head)), None)
     if scratch_class is None:
-        raise DataError(f"--model_name_or_path {name}: of {config.model_type} there is no {head} here")
+        raise DataError(f"--model_name_or_path {name}: {config.model_type} has no {head} in this package")
     try:
         return modeling_scratch.load_pretrained(name, getattr(modeling_scratch, scratch_class), **options).train()
     except (OSError, ValueError) as error:
@@ -104,16 +104,16 @@ Tokenizers = tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]
 
 
 def load_tokenizers(name: str, trust_remote_code: bool = False) -> Tokenizers:
-    """Those of a checkpoint; raises `DataError` where the decoder has a vocabulary of its own, and it is missing."""
+    """Load source and target tokenizers. Raises `DataError` if a separate target tokenizer is missing."""
     source = load_checkpoint(AutoTokenizer, name, trust_remote_code)
     config = load_checkpoint(AutoConfig, name, trust_remote_code)
     is_shared = getattr(config, "share_encoder_decoder_embeddings", True)
-    if is_shared or getattr(source, "separate_vocabs", False):  # Marian's tokenizer holds both itself
+    if is_shared or getattr(source, "separate_vocabs", False):  # Marian's tokenizer contains both
         return source, source
     try:
         return source, load_checkpoint(AutoTokenizer, name, trust_remote_code, subfolder=TARGET_FOLDER)
     except DataError as error:
         raise DataError(
-            f"{name}: its decoder has a vocabulary of its own, but there is no tokenizer in {TARGET_FOLDER}/; "
-            "copy that folder from where the model was trained"
+            f"{name}: the decoder has a separate vocabulary, but {TARGET_FOLDER}/ holds no tokenizer; "
+            "copy that folder from the training run"
         ) from error

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What a table of a native family says: how its fields and its weights are called there and here.
+"""Table types that map the config fields and weights of a native family to ours.
 
-Read from left to right, a table converts a checkpoint of theirs; from right to left, it exports one of ours.
+Read from left to right, a table converts a native checkpoint; from right to left, it exports one of ours.
 """
 
 from collections.abc import Mapping
@@ -10,11 +10,11 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Row:
-    """A module or a parameter of theirs, and what it is here. {} is the number of a layer; weight and bias follow.
+class WeightRow:
+    """A native module or parameter and its counterpart. {} is the layer index; weight and bias follow.
 
-    - ours: several names where theirs holds them end to end.
-    - transposed: theirs multiplies by W, where nn.Linear multiplies by its transpose.
+    - ours: several names if the native weight concatenates them.
+    - transposed: the native layer computes x W, whereas nn.Linear computes x W^T.
     """
 
     theirs: str
@@ -24,27 +24,27 @@ class Row:
 
 @dataclass(frozen=True)
 class Head:
-    """A class of theirs that has a counterpart here: the rows of its head, and fields of theirs it fixes."""
+    """A native model class with a counterpart: the rows of its head, and the native fields it requires."""
 
     theirs: str
-    rows: tuple[Row, ...] = ()
+    rows: tuple[WeightRow, ...] = ()
     requires: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Family:
-    """One model_type of the library.
+    """The tables of one native model_type.
 
-    - config: the name of our config class; prefix: of the base model's weights in a model with a head.
-    - fields: a field of theirs, or several that have to agree -> ours.
-    - fixed: our fields that their architecture decides; those in `free` may differ where a model is exported.
-    - requires: their fields that have one value here.
-    - unused: their fields that change no function: what only training, generation or reports use.
-    - activations: what hidden_act is called there -> here.
-    - positions_after_padding: positions are numbered from pad_token_id + 1 on, and their limit counts from 0.
-    - heads: our class -> theirs; also: further classes of theirs -> ours, whose own heads are left out.
-    - left_out: patterns of weights that hold no function of the model, such as tables of positions.
-    - zeros: biases that are zero there.
+    - config: the name of our config class; prefix: that of the base model's weights in a model with a head.
+    - fields: a native field, or several that must agree -> ours.
+    - fixed: our fields that the native architecture determines; those in `free` may differ in an exported model.
+    - requires: native fields with the only supported value.
+    - unused: native fields without effect on the forward pass.
+    - activations: native hidden_act -> ours.
+    - positions_after_padding: positions start at pad_token_id + 1, and their limit counts from 0.
+    - heads: our class -> native class; also: further native classes -> ours, without their heads.
+    - left_out: patterns of weights without effect, such as position buffers.
+    - zeros: our biases that are zero in the native model.
     """
 
     model_type: str
@@ -52,7 +52,7 @@ class Family:
     prefix: str
     fields: Mapping[str | tuple[str, ...], str]
     fixed: Mapping[str, Any]
-    rows: tuple[Row, ...]
+    rows: tuple[WeightRow, ...]
     heads: Mapping[str, Head]
     free: Mapping[str, Any] = field(default_factory=dict)
     requires: Mapping[str, Any] = field(default_factory=dict)
@@ -64,22 +64,22 @@ class Family:
     zeros: tuple[str, ...] = ()
 
 
-def rows(table: str, transposed: str = "") -> tuple[Row, ...]:
-    """Lines of two names, theirs and ours: a.q+k+v where theirs holds a.q, a.k and a.v end to end."""
-    found = []
+def rows(table: str, transposed: str = "") -> tuple[WeightRow, ...]:
+    """Parse lines of a native name and ours; a.q+k+v means that the native weight concatenates a.q, a.k and a.v."""
+    parsed = []
     for line in table.strip().splitlines():
         theirs, ours = line.split()
         first, *others = ours.split("+")
         names = (first, *(f"{first.rpartition('.')[0]}.{name}" for name in others))
-        found.append(Row(theirs, names if others else first, bool(transposed) and transposed in theirs))
-    return tuple(found)
+        parsed.append(WeightRow(theirs, names if others else first, bool(transposed) and transposed in theirs))
+    return tuple(parsed)
 
 
 def same(*names: str) -> dict[str | tuple[str, ...], str]:
     return {name: name for name in names}
 
 
-ACTIVATIONS = {
+ACTIVATION_NAMES = {
     "gelu": "gelu", "relu": "relu", "silu": "silu", "swish": "silu", "gelu_new": "gelu_tanh",
     "gelu_pytorch_tanh": "gelu_tanh",
 }  # fmt: skip

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Checkpoints converted, loaded again and compared with their source before they take their name."""
+"""Convert checkpoints, and verify the reloaded result against its source."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from .configs import FAMILIES
 from .conversion import export_model
 from .model_sources import load_checkpoint
 
-# Beyond these shares of the largest answer, a difference is no rounding.
+# The maximum difference relative to the largest output.
 TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}
 TEXTS = (
     "A warm, funny and very human film.",
@@ -33,23 +33,25 @@ SOME_TEXTS = 64
 
 @dataclass
 class ConversionArguments:
-    """What to convert, and where to."""
+    """The checkpoint to convert and its output folder."""
 
-    input: str = field(metadata={"help": "A folder, or a name on the Hub: native, or of this package."})
-    output_dir: str = field(metadata={"help": "A new folder for the result."})
+    input: str = field(metadata={"help": "A native or scratch checkpoint: a folder or a name on the Hub."})
+    output_dir: str = field(metadata={"help": "The output folder, which must not exist or be empty."})
     model_class: str | None = field(
         default=None,
-        metadata={"help": "Of a native checkpoint: another class, such as ScratchEncoderModel."},
+        metadata={"help": "The scratch class for a native checkpoint, such as ScratchEncoderModel."},
     )
     model_type: str | None = field(
-        default=None, metadata={"help": f"Export to this family, if there is a choice: {', '.join(FAMILIES)}."}
+        default=None, metadata={"help": f"The native family to export to: {', '.join(FAMILIES)}."}
     )
-    text_file: str | None = field(default=None, metadata={"help": "Lines of text to verify with, beside our own."})
-    max_shard_size: str = field(default="5GB", metadata={"help": "Weights beyond this go into several files."})
+    text_file: str | None = field(
+        default=None, metadata={"help": "A file with additional texts for verification, one per line."}
+    )
+    max_shard_size: str = field(default="5GB", metadata={"help": "The maximum size of a weight file."})
 
 
 def convert(arguments: ConversionArguments) -> None:
-    """Load, write beside, load again, compare; then the folder takes its name."""
+    """Load, write to a temporary folder, reload and compare, then rename the folder."""
     texts = [*TEXTS, *_lines(arguments.text_file)]
     config = load_checkpoint(AutoConfig, arguments.input, False)
     try:
@@ -60,7 +62,7 @@ def convert(arguments: ConversionArguments) -> None:
                 print(line)
     except (ValueError, FileExistsError) as error:
         raise DataError(f"{arguments.input}: {error}") from error
-    print(f"{arguments.output_dir}: {type(written).__name__}, the same function as {type(source).__name__}")
+    print(f"{arguments.output_dir}: {type(written).__name__}, equivalent to {type(source).__name__}")
 
 
 def _lines(name: str | None) -> list[str]:
@@ -72,27 +74,27 @@ def _lines(name: str | None) -> list[str]:
         raise DataError(f"--text_file {name}: not UTF-8: {error}") from error
     texts = [line for line in lines if line.strip()][:SOME_TEXTS]
     if not texts:
-        raise DataError(f"--text_file {name}: there is no text in it")
+        raise DataError(f"--text_file {name}: contains no text")
     return texts
 
 
 def _convert(
     config: PreTrainedConfig, arguments: ConversionArguments, folder: Path
 ) -> tuple[PreTrainedModel, PreTrainedModel]:
-    """The native and the scratch model, the one that was read and the one that was written, in this order."""
+    """Convert; return the source model and the reloaded result."""
     if config.model_type.startswith("scratch_"):
         if arguments.model_class is not None:
-            raise DataError("--model_class goes with a native checkpoint; a scratch one is exported as it is")
+            raise DataError("--model_class applies to native checkpoints only")
         ours = _own_class(config, arguments.input).from_pretrained(arguments.input).eval()
         native = export_model(ours, arguments.model_type)
         native.save_pretrained(folder, max_shard_size=arguments.max_shard_size)
         return ours, type(native).from_pretrained(folder).eval()
     if arguments.model_type is not None:
-        raise DataError("--model_type goes with a scratch checkpoint; a native one is converted by its own")
-    wanted = None if arguments.model_class is None else getattr(modeling_scratch, arguments.model_class, None)
-    if wanted is None and arguments.model_class is not None:
-        raise DataError(f"--model_class {arguments.model_class}: there is no such class in modeling_scratch")
-    ours = modeling_scratch.load_pretrained(arguments.input, wanted)
+        raise DataError("--model_type applies to scratch checkpoints only")
+    model_class = None if arguments.model_class is None else getattr(modeling_scratch, arguments.model_class, None)
+    if model_class is None and arguments.model_class is not None:
+        raise DataError(f"--model_class {arguments.model_class}: not a class of modeling_scratch")
+    ours = modeling_scratch.load_pretrained(arguments.input, model_class)
     ours.save_pretrained(folder, max_shard_size=arguments.max_shard_size)
     head = FAMILIES[config.model_type].heads[type(ours).__name__]
     native = getattr(transformers, head.theirs).from_pretrained(arguments.input).eval()
@@ -102,18 +104,18 @@ def _convert(
 def _own_class(config: PreTrainedConfig, name: str) -> Any:
     architecture = (config.architectures or [""])[0]
     if not hasattr(modeling_scratch, architecture):
-        raise DataError(f"{name}: config.json names no class of this package in architectures ({architecture!r})")
+        raise DataError(f"{name}: config.json names no class of this package ({architecture!r})")
     return getattr(modeling_scratch, architecture)
 
 
 def _copy_tokenizer(name: str, folder: Path) -> PreTrainedTokenizerBase | None:
     try:
         tokenizer = AutoTokenizer.from_pretrained(name)
-    except (OSError, ValueError, KeyError):  # none in it, or one that needs a library that is not installed
-        print(f"{name}: there is no tokenizer in it; verified by random tokens alone")
+    except (OSError, ValueError, KeyError):  # none, or a required library is not installed
+        print(f"{name}: no tokenizer; verified on random tokens only")
         return None
     tokenizer.save_pretrained(folder)
-    if (Path(name) / TARGET_FOLDER).is_dir():  # of a translator with two vocabularies
+    if (Path(name) / TARGET_FOLDER).is_dir():  # a translation model with two vocabularies
         AutoTokenizer.from_pretrained(Path(name) / TARGET_FOLDER).save_pretrained(folder / TARGET_FOLDER)
     return tokenizer
 
@@ -121,15 +123,17 @@ def _copy_tokenizer(name: str, folder: Path) -> PreTrainedTokenizerBase | None:
 def compare(
     source: PreTrainedModel, written: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, texts: Sequence[str]
 ) -> Iterator[str]:
-    """A line for each kind of input; raises DataError where the two answer differently."""
+    """Yield a line for each input. Raises DataError if the outputs differ."""
     for name, batch in _batches(source, tokenizer, texts):
         with torch.inference_mode():
             first, second = (_answer(model, batch) for model in (source, written))
         difference, scale = (first - second).abs().max().item(), first.abs().max().item()
         tolerance = TOLERANCE.get(source.dtype, TOLERANCE[torch.float32])
         if not difference <= tolerance * max(scale, 1.0):
-            raise DataError(f"{name}: answers differ by {difference:.3g} (of at most {scale:.3g}): not converted")
-        yield f"{name}: answers differ by at most {difference:.2g}, of at most {scale:.3g}"
+            raise DataError(
+                f"{name}: outputs differ by {difference:.3g} (largest output {scale:.3g}): conversion rejected"
+            )
+        yield f"{name}: maximum difference {difference:.2g}, largest output {scale:.3g}"
 
 
 def _batches(
@@ -155,7 +159,7 @@ def _batches(
 
 
 def _answer(model: PreTrainedModel, batch: dict[str, Tensor]) -> Tensor:
-    """Logits of any head, or states, in float32; of padding none, which means nothing."""
+    """Return logits or hidden states in float32, without padding."""
     if model.config.is_encoder_decoder:
         vocabulary = getattr(model.config, "decoder_vocab_size", None) or model.config.vocab_size
         return model(**batch, decoder_input_ids=batch["input_ids"].flip(1) % vocabulary)[0].float()

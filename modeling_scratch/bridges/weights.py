@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Native weights under our names, and ours under theirs: every one of them accounted for."""
+"""Rename native weights to ours and back, accounting for every weight."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,13 +10,13 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from ..utils.errors import CheckpointError
-from .tables import Family, Row
+from .tables import Family, WeightRow
 
 MANY = 5  # names in an error
 
 
 class Names:
-    """What a weight of a native model is called in one of our classes, by the rows of the tables.
+    """Map the weight names of a native model to one of our classes.
 
     The prefix of the base model may be missing, as in checkpoints of base models.
     """
@@ -31,9 +31,9 @@ class Names:
         name = re.escape(name.removeprefix(f"{prefix}.")).replace(r"\{\}", r"(?P<layer>\d+)")
         return re.compile(rf"(?:{prefix}\.)?{name}(?P<kind>\.weight|\.bias)?")
 
-    def find(self, theirs: str) -> tuple[Row, tuple[str, ...]] | None:
-        """The row, and the names of ours."""
-        theirs = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", theirs)  # as the first BERT had them
+    def find(self, theirs: str) -> tuple[WeightRow, tuple[str, ...]] | None:
+        """Return the table row and our names for a native weight, or None."""
+        theirs = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", theirs)  # names of the original BERT
         theirs = re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", theirs)
         for pattern, row, prefix in self.rows:
             if match := pattern.fullmatch(theirs):
@@ -43,7 +43,7 @@ class Names:
         return None
 
 
-def _to_ours(row: Row, tensor: Tensor, parts: int) -> tuple[Tensor, ...]:
+def _to_ours(row: WeightRow, tensor: Tensor, parts: int) -> tuple[Tensor, ...]:
     if row.transposed and tensor.ndim == 2:
         tensor = tensor.T
     if parts == 1:
@@ -51,19 +51,19 @@ def _to_ours(row: Row, tensor: Tensor, parts: int) -> tuple[Tensor, ...]:
     return tuple(part.contiguous() for part in tensor.chunk(parts))
 
 
-def _to_theirs(row: Row, tensors: list[Tensor]) -> Tensor:
+def _to_theirs(row: WeightRow, tensors: list[Tensor]) -> Tensor:
     tensor = torch.cat(tensors) if len(tensors) > 1 else tensors[0]
     return tensor.T.contiguous() if row.transposed and tensor.ndim == 2 else tensor
 
 
 def empty_model(model_class: Callable[[Any], PreTrainedModel], config: Any) -> PreTrainedModel:
-    """A model whose weights are names and shapes alone."""
+    """Build a model on the meta device."""
     with torch.device("meta"):
         return model_class(config)
 
 
 class Slots:
-    """The weights of an empty model, to be filled one by one; a weight under several names is one slot."""
+    """The weights of an empty model, filled one by one. Tied names share one slot."""
 
     def __init__(self, model: PreTrainedModel) -> None:
         self.model = model
@@ -77,18 +77,18 @@ class Slots:
         return name in self.weights
 
     def missing(self, names: Iterable[str]) -> list[str]:
-        """The first name of each slot that none of names belongs to."""
+        """Return the first name of each slot not covered by names."""
         slots = {id(self.weights[name]) for name in names}
         return [same[0] for slot, same in self.names.items() if slot not in slots]
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of the weights that are filled."""
+        """The dtype of the filled weights."""
         filled = (self._now(names[0]) for slot, names in self.names.items() if slot in self.filled)
         return next((weight.dtype for weight in filled if weight.is_floating_point()), torch.get_default_dtype())
 
     def empty(self) -> list[str]:
-        """The first name of each slot that nothing was put into."""
+        """Return the first name of each unfilled slot."""
         return [same[0] for slot, same in self.names.items() if slot not in self.filled]
 
     def fits(self, name: str, shape: torch.Size) -> bool:
@@ -99,14 +99,16 @@ class Slots:
         return getattr(self.model.get_submodule(parent), leaf)
 
     def put(self, name: str, tensor: Tensor, source: str) -> None:
-        """Raises CheckpointError for another shape, or other values than another name of the same weight had."""
+        """Fill a slot. Raises CheckpointError for a different shape, or values that differ from a tied weight's."""
         empty = self.weights[name]
         if not self.fits(name, tensor.shape):
-            raise CheckpointError(f"{source} is of shape {tuple(tensor.shape)}: the config wants {tuple(empty.shape)}")
+            raise CheckpointError(
+                f"{source} has shape {tuple(tensor.shape)}, but the config implies {tuple(empty.shape)}"
+            )
         tensor = tensor.reshape(empty.shape)
         if id(empty) in self.filled:
             if not torch.equal(tensor, self._now(name)):
-                raise CheckpointError(f"{source} differs from another copy of it, but the config ties them")
+                raise CheckpointError(f"{source} differs from a copy that the config ties to it")
             return
         self.filled.add(id(empty))
         if isinstance(empty, nn.Parameter):
@@ -120,16 +122,18 @@ def _without_ones(shape: torch.Size) -> list[int]:
     return [size for size in shape if size != 1]
 
 
-Places = dict[str, tuple[Row, tuple[str, ...]]]
+WeightMap = dict[str, tuple[WeightRow, tuple[str, ...]]]
 
 
-def places_of(weights: Iterable[str], family: Family, head: str, slots: Slots, where: str) -> tuple[Places, list[str]]:
-    """Where each native weight goes, and those that belong to other heads than this one.
+def map_weights(
+    weights: Iterable[str], family: Family, head: str, slots: Slots, where: str
+) -> tuple[WeightMap, list[str]]:
+    """Map each native weight to ours, and list those that belong to other heads.
 
-    Raises CheckpointError with the names of weights that the tables do not know.
+    Raises CheckpointError with the names of unknown weights.
     """
     names, others = Names(family, head), [Names(family, other) for other in family.heads if other != head]
-    places: Places = {}
+    places: WeightMap = {}
     left_out, unknown = [], []
     for name in weights:
         place = names.find(name)
@@ -141,27 +145,27 @@ def places_of(weights: Iterable[str], family: Family, head: str, slots: Slots, w
         else:
             unknown.append(name)
     if unknown:
-        raise CheckpointError(f"{where}: {some(unknown)}: no weights of a {family.model_type} with this config")
+        raise CheckpointError(f"{where}: unexpected weights for {family.model_type} with this config: {some(unknown)}")
     return places, left_out
 
 
-def renamed(places: Places, read: Callable[[str], Tensor]) -> Iterator[tuple[str, str, Tensor]]:
-    """Their name, our name and the tensor, one after the other."""
+def renamed(places: WeightMap, read: Callable[[str], Tensor]) -> Iterator[tuple[str, str, Tensor]]:
+    """Yield the native name, our name and the tensor of each weight."""
     for theirs, (row, names) in places.items():
         for ours, part in zip(names, _to_ours(row, read(theirs), len(names))):
             yield theirs, ours, part
 
 
 def some(names: Sequence[str]) -> str:
-    """The first of them."""
+    """Format the first names of a list."""
     more = f" and {len(names) - MANY} more" if len(names) > MANY else ""
     return ", ".join(names[:MANY]) + more
 
 
 def native_weights(ours: dict[str, Tensor], family: Family, head: str, slots: Slots) -> Iterator[tuple[str, Tensor]]:
-    """Their name and the tensor of each slot of a native model that the weights of ours fill.
+    """Yield the name and tensor of each native weight, built from ours.
 
-    Raises CheckpointError where something of ours has no place there, unless it is a bias of zeros.
+    Raises CheckpointError if one of our weights has no counterpart, unless it is a zero bias.
     """
     names, used = Names(family, head), set()
     for same in slots.names.values():
@@ -170,15 +174,15 @@ def native_weights(ours: dict[str, Tensor], family: Family, head: str, slots: Sl
         if row is not None and all(part in ours for part in parts):
             used |= {id(ours[part]) for part in parts}
             yield name, _to_theirs(row, [ours[part] for part in parts])
-        elif parts and all(part.endswith("bias") for part in parts):  # none here is one of zeros there
+        elif parts and all(part.endswith("bias") for part in parts):  # a missing bias of ours equals zeros
             yield name, torch.zeros(slots.weights[name].shape, dtype=next(iter(ours.values())).dtype)
     left = [name for name, weight in ours.items() if id(weight) not in used and weight.any()]
     if left:
-        raise CheckpointError(f"{some(left)}: {family.model_type} has no such weights, and they are not zero")
+        raise CheckpointError(f"{some(left)}: nonzero weights without counterpart in {family.model_type}")
 
 
 def zeros_of(missing: Iterable[str], family: Family) -> list[str]:
-    """Those that are zero where they are not stored."""
+    """Return the missing weights that default to zero."""
     return [name for name in missing if _fills_with_zeros(name, family)]
 
 

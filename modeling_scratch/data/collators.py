@@ -1,11 +1,11 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What makes a batch out of rows of tokens: what the model reads, and what it is to predict of them.
+"""Collators for pretraining objectives: rows of tokens -> model inputs and labels.
 
-All that is random is drawn from the seed and the numbers of the rows: a run that was stopped and resumed sees what an
-uninterrupted one sees, with any number of workers (of a stream, with the same number, as each makes batches of its own
-share of the rows), and every evaluation sees the same.
+All randomness derives from the seed and the row numbers. A resumed run therefore gets the same batches as an
+uninterrupted one, with any number of workers (for a stream, with the same number, as each worker batches its own share
+of the rows), and every evaluation gets the same batches.
 
-Shapes: B rows of a batch, T tokens of a row, n tokens of a piece, k spans in it.
+Shapes: B rows in a batch, T tokens in a row, n tokens in a piece, k spans in a piece.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import DataCollatorWithFlattening, PreTrainedTokenizerBase
 
-from .packed_documents import IGNORED, Frame, Row
+from .packed_documents import IGNORED, Frame, TokenRow
 
 Batch = dict[str, Tensor]
 
@@ -26,18 +26,18 @@ MEAN_SPAN = 3  # tokens, in BART and in T5
 SENTENCE_ENDS = (".", "!", "?")
 
 
-def generator_of(seed: int, rows: Sequence[Row]) -> np.random.Generator:
+def generator_of(seed: int, rows: Sequence[TokenRow]) -> np.random.Generator:
     return np.random.default_rng([seed, *(int(row["number"]) for row in rows)])
 
 
-def stack(rows: Sequence[Row], name: str) -> Tensor:
+def stack(rows: Sequence[TokenRow], name: str) -> Tensor:
     return torch.stack([row[name] for row in rows])
 
 
-def next_tokens(rows: Sequence[Row]) -> Batch:
-    """Each token predicts the next one of its document, across the end of a row too (Radford et al. 2018, 3.1).
+def next_token_batch(rows: Sequence[TokenRow]) -> Batch:
+    """Causal language modelling: each token predicts the next in its document (Radford et al. 2018, 3.1).
 
-    shift_labels are what is predicted; labels are what the model would shift by itself, for whoever counts them.
+    shift_labels (B, T) are the targets; labels (B, T) are their unshifted form, for code that counts labels.
     """
     ids, positions = stack(rows, "input_ids"), stack(rows, "position_ids")
     return {
@@ -50,10 +50,10 @@ def next_tokens(rows: Sequence[Row]) -> Batch:
 
 @dataclass(frozen=True)
 class MaskTokens:
-    """Of the tokens that are predicted, 80 % are masked, 10 % exchanged, 10 % left (Devlin et al. 2019, 3.1).
+    """Masked language modelling: 80 % of targets become masks, 10 % random tokens (Devlin et al. 2019, 3.1).
 
-    A share of `fraction` of all tokens in a batch, as near as whole words allow, never special ones; what stands in
-    for an exchanged token is any but a special one. ordinary (V,) is True for tokens that are not special.
+    The targets are `fraction` of the batch's tokens, as closely as whole words allow. Special tokens are neither
+    targets nor replacements. ordinary (V,) is True for tokens that are not special.
     """
 
     mask_token_id: int
@@ -61,7 +61,7 @@ class MaskTokens:
     fraction: float
     seed: int
 
-    def __call__(self, rows: Sequence[Row]) -> Batch:
+    def __call__(self, rows: Sequence[TokenRow]) -> Batch:
         random = generator_of(self.seed, rows)
         ids = stack(rows, "input_ids")
         inputs = ids.numpy().flatten()
@@ -80,9 +80,9 @@ class MaskTokens:
 
 
 def choose_words(words: np.ndarray, allowed: np.ndarray, fraction: float, random: np.random.Generator) -> np.ndarray:
-    """Places of the allowed tokens of random words, so many words that they are nearest to the fraction.
+    """Return the indices of the allowed tokens of random words, as close to `fraction` of them as whole words allow.
 
-    words (tokens,): the number of the word that each token belongs to, 0, 0, 1, ...; allowed (tokens,).
+    words (tokens,): the word index of each token, 0, 0, 1, ...; allowed (tokens,): boolean.
     """
     sizes = np.bincount(words, weights=allowed)
     order = random.permutation(np.flatnonzero(sizes))
@@ -94,18 +94,18 @@ def choose_words(words: np.ndarray, allowed: np.ndarray, fraction: float, random
 
 
 def place_spans(tokens: int, lengths: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Where spans of these lengths (k,) start, in order, uniformly so that one token at least stays between two.
+    """Return the sorted starts (k,) of spans of the given lengths (k,), uniform over all non-adjacent placements.
 
-    The tokens that stay have a gap before each and one at the end; each span goes into a gap of its own.
+    Each span goes into its own gap before one of the remaining tokens or after the last.
     """
     gaps = np.sort(random.choice(tokens - lengths.sum() + 1, len(lengths), replace=False))
     return gaps + lengths.cumsum() - lengths
 
 
 def infilling_lengths(tokens: int, fraction: float, random: np.random.Generator) -> np.ndarray:
-    """Lengths of spans, Poisson(3) with zeros, that add up to the fraction of the tokens; the last one is cut to fit.
+    """Draw span lengths from Poisson(3), zeros included, that sum to `fraction` of the tokens; the last is cut to fit.
 
-    No more spans than masked tokens or gaps: the text does not get longer by its masks.
+    There are at most as many spans as masked tokens and gaps, so that the masks do not lengthen the text.
     """
     budget = round(fraction * tokens)
     lengths = random.poisson(MEAN_SPAN, budget)
@@ -117,7 +117,7 @@ def infilling_lengths(tokens: int, fraction: float, random: np.random.Generator)
 
 
 def corruption_lengths(tokens: int, fraction: float, random: np.random.Generator) -> np.ndarray:
-    """Lengths of 3 on average, at least 1, that add up to the fraction of the tokens (Raffel et al. 2020, 3.1.4)."""
+    """Draw span lengths of at least 1 and 3 on average that sum to `fraction` (Raffel et al. 2020, 3.1.4)."""
     budget = max(1, round(fraction * tokens))
     number = min(max(1, round(budget / MEAN_SPAN)), tokens - budget + 1)
     cuts = np.sort(random.choice(budget - 1, number - 1, replace=False)) + 1
@@ -125,7 +125,7 @@ def corruption_lengths(tokens: int, fraction: float, random: np.random.Generator
 
 
 def replace_spans(ids: np.ndarray, starts: np.ndarray, lengths: np.ndarray, marks: np.ndarray) -> np.ndarray:
-    """The tokens (n,), with one mark instead of each span."""
+    """Replace each span of the tokens (n,) by one mark."""
     ends = starts + lengths
     kept = np.split(ids, np.stack((starts, ends), axis=1).flatten())[::2]
     parts = [part for text, mark in zip(kept, marks) for part in (text, [mark])]
@@ -133,23 +133,23 @@ def replace_spans(ids: np.ndarray, starts: np.ndarray, lengths: np.ndarray, mark
 
 
 def shuffle_sentences(ids: np.ndarray, ends: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """The sentences of tokens (n,) in random order; one ends behind a token of ends (V,), and those that follow it."""
+    """Shuffle the sentences of tokens (n,). A sentence ends after a run of tokens for which ends (V,) is True."""
     last = ends[ids]
     sentences = np.split(ids, np.flatnonzero(last[:-1] & ~last[1:]) + 1)
-    return np.concatenate([sentences[place] for place in random.permutation(len(sentences))])
+    return np.concatenate([sentences[index] for index in random.permutation(len(sentences))])
 
 
 def sentence_ends(tokenizer: PreTrainedTokenizerBase) -> np.ndarray:
-    """(V,): True for tokens whose text ends as a sentence does."""
+    """Return a mask (V,) of the tokens whose text ends a sentence."""
     texts = tokenizer.batch_decode([[token] for token in range(len(tokenizer))])
     return np.array([text.strip().endswith(SENTENCE_ENDS) for text in texts])
 
 
 @dataclass(frozen=True)
 class Infill:
-    """BART's noise: each span of tokens becomes one mask, an empty one too, and sentences change places.
+    """BART's noise: one mask replaces each span, including empty ones, and sentences are shuffled.
 
-    The text itself is predicted (Lewis et al. 2020, 2.2). sentence_ends (V,): see the function.
+    The target is the original text (Lewis et al. 2020, 2.2). sentence_ends (V,): see the function.
     """
 
     mask_token_id: int
@@ -157,7 +157,7 @@ class Infill:
     fraction: float
 
     def __call__(self, ids: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Tokens (n,) -> what the encoder reads, what the decoder predicts."""
+        """Tokens (n,) -> encoder input, decoder target."""
         shuffled = shuffle_sentences(ids, self.sentence_ends, random)
         lengths = infilling_lengths(len(ids), self.fraction, random)
         starts = place_spans(len(ids), lengths, random)
@@ -166,16 +166,16 @@ class Infill:
 
 @dataclass(frozen=True)
 class CorruptSpans:
-    """T5's noise: each span of tokens becomes a sentinel of its own; sentinels and their spans are predicted.
+    """T5's noise: a unique sentinel replaces each span; the target lists the sentinels and their spans.
 
-    Source "a <0> d", target "<0> b c <1>" (Raffel et al. 2020, figure 2). sentinels: their ids, in order.
+    Source "a <0> d", target "<0> b c <1>" (Raffel et al. 2020, figure 2). sentinels: their token ids, in order.
     """
 
     sentinels: np.ndarray
     fraction: float
 
     def __call__(self, ids: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Tokens (n,) -> what the encoder reads, what the decoder predicts."""
+        """Tokens (n,) -> encoder input, decoder target."""
         lengths = corruption_lengths(len(ids), self.fraction, random)[: len(self.sentinels) - 1]
         starts = place_spans(len(ids), lengths, random)
         spans = [ids[start : start + length] for start, length in zip(starts, lengths)]
@@ -186,14 +186,14 @@ class CorruptSpans:
 
 @dataclass(frozen=True)
 class Denoise:
-    """Batches of damaged pieces for an encoder-decoder, padded to the longest: input_ids, attention_mask, labels."""
+    """Denoising batches for an encoder-decoder, padded to the longest row: input_ids, attention_mask, labels."""
 
     noise: Callable[[np.ndarray, np.random.Generator], tuple[np.ndarray, np.ndarray]]
     frame: Frame
     pad_token_id: int
     seed: int
 
-    def __call__(self, rows: Sequence[Row]) -> Batch:
+    def __call__(self, rows: Sequence[TokenRow]) -> Batch:
         pairs = [self.noise(row["input_ids"].numpy(), generator_of(self.seed, [row])) for row in rows]
         sources, targets = ([self._framed(ids) for ids in texts] for texts in zip(*pairs))
         masks = [torch.ones(len(source), dtype=torch.long) for source in sources]
@@ -209,9 +209,9 @@ class Denoise:
 
 
 class FlatBatches:
-    """Texts one after another in one row, with the places where they end, and one label a text.
+    """Texts concatenated into one row, with their boundaries and one label per text.
 
-    The form is that of DataCollatorWithFlattening, whose labels are those of tokens.
+    The format is that of DataCollatorWithFlattening, except that its labels are per token.
     """
 
     def __init__(self) -> None:

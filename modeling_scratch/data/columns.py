@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What the columns of labelled text mean: which holds the text, which the label, and what a value in it says."""
+"""Find the text and label columns of a data set, and parse their values."""
 
 import math
 import re
@@ -12,6 +12,7 @@ from ..utils.errors import DataError
 from .rows import Row, missing_column, read_rows
 
 Label = int | str
+NumberedText = tuple[int, str]  # row or line number from 1, text
 
 TEXT_NAMES = ("text", "sentence", "review")
 LABEL_NAMES = ("label", "labels", "class", "sentiment")
@@ -20,34 +21,34 @@ SAMPLE_ROWS = 1_000
 MAX_CLASSES = 1_000
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 
-# Only what an integer prints as: "007" stays the string it is.
+# Canonical integers only: "007" stays a string.
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _FRACTION = re.compile(r"[+-]?[0-9]*\.[0-9]+")
 
 
 def is_missing(value: object) -> bool:
-    """Whether a value says nothing: null, NaN, or a string of white space."""
+    """Return whether a value is null, NaN or a blank string."""
     if isinstance(value, str):
         return not value.strip()
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def parse_text(value: object, column: str, where: str) -> str | None:
-    """The text as it stands, or None where it is missing; raises `DataError` for anything but a string."""
+    """Return the unchanged text, or None if it is missing. Raises `DataError` if the value is not a string."""
     if is_missing(value):
         return None
     if not isinstance(value, str):
         raise DataError(
-            f"{where}, column {column!r}: {_shown(value)} is no text; name the column that holds it with --text_column"
+            f"{where}, column {column!r}: {_shown(value)} is not text; name the text column with --text_column"
         )
     return value
 
 
 def parse_label(value: object, column: str, where: str) -> Label | None:
-    """A label as an integer or a string, the same from every format; None where it is missing.
+    """Return a label as an integer or a string, independent of the file format, or None if it is missing.
 
-    "1", 1.0 and "1.0" (pandas writes integers beside a gap so) are the integer 1; True is the string "True", as in CSV.
-    Raises `DataError` for a fraction, which is a score to regress on, and for lists and the like.
+    "1", 1.0 and "1.0" (pandas' form of integers in a column with gaps) become 1. True becomes "True", as in CSV.
+    Raises `DataError` for fractions, which are regression targets, and for lists and other non-scalar types.
     """
     if is_missing(value):
         return None
@@ -59,10 +60,8 @@ def parse_label(value: object, column: str, where: str) -> Label | None:
         return str(value)
     elif isinstance(value, int) or _is_integral(value):
         return int(value)
-    fault = "is a fraction, but a label is a class" if isinstance(value, str | float) else "is no label"
-    raise DataError(
-        f"{where}, column {column!r}: {_shown(value)} {fault}; name the column of labels with --label_column"
-    )
+    fault = "is a fraction, not a class label" if isinstance(value, str | float) else "is not a label"
+    raise DataError(f"{where}, column {column!r}: {_shown(value)} {fault}; name the label column with --label_column")
 
 
 def _shown(value: object) -> str:
@@ -73,9 +72,9 @@ def _shown(value: object) -> str:
 def choose_columns(
     sample: Sequence[Row], where: str, text_column: str | None = None, label_column: str | None = None
 ) -> tuple[str, str]:
-    """`(text, label)`: the columns that were named, else the only ones a look at the first rows leaves.
+    """Return the text and label columns: those named, or else the only candidates among the sample's columns.
 
-    Raises `DataError`, with the columns there are, where a named one is missing, or none or several would do.
+    Raises `DataError`, listing the columns, if a named one is missing or if there is not exactly one candidate.
     """
     columns = _present_values(sample)
     label_column = _named(columns, label_column, where) or _label_by_name(columns, text_column, where)
@@ -88,20 +87,20 @@ def choose_columns(
     return text_column, label_column
 
 
-def read_lines(handle: BinaryIO, where: str) -> Iterator[tuple[int, str]]:
-    """`(line, text)` of plain UTF-8 text, a text a line, as it comes."""
+def read_lines(handle: BinaryIO, where: str) -> Iterator[NumberedText]:
+    """Stream `(line, text)` from UTF-8 text with one text per line."""
     for number, line in enumerate(handle, 1):
         try:
             yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
         except UnicodeDecodeError as error:
             place = f"{where}, line {number}, byte {error.start}"
-            raise DataError(f"{place}: this is not UTF-8; convert it: iconv -f latin-1 -t utf-8") from None
+            raise DataError(f"{place}: not valid UTF-8; convert it: iconv -f latin-1 -t utf-8") from None
 
 
-def read_texts(path: Path, text_column: str | None = None) -> Iterator[tuple[int, str]]:
-    """Stream `(row, text)` of one file, labelled or not; a missing text is "", so that no row gets lost.
+def read_texts(path: Path, text_column: str | None = None) -> Iterator[NumberedText]:
+    """Stream `(row, text)` from one file, labelled or not. A missing text is "", to keep row numbers aligned.
 
-    The column is found as `choose_columns` finds it. Raises `DataError` like it, and like `read_rows`.
+    The text column is found as in `choose_columns`. Raises `DataError` as `choose_columns` and `read_rows` do.
     """
     if text_column is None:
         columns = _present_values([values for _, values in islice(read_rows(path), SAMPLE_ROWS)])
@@ -138,11 +137,11 @@ def _only(candidates: Sequence[str], kind: str, columns: Iterable[str], where: s
         return candidates[0]
     if candidates:
         raise DataError(
-            f"{where}: the {kind} could be in {' or '.join(map(repr, candidates))}; name it with --{kind}_column"
+            f"{where}: candidate {kind} columns: {' or '.join(map(repr, candidates))}; choose one with --{kind}_column"
         )
     raise DataError(
-        f"{where}: none of the columns {', '.join(map(repr, columns))} looks like the {kind}; name it with "
-        f"--{kind}_column (a table's first line has to hold the names of its columns)"
+        f"{where}: none of the columns {', '.join(map(repr, columns))} looks like the {kind}; "
+        f"choose with --{kind}_column (the first line of a table must contain the column names)"
     )
 
 
@@ -152,7 +151,7 @@ def _are_texts(values: Sequence[object]) -> bool:
 
 
 def _repeats(values: Sequence[object]) -> bool:
-    """Whether few values come again and again, as labels do, and texts and row numbers do not."""
+    """Return whether the values repeat like labels do, unlike texts and row numbers."""
     could_be_labels = all(isinstance(value, bool | int | str) or _is_integral(value) for value in values)
     return could_be_labels and 0 < 2 * len(set(values)) <= len(values)
 
@@ -164,20 +163,20 @@ def _is_integral(value: object) -> TypeGuard[float]:
 def name_labels(
     labels: Collection[Label], given: Sequence[str] | None = None, class_names: Sequence[str] | None = None
 ) -> dict[Label, str]:
-    """The name of each label, in the order of the class ids: `given`, else the labels' own.
+    """Return the name of each label, in the order of the class ids: from `given`, or else the label itself.
 
-    `labels` are all those of the train split, `class_names` the order in which the data set itself has them. Without
-    it, integers are in numeric order (0 and 1 alone being NEGATIVE and POSITIVE) and strings sorted. `given` renames
-    integers and class ids by their order; strings keep their names and take its order. Raises `DataError` where the
-    labels are no classes, or `given` does not fit them.
+    `labels` are those of all rows of the train split; `class_names` is the order that the data set declares. Without
+    it, integers are in numeric order (0 and 1 alone become NEGATIVE and POSITIVE) and strings are sorted. `given`
+    renames integers and class ids by position; string labels keep their names and take its order.
+    Raises `DataError` if the labels are not classes, or if `given` does not match them.
     """
     distinct = set(labels)
     if len(distinct) < 2:
-        raise DataError(f"the train split has one class only, {distinct.pop()!r}; a classifier needs two")
+        raise DataError(f"the train split has only one class, {distinct.pop()!r}; a classifier needs two")
     if len(distinct) > MAX_CLASSES or len(distinct) == len(labels) > 2:
         raise DataError(
-            f"{len(labels)} rows of the train split have {len(distinct)} different labels: this looks like the wrong "
-            "column; name the right one with --label_column"
+            f"{len(labels)} rows of the train split have {len(distinct)} different labels: probably the wrong column; "
+            "choose the label column with --label_column"
         )
     order: list[Label] = [*class_names] if class_names else sorted(distinct, key=_numbers_first)
     if given is not None:
@@ -194,5 +193,7 @@ def _given_names(order: Sequence[Label], given: Sequence[str], may_rename: bool)
     if set(given) == set(label_of):
         return {label_of[name]: name for name in given}
     if not may_rename or len(set(given)) != len(order) or len(given) != len(order):
-        raise DataError(f"--class_names {' '.join(given)} does not fit the labels of train: {', '.join(label_of)}")
+        raise DataError(
+            f"--class_names {' '.join(given)} does not match the labels of the train split: {', '.join(label_of)}"
+        )
     return dict(zip(order, given))

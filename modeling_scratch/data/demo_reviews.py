@@ -1,14 +1,12 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Film reviews from a little signed grammar: every word of opinion may praise or damn, only the structure says which.
+"""Generate film reviews from a signed grammar in which sentence structure, not word counts, determines the label.
 
-    python scripts/demo_reviews.py          # prints a few reviews of each split
+The label is the writer's own verdict on the film under review. Other people's opinions, expectations, other films and
+conceded details never determine it. Every pattern serves both labels equally: replacing each opinion word by its
+opposite flips the label. A bag of words therefore carries little information.
 
-The label is the writer's own verdict on the film under review. What others think, what was expected, what other films
-are like and which detail is conceded never decide. Every pattern serves both labels equally: with each word of opinion
-swapped for its opposite, a review has the other label. Counting words tells little, reading them tells all.
-
-The splits share the words of opinion, but the pairing of a word with the pattern around it belongs to one split only.
-Some titles, genres, people and arrangements of sentences are met in the test split alone.
+The splits share the opinion words, but each pairing of a word with its pattern occurs in one split only. Some titles,
+genres, people and sentence orders occur only in the test split.
 """
 
 import random
@@ -23,7 +21,7 @@ Review = tuple[str, int]
 LABEL_NAMES = ("NEGATIVE", "POSITIVE")
 WORDS_OF_A_REVIEW = range(8, 41)
 
-# Words of opinion by kind, negative/positive.
+# Opinion words by kind, negative/positive.
 OPINIONS = """
 adj     boring/gripping dull/exciting tedious/absorbing clumsy/graceful predictable/inventive stupid/clever stale/fresh
         lifeless/lively messy/elegant shallow/thoughtful annoying/charming tiresome/engaging dreary/delightful
@@ -38,7 +36,7 @@ felt    hated/loved disliked/enjoyed loathed/adored despised/admired detested/ch
         resented/treasured mocked/praised endured/savoured cursed/applauded
 """
 
-# In a pattern <+x> holds the opinion of the whole, <-x> the opposite opinion, <?x> either of them, <x> none at all.
+# In a pattern, <+x> carries the review's opinion, <-x> the opposite, <?x> a random one, <x> none.
 GRAMMAR = """
 review       <+verdict>. | <setting>. <+verdict>. | <setting>. <+verdict>. | <+verdict>. <ending>. |
              <?hearsay>. <+verdict>. | <+verdict>. <?hearsay>. | <setting>. <?hearsay>. <+verdict>. |
@@ -116,7 +114,7 @@ title        Paper Comets | The Clockmaker of Lisbon | Nine Bridges
 
 
 def entries(table: str) -> dict[str, str]:
-    """The first word of a line and the others; an indented line goes on with the line before, # begins a remark."""
+    """Map the first word of each line to its rest. Indented lines continue the previous one; # starts a comment."""
     lines = re.sub(r"\n +", " ", re.sub(r"\n#.*", "", table)).split("\n")
     return dict(line.split(maxsplit=1) for line in lines if line)
 
@@ -130,17 +128,17 @@ NEW_PATTERNS = {symbol: patterns.split(" | ") for symbol, patterns in entries(UN
 NUMBERS = {pattern: number for number, pattern in enumerate(chain(*PATTERNS.values()))}
 SLOT = re.compile(r"<([-+?]?)(\w+)>")
 
-# Of ten pairings of a pattern with a word, the turns of each split. Patterns in succession are three turns apart:
-# were they one apart, a word could be held out of all the patterns of its kind at once.
+# The turns of each split, among ten pairings of a pattern with a word. Successive patterns are offset by three:
+# with an offset of one, a word could be held out of all patterns of its kind.
 TURNS = {"train": range(7), "validation": range(7, 8), "test": range(8, 10)}
 
 
 class Writer:
-    """Writes the reviews of one split; within a review no choice is made twice."""
+    """Generate the reviews of one split, without repeating a choice within a review."""
 
     def __init__(self, split: Split, seed: int) -> None:
         self.split = split
-        self.random = random.Random(f"{split} {seed}")  # a string seeds alike in every process and Python version
+        self.random = random.Random(f"{split} {seed}")  # a string seed is stable across processes and versions
         self.patterns = PATTERNS
         if split == "test":
             self.patterns = {symbol: known + NEW_PATTERNS.get(symbol, []) for symbol, known in PATTERNS.items()}
@@ -153,7 +151,7 @@ class Writer:
         return re.sub(r"(^|\. )(\w)", lambda start: start[1] + start[2].upper(), text)
 
     def expand(self, symbol: str, sign: int, around: str = "") -> str:
-        """A text for the symbol; sign is +1 to praise and -1 to damn, around the pattern that the symbol stands in."""
+        """Expand a symbol into text. sign: +1 to praise, -1 to criticise; around: the pattern with the symbol."""
         if symbol in PAIRS:
             turns = [(n + 3 * NUMBERS[around]) % 10 for n in range(len(PAIRS[symbol]))]
             number = self.pick(symbol, [n for n, turn in enumerate(turns) if turn in TURNS[self.split]])
@@ -170,7 +168,7 @@ class Writer:
 
 
 def generate(split: Split, size: int, seed: int) -> list[Review]:
-    """`size` different reviews with their labels, indices into LABEL_NAMES; the labels alternate."""
+    """Generate `size` distinct reviews with alternating labels (indices into LABEL_NAMES)."""
     writer, reviews = Writer(split, seed), dict[str, int]()
     while len(reviews) < size:
         label = len(reviews) % 2
@@ -183,6 +181,6 @@ def generate(split: Split, size: int, seed: int) -> list[Review]:
 def demo_splits(
     train_size: int = 20_000, validation_size: int = 1_000, test_size: int = 2_000, seed: int = 0
 ) -> dict[str, list[Review]]:
-    """The three splits; no review of one occurs in another."""
+    """Generate the three splits. No review occurs in two splits."""
     sizes: dict[Split, int] = {"train": train_size, "validation": validation_size, "test": test_size}
     return {split: generate(split, size, seed) for split, size in sizes.items()}

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Where unlabelled text comes from: documents to train on and others to evaluate on, in memory or streamed.
+"""Load unlabelled text: training and validation documents, in memory or streamed.
 
-The test split is never opened: what a model was pretrained on cannot be what it is judged on later.
+The test split is never opened, so that pretraining cannot contaminate a later evaluation.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,53 +19,58 @@ from .splits import SPLIT_NAMES, FileSource, HubSource, Source, open_folder, ope
 
 DocumentKind = Literal["file", "paragraph", "line"]
 
-STREAMED_VALIDATION = 1_000  # documents, where nothing else is said
+STREAMED_VALIDATION = 1_000  # default number of validation documents when streaming
 
 
 @dataclass
 class DocumentArguments:
-    """Where unlabelled text comes from: exactly one of `train_file`, `data_dir` and `dataset_name`."""
+    """The source of unlabelled text: exactly one of `train_file`, `data_dir` and `dataset_name`."""
 
     train_file: list[str] | None = field(
-        default=None, metadata={"help": "Files to train on: txt, csv, tsv, jsonl or parquet."}
+        default=None, metadata={"help": "Training files: txt, csv, tsv, jsonl or parquet."}
     )
-    validation_file: list[str] | None = field(default=None, metadata={"help": "Files to evaluate on."})
+    validation_file: list[str] | None = field(default=None, metadata={"help": "Validation files."})
     data_dir: str | None = field(
-        default=None, metadata={"help": "A folder with train.* and maybe validation.*; its test.* is not opened."}
+        default=None, metadata={"help": "A folder with train.* and optionally validation.*; test.* is not opened."}
     )
-    dataset_name: str | None = field(default=None, metadata={"help": "A data set on the Hub; its test is not opened."})
+    dataset_name: str | None = field(
+        default=None, metadata={"help": "A data set on the Hub; its test split is not opened."}
+    )
     dataset_config_name: str | None = field(default=None, metadata={"help": "The configuration of that data set."})
-    text_column: str | None = field(default=None, metadata={"help": "The column of the text, if not obvious."})
+    text_column: str | None = field(default=None, metadata={"help": "The text column; inferred by default."})
     document: DocumentKind = field(
-        default="file", metadata={"help": "What is a document in a txt file; paragraphs end at blank lines."}
+        default="file", metadata={"help": "The unit of a document in txt files; blank lines separate paragraphs."}
     )
     validation_fraction: float = field(
-        default=0.1, metadata={"help": "The share of train that is held out where there is no validation split."}
+        default=0.1, metadata={"help": "The fraction of train to hold out if there is no validation split."}
     )
     max_validation_documents: int | None = field(
-        default=None, metadata={"help": f"Evaluate on so many at most; streamed: {STREAMED_VALIDATION:,} if not given."}
+        default=None,
+        metadata={
+            "help": f"The maximum number of validation documents; {STREAMED_VALIDATION:,} by default when streaming."
+        },
     )
-    split_seed: int = field(default=0, metadata={"help": "The seed of what is held out."})
+    split_seed: int = field(default=0, metadata={"help": "The seed of the held-out split."})
     streaming: bool = field(
-        default=False, metadata={"help": "Read train as it is needed, for data larger than memory; needs --max_steps."}
+        default=False, metadata={"help": "Stream the training data, for data larger than memory; requires --max_steps."}
     )
 
     def __post_init__(self) -> None:
         if [self.train_file, self.data_dir, self.dataset_name].count(None) != 2:
             raise DataError("give exactly one of --train_file, --data_dir and --dataset_name")
         if self.validation_file and not self.train_file:
-            raise DataError("--validation_file goes with --train_file: give that, too")
+            raise DataError("--validation_file requires --train_file")
         if not 0 < self.validation_fraction < 1:
-            raise DataError(f"--validation_fraction {self.validation_fraction}: has to lie between 0 and 1")
+            raise DataError(f"--validation_fraction {self.validation_fraction}: must be between 0 and 1")
         if not 0 <= self.split_seed < 2**64:
-            raise DataError(f"--split_seed {self.split_seed}: has to be 0 or more, and below 2^64")
+            raise DataError(f"--split_seed {self.split_seed}: must be at least 0 and below 2^64")
         if self.max_validation_documents is not None and self.max_validation_documents < 1:
-            raise DataError(f"--max_validation_documents {self.max_validation_documents}: has to be 1 or more")
+            raise DataError(f"--max_validation_documents {self.max_validation_documents}: must be at least 1")
 
 
 @dataclass(frozen=True)
 class Stream:
-    """Texts that are read anew each time they are iterated."""
+    """An iterable that re-reads its texts on each iteration."""
 
     read: Callable[[], Iterator[str]]
 
@@ -75,7 +80,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class Documents:
-    """train: a list, or a Stream; validation: always in memory; notes: lines on how they were divided."""
+    """Training documents (a list or a `Stream`), validation documents (in memory), and notes on the split."""
 
     train: Iterable[str]
     validation: Sequence[str]
@@ -95,17 +100,19 @@ def counted(number: int, what: str) -> str:
 
 
 def load_documents(arguments: DocumentArguments) -> Documents:
-    """Read and divide what `arguments` name; every fault in it is a `DataError`."""
+    """Load and split the documents that `arguments` select. Raises `DataError` for invalid data."""
     sources, notes = _open_sources(arguments)
     if arguments.streaming and arguments.document == "file" and _has_plain_text(sources["train"]):
-        raise DataError("--streaming reads a txt file piece by piece: say by which, --document line or paragraph")
-    notes = [*notes, "test: never opened, whether there is one or not; pretraining reads train and validation alone"]
+        raise DataError("--streaming cannot read a whole txt file as one document: set --document to line or paragraph")
+    notes = [*notes, "test: never opened; pretraining reads only train and validation"]
     train = Stream(partial(read_documents, sources["train"], arguments))
     given = read_documents(sources["validation"], arguments) if "validation" in sources else None
     divide: Any = _divide_stream if arguments.streaming else _divide
     train_texts, validation, what = divide(train, given, arguments)
     if not any(validation) or not any(train_texts):
-        raise DataError(f"{sources['train']}: too little text to hold out validation; give more, or --validation_file")
+        raise DataError(
+            f"{sources['train']}: too little text to hold out a validation split; add text or set --validation_file"
+        )
     return Documents(train_texts, validation[: arguments.max_validation_documents], [*notes, f"validation: {what}"])
 
 
@@ -119,22 +126,26 @@ def _open_sources(arguments: DocumentArguments) -> tuple[dict[str, Source], list
 
 
 def _open_folder(folder: Path) -> tuple[dict[str, Source], list[str]]:
-    """The splits that `find_splits` sees; where one is a txt file, files of any kind with the name of a split."""
+    """Return the splits that `find_splits` finds or, if one is a txt file, all files named after a split."""
     files = [path for path in sorted(folder.glob("*.*")) if path.suffix.lower() in (".txt", *READERS)]
     names = {path: SPLIT_NAMES.get(path.stem.lower()) for path in files}
-    found = {split: [path for path in files if names[path] == split] for split in ("train", "validation")}
-    if not any(_is_plain_text(path) for paths in found.values() for path in paths):
+    split_files = {split: [path for path in files if names[path] == split] for split in ("train", "validation")}
+    if not any(_is_plain_text(path) for paths in split_files.values() for path in paths):
         return open_folder(folder)
-    for split, paths in found.items():
+    for split, paths in split_files.items():
         if len(paths) > 1:
             both = " and ".join(map(str, paths))
-            raise DataError(f"{both} could each be the {split} split; keep one, or name it with --{split}_file")
-    if not found["train"]:
-        raise DataError(f"{folder}: there is no file train beside {found['validation'][0].name}; name it, --train_file")
-    refuse_links_out(folder, [path for paths in found.values() for path in paths])
+            raise DataError(
+                f"{both} are both candidates for the {split} split; keep one or name it with --{split}_file"
+            )
+    if not split_files["train"]:
+        raise DataError(
+            f"{folder}: no train file next to {split_files['validation'][0].name}; name it with --train_file"
+        )
+    refuse_links_out(folder, [path for paths in split_files.values() for path in paths])
     others = [path.name for path in files if names[path] is None]
-    notes = [f"not the name of a split, so not used: {', '.join(others)}"] if others else []
-    return {split: FileSource(paths) for split, paths in found.items() if paths}, notes
+    notes = [f"ignored, as not named after a split: {', '.join(others)}"] if others else []
+    return {split: FileSource(paths) for split, paths in split_files.items() if paths}, notes
 
 
 def _is_plain_text(path: Path) -> bool:
@@ -146,18 +157,18 @@ def _has_plain_text(source: Source) -> bool:
 
 
 def read_documents(source: Source, arguments: DocumentArguments) -> Iterator[str]:
-    """The documents of a split that are not blank, as they are read; raises `DataError` for what cannot be."""
+    """Stream the non-blank documents of a split. Raises `DataError` for unreadable input."""
     if isinstance(source, HubSource):
         texts = read_column(source, arguments.text_column)
     else:
         texts = (text for path in source.paths for text in _read_file(path, arguments))
-    found = False
+    has_documents = False
     for text in texts:
         if text.strip():
-            found = True
+            has_documents = True
             yield text
-    if not found:
-        raise DataError(f"{source}: there is no document in it, only empty text")
+    if not has_documents:
+        raise DataError(f"{source}: contains only empty text")
 
 
 def _read_file(path: Path, arguments: DocumentArguments) -> Iterator[str]:
@@ -167,7 +178,7 @@ def _read_file(path: Path, arguments: DocumentArguments) -> Iterator[str]:
 
 
 def read_plain_text(path: Path, document: DocumentKind) -> Iterator[str]:
-    """The documents of a txt file in UTF-8: the file as it stands, its paragraphs, or its lines."""
+    """Stream the documents of a UTF-8 txt file: the whole file, its paragraphs or its lines."""
     try:
         if document == "file":
             yield path.read_text(encoding="utf-8-sig")
@@ -187,20 +198,20 @@ def read_plain_text(path: Path, document: DocumentKind) -> Iterator[str]:
 
 
 def read_column(source: Source, column: str | None) -> Iterator[str]:
-    """The texts of one column, the only one of strings where none is named; a missing text is ""."""
+    """Stream the texts of `column`, by default the only column of strings. A missing text is ""."""
     if column is None:
         _, first = next(source.rows(), ("", {}))
         strings = [name for name, value in first.items() if isinstance(value, str)]
         if len(strings) != 1:
             names = ", ".join(map(repr, strings)) or "no column"
-            raise DataError(f"{source}: {names} could hold the texts; name one or more with --text_column")
+            raise DataError(f"{source}: cannot infer the text column; candidates: {names}; choose with --text_column")
         column = strings[0]
-    for place, values in source.rows([column]):
-        yield parse_text(values[column], column, place) or ""
+    for where, values in source.rows([column]):
+        yield parse_text(values[column], column, where) or ""
 
 
 def _draw(text: str, seed: int) -> float:
-    """A number in [0, 1) that depends on the text and the seed alone: equal texts fall on the same side."""
+    """Hash the text and the seed to a number in [0, 1), so that equal texts fall into the same split."""
     digest = blake2b(text.encode(), digest_size=8, salt=seed.to_bytes(8, "big")).digest()
     return int.from_bytes(digest, "big") / 2**64
 
@@ -208,10 +219,10 @@ def _draw(text: str, seed: int) -> float:
 def _divide(
     train: Iterable[str], validation: Iterable[str] | None, arguments: DocumentArguments
 ) -> tuple[list[str], list[str], str]:
-    """Hold out a share of the distinct documents, or the end of each where that share is none."""
+    """Hold out a fraction of the distinct documents, or the end of each if there are too few documents."""
     documents, fraction = list(train), arguments.validation_fraction
     if validation is not None:
-        return documents, list(validation), "a split of its own"
+        return documents, list(validation), "the data set's own split"
     order = sorted(set(documents), key=lambda text: _draw(text, arguments.split_seed))
     held_out = set(order[: round(fraction * len(order))])
     if held_out:
@@ -227,9 +238,9 @@ def _divide(
 def _divide_stream(
     train: Stream, validation: Iterable[str] | None, arguments: DocumentArguments
 ) -> tuple[Stream, list[str], str]:
-    """The same for a train split that is never held in memory: a share of the documents, known by their draw."""
+    """Hold out a fraction of a streamed train split, selected by the hash of each document."""
     if validation is not None:
-        return train, list(validation), "a split of its own"
+        return train, list(validation), "the data set's own split"
     fraction, seed = arguments.validation_fraction, arguments.split_seed
     limit = arguments.max_validation_documents or STREAMED_VALIDATION
     held_out = list(islice((text for text in train if _draw(text, seed) < fraction), limit))
@@ -239,5 +250,5 @@ def _divide_stream(
 
 
 def _kept(train: Stream, fraction: float, seed: int) -> Iterator[str]:
-    """What is not held out; a function with a name, for workers that are sent what they read from."""
+    """Yield the documents that are not held out. A named function, as data loader workers pickle it."""
     return (text for text in train if _draw(text, seed) >= fraction)

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Labelled text from the user's files, folder or the Hub, as train, validation and test splits of (text, label).
+"""Load labelled text from files, a folder or the Hub as train, validation and test splits of (text, label).
 
-Nothing is left out, held out or renamed without a line about it in `ReviewData.describe()`.
+`ReviewData.describe()` reports every row left out or held out and every renamed label.
 """
 
 import random
@@ -18,12 +18,12 @@ from .columns import SAMPLE_ROWS, SENTIMENT_NAMES, Label, choose_columns, name_l
 from .splits import DataArguments, Source, open_sources
 
 SPLITS = ("train", "validation", "test")
-HIDDEN_LABEL = -1  # how `datasets.ClassLabel` writes a label that is kept secret, as in GLUE's test splits
+HIDDEN_LABEL = -1  # the value of a withheld label in `datasets.ClassLabel`, as in GLUE's test splits
 
 
 @dataclass(frozen=True)
 class ReviewData:
-    """Splits with the columns text (string) and label (`ClassLabel`), and what was done to get there."""
+    """Splits with the columns text (string) and label (`ClassLabel`), and notes on how they were prepared."""
 
     splits: datasets.DatasetDict
     label_names: list[str]
@@ -38,7 +38,7 @@ class ReviewData:
         notes: list[str],
         warnings: list[str],
     ) -> "ReviewData":
-        """Of (text, index into label_names) pairs."""
+        """Build the splits from (text, index into label_names) pairs."""
         label = datasets.ClassLabel(names=label_names)
         features = datasets.Features({"text": datasets.Value("string"), "label": label})
         tables = {
@@ -48,7 +48,7 @@ class ReviewData:
         return cls(datasets.DatasetDict(tables), label_names, notes, warnings)
 
     def describe(self) -> str:
-        """Lines to print: the size of each split by class, then every note, then every warning."""
+        """Return a report: the size of each split by class, then the notes, then the warnings."""
         lines = []
         for split, dataset in self.splits.items():
             counts = Counter(dataset["label"])
@@ -59,7 +59,7 @@ class ReviewData:
 
 
 class Example(NamedTuple):
-    """One labelled text, with its label as it was read, and the file and row it stands in."""
+    """One labelled text with its original label and its location (file and row)."""
 
     text: str
     label: Label
@@ -67,15 +67,15 @@ class Example(NamedTuple):
 
 
 def load_splits(arguments: DataArguments) -> ReviewData:
-    """Read, check and divide the data that `arguments` name; every fault in it is a `DataError`.
+    """Load, check and split the data that `arguments` select. Raises `DataError` for invalid data.
 
-    The classes are those of the train split. Without validation and test, both are held out of train; with a test split
-    only, validation is. A given validation split without a test split stays the only one to evaluate on.
+    The train split defines the classes. If validation and test are both missing, both are held out of train. If only
+    validation is missing, only validation is held out. A missing test split alone stays missing.
     """
     sources, notes = open_sources(arguments)
     sample = [values for _, values in islice(sources["train"].rows(), SAMPLE_ROWS)]
     columns = choose_columns(sample, str(sources["train"]), arguments.text_column, arguments.label_column)
-    notes.append(f"the text is column {columns[0]!r}, the label is column {columns[1]!r}")
+    notes.append(f"text column: {columns[0]!r}; label column: {columns[1]!r}")
     train = _read_examples("train", sources["train"], columns, notes)
     names = _name_labels(train, sources["train"].class_names(columns[1]), arguments, notes)
     _check_labels("train", train, columns[1], names)
@@ -112,21 +112,23 @@ def _read_examples(split: str, source: Source, columns: tuple[str, str], notes: 
         ]
     repeated = len(examples) - len({example.text for example in examples})
     if repeated:
-        notes.append(f"{split}: {repeated:,} rows repeat the text of an earlier one; they were left in")
-    for what, places in left_out.items():
-        if places:
-            notes.append(f"{split}: {len(places):,} rows without a {what} are left out, first {'; '.join(places[:3])}")
+        notes.append(f"{split}: {repeated:,} rows repeat the text of an earlier row; they were kept")
+    for field, locations in left_out.items():
+        if locations:
+            notes.append(
+                f"{split}: {len(locations):,} rows without a {field} were dropped, first {'; '.join(locations[:3])}"
+            )
     return examples
 
 
 def _read_evaluation(
     split: str, source: Source, columns: tuple[str, str], names: Mapping[Label, str], notes: list[str], named: bool
 ) -> list[Example]:
-    """The examples of a split, checked; none where its labels are kept secret and the user did not name the file."""
+    """Return the checked examples of a split, or none if its labels are withheld and the file was not named."""
     unlabelled = split == "test" and not named and columns[1] not in next(source.rows())[1]
     examples = [] if unlabelled else _read_examples(split, source, columns, notes)
     if not named and {example.label for example in examples} <= {HIDDEN_LABEL} - set(names):
-        notes.append(f"{split}: there are no labels in it, so it is not used")
+        notes.append(f"{split}: not used, as it has no labels")
         return []
     _check_labels(split, examples, columns[1], names)
     return examples
@@ -134,13 +136,13 @@ def _read_evaluation(
 
 def _check_labels(split: str, examples: Sequence[Example], column: str, names: Mapping[Label, str]) -> None:
     if not examples:
-        raise DataError(f"the {split} split has no row with both a text and a label")
+        raise DataError(f"the {split} split has no row with both text and label")
     for example in examples:
         if example.label not in names:
             known = ", ".join(repr(label) for label in names)
             raise DataError(
-                f"{example.where}, column {column!r}: the label {example.label!r} is none of train's: {known}; "
-                "correct it, or give train rows that have it"
+                f"{example.where}, column {column!r}: the label {example.label!r} does not occur in train: {known}; "
+                "correct it, or add train rows with this label"
             )
 
 
@@ -149,36 +151,36 @@ def _name_labels(
 ) -> dict[Label, str]:
     names = name_labels([example.label for example in train], arguments.class_names, class_names)
     if list(names) == [0, 1] and not arguments.class_names:
-        notes.append(f"labels 0 and 1 are taken for {' and '.join(SENTIMENT_NAMES)}; other names: --class_names")
+        notes.append(f"labels 0 and 1 are named {' and '.join(SENTIMENT_NAMES)}; set --class_names to change this")
     return names
 
 
 def stratified_order(labels: Sequence[Label], seed: int) -> list[int]:
-    """All rows in a random order of which every stretch has the classes in the proportions of the whole.
+    """Return the rows in a random order in which every section has the overall class proportions.
 
-    Row k of the n of its class, shuffled, stands at (k + 1/2) / n of the way.
+    Row k of the n shuffled rows of its class has the relative position (k + 1/2) / n.
     """
     rows = list(range(len(labels)))
     random.Random(seed).shuffle(rows)
-    sizes, seen = Counter(labels), Counter[Label]()
+    sizes, counts = Counter(labels), Counter[Label]()
     position = {}
     for row in rows:
-        position[row] = (seen[labels[row]] + 0.5) / sizes[labels[row]]
-        seen[labels[row]] += 1
+        position[row] = (counts[labels[row]] + 0.5) / sizes[labels[row]]
+        counts[labels[row]] += 1
     return sorted(rows, key=position.__getitem__)
 
 
 def _fill_splits(
     splits: dict[str, list[Example]], arguments: DataArguments, notes: list[str]
 ) -> dict[str, list[Example]]:
-    """Hold validation out of train where it is missing, and test too where neither was given."""
+    """Hold out validation if it is missing, and also test if both are missing."""
     if "validation" in splits:
         return splits
     missing = ["validation"] if "test" in splits else ["validation", "test"]
     held_out = _hold_out(splits["train"], missing, arguments.validation_fraction, arguments.split_seed)
     for split in missing:
         notes.append(
-            f"{split}: the data has none, so {len(held_out[split]):,} rows were held out of train "
+            f"{split}: not in the data; {len(held_out[split]):,} rows held out of train "
             f"(--validation_fraction {arguments.validation_fraction}, --split_seed {arguments.split_seed})"
         )
     return {split: (held_out | splits | {"train": held_out["train"]})[split] for split in SPLITS}
@@ -187,7 +189,7 @@ def _fill_splits(
 def _hold_out(
     examples: Sequence[Example], splits: Sequence[str], fraction: float, seed: int
 ) -> dict[str, list[Example]]:
-    """Give each of `splits` its fraction of the texts; rows with the same text stay together, so that none leaks."""
+    """Hold out a fraction of the texts for each of `splits`. Rows with equal text share a split, to avoid leakage."""
     distinct = list({example.text: example for example in examples}.values())
     order = stratified_order([example.label for example in distinct], seed)
     size = max(1, round(fraction * len(distinct)))
@@ -199,7 +201,7 @@ def _hold_out(
     if not all(divided.values()) or {example.label for example in divided["train"]} != classes:
         raise DataError(
             f"{len(distinct)} different texts are too few to hold out {' and '.join(splits)} and train on every class; "
-            "give more of them, or a validation file"
+            "add texts or a validation file"
         )
     return divided
 
@@ -208,20 +210,20 @@ def _limit(split: str, examples: list[Example], arguments: DataArguments, notes:
     limit = arguments.max_train_samples if split == "train" else arguments.max_eval_samples
     if limit is None or limit >= len(examples):
         return examples
-    notes.append(f"{split}: {limit:,} of {len(examples):,} rows are used, classes in proportion")
+    notes.append(f"{split}: {limit:,} of {len(examples):,} rows used, stratified by class")
     order = stratified_order([example.label for example in examples], arguments.split_seed)
     return [examples[row] for row in sorted(order[:limit])]
 
 
 def _overlaps(splits: Mapping[str, Sequence[Example]]) -> list[str]:
-    """What flatters a score: texts to evaluate on that also stand in train."""
+    """Return warnings on evaluation texts that also occur in train."""
     train_texts = {example.text for example in splits["train"]}
     warnings = []
     for split, examples in splits.items():
         leaked = sum(example.text in train_texts for example in examples)
         if split != "train" and leaked:
             warnings.append(
-                f"{split}: the texts of {leaked:,} of its {len(examples):,} rows also stand in train, "
-                "which flatters its scores; they were left in"
+                f"{split}: the texts of {leaked:,} of its {len(examples):,} rows also occur in train, "
+                "which inflates its scores; they were kept"
             )
     return warnings

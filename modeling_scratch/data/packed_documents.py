@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Documents as rows of tokens: end to end without padding, or in pieces, in memory or streamed."""
+"""Tokenise documents into rows: packed end to end without padding, or in pieces, in memory or streamed."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,14 +15,14 @@ from transformers import PreTrainedTokenizerBase
 
 from ..utils.errors import DataError
 
-LONG_TEXT = 100_000  # characters that are tokenised at once; longer documents are cut at the end of a line
+LONG_TEXT = 100_000  # characters to tokenise at once; longer documents are cut at line ends
 TEXTS_AT_ONCE = 1_000
 
 Frame = tuple[list[int], list[int]]  # the special tokens before and after a document
 
 
 class Tokens(NamedTuple):
-    """Documents end to end: three arrays (tokens,), the last two True where a document and where a word starts."""
+    """Concatenated documents: token ids and the boolean starts of documents and of words, each (tokens,)."""
 
     ids: np.ndarray
     documents: np.ndarray
@@ -31,9 +31,9 @@ class Tokens(NamedTuple):
 
 @dataclass(frozen=True)
 class DocumentTokenizer:
-    """Text to tokens, between the tokens that frame a document. Special tokens written out in a text are text.
+    """Tokenise documents and add the special tokens around each. Special tokens spelled out in a text are plain text.
 
-    whole_words: mark where words start, as the tokenizer splits texts into words; else each token is a word.
+    whole_words: mark word starts as given by the tokenizer's pre-tokenizer; otherwise each token is a word.
     """
 
     tokenizer: PreTrainedTokenizerBase
@@ -41,22 +41,24 @@ class DocumentTokenizer:
     whole_words: bool = False
 
     def __call__(self, documents: Iterable[str]) -> Iterator[Tokens]:
-        """Document by document; a long one in parts, of which the first starts it. Raises `DataError` for no token."""
+        """Yield each document's tokens, long documents in several parts. Raises `DataError` if there are no tokens."""
         pieces = chain.from_iterable(map(_pieces, documents))
-        found = False
+        has_tokens = False
         while batch := list(islice(pieces, TEXTS_AT_ONCE)):
             encoded = self.tokenizer(
                 [text for text, _, _ in batch],
                 add_special_tokens=False, split_special_tokens=True, return_attention_mask=False, verbose=False,
             )  # fmt: skip
-            found = found or any(encoded["input_ids"])
+            has_tokens = has_tokens or any(encoded["input_ids"])
             if self.whole_words and not encoded.encodings:
-                raise DataError("--whole_word needs a fast tokenizer, which knows the words of a text")
+                raise DataError("--whole_word requires a fast tokenizer, which reports word boundaries")
             for number, (_, is_first, is_last) in enumerate(batch):
                 words = encoded.word_ids(number) if self.whole_words else None
                 yield self._framed(encoded["input_ids"][number], words, is_first, is_last)
-        if not found:
-            raise DataError("the tokenizer finds no token in the documents; is it one for this language?")
+        if not has_tokens:
+            raise DataError(
+                "the tokenizer produces no tokens for these documents; check that it supports their language"
+            )
 
     def _framed(self, ids: list[int], words: list[int | None] | None, is_first: bool, is_last: bool) -> Tokens:
         before, after = (self.frame[0] if is_first else []), (self.frame[1] if is_last else [])
@@ -70,7 +72,7 @@ class DocumentTokenizer:
 
 
 def _pieces(text: str) -> Iterator[tuple[str, bool, bool]]:
-    """(part of the text, whether it is the first, whether it is the last)."""
+    """Yield (part, is_first, is_last) for the parts of a text."""
     start = end = 0
     while start == 0 or end < len(text):
         end = text.find("\n", start + LONG_TEXT) + 1 or len(text)
@@ -79,7 +81,7 @@ def _pieces(text: str) -> Iterator[tuple[str, bool, bool]]:
 
 
 def template_frame(tokenizer: PreTrainedTokenizerBase) -> Frame:
-    """The special tokens that the tokenizer puts before and after a single text."""
+    """Return the special tokens that the tokenizer adds before and after a single text."""
     encoded = tokenizer("a", return_special_tokens_mask=True)
     ids, is_special = encoded["input_ids"], encoded["special_tokens_mask"]
     first, last = is_special.index(0), len(ids) - is_special[::-1].index(0)
@@ -90,27 +92,27 @@ def join(parts: Sequence[Tokens]) -> Tokens:
     return Tokens(*map(np.concatenate, zip(*parts)))
 
 
-IGNORED = -100  # no label
+IGNORED = -100  # the label that the loss ignores
 SHUFFLED_ROWS = 10_000
 MEASURED_ROWS = 1_000
 
-Row = dict[str, Tensor]
+TokenRow = dict[str, Tensor]
 
 
-def make_row(tokens: Tokens) -> Row:
-    """One row of block_size tokens, of block_size + 1, of which the last is only looked at.
+def make_row(tokens: Tokens) -> TokenRow:
+    """Build a row of block_size tokens from block_size + 1; the last one serves only as the final next token.
 
-    input_ids, position_ids, which restart, next_ids (-100 at the end of a document) and word_starts.
+    Keys: input_ids, position_ids (restarting with each document), next_ids (-100 at a document's end), word_starts.
     """
     ids, documents, words = map(torch.from_numpy, tokens)
     ids = ids.long()
-    places = torch.arange(len(ids) - 1)
-    starts = torch.where(documents[:-1], places, 0).cummax(0).values
+    token_indices = torch.arange(len(ids) - 1)
+    starts = torch.where(documents[:-1], token_indices, 0).cummax(0).values
     return {
         "input_ids": ids[:-1],
-        "position_ids": places - starts,
+        "position_ids": token_indices - starts,
         "next_ids": ids[1:].masked_fill(documents[1:], IGNORED),
-        "word_starts": words[:-1] | (places == 0),
+        "word_starts": words[:-1] | (token_indices == 0),
     }
 
 
@@ -124,10 +126,10 @@ def _pad(tokens: Tokens, number: int, pad_token_id: int) -> Tokens:
 
 
 class NumberedRows(Dataset, ABC):
-    """Rows in memory. The number of a row, of which noise is drawn, is another one in each epoch."""
+    """Rows in memory. A row's number seeds its noise and changes with each epoch."""
 
     def __init__(self) -> None:
-        self._epoch = torch.tensor(0).share_memory_()  # workers that live for several epochs have to see it change
+        self._epoch = torch.tensor(0).share_memory_()  # persistent workers must see the change
 
     def set_epoch(self, epoch: int) -> None:
         self._epoch.fill_(epoch)
@@ -138,7 +140,7 @@ class NumberedRows(Dataset, ABC):
     @property
     @abstractmethod
     def ids(self) -> np.ndarray:
-        """All tokens of the documents."""
+        """All tokens of the documents, without padding."""
 
     def tokens_per_row(self) -> float:
         return len(self.ids) / len(self)
@@ -148,9 +150,9 @@ class NumberedRows(Dataset, ABC):
 
 
 class PackedRows(NumberedRows):
-    """All tokens in rows of block_size, each exactly once; the last row is filled up with padding.
+    """All tokens in rows of block_size, each exactly once; the last row is padded.
 
-    Each token of padding is a document of its own, that nobody sees and that predicts nothing.
+    Each padding token is a separate document, so that no token attends to it and it has no label.
     """
 
     def __init__(self, documents: Iterator[Tokens], block_size: int, pad_token_id: int) -> None:
@@ -162,7 +164,7 @@ class PackedRows(NumberedRows):
     def __len__(self) -> int:
         return len(self.tokens.ids) // self.block_size
 
-    def __getitem__(self, row: int) -> Row:
+    def __getitem__(self, row: int) -> TokenRow:
         start = row * self.block_size
         return {**make_row(_slice(self.tokens, start, start + self.block_size + 1)), "number": self.number(row)}
 
@@ -175,8 +177,8 @@ class PackedRows(NumberedRows):
         return f"{len(self):,} rows of {self.block_size}, {waste:.2%} of it padding"
 
     @staticmethod
-    def cut(documents: Iterator[Tokens], block_size: int, pad_token_id: int) -> Iterator[Row]:
-        """The same rows, as the documents come."""
+    def cut(documents: Iterator[Tokens], block_size: int, pad_token_id: int) -> Iterator[TokenRow]:
+        """Yield the same rows from a stream of documents."""
         waiting: list[Tokens] = []
         for document in documents:
             waiting.append(document)
@@ -191,7 +193,7 @@ class PackedRows(NumberedRows):
 
 
 class Pieces(NumberedRows):
-    """Documents of at most `longest` tokens, longer ones in pieces of almost equal length."""
+    """Documents split into pieces of nearly equal length, at most `longest` tokens each."""
 
     def __init__(self, documents: Iterator[Tokens], longest: int) -> None:
         super().__init__()
@@ -200,7 +202,7 @@ class Pieces(NumberedRows):
     def __len__(self) -> int:
         return len(self.pieces)
 
-    def __getitem__(self, row: int) -> Row:
+    def __getitem__(self, row: int) -> TokenRow:
         return {"input_ids": torch.from_numpy(self.pieces[row]), "number": self.number(row)}
 
     @property
@@ -215,8 +217,8 @@ class Pieces(NumberedRows):
         return f"{len(self):,} pieces of at most {self.lengths.max()}"
 
     @staticmethod
-    def cut(documents: Iterator[Tokens], longest: int) -> Iterator[Row]:
-        """The same pieces, as the documents come."""
+    def cut(documents: Iterator[Tokens], longest: int) -> Iterator[TokenRow]:
+        """Yield the same pieces from a stream of documents."""
         for document in documents:
             yield from ({"input_ids": torch.from_numpy(piece)} for piece in _even_pieces(document, longest))
 
@@ -227,26 +229,26 @@ def _even_pieces(document: Tokens, longest: int) -> list[np.ndarray]:
 
 
 class StreamedRows(IterableDataset):
-    """Rows without end, made as they are needed: all documents again and again, in another order each time.
+    """An endless stream of rows: repeated passes over the documents, each in a different order.
 
-    cut: documents as tokens -> rows. Each worker makes all rows and keeps its share of them.
+    cut: tokenised documents -> rows. Each worker builds all rows and keeps its share.
     """
 
     def __init__(
         self,
         documents: Iterable[str],
         to_tokens: DocumentTokenizer,
-        cut: Callable[[Iterator[Tokens]], Iterator[Row]],
+        cut: Callable[[Iterator[Tokens]], Iterator[TokenRow]],
         seed: int,
     ) -> None:
         self.documents, self.to_tokens, self.cut, self.seed = documents, to_tokens, cut, seed
 
     def tokens_per_row(self) -> float:
-        """Of the first rows; nobody has seen them all."""
+        """Return the mean length of the first rows, as an estimate for the stream."""
         rows = islice(self.cut(self.to_tokens(self.documents)), MEASURED_ROWS)
         return float(np.mean([len(row["input_ids"]) for row in rows]))
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[TokenRow]:
         random = np.random.default_rng(self.seed)
         passes = (self.cut(self.to_tokens(self.documents)) for _ in count())
         rows = chain.from_iterable(_shuffled(rows, random) for rows in passes)
@@ -255,23 +257,23 @@ class StreamedRows(IterableDataset):
         return islice(numbered, worker.id, None, worker.num_workers) if worker else numbered
 
 
-def _shuffled(rows: Iterator[Row], random: np.random.Generator) -> Iterator[Row]:
-    """In random order as far as a buffer goes: a row leaves it when the next one comes."""
-    buffer: list[Row] = []
+def _shuffled(rows: Iterator[TokenRow], random: np.random.Generator) -> Iterator[TokenRow]:
+    """Shuffle within a buffer: each incoming row replaces a random one."""
+    buffer: list[TokenRow] = []
     for row in rows:
         if len(buffer) < SHUFFLED_ROWS:
             buffer.append(row)
             continue
-        place = int(random.integers(SHUFFLED_ROWS))
-        yield buffer[place]
-        buffer[place] = row
-    yield from (buffer[place] for place in random.permutation(len(buffer)))
+        index = int(random.integers(SHUFFLED_ROWS))
+        yield buffer[index]
+        buffer[index] = row
+    yield from (buffer[index] for index in random.permutation(len(buffer)))
 
 
 class SimilarLengths(Sampler[int]):
-    """Random batches of pieces of similar length, so that little is padded: sorted within each 50 batches.
+    """Random batches of pieces of similar length, to reduce padding: sorted within groups of 50 batches.
 
-    The order follows from the seed and the epoch alone, so that a resumed run goes on in it.
+    The order depends only on the seed and the epoch, so that a resumed run continues in it.
     """
 
     def __init__(self, lengths: np.ndarray, batch_size: int, seed: int) -> None:

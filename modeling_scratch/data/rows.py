@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Rows of a user's data file, streamed, in any format. Errors name the file and the row.
+"""Stream the rows of a data file in any supported format. Errors name the file and the row.
 
-A row is a dict from column name to value. CSV and TSV hold strings only; JSON lines and Parquet keep their own types.
+A row is a dict from column name to value. CSV and TSV values are strings; JSON lines and Parquet keep their types.
 """
 
 import codecs
@@ -21,22 +21,22 @@ from ..utils.errors import DataError, one_line
 
 Row = dict[str, Any]
 
-# Python's own limit, 131,072 characters, refuses a long document; none at all lets one unclosed quote eat the memory.
+# Python's default of 131,072 characters rejects long documents. Without a limit, an unclosed quote exhausts memory.
 MAX_FIELD_CHARACTERS = 10_000_000
 REVIEW_FOLDERS = ("neg", "pos")
 
 
 def read_rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[tuple[int, Row]]:
-    """Stream `(row, values)` from one file; the first data row is 1, and in JSON lines the row is the line.
+    """Stream `(row, values)` from one file. Data rows are numbered from 1; in JSON lines the row is the line number.
 
-    `columns` restricts every row to these columns (and spares Parquet from decoding the others).
-    Formats by suffix: .csv, .tsv, .jsonl and .json (an object a line), .parquet, all text in UTF-8, with or without
-    byte order mark; and a folder holding neg/*.txt and pos/*.txt, one review a file, as aclImdb is unpacked.
-    Raises `DataError`, while it is iterated, for whatever cannot be read.
+    `columns` selects columns; Parquet decodes only these.
+    The suffix gives the format: .csv, .tsv, .jsonl or .json (one object per line), or .parquet. Text is UTF-8, with or
+    without a byte order mark. A folder with neg/*.txt and pos/*.txt (unpacked aclImdb) yields one row per file.
+    Raises `DataError` during iteration if the input cannot be read.
     """
     reader = _read_review_folder if is_review_folder(path) else READERS.get(path.suffix.lower())
     if reader is None:
-        raise DataError(f"{path}: unknown format; give a file that ends in {', '.join(READERS)}")
+        raise DataError(f"{path}: unknown format; supported suffixes: {', '.join(READERS)}")
     row = 0
     try:
         for row, values in reader(path, columns):
@@ -46,15 +46,15 @@ def read_rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[tupl
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from error
     if row == 0:
-        raise DataError(f"{path}: there are no rows in it")
+        raise DataError(f"{path}: the file has no rows")
 
 
 def missing_column(name: str, columns: Iterable[str], where: str) -> DataError:
-    """The error for a column that is not there: it lists those that are, and the closest name."""
+    """Return the error for a missing column. It lists the available columns and suggests the closest name."""
     names = list(columns)
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     suggestion = f"; did you mean {close[0]!r}?" if close else ""
-    return DataError(f"{where}: there is no column {name!r}, but {', '.join(map(repr, names))}{suggestion}")
+    return DataError(f"{where}: no column {name!r}; available columns: {', '.join(map(repr, names))}{suggestion}")
 
 
 def _select(values: Row, columns: Sequence[str], where: str) -> Row:
@@ -66,11 +66,11 @@ def _select(values: Row, columns: Sequence[str], where: str) -> Row:
 
 def _refuse_duplicates(names: Sequence[str], path: Path) -> None:
     if repeated := sorted({name for name in names if names.count(name) > 1}):
-        raise DataError(f"{path}: two columns have the same name: {', '.join(map(repr, repeated))}; rename one")
+        raise DataError(f"{path}: duplicate column names: {', '.join(map(repr, repeated))}; rename one")
 
 
 def encoding_error(path: Path) -> DataError:
-    """Find where the file stops being UTF-8: the decoder only knows the place in its own buffer."""
+    """Return the error that locates the first invalid byte. The decoder reports only the offset in its buffer."""
     place, encoding, offset = str(path), "latin-1", 0
     with path.open("rb") as handle:
         for number, line in enumerate(handle, 1):
@@ -83,7 +83,7 @@ def encoding_error(path: Path) -> DataError:
                 break
             offset += len(line)
     fix = f"iconv -f {encoding} -t utf-8 {path.name} > utf8-{path.name}"
-    return DataError(f"{place}: this is not UTF-8; if it is {encoding}, convert it: {fix}")
+    return DataError(f"{place}: not valid UTF-8; if the encoding is {encoding}, convert the file: {fix}")
 
 
 def _read_csv(path: Path, columns: Sequence[str] | None) -> Iterator[tuple[int, Row]]:
@@ -91,7 +91,7 @@ def _read_csv(path: Path, columns: Sequence[str] | None) -> Iterator[tuple[int, 
 
 
 def _read_tsv(path: Path, columns: Sequence[str] | None) -> Iterator[tuple[int, Row]]:
-    """A quote is a character like any other here: GLUE's files hold unbalanced ones and no escapes."""
+    """Quotes are literal characters: GLUE's files contain unbalanced quotes and no escapes."""
     return _read_table(path, delimiter="\t", quoting=csv.QUOTE_NONE)
 
 
@@ -104,16 +104,16 @@ def _read_table(path: Path, **dialect: Any) -> Iterator[tuple[int, Row]]:
         for row, (where, fields) in enumerate(records, 1):
             if len(fields) != len(header):
                 raise DataError(
-                    f"{where}: {len(fields)} fields, but the header has {len(header)}; quote a field that holds a "
+                    f"{where}: {len(fields)} fields, but the header has {len(header)}; quote fields that contain a "
                     "delimiter or a line break"
                 )
             yield row, dict(zip(header, fields))
 
 
 def _records(reader: Any, path: Path) -> Iterator[tuple[str, list[str]]]:
-    """`(place, fields)` of every record that is not a blank line, the header first.
+    """Yield `(location, fields)` for each non-blank record, starting with the header.
 
-    The place has the row and the line: they differ once a quoted field holds a line break.
+    The location gives both row and line: they differ after a quoted field with a line break.
     """
     row = 0
     while True:
@@ -123,9 +123,9 @@ def _records(reader: Any, path: Path) -> Iterator[tuple[str, list[str]]]:
         except StopIteration:
             return
         except csv.Error as error:
-            raise DataError(f"{where}: {error}; look for a quote that is not closed or not doubled") from error
+            raise DataError(f"{where}: {error}; check for an unclosed or undoubled quote") from error
         if any("\0" in field for field in fields):
-            raise DataError(f"{where}: a NUL byte; is this a text file? remove it: tr -d '\\000'")
+            raise DataError(f"{where}: contains a NUL byte; if this is a text file, remove it: tr -d '\\000'")
         if fields:
             yield where, fields
             row += 1
@@ -141,14 +141,14 @@ def _read_json_lines(path: Path, columns: Sequence[str] | None) -> Iterator[tupl
 def _json_object(line: str, where: str) -> Row:
     try:
         values = json.loads(line)
-        if "\\ud" in line.lower():  # half a surrogate pair is legal JSON, and no text
+        if "\\ud" in line.lower():  # a lone surrogate is legal JSON but not valid text
             json.dumps(values, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{where}: not JSON: {error}; one object a line is expected") from error
+        raise DataError(f"{where}: invalid JSON: {error}; expected one object per line") from error
     if not isinstance(values, dict):
         raise DataError(
-            f"{where}: a JSON {type(values).__name__}, but one object a line is expected; "
-            "an array is converted by: jq -c '.[]' array.json > lines.jsonl"
+            f"{where}: a JSON {type(values).__name__}, but expected one object per line; "
+            "convert an array with: jq -c '.[]' array.json > lines.jsonl"
         )
     return values
 
@@ -165,11 +165,13 @@ def _read_parquet(path: Path, columns: Sequence[str] | None) -> Iterator[tuple[i
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
         place = f"{path}, after row {row}" if row else str(path)
-        raise DataError(f"{place}: damaged or not Parquet: {one_line(error)}; fetch or write the file again") from error
+        raise DataError(
+            f"{place}: damaged or not Parquet: {one_line(error)}; download or write the file again"
+        ) from error
 
 
 def _read_review_folder(path: Path, columns: Sequence[str] | None) -> Iterator[tuple[int, Row]]:
-    """`text` is a file and `label` its folder's name; in the sorted order of the names, so the same everywhere."""
+    """`text` is a file's content and `label` its folder's name. File names are sorted for a reproducible order."""
     files = [file for label in REVIEW_FOLDERS for file in sorted((path / label).glob("*.txt"))]
     refuse_links_out(path, files)
     for row, file in enumerate(files, 1):
@@ -180,12 +182,15 @@ def _read_review_folder(path: Path, columns: Sequence[str] | None) -> Iterator[t
 
 
 def refuse_links_out(folder: Path, paths: Iterable[Path]) -> None:
-    """A folder of a stranger must not bring in files of the reader; the Hub's cache keeps its own in blobs/."""
+    """Reject symbolic links that leave the folder, except into blobs/, the Hub cache's own store.
+
+    An untrusted folder must not make the reader load its local files.
+    """
     homes = (folder.resolve(), folder.resolve().parent.parent / "blobs")
     for path in paths:
         if not any(path.resolve().is_relative_to(home) for home in homes):
             raise DataError(
-                f"{path} is a link out of its folder, to {path.resolve()}; if that is what you want, name it: "
+                f"{path} is a link out of its folder, to {path.resolve()}; if this is intended, name the file: "
                 "--train_file, --validation_file, --test_file"
             )
 
@@ -200,21 +205,21 @@ READERS = {
 
 
 def is_review_folder(path: Path) -> bool:
-    """Whether `path` is one split of aclImdb as it is unpacked: a folder with neg/ and pos/."""
+    """Return whether `path` is a split of unpacked aclImdb: a folder with neg/ and pos/."""
     return all((path / label).is_dir() for label in REVIEW_FOLDERS)
 
 
 BATCH_ROWS = 1_000
-BATCH_BYTES = 10_000_000  # of values that grow while they are read, which takes several times as much
-ROWS_AT_ONCE = 32  # as Python objects, where they are large
-MAX_BYTES = 40_000_000  # of one value
-FREE_BYTES = 256_000_000  # unpacked without suspicion
-MAX_RATIO = 300  # beyond that: unpacked bytes to those on the disk; of text, compression makes 2 to 10
-OBJECT_BYTES = 64  # of a value in Python, however small
+BATCH_BYTES = 10_000_000  # for values that expand on decoding; decoding takes several times as much memory
+ROWS_AT_ONCE = 32  # converted to Python objects at a time, if rows are large
+MAX_BYTES = 40_000_000  # per value
+FREE_BYTES = 256_000_000  # decompressed size that is always allowed
+MAX_RATIO = 300  # above FREE_BYTES: limit of decompressed to on-disk size; text compresses by a factor of 2 to 10
+OBJECT_BYTES = 64  # minimum size of a Python object
 
 
 def read_parquet(path: Path, columns: Sequence[str] | None = None) -> Iterator[list[dict[str, Any]]]:
-    """Rows, a few at a time; raises ValueError where a value, or all of them, are out of proportion to the file."""
+    """Yield batches of rows. Raises ValueError if the decompressed size is out of proportion to the file's size."""
     allowed = max(FREE_BYTES, MAX_RATIO * path.stat().st_size)
     metadata = pq.read_metadata(path)
     repeated, rows = set(), BATCH_ROWS
@@ -225,7 +230,7 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None) -> Iterator[l
         for chunk in (metadata.row_group(group).column(index) for group in range(metadata.num_row_groups)):
             largest = _largest_value(chunk, column.length)
             rows = min(rows, max(1, BATCH_BYTES // largest))
-            in_lists = chunk.num_values if column.max_repetition_level else 0  # a row may have them all
+            in_lists = chunk.num_values if column.max_repetition_level else 0  # one row may hold all values
             _check(chunk.total_uncompressed_size + in_lists * largest, allowed)
             repeated |= {index} if chunk.has_dictionary_page else set()
     unpacked = 0
@@ -239,13 +244,15 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None) -> Iterator[l
 
 
 def _largest_value(chunk: pq.ColumnChunkMetaData, length: int) -> int:
-    """Bytes that one value can take beside what its chunk holds; length: of values that have all the same."""
-    shares_beginnings = "DELTA_BYTE_ARRAY" in chunk.encodings  # each value with the one before it
+    """Return the largest possible decoded size of a value in bytes. `length` is that of fixed-length values, else 0."""
+    shares_beginnings = (
+        "DELTA_BYTE_ARRAY" in chunk.encodings
+    )  # each value stores only its difference to the previous one
     return max(OBJECT_BYTES, length, chunk.total_uncompressed_size if shares_beginnings else 0)
 
 
 def _values(column: pa.Array) -> Iterator[pa.Array]:
-    """What a column holds in the end: itself, or that of its lists and members."""
+    """Yield the leaf arrays of a possibly nested column."""
     if isinstance(column, pa.MapArray):
         parts = [pa.ListArray.from_arrays(column.offsets, part).flatten() for part in (column.keys, column.items)]
     elif isinstance(column, pa.StructArray):
@@ -261,11 +268,11 @@ def _values(column: pa.Array) -> Iterator[pa.Array]:
 
 def _check(unpacked: int, allowed: int) -> None:
     if unpacked > allowed:
-        raise ValueError(f"it unpacks to more than {allowed / 1e6:,.0f} MB, as no data of this size on the disk does")
+        raise ValueError(f"its content expands to more than {allowed / 1e6:,.0f} MB, implausible for its size on disk")
 
 
 def _unpacked_bytes(column: pa.Array) -> int:
-    """Of its rows, each value counted as often as it is there; raises ValueError for one that is too long."""
+    """Return the decoded size, counting repeated dictionary values. Raises ValueError if a value is too long."""
     if not pa.types.is_dictionary(column.type):
         lengths = pc.binary_length(column) if _is_text(column.type) else None
         total = column.nbytes
@@ -275,7 +282,7 @@ def _unpacked_bytes(column: pa.Array) -> int:
     if lengths is None:
         return total
     if (longest := pc.max(lengths).as_py() or 0) > MAX_BYTES:
-        raise ValueError(f"one value has {longest:,} bytes, more than the {MAX_BYTES:,} that are read")
+        raise ValueError(f"one value has {longest:,} bytes; the limit is {MAX_BYTES:,}")
     return pc.sum(lengths).as_py() or 0
 
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Train, validation and test: the files of a folder, or a dataset of the Hub."""
+"""Find the train, validation and test splits in a folder's files or in a data set on the Hub."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -25,34 +25,34 @@ SPLIT_NAMES = {
 
 _SPLIT_FILE = re.compile(
     rf"(?P<split>{'|'.join(SPLIT_NAMES)})"
-    r"(-(?P<shard>\d+)-of-(?P<shards>\d+)(-[0-9a-f]+)?)?"  # the Hub's shards; older ones end in a hash
+    r"(-(?P<shard>\d+)-of-(?P<shards>\d+)(-[0-9a-f]+)?)?"  # the Hub's shards; older ones have a hash
     rf"(?P<suffix>{'|'.join(map(re.escape, READERS))})"
 )
 
 
 def find_splits(folder: Path) -> dict[str, list[Path]]:
-    """The files of each split in `folder`, found by name: train, validation (valid, val, dev) and test.
+    """Find the files of each split in `folder` by name: train, validation (valid, val, dev) and test.
 
-    `train.csv`, shards like `train-00000-of-00002.parquet`, or a folder `train/` with neg/ and pos/. Other names are
-    left alone. Raises `DataError` where a split has two candidates or lacks a shard, or where train is not found.
+    A split is `train.csv`, shards such as `train-00000-of-00002.parquet`, or a folder `train/` with neg/ and pos/.
+    Other names are ignored. Raises `DataError` if a split has two candidates or lacks a shard, or if train is missing.
     """
     if not folder.is_dir():
-        raise DataError(f"{folder}: there is no such folder")
-    found: dict[str, dict[str, list[Path]]] = {}
+        raise DataError(f"{folder}: folder not found")
+    candidates: dict[str, dict[str, list[Path]]] = {}
     for path in sorted(folder.iterdir()):
         match = _SPLIT_FILE.fullmatch(path.name.lower())
         if match and path.is_file():
             one_set = f"{match['split']} {match['shards']} {match['suffix']}"
-            found.setdefault(SPLIT_NAMES[match["split"]], {}).setdefault(one_set, []).append(path)
+            candidates.setdefault(SPLIT_NAMES[match["split"]], {}).setdefault(one_set, []).append(path)
         elif path.name in ("train", "test") and is_review_folder(path):
-            found.setdefault(path.name, {})[path.name] = [path]
-    if "train" not in found:
+            candidates.setdefault(path.name, {})[path.name] = [path]
+    if "train" not in candidates:
         names = ", ".join(sorted(path.name for path in folder.iterdir())[:10]) or "nothing"
         raise DataError(
-            f"{folder}: there is no train file ({', '.join('train' + s for s in READERS)}, "
-            f"or shards such as train-00000-of-00002.parquet), but {names}"
+            f"{folder}: no train file ({', '.join('train' + s for s in READERS)}, "
+            f"or shards such as train-00000-of-00002.parquet); it contains {names}"
         )
-    chosen = {split: _only_candidate(split, list(candidates.values())) for split, candidates in found.items()}
+    chosen = {split: _only_candidate(split, list(files.values())) for split, files in candidates.items()}
     refuse_links_out(folder, [path for paths in chosen.values() for path in paths])
     return chosen
 
@@ -60,11 +60,13 @@ def find_splits(folder: Path) -> dict[str, list[Path]]:
 def _only_candidate(split: str, candidates: list[list[Path]]) -> list[Path]:
     if len(candidates) > 1:
         names = " and ".join(str(files[0]) for files in candidates)
-        raise DataError(f"{names} could each be the {split} split; keep one, or name it with --{split}_file")
+        raise DataError(f"{names} are both candidates for the {split} split; keep one or name it with --{split}_file")
     files = candidates[0]
     match = _SPLIT_FILE.fullmatch(files[0].name.lower())
     if match and match["shards"] and len(files) != int(match["shards"]):
-        raise DataError(f"{files[0]}: {len(files)} of {int(match['shards'])} shards are here; fetch the others")
+        raise DataError(
+            f"{files[0]}: only {len(files)} of {int(match['shards'])} shards are present; download the rest"
+        )
     return files
 
 
@@ -73,7 +75,7 @@ HUB_ALIASES = {"sst2": ("nyu-mll/glue", "sst2"), "imdb": ("stanfordnlp/imdb", No
 
 @dataclass
 class DataArguments:
-    """Where labelled text comes from: one of `dataset_name`, `data_dir` or `train_file`, or none of them."""
+    """The source of labelled text: at most one of `dataset_name`, `data_dir` and `train_file`."""
 
     dataset_name: str | None = field(
         default=None, metadata={"help": "A data set on the Hub; sst2 and imdb are short names."}
@@ -84,43 +86,47 @@ class DataArguments:
         metadata={"help": "A folder with train.*, validation.* and test.* (csv, tsv, jsonl, parquet), or aclImdb."},
     )
     train_file: str | None = field(default=None, metadata={"help": "Training data: csv, tsv, jsonl or parquet."})
-    validation_file: str | None = field(default=None, metadata={"help": "Validation data, beside a train_file."})
-    test_file: str | None = field(default=None, metadata={"help": "Test data, beside a train_file."})
-    text_column: str | None = field(default=None, metadata={"help": "The column of the text, if not obvious."})
-    label_column: str | None = field(default=None, metadata={"help": "The column of the label, if not obvious."})
-    class_names: list[str] | None = field(default=None, metadata={"help": "Names of the labels, in order of the ids."})
-    max_train_samples: int | None = field(default=None, metadata={"help": "Train on this many rows of all."})
-    max_eval_samples: int | None = field(default=None, metadata={"help": "Keep this many rows of each other split."})
-    validation_fraction: float = field(
-        default=0.1, metadata={"help": "The share of train that is held out for each split that is missing."}
+    validation_file: str | None = field(default=None, metadata={"help": "Validation data; requires --train_file."})
+    test_file: str | None = field(default=None, metadata={"help": "Test data; requires --train_file."})
+    text_column: str | None = field(default=None, metadata={"help": "The text column; inferred by default."})
+    label_column: str | None = field(default=None, metadata={"help": "The label column; inferred by default."})
+    class_names: list[str] | None = field(
+        default=None, metadata={"help": "The label names, in the order of the class ids."}
     )
-    split_seed: int = field(default=0, metadata={"help": "The seed of what is held out, and of samples."})
+    max_train_samples: int | None = field(default=None, metadata={"help": "The maximum number of training rows."})
+    max_eval_samples: int | None = field(
+        default=None, metadata={"help": "The maximum number of rows of each other split."}
+    )
+    validation_fraction: float = field(
+        default=0.1, metadata={"help": "The fraction of train to hold out for each missing split."}
+    )
+    split_seed: int = field(default=0, metadata={"help": "The seed of held-out splits and of subsampling."})
 
     def __post_init__(self) -> None:
         files = self.train_file or self.validation_file or self.test_file
         given = {"--dataset_name": self.dataset_name, "--data_dir": self.data_dir, "--train_file": files}
         sources = [option for option, value in given.items() if value]
         if len(sources) > 1:
-            raise DataError(f"{' and '.join(sources)} are given, but the data comes from one of them; drop the others")
+            raise DataError(f"{' and '.join(sources)} are mutually exclusive; give only one")
         if files and not self.train_file:
-            raise DataError("--validation_file and --test_file go with --train_file: give that, too")
+            raise DataError("--validation_file and --test_file require --train_file")
         if self.dataset_config_name and not self.dataset_name:
-            raise DataError("--dataset_config_name goes with --dataset_name: give that, too")
+            raise DataError("--dataset_config_name requires --dataset_name")
         if not 0 < self.validation_fraction < 0.5:
-            raise DataError(f"--validation_fraction is {self.validation_fraction}, but has to lie between 0 and 0.5")
+            raise DataError(f"--validation_fraction {self.validation_fraction}: must be between 0 and 0.5")
         for option in ("max_train_samples", "max_eval_samples"):
             if (limit := getattr(self, option)) is not None and limit < 1:
-                raise DataError(f"--{option} is {limit}, but has to be 1 or more")
+                raise DataError(f"--{option} {limit}: must be at least 1")
 
     @property
     def uses_demo(self) -> bool:
-        """Whether no data was named, so that the program falls back on the reviews that come with it."""
+        """Whether no source is given, so that the built-in demo reviews are used."""
         return not (self.dataset_name or self.data_dir or self.train_file)
 
 
 @dataclass(frozen=True)
 class FileSource:
-    """One split in one file, or in the shards of it."""
+    """One split in one file or in its shards."""
 
     paths: Sequence[Path]
 
@@ -128,13 +134,13 @@ class FileSource:
         return str(self.paths[0])
 
     def rows(self, columns: Sequence[str] | None = None) -> Iterator[tuple[str, Row]]:
-        """Stream `(place, values)`; raises `DataError` as `read_rows` does."""
+        """Stream `(location, values)`. Raises `DataError` as `read_rows` does."""
         for path in self.paths:
             for row, values in read_rows(path, columns):
                 yield f"{path.name}, row {row}", values
 
     def class_names(self, column: str) -> list[str] | None:
-        """The names of a column of class ids, which Parquet files from the Hub carry in their schema."""
+        """Return the class names of a label column, which the Hub's Parquet files store in their schema."""
         if self.paths[0].suffix.lower() != ".parquet":
             return None
         schema = pq.read_schema(self.paths[0])
@@ -153,22 +159,22 @@ class HubSource:
         return self.name
 
     def rows(self, columns: Sequence[str] | None = None) -> Iterator[tuple[str, Row]]:
-        """Stream `(place, values)`; raises `DataError` for a column that is not there."""
-        there = self._columns()
+        """Stream `(location, values)`. Raises `DataError` for a missing column."""
+        available = self._columns()
         for column in columns or ():
-            if column not in there:
-                raise missing_column(column, there, self.name)
+            if column not in available:
+                raise missing_column(column, available, self.name)
         row = count(1)
-        for batch in self.dataset.select_columns(list(columns or there)).iter(batch_size=1_000):
+        for batch in self.dataset.select_columns(list(columns or available)).iter(batch_size=1_000):
             for values in zip(*batch.values()):
                 yield f"{self.name}, row {next(row)}", dict(zip(batch, values))
 
     def _columns(self) -> list[str]:
-        """What streamed text and CSV files do not declare is read off their first row."""
+        """Return the column names. Streamed text and CSV files declare none, so take them from the first row."""
         return list(self.dataset.column_names or next(iter(self.dataset), {}))
 
     def class_names(self, column: str) -> list[str] | None:
-        """The names of a column of class ids, where it is a `datasets.ClassLabel`."""
+        """Return the class names of a label column if it is a `datasets.ClassLabel`."""
         return _class_names((self.dataset.features or {}).get(column))
 
 
@@ -180,45 +186,47 @@ def _class_names(feature: object) -> list[str] | None:
 
 
 def open_folder(folder: Path) -> tuple[dict[str, Source], list[str]]:
-    """The splits that `find_splits` sees, and a note on the data files that are none."""
+    """Return the splits that `find_splits` finds, and a note on ignored data files."""
     splits = find_splits(folder)
     used = {path for paths in splits.values() for path in paths}
     others = [path.name for path in sorted(folder.iterdir()) if path.suffix.lower() in READERS and path not in used]
-    notes = [f"not the name of a split, so not used: {', '.join(others)}"] if others else []
+    notes = [f"ignored, as not named after a split: {', '.join(others)}"] if others else []
     return {split: FileSource(paths) for split, paths in splits.items()}, notes
 
 
 def open_hub(name: str, config_name: str | None = None, streaming: bool = False) -> tuple[dict[str, Source], list[str]]:
-    """The splits of a data set on the Hub (or in a local folder that `datasets` can load), and a note on the others.
+    """Return the splits of a data set on the Hub or in a local folder, and a note on ignored splits.
 
-    streaming: rows come from the network as they are read, none are kept.
+    streaming: fetch rows over the network on demand, without storing them.
     """
     if config_name is None:
         name, config_name = HUB_ALIASES.get(name, (name, None))
     try:
-        found = datasets.load_dataset(name, config_name, streaming=streaming)
-    except Exception as error:  # from network, access, configuration or files: the client's own errors are open-ended
+        dataset = datasets.load_dataset(name, config_name, streaming=streaming)
+    except Exception as error:  # network, access, configuration, files: the client raises many types
         raise DataError(
             f"data set {name!r} could not be loaded: {one_line(error)}; check its name and the network, "
-            "or use files that you have: --data_dir folder (make train DATA=folder)"
+            "or use local files: --data_dir folder (make train DATA=folder)"
         ) from error
     title = " ".join(filter(None, (name, config_name)))
     splits: dict[str, Source] = {
-        SPLIT_NAMES[split]: HubSource(f"{title} {split}", rows) for split, rows in found.items() if split in SPLIT_NAMES
+        SPLIT_NAMES[split]: HubSource(f"{title} {split}", rows)
+        for split, rows in dataset.items()
+        if split in SPLIT_NAMES
     }
-    others = sorted(set(found) - set(SPLIT_NAMES))
+    others = sorted(set(dataset) - set(SPLIT_NAMES))
     if "train" not in splits:
-        raise DataError(f"data set {title!r} has no train split, but {', '.join(map(str, found))}")
-    return splits, [f"not the name of a split, so not used: {', '.join(others)}"] if others else []
+        raise DataError(f"data set {title!r} has no train split; its splits: {', '.join(map(str, dataset))}")
+    return splits, [f"ignored, as not named after a split: {', '.join(others)}"] if others else []
 
 
 def open_sources(arguments: DataArguments) -> tuple[dict[str, Source], list[str]]:
-    """The splits that `arguments` name, and notes on what there is beside them."""
+    """Return the splits that `arguments` select, and notes on ignored files or splits."""
     if arguments.dataset_name:
         return open_hub(arguments.dataset_name, arguments.dataset_config_name)
     if arguments.data_dir:
         return open_folder(Path(arguments.data_dir))
     if not arguments.train_file:
-        raise DataError("no data was named; give --data_dir, --train_file or --dataset_name")
+        raise DataError("no data source; give --data_dir, --train_file or --dataset_name")
     files = {"train": arguments.train_file, "validation": arguments.validation_file, "test": arguments.test_file}
     return {split: FileSource([Path(file)]) for split, file in files.items() if file}, []

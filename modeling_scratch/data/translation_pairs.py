@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Pairs of a text and its translation: from tables with two columns, two text files, or the Hub."""
+"""Load translation pairs from tables with two columns, from two text files, or from the Hub."""
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from .splits import SPLIT_NAMES, DataArguments, FileSource, Source, open_folder,
 
 @dataclass(frozen=True)
 class LinePairs:
-    """One split in two text files: line n of the one is the translation of line n of the other."""
+    """One split in two text files, in which equal line numbers are translations of each other."""
 
     paths: Sequence[Path]
 
@@ -24,7 +24,7 @@ class LinePairs:
         return " and ".join(map(str, self.paths))
 
     def rows(self) -> Iterator[tuple[str, Row]]:
-        """Stream `(place, {file ending: text})`; raises `DataError` where one file has more lines than the other."""
+        """Stream `(location, {suffix: text})`. Raises `DataError` if the files differ in their number of lines."""
         names = [path.suffix.removeprefix(".") for path in self.paths]
         with self.paths[0].open("rb") as first, self.paths[1].open("rb") as second:
             lines = (read_lines(handle, str(path)) for handle, path in zip((first, second), self.paths))
@@ -38,37 +38,39 @@ class LinePairs:
         for path in self.paths:
             with path.open("rb") as handle:
                 counts.append(f"{path} has {sum(1 for _ in handle):,} lines")
-        return DataError(f"{', '.join(counts)}: line n of the one has to translate line n of the other; mend the files")
+        return DataError(f"{', '.join(counts)}: the two files must have one translation per line; align them")
 
 
 def pair_of_files(paths: Sequence[Path], option: str) -> LinePairs:
-    """The two files that an option names."""
+    """Return the two files that an option names. Raises `DataError` if one is missing or the suffixes are equal."""
     if paths[0].suffix == paths[1].suffix:
-        raise DataError(f"{option}: {paths[0]} and {paths[1]} end the same; the endings name the languages")
+        raise DataError(
+            f"{option}: {paths[0]} and {paths[1]} have the same suffix; the suffixes must name the languages"
+        )
     for path in paths:
         if not path.is_file():
-            raise DataError(f"{option} {path}: there is no such file")
+            raise DataError(f"{option} {path}: file not found")
     return LinePairs(paths)
 
 
 def find_line_pairs(folder: Path, source: str | None, target: str | None) -> dict[str, LinePairs]:
-    """The splits of a folder by file endings, source and target; none where it holds tables.
+    """Find the splits of a folder by the file suffixes `source` and `target`. Return none if it holds tables.
 
-    Raises `DataError` where a split lacks a side or has two candidates, or where the endings are not named.
+    Raises `DataError` if a split lacks a side or has two candidates, or if the suffixes are not given.
     """
-    found: dict[str, LinePairs] = {}
+    splits: dict[str, LinePairs] = {}
     names = SPLIT_NAMES if source and target else {}
     for name, split in names.items():
         paths = [folder / f"{name}.{ending}" for ending in (source, target)]
-        there = [path.is_file() for path in paths]
-        if any(there) and not all(there):
-            raise DataError(f"{paths[there.index(False)]} is missing: {paths[there.index(True)]} is there")
-        if all(there) and split in found:
-            raise DataError(f"{found[split]}, {LinePairs(paths)}: each could be the {split} split; keep one of the two")
-        if all(there):
-            found[split] = LinePairs(paths)
-    if "train" in found:
-        return found
+        exists = [path.is_file() for path in paths]
+        if any(exists) and not all(exists):
+            raise DataError(f"{paths[exists.index(False)]} is missing, but {paths[exists.index(True)]} exists")
+        if all(exists) and split in splits:
+            raise DataError(f"{splits[split]}, {LinePairs(paths)}: both are candidates for the {split} split; keep one")
+        if all(exists):
+            splits[split] = LinePairs(paths)
+    if "train" in splits:
+        return splits
     _refuse_unnamed(folder)
     return {}
 
@@ -77,47 +79,52 @@ def _refuse_unnamed(folder: Path) -> None:
     files = sorted(path for path in folder.glob("train*") if path.is_file())
     if len(files) > 1 and not any(path.suffix.lower() in READERS for path in files):
         raise DataError(
-            f"{folder}: which two of {', '.join(path.name for path in files)}? name their endings as --source_column "
-            "and --target_column"
+            f"{folder}: ambiguous files {', '.join(path.name for path in files)}; choose two by their suffixes with "
+            "--source_column and --target_column"
         )
 
 
-NESTED = "translation"  # the Hub's parallel sets hold {"en": ..., "de": ...} in this one column
+NESTED = "translation"  # the Hub's parallel corpora store {"en": ..., "de": ...} in this column
 
 
 @dataclass
 class TranslationDataArguments:
-    """Where pairs come from: one of `dataset_name`, `data_dir` or `train_file`."""
+    """The source of translation pairs: exactly one of `dataset_name`, `data_dir` and `train_file`."""
 
     source_column: str | None = field(
-        default=None, metadata={"help": "The column to translate from; of two files, the end of its name (train.en)."}
+        default=None,
+        metadata={"help": "The source column or, with two text files, the suffix of the source file (train.en)."},
     )
-    target_column: str | None = field(default=None, metadata={"help": "The column to translate into."})
+    target_column: str | None = field(default=None, metadata={"help": "The target column or suffix."})
     dataset_name: str | None = field(default=None, metadata={"help": "A data set on the Hub."})
     dataset_config_name: str | None = field(default=None, metadata={"help": "The configuration of that data set."})
     data_dir: str | None = field(
         default=None,
-        metadata={"help": "A folder with train.*, validation.* and test.*: tables, or a file each language."},
+        metadata={"help": "A folder with train.*, validation.* and test.*: tables, or one file per language."},
     )
     train_file: list[str] | None = field(
-        default=None, metadata={"help": "A table (csv, tsv, jsonl, parquet), or two text files with a text a line."}
+        default=None, metadata={"help": "A table (csv, tsv, jsonl, parquet), or two text files with one text per line."}
     )
-    validation_file: list[str] | None = field(default=None, metadata={"help": "The same to choose checkpoints on."})
-    test_file: list[str] | None = field(default=None, metadata={"help": "The same to judge on, once."})
-    max_train_samples: int | None = field(default=None, metadata={"help": "Train on this many pairs of all."})
-    max_eval_samples: int | None = field(default=None, metadata={"help": "Keep this many pairs of each other split."})
+    validation_file: list[str] | None = field(
+        default=None, metadata={"help": "Validation data, for choosing checkpoints."}
+    )
+    test_file: list[str] | None = field(default=None, metadata={"help": "Test data, for the final evaluation."})
+    max_train_samples: int | None = field(default=None, metadata={"help": "The maximum number of training pairs."})
+    max_eval_samples: int | None = field(
+        default=None, metadata={"help": "The maximum number of pairs of each other split."}
+    )
     validation_fraction: float = field(
-        default=0.02, metadata={"help": "The share of train that is held out where there is no validation split."}
+        default=0.02, metadata={"help": "The fraction of train to hold out if there is no validation split."}
     )
-    split_seed: int = field(default=0, metadata={"help": "The seed of what is held out."})
+    split_seed: int = field(default=0, metadata={"help": "The seed of the held-out split."})
 
     def __post_init__(self) -> None:
         shared = {each.name for each in fields(DataArguments)} & {each.name for each in fields(self)}
-        DataArguments(**{name: getattr(self, name) for name in shared})  # its rules for them hold here, too
+        DataArguments(**{name: getattr(self, name) for name in shared})  # applies the same checks
         if not (self.dataset_name or self.data_dir or self.train_file):
-            raise DataError("name where the pairs come from by one of --data_dir, --train_file and --dataset_name")
+            raise DataError("no data source; give one of --data_dir, --train_file and --dataset_name")
         if (self.source_column is None) != (self.target_column is None):
-            raise DataError("--source_column and --target_column go together: give both")
+            raise DataError("--source_column and --target_column must be given together")
         if self.source_column is not None and self.source_column == self.target_column:
             raise DataError(f"--source_column and --target_column are both {self.source_column!r}")
 
@@ -127,7 +134,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class TranslationData:
-    """Pairs of each split, the names of their two columns, and what was done to get there."""
+    """The pairs of each split, the names of their two columns, and notes on how they were prepared."""
 
     splits: dict[str, list[Pair]]
     columns: tuple[str, str]
@@ -145,14 +152,14 @@ class TranslationData:
 
 
 def load_pairs(arguments: TranslationDataArguments) -> TranslationData:
-    """Read and check the pairs that `arguments` name; every fault in them is a `DataError`.
+    """Load and check the pairs that `arguments` select. Raises `DataError` for invalid data.
 
-    Pairs that lack a side are left out, and said so with their places. A validation split that is missing is held out
-    of train; a test split that is missing stays missing.
+    Pairs that lack a side are dropped and reported with their locations. A missing validation split is held out of
+    train; a missing test split stays missing.
     """
     sources, notes = _open(arguments)
     columns = _choose_columns(sources["train"], arguments, notes)
-    splits = {split: _read(split, source, columns, notes) for split, source in sources.items()}
+    splits = {split: _read_pairs(split, source, columns, notes) for split, source in sources.items()}
     if "validation" not in splits:
         splits["train"], splits["validation"] = _hold_out(splits["train"], arguments, notes)
     limits = {"train": arguments.max_train_samples}
@@ -194,12 +201,16 @@ def _choose_columns(
 ) -> tuple[str, str]:
     _, first = next(source.rows(), (None, None))
     if first is None:
-        raise DataError(f"{source}: there are no pairs in it")
+        raise DataError(f"{source}: contains no pairs")
     names = list(_flatten(first))
     if arguments.source_column is None or arguments.target_column is None:
         if len(names) != 2:
-            raise DataError(f"{source}: which of {', '.join(names)}? name --source_column and --target_column")
-        notes.append(f"--source_column and --target_column are not named: {names[0]!r} and {names[1]!r}, as they stand")
+            raise DataError(
+                f"{source}: ambiguous columns {', '.join(names)}; choose with --source_column and --target_column"
+            )
+        notes.append(
+            f"source column: {names[0]!r}, target column: {names[1]!r} (--source_column and --target_column not given)"
+        )
         return names[0], names[1]
     for name in (arguments.source_column, arguments.target_column):
         if name not in names:
@@ -207,7 +218,7 @@ def _choose_columns(
     return arguments.source_column, arguments.target_column
 
 
-def _read(split: str, source: Source | LinePairs, columns: tuple[str, str], notes: list[str]) -> list[Pair]:
+def _read_pairs(split: str, source: Source | LinePairs, columns: tuple[str, str], notes: list[str]) -> list[Pair]:
     pairs, empty = [], []
     for where, row in source.rows():
         values = _flatten(row)
@@ -217,9 +228,9 @@ def _read(split: str, source: Source | LinePairs, columns: tuple[str, str], note
         else:
             pairs.append((pair[0], pair[1]))
     if empty:
-        notes.append(f"{split}: {len(empty):,} pairs lack a side and are left out, first {'; '.join(empty[:3])}")
+        notes.append(f"{split}: {len(empty):,} pairs without both sides were dropped, first {'; '.join(empty[:3])}")
     if not pairs:
-        raise DataError(f"{source}: there is no pair with text on both sides")
+        raise DataError(f"{source}: no pair has text on both sides")
     return pairs
 
 
@@ -230,22 +241,24 @@ def _text(values: Row, column: str, where: str) -> str:
     if is_missing(value):
         return ""
     if not isinstance(value, str):
-        raise DataError(f"{where}, column {column!r}: {type(value).__name__} {str(value)[:40]!r} is no text")
+        raise DataError(f"{where}, column {column!r}: {type(value).__name__} {str(value)[:40]!r} is not text")
     return value.strip()
 
 
 def _hold_out(
     pairs: list[Pair], arguments: TranslationDataArguments, notes: list[str]
 ) -> tuple[list[Pair], list[Pair]]:
-    """Pairs with the same source stay together, so that none leaks."""
+    """Hold out validation pairs. Pairs with equal sources share a split, to avoid leakage."""
     distinct = list(dict.fromkeys(source for source, _ in pairs))
     random.Random(arguments.split_seed).shuffle(distinct)
     size = max(1, round(arguments.validation_fraction * len(distinct)))
     if size >= len(distinct):
-        raise DataError(f"{len(distinct)} different sources are too few to hold validation out; give a validation file")
+        raise DataError(
+            f"{len(distinct)} different sources are too few to hold out a validation split; give a validation file"
+        )
     held_out = set(distinct[:size])
     notes.append(
-        f"validation: the data has none, so {size:,} sources were held out of train "
+        f"validation: not in the data; {size:,} sources held out of train "
         f"(--validation_fraction {arguments.validation_fraction}, --split_seed {arguments.split_seed})"
     )
     return [pair for pair in pairs if pair[0] not in held_out], [pair for pair in pairs if pair[0] in held_out]
@@ -255,7 +268,7 @@ def _overlaps(splits: Mapping[str, Sequence[Pair]]) -> list[str]:
     train = {source for source, _ in splits["train"]}
     counts = {split: sum(source in train for source, _ in pairs) for split, pairs in splits.items() if split != "train"}
     return [
-        f"WARNING: {split}: {count:,} of its {len(splits[split]):,} sources also stand in train, which flatters scores"
+        f"WARNING: {split}: {count:,} of its {len(splits[split]):,} sources also occur in train, which inflates scores"
         for split, count in counts.items()
         if count
     ]

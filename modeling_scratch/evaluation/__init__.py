@@ -1,2 +1,2 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Metrics, baselines, intervals, plots and reports."""
+"""Evaluation: metrics, baselines, confidence intervals, plots and reports."""

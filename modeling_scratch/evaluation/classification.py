@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The evaluation of a classifier: its scores with intervals, beside a linear baseline on the same texts."""
+"""The evaluation of a classifier: scores with confidence intervals, and a linear baseline on the same texts."""
 
 import re
 import time
@@ -27,13 +27,13 @@ from .plots import confusion_matrix_png, learning_curve_png
 
 C_GRID = (0.3, 1.0, 3.0, 10.0, 30.0)  # 1 / strength of the L2 penalty
 HELD_OUT_SHARE = 0.1
-WORD = r"\b\w+\b"  # of one letter too ("I", "a", "7 of 10"), which scikit-learn's own pattern leaves out
-LARGE_CORPUS = 1_000  # texts; from here on terms that only one text has are dropped: most of all terms on IMDb
+WORD = r"\b\w+\b"  # includes one-letter words ("I", "a", "7 of 10"), unlike scikit-learn's default
+LARGE_CORPUS = 1_000  # texts; larger corpora drop terms that occur in one text only (most terms on IMDb)
 
 
 @dataclass(frozen=True)
 class BaselineResult:
-    """Predicted class (examples,) of each evaluation text, what was chosen and how, and the wall time in seconds."""
+    """Predicted classes (examples,), the selected settings, and the wall time in seconds."""
 
     predictions: np.ndarray
     settings: dict[str, Any]
@@ -45,10 +45,10 @@ def run_baseline(
 ) -> BaselineResult:
     """tf-idf = (1 + log tf) · idf, L2-normalised, of 1- and 2-grams; then argmax of a multinomial logistic regression.
 
-    C is chosen on a stratified tenth of the training texts, then all of them are fitted; nothing is learned or
-    chosen from the evaluation texts. Deterministic for a seed. Settings can be saved as JSON.
+    C is selected on a stratified tenth of the training texts, then the model is refitted on all of them. The evaluation
+    texts are not used for either. Deterministic for a seed. The settings are JSON-serialisable.
 
-    Raises ValueError where texts and labels do not match, a class has fewer than two texts, or no text has a word.
+    Raises ValueError if texts and labels differ in number, a class has fewer than two texts, or no text has a word.
     Source: Wang and Manning 2012, whose bigram features make linear models strong on sentiment.
     """
     start = time.perf_counter()
@@ -57,7 +57,7 @@ def run_baseline(
     vectorizer = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, min_df=min_df, token_pattern=WORD)
     features = vectorizer.fit_transform(train_texts)
     held_out_accuracy = _accuracy_of_each_c(features, labels, seed)
-    best_c = max(C_GRID, key=held_out_accuracy.__getitem__)  # the first, most regularised, of equals
+    best_c = max(C_GRID, key=held_out_accuracy.__getitem__)  # ties: the first, most regularised
     predictions = _fit(features, labels, best_c).predict(vectorizer.transform(eval_texts))
     settings = {
         "model": "TF-IDF (1-2 grams, sublinear) + logistic regression (lbfgs)",
@@ -89,8 +89,8 @@ def _checked_labels(texts: Sequence[str], labels: Sequence[int]) -> np.ndarray:
 
 
 def _accuracy_of_each_c(features: csr_matrix, labels: np.ndarray, seed: int) -> dict[float, float]:
-    """Held-out accuracy of each C. Good for ranking only: the vocabulary has seen those texts, and phrases of one
-    sentence on both sides (SST-2) inflate it."""
+    """Return the held-out accuracy of each C, for ranking only: the vocabulary includes the held-out texts, and
+    phrases of one sentence on both sides (SST-2) inflate it."""
     num_classes = len(np.unique(labels))
     held_out = max(int(HELD_OUT_SHARE * len(labels)), num_classes)  # at least one text of each class
     fit_x, check_x, fit_y, check_y = train_test_split(
@@ -100,21 +100,21 @@ def _accuracy_of_each_c(features: csr_matrix, labels: np.ndarray, seed: int) -> 
 
 
 def _fit(features: csr_matrix, labels: np.ndarray, c: float) -> LogisticRegression:
-    # Sparse products use one thread anyway, and the threads of BLAS wait for each other: 15 times slower on two busy
-    # cores. With one thread the result is also the same on any number of cores.
+    # Sparse products are single-threaded, and contending BLAS threads are 15 times slower on two busy cores. A single
+    # thread also makes the result independent of the number of cores.
     with threadpool_limits(limits=1):
         return LogisticRegression(C=c, solver="lbfgs", max_iter=1_000).fit(features, labels)
 
 
-REMEDY = "Few texts give few steps: --num_train_epochs 5 --learning_rate 2e-3 --ema_decay 0 makes more of them."
-EXAMPLES = 2  # texts of each class that are answered right, and wrong
+REMEDY = "Few texts mean few steps: try --num_train_epochs 5 --learning_rate 2e-3 --ema_decay 0."
+EXAMPLES = 2  # correctly and wrongly classified texts per class
 
 
 class Judge:
-    """Scores predictions on the test split, or on validation where there is none, against the baseline's."""
+    """Compares predictions with the baseline on the test split, or on validation if there is none."""
 
     def __init__(self, data: ReviewData, seed: int, judges: bool = True) -> None:
-        """judges: whether this process does; of several, one does."""
+        """judges: whether this process evaluates; in a distributed run, only one does."""
         self.split = "test" if "test" in data.splits else "validation"
         self.prefix = "test" if self.split == "test" else "eval"
         self.metrics = ClassificationMetrics(data.label_names)
@@ -125,10 +125,10 @@ class Judge:
         try:
             self.baseline = run_baseline(list(train["text"]), list(train["label"]), self.texts, seed)
         except ValueError as error:
-            raise DataError(f"the texts give no baseline: {error}") from error
+            raise DataError(f"the baseline cannot be trained: {error}") from error
 
-    def report(self, trainer: Trainer, splits: datasets.DatasetDict) -> str:
-        """The table to print; it, every score and the pictures are written to the folder of the run."""
+    def evaluate(self, trainer: Trainer, splits: datasets.DatasetDict) -> str:
+        """Return the table of results. Table, scores and plots are also written to the run's folder."""
         output = Path(trainer.args.output_dir or "")
         prediction = trainer.predict(splits[self.split], metric_key_prefix=self.prefix)
         trainer.save_metrics(self.prefix, prediction.metrics)
@@ -141,7 +141,7 @@ class Judge:
         table = f"\n{len(self.labels):,} texts of the {self.split} split\n\n{table}\n"
         evaluation = self._evaluation(predicted, matrix)
         if answer := evaluation["only_answer"]:
-            table += f"\nThe Transformer answers {answer} to every text: it has learned nothing. {REMEDY}\n"
+            table += f"\nThe Transformer predicts {answer} for every text: it has not learned. {REMEDY}\n"
         write_text(output / "results.md", table)
         write_json(output / "evaluation.json", evaluation)
         confusion_matrix_png(matrix, names, output / "confusion_matrix.png")
@@ -169,7 +169,7 @@ class Judge:
         }
 
     def _only_answer(self, predicted: np.ndarray) -> str | None:
-        """The label that every text gets, where there are others to be found."""
+        """Return the label if all predictions are equal but the true labels are not."""
         is_one = len(set(predicted)) == 1 < len(set(self.labels))
         return self.metrics.label_names[predicted[0]] if is_one else None
 
@@ -179,11 +179,11 @@ class Judge:
         return {"accuracy": scores["accuracy"], "accuracy_interval_95": interval, "f1": scores["f1"]}
 
     def _examples(self, predicted: np.ndarray) -> list[dict[str, str]]:
-        """The first of the split: nobody has chosen them."""
+        """Return the first examples of the split, without selection."""
         names, examples = self.metrics.label_names, []
         for label, name in enumerate(names):
             for is_right in (True, False):
-                found = np.flatnonzero((self.labels == label) & ((predicted == label) == is_right))[:EXAMPLES]
-                answers = [(names[predicted[place]], excerpt(self.texts[place])) for place in found]
+                indices = np.flatnonzero((self.labels == label) & ((predicted == label) == is_right))[:EXAMPLES]
+                answers = [(names[predicted[index]], excerpt(self.texts[index])) for index in indices]
                 examples += [{"label": name, "answer": answer, "text": text} for answer, text in answers]
         return examples

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""How good a classifier is, how sure that is, and whether it beats its baseline. Nothing here needs a network.
+"""Classification metrics, confidence intervals and a significance test, without network access.
 
 metrics = ClassificationMetrics(["negative", "positive"])
 Trainer(..., compute_metrics=metrics)
@@ -24,10 +24,10 @@ SIGNIFICANCE_LEVEL = 0.05
 
 
 class ClassificationMetric(evaluate.Metric):
-    """A metric of `evaluate` on class indices 0 .. num_labels - 1, made directly: `Accuracy(num_labels=2)`.
+    """An `evaluate` metric on class indices 0 .. num_labels - 1, built directly: `Accuracy(num_labels=2)`.
 
-    Examples are kept in memory: no cache file, so processes that run at once cannot meet in one. In distributed
-    training Trainer hands every process the gathered predictions, and each computes the whole metric itself.
+    Examples stay in memory, so that concurrent processes share no cache file. In distributed training, Trainer passes
+    the gathered predictions to every process, and each computes the whole metric.
     """
 
     def __init__(self, num_labels: int) -> None:
@@ -41,7 +41,7 @@ class ClassificationMetric(evaluate.Metric):
         return evaluate.MetricInfo(
             description=type(self).__doc__,
             citation="",
-            inputs_description="predictions, references: class indices, one an example",
+            inputs_description="predictions, references: class indices, one per example",
             features=datasets.Features({"predictions": class_index, "references": class_index}),
         )
 
@@ -54,9 +54,9 @@ class Accuracy(ClassificationMetric):
 
 
 class _AveragedMetric(ClassificationMetric):
-    """A score of the last class of two, or else the unweighted mean over the classes that occur or are predicted.
+    """A binary score of the last of two classes, or the macro average over classes that occur or are predicted.
 
-    What would divide by zero (a class that is never predicted, or never occurs) counts as 0.
+    Undefined scores (a class that is never predicted or never occurs) count as 0.
     """
 
     score: ClassVar[Callable[..., float]]
@@ -85,17 +85,17 @@ class F1(_AveragedMetric):
 
 
 class ConfusionMatrix(ClassificationMetric):
-    """matrix[i, j] = number of examples of class i that were predicted as class j."""
+    """matrix[i, j] = number of examples of class i predicted as class j."""
 
     def _compute(self, predictions: list[int], references: list[int]) -> dict[str, np.ndarray]:
         return {"confusion_matrix": confusion_matrix(references, predictions, labels=range(self.num_labels))}
 
 
 class ClassificationMetrics:
-    """accuracy, f1, precision and recall in one call, and the confusion matrix.
+    """Accuracy, F1, precision, recall and the confusion matrix.
 
-    Of two classes the last is the positive one ("negative", "positive"); of more, f1, precision and recall are
-    macro averages. An instance is itself a `compute_metrics` for Trainer.
+    Of two classes, the last is the positive one ("negative", "positive"). With more classes, F1, precision and recall
+    are macro averages. An instance is a valid `compute_metrics` for Trainer.
     """
 
     def __init__(self, label_names: Sequence[str]) -> None:
@@ -106,13 +106,13 @@ class ClassificationMetrics:
 
     @property
     def f1_name(self) -> str:
-        """What "f1" is the F1 of, for a heading: "F1 (positive)" or "macro F1"."""
+        """The heading of "f1": "F1 (positive)" or "macro F1"."""
         return f"F1 ({self.label_names[-1]})" if len(self.label_names) == 2 else "macro F1"
 
     def __call__(self, prediction: EvalPrediction) -> dict[str, float]:
-        """Scores of Trainer's predictions: logits (examples, num_labels), or class indices (examples,).
+        """Score Trainer's predictions: logits (examples, num_labels) or class indices (examples,).
 
-        Raises ValueError where logits are NaN: argmax would count a diverged model's NaN as a prediction.
+        Raises ValueError if logits are NaN, as argmax would treat a diverged model's NaN as a prediction.
         """
         predictions = np.asarray(prediction.predictions)
         if predictions.ndim == 2:
@@ -121,11 +121,11 @@ class ClassificationMetrics:
         return self.compute(predictions, prediction.label_ids)
 
     def compute(self, predictions: ArrayLike, references: ArrayLike) -> dict[str, float]:
-        """{"accuracy", "f1", "precision", "recall"}, each from 0 to 1, of class indices (examples,)."""
+        """Return accuracy, f1, precision and recall, each from 0 to 1, of class indices (examples,)."""
         return self._scores.compute(**self._checked(predictions, references))
 
     def confusion_matrix(self, predictions: ArrayLike, references: ArrayLike) -> np.ndarray:
-        """Counts (num_labels, num_labels): a row a true class, a column a predicted class."""
+        """Return counts (num_labels, num_labels), indexed by true class and predicted class."""
         return self._confusion_matrix.compute(**self._checked(predictions, references))["confusion_matrix"]
 
     def _checked(self, predictions: ArrayLike, references: ArrayLike) -> dict[str, np.ndarray]:
@@ -137,7 +137,7 @@ class ClassificationMetrics:
         return inputs
 
     def _check_class_indices(self, name: str, values: np.ndarray) -> None:
-        # `evaluate` would truncate 1.7 to 1, and scikit-learn would count a label of -1 as one more class.
+        # `evaluate` would truncate 1.7 to 1, and scikit-learn would treat a label of -1 as a further class.
         if values.ndim != 1 or len(values) == 0 or not np.issubdtype(values.dtype, np.integer):
             shape = f"got {values.dtype} of shape {values.shape}"
             raise ValueError(f"{name} must be one class index (an integer) for each of at least one example, {shape}")
@@ -162,13 +162,13 @@ class ClassificationMetrics:
 def bootstrap_interval(
     correct: np.ndarray, level: float = 0.95, resamples: int = 10_000, seed: int = 0
 ) -> tuple[float, float]:
-    """Percentile-bootstrap interval of accuracy = mean(correct).
+    """Return the percentile-bootstrap interval of accuracy = mean(correct).
 
-    Of n outcomes drawn with replacement, Binomial(n, accuracy) are right, exactly: they are drawn from there, in
-    memory that does not grow with n (Efron and Tibshirani 1993, chapter 13). Where all or none are right no resample
-    differs, which says nothing of how sure that is: there it is the score interval (Wilson 1927).
+    Of n outcomes drawn with replacement, the number of correct ones follows Binomial(n, accuracy) exactly, so that
+    memory does not grow with n (Efron and Tibshirani 1993, chapter 13). If all or none are correct, resamples do not
+    vary and the score interval is returned (Wilson 1927).
 
-    `correct` is (examples,), True where the prediction is right; `level` is the coverage aimed at.
+    `correct` (examples,) is True for correct predictions; `level` is the nominal coverage.
     """
     _check_outcomes(correct=correct)
     right = int(correct.sum())
@@ -183,7 +183,7 @@ def bootstrap_interval(
 
 @dataclass(frozen=True)
 class McNemarResult:
-    """McNemar's exact test: the discordant pairs, and how likely so uneven a split is between equal classifiers."""
+    """McNemar's exact test: discordant pairs, and the probability of so uneven a split under equal accuracy."""
 
     only_model_correct: int
     only_baseline_correct: int
@@ -191,16 +191,16 @@ class McNemarResult:
 
     @property
     def verdict(self) -> str:
-        """The model against the baseline at the 5 % level, in words."""
+        """The comparison with the baseline at the 5 % level, in words."""
         if self.p_value >= SIGNIFICANCE_LEVEL:
             return f"no significant difference (p = {self.p_value:.3g})"
         return "better" if self.only_model_correct > self.only_baseline_correct else "worse"
 
 
 def mcnemar(model_correct: np.ndarray, baseline_correct: np.ndarray) -> McNemarResult:
-    """p = P(a Binomial(b + c, 1/2) is at least as uneven as b : c), two-sided; b, c = examples only one has right.
+    """p = P(a Binomial(b + c, 1/2) is at least as uneven as b : c), two-sided; b, c = examples only one gets right.
 
-    Both arguments are (examples,), True where right, for the same examples in the same order.
+    Both arguments are (examples,), True where correct, for the same examples in the same order.
     Source: McNemar 1947; the exact form needs no large-sample approximation (Dietterich 1998).
     """
     _check_outcomes(model_correct=model_correct, baseline_correct=baseline_correct)
@@ -228,7 +228,7 @@ def comparison_table(
     model_name: str = "Transformer",
     baseline_name: str = "TF-IDF + logistic regression",
 ) -> str:
-    """A Markdown table of accuracy, its 95 % interval and F1 of both, then one sentence: is the model better?
+    """Return a Markdown table of accuracy, 95 % interval and F1 of both models, and a sentence on significance.
 
     References and predictions are class indices (examples,) of the same examples in the same order.
     """
@@ -246,10 +246,10 @@ def comparison_table(
 
 def _sentence(test: McNemarResult, model_name: str, baseline_name: str, examples: int) -> str:
     if test.p_value >= SIGNIFICANCE_LEVEL:
-        finding = f"{model_name} is neither better nor worse than {baseline_name} as far as this test set can tell"
+        finding = f"{model_name} and {baseline_name} do not differ significantly on this test set"
     else:
         finding = f"{model_name} is {test.verdict} than {baseline_name}"
     return (
-        f"{finding}: of {examples} examples, {test.only_model_correct} are right only with the former and "
+        f"{finding}: of {examples} examples, {test.only_model_correct} are correct only with the former and "
         f"{test.only_baseline_correct} only with the latter (McNemar's exact test, p = {test.p_value:.3g})."
     )

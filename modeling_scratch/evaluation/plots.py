@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Pictures of a training run: its confusion matrix and its learning curves. None needs a display."""
+"""Plots of a training run: confusion matrix and learning curves, without a display."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,41 +9,43 @@ import numpy as np
 
 from ..utils.files import replacing
 
-if TYPE_CHECKING:  # matplotlib takes a second to import: only those who draw wait for it
+if TYPE_CHECKING:  # imported lazily: matplotlib takes a second to import
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-BLUE, VERMILION = "#0072B2", "#D55E00"  # Okabe and Ito's colours: told apart by colour-blind readers too
+BLUE, VERMILION = "#0072B2", "#D55E00"  # Okabe and Ito's colour-blind safe palette
 
-MOST_LABELS_WITH_COUNTS = 30  # numbers in smaller cells could not be read
+MOST_LABELS_WITH_COUNTS = 30  # smaller cells are illegible
 MOST_LABELS_WITH_SHARES = 10
 LONGEST_LABEL = 24  # characters
 
 
 def confusion_matrix_png(matrix: np.ndarray, label_names: Sequence[str], path: str | Path) -> None:
-    """Draw counts (true class, predicted class), coloured by share of the true class, into the PNG file `path`."""
+    """Plot counts (true class, predicted class), coloured by fraction of the true class, to the PNG file `path`."""
     matrix = np.asarray(matrix)
     num_labels = len(label_names)
     if matrix.shape != (num_labels, num_labels):
         raise ValueError(f"{num_labels} label names for a confusion matrix of shape {matrix.shape}")
     totals = matrix.sum(axis=1, keepdims=True)
-    shares = matrix / np.maximum(totals, 1)  # a class without examples has a row of zeros
+    shares = matrix / np.maximum(totals, 1)  # avoids division by zero for classes without examples
     side = float(np.clip(2.5 + 0.55 * num_labels, 4.5, 14))
     figure = new_figure(side + 1.2, side)
     axes = figure.subplots()
     image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-    figure.colorbar(image, ax=axes, label="share of the true class", format=_percent_formatter(decimals=0), shrink=0.8)
+    figure.colorbar(
+        image, ax=axes, label="fraction of the true class", format=_percent_formatter(decimals=0), shrink=0.8
+    )
     _name_classes(axes, label_names)
     _write_counts(axes, matrix, shares)
     accuracy = matrix.trace() / max(matrix.sum(), 1)
-    axes.set_title(f"{accuracy:.1%} of {matrix.sum():,} examples are right")
+    axes.set_title(f"{accuracy:.1%} of {matrix.sum():,} examples are correct")
     write_png(figure, path)
 
 
 def learning_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | Path) -> None:
-    """Draw training loss, evaluation loss and evaluation accuracy against optimizer steps into the PNG file `path`.
+    """Plot training loss, evaluation loss and accuracy against optimizer steps to the PNG file `path`.
 
-    `log_history` is that of Trainer's state. Values that are not finite leave a gap; a panel without values says so.
+    `log_history` is that of Trainer's state. Non-finite values leave gaps; a panel without values carries a note.
     """
     percent = _percent_formatter(decimals=1)
     score = "eval_accuracy", "accuracy (% of examples)", "{:.2%}"
@@ -51,7 +53,7 @@ def learning_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | Pat
 
 
 def translation_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | Path) -> None:
-    """The same with the BLEU of the greedy translations of the validation split."""
+    """Plot losses and the BLEU of greedy validation translations to the PNG file `path`."""
     unit = "loss (nats per token; training: with smoothed labels)"
     _draw_losses_and_score(log_history, path, unit, ("eval_bleu", "BLEU, validation, greedy", "{:.2f}"))
 
@@ -63,7 +65,7 @@ def _draw_losses_and_score(
     score: tuple[str, str, str],
     formatter: Any = None,
 ) -> None:
-    """score: its key in the log, its name, and the format of its best value."""
+    """score: the log key, axis label and format of the score."""
     key, name, best_format = score
     figure = new_figure(8, 7)
     loss_axes, score_axes = figure.subplots(2, 1, sharex=True)
@@ -82,7 +84,7 @@ def _draw_losses_and_score(
 
 
 def token_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | Path) -> None:
-    """Draw training and evaluation loss per token, with perplexities on the right, into the PNG file `path`."""
+    """Plot training and evaluation loss per token, with perplexity on a second axis, to the PNG file `path`."""
     figure = new_figure(8, 4.5)
     axes = figure.subplots()
     _plot_losses(axes, log_history, "loss (nats per predicted token)")
@@ -95,7 +97,7 @@ def token_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | Path) 
 
 
 def new_figure(width: float, height: float) -> "Figure":
-    from matplotlib.figure import Figure  # not pyplot, which keeps every figure and asks for a display
+    from matplotlib.figure import Figure  # pyplot would keep every figure and may require a display
 
     return Figure(figsize=(width, height), layout="constrained")
 
@@ -112,7 +114,7 @@ def _name_classes(axes: "Axes", label_names: Sequence[str]) -> None:
     size = 10 if len(names) <= MOST_LABELS_WITH_COUNTS else 6
     crowded = len(names) > 5 or max(map(len, names)) > 12
     slant: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
-    # A "$" in a label is a dollar, not the start of a formula.
+    # parse_math=False keeps "$" literal.
     axes.set_xticks(ticks, labels=names, parse_math=False, fontsize=size, **slant)
     axes.set_yticks(ticks, labels=names, parse_math=False, fontsize=size)
     axes.set_xlabel("predicted class")
@@ -134,7 +136,7 @@ def _series(log_history: Sequence[Mapping[str, Any]], key: str) -> tuple[np.ndar
     values: dict[int, float] = {}
     for entry in log_history:
         if key in entry:
-            # The first of a step counts: a later one is of the best model, loaded again after the last step.
+            # The first entry of a step counts: a later one belongs to the reloaded best model.
             values.setdefault(entry["step"], float(entry[key]))
     finite = [value if np.isfinite(value) else np.nan for value in values.values()]
     return np.array(list(values), dtype=float), np.array(finite, dtype=float)
@@ -160,7 +162,7 @@ def _name_steps(axes: "Axes") -> None:
 
 
 def _add_perplexities(axes: "Axes") -> None:
-    """A second scale on the right: the same ticks, exponentiated."""
+    """Add a right axis with the exponentiated ticks."""
     perplexities = axes.secondary_yaxis("right")
     perplexities.set_ylabel("perplexity")
     perplexities.yaxis.set_major_formatter(lambda loss, _: f"{np.exp(loss):,.3g}")
@@ -175,7 +177,7 @@ def _mark_best(axes: "Axes", steps: np.ndarray, values: np.ndarray, best_format:
 
 
 def _add_epochs(axes: "Axes", log_history: Sequence[Mapping[str, Any]]) -> None:
-    """A second scale above the panel, where the log knows how many steps an epoch has."""
+    """Add a top axis in epochs, if the log contains them."""
     last = max(log_history, key=lambda entry: entry.get("step", 0), default={})
     if not last.get("step") or not last.get("epoch"):
         return
@@ -190,7 +192,7 @@ def _finish_panel(axes: "Axes") -> None:
     if axes.has_data():
         axes.legend(frameon=False)
     else:
-        axes.text(0.5, 0.5, "no finite value was logged", ha="center", va="center", transform=axes.transAxes)
+        axes.text(0.5, 0.5, "no finite values logged", ha="center", va="center", transform=axes.transAxes)
 
 
 def write_png(figure: "Figure", path: str | Path) -> None:

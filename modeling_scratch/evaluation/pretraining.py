@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What a pretraining run says at its end: losses over all predicted tokens, what they mean, its speed and a sample."""
+"""The evaluation of pretraining: token-level losses, their meaning, training speed and a sample."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ from transformers import EvalPrediction, PreTrainedTokenizerBase, Trainer
 
 from ..data.collators import Batch
 from ..data.documents import counted
-from ..data.packed_documents import IGNORED, PackedRows, Pieces, Row, StreamedRows
+from ..data.packed_documents import IGNORED, PackedRows, Pieces, StreamedRows, TokenRow
 from ..utils.files import write_json, write_text
 from ..utils.markdown import excerpt
 from .plots import token_curve_png
@@ -24,15 +24,15 @@ PROMPT_TOKENS = 8
 SAMPLE_TOKENS = 250
 PREDICTED = {
     "mlm": "masked tokens, the same at each evaluation",
-    "clm": "all tokens but the first of a document, the end of each among them",
-    "infilling": "all tokens of the texts, of which the encoder reads damaged copies, the same at each evaluation",
-    "span_corruption": "tokens of the spans that are cut out, and their sentinels, the same at each evaluation",
+    "clm": "all tokens except the first of each document, including its end",
+    "infilling": "all tokens of the texts, given corrupted copies, the same at each evaluation",
+    "span_corruption": "tokens of the removed spans and their sentinels, the same at each evaluation",
 }
 
 
 @dataclass(frozen=True)
 class TextSize:
-    """The text that is evaluated on."""
+    """The size of the validation text."""
 
     documents: int
     characters: int
@@ -48,14 +48,14 @@ class TextSize:
 
 @dataclass(frozen=True)
 class PretrainingData:
-    """Rows to train and to evaluate on, of `longest` tokens at most, the collator, and what is said of them.
+    """Training and validation rows of at most `longest` tokens, their collator and their description.
 
-    is_whole_text: all of the text is predicted, each token once, so that nats can be spread over its characters.
+    is_whole_text: each token of the text is predicted exactly once, so that bits per character are defined.
     """
 
     train: PackedRows | Pieces | StreamedRows
     validation: PackedRows | Pieces
-    collator: Callable[[Sequence[Row]], Batch]
+    collator: Callable[[Sequence[TokenRow]], Batch]
     tokens_per_row: float
     task: str
     longest: int
@@ -65,7 +65,7 @@ class PretrainingData:
 
     @property
     def label_name(self) -> str:
-        """The input that holds what is predicted."""
+        """The batch key of the targets."""
         return "shift_labels" if self.task == "clm" else "labels"
 
     @property
@@ -74,9 +74,9 @@ class PretrainingData:
 
 
 def token_losses(outputs: Any, labels: Tensor) -> Tensor:
-    """Sum of -log p(label) in nats, and number of labels, of each row: logits (B, T, V), labels (B, T) -> (B, 2).
+    """Return the sum of -log p(label) in nats and the number of labels per row: (B, T, V), (B, T) -> (B, 2).
 
-    Logits may also be those of the labelled tokens alone, (labelled tokens, V).
+    Logits may also be restricted to the labelled tokens: (labelled tokens, V).
     """
     logits = outputs[0] if isinstance(outputs, tuple) else outputs
     predicted = labels != IGNORED
@@ -88,10 +88,10 @@ def token_losses(outputs: Any, labels: Tensor) -> Tensor:
 
 
 def token_metrics(prediction: EvalPrediction, text: TextSize | None = None) -> dict[str, float]:
-    """Of the `token_losses` of all rows: their mean over tokens and its exponential; spread over the text, if given."""
+    """Return mean loss and perplexity from the `token_losses` of all rows; per character and byte with `text`."""
     nats, tokens = np.asarray(prediction.predictions).sum(0).tolist()
     loss = nats / max(tokens, 1)
-    perplexity = math.exp(min(loss, 700))  # beyond that, a float has no room
+    perplexity = math.exp(min(loss, 700))  # avoids overflow
     metrics: dict[str, float] = {"token_loss": loss, "perplexity": perplexity, "predicted_tokens": int(tokens)}
     if text is not None:
         bits = nats / math.log(2)
@@ -99,50 +99,50 @@ def token_metrics(prediction: EvalPrediction, text: TextSize | None = None) -> d
     return metrics
 
 
-def report(trainer: Trainer, data: PretrainingData, example: str, resumed_at: int) -> str:
-    """Save scores and the learning curve; the text of results.md, to print. example: a text that is evaluated on."""
+def report_pretraining(trainer: Trainer, data: PretrainingData, example: str, resumed_at: int) -> str:
+    """Save scores and learning curve; return the text of results.md. example: a validation text."""
     output = Path(trainer.args.output_dir or "")
     scores = {name.removeprefix("eval_"): value for name, value in trainer.state.log_history[-1].items()}
     meanings = {
         "loss": f"nats per predicted token, mean over all {scores['predicted_tokens']:,} of them: {data.predicted}",
         "perplexity": "exp(loss)",
-        "bits_per_character": "all nats / ln 2 / all characters; comparable between tokenizers that lose nothing",
-        "bits_per_byte": "the same per byte of UTF-8",
+        "bits_per_character": "total nats / ln 2 / number of characters; comparable across lossless tokenizers",
+        "bits_per_byte": "the same per UTF-8 byte",
     }
-    lines = [f"Evaluated on {data.text}, in a context of at most {data.longest} tokens.", ""]
-    lines += ["| score | value | what it is |", "|---|---:|---|"]
-    told = [(name, what) for name, what in meanings.items() if name in scores]
-    lines += [f"| {name.replace('_', ' ')} | {scores[name]:.4f} | {what} |" for name, what in told]
+    lines = [f"Evaluated on {data.text}, with a context of at most {data.longest} tokens.", ""]
+    lines += ["| score | value | definition |", "|---|---:|---|"]
+    reported = [(name, meaning) for name, meaning in meanings.items() if name in scores]
+    lines += [f"| {name.replace('_', ' ')} | {scores[name]:.4f} | {meaning} |" for name, meaning in reported]
     text = "\n".join([*lines, "", *data.notes, speed(trainer.state.log_history, data.tokens_per_row, resumed_at)])
     write_text(output / "results.md", text + "\n")
-    found = {name: {"value": scores[name], "meaning": what} for name, what in told}
-    where = {"text": str(data.text), "context": data.longest}
-    write_json(output / "evaluation.json", {**where, "scores": found, "example": excerpt(example)})
+    values = {name: {"value": scores[name], "meaning": meaning} for name, meaning in reported}
+    text_info = {"text": str(data.text), "context": data.longest}
+    write_json(output / "evaluation.json", {**text_info, "scores": values, "example": excerpt(example)})
     token_curve_png(trainer.state.log_history, output / "learning_curve.png")
     return text
 
 
 def speed(history: Sequence[Mapping[str, Any]], tokens_per_row: float, resumed_at: int = 0) -> str:
-    """Wall time of training, evaluations apart, and tokens that were read in it, since the step it was resumed at."""
-    end = max(place for place, entry in enumerate(history) if "train_runtime" in entry)
+    """Return training time without evaluations and token throughput, counted from the resumed step."""
+    end = max(index for index, entry in enumerate(history) if "train_runtime" in entry)
     total, rows_per_second = history[end]["train_runtime"], history[end]["train_samples_per_second"]
     evaluating = sum(entry.get("eval_runtime", 0) for entry in history[:end] if entry["step"] > resumed_at)
     seconds, tokens = total - evaluating, rows_per_second * total * tokens_per_row
-    since = f", since it was resumed at step {resumed_at:,}" if resumed_at else ""
+    since = f", since resuming at step {resumed_at:,}" if resumed_at else ""
     return (
-        f"{seconds:.0f} s of training at {tokens / seconds:,.0f} tokens/s, {evaluating:.0f} s of evaluation on the "
-        f"way{since}; {torch.get_num_threads()} threads"
+        f"{seconds:.0f} s of training at {tokens / seconds:,.0f} tokens/s, {evaluating:.0f} s of "
+        f"evaluation{since}; {torch.get_num_threads()} threads"
     )
 
 
 def first_words(row: Tensor, tokenizer: PreTrainedTokenizerBase) -> Tensor:
-    """The beginning of a row (T,) to go on from, of its first document alone, without the end of that."""
+    """Return a prompt: the first tokens of a row (T,), within its first document and without its end token."""
     ends = (row[1:PROMPT_TOKENS] == tokenizer.eos_token_id).nonzero()
     return row[: 1 + int(ends[0]) if len(ends) else PROMPT_TOKENS]
 
 
 def write_sample(model: Any, tokenizer: PreTrainedTokenizerBase, prompt: Tensor, limit: int) -> str:
-    """Text drawn from the model behind prompt (T,); where its context of `limit` tokens is full, it keeps one half."""
+    """Sample a continuation of prompt (T,). When the context of `limit` tokens is full, keep its last half."""
     model.eval()
     ids = prompt
     while len(ids) < SAMPLE_TOKENS:

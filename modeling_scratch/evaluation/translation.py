@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The evaluation of a translator: sacreBLEU and chrF with their signatures, tables and examples."""
+"""The evaluation of translations: sacreBLEU and chrF with signatures, tables and examples."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -19,7 +19,7 @@ from .plots import translation_curve_png
 
 @dataclass(frozen=True)
 class Score:
-    """One figure between 0 and 100, what it means in words, and sacreBLEU's signature of it (Post 2018)."""
+    """A score between 0 and 100, its definition, and its sacreBLEU signature (Post 2018)."""
 
     name: str
     value: float
@@ -28,10 +28,10 @@ class Score:
 
 
 def score_translations(translations: Sequence[str], references: Sequence[str]) -> list[Score]:
-    """BLEU and chrF of detokenised text with its case, and BLEU of the same lower-cased; one reference a text."""
+    """Compute cased BLEU and chrF and lower-cased BLEU of detokenised text, with one reference per text."""
     metrics: list[tuple[str, Any, str]] = [
-        ("BLEU", BLEU(), "detokenised text, case counts"),
-        ("chrF", CHRF(), "characters, detokenised text, case counts"),
+        ("BLEU", BLEU(), "detokenised text, cased"),
+        ("chrF", CHRF(), "characters, detokenised text, cased"),
         ("BLEU lower-cased", BLEU(lowercase=True), "both sides lower-cased, then tokenised by sacreBLEU (13a)"),
     ]
     scores = []
@@ -42,9 +42,9 @@ def score_translations(translations: Sequence[str], references: Sequence[str]) -
 
 
 def score_table(scores: Sequence[Score], what: str) -> str:
-    """A Markdown table of scores; what: the split, the checkpoint and the beam that they were measured with."""
+    """Return a Markdown table of scores under a heading `what`: split, checkpoint and beam size."""
     rows = [f"| {score.name} | {score.value:.2f} | {score.meaning} | `{score.signature}` |" for score in scores]
-    return "\n".join([what, "", "| score | | of what | signature |", "| --- | --- | --- | --- |", *rows])
+    return "\n".join([what, "", "| score | | definition | signature |", "| --- | --- | --- | --- |", *rows])
 
 
 def as_metrics(scores: Sequence[Score]) -> list[dict[str, Any]]:
@@ -54,32 +54,34 @@ def as_metrics(scores: Sequence[Score]) -> list[dict[str, Any]]:
 EXAMPLES = 5
 
 
-def report(trainer: Trainer, translator: Translator, data: TranslationData, weights: str, is_resumed: bool) -> str:
-    """The tables to print; they, every score, all translations and the learning curve go to the folder of the run."""
+def report_translation(
+    trainer: Trainer, translator: Translator, data: TranslationData, weights: str, is_resumed: bool
+) -> str:
+    """Return the tables of results. They, all translations and the learning curve are also saved."""
     output = Path(trainer.args.output_dir or "")
     tables, scores, examples = [], {}, []
     for split in [split for split in data.splits if split != "train"]:
         translations = translator.translate(data.sources(split))
         scores[split] = score_translations([translation.text for translation in translations], data.targets(split))
         what = f"{split}: {len(translations):,} texts, {weights}, beam {translator.generation['num_beams']}"
-        what += _what_was_cut(translator, data.sources(split), translations)
+        what += _truncations(translator, data.sources(split), translations)
         tables.append(score_table(scores[split], what))
         lines = [" ".join(translation.text.split()) + "\n" for translation in translations]
         write_text(output / f"{split}.translations.txt", "".join(lines))
-        examples = _examples(data, split, translations)  # those of the last split, the one to judge on, are kept
+        examples = _examples(data, split, translations)  # of the last split, the one for the final evaluation
     text = "\n\n".join(tables) + "\n"
     seconds = sum(entry.get("train_runtime", 0) for entry in trainer.state.log_history)
-    since = " since it was resumed" if is_resumed else ""  # what came before is not known
-    time = f"{seconds / 60:.1f} minutes of training{since}, validation included, on {torch.get_num_threads()} threads"
+    since = " since resuming" if is_resumed else ""  # the time before is not recorded
+    time = f"{seconds / 60:.1f} minutes of training{since}, including validation, on {torch.get_num_threads()} threads"
     write_text(output / "results.md", f"{text}\n{time}\n")
-    metrics = {split: as_metrics(found) for split, found in scores.items()}
+    metrics = {split: as_metrics(values) for split, values in scores.items()}
     write_json(output / "evaluation.json", {"weights": weights, **metrics, "examples": examples})
     translation_curve_png(trainer.state.log_history, output / "learning_curve.png")
     return "\n" + text
 
 
 def _examples(data: TranslationData, split: str, translations: Sequence[Generated]) -> list[dict[str, str]]:
-    """The first of the split: nobody has chosen them."""
+    """Return the first examples of the split, without selection."""
     rows = zip(data.splits[split][:EXAMPLES], translations)
     return [
         {"source": excerpt(source), "translation": excerpt(translation.text), "reference": excerpt(target)}
@@ -87,11 +89,11 @@ def _examples(data: TranslationData, split: str, translations: Sequence[Generate
     ]
 
 
-def _what_was_cut(translator: Translator, sources: Sequence[str], translations: Sequence[Generated]) -> str:
-    told = ""
+def _truncations(translator: Translator, sources: Sequence[str], translations: Sequence[Generated]) -> str:
+    notes = ""
     if cut := translator.count_cut(sources):
-        told += f"; {cut:,} sources are longer than {translator.limit} tokens and were cut"
+        notes += f"; {cut:,} sources were truncated to {translator.limit} tokens"
     if cut := sum(translation.is_cut for translation in translations):
         limit = translator.generation["max_new_tokens"]
-        told += f"; {cut:,} translations found no end and were cut at {limit} tokens"
-    return told
+        notes += f"; {cut:,} translations have no end token and were cut at {limit} tokens"
+    return notes

@@ -25,7 +25,7 @@ _lock, _disabling, _was_enabled = Lock(), 0, True
 
 
 def enable() -> None:
-    """Turns the engine on for scratch models. Results stay the same to rounding."""
+    """Enable the engine for scratch models. Results are equal up to rounding."""
     ScratchPreTrainedModel.engine = fast_engine
     ScratchPreTrainedModel.__call__ = fast_call  # type: ignore[method-assign]
     for model_class in GENERATIVE:
@@ -33,7 +33,7 @@ def enable() -> None:
 
 
 def disable() -> None:
-    """Turns the engine off: scratch models compute exactly what the textbook states."""
+    """Disable the engine, so that scratch models run the textbook code."""
     if is_enabled():
         ScratchPreTrainedModel.engine = textbook_engine
     for model_class, name in (ScratchPreTrainedModel, "__call__"), *((each, "generate") for each in GENERATIVE):
@@ -47,7 +47,7 @@ def is_enabled() -> bool:
 
 @contextmanager
 def disabled() -> Iterator[None]:
-    """The textbook computes within this context, in all threads. When the last such context ends, all is as before.
+    """Disable the engine in all threads within this context. The last such context to end restores the state.
 
     >>> from modeling_scratch import fast
     >>> with fast.disabled():

@@ -1,10 +1,10 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Beam search: of each text the k likeliest beginnings go on, a token longer each step (Sutskever et al. 2014, 3.2).
+"""Beam search: keep the k most likely prefixes of each text at every step (Sutskever et al. 2014, 3.2).
 
-It finds what transformers' own search finds, with less work a step: nothing is copied or added for tokens that no
-beam takes, and what the beams of a text have in common, the encoder's states, is not moved when they change places.
+The results equal those of transformers' beam search, with less work per step: tokens outside the beams are neither
+copied nor scored further, and reordering beams does not move the encoder states that they share.
 
-Shapes: B texts, k beams of each, n candidates to go on with, V vocabulary, L the most tokens that a text may have.
+Shapes: B texts, k beams per text, n candidates, V vocabulary, L maximum length in tokens.
 """
 
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 from transformers import EncoderDecoderCache, GenerationConfig, LogitsProcessorList, StoppingCriteriaList
 
-NEVER = -1e9  # the score of what must not be taken
-CHUNK = 128  # tokens that go by the highest of them at first
+NEVER = -1e9  # the score of excluded candidates
+CHUNK = 128  # tokens per chunk, preselected by their maximum
 
 
 def beam_search(
@@ -32,7 +32,7 @@ def beam_search(
     """
     config, count = generation_config, generation_config.num_beams
     texts, prompt = len(input_ids) // count, input_ids.shape[1]
-    kept = max(2, 1 + len(end_tokens(config))) * count  # enough to go on with where all others end
+    kept = max(2, 1 + len(end_tokens(config))) * count  # enough to continue if all others end
     running = Beams.start(input_ids, texts, config)
     finished, is_open = running.nothing_yet(), torch.ones(texts, 1, dtype=torch.bool, device=input_ids.device)
     read = model.prepare_inputs_for_generation(input_ids, is_first_iteration=True, **inputs)
@@ -62,7 +62,7 @@ def beam_search(
 
 
 def end_tokens(config: GenerationConfig) -> list[int]:
-    """Those at which a text ends; none where it says so."""
+    """Return the ids of the end tokens, if any."""
     ends = config.eos_token_id
     return [] if ends is None else list(ends) if isinstance(ends, list) else [int(ends)]
 
@@ -92,7 +92,7 @@ class Beams:
 
     @classmethod
     def start(cls, input_ids: Tensor, texts: int, config: GenerationConfig) -> "Beams":
-        """Of k equal beams one counts at first."""
+        """Initialise the scores: of k equal beams, only the first counts."""
         ends, count = end_tokens(config), config.num_beams
         fill = (config.pad_token_id or ends[0]) if ends else -1
         sequences = input_ids.new_full((texts, count, config.max_length), fill)

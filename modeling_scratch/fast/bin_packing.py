@@ -1,15 +1,15 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Which texts of a packed batch stand in one row, and which rows attend in one call.
+"""Bin packing: assign the texts of a packed batch to rows, and rows to attention calls.
 
-Attention works on rows of equal width. Short texts share rows, which they fill nearly to the last place; long ones
-stand in rows of their own, since what a row costs grows with the square of its width.
+Attention works on rows of equal width. Short texts share rows with little padding; long texts get their own rows, as
+the cost of a row grows with the square of its width.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 
-# In attention scores that could be computed in the same time: one more call, and a place without a token.
+# The cost of an attention call and of a padding token, in attention scores computed in the same time.
 CALL_COST = 8192
 PADDING_COST = 400
 # Where spans of widths end, in lengths of the longest text: at most one width of each is tried for shared rows.
@@ -18,11 +18,11 @@ SPANS = 1.1, 1.2, 1.35, 1.5, 1.75, 2, 3
 
 @dataclass
 class Rows:
-    """Rows of one width, each with the numbers of the texts that stand in it, one after another."""
+    """Rows of equal width, each with the indices of its texts in order."""
 
     width: int
     texts: list[list[int]]
-    padding: int  # slots without a token
+    padding: int  # padding tokens
 
     @property
     def cost(self) -> int:

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Dropout with masks that cost a quarter of torch's on a CPU, where they took a sixth of a training step."""
+"""Dropout with cheaper masks on a CPU: a quarter of torch's cost, which was a sixth of a training step."""
 
 import torch
 import torch.nn.functional as F
@@ -39,5 +39,5 @@ def keep_mask(states: Tensor, p: float) -> Tensor | None:
 
 
 def scale_of(p: float) -> float:
-    """1 / (1 - p), p as it is rounded."""
+    """Return 1 / (1 - p) for the rounded p."""
     return STEPS / (STEPS - round(p * STEPS))

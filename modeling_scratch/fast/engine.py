@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""From inputs to last hidden states as the textbook's engine, in less time: it plans a batch before it computes.
+"""The fast engine: from inputs to last hidden states, with a packed layout planned per batch.
 
-Where there is nothing to gain, or hooks observe the modules, it calls the textbook.
+It falls back to the textbook if there is nothing to gain or if modules have hooks.
 
 Shapes: B batch, T length; R rows and W width of a group of a packed batch; N tokens that are read.
 """
@@ -40,9 +40,9 @@ from .last_block import attend_once, attend_then_select, last_block
 from .packing import Packing, packing_from_lengths, packing_from_mask, same_segment
 from .varlen import has_varlen_kernels, varlen_attention
 
-MANY_TEXTS = 32  # from so many on, one token of each, plain products take less time than the fused kernel
+MANY_TEXTS = 32  # with more texts, one token each, plain matrix products are faster than the fused kernel
 OF_EVERY_LAYER = "output_attentions", "output_hidden_states"
-LEAST_TOKENS = 48  # of a batch; fewer take less time than a plan for them
+LEAST_TOKENS = 48  # smaller batches take less time than planning
 
 
 def fast_engine(
@@ -88,7 +88,7 @@ def fast_engine(
 
 
 def _is_tiny(inputs: Inputs) -> bool:
-    """Whether a plan would take longer than the batch itself; a traced graph must not ask for sizes."""
+    """Return whether planning would take longer than the batch itself. Traced graphs must not depend on sizes."""
     read = inputs.inputs_embeds if inputs.input_ids is None else inputs.input_ids
     if is_traced(read) or inputs.position_ids is not None or inputs.cu_seq_lens is not None:
         return False
@@ -112,7 +112,7 @@ def _varlen_arguments(
     With cu_seq_lens_q and max_length_q, as collators give them, there is no host-device synchronisation, and it works
     in a traced graph.
     """
-    if config.is_encoder_decoder:  # what the encoder read has lengths of its own
+    if config.is_encoder_decoder:  # the encoder's texts have different lengths
         return None
     is_given = kwargs.get("cu_seq_lens_q") is not None and kwargs.get("max_length_q") is not None
     by_flash = "flash" in config._attn_implementation
@@ -121,7 +121,7 @@ def _varlen_arguments(
         if not by_sdpa or not has_varlen_kernels(lengths.device, model.dtype, config.head_dim, traced):
             return None
     arguments = segment_bounds(lengths, kwargs.get("cu_seq_lens_q"), kwargs.get("max_length_q"))
-    if lengths.device.type == "cuda" and not traced:  # no public function checks without a synchronisation
+    if lengths.device.type == "cuda" and not traced:  # there is no public check without synchronisation
         torch._assert_async(arguments["cu_seq_lens_q"][-1] == inputs.shape.numel())
     return {**arguments, "attention_fn": None if by_flash else varlen_attention}
 
@@ -140,7 +140,7 @@ def _pack(
         return None  # flex_attention's kernels pass over what a mask hides, and are compiled for each new shape
     options: dict[str, Any] = {
         "make_mask": partial(_group_mask, config, model.is_causal, device),
-        "shares": backend in ALL_MASK_ATTENTION_FUNCTIONS,  # else nobody makes its masks
+        "shares": backend in ALL_MASK_ATTENTION_FUNCTIONS,  # otherwise there is no mask function
         "weights": config.hidden_size * config.intermediate_size,
     }
     if lengths is not None:
@@ -149,7 +149,7 @@ def _pack(
     if mask is None or not mask.any() or (mask.all() and not _reads_one_a_text(model, inputs, indices)):
         return None
     if indices is not None and not mask.flatten()[indices].all():
-        return None  # padding is read, too
+        return None  # padding tokens are read, too
     return packing_from_mask(mask, **options)
 
 

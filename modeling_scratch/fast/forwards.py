@@ -17,7 +17,7 @@ from .dropout import dropout
 from .hooks import FastForward, is_checkpointed, is_compiled, is_dense, is_traced, recomputes
 from .onednn import is_large, linear
 
-LEAST_DROPPED = 2**13  # elements of the hidden states, from which on cheaper masks of dropout are worth it
+LEAST_DROPPED = 2**13  # hidden-state elements from which cheaper dropout masks pay off
 
 
 class FastLinear(FastForward):
@@ -66,7 +66,7 @@ def forwards(model: nn.Module, multiplies: bool, drops: bool) -> Iterator[None]:
         yield
     finally:
         for module, forward in changed.items():
-            if vars(module).get("forward") is forward:  # else somebody has replaced it meanwhile
+            if vars(module).get("forward") is forward:  # otherwise it was replaced in the meantime
                 del vars(module)["forward"]
 
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Generation where its time goes on a CPU: the head's product of a few rows with a large vocabulary, and beam search.
+"""Faster generation on a CPU: output projection of few rows to a large vocabulary, and beam search.
 
 Shapes: B batch, T length, E embedding size, V vocabulary.
 """
@@ -22,8 +22,8 @@ from .beam_search import beam_search
 from .hooks import FastForward, is_plain_linear
 from .onednn import has_gradient, linear, onednn_linear, suits_onednn
 
-MANY_ROWS = 256  # of one call: from here on, the usual product is as good
-WORTH_A_COPY = 8  # calls of one generation
+MANY_ROWS = 256  # from this many rows per call, the default product is equally fast
+WORTH_A_COPY = 8  # calls per generation
 PACKED_FOR = 16  # rows; the layout is the same for any other number than 1
 # Packing a weight ahead of its products has no public name in torch; without this one nothing is packed.
 CAN_PACK = hasattr(torch.ops.mkldnn, "_reorder_linear_weight")
@@ -62,7 +62,7 @@ def searches_beams(model: Any, args: tuple, kwargs: dict[str, Any]) -> bool:
 def quick_head(head: nn.Module) -> Iterator[None]:
     """While it lasts, a language-model head of plain weights computes few rows by a quicker product."""
     if not is_plain_linear(head) or head.weight.device.type != "cpu" or "forward" in vars(head):
-        yield  # the last: another thread generates
+        yield  # another thread still generates
         return
     forward = FewRows(head)
     try:

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What keeps the engine from its shortcuts: hooks, replaced forwards, wrappers, checkpointing, tracing.
+"""Detect what disables the engine's shortcuts: hooks, replaced forwards, wrappers, checkpointing, tracing.
 
 Private names of torch that stand here have no public counterpart.
 """
@@ -26,13 +26,13 @@ class FastForward:
 
 
 def has_own_forward(module: nn.Module) -> bool:
-    """Whether somebody replaced its forward (offloaded, patched, on several devices)."""
+    """Return whether the module's forward was replaced (offloading, patching, model parallelism)."""
     forward = vars(module).get("forward")
     return forward is not None and not isinstance(forward, FastForward)
 
 
 def has_hooks(module: nn.Module) -> bool:
-    """Whether this module has hooks, or a forward of its own."""
+    """Return whether this module has hooks or a replaced forward."""
     return any(getattr(module, kind) for kind in HOOKS) or has_global_hooks() or has_own_forward(module)
 
 
@@ -51,7 +51,7 @@ def has_foreign_hooks(model: nn.Module, except_for: nn.Module | None = None) -> 
 
 
 def _origins(module: nn.Module) -> Iterable[str]:
-    """The Python modules that its hooks come from."""
+    """Return the Python modules that define the module's hooks."""
     return (getattr(hook, "__module__", None) or "" for kind in HOOKS for hook in getattr(module, kind).values())
 
 
@@ -94,11 +94,11 @@ def is_dense(weight: Tensor) -> bool:
 
 
 def is_plain_linear(layer: nn.Module) -> TypeGuard[nn.Linear]:
-    """Whether all that a call does is x W^T + b: no adapter, no fewer bits, nobody who watches."""
+    """Return whether a call only computes x W^T + b, without adapters, quantisation or hooks."""
     return type(layer) is nn.Linear and is_dense(layer.weight) and not has_hooks(layer)
 
 
 def recomputes(modules: Iterable[nn.Module]) -> bool:
-    """Whether a block among them is recomputed in the backward pass, after this call."""
+    """Return whether a block is recomputed in the backward pass."""
     blocks = (module for module in modules if isinstance(module, GradientCheckpointingLayer))
     return any(block.training and block.gradient_checkpointing for block in blocks)

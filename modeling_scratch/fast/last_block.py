@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The last block for the tokens that a head reads: the others serve as keys and values only.
+"""The last block, restricted to the tokens that a head reads; the others serve only as keys and values.
 
 Shapes: B batch, T length, N tokens that are read, H heads, K key-value heads, D head size.
 """

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Linear layers by oneDNN where that is the faster one of the two libraries of matrix products in torch for CPUs.
+"""Linear layers by oneDNN where it is faster than MKL, the other CPU matrix library of torch.
 
 For float32 torch takes MKL, which uses AVX-512 on Intel's processors alone. On AMD's that have it oneDNN takes half the
 time. torch has oneDNN's product as an operator with a private name, and no public one.
@@ -33,11 +33,11 @@ def linear(states: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
     if not has_gradient(states, weight, bias):
         return onednn_linear(states, weight, bias)
     rows = OneDNNLinear.apply(states.flatten(0, -2), weight, bias)
-    return rows.view(*states.shape[:-1], len(weight))  # shaped inside, nobody (adapters) could change it in place
+    return rows.view(*states.shape[:-1], len(weight))  # reshaped here, so that adapters can modify it in place
 
 
 def has_gradient(*factors: Tensor | None) -> bool:
-    """Whether what is computed of them is going to be differentiated."""
+    """Return whether a gradient will be computed."""
     return torch.is_grad_enabled() and any(each is not None and each.requires_grad for each in factors)
 
 
@@ -48,14 +48,14 @@ def is_large(elements: int, features: int, size: int = 1) -> bool:
 
 @cache
 def has_faster_library() -> bool:
-    """Whether MKL takes a slow way on this processor, and oneDNN a fast one."""
+    """Return whether MKL has a slow path on this processor and oneDNN a fast one."""
     if not (HAS_ONEDNN and torch.backends.mkl.is_available()):
         return False
     return torch.backends.cpu.get_cpu_capability() == "AVX512" and "AuthenticAMD" in _processor()
 
 
 def _processor() -> str:
-    """What the operating system says of it."""
+    """Return the processor's description from the operating system."""
     with suppress(OSError):
         return Path("/proc/cpuinfo").read_text()
     return platform.processor()
@@ -103,7 +103,9 @@ class OneDNNLinear(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         states, weight = ctx.saved_tensors
-        is_plain = not (torch.is_grad_enabled() or is_transformed(gradient))  # else torch has to see what is done
+        is_plain = not (
+            torch.is_grad_enabled() or is_transformed(gradient)
+        )  # otherwise torch must record the operations
         times = onednn_linear if is_plain else _times
         grad_input = None if weight is None else times(gradient, weight.mT)
         grad_weight = None if states is None else _grad_weight(gradient, states, times)

@@ -7,8 +7,8 @@
     c c c . . .
     d . . . . .
 
-A batch of reviews is mostly padding. Packed, all layers work on rows that are almost full of tokens. Attention works on
-the same rows, group by group, and no token sees another text. Real tokens get the values of the padded layout, to
+Batches of reviews are mostly padding. In the packed layout, all layers work on almost full rows. Attention works on
+the same rows group by group, restricted to each text. Real tokens get the values of the padded layout up to
 rounding; padding gets zeros.
 
 Shapes: B batch, T length, H heads, D head size; R rows and W width of one group; P packed tokens, those of all rows.
@@ -45,7 +45,7 @@ class Group:
     shape: tuple[int, int]
     counts: list[int]  # of texts in each row
     segment_ids: Tensor  # (R, W): the text that each packed token belongs to; padding counts as one
-    mask: Any = None  # what the attention backend takes; None: every score counts
+    mask: Any = None  # in the attention backend's format; None: no mask
 
     @property
     def tokens(self) -> int:
@@ -102,7 +102,7 @@ class Packing:
 
     @property
     def texts(self) -> int:
-        """The number of texts that are not empty."""
+        """The number of non-empty texts."""
         return sum(sum(group.counts) for group in self.groups)
 
     def _split(self, states: Tensor) -> list[Tensor]:
@@ -186,7 +186,7 @@ def _make_packing(
     found = lengths.tolist()
     starts = [0, *accumulate(found)]
     groups: list[Group] = []
-    pieces: list[tuple[int, int, bool]] = []  # the first of some tokens, how many they are, and whether they count
+    pieces: list[tuple[int, int, bool]] = []  # start, number of tokens, and whether they are real
     for rows in arrange(found) if shares else equal_rows(found):
         count = len(pieces)
         for texts in rows.texts:

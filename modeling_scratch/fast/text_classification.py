@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""For pipeline("sentiment-analysis", pipeline_class=...): the library's answers, the longest texts read first."""
+"""A text-classification pipeline class with the library's results that batches the longest texts first."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,8 +10,8 @@ from transformers import DataCollatorWithPadding, TextClassificationPipeline
 
 from ..modeling_base import ScratchPreTrainedModel
 
-BATCHES_AT_ONCE = 64  # whose texts are sorted together
-CPU_TOKENS = 2048  # of a batch: with fewer, calls cost more than products; with more, no cache holds the states
+BATCHES_AT_ONCE = 64  # batches whose texts are sorted together
+CPU_TOKENS = 2048  # per batch: with fewer, call overhead dominates; with more, states exceed the CPU cache
 # Arguments of the tokenizer with which each text gives one row, whatever stands beside it.
 TOKENIZING = {"truncation", "max_length", "padding", "add_special_tokens"}
 
@@ -33,7 +33,7 @@ def batches_by_length(lengths: Sequence[int], batch_size: int, device: torch.dev
 
 
 class SortingTextClassificationPipeline(TextClassificationPipeline):
-    """The answers of the library's pipeline to a list of texts, in their order, in less time.
+    """Return the library pipeline's answers to a list of texts, in order, in less time.
 
     Scratch models get texts that were tokenized many at a time, in batches by length, the longest first. Other models,
     other inputs than lists of strings, and other arguments of the tokenizer take the library's way.

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Attention of packed texts on CUDA devices, by the kernels for texts of different length that torch brings along.
+"""Attention of packed texts on CUDA devices, by torch's variable-length kernels.
 
 They are told where texts end, and read nothing else of a batch, so that the host can prepare the next ones meanwhile.
 torch has these kernels as operators with private names, and no public one.
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 HALVES = torch.float16, torch.bfloat16
-DEVICES = "cuda", "meta"  # the latter has no values: what waits for one fails there
+DEVICES = "cuda", "meta"  # meta tensors have no values: a synchronisation would fail
 
 
 def has_varlen_kernels(device: torch.device, dtype: torch.dtype, head_dim: int, traced: bool) -> bool:
@@ -38,7 +38,7 @@ def _has_flash(device: torch.device, head_dim: int) -> bool:
         capability = torch.cuda.get_device_capability(device)
         if capability < (8, 0) or (head_dim > 192 and capability not in ((8, 0), (9, 0))):
             return False
-    if torch.compiler.is_compiling():  # a graph cannot ask for the rest
+    if torch.compiler.is_compiling():  # the remaining checks would break the graph
         return True
     is_built = device.type == "meta" or torch.backends.cuda.is_flash_attention_available()
     return is_built and torch.backends.cuda.flash_sdp_enabled()

@@ -1,2 +1,2 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Trained models at work: texts classified, continued and translated, in files of any size."""
+"""Inference: classify, continue and translate texts in files of any size."""

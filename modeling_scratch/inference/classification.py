@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Texts classified in files of any size, with the answers in the order of the input."""
+"""Classify the texts of files of any size, in input order."""
 
 import csv
 import json
@@ -19,10 +19,10 @@ from tqdm import tqdm
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, DataCollatorWithPadding
 from transformers.hf_argparser import HfArg
 
-import modeling_scratch  # noqa: F401  its models become known to the Auto classes
+import modeling_scratch  # noqa: F401  registers its models with the Auto classes
 
 from ..bridges.model_sources import check_folder
-from ..data.columns import is_missing, read_lines, read_texts
+from ..data.columns import NumberedText, is_missing, read_lines, read_texts
 from ..fast.text_classification import batches_by_length
 from ..utils.errors import DataError
 from ..utils.files import check_output, open_output
@@ -31,64 +31,67 @@ REDUCED = ("bfloat16", "int8")
 
 
 def to_precision(model: Any, precision: str) -> Any:
-    """The model with weights of this type, one of torch's or int8; it may be changed itself.
+    """Convert the model's weights to a torch dtype or int8, possibly in place.
 
-    Products of int8 round their inputs too, each by the range of its own; embeddings stay as they are. Raises
-    `DataError` for a device without such products.
+    int8 uses dynamic quantisation of the linear layers, including their inputs, but not of embeddings. Raises
+    `DataError` for int8 on a device other than a CPU.
     """
     if precision != "int8":
         return model.to(getattr(torch, precision))
     if model.device.type != "cpu":
-        raise DataError("--precision int8: is for CPUs; say --device cpu, or --precision bfloat16")
+        raise DataError("--precision int8 is only supported on CPUs; use --device cpu or --precision bfloat16")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch advises another package for it
+        warnings.simplefilter("ignore")  # torch's deprecation notice for another package
         return quantize_dynamic(model, {nn.Linear}, dtype=torch.qint8)
 
 
-# Texts are sorted by length within a chunk: enough of them to leave little padding, few enough for any memory.
+# Texts are sorted by length within a chunk. Its size is a compromise between padding and memory.
 CHUNK_TEXTS = 8_192
 CHUNK_CHARACTERS = 2_000_000
 
-Row = tuple[int, str]
 
 option: Any = HfArg  # its own type is that of a field, not of the field's value
 
 
 @dataclass
 class PredictArguments:
-    """What is classified, with what, and where the answers go."""
+    """The model, input and output of a prediction run."""
 
-    model: str = option(help="A folder or a name on the Hub: a text classifier and its tokenizer.")
-    input: str = option(default="-", help="csv, tsv, jsonl, parquet, or txt with a text a line; -: standard input.")
-    output: str = option(default="-", help="The file to write, jsonl or csv; -: standard output.")
-    format: Literal["jsonl", "csv"] | None = option(default=None, help="Of an output whose name does not tell; jsonl.")
-    text_column: str | None = option(default=None, help="What holds the text; found by itself where only one can.")
-    with_text: bool = option(default=False, help="Repeat the text in each answer.")
+    model: str = option(help="A text classifier with its tokenizer: a folder or a name on the Hub.")
+    input: str = option(
+        default="-", help="A csv, tsv, jsonl or parquet file, or txt with one text per line; -: standard input."
+    )
+    output: str = option(default="-", help="The output file, jsonl or csv; -: standard output.")
+    format: Literal["jsonl", "csv"] | None = option(
+        default=None, help="The output format; inferred from the file name, else jsonl."
+    )
+    text_column: str | None = option(default=None, help="The text column; inferred by default.")
+    with_text: bool = option(default=False, help="Include the text in each output row.")
     overwrite: bool = option(default=False, help="Replace the output file.")
     batch_size: int = option(
         default=32,
-        help="Texts at a time; on a CPU the tokens of so many of the longest, 2,048 at most, but a whole text.",
+        help="Texts per batch; on a CPU, batches are further limited to 2,048 tokens, but hold at least one text.",
     )
-    max_length: int | None = option(default=None, help="Tokens where a text is cut; the tokenizer's own if not given.")
-    device: str | None = option(default=None, help="cpu, cuda, cuda:1, ...; an accelerator where there is one.")
+    max_length: int | None = option(default=None, help="The maximum number of tokens; the tokenizer's by default.")
+    device: str | None = option(default=None, help="cpu, cuda, cuda:1, ...; by default an available accelerator.")
     precision: Literal["float32", "bfloat16", "int8"] = option(
-        default="float32", help="Fewer bits: on a CPU, worth it for large models."
+        default="float32", help="The precision of the weights; on a CPU, lower precision pays off for large models."
     )
-    trust_remote_code: bool = option(default=False, help="Run the code that a checkpoint brings along.")
-    no_progress: bool = option(default=False, help="No progress bar; without a terminal there is none.")
+    trust_remote_code: bool = option(default=False, help="Allow the checkpoint's own code to run.")
+    no_progress: bool = option(default=False, help="Disable the progress bar, which is shown only on a terminal.")
 
     def __post_init__(self) -> None:
         output = Path(self.output)
         if self.format is None and self.output != "-" and output.suffix.lower() not in (".jsonl", ".csv"):
-            raise DataError(f"--output {output}: name it .jsonl or .csv, or say which it is with --format")
+            raise DataError(f"--output {output}: unknown format; use the suffix .jsonl or .csv, or set --format")
         self.format = self.format or ("csv" if output.suffix.lower() == ".csv" else "jsonl")
         if self.batch_size < 1:
-            raise DataError(f"--batch_size {self.batch_size}: has to be at least 1")
+            raise DataError(f"--batch_size {self.batch_size}: must be at least 1")
         check_output("--output", self.output, self.input, self.overwrite)
 
 
 def predict(arguments: PredictArguments) -> None:
-    """Answer every row of the input; raises `DataError` for what is wrong with it or with the model."""
+    """Classify every row of the input. Raises `DataError` for an invalid input or model."""
     classifier = load_classifier(arguments)
     with open_output(arguments.output) as handle, tqdm(unit=" texts", disable=arguments.no_progress or None) as bar:
         write = answer_writer(handle, arguments)
@@ -98,13 +101,13 @@ def predict(arguments: PredictArguments) -> None:
                 write(row, label, score, text)
             handle.flush()
     if classifier.empty:
-        print(f"rows without a text, so without label and score: {classifier.empty:,}", file=sys.stderr)
+        print(f"rows without text, output without label and score: {classifier.empty:,}", file=sys.stderr)
     if classifier.cut:
-        print(f"texts longer than {classifier.limit} tokens, cut there: {classifier.cut:,}", file=sys.stderr)
+        print(f"texts truncated to {classifier.limit} tokens: {classifier.cut:,}", file=sys.stderr)
 
 
-def read_input(arguments: PredictArguments) -> Iterator[Row]:
-    """Stream `(row, text)`, a missing text being ""; raises `DataError` or OSError for what cannot be read."""
+def read_input(arguments: PredictArguments) -> Iterator[NumberedText]:
+    """Stream `(row, text)`; a missing text is "". Raises `DataError` or OSError for unreadable input."""
     path = Path(arguments.input)
     if arguments.input != "-" and path.suffix.lower() != ".txt":
         yield from read_texts(path, arguments.text_column)
@@ -114,9 +117,9 @@ def read_input(arguments: PredictArguments) -> Iterator[Row]:
             yield row, "" if is_missing(text) else text
 
 
-def in_chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """As many rows at a time as memory has room for, whether their texts are short or long."""
-    chunk: list[Row] = []
+def in_chunks(rows: Iterable[NumberedText]) -> Iterator[list[NumberedText]]:
+    """Yield chunks of rows, limited in their number and their total characters."""
+    chunk: list[NumberedText] = []
     characters = 0
     for row in rows:
         chunk.append(row)
@@ -130,7 +133,7 @@ def in_chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 @dataclass
 class Classifier:
-    """Texts in, answers out; counts those that are empty, and those that are longer than `limit` tokens."""
+    """Classifies texts; counts empty texts and those truncated to `limit` tokens."""
 
     model: transformers.PreTrainedModel
     tokenizer: Any
@@ -140,32 +143,32 @@ class Classifier:
     cut: int = 0
 
     def classify(self, texts: list[str], progress: Callable[[int], object]) -> list[tuple]:
-        """(label, score) of each text, (None, None) where there is none; batched by length, longest first."""
+        """Return (label, score) of each text, (None, None) for empty texts. Batched by length, longest first."""
         answers: list[tuple] = [(None, None)] * len(texts)
         features = self._encode(texts)
-        places = [place for place, text in enumerate(texts) if text and features[place]["input_ids"]]
-        lengths = [len(features[place]["input_ids"]) for place in places]
-        self.empty += len(texts) - len(places)
-        progress(len(texts) - len(places))
+        indices = [index for index, text in enumerate(texts) if text and features[index]["input_ids"]]
+        lengths = [len(features[index]["input_ids"]) for index in indices]
+        self.empty += len(texts) - len(indices)
+        progress(len(texts) - len(indices))
         for chosen in batches_by_length(lengths, self.batch_size, self.model.device):
-            batch = [places[number] for number in chosen]
-            for place, answer in zip(batch, self._answer([features[place] for place in batch])):
-                answers[place] = answer
+            batch = [indices[number] for number in chosen]
+            for index, answer in zip(batch, self._answer([features[index] for index in batch])):
+                answers[index] = answer
             progress(len(batch))
         return answers
 
     def _encode(self, texts: list[str]) -> list[dict[str, list[int]]]:
-        """What the model takes, for each text; cut at the limit, and counted where there is something to cut."""
+        """Tokenise the texts, truncated to the limit, and count truncations."""
         encoded = self.tokenizer(texts, truncation=self.limit is not None, max_length=self.limit, verbose=False)
         if encoded.encodings is not None:
             self.cut += sum(bool(encoding.overflowing) for encoding in encoded.encodings)
-        elif self.limit is not None:  # a tokenizer written in Python does not tell
+        elif self.limit is not None:  # slow tokenizers do not report truncation
             self.cut += sum(len(ids) > self.limit for ids in self.tokenizer(texts, verbose=False)["input_ids"])
         return [dict(zip(encoded, values)) for values in zip(*encoded.values())]
 
     @torch.inference_mode()
     def _answer(self, features: list[dict[str, list[int]]]) -> list[tuple]:
-        """Of one batch, its longest text first."""
+        """Return the answers to one batch, whose first text is the longest."""
         try:
             inputs = DataCollatorWithPadding(self.tokenizer)(features)
             logits = self.model(**{name: tensor.to(self.model.device) for name, tensor in inputs.items()}).logits
@@ -173,12 +176,12 @@ class Classifier:
             size = f"{len(features)} texts of up to {len(features[0]['input_ids'])} tokens (--batch_size, --max_length)"
             raise DataError(f"the model fails on {size}: {textwrap.shorten(str(error), 240)}") from error
         if not logits.isfinite().all():
-            raise DataError("the model answers NaN or infinity, so its weights are damaged; train it again")
+            raise DataError("the model returns NaN or infinity: its weights are damaged; train it again")
         return to_answers(logits.float().cpu(), self.model.config)
 
 
 def to_answers(logits: torch.Tensor, config: Any) -> list[tuple]:
-    """(B, C) -> B pairs (label, score), as the head of this file describes them."""
+    """Convert logits (B, C) to B pairs (label, score); lists of both for multi-label and multi-output models."""
     names = [config.id2label[label] for label in range(config.num_labels)]
     if config.problem_type == "multi_label_classification":
         return [(names, scores) for scores in logits.sigmoid().tolist()]
@@ -189,7 +192,7 @@ def to_answers(logits: torch.Tensor, config: Any) -> list[tuple]:
 
 
 def load_classifier(arguments: PredictArguments) -> Classifier:
-    """Raises `DataError` for a checkpoint that cannot answer, or would answer at random."""
+    """Load a classifier. Raises `DataError` for a checkpoint without trained head or tokenizer."""
     name = arguments.model
     check_folder(name, "--model")
     trusts = arguments.trust_remote_code
@@ -197,29 +200,31 @@ def load_classifier(arguments: PredictArguments) -> Classifier:
         auto_class = AutoModelForSequenceClassification
         model, info = auto_class.from_pretrained(name, trust_remote_code=trusts, output_loading_info=True)
         if missing := sorted(info["missing_keys"]):
-            raise DataError(f"this is no trained text classifier, it has no {', '.join(missing[:3])}")
+            raise DataError(f"not a trained text classifier, missing {', '.join(missing[:3])}")
         tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=trusts)
-        if len(tokenizer) <= len(tokenizer.all_special_tokens):  # what some families make up where there is no file
-            raise DataError("there is no tokenizer in it; save the one that it was trained with")
+        if len(tokenizer) <= len(
+            tokenizer.all_special_tokens
+        ):  # the fallback of some families without a tokenizer file
+            raise DataError("no tokenizer; save the one used in training")
         model.to(arguments.device or torch.accelerator.current_accelerator(check_available=True) or "cpu").eval()
-    except Exception as error:  # from files, network, configuration or code: the libraries' own are open-ended
+    except Exception as error:  # files, network, configuration, code: libraries raise many types
         if any(Path(name).glob("checkpoint-*")) and not (Path(name) / "config.json").exists():
             raise DataError(
-                f"--model {name}: its run is not finished; go on with it, or name a checkpoint-*"
+                f"--model {name}: the run is unfinished; resume it or name a checkpoint-* folder"
             ) from error
-        place = "" if Path(name).exists() else "there is no such folder, and as a name on the Hub: "
+        place = "" if Path(name).exists() else "folder not found, and as a name on the Hub: "
         raise DataError(f"--model {name}: {place}{textwrap.shorten(str(error), 240)}") from error
     model = to_precision(model, arguments.precision)
     limit = tokenizer.model_max_length if arguments.max_length is None else arguments.max_length
-    if limit > 10**20:  # how tokenizers say that they know no limit
+    if limit > 10**20:  # the tokenizers' value for no limit
         limit = getattr(model.config, "max_position_embeddings", None)
     if limit is not None and limit <= (added := tokenizer.num_special_tokens_to_add()):
-        raise DataError(f"--max_length {limit}: leaves no room for a text beside {added} special tokens")
+        raise DataError(f"--max_length {limit}: must exceed the {added} special tokens")
     return Classifier(model, tokenizer, limit, arguments.batch_size)
 
 
 def answer_writer(handle: TextIO, arguments: PredictArguments) -> Callable[..., object]:
-    """A function of row, label, score and text: it writes a line of JSON, or a row of CSV in which a list is JSON."""
+    """Return a function that writes (row, label, score, text) as a line of JSON or CSV; lists in CSV are JSON."""
     columns = ["row", "label", "score", *(["text"] if arguments.with_text else [])]
     if arguments.format == "jsonl":
         return lambda *values: handle.write(json.dumps(dict(zip(columns, values)), ensure_ascii=False) + "\n")

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Prompts continued and sources translated, in the order of the input."""
+"""Continue prompts and translate sources, in input order."""
 
 import json
 import sys
@@ -16,18 +16,18 @@ from tqdm import tqdm
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
 from transformers.hf_argparser import HfArg
 
-import modeling_scratch  # noqa: F401  its models become known to the Auto classes
+import modeling_scratch  # noqa: F401  registers its models with the Auto classes
 
 from ..bridges.model_sources import Tokenizers, check_folder, load_checkpoint, load_tokenizers
-from ..data.columns import is_missing, read_lines, read_texts
+from ..data.columns import NumberedText, is_missing, read_lines, read_texts
 from ..data.rows import READERS
 from ..utils.errors import DataError
 from ..utils.files import check_output, open_output
 from .text_generators import DEFAULT_NEW_TOKENS, Continuer, Generated, TextGenerator, Translator
 
-# Heads that a class for generation would load, too, and answer at random or without looking back.
+# Heads whose checkpoints generation classes would load with random or unsuitable weights.
 OTHER_HEADS = {
-    "ForSequenceClassification": "classify with it: modeling-scratch predict",
+    "ForSequenceClassification": "use modeling-scratch predict",
     "ForTokenClassification": "it labels tokens",
     "ForQuestionAnswering": "it finds answers in texts",
     "ForMaskedLM": "it fills gaps; pretrain a decoder: modeling-scratch pretrain --objective clm",
@@ -38,7 +38,7 @@ LIMITS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "max_new_tokens": (lambda value: value >= 1, "at least 1"),
     "num_beams": (lambda value: value >= 1, "at least 1"),
     "num_return_sequences": (lambda value: value >= 1, "at least 1"),
-    "temperature": (lambda value: value > 0, "above 0; to take the likeliest token always, --do_sample False"),
+    "temperature": (lambda value: value > 0, "above 0; for greedy decoding use --do_sample False"),
     "top_k": (lambda value: value >= 0, "at least 0"),
     "top_p": (lambda value: 0 < value <= 1, "above 0 and at most 1"),
     "repetition_penalty": (lambda value: value > 0, "above 0"),
@@ -47,43 +47,49 @@ LIMITS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 @dataclass
 class SearchArguments:
-    """How texts are searched for; what is not given is as generation_config.json of the checkpoint says."""
+    """Generation settings; the checkpoint's generation_config.json provides the defaults."""
 
     max_new_tokens: int | None = field(
         default=None,
-        metadata={"help": f"The longest text; {DEFAULT_NEW_TOKENS} tokens where the checkpoint says nothing either."},
+        metadata={"help": f"The maximum number of new tokens; by default the checkpoint's, else {DEFAULT_NEW_TOKENS}."},
     )
     do_sample: bool | None = field(
         default=None,
-        metadata={"help": f"Draw tokens; --{', --'.join(SAMPLING)} say so, too.", "nargs": "?", "const": True},
+        metadata={"help": f"Sample tokens; implied by --{', --'.join(SAMPLING)}.", "nargs": "?", "const": True},
     )
-    temperature: float | None = field(default=None, metadata={"help": "Below 1 draws likely tokens more often."})
-    top_k: int | None = field(default=None, metadata={"help": "Draw from so many likeliest tokens; 0: from all."})
-    top_p: float | None = field(default=None, metadata={"help": "Draw from the likeliest tokens of this share."})
-    repetition_penalty: float | None = field(default=None, metadata={"help": "Above 1 avoids what was said."})
-    num_beams: int | None = field(default=None, metadata={"help": "Texts that a beam search follows; 1: no beam."})
-    length_penalty: float | None = field(default=None, metadata={"help": "Of beams: above 1 favours longer texts."})
-    num_return_sequences: int | None = field(default=None, metadata={"help": "Texts for each line of the input."})
+    temperature: float | None = field(
+        default=None, metadata={"help": "The sampling temperature; below 1 favours likely tokens."}
+    )
+    top_k: int | None = field(default=None, metadata={"help": "Sample from this many most likely tokens; 0: from all."})
+    top_p: float | None = field(
+        default=None, metadata={"help": "Sample from the most likely tokens with this total probability."}
+    )
+    repetition_penalty: float | None = field(default=None, metadata={"help": "Above 1, penalise repeated tokens."})
+    num_beams: int | None = field(default=None, metadata={"help": "The beam size; 1: no beam search."})
+    length_penalty: float | None = field(
+        default=None, metadata={"help": "The exponent on the length in beam search; larger values favour longer texts."}
+    )
+    num_return_sequences: int | None = field(default=None, metadata={"help": "Texts per input."})
 
     def __post_init__(self) -> None:
         for name, (fits, limits) in LIMITS.items():
             if (value := getattr(self, name)) is not None and not fits(value):
-                raise DataError(f"--{name} {value}: has to be {limits}")
-        said = [f"--{name}" for name in SAMPLING if getattr(self, name) is not None]
-        if said and self.do_sample is False:
-            raise DataError(f"{', '.join(said)}: says how to draw tokens, and --do_sample False not to")
-        if said:
+                raise DataError(f"--{name} {value}: must be {limits}")
+        given = [f"--{name}" for name in SAMPLING if getattr(self, name) is not None]
+        if given and self.do_sample is False:
+            raise DataError(f"{', '.join(given)}: requires sampling, which --do_sample False disables")
+        if given:
             self.do_sample = True
 
     def given(self) -> dict[str, Any]:
-        """As arguments of model.generate."""
+        """Return the given settings as arguments of model.generate."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 def load_generator(
     name: str, search: SearchArguments, batch_size: int, device: str | None, trust_remote_code: bool
 ) -> TextGenerator:
-    """Raises `DataError` for a checkpoint that cannot write, or would write at random."""
+    """Load a text generator. Raises `DataError` for a checkpoint without trained generation head or tokenizer."""
     check_folder(name, "--model_name_or_path")
     try:
         model, tokenizers = _load(name, trust_remote_code)
@@ -98,19 +104,19 @@ def load_generator(
     else:
         generator = Continuer(model, tokenizers[0], batch_size, **search.given())
     generator.generation["max_new_tokens"] = generator.max_new_tokens
-    # Two limits would be one too many, and an end that is forced would hide that there was none.
+    # max_length would conflict with max_new_tokens, and a forced end would hide that a text was cut.
     model.generation_config.max_length = model.generation_config.forced_eos_token_id = None
     _check_number_of_texts(generator)
     return generator
 
 
 def _move(model: Any, device: str | None) -> None:
-    """To the device, or to an accelerator where there is one."""
-    place = device or torch.accelerator.current_accelerator(check_available=True) or "cpu"
+    """Move the model to the device, by default an available accelerator."""
+    target = device or torch.accelerator.current_accelerator(check_available=True) or "cpu"
     try:
-        model.to(place)
-    except Exception as error:  # from the name, or from drivers: not only a RuntimeError
-        raise DataError(f"--device {place}: {textwrap.shorten(str(error), 240)}") from error
+        model.to(target)
+    except Exception as error:  # invalid names and drivers raise many types
+        raise DataError(f"--device {target}: {textwrap.shorten(str(error), 240)}") from error
 
 
 def _load(name: str, trust_remote_code: bool) -> tuple[Any, Tokenizers]:
@@ -118,64 +124,69 @@ def _load(name: str, trust_remote_code: bool) -> tuple[Any, Tokenizers]:
     architecture = (config.architectures or [""])[0]
     for head, advice in OTHER_HEADS.items():
         if architecture.endswith(head):
-            raise DataError(f"--model_name_or_path {name}: {architecture} does not write texts; {advice}")
+            raise DataError(f"--model_name_or_path {name}: {architecture} does not generate texts; {advice}")
     auto_class = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
     model, info = load_checkpoint(auto_class, name, trust_remote_code, output_loading_info=True)
     if missing := sorted(info["missing_keys"]):
-        raise DataError(f"--model_name_or_path {name}: nothing is trained to write, it has no {', '.join(missing[:3])}")
+        raise DataError(f"--model_name_or_path {name}: no trained generation head, missing {', '.join(missing[:3])}")
     tokenizers = load_tokenizers(name, trust_remote_code)
     for tokenizer in tokenizers:
-        if len(tokenizer) <= len(tokenizer.all_special_tokens):  # what some families make up where there is no file
-            raise DataError(f"--model_name_or_path {name}: there is no tokenizer in it")
+        if len(tokenizer) <= len(
+            tokenizer.all_special_tokens
+        ):  # the fallback of some families without a tokenizer file
+            raise DataError(f"--model_name_or_path {name}: no tokenizer")
     return model, tokenizers
 
 
 def _check_number_of_texts(generator: TextGenerator) -> None:
     texts, beams = (generator.setting(name, 1) for name in ("num_return_sequences", "num_beams"))
     if texts > beams and (beams > 1 or not generator.setting("do_sample", False)):
-        raise DataError(f"--num_return_sequences {texts}: goes with --do_sample, or with --num_beams {texts} or more")
+        raise DataError(f"--num_return_sequences {texts}: requires --do_sample, or --num_beams {texts} or more")
 
 
-BATCHES_AT_A_TIME = 16  # are sorted by length together, and then written
+BATCHES_AT_A_TIME = 16  # sorted by length and written together
 
-Row = tuple[int, str]
 
 option: Any = HfArg  # its own type is that of a field, not of the field's value
 
 
 @dataclass
 class GenerateArguments:
-    """What is written, with what, and where it goes."""
+    """The model, input and output of a generation run."""
 
-    model_name_or_path: str = option(help="A folder or a name on the Hub: a model that writes, and its tokenizer.")
-    prompt: str | None = option(default=None, help="One text to continue or to translate, shown as it is written.")
-    input_file: str = option(default="-", help="csv, tsv, jsonl, parquet, or text with a line each; -: standard input.")
-    text_column: str | None = option(default=None, help="What holds the text; found by itself where only one can.")
-    output_file: str = option(default="-", help="The file to write; -: standard output.")
-    format: Literal["lines", "jsonl"] | None = option(default=None, help="Lines, but for a file named .jsonl.")
-    overwrite: bool = option(default=False, help="Replace the output file.")
-    truncate: bool = option(default=False, help="Cut sources that are too long for the model, instead of stopping.")
-    batch_size: int = option(default=32, help="Texts that go through the model at a time.")
-    seed: int | None = option(
-        default=None, help="Of what is drawn: the same seed, input and batch_size, the same text."
+    model_name_or_path: str = option(help="A generative model with its tokenizer: a folder or a name on the Hub.")
+    prompt: str | None = option(default=None, help="A text to continue or translate; the output is streamed.")
+    input_file: str = option(
+        default="-", help="A csv, tsv, jsonl or parquet file, or one text per line; -: standard input."
     )
-    device: str | None = option(default=None, help="cpu, cuda, cuda:1, ...; an accelerator where there is one.")
-    trust_remote_code: bool = option(default=False, help="Run the code that a checkpoint brings along.")
-    no_progress: bool = option(default=False, help="No progress bar; without a terminal there is none.")
+    text_column: str | None = option(default=None, help="The text column; inferred by default.")
+    output_file: str = option(default="-", help="The output file; -: standard output.")
+    format: Literal["lines", "jsonl"] | None = option(
+        default=None, help="The output format; by default jsonl for a .jsonl file, else lines."
+    )
+    overwrite: bool = option(default=False, help="Replace the output file.")
+    truncate: bool = option(default=False, help="Truncate sources that are too long, instead of raising an error.")
+    batch_size: int = option(default=32, help="Texts per batch.")
+    seed: int | None = option(
+        default=None, help="The sampling seed; results are reproducible for equal seed, input and batch size."
+    )
+    device: str | None = option(default=None, help="cpu, cuda, cuda:1, ...; by default an available accelerator.")
+    trust_remote_code: bool = option(default=False, help="Allow the checkpoint's own code to run.")
+    no_progress: bool = option(default=False, help="Disable the progress bar, which is shown only on a terminal.")
 
     def __post_init__(self) -> None:
         if self.prompt is not None and self.input_file != "-":
-            raise DataError("--prompt and --input_file are given, but there is one input; drop the other")
+            raise DataError("--prompt and --input_file are mutually exclusive")
         if self.prompt == "":
-            raise DataError("--prompt: there is no text in it")
+            raise DataError("--prompt: the text is empty")
         if self.prompt and any("\ud800" <= character <= "\udfff" for character in self.prompt):
-            raise DataError("--prompt: this is not UTF-8, as which a terminal has to send it")
+            raise DataError("--prompt: not valid UTF-8")
         if self.text_column and not self.is_table:
-            raise DataError(f"--text_column {self.text_column}: goes with a table, {', '.join(READERS)}")
+            raise DataError(f"--text_column {self.text_column}: requires a table ({', '.join(READERS)})")
         if self.batch_size < 1:
-            raise DataError(f"--batch_size {self.batch_size}: has to be at least 1")
+            raise DataError(f"--batch_size {self.batch_size}: must be at least 1")
         if sys.stdin is None and self.input_file == "-" and self.prompt is None:
-            raise DataError("--input_file -: standard input is closed; name a file, or give --prompt")
+            raise DataError("--input_file -: standard input is closed; name a file or give --prompt")
         if sys.stdout is None and self.output_file == "-":
             raise DataError("--output_file -: standard output is closed; name a file")
         check_output("--output_file", self.output_file, self.input_file, self.overwrite)
@@ -190,19 +201,21 @@ class GenerateArguments:
 
     @property
     def is_conversation(self) -> bool:
-        """Whether texts come one at a time and are shown at once."""
+        """Whether texts are read interactively and answered one by one."""
         typed = self.input_file == "-" and sys.stdin.isatty()
         return self.output_file == "-" and self.format is None and (self.prompt is not None or typed)
 
 
 def generate(arguments: GenerateArguments, search: SearchArguments) -> None:
-    """Write what the model makes of every text; raises `DataError` for what is wrong with them or with the model."""
+    """Generate texts for every input. Raises `DataError` for an invalid input or model."""
     rows = None if arguments.is_conversation else list(read_input(arguments))
     generator = load_generator(
         arguments.model_name_or_path, search, arguments.batch_size, arguments.device, arguments.trust_remote_code
     )
     if arguments.truncate and not isinstance(generator, Translator):
-        raise DataError("--truncate: is for the sources of an encoder-decoder; shorten the prompts of a decoder")
+        raise DataError(
+            "--truncate applies only to the sources of an encoder-decoder; shorten the prompts of a decoder"
+        )
     if arguments.seed is not None:
         transformers.set_seed(arguments.seed)
     with open_output(arguments.output_file) as handle:
@@ -211,11 +224,11 @@ def generate(arguments: GenerateArguments, search: SearchArguments) -> None:
         else:
             check_lengths(rows, generator, arguments)
             written = write_answers(rows, generator, handle, arguments)
-    report(written, generator)
+    print_truncations(written, generator)
 
 
-def read_input(arguments: GenerateArguments) -> Iterator[Row]:
-    """Stream `(row, text)`, a missing text being ""; raises `DataError` or OSError for what cannot be read."""
+def read_input(arguments: GenerateArguments) -> Iterator[NumberedText]:
+    """Stream `(row, text)`; a missing text is "". Raises `DataError` or OSError for unreadable input."""
     if arguments.prompt is not None:
         yield 1, arguments.prompt
     elif arguments.is_table:
@@ -227,8 +240,8 @@ def read_input(arguments: GenerateArguments) -> Iterator[Row]:
                 yield row, "" if is_missing(text) else text
 
 
-def check_lengths(rows: Sequence[Row], generator: TextGenerator, arguments: GenerateArguments) -> None:
-    """Raises `DataError` for the first text that the model cannot read whole, or says what --truncate will cut."""
+def check_lengths(rows: Sequence[NumberedText], generator: TextGenerator, arguments: GenerateArguments) -> None:
+    """Raise `DataError` for the first text that exceeds the model's limit, or list those that --truncate cuts."""
     limit = generator.limit
     lengths = map(len, generator.encode([text for _, text in rows], truncation=False))
     long = [(row, length) for (row, _), length in zip(rows, lengths) if limit is not None and length > limit]
@@ -236,35 +249,35 @@ def check_lengths(rows: Sequence[Row], generator: TextGenerator, arguments: Gene
         return
     unit = "row" if arguments.is_table else "line"
     if arguments.truncate:
-        told = ", ".join(str(row) for row, _ in long[:5]) + (", ..." if len(long) > 5 else "")
-        print(f"{len(long):,} texts are longer than {limit} tokens and cut there: {unit} {told}", file=sys.stderr)
+        locations = ", ".join(str(row) for row, _ in long[:5]) + (", ..." if len(long) > 5 else "")
+        print(f"{len(long):,} texts truncated to {limit} tokens: {unit} {locations}", file=sys.stderr)
         return
     row, length = long[0]
     where = "--prompt" if arguments.prompt is not None else f"--input_file {arguments.input_file}, {unit} {row}"
-    advice = "split it, or have it cut with --truncate" if isinstance(generator, Translator) else "shorten it"
-    raise DataError(f"{where}: {length} tokens, but the model reads {limit}; {advice}")
+    advice = "split it or use --truncate" if isinstance(generator, Translator) else "shorten it"
+    raise DataError(f"{where}: {length} tokens exceed the model's limit of {limit}; {advice}")
 
 
 def write_answers(
-    rows: Sequence[Row], generator: TextGenerator, handle: TextIO, arguments: GenerateArguments
+    rows: Sequence[NumberedText], generator: TextGenerator, handle: TextIO, arguments: GenerateArguments
 ) -> list[Generated]:
-    """A line for each text, as --format says; returns what was written of texts that are not empty."""
+    """Write one line per generated text in the output format. Return the texts of non-empty inputs."""
     written: list[Generated] = []
     source = "source" if isinstance(generator, Translator) else "prompt"
     size = BATCHES_AT_A_TIME * generator.batch_size
     with tqdm(total=len(rows), unit=" texts", disable=arguments.no_progress or None) as bar:
         for start in range(0, len(rows), size):
-            some = rows[start : start + size]
-            for (row, text), answers in zip(some, run_model(generator.generate, [text for _, text in some])):
+            chunk = rows[start : start + size]
+            for (row, text), answers in zip(chunk, run_model(generator.generate, [text for _, text in chunk])):
                 for answer in answers:
                     record = {"row": row, source: text, "text": answer.text, "cut": answer.is_cut}
                     line = json.dumps(record, ensure_ascii=False) if arguments.is_jsonl else one_line(answer.text)
                     handle.write(line + "\n")
                 written += answers if text else []
             handle.flush()
-            bar.update(len(some))
+            bar.update(len(chunk))
     if empty := sum(not text for _, text in rows):
-        print(f"lines without a text, left so: {empty:,}", file=sys.stderr)
+        print(f"empty inputs, answered by empty lines: {empty:,}", file=sys.stderr)
     return written
 
 
@@ -273,9 +286,9 @@ def one_line(text: str) -> str:
 
 
 def converse(
-    rows: Iterable[Row], generator: TextGenerator, handle: TextIO, arguments: GenerateArguments
+    rows: Iterable[NumberedText], generator: TextGenerator, handle: TextIO, arguments: GenerateArguments
 ) -> list[Generated]:
-    """Show what becomes of each text as soon as it comes, behind its prompt, and word by word where no beam is left."""
+    """Answer each text as it is read, after its prompt; streamed word by word without beam search."""
     shown: list[Generated] = []
     if arguments.prompt is None:
         print("Type a text and press return; Ctrl-D ends.", file=sys.stderr)
@@ -285,7 +298,7 @@ def converse(
         except DataError as error:
             if arguments.prompt is not None:
                 raise
-            print(error, file=sys.stderr)  # who types can type another line
+            print(error, file=sys.stderr)  # an interactive user can retry
             continue
         answers = show(text, generator, handle)
         shown += answers if text else []
@@ -293,7 +306,7 @@ def converse(
 
 
 def show(text: str, generator: TextGenerator, handle: TextIO) -> list[Generated]:
-    """Several texts have an empty line between them."""
+    """Write the answers to one text, separated by empty lines."""
 
     def write(piece: str) -> None:
         handle.write(piece)
@@ -311,7 +324,7 @@ def show(text: str, generator: TextGenerator, handle: TextIO) -> list[Generated]
 
 
 def run_model(function: Any, *arguments: Any) -> Any:
-    """function(*arguments), whose errors are those of settings that the model cannot take, or of too little memory."""
+    """Call function(*arguments). Raises `DataError` for unsupported settings or exhausted memory."""
     try:
         return function(*arguments)
     except (RuntimeError, IndexError, ValueError) as error:
@@ -319,12 +332,12 @@ def run_model(function: Any, *arguments: Any) -> Any:
         raise DataError(f"the model fails (--batch_size, --max_new_tokens): {fault}") from error
 
 
-def report(written: Sequence[Generated], generator: TextGenerator) -> None:
-    """Say on standard error how many texts have no end, and where they were cut."""
+def print_truncations(written: Sequence[Generated], generator: TextGenerator) -> None:
+    """Print to standard error how many texts reached a length limit, and which."""
     limit = generator.max_new_tokens
     cuts = Counter(answer.cut_after == limit for answer in written if answer.is_cut)
-    end = f"{len(written):,} texts found no end and were cut"
+    end = f"{len(written):,} texts have no end token and were cut"
     if cuts[True]:
         print(f"{cuts[True]:,} of {end} at {limit} tokens (--max_new_tokens)", file=sys.stderr)
     if cuts[False]:
-        print(f"{cuts[False]:,} of {end} where the model's positions end", file=sys.stderr)
+        print(f"{cuts[False]:,} of {end} at the model's position limit", file=sys.stderr)

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Texts generated from texts, in batches of similar length and in the order of the input, or streamed."""
+"""Generate texts from texts: in batches of similar length, in input order, or streamed."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -13,12 +13,12 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedTokenizerBase
 from transformers.generation import BaseStreamer
 
-DEFAULT_NEW_TOKENS = 128  # where neither the user nor the checkpoint says anything
-HELD_BACK = 24  # characters: a longer word, or text that knows no spaces, is shown before it is complete
+DEFAULT_NEW_TOKENS = 128  # if neither user nor checkpoint sets a limit
+HELD_BACK = 24  # characters; longer words, or text without spaces, are written before they are complete
 
 
 class Generated(NamedTuple):
-    """A text, and after how many tokens it was cut where the model found no end to it."""
+    """A generated text, and the number of tokens it was cut at, or None if it has an end token."""
 
     text: str = ""
     cut_after: int | None = None
@@ -29,7 +29,7 @@ class Generated(NamedTuple):
 
 
 class WordStreamer(BaseStreamer):
-    """Writes a text while it grows, up to its last word: the next token may still change that one."""
+    """Stream a growing text except for its last word, which the next token may still change."""
 
     def __init__(self, decode: Callable[[list[int]], str], write: Callable[[str], object]) -> None:
         self.decode, self.write = decode, write
@@ -37,7 +37,7 @@ class WordStreamer(BaseStreamer):
         self.written = 0
 
     def put(self, value: Tensor) -> None:
-        """Take the next token, but for the first call, which hands over what the decoder has read already."""
+        """Add the next token. The first call passes the prompt and is ignored."""
         if self.tokens is None:
             self.tokens = []
             return
@@ -46,10 +46,10 @@ class WordStreamer(BaseStreamer):
         self._write_until(text, max(text.rfind(" "), text.rfind("\n"), len(text) - HELD_BACK))
 
     def end(self) -> None:
-        """Nothing is left to do: `finish` has the whole text."""
+        """Do nothing: `finish` writes the rest."""
 
     def finish(self, text: str) -> None:
-        """Write what is missing of the whole text."""
+        """Write the rest of the complete text."""
         self._write_until(text, len(text))
 
     def _write_until(self, text: str, end: int) -> None:
@@ -59,54 +59,54 @@ class WordStreamer(BaseStreamer):
 
 
 class TextGenerator(ABC):
-    """text -> the texts that model.generate makes of it, for one family of models."""
+    """Base class: generate texts from a text by model.generate, for one kind of model."""
 
     padding_side: str
 
     def __init__(self, model: Any, tokenizer: PreTrainedTokenizerBase, batch_size: int = 64, **generation: Any) -> None:
-        """generation: as of model.generate; it wins over what model.generation_config says."""
+        """generation: arguments of model.generate, with precedence over model.generation_config."""
         self.model, self.tokenizer, self.batch_size = model, tokenizer, batch_size
         self.generation = generation
 
     @property
     @abstractmethod
     def limit(self) -> int | None:
-        """The most tokens that a text to be read can have; None: there is no end."""
+        """The maximum number of input tokens; None: unlimited."""
 
     @abstractmethod
     def encode(self, texts: Sequence[str], truncation: bool = True) -> list[list[int]]:
-        """The tokens of each text, none where there is nothing to read, cut at `limit` where that makes sense."""
+        """Tokenise the texts, truncated to `limit` where applicable. Empty texts have no tokens."""
 
     @abstractmethod
     def decode(self, source: list[int], tokens: list[int]) -> str:
-        """The text of the new tokens, which came of a source or stand behind a prompt."""
+        """Decode the new tokens of a source or prompt."""
 
     @abstractmethod
     def room(self, length: int) -> int:
-        """How many new tokens a text of this length has positions for, at most max_new_tokens."""
+        """Return how many new tokens an input of this length has positions for, at most max_new_tokens."""
 
     def setting(self, name: str, default: Any) -> Any:
-        """What generation or else model.generation_config says, or the default where they say nothing."""
+        """Return a setting from generation, else from model.generation_config, else the default."""
         value = self.generation.get(name)
         value = getattr(self.model.generation_config, name, None) if value is None else value
         return default if value is None else value
 
     @property
     def max_new_tokens(self) -> int:
-        """A max_length of the checkpoint counts the token that a decoder starts with, too."""
+        """The maximum number of new tokens. A checkpoint's max_length includes the decoder's start token."""
         return self.setting("max_new_tokens", self.setting("max_length", DEFAULT_NEW_TOKENS + 1) - 1)
 
     @property
     def can_stream(self) -> bool:
-        """A beam changes its mind."""
+        """Whether texts can be streamed: beam search may revise earlier tokens."""
         return self.setting("num_beams", 1) == self.setting("num_return_sequences", 1) == 1
 
     def generate(self, texts: Sequence[str]) -> list[list[Generated]]:
-        """num_return_sequences texts for each text; empty ones where there is nothing to read."""
+        """Generate num_return_sequences texts for each text; empty ones for empty texts."""
         encoded = self.encode(texts)
         generated = [[Generated()] * self.setting("num_return_sequences", 1) for _ in texts]
         order = [i for i, tokens in enumerate(encoded) if tokens]
-        order.sort(key=lambda i: len(encoded[i]), reverse=True)  # the longest first: memory is short at once
+        order.sort(key=lambda i: len(encoded[i]), reverse=True)  # longest first, so that exhausted memory shows early
         for room, group in groupby(order, key=lambda i: self.room(len(encoded[i]))):
             rows = list(group)
             for start in range(0, len(rows), self.batch_size):
@@ -116,7 +116,7 @@ class TextGenerator(ABC):
         return generated
 
     def stream(self, text: str, write: Callable[[str], object]) -> Generated:
-        """What `generate` makes of one text, and its pieces to `write` while it grows; only where `can_stream`."""
+        """Generate a text for one text and pass its pieces to `write`. Requires `can_stream`."""
         tokens = self.encode([text])[0]
         if not tokens:
             return Generated()
@@ -140,7 +140,7 @@ class TextGenerator(ABC):
         return [[self._answer(tokens, new[i * each + j], room) for j in range(each)] for i, tokens in enumerate(batch)]
 
     def _pad(self, batch: list[list[int]]) -> dict[str, Tensor]:
-        """input_ids and attention_mask (B, T)."""
+        """Pad the rows into input_ids and attention_mask (B, T)."""
         side: dict[str, Any] = {"batch_first": True, "padding_side": self.padding_side}
         rows = [torch.tensor(tokens) for tokens in batch]
         ids = pad_sequence(rows, padding_value=self.tokenizer.pad_token_id or 0, **side)
@@ -150,19 +150,19 @@ class TextGenerator(ABC):
     def _answer(self, source: list[int], new: list[int], room: int) -> Generated:
         ends = self.setting("eos_token_id", [])
         ends = ends if isinstance(ends, list) else [ends]
-        length = next((place for place, token in enumerate(new) if token in ends), None)
+        length = next((index for index, token in enumerate(new) if token in ends), None)
         return Generated(self.decode(source, new[:length]), room if length is None else None)
 
 
 def position_limit(config: Any) -> int | None:
-    """How many tokens the model has positions for; None where it computes them without end."""
+    """Return the number of learned positions of a model; None if positions are computed."""
     if getattr(config, "position_type", "learned") != "learned":
         return None
     return getattr(config, "max_position_embeddings", None)
 
 
 class Continuer(TextGenerator):
-    """prompt -> what p(next token | prompt and text so far) makes of it; a text is the continuation alone."""
+    """Continue prompts by p(next token | prompt and text so far). Outputs exclude the prompt."""
 
     padding_side = "left"
 
@@ -171,7 +171,7 @@ class Continuer(TextGenerator):
         return position_limit(self.model.config)
 
     def encode(self, texts: Sequence[str], truncation: bool = True) -> list[list[int]]:
-        """Never cut; without the tokens that end a text, which a tokenizer may add: a prompt goes on."""
+        """Tokenise prompts without truncation and without final special tokens, as a prompt continues."""
         if not any(texts):
             return [[] for _ in texts]
         encoded = self.tokenizer(list(texts), return_special_tokens_mask=True, verbose=False)
@@ -184,20 +184,20 @@ class Continuer(TextGenerator):
         return prompts
 
     def decode(self, source: list[int], tokens: list[int]) -> str:
-        """Decoded behind the prompt: a first token alone would lose the space that it begins with."""
+        """Decode together with the prompt: decoded alone, the first token would lose its leading space."""
         prompt, whole = (str(self.tokenizer.decode(ids, skip_special_tokens=True)) for ids in (source, source + tokens))
         return whole[len(prompt) :]
 
     def room(self, length: int) -> int:
-        """The last token needs no position, as nothing is predicted from it."""
+        """The last token needs no position, as it is not an input."""
         return min(self.max_new_tokens, self.max_new_tokens if self.limit is None else self.limit + 1 - length)
 
 
-ENDLESS = 10**20  # tokenizers say with a larger model_max_length that they know none
+NO_LIMIT = 10**20  # a larger model_max_length of a tokenizer means no limit
 
 
 class Translator(TextGenerator):
-    """source text -> argmax over targets of log p(target | source) / length^penalty, by beam search."""
+    """Translate: argmax over targets of log p(target | source) / length^penalty, by beam search."""
 
     padding_side = "right"
 
@@ -210,26 +210,26 @@ class Translator(TextGenerator):
         batch_size: int = 64,
         **generation: Any,
     ) -> None:
-        """target_tokenizer: of a decoder with a vocabulary of its own. generation: as of model.generate."""
+        """target_tokenizer: for a separate decoder vocabulary. generation: arguments of model.generate."""
         super().__init__(model, tokenizer, batch_size, **generation)
         self.target_tokenizer = target_tokenizer or tokenizer
         self.max_source_length = max_source_length
 
     def translate(self, sources: Sequence[str]) -> list[Generated]:
-        """As many translations as sources; a source of white space is not translated, but stays a line."""
+        """Return one translation per source; blank sources give empty ones."""
         return [best for best, *_ in self.generate(sources)]
 
     def count_cut(self, sources: Sequence[str]) -> int:
-        """How many sources are longer than `limit`: `translate` does not read their ends."""
+        """Return the number of sources that `translate` truncates to `limit`."""
         limit = self.limit
         return sum(limit is not None and len(tokens) > limit for tokens in self.encode(sources, truncation=False))
 
     @property
     def limit(self) -> int | None:
-        """max_source_length, or else what the tokenizer was trained for and the encoder has positions for."""
-        limits = [self.tokenizer.model_max_length, position_limit(self.model.config) or ENDLESS]
+        """max_source_length, or else the smaller of the tokenizer's and the encoder's limit."""
+        limits = [self.tokenizer.model_max_length, position_limit(self.model.config) or NO_LIMIT]
         limit = self.max_source_length or min(limits)
-        return limit if limit < ENDLESS else None
+        return limit if limit < NO_LIMIT else None
 
     def encode(self, texts: Sequence[str], truncation: bool = True) -> list[list[int]]:
         sources = [text.strip() for text in texts]
@@ -243,5 +243,5 @@ class Translator(TextGenerator):
         return str(self.target_tokenizer.decode(tokens, skip_special_tokens=True)).strip()
 
     def room(self, length: int) -> int:
-        """The same for every source: its translation has positions of its own, the last of which predicts the end."""
+        """Independent of the source, as the decoder has its own positions; the last one predicts the end."""
         return min(self.max_new_tokens, position_limit(self.model.config) or self.max_new_tokens)

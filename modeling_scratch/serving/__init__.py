@@ -1,2 +1,2 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""A trained model over HTTP."""
+"""Serving: a trained model over HTTP, with dynamic batching."""

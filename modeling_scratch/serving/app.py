@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The routes of the server, as a Starlette application for one task, and the requests that it accepts."""
+"""The Starlette application of one task: routes, limits and request validation."""
 
 import asyncio
 import json
@@ -20,13 +20,13 @@ from .batches import Batcher, Job, QueueFullError
 from .metrics import Metrics
 from .tasks import TASKS, Task
 
-CLIENT_HAS_GONE = 499  # no client sees it; it is counted
-SHORT = 2_000  # characters that are turned into tokens faster than a thread would be woken to do it
+CLIENT_HAS_GONE = 499  # internal status, for the metrics only
+SHORT = 2_000  # characters; shorter inputs tokenise faster than a thread starts
 
 
 @dataclass
 class Limits:
-    """Of a request, and of what waits."""
+    """Limits of requests and of the queue."""
 
     max_texts: int
     max_characters: int
@@ -37,7 +37,7 @@ class Limits:
 
 
 class Service:
-    """The endpoints: they share a batcher, metrics and limits."""
+    """The endpoints, with a shared batcher, metrics and limits."""
 
     def __init__(self, task: Task, limits: Limits) -> None:
         self.task, self.limits = task, limits
@@ -53,14 +53,14 @@ class Service:
         limits, deadline = self.limits, time.monotonic() + self.limits.timeout
         try:
             content = await read_json(request, limits.max_body_bytes, limits.timeout)
-            wanted = parse_request(content, self.task.limits, limits.max_texts, limits.max_characters)
-            jobs = await self._encode(wanted.texts, wanted.options)
+            query = parse_request(content, self.task.limits, limits.max_texts, limits.max_characters)
+            jobs = await self._encode(query.texts, query.options)
             answers = await self._answers(jobs, request, deadline)
         except ClientDisconnect:
             return Response(status_code=CLIENT_HAS_GONE)
         truncated = [job.truncated for job in jobs]
-        outputs = self.task.shape(answers, wanted.is_list, wanted.options)
-        return JSONResponse({"outputs": outputs, "truncated": truncated if wanted.is_list else truncated[0]})
+        outputs = self.task.shape(answers, query.is_list, query.options)
+        return JSONResponse({"outputs": outputs, "truncated": truncated if query.is_list else truncated[0]})
 
     async def _encode(self, texts: list[str], options: dict[str, int]) -> list[Job]:
         try:
@@ -71,20 +71,22 @@ class Service:
             raise HTTPException(422, f"inputs: {error}") from error
 
     async def _answers(self, jobs: list[Job], request: Request, deadline: float) -> list[Any]:
-        """Waits for the model, no longer than the deadline and the client; what nobody waits for is not computed."""
+        """Wait for the answers until the deadline or a disconnect; then cancel the remaining jobs."""
         try:
             self.batcher.submit(jobs)
         except QueueFullError:
-            raise HTTPException(503, "too many texts wait already: try again", {"Retry-After": "1"}) from None
+            raise HTTPException(503, "the queue is full: try again", {"Retry-After": "1"}) from None
         answers: asyncio.Future = asyncio.gather(*(asyncio.wrap_future(job.answer) for job in jobs))
-        gone: asyncio.Future = asyncio.ensure_future(request.receive())  # the body is read: nothing else can come
+        gone: asyncio.Future = asyncio.ensure_future(
+            request.receive()
+        )  # the body is read: the next message is a disconnect
         try:
             seconds = max(deadline - time.monotonic(), 0)
             await asyncio.wait({answers, gone}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             if not answers.done() and gone.done():
                 raise ClientDisconnect
             if not answers.done():
-                raise HTTPException(504, f"there was no answer within {self.limits.timeout:g} seconds")
+                raise HTTPException(504, f"no answer within {self.limits.timeout:g} seconds")
             if error := answers.exception():
                 raise HTTPException(500, f"the model fails on this text: {error}")
             return answers.result()
@@ -95,7 +97,7 @@ class Service:
                 job.answer.cancel()
 
     async def other_task(self, request: Request) -> Response:
-        raise HTTPException(404, f"this model does not {request.url.path[1:]}: it answers POST /{self.task.name}")
+        raise HTTPException(404, f"this model does not {request.url.path[1:]}: use POST /{self.task.name}")
 
     async def health(self, request: Request) -> Response:
         state = {"status": "ok" if self.batcher.is_alive else "stopping", "route": f"/{self.task.name}"}
@@ -118,18 +120,18 @@ def build_app(task: Task, limits: Limits) -> ASGIApp:
         Route(f"/{task.name}", service.answer, methods=["POST"]),
         *(Route(f"/{name}", service.other_task, methods=["GET", "POST"]) for name in TASKS if name != task.name),
     ]
-    handlers: Any = {HTTPException: say_what_is_wrong, Exception: say_what_is_wrong}
+    handlers: Any = {HTTPException: error_response, Exception: error_response}
     return Counted(Starlette(routes=routes, exception_handlers=handlers, lifespan=service.lifespan), service.metrics)
 
 
-async def say_what_is_wrong(request: Request, error: Exception) -> Response:
+async def error_response(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
         return JSONResponse({"error": error.detail}, error.status_code, error.headers)
-    return JSONResponse({"error": "the server failed on this request; its log says how"}, 500)
+    return JSONResponse({"error": "internal error; see the server's log"}, 500)
 
 
 class Counted:
-    """Passes requests on, and counts them by route and status; every path that is no route is one to it."""
+    """Middleware that counts requests by route and status; unknown paths count as "other"."""
 
     def __init__(self, app: Starlette, metrics: Metrics) -> None:
         self.app, self.metrics = app, metrics
@@ -155,7 +157,7 @@ class Counted:
 
 @dataclass
 class TextRequest:
-    """{"inputs": "a text" or ["several", "texts"], an option of the task: a number}."""
+    """A request: {"inputs": "a text" or ["several", "texts"], option: number}."""
 
     texts: list[str]
     is_list: bool
@@ -163,22 +165,22 @@ class TextRequest:
 
 
 async def read_json(request: Request, max_bytes: int, seconds: float) -> Any:
-    """The body of a request, which may be neither too long nor too slow; raises `HTTPException`."""
+    """Read a JSON body within size and time limits. Raises `HTTPException`."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
-        raise HTTPException(415, f"Content-Type {kind or 'is missing'}: send application/json")
+        raise HTTPException(415, f"Content-Type {kind or 'is missing'}: must be application/json")
     try:
-        body = await asyncio.wait_for(_read(request, max_bytes), seconds)
+        body = await asyncio.wait_for(_read_body(request, max_bytes), seconds)
     except asyncio.TimeoutError:
         raise HTTPException(408, f"the body did not arrive within {seconds:g} seconds") from None
     try:
         return json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise HTTPException(400, f"the body is no JSON: {error}") from None
+        raise HTTPException(400, f"the body is not valid JSON: {error}") from None
 
 
-async def _read(request: Request, max_bytes: int) -> bytes:
-    """Counted while it comes: a length that is announced may be missing, or wrong."""
+async def _read_body(request: Request, max_bytes: int) -> bytes:
+    """Read the body and count its bytes, as Content-Length may be missing or wrong."""
     too_long = HTTPException(413, f"the body is longer than {max_bytes:,} bytes: send fewer or shorter texts")
     announced = request.headers.get("content-length", "")
     if announced.isdecimal() and int(announced) > max_bytes:
@@ -192,30 +194,30 @@ async def _read(request: Request, max_bytes: int) -> bytes:
 
 
 def parse_request(content: Any, limits: dict[str, int], max_texts: int, max_characters: int) -> TextRequest:
-    """limits: the options of the task, each a number from 1 to this one. Raises `HTTPException` 422."""
+    """Validate a request. limits: the maximum of each task option. Raises `HTTPException` 422."""
     if not isinstance(content, dict) or "inputs" not in content:
-        raise _refusal('the body has to be an object with "inputs": a text, or a list of texts')
+        raise _refusal('the body must be an object with "inputs": a text or a list of texts')
     inputs = content.pop("inputs")
     texts = inputs if isinstance(inputs, list) else [inputs]
     if not 1 <= len(texts) <= max_texts:
-        raise _refusal(f"inputs: {len(texts):,} texts, and a request can have 1 to {max_texts:,}")
+        raise _refusal(f"inputs: {len(texts):,} texts; a request must have 1 to {max_texts:,}")
     for number, text in enumerate(texts, 1):
         _check_text(text, number, max_characters)
     for name, value in content.items():
         if name not in limits:
-            raise _refusal(f"{name[:40]}: there is no such option; the options are {', '.join(limits)}")
+            raise _refusal(f"{name[:40]}: unknown option; the options are {', '.join(limits)}")
         if type(value) is not int or not 1 <= value <= limits[name]:
-            raise _refusal(f"{name}: has to be a whole number from 1 to {limits[name]:,}")
+            raise _refusal(f"{name}: must be an integer from 1 to {limits[name]:,}")
     return TextRequest(texts, isinstance(inputs, list), content)
 
 
 def _check_text(text: Any, number: int, max_characters: int) -> None:
     if not isinstance(text, str):
-        raise _refusal(f"inputs, text {number}: has to be a string, and is {json.dumps(text)[:40]}")
+        raise _refusal(f"inputs, text {number}: must be a string, not {json.dumps(text)[:40]}")
     if len(text) > max_characters:
-        raise _refusal(f"inputs, text {number}: {len(text):,} characters, and at most {max_characters:,} are read")
+        raise _refusal(f"inputs, text {number}: {len(text):,} characters; the maximum is {max_characters:,}")
     if any("\ud800" <= character <= "\udfff" for character in text):
-        raise _refusal(f"inputs, text {number}: has half of a surrogate pair, which is no character")
+        raise _refusal(f"inputs, text {number}: contains an unpaired surrogate")
 
 
 def _refusal(message: str) -> HTTPException:

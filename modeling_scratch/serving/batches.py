@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Concurrent requests share the model: what waits while it works goes through it together the next time."""
+"""Dynamic batching: texts that queue up while the model runs form the next batch."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(eq=False)
 class Job:
-    """One text for the model. Jobs of equal `options` can share a batch; cancel `answer`, and it never runs."""
+    """One text for the model. Jobs with equal `options` can share a batch. Cancelling `answer` cancels the job."""
 
     features: dict[str, Any]
     tokens: int
@@ -23,14 +23,14 @@ class Job:
 
 
 class QueueFullError(Exception):
-    """As much waits as may wait."""
+    """The queue has reached its limit."""
 
 
 class Batcher:
-    """A queue, and a thread that empties it: the oldest job, and what fits beside it, up to max_tokens real tokens.
+    """A queue and a worker thread that batches the oldest job with compatible ones, up to max_tokens real tokens.
 
-    run: the answers to a batch, its longest job first. A batch that fails is tried again job by job, so that one text
-    cannot take the answers of others with it. Nothing ever waits for a batch to fill up.
+    run: maps a batch, longest job first, to its answers. A failed batch is retried job by job, so that one text cannot
+    fail the others. A batch never waits to fill up.
     """
 
     def __init__(self, run: Callable[[list[Job]], Sequence[Any]], max_tokens: int, max_waiting: int) -> None:
@@ -47,11 +47,11 @@ class Batcher:
 
     @property
     def depth(self) -> int:
-        """How many jobs wait; those that were cancelled do not count."""
+        """The number of queued jobs, without cancelled ones."""
         return sum(not job.answer.cancelled() for job in list(self._waiting))
 
     def submit(self, jobs: Sequence[Job]) -> None:
-        """Queue all jobs or none; raises `QueueFullError`."""
+        """Queue all jobs or none. Raises `QueueFullError`."""
         with self._changed:
             self._waiting = [job for job in self._waiting if not job.answer.cancelled()]
             if self._closed or len(self._waiting) + len(jobs) > self.max_waiting:
@@ -60,7 +60,7 @@ class Batcher:
             self._changed.notify()
 
     def close(self, timeout: float | None = None) -> None:
-        """Drop what waits, and wait for the batch that runs."""
+        """Cancel queued jobs and wait for the running batch."""
         with self._changed:
             self._closed = True
             for job in self._waiting:
@@ -74,7 +74,7 @@ class Batcher:
                 self._answer(batch)
 
     def _take(self) -> list[Job]:
-        """The next batch, which may be empty: everything in it was cancelled, or the end has come."""
+        """Return the next batch, which is empty if all its jobs were cancelled or the batcher is closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed or self._waiting)
             batch: list[Job] = []

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Load on a server, and a comparison of every answer with the pipeline's."""
+"""Load-test a server and compare every answer with that of the pipeline."""
 
 import asyncio
 import math
@@ -21,34 +21,32 @@ from ..utils.errors import DataError
 from .tasks import Task, load_task
 
 SCORE_TOLERANCE = 1e-5
-DRAWN_TOKENS = 64  # the longest of the texts that are made up
+DRAWN_TOKENS = 64  # maximum length of random texts
 
 option: Any = HfArg  # its own type is that of a field, not of the field's value
 
 
 @dataclass
 class LoadArguments:
-    """What is asked, how often, and by how many at a time."""
+    """The model, the texts and the load."""
 
-    model: str = option(help="A folder or a name on the Hub, as of serve.py.")
-    input: str | None = option(
-        default=None, help="Texts, a file as of predict.py; drawn from the vocabulary if not given."
-    )
-    requests: int = option(default=500, help="Of each way to answer.")
-    seconds: float = option(default=60.0, help="After which no more requests are sent, in each way to answer.")
-    clients: int = option(default=16, help="Requests that are under way at a time.")
-    max_new_tokens: int = option(default=32, help="Of a translation.")
-    trust_remote_code: bool = option(default=False, help="Run the code that a checkpoint brings along.")
+    model: str = option(help="A model as for serve: a folder or a name on the Hub.")
+    input: str | None = option(default=None, help="A file of texts, as for predict; random texts by default.")
+    requests: int = option(default=500, help="The number of requests per mode.")
+    seconds: float = option(default=60.0, help="The time limit per mode, after which no more requests are sent.")
+    clients: int = option(default=16, help="The number of concurrent requests.")
+    max_new_tokens: int = option(default=32, help="The maximum length of a translation.")
+    trust_remote_code: bool = option(default=False, help="Allow the checkpoint's own code to run.")
 
     def __post_init__(self) -> None:
         for name in ("requests", "seconds", "clients", "max_new_tokens"):
             if not getattr(self, name) > 0:
-                raise DataError(f"--{name} {getattr(self, name)}: has to be above 0")
+                raise DataError(f"--{name} {getattr(self, name)}: must be above 0")
 
 
 @dataclass
 class Run:
-    """How requests went, in the order of their texts: seconds and answers, None where there is none."""
+    """The results of one mode, in the order of the texts: seconds and answers, None for lost ones."""
 
     name: str
     wall: float
@@ -56,7 +54,7 @@ class Run:
     answers: list[Any]
 
     def report(self, expected: Sequence[Any]) -> int:
-        """Print a line of figures; returns how many answers are lost or wrong."""
+        """Print a line of results. Return the number of lost or wrong answers."""
         lost = sum(answer is None for answer in self.answers)
         wrong = sum(answer is not None and not is_same(answer, right) for answer, right in zip(self.answers, expected))
         p50, p99 = torch.tensor(self.times).quantile(torch.tensor([0.5, 0.99])).mul(1000).tolist()
@@ -66,7 +64,7 @@ class Run:
 
 
 def is_same(answer: list[dict[str, Any]], expected: list[dict[str, Any]]) -> bool:
-    """Translations to the letter; scores of labels, which may change places where they are as good as equal, nearly."""
+    """Compare translations exactly, and label scores within a tolerance and in any order."""
     if "label" not in expected[0]:
         return answer == expected
     scores, right = ({each["label"]: each["score"] for each in labels} for labels in (answer, expected))
@@ -76,7 +74,7 @@ def is_same(answer: list[dict[str, Any]], expected: list[dict[str, Any]]) -> boo
 
 
 def put_load(arguments: LoadArguments) -> None:
-    """Print the figures of every way to answer; raises `SystemExit` where one lost or mixed up an answer."""
+    """Run every mode and print its results. Raises `SystemExit` if an answer is lost or wrong."""
     task = load_task(arguments.model, None, arguments.trust_remote_code, max_new_tokens=arguments.max_new_tokens)
     texts = list(islice(cycle(read_texts(arguments, task)), arguments.requests))
     options: dict[str, int] = {name: task.limits[name] for name in ("top_k", "max_new_tokens") if name in task.limits}
@@ -122,13 +120,13 @@ def call_pipeline(task: Task, texts: Sequence[str], options: dict[str, int], sec
 
 @contextmanager
 def running_server(arguments: LoadArguments, flags: Sequence[str]) -> Iterator[str]:
-    """The URL of a serve.py of its own; it has to stop without a fault, too."""
+    """Start a server and yield its URL. Raises `DataError` if it does not stop cleanly."""
     program = [sys.executable, "-m", "modeling_scratch_cli", "serve", *server_options(arguments), *flags]
     with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
         try:
             line = process.stdout.readline() if process.stdout else ""
             if not line:
-                raise DataError(f"--model {arguments.model}: the server did not start, and says above why")
+                raise DataError(f"--model {arguments.model}: the server did not start; see its message above")
             yield line.split()[-1]
         finally:
             process.terminate()
@@ -137,7 +135,7 @@ def running_server(arguments: LoadArguments, flags: Sequence[str]) -> Iterator[s
 
 
 def server_options(arguments: LoadArguments) -> list[str]:
-    """What serve.py has to be told, to allow what is asked of it."""
+    """Return the server options for this load test."""
     options = ["--model", arguments.model, "--port", "0", "--max_new_tokens", str(arguments.max_new_tokens)]
     return [*options, *(["--trust_remote_code"] if arguments.trust_remote_code else [])]
 
@@ -145,7 +143,7 @@ def server_options(arguments: LoadArguments) -> list[str]:
 async def call_server(
     name: str, url: str, texts: Sequence[str], options: dict[str, int], arguments: LoadArguments
 ) -> Run:
-    """Every client sends its next request once the last is answered."""
+    """Run the clients, each of which sends its next request after the previous answer."""
     times: dict[int, float] = {}
     answers: dict[int, Any] = {}
     waiting = iter(enumerate(texts))
@@ -159,7 +157,7 @@ async def call_server(
                 return
 
     async with AsyncExitStack() as stack:
-        # Each with a connection of its own: a pool that many share makes some of them wait.
+        # One connection per client: a shared pool would make some of them wait.
         clients = [httpx.AsyncClient(timeout=arguments.seconds, verify=False) for _ in range(arguments.clients)]
         for http in clients:
             await stack.enter_async_context(http)
@@ -171,7 +169,7 @@ async def call_server(
 
 
 async def ask(http: httpx.AsyncClient, url: str, body: dict[str, Any]) -> Any:
-    """None where there is no answer; raises `DataError` for a request that the server refuses, whatever its load."""
+    """Send a request; return None if there is no answer. Raises `DataError` if the server rejects it."""
     try:
         response = await http.post(url, json=body)
     except httpx.HTTPError:

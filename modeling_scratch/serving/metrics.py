@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What a server tells Prometheus about itself."""
+"""Prometheus metrics of the server."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 
@@ -10,19 +10,19 @@ disable_created_metrics()
 
 
 class Metrics:
-    """Counters and histograms of one server."""
+    """The counters and histograms of a server."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         route, where = ["route"], self.registry
         self.requests = Counter("serve_requests", "Answered requests.", [*route, "status"], registry=where)
         self.seconds = Histogram(
-            "serve_request_seconds", "From the head of a request to the end of its answer.", route,
+            "serve_request_seconds", "Time from request header to complete response.", route,
             buckets=SECONDS, registry=where,
         )  # fmt: skip
-        self.batches = Histogram("serve_batch_texts", "Texts in one batch of the model.", buckets=TEXTS, registry=where)
-        self.tokens = Counter("serve_tokens", "Tokens that the model has read, without padding.", registry=where)
-        self.queue = Gauge("serve_queue_texts", "Texts that wait for the model.", registry=where)
+        self.batches = Histogram("serve_batch_texts", "Texts per batch.", buckets=TEXTS, registry=where)
+        self.tokens = Counter("serve_tokens", "Tokens processed, without padding.", registry=where)
+        self.queue = Gauge("serve_queue_texts", "Queued texts.", registry=where)
 
     def count_request(self, route: str, status: int, seconds: float) -> None:
         self.requests.labels(route, str(status)).inc()
@@ -33,6 +33,6 @@ class Metrics:
         self.tokens.inc(tokens)
 
     def text(self, waiting: int) -> str:
-        """waiting: texts in the queue."""
+        """Return the metrics in Prometheus format. waiting: the number of queued texts."""
         self.queue.set(waiting)
         return generate_latest(self.registry).decode()

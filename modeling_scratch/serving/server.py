@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The HTTP server of one model: its arguments, its socket and its signals."""
+"""The HTTP server of a model: arguments, socket and signals."""
 
 import socket
 from dataclasses import dataclass, fields
@@ -17,39 +17,45 @@ option: Any = HfArg  # its own type is that of a field, not of the field's value
 
 @dataclass
 class ServeArguments:
-    """What is served, where, and how much of it."""
+    """The model, the address and the limits of a server."""
 
     model: str = option(help="A folder or a name on the Hub: a text classifier or an encoder-decoder.")
-    host: str = option(default="127.0.0.1", help="The address to listen at; others than this one are open to others.")
-    port: int = option(default=8000, help="0: any that is free; the first line of output says which.")
-    max_batch_tokens: int = option(default=4096, help="Tokens that go through the model at a time, without padding.")
-    max_waiting: int = option(default=1024, help="Texts that may wait; with more, requests are answered 503.")
-    max_texts: int = option(default=64, help="Texts of one request.")
-    max_characters: int = option(default=100_000, help="Of one text; tokens beyond those of the model are cut.")
-    max_body_bytes: int = option(default=1_000_000, help="Of one request.")
-    max_beams: int = option(default=MOST_BEAMS, help="The largest num_beams, of a request or a checkpoint.")
-    max_new_tokens: int = option(default=MOST_NEW_TOKENS, help="The longest answer, of a request or a checkpoint.")
-    timeout: float = option(default=30.0, help="Seconds for a request, and for those that run when the server stops.")
-    device: str | None = option(default=None, help="cpu, cuda, cuda:1, ...; an accelerator where there is one.")
-    trust_remote_code: bool = option(default=False, help="Run the code that a checkpoint brings along.")
+    host: str = option(
+        default="127.0.0.1", help="The address to bind; any other than the default exposes the server to the network."
+    )
+    port: int = option(default=8000, help="The port; 0: any free port, printed at start.")
+    max_batch_tokens: int = option(default=4096, help="The maximum number of tokens per batch, without padding.")
+    max_waiting: int = option(default=1024, help="The maximum number of queued texts; further requests get status 503.")
+    max_texts: int = option(default=64, help="The maximum number of texts per request.")
+    max_characters: int = option(
+        default=100_000, help="The maximum length of a text; tokens beyond the model's limit are truncated."
+    )
+    max_body_bytes: int = option(default=1_000_000, help="The maximum size of a request body.")
+    max_beams: int = option(default=MOST_BEAMS, help="The maximum num_beams of requests and checkpoints.")
+    max_new_tokens: int = option(
+        default=MOST_NEW_TOKENS, help="The maximum max_new_tokens of requests and checkpoints."
+    )
+    timeout: float = option(default=30.0, help="The time limit of a request in seconds, also at shutdown.")
+    device: str | None = option(default=None, help="cpu, cuda, cuda:1, ...; by default an available accelerator.")
+    trust_remote_code: bool = option(default=False, help="Allow the checkpoint's own code to run.")
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             if name.startswith("max_") and value < 1:
-                raise DataError(f"--{name} {value}: has to be at least 1")
+                raise DataError(f"--{name} {value}: must be at least 1")
         if not 0 < self.timeout < float("inf"):
-            raise DataError(f"--timeout {self.timeout}: has to be above 0")
+            raise DataError(f"--timeout {self.timeout}: must be above 0")
         if not 0 <= self.port < 2**16:
-            raise DataError(f"--port {self.port}: has to be from 0 to {2**16 - 1}")
+            raise DataError(f"--port {self.port}: must be from 0 to {2**16 - 1}")
         if self.max_texts > self.max_waiting:
-            raise DataError(f"--max_texts {self.max_texts}: more than may wait; raise --max_waiting {self.max_waiting}")
+            raise DataError(f"--max_texts {self.max_texts}: exceeds --max_waiting {self.max_waiting}; raise the latter")
 
     def limits(self) -> Limits:
         return Limits(**{limit.name: getattr(self, limit.name) for limit in fields(Limits)})
 
 
 class Server(uvicorn.Server):
-    """Says where it listens, once it does."""
+    """A uvicorn server that prints its address once it listens."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -58,7 +64,7 @@ class Server(uvicorn.Server):
 
 
 def serve(arguments: ServeArguments) -> None:
-    """Answer requests until a signal comes; raises `DataError` for a model or an address that cannot be served."""
+    """Serve requests until a signal arrives. Raises `DataError` for an invalid model or address."""
     with open_socket(arguments.host, arguments.port) as listener:
         task = load_task(
             arguments.model,
@@ -80,7 +86,7 @@ def serve(arguments: ServeArguments) -> None:
 
 
 def open_socket(host: str, port: int) -> socket.socket:
-    """Bound, but not listening yet: an address in use is said before a model is loaded, none waits for that."""
+    """Bind a socket without listening, so that an address in use is reported before the model loads."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What a folder can do for a client: a pipeline, taken apart so that texts of several requests share a batch."""
+"""Serving tasks: pipelines split into steps, so that texts of several requests can share a batch."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -20,15 +20,15 @@ TASKS = ("classify", "translate")
 
 MOST_BEAMS, MOST_NEW_TOKENS = 8, 256
 
-MORE_THAN_ANY = 1_000  # labels may be asked for, as a pipeline may be asked: it answers with all there are
+MORE_THAN_ANY = 1_000  # limit of top_k; as in a pipeline, larger values return all labels
 
 
 @dataclass
 class Task:
-    """texts -> jobs -> answers, each what `pipeline(text, truncation=True)` gives.
+    """texts -> jobs -> answers, each equal to `pipeline(text, truncation=True)`.
 
-    name: its route; limits: the options that a request may have, each a number from 1 to this one; defaults: those of
-    generate that hold where a request says nothing.
+    name: the route; limits: the request options with their maxima; defaults: arguments of generate that requests do not
+    override.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Task:
     defaults: dict[str, int] = field(default_factory=dict)
 
     def encode(self, texts: Sequence[str], options: Mapping[str, int]) -> list[Job]:
-        """Raises `ValueError` for a text in which there is nothing to read."""
+        """Tokenise texts into jobs. Raises `ValueError` for an empty text."""
         return [self._encode(text, options) for text in texts]
 
     def _encode(self, text: str, options: Mapping[str, int]) -> Job:
@@ -46,26 +46,26 @@ class Task:
         generation = {**self.defaults, **options}
         generation.pop("top_k", None)
         length = len(features["input_ids"])
-        tokens = length * generation.get("num_beams", 1)  # each beam is a text of its own to the model
+        tokens = length * generation.get("num_beams", 1)  # each beam occupies a row of the batch
         if encoded.encodings is not None:
             is_cut = bool(encoded.encodings[0].overflowing)
-        else:  # a tokenizer written in Python does not tell
+        else:  # slow tokenizers do not report truncation
             is_cut = self.pipe.preprocess(text, truncation=False)["input_ids"].shape[1] > length
         return Job(features, tokens, is_cut, tuple(sorted(generation.items())))
 
     def run(self, jobs: Sequence[Job]) -> list[list[dict[str, Any]]]:
-        """Of each job its labels, likeliest first, or its one translation."""
+        """Return each job's labels, most likely first, or its translation."""
         batch = DataCollatorWithPadding(self.pipe.tokenizer)([job.features for job in jobs])
         outputs = self.pipe.forward(batch, **dict(jobs[0].options))
         every = {"top_k": None, "_legacy": False} if self.name == "classify" else {}
         tensors = {name: value for name, value in outputs.items() if isinstance(value, torch.Tensor)}
         if "logits" in tensors and not tensors["logits"].isfinite().all():
-            raise ValueError("the model answers NaN or infinity, so its weights are damaged; train it again")
+            raise ValueError("the model returns NaN or infinity: its weights are damaged; train it again")
         rows = ({name: value[row : row + 1] for name, value in tensors.items()} for row in range(len(jobs)))
         return [self.pipe.postprocess(row, **every) for row in rows]
 
     def shape(self, answers: Sequence[list[dict[str, Any]]], is_list: bool, options: Mapping[str, int]) -> list:
-        """As the pipeline has it: of a text a list; of several a list of lists of labels, or of translations."""
+        """Format answers as the pipeline does: a list for one text, a list of results for several."""
         best = [answer[: options.get("top_k", 1)] for answer in answers]
         if not is_list:
             return best[0]
@@ -79,7 +79,7 @@ def load_task(
     max_beams: int = MOST_BEAMS,
     max_new_tokens: int = MOST_NEW_TOKENS,
 ) -> Task:
-    """Raises `DataError` for a checkpoint that can do none of the tasks, or would answer at random."""
+    """Load the task of a checkpoint. Raises `DataError` for other architectures and untrained heads."""
     check_folder(name, "--model")
     try:
         config = load_checkpoint(AutoConfig, name, trust_remote_code)
@@ -96,7 +96,7 @@ def load_task(
         return _ready(task)
     except DataError:
         raise
-    except Exception as error:  # from files, network, configuration or code: the libraries' own are open-ended
+    except Exception as error:  # files, network, configuration, code: libraries raise many types
         raise DataError(f"--model {name}: {textwrap.shorten(str(error), 240)}") from error
 
 
@@ -111,7 +111,7 @@ def _classification(name: str, device: str | None, trust_remote_code: bool) -> T
 def _translation(name: str, device: str | None, trust_remote_code: bool) -> Task:
     model, info = load_checkpoint(AutoModelForSeq2SeqLM, name, trust_remote_code, output_loading_info=True)
     if missing := sorted(info["missing_keys"]):
-        raise DataError(f"--model {name}: nothing is trained to write, it has no {', '.join(missing[:3])}")
+        raise DataError(f"--model {name}: no trained generation head, missing {', '.join(missing[:3])}")
     source, target = load_tokenizers(name, trust_remote_code)
     place = device or torch.accelerator.current_accelerator(check_available=True) or "cpu"
     pipe = TranslationPipeline(model=model.eval(), tokenizer=source, target_tokenizer=target, device=place)
@@ -119,18 +119,18 @@ def _translation(name: str, device: str | None, trust_remote_code: bool) -> Task
 
 
 def _defaults(task: Task) -> dict[str, int]:
-    """What the checkpoint, or else the pipeline, says of an option: within the limits, which bind it, too."""
+    """Return the generation options of the checkpoint or pipeline, within the server's limits."""
     settings = task.pipe.model.generation_config
-    length = settings.max_new_tokens or (settings.max_length or 0) - 1  # max_length counts where an answer starts, too
+    length = settings.max_new_tokens or (settings.max_length or 0) - 1  # max_length includes the start token
     if length < 1:
         positions = getattr(task.pipe.model.config, "max_position_embeddings", None)
         length = min(DEFAULT_NEW_TOKENS, positions or DEFAULT_NEW_TOKENS)
-    said = {"num_beams": settings.num_beams or 1, "max_new_tokens": length}
-    return {name: min(value, task.limits[name]) for name, value in said.items()} | {"num_return_sequences": 1}
+    defaults = {"num_beams": settings.num_beams or 1, "max_new_tokens": length}
+    return {name: min(value, task.limits[name]) for name, value in defaults.items()} | {"num_return_sequences": 1}
 
 
 def _ready(task: Task) -> Task:
-    """Texts are cut where the positions of the model end, too; and the first request is as fast as the others."""
+    """Limit the tokenizer to the model's positions, and warm up the model."""
     limit = position_limit(task.pipe.model.config)
     if limit is not None:
         task.pipe.tokenizer.model_max_length = min(task.pipe.tokenizer.model_max_length, limit)

@@ -1,2 +1,2 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Model cards, records of runs, verification of copies, and uploads to the Hub."""
+"""Sharing: model cards, run records, verification of copies, and uploads to the Hub."""

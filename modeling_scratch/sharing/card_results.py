@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What a model card says of evaluation.json: tables and examples to read, and the metrics that the Hub reads."""
+"""The results section of a model card, from evaluation.json: tables, examples and metrics for the Hub."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ Evaluation = Mapping[str, Any]
 
 
 class Metric(NamedTuple):
-    """A figure for the Hub: the id of its metric, its value, what exactly it is, and the split it was measured on."""
+    """A metric for the Hub: id, value, description and split."""
 
     id: str
     value: float
@@ -19,7 +19,7 @@ class Metric(NamedTuple):
 
 
 class Results(NamedTuple):
-    """text: Markdown; example: a text to try the model on."""
+    """The Markdown text, the metrics, and an example input."""
 
     text: str
     metrics: list[Metric]
@@ -27,7 +27,7 @@ class Results(NamedTuple):
 
 
 def classification(evaluation: Evaluation) -> Results:
-    """Scores beside those of the baseline, the confusion matrix, and texts of each class."""
+    """Report the scores of model and baseline, the confusion matrix, and example texts per class."""
     split, baseline, test = evaluation["split"], evaluation["baseline"], evaluation["mcnemar"]
     baseline_name = baseline["settings"]["model"]
     interval = _interval(evaluation["accuracy_interval_95"])
@@ -38,16 +38,16 @@ def classification(evaluation: Evaluation) -> Results:
         for name, scores in (("this model", evaluation), (baseline_name, baseline))
     ]
     text = [
-        f"On the {evaluation['texts']:,} texts of the {split} split, beside a linear model trained on the same texts:",
+        f"On the {evaluation['texts']:,} texts of the {split} split, for this model and a linear baseline:",
         table(["", "accuracy", "95 % interval", escaped(evaluation["f1_name"])], rows),
-        f"This model against the linear one: {test['verdict'].partition(' (')[0]} "
+        f"This model compared with the linear one: {test['verdict'].partition(' (')[0]} "
         f"(McNemar's exact test, p = {test['p_value']:.3g}).",
         "![Confusion matrix](confusion_matrix.png)",
-        f"The first texts of each class in the {split} split that it gets right, and wrong:",
+        f"The first correctly and wrongly classified texts of each class in the {split} split:",
         _texts_of_classes(evaluation),
     ]
     if answer := evaluation.get("only_answer"):
-        text.insert(2, f"**It answers {escaped(answer)} to every one of these texts: it has learned nothing.**")
+        text.insert(2, f"**It predicts {escaped(answer)} for all of these texts: it has not learned.**")
     metrics = [Metric("accuracy", evaluation["accuracy"], accuracy, split), Metric("f1", evaluation["f1"], f1, split)]
     return Results("\n\n".join(text), metrics, evaluation["examples"][0]["text"])
 
@@ -69,7 +69,7 @@ def _texts_of_classes(evaluation: Evaluation) -> str:
 
 
 def translation(evaluation: Evaluation) -> Results:
-    """sacreBLEU's scores with their signatures, and the first texts with what became of them."""
+    """Report sacreBLEU's scores with signatures, and the first translations."""
     splits = [split for split in ("validation", "test") if split in evaluation]
     metrics = [
         Metric(_metric_id(score), score["value"], f"{score['name']}: {score['meaning']}; {score['signature']}", split)
@@ -84,7 +84,7 @@ def translation(evaluation: Evaluation) -> Results:
     samples = [[sample[name] for name in ("source", "translation", "reference")] for sample in evaluation["examples"]]
     text = [
         f"Weights: {escaped(evaluation['weights'])}.",
-        table(["split", "score", "", "of what", "signature"], rows),
+        table(["split", "score", "", "definition", "signature"], rows),
         f"The first texts of the {splits[-1]} split:",
         table(["source", "translation", "reference"], samples),
     ]
@@ -96,14 +96,14 @@ def _metric_id(score: Mapping[str, Any]) -> str:
 
 
 def pretraining(evaluation: Evaluation) -> Results:
-    """Loss and perplexity, with what they are means over."""
+    """Report loss and perplexity with their definitions."""
     scores = evaluation["scores"]
     rows = [[name.replace("_", " "), f"{score['value']:.4f}", score["meaning"]] for name, score in scores.items()]
     metric = Metric(
         "perplexity", scores["perplexity"]["value"], f"perplexity: exp of {scores['loss']['meaning']}", "validation"
     )
-    where = f"On {escaped(evaluation['text'])}, in a context of at most {evaluation['context']} tokens:"
-    return Results(f"{where}\n\n{table(['score', '', 'what it is'], rows)}", [metric], evaluation["example"])
+    where = f"On {escaped(evaluation['text'])}, with a context of at most {evaluation['context']} tokens:"
+    return Results(f"{where}\n\n{table(['score', '', 'definition'], rows)}", [metric], evaluation["example"])
 
 
 RESULTS: dict[str, Callable[[Evaluation], Results]] = {

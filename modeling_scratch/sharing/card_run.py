@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""A run as the files in its folder describe it, and the programs that load its model."""
+"""A run as recorded in its folder, and code snippets that load its model."""
 
 import json
 import math
@@ -17,7 +17,7 @@ from .run_record import RUN_FILE
 
 
 class Use(NamedTuple):
-    """What a kind of model is for: the Hub's tag, a pipeline, the class to load it with, and what answers there."""
+    """The usage of a kind of model: the Hub's tag, pipeline, Auto class and an expression for its answer."""
 
     tag: str | None
     pipeline: str
@@ -41,7 +41,7 @@ USES = {
 
 
 class Snippets(NamedTuple):
-    """Programs for one model. text: what they ask it; target_folder: of the tokenizer of its answers, if apart."""
+    """Code snippets for a model. text: the example input; target_folder: that of a separate target tokenizer."""
 
     use: Use
     name: str
@@ -49,30 +49,28 @@ class Snippets(NamedTuple):
     target_folder: str | None = None
 
     def of_remote_code(self) -> str:
-        """A model that brings its code along, and that the package knows, too."""
+        """Return snippets for a model with its own code, which the package supports as well."""
         trust = "trust_remote_code=True"
         return "\n\n".join(
             [
-                f"In a pipeline, with the code that the model brings along; {self._where()}:",
+                f"In a pipeline, with the model's own code; {self._where()}:",
                 self.pipeline(trust),
-                "The model itself, with that code:",
+                "The model, with its own code:",
                 self.model(trust),
-                "The model itself where modeling-scratch is installed, without the code that it brings:",
+                "The model, with modeling-scratch installed instead of its own code:",
                 self.model("", "import modeling_scratch  # registers its classes\n"),
-                "There, too, to see whether what was loaded answers as it did where it was trained:",
+                "With modeling-scratch installed, verify that a copy gives the outputs recorded after training:",
                 f"```bash\npython -m modeling_scratch.verify {shlex.quote(self.name)}\n```",
             ]
         )
 
     def of_native_code(self) -> str:
-        """A model of a class that transformers has."""
+        """Return snippets for a model class of transformers."""
         ours = "import modeling_scratch  # registers the pipeline\n" if self.use.pipeline.startswith("seq2seq") else ""
-        return "\n\n".join(
-            [f"In a pipeline; {self._where()}:", self.pipeline("", ours), "The model itself:", self.model("")]
-        )
+        return "\n\n".join([f"In a pipeline; {self._where()}:", self.pipeline("", ours), "The model:", self.model("")])
 
     def _where(self) -> str:
-        return f"{_quoted(self.name)} is the path of this folder, or its name on the Hub"
+        return f"{_quoted(self.name)} is the path of this folder or its name on the Hub"
 
     def pipeline(self, trust: str, imports: str = "") -> str:
         arguments = ", ".join(filter(None, [f"model={_quoted(self.name)}", trust]))
@@ -104,7 +102,7 @@ class Snippets(NamedTuple):
         return _program(lines)
 
     def _question(self, tokenizer: str) -> str:
-        """As Python: of a model that fills masks, with one at its end."""
+        """Return the example input as Python code, with a mask at the end for fill-mask."""
         mask = f' + " " + {tokenizer}.mask_token' if self.use.pipeline == "fill-mask" else ""
         return _quoted(self.text) + mask
 
@@ -121,14 +119,14 @@ def _program(lines: list[str]) -> str:
     return "\n".join(["```python", *lines, "```"])
 
 
-DEMO = "demo-reviews"  # where no data was named
+DEMO = "demo-reviews"  # without a data source
 SETUP_FILES = (RUN_FILE, "config.json", "tokenizer_config.json")
 RESULT_FILES = ("evaluation.json", "all_results.json", "trainer_state.json")
 
 
 @dataclass(frozen=True)
 class Run:
-    """What its files hold: {} for one that is not there, and for all results where the run has not ended."""
+    """The contents of a run's files: {} for missing files, and for results of an unfinished run."""
 
     folder: Path
     name: str
@@ -151,7 +149,7 @@ class Run:
 
     @property
     def kind(self) -> str:
-        """The objective of pretraining, or else the program."""
+        """The pretraining objective, or else the program."""
         return self.record["model"].get("objective") or self.program
 
     @property
@@ -164,7 +162,7 @@ class Run:
 
     @property
     def starts_from(self) -> str | None:
-        """The last part of the name of the checkpoint that was trained further; None: it is a new model."""
+        """The last component of the initial checkpoint's name; None for a new model."""
         name = self.record["model"]["model_name_or_path"]
         return Path(name).name or name if name else None
 
@@ -174,12 +172,12 @@ class Run:
 
     @property
     def base_model(self) -> str | None:
-        """The name on the Hub of the checkpoint that was trained further."""
+        """The initial checkpoint's name on the Hub, if any."""
         return self.record["on_the_hub"].get("model_name_or_path")
 
     @property
     def dataset(self) -> tuple[str, str | None] | None:
-        """Name and configuration on the Hub of the data."""
+        """The data set's name and configuration on the Hub, if any."""
         if (name := self.record["on_the_hub"].get("dataset_name")) is None:
             return None
         config = self.record["data"]["dataset_config_name"]
@@ -187,14 +185,14 @@ class Run:
 
     @property
     def data_name(self) -> str:
-        """That of the Hub, or the last parts of the paths that were given."""
+        """The data set's name on the Hub, or the last components of the data paths."""
         data = self.record["data"]
         local = data["dataset_name"] or data["data_dir"] or data["train_file"] or DEMO
         paths: Sequence[str] = [local] if isinstance(local, str) else local
         return self.dataset[0] if self.dataset else ", ".join(Path(path).name or path for path in paths)
 
     def count_parameters(self) -> int:
-        """As many as the weights hold; those that are tied are in there once."""
+        """Return the number of stored parameters, counting tied weights once."""
         total = 0
         for path in self.folder.glob("model*.safetensors"):
             with safe_open(path, "pt") as weights:

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The sections of a model card that every kind of run has: what it is, its data, its training, its limits, its use."""
+"""Model cards: description, results, data, training, limitations and usage of a run."""
 
 import math
 from collections.abc import Mapping
@@ -18,40 +18,40 @@ from . import model_card as card_sections
 from .card_run import Run, Snippets
 from .run_record import changed_settings
 
-LONGEST_QUESTION = 40  # characters of a text to try the model on: few, as the most tokens that it reads may be, too
-ENDLESS = 10**20  # tokenizers say with a larger model_max_length that they know none
+LONGEST_QUESTION = 40  # characters of the example input; short, as the model's limit may be small
+ENDLESS = 10**20  # a larger model_max_length of a tokenizer means no limit
 PURPOSES = {
-    "train_classifier": "A text classifier: it gives each text one of the labels {labels}.",
-    "train_translation": "A translator: from the language of the column {source} to that of the column {target}.",
-    "mlm": "An encoder that was pretrained to fill in masked tokens, to be fine-tuned.",
-    "clm": "A decoder that was pretrained to predict the next token: it goes on with texts and obeys no instructions.",
-    "denoising": "An encoder-decoder that was pretrained to restore damaged texts, to be fine-tuned.",
+    "train_classifier": "A text classifier with the labels {labels}.",
+    "train_translation": "A translation model from {source} to {target} (column names of the training data).",
+    "mlm": "An encoder pretrained on masked language modelling, for fine-tuning.",
+    "clm": "A decoder pretrained on causal language modelling: it continues texts and does not follow instructions.",
+    "denoising": "An encoder-decoder pretrained on denoising, for fine-tuning.",
 }
 
 SIZES = {  # of config.json
     "num_hidden_layers": "layers",
-    "decoder_layers": "layers of a decoder",
+    "decoder_layers": "decoder layers",
     "hidden_size": "hidden size",
     "num_attention_heads": "heads",
-    "vocab_size": "tokens in the vocabulary",
+    "vocab_size": "vocabulary size",
 }
 
-NEW = {"preset": "preset", "config_overrides": "changes to the preset"}  # of run_config.json, of a new model alone
+NEW = {"preset": "preset", "config_overrides": "changes to the preset"}  # of run_config.json, for new models only
 SETTINGS = {  # of run_config.json
     "objective": "objective",
     "learning_rate": "peak learning rate",
     "lr_scheduler_type": "schedule",
-    "warmup_steps": "warm-up: steps, or below 1 a share of all",
-    "per_device_train_batch_size": "batch on each device",
-    "gradient_accumulation_steps": "batches a step",
+    "warmup_steps": "warm-up steps (below 1: fraction of all steps)",
+    "per_device_train_batch_size": "batch size per device",
+    "gradient_accumulation_steps": "gradient accumulation steps",
     "optim": "optimizer",
     "adam_beta1": "β₁",
     "adam_beta2": "β₂",
     "weight_decay": "weight decay",
-    "max_grad_norm": "largest norm of gradients",
+    "max_grad_norm": "maximum gradient norm",
     "label_smoothing_factor": "label smoothing",
-    "ema_decay": "decay of the average of the weights",
-    "layer_decay": "decay of the learning rate from a layer to the one below",
+    "ema_decay": "decay of the weight average",
+    "layer_decay": "layer-wise learning rate decay",
     "bf16": "bfloat16",
     "fp16": "float16",
     "num_beams": "beam",
@@ -66,16 +66,16 @@ OTHERS = {
     "tokenizer_name_or_path", "tokenizer_kind", "vocab_size", "lowercase",
 }  # fmt: skip
 
-NEUTRAL = {"layer_decay": 1, "average_checkpoints": 1, "length_penalty": 1}  # values that are as good as none
+NEUTRAL = {"layer_decay": 1, "average_checkpoints": 1, "length_penalty": 1}  # values without effect
 
 
 def what_it_is(run: Run) -> str:
     labels = ", ".join(map(escaped, run.record.get("labels", ())))
     source, target = map(escaped, run.record.get("columns", ("", "")))
     sizes = [f"{what}: {run.config[key]:,}" for key, what in SIZES.items() if run.config.get(key)]
-    origin = f"Trained further from {escaped(run.starts_from)}" if run.starts_from else "Trained from scratch"
+    origin = f"Fine-tuned from {escaped(run.starts_from)}" if run.starts_from else "Trained from scratch"
     if run.base_model:
-        origin = f"Trained further from [{escaped(run.base_model)}](https://huggingface.co/{run.base_model})"
+        origin = f"Fine-tuned from [{escaped(run.base_model)}](https://huggingface.co/{run.base_model})"
     architecture = ", ".join(escaped(one) for one in run.config["architectures"])
     return "\n\n".join(
         [
@@ -104,10 +104,10 @@ def training(run: Run) -> str:
     if run.state:
         rows = [["steps", f"{run.state['global_step']:,}"], ["epochs", f"{run.state['epoch']:.4g}"], *rows]
     if "train_runtime" in run.times:
-        since = ", since it was last resumed" if "training_before_it_was_resumed" in run.record else ""
-        rows.append(["time, evaluations included", duration(run.times["train_runtime"]) + since])
+        since = ", since the last resumption" if "training_before_it_was_resumed" in run.record else ""
+        rows.append(["time, including evaluations", duration(run.times["train_runtime"]) + since])
     if before := changed_settings(run.record):
-        rows.append(["before it was resumed", escaped(before)])
+        rows.append(["before resuming", escaped(before)])
     versions = ", ".join(f"{name} {number}" for name, number in run.record["environment"].items())
     rows += [["hardware", run.record["hardware"]], ["versions", versions]]
     curve = "![Learning curve](learning_curve.png)\n\n" if run.evaluation else ""
@@ -115,7 +115,7 @@ def training(run: Run) -> str:
 
 
 def _rows(names: Mapping[str, str], settings: Mapping[str, Any]) -> list[list[Any]]:
-    """What each setting is, and its value; those that have no effect are left out."""
+    """Return descriptions and values of the settings that have an effect."""
     values = [(key, what, settings.get(key)) for key, what in names.items()]
     return [[what, value] for key, what, value in values if value not in (None, "None", "", False, NEUTRAL.get(key))]
 
@@ -127,22 +127,22 @@ def duration(seconds: float) -> str:
 
 def limits(run: Run) -> str:
     splits = " and ".join(dict.fromkeys(metric.split for metric in run.results.metrics))
-    lines = [f"Its scores are of the {splits} split of {escaped(run.data_name)}, and of no other texts."]
+    lines = [f"The scores apply to the {splits} split of {escaped(run.data_name)} only."]
     lines = lines if splits else []
     chooses = run.record["training"]["load_best_model_at_end"]
     if chooses and run.state.get("best_model_checkpoint"):
-        lines.append("Its weights are those that were best on the validation split.")
+        lines.append("The weights are those of the best checkpoint on the validation split.")
     elif chooses and run.state.get("best_global_step"):
-        lines.append("Its weights are not those that were best on the validation split: these were lost.")
+        lines.append("The weights are not those of the best checkpoint on the validation split, which was lost.")
     elif splits == "validation":
-        lines.append("That split was also looked at while it was trained.")
+        lines.append("This split was also evaluated during training.")
     if run.kind == "train_classifier":
-        lines.append("It knows no other labels, and gives one of its own to a text that has none.")
+        lines.append("It assigns one of its labels to every text, even if none applies.")
     if run.record["model"].get("lowercase") and run.has_new_tokenizer:
-        lines.append("Its vocabulary does not tell capitals from small letters.")
+        lines.append("Its vocabulary is lower-cased.")
     if (length := run.tokenizer.get("model_max_length", ENDLESS)) < ENDLESS:
-        lines.append(f"It reads {length:,} tokens of a text at most.")
-    lines.append("It may have learned the errors and prejudices of its training texts.")
+        lines.append(f"It reads at most {length:,} tokens per text.")
+    lines.append("It may reproduce errors and biases of its training texts.")
     return "\n".join(f"- {line}" for line in lines)
 
 
@@ -157,16 +157,16 @@ CARD_FILE = "README.md"
 MARK = "\n<!-- Made of the run by modeling-scratch; once you edit it, it stays as it is. "
 
 
-def write_card(folder: Path, name: str | None = None, is_finished: bool = True, **told: Any) -> bool:
-    """Write the card of the run in a folder; False where somebody has edited the one there, which then stays.
+def write_card(folder: Path, name: str | None = None, is_finished: bool = True, **extra: Any) -> bool:
+    """Write the model card of a run. Return False, without writing, if the existing card was edited.
 
     name: the model's on the Hub, if not the folder's. is_finished: the scores in the folder are those of its weights.
-    told: metadata that no run knows, such as license and language.
+    extra: metadata that the run does not record, such as license and language.
     """
     path = folder / CARD_FILE
     if path.is_file() and not _is_ours(path.read_text(encoding="utf-8")):
         return False
-    text = str(make_card(Run.read(folder, name, is_finished), **told))
+    text = str(make_card(Run.read(folder, name, is_finished), **extra))
     write_text(path, f"{text}{MARK}{_digest(text)} -->\n")
     return True
 
@@ -180,11 +180,11 @@ def _digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:16]
 
 
-def make_card(run: Run, **told: Any) -> ModelCard:
-    """Metadata and text; its metadata are valid for the Hub."""
+def make_card(run: Run, **extra: Any) -> ModelCard:
+    """Build the card with metadata for the Hub."""
     sections = {
         "": card_sections.what_it_is(run),
-        "Results": run.results.text or "It is still in training: there are no scores of it yet.",
+        "Results": run.results.text or "Training is in progress; there are no scores yet.",
         "Data": card_sections.data(run),
         "Training": card_sections.training(run),
         "Limits": card_sections.limits(run),
@@ -192,10 +192,10 @@ def make_card(run: Run, **told: Any) -> ModelCard:
     }
     text = [f"## {title}\n\n{section}" if title else section for title, section in sections.items()]
     page = "\n\n".join([f"# {escaped(run.name.rpartition('/')[2])}", *text])
-    return ModelCard(f"---\n{metadata(run, **told).to_yaml()}\n---\n\n{page}\n")
+    return ModelCard(f"---\n{metadata(run, **extra).to_yaml()}\n---\n\n{page}\n")
 
 
-def metadata(run: Run, tags: str | list[str] | None = None, **told: Any) -> ModelCardData:
+def metadata(run: Run, tags: str | list[str] | None = None, **extra: Any) -> ModelCardData:
     metrics = [metric for metric in run.results.metrics if math.isfinite(metric.value)]
     more = [tags] if isinstance(tags, str) else tags or []
     return ModelCardData(
@@ -207,7 +207,7 @@ def metadata(run: Run, tags: str | list[str] | None = None, **told: Any) -> Mode
         metrics=list(dict.fromkeys(metric.id for metric in metrics)) or None,
         model_name=run.name.rpartition("/")[2] if metrics else None,
         eval_results=[_eval_result(run, *metric) for metric in metrics] or None,
-        **told,
+        **extra,
     )
 
 

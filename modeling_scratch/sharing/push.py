@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Uploads to the Hub: one commit, checked before and free of secrets."""
+"""Upload a model to the Hub in one commit, after checking that it loads and contains no secrets."""
 
 import json
 import logging
@@ -33,34 +33,34 @@ WEIGHTS = ("model.safetensors", "model-*-of-*.safetensors")
 VOCABULARIES = ("tokenizer.json", "vocab.*", "*.spm", "*.model")
 RESULTS = ("README.md", "results.md", "evaluation.json", "all_results.json", "run_config.json", "verify.json", "*.png")
 TOKEN = re.compile("hf_[A-Za-z0-9]{30,}")
-SIGNATURE = re.compile(r"(?<=\S)[?]\S+=\S+")  # of an address in the storage: it gives access, too
-LOG_IN = "set HF_TOKEN, or log in with `hf auth login`"
-REPEAT = "the same command repeats the upload"
+SIGNATURE = re.compile(r"(?<=\S)[?]\S+=\S+")  # of presigned storage URLs, which grant access
+LOG_IN = "set HF_TOKEN or log in with `hf auth login`"
+REPEAT = "repeat the command to retry"
 
 
 @dataclass
 class PushArguments:
-    """What is uploaded, and where to. The access token comes from HF_TOKEN or `hf auth login`, never from here."""
+    """The folder and the repository. The access token comes from HF_TOKEN or `hf auth login` only."""
 
-    folder: str = field(metadata={"help": "The folder of a run: a model and its tokenizer."})
-    repo_id: str = field(metadata={"help": "The repository on the Hub, user/name; made if there is none."})
-    private: bool = field(default=False, metadata={"help": "Only you see the repository."})
-    commit_message: str = field(default="Upload model", metadata={"help": "What the history of the repository says."})
-    revision: str | None = field(default=None, metadata={"help": "A branch, made if there is none; main if not given."})
-    dry_run: bool = field(default=False, metadata={"help": "Check the folder, and show what would be uploaded."})
+    folder: str = field(metadata={"help": "The folder of a model with its tokenizer."})
+    repo_id: str = field(metadata={"help": "The repository on the Hub, user/name; created if needed."})
+    private: bool = field(default=False, metadata={"help": "Make the repository private."})
+    commit_message: str = field(default="Upload model", metadata={"help": "The commit message."})
+    revision: str | None = field(default=None, metadata={"help": "The branch, created if needed; main by default."})
+    dry_run: bool = field(default=False, metadata={"help": "Check the folder and list the files without uploading."})
 
     def __post_init__(self) -> None:
         validate_repo_id(self.repo_id)
         if not self.commit_message.strip():
-            raise DataError("--commit_message: is empty")
+            raise DataError("--commit_message must not be empty")
 
 
 def push(arguments: PushArguments) -> None:
-    """Check, show, upload; raises `DataError` for what is wrong with the folder, the token or the repository."""
+    """Check, list and upload the files. Raises `DataError` for an invalid folder, token or repository."""
     folder = Path(arguments.folder)
     token = huggingface_hub.get_token() or ""
     if not (token or arguments.dry_run):
-        raise DataError(f"there is no access token: {LOG_IN}")
+        raise DataError(f"no access token: {LOG_IN}")
     check_that_it_loads(folder, files_to_upload(folder))
     if (folder / RUN_FILE).is_file() and not arguments.dry_run:
         attempt(CARD_FILE, write_card, folder, arguments.repo_id)
@@ -77,16 +77,16 @@ def push(arguments: PushArguments) -> None:
 
 
 def files_to_upload(folder: Path) -> list[str]:
-    """Names in the folder, and then in the repository: what verify.json records, and the results of the run.
+    """Return the names of the files to upload: those that verify.json records, and the run's results.
 
-    Raises `DataError` where they are no model.
+    Raises `DataError` if the folder does not hold a model.
     """
     if not folder.is_dir():
-        raise DataError(f"--folder {folder}: there is no such folder")
+        raise DataError(f"--folder {folder}: folder not found")
     files = sorted(path.name for path in folder.iterdir() if path.is_file())
     for kind, patterns in ("config", ("config.json",)), ("weights", WEIGHTS), ("tokenizer", VOCABULARIES):
         if not any(_is_one_of(name, patterns) for name in files):
-            raise DataError(f"--folder {folder}: there is no {kind} in it ({', '.join(patterns[:2])}): it is no model")
+            raise DataError(f"--folder {folder}: not a model, no {kind} found ({', '.join(patterns[:2])})")
     return [*model_files(folder), *(name for name in files if _is_one_of(name, RESULTS))]
 
 
@@ -95,44 +95,44 @@ def _is_one_of(name: str, patterns: Sequence[str]) -> bool:
 
 
 def check_for_tokens(folder: Path, names: Sequence[str], token: str) -> None:
-    """Whoever reads a repository could use the token that a file of it holds."""
+    """Raise `DataError` if a file contains an access token, which readers of the repository could use."""
     for path in map(folder.joinpath, names):
         if path.suffix in (".safetensors", ".png"):
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
         if (token and token in text) or TOKEN.search(text):
-            raise DataError(f"{path}: holds an access token; remove it from there, and renew it if others may have it")
+            raise DataError(f"{path}: contains an access token; remove it, and renew it if it may have leaked")
 
 
 def check_that_it_loads(folder: Path, names: Sequence[str]) -> None:
-    """Load what is going to be uploaded, without the rest of the folder; raises `DataError` where something lacks."""
+    """Load the files to upload, without the rest of the folder. Raises `DataError` if that fails."""
     with TemporaryDirectory() as alone:
         for name in names:
             Path(alone, name).parent.mkdir(exist_ok=True)
             Path(alone, name).symlink_to((folder / name).resolve())
         try:
             _load(Path(alone))
-        except Exception as error:  # of files, weights or configuration: the libraries' own are open-ended
+        except Exception as error:  # files, weights, configuration: libraries raise many types
             reason = textwrap.shorten(str(error).replace(alone, str(folder)), 240)
-            raise DataError(f"--folder {folder}: what would be uploaded does not load: {reason}") from error
+            raise DataError(f"--folder {folder}: the files to upload do not load: {reason}") from error
 
 
 def _load(folder: Path) -> None:
-    """By the classes that are installed; those of other folders' code are not known here, and would not be run."""
+    """Load with installed classes. The folder's own code is not executed."""
     architecture = (AutoConfig.from_pretrained(folder, trust_remote_code=False).architectures or ["none"])[0]
     model_class = getattr(modeling_scratch, architecture, None) or getattr(transformers, architecture, None)
     if model_class is None:
-        raise DataError(f"config.json names a model that is not known here: {architecture}")
+        raise DataError(f"unknown architecture in config.json: {architecture}")
     _, info = model_class.from_pretrained(folder, use_safetensors=True, output_loading_info=True)
     if missing := sorted(info["missing_keys"]):
-        raise DataError(f"the weights have no {', '.join(missing[:3])}")
+        raise DataError(f"the weights lack {', '.join(missing[:3])}")
     load_tokenizers(str(folder))
     if missing := [name for name in _code(folder) if not (folder / name).is_file()]:
-        raise DataError(f"the code has no {', '.join(missing[:3])}: others could not load the model")
+        raise DataError(f"the code lacks {', '.join(missing[:3])}: others could not load the model")
 
 
 def _code(folder: Path) -> list[str]:
-    """Files of Python that config.json names, and those that the Python there imports."""
+    """Return the Python files that config.json names, and those that they import."""
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     named = [*config.get("auto_map", {}).values()]
     named += [pipeline["impl"] for pipeline in config.get("custom_pipelines", {}).values()]
@@ -141,20 +141,20 @@ def _code(folder: Path) -> list[str]:
 
 
 def upload(folder: Path, names: Sequence[str], arguments: PushArguments, hub: HfApi) -> str:
-    """The URL of what is on the Hub then."""
+    """Upload the files and delete stale ones. Return the URL."""
     url = hub.create_repo(arguments.repo_id, private=arguments.private or None, exist_ok=True)
     if arguments.private and not hub.model_info(url.repo_id).private:
-        raise DataError(f"{url} is there already and public, so nothing was uploaded; make it private in its settings")
+        raise DataError(f"{url} already exists and is public; nothing was uploaded; make it private in its settings")
     if arguments.revision is not None:
         hub.create_branch(url.repo_id, branch=arguments.revision, exist_ok=True)
-    # What an earlier upload left there, such as weights in other pieces, would be loaded as a part of this model.
+    # Files of an earlier upload, such as other weight shards, would be loaded as part of this model.
     there = set(hub.list_repo_files(url.repo_id, revision=arguments.revision))
     stale = sorted(name for name in there - set(names) if _is_of_a_model(name))
     operations: list[Any] = [CommitOperationAdd(name, folder / name) for name in names]
     operations += [CommitOperationDelete(name) for name in stale]
     hub.create_commit(url.repo_id, operations, commit_message=arguments.commit_message, revision=arguments.revision)
     for name in stale:
-        print(f"{'deleted there':>21}  {name}")
+        print(f"{'deleted on the Hub':>21}  {name}")
     return f"{url}/tree/{arguments.revision}" if arguments.revision else str(url)
 
 
@@ -164,7 +164,7 @@ def _is_of_a_model(name: str) -> bool:
 
 @contextmanager
 def one_line_errors(repo_id: str, token: str) -> Iterator[None]:
-    """Whatever fails on the way to the Hub, as a `DataError` that says what to do; no token is shown, or logged."""
+    """Convert upload errors to a one-line `DataError` with advice, without tokens in messages and logs."""
     with clean_logs(token):
         try:
             yield
@@ -172,7 +172,7 @@ def one_line_errors(repo_id: str, token: str) -> Iterator[None]:
             raise
         except KeyboardInterrupt:
             raise DataError(f"--repo_id {repo_id}: interrupted; {REPEAT}") from None
-        except Exception as error:  # of network, client and server: open-ended, too
+        except Exception as error:  # network, client, server: many types
             raise DataError(f"--repo_id {repo_id}: {without_secrets(_reason(error), token)}") from error
 
 
@@ -181,14 +181,14 @@ def _reason(error: Exception) -> str:
     if status == 401:
         return f"the Hub does not accept the access token: {LOG_IN}"
     if status == 403:
-        return f"the access token has no right to write there: {error}"
-    cause = f" {error.__cause__}" if isinstance(error, RuntimeError) else ""  # that an upload failed; not why
+        return f"the access token lacks write permission: {error}"
+    cause = f" {error.__cause__}" if isinstance(error, RuntimeError) else ""  # a RuntimeError does not name its cause
     return f"{error}{cause}; {REPEAT}"
 
 
 @contextmanager
 def clean_logs(token: str) -> Iterator[None]:
-    """What the client tells of addresses that it tries again, without what would give access to them."""
+    """Remove secrets from the client's log messages on retries."""
 
     def clean(record: logging.LogRecord) -> bool:
         record.msg, record.args = without_secrets(record.getMessage(), token), ()
@@ -205,7 +205,7 @@ def clean_logs(token: str) -> Iterator[None]:
 
 
 def without_secrets(text: str, token: str) -> str:
-    """In one line, whatever the libraries wrote into it."""
+    """Return the text in one line, with secrets masked."""
     for secret in re.compile(re.escape(token)), TOKEN, SIGNATURE:
         text = secret.sub("***", text)
     return " ".join(text.split())

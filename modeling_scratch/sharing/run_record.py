@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The record of a run, run_config.json: arguments, data, versions and hardware.
 
-It names no machine and no absolute path, so that it can be shared.
+It contains no host name and no absolute path, so that it can be shared.
 """
 
 import json
@@ -18,11 +18,11 @@ from transformers import TrainingArguments
 
 from ..utils.files import write_json
 
-CPU_INFO = Path("/proc/cpuinfo")  # of Linux; elsewhere the kind of processor has to do
+CPU_INFO = Path("/proc/cpuinfo")  # Linux; elsewhere `platform` names the processor
 
 
 def describe_hardware(device: torch.device, processes: int = 1) -> str:
-    """Such as "2 × NVIDIA H200, AMD EPYC with 16 cores" or "AMD EPYC with 2 cores, 1 thread"."""
+    """Return, e.g., "2 × NVIDIA H200, AMD EPYC with 16 cores" or "AMD EPYC with 2 cores, 1 thread"."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     cpu = f"{_cpu_name()} with {_counted(cores, 'core')}"
     if device.type == "cpu":
@@ -46,15 +46,15 @@ def _each(processes: int) -> str:
 
 
 RUN_FILE = "run_config.json"
-ON_THE_HUB = ("model_name_or_path", "dataset_name")  # arguments whose value may be a name there, or a path here
+ON_THE_HUB = ("model_name_or_path", "dataset_name")  # arguments that hold a Hub name or a local path
 
-# Arguments that say nothing of a run, but of one of its starts.
+# Arguments of a single start rather than of the run.
 OF_ONE_START = ("resume_from_checkpoint", "overwrite", "output_dir", "run_name", "logging_dir")
 PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "scikit-learn", "sacrebleu")
 
 
 def without_paths(value: Any) -> Any:
-    """Settings to share: of an absolute path only the last name, which tells no stranger whose machine it was."""
+    """Reduce absolute paths in settings to their last component, so that a shared record reveals no local paths."""
     if isinstance(value, Mapping):
         return {name: without_paths(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
@@ -64,27 +64,27 @@ def without_paths(value: Any) -> Any:
 
 
 def write_run(folder: Path, program: str, groups: Mapping[str, Any], notes: Sequence[str], **record: Any) -> None:
-    """run_config.json: all arguments of the run, given or not, what they were applied to, and by which versions.
+    """Write run_config.json: all arguments, notes on the data, versions and hardware.
 
-    groups: dataclasses of arguments, of which "training" are transformers.TrainingArguments. Where a run goes on, those
-    of them that have changed are kept with their earlier values, a mapping for each time it was resumed.
+    groups: argument dataclasses; "training" is a transformers.TrainingArguments. For a resumed run, the record
+    keeps the previous values of changed training arguments, one mapping per resumption.
     """
     settings: dict[str, Any] = {name: _settings(group) for name, group in groups.items()}
     if earlier := _read_run(folder):
         changed = dict(sorted(earlier["training"].items() - settings["training"].items()))
         settings["training_before_it_was_resumed"] = [*earlier.get("training_before_it_was_resumed", []), changed]
-        if told := changed_settings(settings):
-            print(f"goes on with other settings; before: {told}")
+        if changes := changed_settings(settings):
+            print(f"resuming with changed settings; before: {changes}")
     shared_notes = [" ".join(map(without_paths, note.split(" "))) for note in notes]
     where = {"on_the_hub": _on_the_hub(groups), "environment": environment(), "hardware": _hardware(groups)}
     write_json(folder / RUN_FILE, {"program": program, **settings, **record, "notes": shared_notes, **where})
 
 
 def changed_settings(record: Mapping[str, Any]) -> str:
-    """Of a run that was resumed, the arguments that were others before, with the value of each time."""
+    """Return the changed arguments of a resumed run with their previous values."""
     times = record.get("training_before_it_was_resumed", [])
-    told = {name: [str(time[name]) for time in times if name in time] for time in times for name in time}
-    return ", ".join(f"{name} {', then '.join(told[name])}" for name in sorted(told) if name not in OF_ONE_START)
+    values = {name: [str(time[name]) for time in times if name in time] for time in times for name in time}
+    return ", ".join(f"{name} {', then '.join(values[name])}" for name in sorted(values) if name not in OF_ONE_START)
 
 
 def _read_run(folder: Path) -> dict[str, Any]:
@@ -93,12 +93,12 @@ def _read_run(folder: Path) -> dict[str, Any]:
 
 
 def _settings(group: Any) -> dict[str, Any]:
-    """Arguments as run_config.json records them."""
+    """Return arguments as recorded in run_config.json."""
     return without_paths(group.to_sanitized_dict() if isinstance(group, TrainingArguments) else asdict(group))
 
 
 def _on_the_hub(groups: Mapping[str, Any]) -> dict[str, str]:
-    """Arguments that name something there: no path here does, and a name without its path would look the same."""
+    """Return the arguments that are Hub names. Reduced local paths would be indistinguishable from them."""
     named = [(name, getattr(group, name, None)) for group in groups.values() for name in ON_THE_HUB]
     return {name: value for name, value in named if value and not Path(value).exists()}
 
@@ -110,5 +110,5 @@ def _hardware(groups: Mapping[str, Any]) -> str | None:
 
 
 def environment() -> dict[str, str]:
-    """Versions of what computes, for the record of a run."""
+    """Return the versions of Python and the libraries, for the record of a run."""
     return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}

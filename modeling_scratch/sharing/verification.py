@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What was found about a copy of a model, in plain words, and what follows from it."""
+"""Verify a copy of a model against its verify.json, and report the result."""
 
 import argparse
 import json
@@ -52,7 +52,7 @@ class Verdict(IntEnum):
 
 @dataclass
 class FileResult:
-    """status: same, rewritten (JSON that says the same), changed, missing, or extra."""
+    """status: same, rewritten (equivalent JSON), changed, missing or extra."""
 
     name: str
     status: str
@@ -60,13 +60,13 @@ class FileResult:
 
     @property
     def matters(self) -> bool:
-        """Weights are compared tensor by tensor: in which files they lie does not matter."""
+        """Whether the status counts as a difference. Weights are compared by tensor, not by file."""
         return self.status in ("changed", "missing", "extra") and not is_one_of(self.name, WEIGHTS)
 
 
 @dataclass
 class InputResult:
-    """A text or random ids: the largest difference of its logits, inf where they have another shape."""
+    """The largest difference of the outputs for a text or random ids; inf if the shapes differ."""
 
     name: str
     difference: float
@@ -79,7 +79,7 @@ class InputResult:
 
 @dataclass
 class Report:
-    """differences make it another model, problems leave it open, remarks do neither."""
+    """The result: differences mean a different model, problems an undetermined result, remarks neither."""
 
     where: str
     record_sha256: str = ""
@@ -120,13 +120,13 @@ class Report:
 
 
 def _plain(name: str) -> str:
-    """Whatever a file is called, it cannot take over the terminal."""
+    """Escape a file name, so that it cannot contain terminal control sequences."""
     return ascii(name)[1:-1]
 
 
 __all__ = ["FileResult", "InputResult", "Report", "Verdict", "verify", "write_verification"]
 
-# Keys of JSON whose values name code that runs ("file.Class", "repository--file.Class"), or another config to read.
+# JSON keys whose values name code ("file.Class", "repository--file.Class") or further config files.
 LEAD_TO_CODE = ("auto_map", "impl", "configuration_files")
 
 
@@ -137,13 +137,13 @@ def verify(
     device: str | torch.device = "cpu",
     dtype: torch.dtype | None = None,
 ) -> Report:
-    """Compare a folder, or a repository of the Hub, with the verify.json in it; print the report to read it.
+    """Compare a folder or a repository on the Hub with its verify.json. Print the report to read it.
 
-    - trust_remote_code: run the code of the folder where neither this package nor transformers has the model class, but
-      not where a file of the model, weights apart, differs from what was recorded, or names code that is in none.
-    - dtype: compute in another type than the weights are stored in.
+    - trust_remote_code: run the folder's code if neither this package nor transformers has the model class, unless a
+      model file other than weights differs from the record, or names code outside the recorded files.
+    - dtype: compute in this type instead of the stored one.
 
-    Raises nothing for what is wrong with the folder: the report says it.
+    Faults of the folder do not raise; they are part of the report.
     """
     report = Report(str(folder_or_repo))
     try:
@@ -161,7 +161,7 @@ def verify(
         _compare_tokenizers(model, folder, record, is_trusted, report)
         model.to(device=device, dtype=dtype)  # type: ignore[call-arg]
         _compare_outputs(model, record, report)
-    except Exception as error:  # of files, weights, configuration or device: those of the libraries are open-ended
+    except Exception as error:  # files, weights, configuration, device: libraries raise many types
         whole = all(file.status == "same" for file in report.files)
         reason = textwrap.shorten(str(error).replace(str(folder), report.where), 300)
         (report.problems if whole else report.differences).append(f"cannot be loaded and run here: {reason}")
@@ -169,17 +169,17 @@ def verify(
 
 
 def _find(folder_or_repo: str | os.PathLike, revision: str | None) -> Path:
-    """The folder itself, or that of a download, which begins only where there is a verify.json."""
+    """Return the local folder, downloading a repository if it has a verify.json."""
     folder, name = Path(folder_or_repo), str(folder_or_repo)
     if not folder.is_dir():
         try:
             commit = Path(hf_hub_download(name, RECORD, revision=revision)).parent.name
-            for wanted, below in (([*MODEL_FILES], "*/*"), ([f"{TARGET_FOLDER}/*"], f"{TARGET_FOLDER}/*/*")):
-                # A "*" takes a "/", too: without what is below, every checkpoint of a run would come along.
-                folder = Path(snapshot_download(name, revision=commit, allow_patterns=wanted, ignore_patterns=below))
-        except Exception as error:  # of names, network and server: open-ended
+            for patterns, below in (([*MODEL_FILES], "*/*"), ([f"{TARGET_FOLDER}/*"], f"{TARGET_FOLDER}/*/*")):
+                # "*" also matches "/": without ignore_patterns, every checkpoint of a run would be downloaded.
+                folder = Path(snapshot_download(name, revision=commit, allow_patterns=patterns, ignore_patterns=below))
+        except Exception as error:  # names, network, server: many types
             reason = textwrap.shorten(str(error), 240)
-            raise RecordError(f"no folder, and no repository with {RECORD} that can be reached: {reason}") from error
+            raise RecordError(f"neither a folder nor an accessible repository with {RECORD}: {reason}") from error
     if not (folder / RECORD).is_file():
         raise RecordError(f"there is no {RECORD} in it: modeling_scratch.verify.write_verification writes one")
     return folder
@@ -208,7 +208,7 @@ def _compare_file(name: str, found: dict[str, Any], wanted: dict[str, Any]) -> F
 
 
 def _runs_what_was_recorded(folder: Path, report: Report) -> bool:
-    """Whether no code can run but that of recorded files; the report remarks why not."""
+    """Return whether only code of recorded files can run; otherwise add the reasons to the report."""
     reasons = [f"{_shown(file.name)} differs" for file in report.files if file.matters]
     if not reasons:
         code = {file.name for file in report.files}
@@ -219,12 +219,12 @@ def _runs_what_was_recorded(folder: Path, report: Report) -> bool:
 
 
 def _is_in(reference: str, recorded: Collection[str]) -> bool:
-    """Whether what JSON names as code, file.Class, is in one of these files, and not in another repository."""
+    """Return whether a code reference, file.Class, is in one of the recorded files of this repository."""
     return "--" not in reference and f"{reference.rpartition('.')[0]}.py" in recorded
 
 
 def _named_code(folder: Path) -> list[str]:
-    """All that a JSON file of the folder names as code; raises RecordError for one that cannot be read."""
+    """Return all code references in the folder's JSON files. Raises RecordError for an unreadable file."""
     named: list[Any] = []
 
     def note(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -289,7 +289,7 @@ def _compare_tokenizers(
 
 
 def _compare_outputs(model: PreTrainedModel, record: dict[str, Any], report: Report) -> None:
-    """By the recorded ids: another tokenizer does not hide that the model is the same."""
+    """Compare outputs for the recorded ids, independently of the tokenizer."""
     summaries = [summary for entry in record["inputs"] for summary in entry["outputs"].values()]
     largest = max((abs(v) for summary in summaries for row in summary["rows"] for v in row["values"]), default=0.0)
     tolerated = tolerance(model, getattr(torch, record["dtype"]), largest)

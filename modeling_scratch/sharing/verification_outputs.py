@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What a model is and answers, in numbers that a copy of it can be compared by.
+"""Numerical fingerprints of a model and its outputs, for comparing copies.
 
 Shapes: R rows (positions, or texts), C columns (labels, tokens of the vocabulary, or features).
 """
@@ -21,7 +21,7 @@ import modeling_scratch
 
 from ..pipelines import TARGET_FOLDER
 
-MAX_LENGTH = 64  # tokens of an example
+MAX_LENGTH = 64  # tokens per example
 
 FEW_COLUMNS, SPREAD_COLUMNS, TOP_COLUMNS = 32, 16, 5
 
@@ -55,7 +55,7 @@ def load_model(
 
 
 def load_tokenizers(folder: Path, trust_remote_code: bool = False) -> Tokenizers:
-    """Of what a model reads, and of what it writes: often one and the same."""
+    """Load the source and target tokenizers, often the same object."""
     source = AutoTokenizer.from_pretrained(folder, trust_remote_code=trust_remote_code)
     if not (folder / TARGET_FOLDER).is_dir():
         return source, source
@@ -63,7 +63,7 @@ def load_tokenizers(folder: Path, trust_remote_code: bool = False) -> Tokenizers
 
 
 def encode(text: str, pair: Tokenizers, model: PreTrainedModel, max_length: int) -> dict[str, list[int]]:
-    """What a model reads of a text; a decoder as many tokens as its encoder, behind the one that it starts with."""
+    """Tokenise a text; decoder inputs start with the start token and have the encoder's length."""
     source, target = pair
     ids = {"input_ids": source(text, truncation=True, max_length=max_length)["input_ids"]}
     if model.config.is_encoder_decoder:
@@ -73,12 +73,12 @@ def encode(text: str, pair: Tokenizers, model: PreTrainedModel, max_length: int)
 
 
 def length_limit(model: PreTrainedModel) -> int:
-    """Tokens of an example: few, and no more than the model has positions, of which RoBERTa leaves out two."""
+    """Return the length of examples: small, and within the model's positions (RoBERTa reserves two)."""
     return max(2, min(MAX_LENGTH, getattr(model.config, "max_position_embeddings", 2 * MAX_LENGTH) - 2))
 
 
 def example_ids(model: PreTrainedModel, seed: int) -> dict[str, list[int]]:
-    """Ids drawn from all of the vocabulary, none of them padding; the last one ends a text where texts have an end."""
+    """Draw random ids without padding; the last is the end token, if there is one."""
     config: Any = model.config
     if model.main_input_name != "input_ids":
         raise ValueError(f"{type(model).__name__} reads {model.main_input_name}, and there is a record for text alone.")
@@ -105,7 +105,7 @@ def _start(model: PreTrainedModel) -> int:
 
 
 def describe_model(model: PreTrainedModel) -> dict[str, Any]:
-    """Everything about a model that needs no input."""
+    """Describe a model independently of inputs: class, dtype, parameters, labels and tensor digests."""
     labels: dict[Any, str] = model.config.id2label or {}
     return {
         "model_class": type(model).__name__,
@@ -117,13 +117,13 @@ def describe_model(model: PreTrainedModel) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Of what computes the outputs."""
+    """Return the versions of Python and the libraries."""
     libraries = {name: version(name) for name in ("torch", "transformers", "tokenizers")}
     return {"python": platform.python_version(), **libraries, "modeling_scratch": modeling_scratch.__version__}
 
 
 def _tensor_digest(tensor: Tensor) -> str:
-    """Of values, type and shape: 64 bits of a SHA-256 tell tensors apart, the files have all of theirs."""
+    """Digest values, dtype and shape to 64 bits of SHA-256, which suffice to distinguish tensors."""
     digest = hashlib.sha256(f"{tensor.dtype} {list(tensor.shape)} ".encode())
     digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()[:16]
@@ -131,7 +131,7 @@ def _tensor_digest(tensor: Tensor) -> str:
 
 @torch.no_grad()
 def outputs_of(model: PreTrainedModel, ids: dict[str, list[int]]) -> Outputs:
-    """Every output of floating point by its name, (R, C) float64: logits, or the hidden states of a base model."""
+    """Return all floating-point outputs by name, (R, C) float64: logits, or hidden states of a base model."""
     batch = {name: torch.tensor([row], device=model.device) for name, row in ids.items()}
     return {
         name: value.cpu().double().reshape(-1, value.shape[-1])
@@ -141,7 +141,7 @@ def outputs_of(model: PreTrainedModel, ids: dict[str, list[int]]) -> Outputs:
 
 
 def summarise(values: Tensor) -> dict[str, Any]:
-    """The first, middle and last row (R, C); of a wide one, columns spread evenly, the largest, and mean and std."""
+    """Summarise the first, middle and last row of (R, C); wide rows by spaced and top columns, mean and std."""
     count, width = values.shape
     rows = []
     for place in sorted({0, count // 2, count - 1}):
@@ -156,7 +156,7 @@ def summarise(values: Tensor) -> dict[str, Any]:
 
 
 def difference(outputs: Outputs, recorded: dict[str, Any]) -> float:
-    """The largest between outputs and what was recorded of them; infinite where they are of another kind or shape."""
+    """Return the largest difference between outputs and their record; inf if names or shapes differ."""
     if outputs.keys() != recorded.keys():
         return math.inf
     largest = 0.0

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What verify.json holds of a saved model: its files, its tensors, its labels, and what it answers to a few inputs."""
+"""The record verify.json of a saved model: files, tensors, labels, and outputs for a few inputs."""
 
 import copy
 import hashlib
@@ -30,7 +30,7 @@ from .verification_outputs import (
 
 RECORD, FORMAT = "verify.json", 1
 
-LARGEST_RECORD = 16 * 2**20  # bytes; the records of ordinary models have tens of thousands
+LARGEST_RECORD = 16 * 2**20  # bytes; typical records have tens of thousands
 LONGEST_INPUT = 512  # tokens
 WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
 CODE = ("*.py",)
@@ -41,26 +41,26 @@ TOKENIZERS = (
 
 MODEL_FILES = ("config.json", "generation_config.json", "adapter_config.json", *CODE, *WEIGHTS, *TOKENIZERS)
 
-# What a version of the library, or a change of precision that is looked at by itself, writes into configs.
+# Config keys that depend on the library version or on the precision, which is compared separately.
 PASSING_KEYS = ("transformers_version", "dtype", "torch_dtype")
 
 
 class RecordError(ValueError):
-    """A verify.json that is missing, damaged, or not to be trusted; the message says what is wrong with it."""
+    """A missing, damaged or untrustworthy verify.json. The message names the fault."""
 
 
 # Files
 
 
 def is_one_of(name: str, patterns: tuple[str, ...]) -> bool:
-    """Whether a file of a model, in its folder or in that of its target tokenizer, is of these kinds."""
+    """Return whether a file of the model or its target tokenizer matches one of the patterns."""
     file = name.removeprefix(f"{TARGET_FOLDER}/")
-    inside = re.fullmatch(r"[^./\\:][^/\\:]*", file)  # any name that does not lead out of the folder, also one of code
+    inside = re.fullmatch(r"[^./\\:][^/\\:]*", file)  # any name that stays inside the folder
     return bool(inside) and any(fnmatchcase(file, pattern) for pattern in patterns)
 
 
 def model_files(folder: Path) -> list[str]:
-    """Names of the files that make the model; not its card, pictures, results and checkpoints."""
+    """Return the names of the model's files, without card, plots, results and checkpoints."""
     names = [path.relative_to(folder).as_posix() for path in folder.iterdir() if path.is_file()]
     target = folder / TARGET_FOLDER
     target_files = [f"{TARGET_FOLDER}/{path.name}" for path in target.glob("*") if path.is_file()]
@@ -69,7 +69,7 @@ def model_files(folder: Path) -> list[str]:
 
 
 def describe_file(path: Path) -> dict[str, Any]:
-    """Size and SHA-256; of JSON also a digest of what it says, which outlives another order and indentation."""
+    """Return size and SHA-256; for JSON also a digest that ignores key order and indentation."""
     entry = {"size": path.stat().st_size, "sha256": file_digest(path)}
     if path.suffix != ".json" or is_one_of(path.name, WEIGHTS):
         return entry
@@ -77,10 +77,10 @@ def describe_file(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_bytes())
         if isinstance(content, dict):
             content = {key: value for key, value in content.items() if key not in PASSING_KEYS}
-        said = json.dumps(content, sort_keys=True)
+        canonical = json.dumps(content, sort_keys=True)
     except (ValueError, RecursionError):
         return entry
-    return {**entry, "content": hashlib.sha256(said.encode()).hexdigest()}
+    return {**entry, "content": hashlib.sha256(canonical.encode()).hexdigest()}
 
 
 # Writing
@@ -112,7 +112,7 @@ def write_verification(
     limit = length_limit(loaded)
     if tokenizer is not None:
         pair = load_tokenizers(folder)
-        held = copy.deepcopy(tokenizer)  # a tokenizer keeps how it was called last, and saves it
+        held = copy.deepcopy(tokenizer)  # calls change a tokenizer's truncation state, which is saved
         for text in texts or TEXTS:
             ids = encode(text, pair, loaded, limit)
             if held(text, truncation=True, max_length=limit)["input_ids"] != ids["input_ids"]:
@@ -128,7 +128,7 @@ def write_verification(
 
 
 def _check_weights(model: PreTrainedModel, loaded: PreTrainedModel, folder: Path) -> None:
-    """Of those that are whole and go by the same name: parts of a sharded or wrapped model are not compared."""
+    """Compare weights of equal name, skipping those of sharded or wrapped models."""
     held = model.state_dict()
     for name, tensor in loaded.state_dict().items():
         other = held.get(name)
@@ -144,7 +144,7 @@ def _record_input(model: PreTrainedModel, text: str | None, ids: dict[str, list[
     return {"text": text, "ids": ids, "outputs": {name: summarise(values) for name, values in outputs.items()}}
 
 
-# Reading a record that may be damaged, or made to do harm
+# Reading a possibly damaged or malicious record
 
 
 class _List(NamedTuple):
@@ -199,7 +199,7 @@ _SCHEMA = {
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """The content of a verify.json, every field checked; raises RecordError."""
+    """Read and validate a verify.json. Raises RecordError."""
     if path.stat().st_size > LARGEST_RECORD:
         raise RecordError(f"{RECORD} is larger than {LARGEST_RECORD:,} bytes")
     try:
@@ -208,7 +208,7 @@ def read_record(path: Path) -> dict[str, Any]:
         raise RecordError(f"{RECORD} cannot be read: {type(error).__name__}") from error
     _check(record, _SCHEMA, "")
     if not record["inputs"]:
-        raise RecordError(f"{RECORD}: there are no inputs in it")
+        raise RecordError(f"{RECORD}: contains no inputs")
     for entry in record["inputs"]:
         for summary in entry["outputs"].values():
             _check_places(summary["shape"], summary["rows"])
@@ -229,14 +229,14 @@ def _check(value: Any, kind: Any, where: str) -> None:
     else:
         right = kind(value)
     if not right:
-        raise RecordError(f"{RECORD}: {where or 'it'} is not what it has to be: {ascii(value)[:60]}")
+        raise RecordError(f"{RECORD}: {where or 'it'} has an invalid value: {ascii(value)[:60]}")
     if isinstance(kind, _List):
         for index, item in enumerate(value):
             _check(item, kind.of, f"{where}[{index}]")
     elif isinstance(kind, _Map):
         for key, item in value.items():
             if not kind.key(key):
-                raise RecordError(f"{RECORD}: {where} names {ascii(key)[:60]}, which has no place there: refused")
+                raise RecordError(f"{RECORD}: {where} names {ascii(key)[:60]}, which is not allowed")
             _check(item, kind.of, f"{where}[{key!a}]")
     elif isinstance(kind, dict):
         for key, expected in kind.items():

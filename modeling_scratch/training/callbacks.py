@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Early stopping, and a moving average of the weights."""
+"""Trainer callbacks: early stopping and a moving average of the weights."""
 
 import sys
 from typing import Any
@@ -12,14 +12,14 @@ from transformers.trainer_utils import IntervalStrategy
 
 from ..utils.errors import DataError
 from .checkpoints import checkpoint_at, saving
-from .distributed import is_in_parts
+from .distributed import is_sharded
 
 
 class EarlyStopping(TrainerCallback):
-    """Ends training after `patience` evaluations in a row that are no better than the best one.
+    """Stop training after `patience` consecutive evaluations without improvement.
 
-    It looks when a checkpoint is saved, for what is best is known then; and it counts in the history of the run, which
-    a checkpoint holds, so that a resumed run stops where one does that was never interrupted.
+    The check runs when a checkpoint is saved, as the best metric is up to date then. It counts evaluations in the log
+    history, which checkpoints contain, so that a resumed run stops at the same step as an uninterrupted one.
     """
 
     def __init__(self, patience: int) -> None:
@@ -29,16 +29,16 @@ class EarlyStopping(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object
     ) -> None:
         if not args.load_best_model_at_end:
-            raise DataError("--early_stopping_patience needs checkpoints that are chosen on validation")
-        self._look(args, state, control)
+            raise DataError("--early_stopping_patience requires checkpoints chosen on validation")
+        self._check(args, state, control)
 
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object) -> None:
-        stops = self._look(args, state, control) and state.global_step < state.max_steps
+        stops = self._check(args, state, control) and state.global_step < state.max_steps
         if stops and state.is_world_process_zero:
             name, best = args.metric_for_best_model, state.best_global_step
-            print(f"stopped early, after step {state.global_step}: the best {name} was {state.best_metric:g} at {best}")
+            print(f"stopped early after step {state.global_step}: best {name} {state.best_metric:g} at step {best}")
 
-    def _look(self, args: TrainingArguments, state: TrainerState, control: TrainerControl) -> bool:
+    def _check(self, args: TrainingArguments, state: TrainerState, control: TrainerControl) -> bool:
         is_over = bool(state.best_global_step) and evaluations_since_best(args, state) >= self.patience
         control.should_training_stop |= is_over
         return is_over
@@ -50,21 +50,24 @@ def evaluations_since_best(args: TrainingArguments, state: TrainerState) -> int:
 
 
 def save_where_judged(arguments: TrainingArguments) -> None:
-    """A checkpoint with each evaluation that may turn out as the best; more often where that is asked for."""
+    """Align checkpoints with evaluations, so that the best evaluation has one. A finer save interval is kept."""
     judged, saved = arguments.eval_steps, arguments.save_steps
     if arguments.eval_strategy == IntervalStrategy.STEPS and judged and not round(judged / saved, 6).is_integer():
-        print(f"a checkpoint with each evaluation, every {judged} steps, not --save_steps {saved}", file=sys.stderr)
+        print(
+            f"saving a checkpoint with each evaluation, every {judged} steps, instead of --save_steps {saved}",
+            file=sys.stderr,
+        )
         arguments.save_steps = judged
 
 
 def early_stopping(patience: int) -> list[TrainerCallback]:
-    """What Trainer takes as callbacks; patience 0: none."""
+    """Return the callbacks for Trainer; none for patience 0."""
     return [EarlyStopping(patience)] if patience else []
 
 
 def check_patience(patience: int) -> None:
     if patience < 0:
-        raise DataError(f"--early_stopping_patience {patience}: has to be at least 1, or 0 to never stop early")
+        raise DataError(f"--early_stopping_patience {patience}: must be at least 1, or 0 to disable early stopping")
 
 
 AVERAGE_FILE = "weight_average.safetensors"
@@ -73,27 +76,27 @@ AVERAGE_FILE = "weight_average.safetensors"
 class WeightAverage(TrainerCallback):
     """average <- d average + (1 - d) weights after each step (Polyak and Juditsky 1992), d = decay.
 
-    At first, when there is little to average, d is (step + 1) / (step + 10). Training goes on with the weights
-    themselves; at its end the model gets the average. Each checkpoint holds both, so that a run can be resumed.
+    Early in training, d is limited to (step + 1) / (step + 10). Training continues with the weights themselves; at its
+    end, the model gets the average. Each checkpoint holds both, so that a run can be resumed.
     """
 
     def __init__(self, decay: float) -> None:
         if not 0 < decay < 1:
-            raise DataError(f"--ema_decay {decay}: has to be between 0 and 1, such as 0.999")
+            raise DataError(f"--ema_decay {decay}: must be between 0 and 1, such as 0.999")
         self.decay = decay
         self.average: dict[str, Tensor] = {}
 
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        if is_in_parts(kwargs["model"]):
-            raise DataError("--ema_decay has to be 0 where the weights are in parts (FSDP, ZeRO)")
+        if is_sharded(kwargs["model"]):
+            raise DataError("--ema_decay must be 0 with sharded weights (FSDP, ZeRO)")
         self.average = {name: weight.detach().clone() for name, weight in kwargs["model"].named_parameters()}
         if not state.global_step:
             return
         saved = checkpoint_at(args, state.global_step) / AVERAGE_FILE
         if not saved.is_file():
-            raise DataError(f"{saved} is missing: resume with --ema_decay 0, or start anew")
+            raise DataError(f"{saved} is missing: resume with --ema_decay 0 or start a new run")
         for name, weight in load_file(saved).items():
             self.average[name].copy_(weight)
 

@@ -1,8 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The checkpoints of a run: sealed when complete, verified before use, and averaged.
 
-A seal is the file manifest.json, written last, with the size and the SHA-256 of each other file. An interrupted
-checkpoint has none; a damaged one does not match it.
+The seal is manifest.json, written last, with the size and SHA-256 of each other file. An interrupted checkpoint lacks
+it; a damaged one does not match it.
 """
 
 import json
@@ -30,49 +30,49 @@ MANIFEST = "manifest.json"
 
 
 def checkpoint_to_resume(arguments: TrainingArguments) -> str | None:
-    """The checkpoint to go on from, which has to be a complete one of the run in the output folder; "last" finds it."""
-    wanted, output = arguments.resume_from_checkpoint, Path(arguments.output_dir or "")
-    if not wanted or wanted.lower() == "false":
+    """Return the checkpoint to resume from: a complete checkpoint of the run in the output folder, or None."""
+    name, output = arguments.resume_from_checkpoint, Path(arguments.output_dir or "")
+    if not name or name.lower() == "false":
         return None
-    found = checkpoints_in(output) if (output / RUN_FILE).is_file() else []
-    if wanted.lower() in ("true", "last"):
-        return str(_last_complete(found, output))
-    if Path(wanted).resolve() not in [checkpoint.resolve() for checkpoint in found]:
-        raise DataError(f"--resume_from_checkpoint {wanted}: this is no checkpoint of a run in {output}")
-    if fault := check_checkpoint(Path(wanted)):
+    checkpoints = checkpoints_in(output) if (output / RUN_FILE).is_file() else []
+    if name.lower() in ("true", "last"):
+        return str(_last_complete(checkpoints, output))
+    if Path(name).resolve() not in [checkpoint.resolve() for checkpoint in checkpoints]:
+        raise DataError(f"--resume_from_checkpoint {name}: not a checkpoint of a run in {output}")
+    if fault := check_checkpoint(Path(name)):
         raise DataError(
-            f"--resume_from_checkpoint {wanted}: {fault}; to go on from the last that is complete: "
+            f"--resume_from_checkpoint {name}: {fault}; to resume from the last complete one: "
             "--resume_from_checkpoint last"
         )
-    return wanted
+    return name
 
 
 def _last_complete(checkpoints: list[Path], output: Path) -> Path:
     for checkpoint in reversed(checkpoints):
         if (fault := check_checkpoint(checkpoint)) is None:
             return checkpoint
-        print(f"WARNING: {checkpoint} is passed over: {fault}", file=sys.stderr)
+        print(f"WARNING: {checkpoint} is skipped: {fault}", file=sys.stderr)
     raise DataError(
-        f"--resume_from_checkpoint: there is no checkpoint of a run in {output}, or none that is complete; "
-        "start anew with --overwrite, or in another --output_dir"
+        f"--resume_from_checkpoint: no complete checkpoint of a run in {output}; "
+        "start a new run with --overwrite or in another --output_dir"
     )
 
 
 def check_best(output: Path, resumed: Path) -> None:
-    """Raises `DataError` where a run that goes on could not take, at its end, the best of its checkpoints so far."""
+    """Raise `DataError` if a resumed run could not load its best checkpoint so far at the end."""
     state = resumed / TRAINER_STATE_NAME
     recorded = TrainerState.load_from_json(str(state)).best_model_checkpoint if state.is_file() else None
     if recorded and (fault := check_checkpoint(best := output / Path(recorded).name)):
         raise DataError(
-            f"{best}, the best checkpoint of the run up to {resumed}, cannot be taken: {fault}; resume from a "
-            "checkpoint before it, or keep the last weights: with --eval_strategy no, without --early_stopping_patience"
+            f"the best checkpoint up to {resumed}, {best}, cannot be loaded: {fault}; resume from an earlier "
+            "checkpoint, or keep the last weights: --eval_strategy no, without --early_stopping_patience"
         )
 
 
 def set_aside(checkpoint: Path) -> None:
-    """Sealed checkpoints of this step and later ones, of a run that has gone back since, get another name.
+    """Rename sealed checkpoints of this and later steps, left by a run that has since resumed from an earlier one.
 
-    Else "last" and averages would take them for checkpoints of the run that is about to save this one.
+    Otherwise "last" and averaging would treat them as checkpoints of the current run.
     """
     for other in checkpoints_in(checkpoint.parent):
         if step_of(other) >= step_of(checkpoint) and (other / MANIFEST).is_file():
@@ -80,24 +80,24 @@ def set_aside(checkpoint: Path) -> None:
             while kept.exists():
                 kept = kept.with_name(f"_{kept.name}")
             other.rename(kept)
-            print(f"{other} is called {kept.name} from now on: the run had gone back to before it", file=sys.stderr)
+            print(f"{other} renamed to {kept.name}: the run resumed from an earlier step", file=sys.stderr)
 
 
 def forget_folder(state: Path) -> None:
-    """Of the best checkpoint its name alone: a pushed state tells nobody where a run stood."""
+    """Reduce the path of the best checkpoint to its name, so that a pushed state reveals no local paths."""
     content = json.loads(state.read_text(encoding="utf-8"))
     if best := content.get("best_model_checkpoint"):
         write_json(state, {**content, "best_model_checkpoint": Path(best).name})
 
 
 def checkpoints_in(folder: Path) -> list[Path]:
-    """All that look like one, in the order of their steps."""
+    """Return the folders named like checkpoints, in the order of their steps."""
     paths = folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*")
     return sorted((path for path in paths if path.name.rpartition("-")[2].isdecimal()), key=lambda path: step_of(path))
 
 
 def step_of(checkpoint: str | Path | None) -> int:
-    """The step that a checkpoint was saved at; 0 where there is none."""
+    """Return the step of a checkpoint; 0 for None."""
     return int(Path(checkpoint).name.rpartition("-")[2]) if checkpoint else 0
 
 
@@ -106,9 +106,9 @@ def checkpoint_at(arguments: TrainingArguments, step: int) -> Path:
 
 
 def seal(checkpoint: Path, is_extra: bool = False) -> None:
-    """Say that a checkpoint is whole, when all of it has reached the disk.
+    """Mark a checkpoint as complete, after flushing its files to disk.
 
-    is_extra: it was saved because the run was stopped, at a step at which a run that is not would have saved none.
+    is_extra: saved because the run was stopped, at a step at which an uninterrupted run saves none.
     """
     files = {}
     for path in sorted(path for path in checkpoint.rglob("*") if path.is_file() and path.name != MANIFEST):
@@ -120,27 +120,27 @@ def seal(checkpoint: Path, is_extra: bool = False) -> None:
 
 
 def check_checkpoint(checkpoint: Path) -> str | None:
-    """What is wrong with a checkpoint; None where it is byte for byte as it was sealed."""
+    """Return what is wrong with a checkpoint, or None if it matches its seal byte for byte."""
     if not checkpoint.is_dir():
-        return "there is no such folder"
+        return "folder not found"
     try:
         for name, written in _manifest(checkpoint)["files"].items():
             path = checkpoint / name
             if not path.is_file():
-                return f"it is not complete, {name} is missing"
+                return f"incomplete, {name} is missing"
             if (size := path.stat().st_size) != written["size"]:
-                return f"it is not complete, {name} has {size:,} of {written['size']:,} bytes"
+                return f"incomplete, {name} has {size:,} of {written['size']:,} bytes"
             if file_digest(path) != written["sha256"]:
-                return f"it is damaged, {name} is not what was written"
+                return f"damaged, {name} does not match its checksum"
     except FileNotFoundError:
-        return f"it is not complete, the run was stopped while it was written (there is no {MANIFEST})"
+        return f"incomplete, the run was stopped while writing it (no {MANIFEST})"
     except (ValueError, TypeError, LookupError, AttributeError, OSError):
-        return f"it is damaged, {MANIFEST} cannot be read"
+        return f"damaged, {MANIFEST} cannot be read"
     return None
 
 
 def is_regular(checkpoint: Path) -> bool:
-    """Whether it is sealed, and was saved because its turn had come; its files are not looked at."""
+    """Return whether a checkpoint is sealed and was saved on schedule. Its files are not verified."""
     try:
         return not _manifest(checkpoint)["is_extra"]
     except (ValueError, TypeError, LookupError, OSError):
@@ -161,9 +161,9 @@ def _to_disk(path: Path) -> None:
 
 @contextmanager
 def saving(folder: Path) -> Iterator[None]:
-    """Where a folder cannot be written to its end, nothing is left of it: what is half there helps nobody.
+    """Delete the folder if writing to it fails, and raise `DataError`.
 
-    Raises `DataError` then, whatever the writers of weights and states call a disk that is full.
+    The writers of weights and states report a full disk by different error types.
     """
     try:
         yield
@@ -171,44 +171,44 @@ def saving(folder: Path) -> Iterator[None]:
         shutil.rmtree(folder, ignore_errors=True)
         free = shutil.disk_usage(folder.parent).free
         raise DataError(
-            f"{folder} could not be saved: {one_line(error)}; {free / 1e6:,.0f} MB are free there. The checkpoints "
-            "before it are as they were: make room, and go on with --resume_from_checkpoint last"
+            f"{folder} could not be saved: {one_line(error)}; {free / 1e6:,.0f} MB are free. Earlier "
+            "checkpoints are unchanged: free disk space, then resume with --resume_from_checkpoint last"
         ) from error
 
 
 @contextmanager
 def reading(checkpoint: str | None) -> Iterator[None]:
-    """Pickles that hold more than tensors and plain values are refused by torch.load, in many words of its own."""
+    """Raise `DataError` if a checkpoint cannot be read. torch.load rejects pickles that could run code."""
     try:
         yield
-    except Exception as error:  # of safetensors, torch.load and load_state_dict: open-ended
+    except Exception as error:  # safetensors, torch.load and load_state_dict raise many types
         raise DataError(
-            f"{checkpoint} cannot be read, and nothing of it was run: {one_line(error)[:300]}; resume from another "
-            "checkpoint, or start anew"
+            f"{checkpoint} cannot be read, and none of it was executed: {one_line(error)[:300]}; resume from another "
+            "checkpoint or start a new run"
         ) from error
 
 
 def last_checkpoints(folder: Path, number: int) -> list[Path]:
-    """The newest checkpoints of a run, oldest first; fewer where there are fewer; none that a stop has left."""
+    """Return the last `number` scheduled checkpoints of a run at most, oldest first."""
     return [checkpoint for checkpoint in checkpoints_in(folder) if is_regular(checkpoint)][-number:]
 
 
 def average_weights(checkpoints: Sequence[Path]) -> dict[str, Tensor]:
-    """Name -> mean over the checkpoints, computed in float32; they have to hold the same names and shapes."""
+    """Return the mean of each weight over the checkpoints, in float32. Names and shapes must agree."""
     total: dict[str, Tensor] = {}
     for checkpoint in checkpoints:
         with safe_open(checkpoint / SAFE_WEIGHTS_NAME, framework="pt") as file:
             if total and set(file.keys()) != total.keys():
-                raise DataError(f"{checkpoint} holds other weights than {checkpoints[0]}: not of the same run")
-            for name in file.keys():  # noqa: SIM118 (it is no dictionary)
+                raise DataError(f"{checkpoint} and {checkpoints[0]} hold different weights: not from the same run")
+            for name in file.keys():  # noqa: SIM118 (not a dictionary)
                 weight = file.get_tensor(name)
                 total[name] = total[name] + weight.float() if name in total else weight.float()
     return {name: weight / len(checkpoints) for name, weight in total.items()}
 
 
 def load_weights(model: torch.nn.Module, weights: dict[str, Tensor]) -> None:
-    """Into a model whose tied weights a checkpoint stores once."""
+    """Load the weights into a model. A checkpoint stores tied weights once."""
     missing, unexpected = model.load_state_dict(weights, strict=False)
     tied = getattr(model, "all_tied_weights_keys", {})
     if unexpected or set(missing) - set(tied):
-        raise DataError(f"the checkpoint lacks {sorted(set(missing) - set(tied))} and holds {unexpected} too much")
+        raise DataError(f"the checkpoint lacks {sorted(set(missing) - set(tied))}; unexpected: {unexpected}")

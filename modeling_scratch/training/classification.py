@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""A run that trains a text classifier: its arguments, tokenizer, model, data and evaluation."""
+"""Train a text classifier: arguments, tokenizer, model, data and evaluation."""
 
 import re
 from collections.abc import Sequence
@@ -56,44 +56,50 @@ from .trainer import FlatTraining, LayerwiseDecay, SharingTrainer, check_layer_d
 
 @dataclass
 class ModelArguments:
-    """What to train: a preset from scratch, or a checkpoint further."""
+    """The model to train: a preset from scratch or a checkpoint to fine-tune."""
 
     preset: str = field(
-        default="reviews", metadata={"help": f"Settings of a new model: {', '.join(presets.ENCODERS)}."}
+        default="reviews", metadata={"help": f"The configuration of a new model: {', '.join(presets.ENCODERS)}."}
     )
     config_overrides: str | None = field(
         default=None,
         metadata={
-            "help": "Changes to the preset, as hidden_size=128,hidden_act=gelu; of a checkpoint, what has no weights."
+            "help": "Changes to the preset, e.g. hidden_size=128; to a checkpoint, only in fields without weights."
         },
     )
     model_name_or_path: str | None = field(
-        default=None, metadata={"help": "A checkpoint to fine-tune instead of a new model."}
+        default=None, metadata={"help": "A checkpoint to fine-tune, instead of a new model."}
     )
-    tokenizer_name_or_path: str | None = field(default=None, metadata={"help": "A tokenizer instead of a new one."})
+    tokenizer_name_or_path: str | None = field(
+        default=None, metadata={"help": "An existing tokenizer, instead of a new one."}
+    )
     tokenizer_kind: Literal["wordlevel", "bpe", "byte_bpe"] = field(
         default="wordlevel", metadata={"help": "The kind of a new tokenizer."}
     )
-    vocab_size: int = field(default=16_000, metadata={"help": "Tokens of a new tokenizer, at most."})
+    vocab_size: int = field(default=16_000, metadata={"help": "The maximum vocabulary size of a new tokenizer."})
     lowercase: bool = field(
-        default=True, metadata={"help": "A new tokenizer ignores case; --no_lowercase: it does not."}
+        default=True, metadata={"help": "Lower-case the text in a new tokenizer; --no_lowercase keeps case."}
     )
-    max_length: int | None = field(default=None, metadata={"help": "Tokens of a text; what is longer is cut there."})
-    trust_remote_code: bool = field(default=False, metadata={"help": "Run the code that a checkpoint brings along."})
+    max_length: int | None = field(
+        default=None, metadata={"help": "The maximum number of tokens; longer texts are truncated."}
+    )
+    trust_remote_code: bool = field(default=False, metadata={"help": "Allow the checkpoint's own code to run."})
 
     def __post_init__(self) -> None:
         if self.model_name_or_path:
             checkpoint_overrides(self.config_overrides)
         if self.max_length is not None and self.max_length < 4:
-            raise DataError(f"--max_length {self.max_length}: leaves no room for a text between its special tokens")
+            raise DataError(
+                f"--max_length {self.max_length}: must be at least 4, to leave room between the special tokens"
+            )
 
 
 def build_tokenizer(
     arguments: ModelArguments, texts: Sequence[str], resumed: str | None = None
 ) -> PreTrainedTokenizerBase:
-    """The checkpoint's, the one named, or a new one trained on texts, which are those of the train split alone.
+    """Load the named or the checkpoint's tokenizer, or train a new one on `texts`, those of the train split.
 
-    resumed: the checkpoint of this run that it goes on from; then it is that one's.
+    resumed: the checkpoint that this run resumes from; its tokenizer takes precedence.
     """
     if name := resumed or arguments.tokenizer_name_or_path or arguments.model_name_or_path:
         tokenizer = load_checkpoint(AutoTokenizer, name, arguments.trust_remote_code)
@@ -105,14 +111,14 @@ def build_tokenizer(
     try:
         return KINDS[arguments.tokenizer_kind](texts, arguments.vocab_size, style="bert", **options)
     except ValueError as error:
-        raise DataError(f"no tokenizer can be trained: {error}") from error
+        raise DataError(f"cannot train a tokenizer: {error}") from error
 
 
 def _with_padding(tokenizer: PreTrainedTokenizerBase, name: str) -> PreTrainedTokenizerBase:
-    """Those of GPT-2 and Llama know none; the attention mask tells it from the token that ends a text."""
+    """Set a missing pad_token (GPT-2, Llama) to eos_token; the attention mask distinguishes the two."""
     if tokenizer.pad_token is None:
         if tokenizer.eos_token is None:
-            raise DataError(f"{name}: its tokenizer has no pad_token, and no eos_token in its place")
+            raise DataError(f"{name}: the tokenizer has neither a pad_token nor an eos_token to replace it")
         tokenizer.pad_token = tokenizer.eos_token
     return tokenizer
 
@@ -120,9 +126,9 @@ def _with_padding(tokenizer: PreTrainedTokenizerBase, name: str) -> PreTrainedTo
 def encode_splits(
     splits: datasets.DatasetDict, tokenizer: PreTrainedTokenizerBase, config: PreTrainedConfig
 ) -> tuple[datasets.DatasetDict, list[str]]:
-    """Columns input_ids, attention_mask and label of each split, and a line for each split in which texts were cut.
+    """Tokenise each split into input_ids, attention_mask and label, and return notes on truncated texts.
 
-    They are cut where the tokenizer says, or the positions of the model end.
+    The limit is the smaller of the tokenizer's model_max_length and the model's max_position_embeddings.
     """
     limit = min(tokenizer.model_max_length, getattr(config, "max_position_embeddings", tokenizer.model_max_length))
     tokenizer.model_max_length = limit
@@ -132,7 +138,7 @@ def encode_splits(
         columns = tokenizer(list(rows["text"]), truncation=True)
         cut = sum(bool(encoding.overflowing) for encoding in columns.encodings or ())
         if cut:
-            notes.append(f"{split}: {cut:,} texts are longer than {limit} tokens and were cut there (--max_length)")
+            notes.append(f"{split}: {cut:,} texts exceed {limit} tokens and were truncated (--max_length)")
         encoded[split] = datasets.Dataset.from_dict({**columns, "label": list(rows["label"])})
     return datasets.DatasetDict(encoded), notes
 
@@ -140,7 +146,7 @@ def encode_splits(
 def build_model(
     arguments: ModelArguments, tokenizer: PreTrainedTokenizerBase, label_names: Sequence[str]
 ) -> PreTrainedModel:
-    """A classifier into label_names, saved with the model: a new one of the preset, or the checkpoint's body."""
+    """Build a classifier with the given label names, from the preset or with the checkpoint's base model."""
     labels = {"id2label": dict(enumerate(label_names)), "label2id": {name: i for i, name in enumerate(label_names)}}
     if arguments.model_name_or_path:
         options = {"ignore_mismatched_sizes": True, **checkpoint_overrides(arguments.config_overrides), **labels}
@@ -184,34 +190,34 @@ def with_recipe(arguments: Sequence[str]) -> list[str]:
 class ClassifierTrainingArguments(RunArguments, TrainingArguments):
     """transformers.TrainingArguments with defaults for small models on a CPU."""
 
-    output_dir: str | None = field(default="runs/demo", metadata={"help": "Where everything is saved."})
+    output_dir: str | None = field(default="runs/demo", metadata={"help": "The folder for the model and all results."})
     learning_rate: float = field(default=5e-4, metadata={"help": "The peak learning rate of AdamW."})
-    weight_decay: float = field(default=0.01, metadata={"help": "Weight decay of all but biases and norms."})
-    warmup_steps: float = field(default=0.1, metadata={"help": "Steps of warm-up; below 1: a share of all."})
-    num_train_epochs: float = field(default=3.0, metadata={"help": "Passes over the training texts."})
-    per_device_train_batch_size: int = field(default=64, metadata={"help": "Texts a step, on each device."})
-    per_device_eval_batch_size: int = field(default=128, metadata={"help": "Texts a batch when evaluating."})
+    weight_decay: float = field(default=0.01, metadata={"help": "Weight decay, except for biases and norms."})
+    warmup_steps: float = field(default=0.1, metadata={"help": "Warm-up steps; below 1, a fraction of all steps."})
+    num_train_epochs: float = field(default=3.0, metadata={"help": "The number of training epochs."})
+    per_device_train_batch_size: int = field(default=64, metadata={"help": "Training texts per step and device."})
+    per_device_eval_batch_size: int = field(default=128, metadata={"help": "Texts per evaluation batch."})
     eval_strategy: str = field(default="epoch", metadata={"help": "When to evaluate."})
     save_strategy: str = field(default="epoch", metadata={"help": "When to save a checkpoint."})
-    save_total_limit: int | None = field(default=1, metadata={"help": "How many checkpoints to keep."})
-    logging_steps: float = field(default=50, metadata={"help": "Steps between two points of the learning curve."})
+    save_total_limit: int | None = field(default=1, metadata={"help": "The number of checkpoints to keep."})
+    logging_steps: float = field(default=50, metadata={"help": "Steps between log entries."})
     ema_decay: float = field(
         default=0.999,
-        metadata={"help": "Decay of the moving average of the weights that is taken at the end; 0: none."},
+        metadata={"help": "Decay of the moving average of weights used at the end; 0: no averaging."},
     )
     layer_decay: float = field(
         default=1.0,
-        metadata={"help": "What the learning rate is multiplied by from a layer to the one below; 1: nothing."},
+        metadata={"help": "Factor on the learning rate from each layer to the one below; 1: no decay."},
     )
     flat_batches: bool | None = field(
         default=None,
-        metadata={"help": "Train on batches without padding; not given: on a CUDA device (CPUs pack by themselves)."},
+        metadata={"help": "Train on batches without padding; by default only on CUDA (CPUs pack internally)."},
     )
     search_trials: int = field(
-        default=0, metadata={"help": "Train so many times to find good arguments on validation; 0: train once."}
+        default=0, metadata={"help": "The number of trials of a hyperparameter search on validation; 0: train once."}
     )
     search_over: list[str] = field(
-        default_factory=lambda: list(TRIED), metadata={"help": f"What is searched for: {', '.join(TRIED)}."}
+        default_factory=lambda: list(TRIED), metadata={"help": f"The arguments to search over: {', '.join(TRIED)}."}
     )
 
     def __post_init__(self) -> None:
@@ -221,14 +227,14 @@ class ClassifierTrainingArguments(RunArguments, TrainingArguments):
 
 
 class ClassifierTrainer(FlatTraining, LayerwiseDecay, SharingTrainer):
-    """Trainer of the main job."""
+    """The trainer of a classification run."""
 
 
 @alone
 def train(
     model_arguments: ModelArguments, data_arguments: DataArguments, arguments: ClassifierTrainingArguments
 ) -> None:
-    """Read, tokenise, train, judge, save; what can be wrong with the input is found before the training starts."""
+    """Run the training: read, tokenise, train, evaluate, save. Input errors are raised before training starts."""
     inputs = inputs_of(model_arguments, data_arguments)
     fixed = unchangeable(arguments) if goes_on(arguments) else None
     run = Run.open("scripts/train_classifier.py", model_arguments, data_arguments, arguments, inputs, fixed)
@@ -245,8 +251,8 @@ def train(
     rows = {split: len(dataset) for split, dataset in data.splits.items()}
     run.start([*data.notes, *data.warnings, *truncations], labels=data.label_names, rows=rows)
     trainer = build_trainer(ClassifierTrainer, tokenizer, splits, judge.metrics, arguments, model=model)
-    run.train(trainer, evaluates=judge.split == "test")  # else the judge predicts on validation
-    print(judge.report(trainer, splits))
+    run.train(trainer, evaluates=judge.split == "test")  # otherwise the judge evaluates on validation
+    print(judge.evaluate(trainer, splits))
     run.finish(trainer, judge.texts)
     if run.is_main:
         sentences = SENTENCES if data_arguments.uses_demo else judge.texts[:3]
@@ -262,7 +268,7 @@ def build_trainer(
     arguments: ClassifierTrainingArguments,
     **model: Any,
 ) -> AnyTrainer:
-    """model: `model=`, or `model_init=`, as Trainer takes them."""
+    """Build a trainer. model: `model=` or `model_init=`, as for Trainer."""
     average: list[TrainerCallback] = [WeightAverage(arguments.ema_decay)] if arguments.ema_decay else []
     return trainer_class(
         args=arguments,
@@ -278,7 +284,7 @@ def build_trainer(
 
 
 def search_arguments(run: Run, data: ReviewData, tokenizer: PreTrainedTokenizerBase, splits: DatasetDict) -> str:
-    """Trials of the same run with other arguments, each as a run of its own would be; nothing is judged on test."""
+    """Search for arguments: each trial is a complete training run, scored on validation. Test is not used."""
     groups, arguments = run.groups, run.groups["training"]
     run.start(data.notes, is_empty=not goes_on(arguments), labels=data.label_names)
     space, overrides = space_of(arguments), groups["model"].config_overrides
@@ -287,7 +293,7 @@ def search_arguments(run: Run, data: ReviewData, tokenizer: PreTrainedTokenizerB
         changed = with_dropout(overrides, space.suggest(trial)) if trial else overrides
         set_seed(arguments.seed)
         model = build_model(replace(groups["model"], config_overrides=changed), tokenizer, data.label_names)
-        set_seed(arguments.seed)  # as Trainer does when it is given a model
+        set_seed(arguments.seed)  # as Trainer does for a given model
         return model
 
     keep_no_weights(arguments)
@@ -308,23 +314,23 @@ def inputs_of(model_arguments: ModelArguments, data_arguments: DataArguments) ->
 
 
 def load_demo(arguments: DataArguments) -> ReviewData:
-    """The reviews that come with the project, as many of them as are asked for."""
+    """Return the demo reviews, limited to the requested numbers."""
     limits = {"train": arguments.max_train_samples}
     splits = {
         split: rows[: limits.get(split, arguments.max_eval_samples)]
         for split, rows in demo_reviews.demo_splits().items()
     }
-    notes = ["written by the grammar of modeling_scratch.data.demo_reviews"]
+    notes = ["generated by the grammar of modeling_scratch.data.demo_reviews"]
     return ReviewData.from_pairs(splits, list(demo_reviews.LABEL_NAMES), notes, [])
 
 
 def choose_epoch_on_validation(arguments: ClassifierTrainingArguments, data: ReviewData) -> None:
-    """Keep the epoch that is best on validation, but only where another split is left to judge it on.
+    """Keep the best epoch on validation if there is a separate test split to evaluate on.
 
-    An average of the weights is made of all epochs: then there is nothing to choose.
+    With a moving average of the weights, there is no epoch to choose.
     """
     if arguments.load_best_model_at_end and (arguments.ema_decay or "test" not in data.splits):
-        raise DataError("--load_best_model_at_end needs --ema_decay 0, and a test split to judge what was chosen on")
+        raise DataError("--load_best_model_at_end requires --ema_decay 0 and a test split for evaluation")
     if "test" in data.splits and not arguments.ema_decay and arguments.eval_strategy == arguments.save_strategy != "no":
         arguments.load_best_model_at_end = True
         save_where_judged(arguments)
@@ -333,20 +339,20 @@ def choose_epoch_on_validation(arguments: ClassifierTrainingArguments, data: Rev
         chosen_at = arguments.eval_strategy == arguments.save_strategy != "no"
         needs = {
             "--ema_decay 0": not arguments.ema_decay,
-            "a test split to judge what was chosen on": "test" in data.splits,
+            "a test split for evaluation": "test" in data.splits,
             "an evaluation with each checkpoint (--eval_strategy and --save_strategy)": chosen_at,
         }
-        unmet = " and ".join(what for what, is_met in needs.items() if not is_met)
-        raise DataError(f"--early_stopping_patience needs {unmet}")
+        unmet = " and ".join(need for need, is_met in needs.items() if not is_met)
+        raise DataError(f"--early_stopping_patience requires {unmet}")
 
 
 def first_output(outputs: Any, _: Tensor) -> Tensor:
-    """The logits, of models that answer with more than these."""
+    """Return the logits of models with several outputs."""
     return outputs[0] if isinstance(outputs, tuple) else outputs
 
 
 def classify(output: Path, sentences: Sequence[str], trust_remote_code: bool) -> str:
-    """What the saved folder says of a few texts, through an ordinary pipeline."""
+    """Classify a few texts with a pipeline loaded from the saved folder."""
     task: Any = "sentiment-analysis"
     classifier = pipeline(task, model=str(output), trust_remote_code=trust_remote_code)
     answers = classifier(list(sentences), truncation=True)

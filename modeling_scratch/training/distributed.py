@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Runs of several processes: what Trainer leaves open where weights are sharded, or where a process is lost."""
+"""Distributed runs: sharded weights and lost processes, beyond what Trainer handles."""
 
 import os
 from collections.abc import Iterator
@@ -19,37 +19,37 @@ GONE = ("connection closed by peer", "connection reset by peer", "broken pipe", 
 
 
 def shard_on_cpu(accelerator: Accelerator) -> None:
-    """Make FSDP of what `accelerate launch` was told; on processors, Accelerate goes on with DDP in silence."""
-    wanted = os.environ.get("ACCELERATE_USE_FSDP", "false").lower() == "true"
-    if wanted and accelerator.distributed_type == DistributedType.MULTI_CPU:
+    """Enable FSDP on CPUs if `accelerate launch` requests it; Accelerate silently falls back to DDP there."""
+    is_requested = os.environ.get("ACCELERATE_USE_FSDP", "false").lower() == "true"
+    if is_requested and accelerator.distributed_type == DistributedType.MULTI_CPU:
         for state in (PartialState(), accelerator.state):
             state.distributed_type = DistributedType.FSDP
         accelerator.state.fsdp_plugin = FullyShardedDataParallelPlugin()
 
 
-def is_in_parts(model: Any) -> bool:
-    """Whether this process has but its part of each weight, as with FSDP and ZeRO-3."""
+def is_sharded(model: Any) -> bool:
+    """Return whether this process holds only a shard of each weight, as with FSDP and ZeRO-3."""
     return any(isinstance(weight, DTensor) or hasattr(weight, "ds_id") for weight in model.parameters())
 
 
 def whole_model(trainer: Trainer) -> PreTrainedModel:
-    """The model of a run, for one process alone to call: where each has a part of it, as it was saved."""
+    """Return the complete model for use in one process. If the weights are sharded, load the saved model."""
     model: Any = trainer.model
-    if not is_in_parts(model):
+    if not is_sharded(model):
         return model
     family: Any = next(kind for kind in type(model).__mro__ if not issubclass(kind, FSDPModule))
     return family.from_pretrained(trainer.args.output_dir).eval()
 
 
 def check_whole(trainer: Trainer, what: str) -> None:
-    """Raises `DataError` where a process would have but a part of the model."""
+    """Raise `DataError` if the model is sharded."""
     if trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled:
-        raise DataError(f"{what} needs the whole model in each process: launch it with scripts/accelerate/ddp.yaml")
+        raise DataError(f"{what} requires the whole model in each process: launch it with scripts/accelerate/ddp.yaml")
 
 
 @contextmanager
 def whole_weights(trainer: Trainer) -> Iterator[None]:
-    """What is saved meanwhile is whole, also where checkpoints are in parts."""
+    """Save full state dicts inside this context, even if checkpoints are sharded."""
     plugin: Any = getattr(trainer.accelerator.state, "fsdp_plugin", None)
     if plugin is None:
         yield
@@ -63,15 +63,15 @@ def whole_weights(trainer: Trainer) -> Iterator[None]:
 
 
 @contextmanager
-def losing_none(arguments: TrainingArguments) -> Iterator[None]:
-    """Where another process of the run is gone, say so in one line: raises `DataError`."""
+def reporting_lost_processes(arguments: TrainingArguments) -> Iterator[None]:
+    """Raise a one-line `DataError` if another process of the run is lost."""
     try:
         yield
-    except RuntimeError as error:  # of gloo and NCCL, which have no type of their own for it
+    except RuntimeError as error:  # gloo and NCCL have no specific type
         if arguments.world_size == 1 or not any(sign in str(error).lower() for sign in GONE):
             raise
         raise DataError(
-            f"another process of this run has ended, or cannot be reached ({one_line(error)[:200]}), and training has "
-            "stopped; what it wrote is above, or on its machine. To go on, start all processes again with "
+            f"another process of this run has ended or is unreachable ({one_line(error)[:200]}); training stopped. "
+            "Its messages are above or on its machine. To resume, restart all processes with "
             "--resume_from_checkpoint last"
         ) from error

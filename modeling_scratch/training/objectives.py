@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The objectives of pretraining: models, tokenizers, rows of tokens, and the collators of their batches."""
+"""Pretraining objectives: models, tokenizers, rows of tokens and collators."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,20 +24,20 @@ from .. import presets
 from ..bridges.configs import FAMILIES
 from ..bridges.model_sources import load_checkpoint, load_model, preset_config
 from ..configuration_scratch import ScratchConfig
-from ..data.collators import Batch, CorruptSpans, Denoise, Infill, MaskTokens, next_tokens, sentence_ends
+from ..data.collators import Batch, CorruptSpans, Denoise, Infill, MaskTokens, next_token_batch, sentence_ends
 from ..data.documents import Documents, Stream
-from ..data.packed_documents import DocumentTokenizer, Frame, PackedRows, Pieces, Row, StreamedRows, template_frame
+from ..data.packed_documents import DocumentTokenizer, Frame, PackedRows, Pieces, StreamedRows, TokenRow, template_frame
 from ..evaluation.pretraining import PretrainingData, TextSize
 from ..modeling_base import ScratchPreTrainedModel
 from ..utils.errors import DataError
 
-STREAMED_TEXTS = 100_000  # of a stream, a new tokenizer is trained on so many of the first documents
-SENTINELS = [f"<extra_id_{number}>" for number in range(100)]  # as many as T5 has
+STREAMED_TEXTS = 100_000  # the number of first documents of a stream that a new tokenizer is trained on
+SENTINELS = [f"<extra_id_{number}>" for number in range(100)]  # as in T5
 
 
 @dataclass(frozen=True)
 class Objective:
-    """What goes with an objective: presets and the one to take where none is named, classes, the style of tokenizer."""
+    """Presets, default preset, model classes and tokenizer style of an objective."""
 
     presets: Mapping[str, Callable[..., ScratchConfig]]
     preset: str
@@ -65,56 +65,59 @@ OBJECTIVES = {
 
 @dataclass
 class PretrainingModelArguments:
-    """What to train, and on which objective: a preset from scratch, or a checkpoint further."""
+    """The objective and the model to train: a preset from scratch or a checkpoint to continue."""
 
     objective: Literal["mlm", "clm", "denoising"] = field(
-        metadata={"help": "Masked tokens (encoder), the next token (decoder), or a damaged text (encoder-decoder)."}
+        metadata={"help": "Masked tokens (encoder), the next token (decoder) or denoising (encoder-decoder)."}
     )
     preset: str | None = field(
         default=None,
-        metadata={"help": "Settings of a new model: "
+        metadata={"help": "The configuration of a new model: "
                   + "; ".join(f"{name}: {', '.join(objective.presets)}" for name, objective in OBJECTIVES.items())},
     )  # fmt: skip
     config_overrides: str | None = field(
-        default=None, metadata={"help": "Changes to the preset, as hidden_size=128,hidden_act=gelu."}
+        default=None, metadata={"help": "Changes to the preset, e.g. hidden_size=128,hidden_act=gelu."}
     )
     model_name_or_path: str | None = field(
-        default=None, metadata={"help": "A checkpoint to train further instead of a new model."}
+        default=None, metadata={"help": "A checkpoint to continue training, instead of a new model."}
     )
-    tokenizer_name_or_path: str | None = field(default=None, metadata={"help": "A tokenizer instead of a new one."})
+    tokenizer_name_or_path: str | None = field(
+        default=None, metadata={"help": "An existing tokenizer, instead of a new one."}
+    )
     tokenizer_kind: Literal["byte_bpe", "bpe", "wordlevel", "character"] = field(
-        default="byte_bpe", metadata={"help": "The kind of a new tokenizer; byte_bpe and character lose nothing."}
+        default="byte_bpe", metadata={"help": "The kind of a new tokenizer; byte_bpe and character are lossless."}
     )
-    vocab_size: int = field(default=16_000, metadata={"help": "Tokens of a new tokenizer, at most."})
-    lowercase: bool = field(default=False, metadata={"help": "Whether a new tokenizer ignores case."})
-    block_size: int = field(default=128, metadata={"help": "Tokens of a row: the longest context."})
-    whole_word: bool = field(default=False, metadata={"help": "mlm: mask all tokens of a word or none."})
+    vocab_size: int = field(default=16_000, metadata={"help": "The maximum vocabulary size of a new tokenizer."})
+    lowercase: bool = field(default=False, metadata={"help": "Lower-case the text in a new tokenizer."})
+    block_size: int = field(default=128, metadata={"help": "Tokens per row, the maximum context."})
+    whole_word: bool = field(default=False, metadata={"help": "mlm: mask whole words."})
     mask_fraction: float | None = field(
-        default=None, metadata={"help": "The share of tokens to predict; mlm: 0.15, infilling: 0.3, spans: 0.15."}
+        default=None,
+        metadata={
+            "help": "The fraction of tokens to predict; by default 0.15 for mlm, 0.3 for infilling, 0.15 for spans."
+        },
     )
     denoising: Literal["infilling", "span_corruption"] | None = field(
         default=None,
         metadata={
-            "help": "BART's, the default: spans masked, sentences shuffled, the text predicted; T5's: spans predicted."
+            "help": "infilling (BART, the default): predict the whole text; span_corruption (T5): predict the spans."
         },
     )
-    trust_remote_code: bool = field(default=False, metadata={"help": "Run the code that a checkpoint brings along."})
+    trust_remote_code: bool = field(default=False, metadata={"help": "Allow the checkpoint's own code to run."})
 
     def __post_init__(self) -> None:
         if self.model_name_or_path and (self.config_overrides or self.preset):
-            raise DataError("--preset and --config_overrides make a new model; --model_name_or_path is as it is")
+            raise DataError("--preset and --config_overrides apply to a new model, not to --model_name_or_path")
         if self.block_size < 8:
-            raise DataError(f"--block_size {self.block_size}: has to be at least 8")
+            raise DataError(f"--block_size {self.block_size}: must be at least 8")
         if self.mask_fraction is not None and not 0 < self.mask_fraction < 1:
-            raise DataError(f"--mask_fraction {self.mask_fraction}: has to lie between 0 and 1")
+            raise DataError(f"--mask_fraction {self.mask_fraction}: must be between 0 and 1")
         if self.mask_fraction is not None and self.objective == "clm":
-            raise DataError("--mask_fraction goes with --objective mlm or denoising: clm predicts every token")
+            raise DataError("--mask_fraction requires --objective mlm or denoising: clm predicts every token")
         if self.whole_word and (self.objective != "mlm" or self.tokenizer_kind == "character"):
-            raise DataError(
-                "--whole_word goes with --objective mlm, and with words: not with --tokenizer_kind character"
-            )
+            raise DataError("--whole_word requires --objective mlm and a --tokenizer_kind other than character")
         if self.denoising and self.objective != "denoising":
-            raise DataError(f"--denoising {self.denoising} goes with --objective denoising")
+            raise DataError(f"--denoising {self.denoising} requires --objective denoising")
         if self.objective == "denoising":
             self.denoising = self.denoising or "infilling"
 
@@ -131,10 +134,10 @@ class PretrainingModelArguments:
 def build_tokenizer(
     arguments: PretrainingModelArguments, texts: Iterable[str], resumed: str | None = None
 ) -> PreTrainedTokenizerBase:
-    """The one named, the checkpoint's, or a new one trained on texts, which are those of the train split alone.
+    """Load the named or the checkpoint's tokenizer, or train a new one on `texts`, those of the train split.
 
-    resumed: the checkpoint of this run that it goes on from; then it is that one's. Raises `DataError` where it has no
-    token that the objective needs.
+    resumed: the checkpoint that this run resumes from; its tokenizer takes precedence. Raises `DataError` if the
+    tokenizer lacks a special token that the objective requires.
     """
     if name := resumed or arguments.tokenizer_name_or_path or arguments.model_name_or_path:
         tokenizer = load_checkpoint(AutoTokenizer, name, arguments.trust_remote_code)
@@ -144,7 +147,7 @@ def build_tokenizer(
         tokenizer.add_special_tokens({"extra_special_tokens": SENTINELS})
     for token in _needed_tokens(arguments):
         if getattr(tokenizer, token) is None:
-            raise DataError(f"the tokenizer has no {token}, which --objective {arguments.objective} needs")
+            raise DataError(f"the tokenizer has no {token}, which --objective {arguments.objective} requires")
     return tokenizer
 
 
@@ -157,7 +160,7 @@ def _train_tokenizer(arguments: PretrainingModelArguments, texts: Iterable[str])
     except ValueError as error:
         if isinstance(error, DataError):
             raise
-        raise DataError(f"no tokenizer can be trained: {error}") from error
+        raise DataError(f"cannot train a tokenizer: {error}") from error
 
 
 def _needed_tokens(arguments: PretrainingModelArguments) -> list[str]:
@@ -169,9 +172,9 @@ def _needed_tokens(arguments: PretrainingModelArguments) -> list[str]:
 
 
 def build_model(arguments: PretrainingModelArguments, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
-    """A new model of the preset with the tokenizer's ids, or the checkpoint's, with rows for tokens that it lacks.
+    """Build a new model from the preset, or load the checkpoint and resize its embeddings to the tokenizer.
 
-    Texts of block_size tokens fit into it, and it is told to the tokenizer how many tokens do.
+    The model has positions for block_size tokens. The tokenizer's model_max_length is set to the model's limit.
     """
     if arguments.model_name_or_path:
         model = _load(arguments.choice, arguments.model_name_or_path, arguments.trust_remote_code)
@@ -187,29 +190,29 @@ def build_model(arguments: PretrainingModelArguments, tokenizer: PreTrainedToken
 
 
 def _load(objective: Objective, name: str, trust_remote_code: bool) -> Any:
-    """The checkpoint, if it reads rows of several documents each by itself, as ours do; a denoiser's are padded."""
+    """Load the checkpoint. Packed rows require a model that separates documents; denoising uses padded rows."""
     model = load_model(objective.auto_class, objective.model_class.__name__, name, trust_remote_code)
     if objective is not OBJECTIVES["denoising"] and not isinstance(model, ScratchPreTrainedModel):
         raise DataError(
             f"--model_name_or_path {name}: {type(model).__name__} would read the documents of a row as one; "
-            f"there is a bridge to {', '.join(FAMILIES)}"
+            f"convertible families: {', '.join(FAMILIES)}"
         )
     return model
 
 
 def _new_config(arguments: PretrainingModelArguments, tokenizer: PreTrainedTokenizerBase) -> ScratchConfig:
-    """Learned positions are as many as are trained; others have no end, and keep the preset's limit if it is longer."""
+    """Build the config. Learned positions are limited to block_size; others keep a longer limit of the preset."""
     table, preset = arguments.choice.presets, arguments.preset or arguments.choice.preset
     fixed = {"vocab_size": len(tokenizer), **special_token_ids(tokenizer)}
     if arguments.objective == "mlm":
-        fixed["sparse_prediction"] = True  # the head of a small model costs several times what its stack does
+        fixed["sparse_prediction"] = True  # the head of a small model costs several times as much as its stack
 
     def config(**settings: Any) -> ScratchConfig:
         return preset_config(table, preset, arguments.config_overrides, **fixed, **settings)
 
-    wanted = config()
-    limit = wanted.max_position_embeddings
-    longest = arguments.block_size if wanted.position_type == "learned" else max(limit, arguments.block_size)
+    default = config()
+    limit = default.max_position_embeddings
+    longest = arguments.block_size if default.position_type == "learned" else max(limit, arguments.block_size)
     return config(max_position_embeddings=longest)
 
 
@@ -227,7 +230,7 @@ MASKED = {"mlm": 0.15, "infilling": 0.3, "span_corruption": 0.15}
 def prepare(
     arguments: PretrainingModelArguments, documents: Documents, tokenizer: PreTrainedTokenizerBase, seed: int
 ) -> PretrainingData:
-    """Tokenise and lay out what `documents` hold: in packed rows, or in padded pieces for an encoder-decoder."""
+    """Tokenise the documents into packed rows or, for an encoder-decoder, into pieces to be padded."""
     frame, pad = document_frame(tokenizer, arguments.objective), tokenizer.pad_token_id or 0
     collator = make_collator(arguments, tokenizer, frame, seed)
     layout: Any
@@ -251,7 +254,7 @@ def prepare(
 
 
 def document_frame(tokenizer: PreTrainedTokenizerBase, objective: str) -> Frame:
-    """What stands around a document: the tokenizer's template; for a causal model a beginning, if any, and the end."""
+    """Return the special tokens around a document: the tokenizer's template; for clm, bos (if any) and eos."""
     if objective != "clm":
         return template_frame(tokenizer)
     return [tokenizer.bos_token_id] if tokenizer.bos_token_id is not None else [], [tokenizer.eos_token_id]
@@ -264,10 +267,10 @@ def _counts(ids: np.ndarray, tokenizer: PreTrainedTokenizerBase) -> str:
 
 def make_collator(
     arguments: PretrainingModelArguments, tokenizer: PreTrainedTokenizerBase, frame: Frame, seed: int
-) -> Callable[[Sequence[Row]], Batch]:
-    """What makes the batches of an objective."""
+) -> Callable[[Sequence[TokenRow]], Batch]:
+    """Return the collator of the objective."""
     if arguments.objective == "clm":
-        return next_tokens
+        return next_token_batch
     fraction = arguments.mask_fraction or MASKED[arguments.task]
     if arguments.objective == "mlm":
         ordinary = np.ones(len(tokenizer), dtype=bool)
@@ -283,10 +286,10 @@ def make_collator(
 
 
 def _check_targets(noise: CorruptSpans, longest: int) -> None:
-    """Spans and their sentinels have to fit where the text does; how many they are hangs on its length alone."""
+    """Check that the targets fit into block_size. Their length depends only on that of the text."""
     _, target = noise(np.zeros(longest, dtype=np.int32), np.random.default_rng(0))
     if len(target) > longest:
         raise DataError(
-            f"--mask_fraction {noise.fraction}: spans out of {longest} tokens make a target of {len(target)}, with "
-            "their sentinels, which is longer than --block_size; mask less"
+            f"--mask_fraction {noise.fraction}: the spans of {longest} tokens and their sentinels form a target of "
+            f"{len(target)} tokens, which exceeds --block_size; lower the fraction"
         )

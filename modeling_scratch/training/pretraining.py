@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""A pretraining run on plain text: masked tokens, next tokens, or denoising."""
+"""Pretrain on plain text: masked tokens, next tokens or denoising."""
 
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,7 +18,7 @@ from transformers.trainer_utils import EvalLoopOutput, IntervalStrategy, SaveStr
 
 from ..data.documents import DocumentArguments, load_documents
 from ..data.packed_documents import NumberedRows, Pieces, SimilarLengths, StreamedRows
-from ..evaluation.pretraining import first_words, report, token_losses, token_metrics, write_sample
+from ..evaluation.pretraining import first_words, report_pretraining, token_losses, token_metrics, write_sample
 from ..utils.errors import DataError
 from .arguments import RunArguments
 from .callbacks import WeightAverage, early_stopping
@@ -34,29 +34,37 @@ from .trainer import SharingTrainer
 class PretrainingArguments(RunArguments, TrainingArguments):
     """transformers.TrainingArguments with defaults for small models on a CPU."""
 
-    output_dir: str | None = field(default="runs/pretrained", metadata={"help": "Where everything is saved."})
+    output_dir: str | None = field(
+        default="runs/pretrained", metadata={"help": "The folder for the model and all results."}
+    )
     learning_rate: float = field(default=1e-3, metadata={"help": "The peak learning rate of AdamW."})
-    lr_scheduler_type: str = field(default="cosine", metadata={"help": "How the rate falls after warm-up."})
-    weight_decay: float = field(default=0.1, metadata={"help": "Weight decay of all but biases and norms."})
-    adam_beta2: float = field(default=0.98, metadata={"help": "Decay of the second moment."})
-    warmup_steps: float = field(default=0.05, metadata={"help": "Steps of warm-up; below 1: a share of all."})
-    num_train_epochs: float = field(default=1.0, metadata={"help": "Passes over the training text."})
-    per_device_train_batch_size: int = field(default=32, metadata={"help": "Rows a step, on each device."})
-    per_device_eval_batch_size: int = field(default=32, metadata={"help": "Rows a batch when evaluating."})
+    lr_scheduler_type: str = field(default="cosine", metadata={"help": "The learning rate schedule after warm-up."})
+    weight_decay: float = field(default=0.1, metadata={"help": "Weight decay, except for biases and norms."})
+    adam_beta2: float = field(default=0.98, metadata={"help": "Decay of AdamW's second moment."})
+    warmup_steps: float = field(default=0.05, metadata={"help": "Warm-up steps; below 1, a fraction of all steps."})
+    num_train_epochs: float = field(default=1.0, metadata={"help": "The number of training epochs."})
+    per_device_train_batch_size: int = field(default=32, metadata={"help": "Training rows per step and device."})
+    per_device_eval_batch_size: int = field(default=32, metadata={"help": "Rows per evaluation batch."})
     eval_strategy: str = field(default="steps", metadata={"help": "When to evaluate."})
-    eval_steps: float | None = field(default=0.1, metadata={"help": "How often; below 1: a share of all steps."})
+    eval_steps: float | None = field(
+        default=0.1, metadata={"help": "The interval in steps; below 1, a fraction of all steps."}
+    )
     save_strategy: str = field(default="steps", metadata={"help": "When to save a checkpoint."})
-    save_steps: float = field(default=0.2, metadata={"help": "How often; below 1: a share of all steps."})
-    save_total_limit: int | None = field(default=1, metadata={"help": "How many checkpoints to keep."})
-    logging_steps: float = field(default=0.02, metadata={"help": "Steps between two points of the learning curve."})
+    save_steps: float = field(
+        default=0.2, metadata={"help": "The interval in steps; below 1, a fraction of all steps."}
+    )
+    save_total_limit: int | None = field(default=1, metadata={"help": "The number of checkpoints to keep."})
+    logging_steps: float = field(
+        default=0.02, metadata={"help": "Steps between log entries; below 1, a fraction of all steps."}
+    )
     ema_decay: float = field(
-        default=0.0, metadata={"help": "Decay of the moving average of the weights that is taken at the end; 0: none."}
+        default=0.0, metadata={"help": "Decay of the moving average of weights used at the end; 0: no averaging."}
     )
     early_stopping_patience: int = field(
         default=0,
         metadata={
-            "help": "Stop after so many evaluations in a row that are no better than the best, whose weights are kept; "
-            "each is saved as a checkpoint then; 0: never."
+            "help": "Stop after this many evaluations without improvement and keep the best weights; 0: never. "
+            "Each evaluation then saves a checkpoint."
         },
     )
 
@@ -68,8 +76,8 @@ class PretrainingArguments(RunArguments, TrainingArguments):
     def _choose_on_validation(self) -> None:
         if self.ema_decay or self.eval_strategy == IntervalStrategy.NO:
             raise DataError(
-                "--early_stopping_patience needs --ema_decay 0, for it keeps the weights of one evaluation, and "
-                "evaluations to choose from (--eval_strategy)"
+                "--early_stopping_patience requires --ema_decay 0, as it keeps the weights of one evaluation, and "
+                "evaluations (--eval_strategy)"
             )
         self.save_strategy = SaveStrategy(IntervalStrategy(self.eval_strategy).value)
         self.save_steps = self.eval_steps or self.save_steps
@@ -77,12 +85,12 @@ class PretrainingArguments(RunArguments, TrainingArguments):
 
 
 class PretrainingTrainer(SharingTrainer):
-    """Trainer whose evaluation loss is the mean over all predicted tokens, and which batches pieces by length."""
+    """Trainer with batches of similar length, whose evaluation loss is the mean over all predicted tokens."""
 
     def evaluation_loop(self, *args: Any, **kwargs: Any) -> EvalLoopOutput:
         output = super().evaluation_loop(*args, **kwargs)
         metrics = output.metrics or {}
-        metrics["eval_loss"] = metrics.pop("eval_token_loss")  # Trainer's is the mean over the means of batches
+        metrics["eval_loss"] = metrics.pop("eval_token_loss")  # Trainer's own is a mean of batch means
         return output
 
     def _get_train_sampler(self, *args: Any) -> Sampler | None:
@@ -93,7 +101,7 @@ class PretrainingTrainer(SharingTrainer):
 
 
 class CountEpochs(TrainerCallback):
-    """Tell the rows which epoch it is, so that their noise differs from one to the next."""
+    """Set the epoch of the rows, so that their noise differs between epochs."""
 
     def __init__(self, rows: NumberedRows) -> None:
         self.rows = rows
@@ -108,7 +116,7 @@ class CountEpochs(TrainerCallback):
 def pretrain(
     model_arguments: PretrainingModelArguments, data_arguments: DocumentArguments, arguments: PretrainingArguments
 ) -> None:
-    """Read, tokenise, train, evaluate, save; what can be wrong with the input is found before the training starts."""
+    """Run the pretraining: read, tokenise, train, evaluate, save. Input errors are raised before training starts."""
     check_training(data_arguments, arguments)
     inputs = inputs_of(model_arguments, data_arguments)
     run = Run.open("scripts/pretrain.py", model_arguments, data_arguments, arguments, inputs)
@@ -122,7 +130,7 @@ def pretrain(
     trainer = build_trainer(model, tokenizer, data, arguments)
     run.train(trainer)
     if run.is_main:
-        print("", report(trainer, data, documents.validation[0], step_of(run.checkpoint)), sep="\n")
+        print("", report_pretraining(trainer, data, documents.validation[0], step_of(run.checkpoint)), sep="\n")
     run.finish(trainer, documents.validation)
     if run.is_main and model_arguments.objective == "clm":
         prompt = first_words(data.validation[0]["input_ids"], tokenizer)
@@ -133,11 +141,11 @@ def pretrain(
 
 def check_training(data_arguments: DocumentArguments, arguments: PretrainingArguments) -> None:
     if data_arguments.streaming and arguments.max_steps <= 0:
-        raise DataError("--streaming has no end that is known before: say how long to train, --max_steps")
+        raise DataError("--streaming requires --max_steps, as the length of a stream is unknown")
     if arguments.label_smoothing_factor:
-        raise DataError("--label_smoothing_factor is no part of pretraining, whose loss is read as a perplexity")
+        raise DataError("--label_smoothing_factor is not supported: the perplexity is computed from the loss")
     if arguments.prediction_loss_only:
-        raise DataError("--prediction_loss_only leaves out what the loss over all tokens is made of; drop it")
+        raise DataError("--prediction_loss_only is not supported: the evaluation loss is computed from the predictions")
 
 
 def build_trainer(
@@ -147,9 +155,11 @@ def build_trainer(
     if arguments.ema_decay:
         callbacks.append(WeightAverage(arguments.ema_decay))
     callbacks += early_stopping(arguments.early_stopping_patience)
-    arguments.remove_unused_columns = False  # the collators need columns that the model does not
+    arguments.remove_unused_columns = False  # the collators use columns that the model does not
     arguments.label_names = [data.label_name]
-    if isinstance(data.train, StreamedRows):  # each process reads it: batches of several lengths cannot be sent
+    if isinstance(
+        data.train, StreamedRows
+    ):  # each process reads the stream: batches differ in length and cannot be dispatched
         accelerate: Any = arguments.accelerator_config
         accelerate.dispatch_batches = False
     return PretrainingTrainer(

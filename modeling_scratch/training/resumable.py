@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""A trainer that stops cleanly, resumes exactly, and never replaces a good checkpoint by a bad one."""
+"""A resumable trainer: clean stops on signals, exact resumption, NaN guard and verified checkpoints."""
 
 import os
 import shutil
@@ -35,26 +35,26 @@ from .checkpoints import (
     seal,
     set_aside,
 )
-from .distributed import losing_none, shard_on_cpu, whole_weights
+from .distributed import reporting_lost_processes, shard_on_cpu, whole_weights
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopSignals(TrainerCallback):
-    """Ends training at a step from which it goes on exactly; a second signal ends the process at once.
+    """Stop training at a step from which it resumes exactly; a second signal ends the process at once.
 
-    A checkpoint of the last step of an epoch is put off until the epoch has been evaluated: who goes on from it starts
-    with the next epoch, and would never make up for that.
+    The checkpoint of an epoch's last step is delayed until the epoch's evaluation: a run resumed from it starts with
+    the next epoch and would skip the evaluation.
     """
 
     def __init__(self) -> None:
         self.received: signal.Signals | None = None
         self.before: dict[signal.Signals, Any] = {}
-        self.is_save_put_off = False
+        self.is_save_delayed = False
 
     @contextmanager
-    def heard(self) -> Iterator[None]:
-        """While this lasts; only the main thread can hear, and what is ignored (nohup) stays ignored."""
+    def installed(self) -> Iterator[None]:
+        """Install the handlers, in the main thread only. Ignored signals (nohup) stay ignored."""
         if threading.current_thread() is threading.main_thread():
             handlers = {number: signal.getsignal(number) for number in SIGNALS}
             self.before = {number: handler for number, handler in handlers.items() if handler != signal.SIG_IGN}
@@ -66,7 +66,7 @@ class StopSignals(TrainerCallback):
             self.release()
 
     def release(self) -> None:
-        """Signals do again what they did before."""
+        """Restore the previous handlers."""
         while self.before:
             signal.signal(*self.before.popitem())
 
@@ -74,12 +74,12 @@ class StopSignals(TrainerCallback):
         self.received = signal.Signals(number)
         for each in self.before:
             signal.signal(each, signal.SIG_DFL)
-        told = f"\n{self.received.name}: training stops after this step, and is saved; once more stops it at once\n"
-        os.write(2, told.encode())  # print may be in the middle of a line
+        message = f"\n{self.received.name}: saving and stopping after this step; send it again to stop at once\n"
+        os.write(2, message.encode())  # print is not reentrant
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         if _ends_epoch(state):
-            self.is_save_put_off, control.should_save = control.should_save, False
+            self.is_save_delayed, control.should_save = control.should_save, False
         elif self.received:
             control.should_training_stop = True
 
@@ -88,36 +88,36 @@ class StopSignals(TrainerCallback):
     ) -> None:
         if self.received:
             control.should_training_stop = True
-            if not _ends_epoch(state):  # it has only been stopped: nothing is due yet
+            if not _ends_epoch(state):  # the epoch was cut short: nothing is due yet
                 control.should_log = control.should_evaluate = control.should_save = False
-        if self.is_save_put_off:
-            self.is_save_put_off, control.should_save = False, True
+        if self.is_save_delayed:
+            self.is_save_delayed, control.should_save = False, True
 
 
 def _ends_epoch(state: TrainerState) -> bool:
     return float(state.epoch or 0).is_integer() or state.global_step >= state.max_steps
 
 
-class LossWatch:
-    """Keeps the first loss that is no number, and its step, as scalars on the device of the losses."""
+class NanGuard:
+    """Records the first non-finite loss and its step, as scalars on the losses' device."""
 
     def __init__(self, device: torch.device) -> None:
-        self.step = torch.zeros((), dtype=torch.long, device=device)  # 0: there was none yet
+        self.step = torch.zeros((), dtype=torch.long, device=device)  # 0: none yet
         self.loss = torch.zeros((), device=device)
 
-    def see(self, loss: Tensor, step: int) -> None:
-        """loss: a scalar; step: counted from 1. Nothing is read here."""
+    def update(self, loss: Tensor, step: int) -> None:
+        """Check a scalar loss of a step, counted from 1, without host-device synchronisation."""
         is_first = ~torch.isfinite(loss) & (self.step == 0)
         self.step = torch.where(is_first, step, self.step)
         self.loss = torch.where(is_first, loss, self.loss)
 
     def fault(self) -> str | None:
-        """What was wrong, and when; it waits for the device."""
-        return f"the loss is {self.loss.item()} in step {step}" if (step := int(self.step)) else None
+        """Return a description of the non-finite loss, or None. Synchronises with the device."""
+        return f"the loss is {self.loss.item()} at step {step}" if (step := int(self.step)) else None
 
 
-def is_read_at_once(device: torch.device) -> bool:
-    """Whether a look at each loss costs nothing: a CPU has computed it by then, an accelerator would be waited for."""
+def is_synchronous(device: torch.device) -> bool:
+    """Return whether reading each loss is free, as on a CPU; an accelerator would have to synchronise."""
     return device.type == "cpu"
 
 
@@ -125,28 +125,30 @@ UNFINISHED = ".unfinished"
 REMEDIES = "try a lower --learning_rate, more --warmup_steps, --max_grad_norm 1, or neither --fp16 nor --bf16"
 
 
-class SurvivingTrainer(Trainer):
-    """Trainer that can be stopped, killed and resumed at any time, to the same weights, bit for bit on a CPU.
+class ResumableTrainer(Trainer):
+    """Trainer that can be stopped, killed and resumed at any step with the same weights, bit for bit on a CPU.
 
-    It refuses to go on where the loss is no number, and to save weights that are none. On an accelerator, which no step
-    waits for, that is found when a loss is logged, and before anything is evaluated or saved. Signals are heard by a
-    run of one process; one of several is left to what has started them.
+    It stops on a non-finite loss and never saves non-finite weights. On an accelerator, the loss is checked when it is
+    logged and before evaluation and saving, to avoid synchronising at each step. Signals are handled in
+    single-process runs; a launcher handles those of distributed runs.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.stop_signals = StopSignals()
         self.is_extra = False
-        self.losses, self.reads_each_loss = LossWatch(self.args.device), is_read_at_once(self.args.device)
-        self.args.logging_nan_inf_filter &= self.reads_each_loss  # Trainer's own look at each loss
+        self.losses, self.reads_each_loss = NanGuard(self.args.device), is_synchronous(self.args.device)
+        self.args.logging_nan_inf_filter &= self.reads_each_loss  # Trainer's own check of each loss
         self.add_callback(self.stop_signals)
-        self.add_callback(AfterSaving(self._finish_checkpoint))  # last: others may add files to the checkpoint
+        self.add_callback(
+            AfterSaving(self._finish_checkpoint)
+        )  # last, as other callbacks may add files to the checkpoint
 
     def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> TrainOutput:
         if self.args.load_best_model_at_end and isinstance(resume_from_checkpoint, str):
             check_best(Path(self.args.output_dir or ""), Path(resume_from_checkpoint))
-        hears = self.stop_signals.heard() if self.args.world_size == 1 else nullcontext()
-        with hears, losing_none(self.args):
+        handlers = self.stop_signals.installed() if self.args.world_size == 1 else nullcontext()
+        with handlers, reporting_lost_processes(self.args):
             return super().train(resume_from_checkpoint, *args, **kwargs)
 
     def create_accelerator_and_postprocess(self) -> None:
@@ -155,7 +157,7 @@ class SurvivingTrainer(Trainer):
         self.is_fsdp_enabled = getattr(self.accelerator.state, "fsdp_plugin", None) is not None
 
     def _run_epoch(self, *args: Any, **kwargs: Any) -> None:
-        """Trainer's takes a step in any case, also after the last one, or where a run that had ended is resumed."""
+        """Skip the epoch if training has ended. Trainer would take a further step when resuming a finished run."""
         if self.state.global_step < self.state.max_steps and not self.control.should_training_stop:
             super()._run_epoch(*args, **kwargs)
         else:
@@ -163,7 +165,7 @@ class SurvivingTrainer(Trainer):
 
     def training_step(self, *args: Any, **kwargs: Any) -> Tensor:
         loss = super().training_step(*args, **kwargs)
-        self.losses.see(loss, self.state.global_step + 1)
+        self.losses.update(loss, self.state.global_step + 1)
         if self.reads_each_loss:
             self._check_losses()
         return loss
@@ -177,37 +179,37 @@ class SurvivingTrainer(Trainer):
         if fault := self.losses.fault():
             raise self._diverged(fault)
 
-    def _diverged(self, what: str) -> DataError:
+    def _diverged(self, fault: str) -> DataError:
         saved = checkpoints_in(Path(self.args.output_dir or ""))
-        kept = f"{saved[-1]}, the last checkpoint, is as it was" if saved else "there is no checkpoint yet"
-        return DataError(f"{what}, and training has stopped; {REMEDIES}; {kept}")
+        kept = f"the last checkpoint, {saved[-1]}, is unchanged" if saved else "there is no checkpoint yet"
+        return DataError(f"{fault}; training stopped; {REMEDIES}; {kept}")
 
     def _finalize_training(self, trial: Any, *args: Any) -> TrainOutput:
         self._check_losses()
         if received := self.stop_signals.received:
             self._leave(received, trial)
-        self.stop_signals.release()  # what comes now is not training
+        self.stop_signals.release()  # evaluation and saving can be interrupted as usual
         if not self.args.load_best_model_at_end:
-            self.state.best_model_checkpoint = None  # one that nobody takes: Trainer may delete all others for it
+            self.state.best_model_checkpoint = None  # unused, and Trainer would delete other checkpoints to keep it
         return super()._finalize_training(trial, *args)
 
     def _leave(self, received: Signals, trial: Any) -> None:
-        """Exit as a signal ends a process, with a checkpoint."""
+        """Save a checkpoint, then exit with the signal's exit code."""
         checkpoint = checkpoint_at(self.args, self.state.global_step)
         if not is_regular(checkpoint):
             self.is_extra = True
             self._save_checkpoint(self.model_wrapped, trial)
-            self._tell_each_that_it_is_saved()
+            self._call_on_save()
         self._finish_current_push()
         print(
-            f"stopped by {received.name} after step {self.state.global_step}, saved in {checkpoint}; to go on, give "
-            "the same command with --resume_from_checkpoint last",
+            f"stopped by {received.name} after step {self.state.global_step}, saved in {checkpoint}; to resume, repeat "
+            "the command with --resume_from_checkpoint last",
             file=sys.stderr,
         )
         sys.exit(128 + received)
 
-    def _tell_each_that_it_is_saved(self) -> None:
-        """Whatever a callback raises, those behind it are told, too: one of them seals the checkpoint."""
+    def _call_on_save(self) -> None:
+        """Call each callback's on_save, even if an earlier one fails: the last one seals the checkpoint."""
         for callback in self.callback_handler.callbacks:
             alone = copy(self.callback_handler)
             alone.callbacks = [callback]
@@ -215,11 +217,11 @@ class SurvivingTrainer(Trainer):
                 alone.on_save(self.args, self.state, self.control)
             except DataError:  # a file of the checkpoint could not be written
                 raise
-            except Exception as error:  # of reports and pushes, too: open-ended
-                print(f"WARNING: {type(callback).__name__} has failed: {one_line(error)}", file=sys.stderr)
+            except Exception as error:  # reporters and pushes raise many types
+                print(f"WARNING: {type(callback).__name__} failed: {one_line(error)}", file=sys.stderr)
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
-        """Trainer's, into a folder that is empty; it is pushed, and older ones are deleted, once it is sealed."""
+        """Save into an empty folder. Pushing and deleting older checkpoints waits until it is sealed."""
         checkpoint, arguments = checkpoint_at(self.args, self.state.global_step), self.args
         if arguments.should_save:
             set_aside(checkpoint)
@@ -241,7 +243,7 @@ class SurvivingTrainer(Trainer):
 
     def _finish_checkpoint(self) -> None:
         checkpoint, arguments = checkpoint_at(self.args, self.state.global_step), self.args
-        self.accelerator.wait_for_everyone()  # each process saves its own random state
+        self.accelerator.wait_for_everyone()  # each process writes its own random state
         if arguments.should_save:
             with saving(checkpoint):
                 seal(checkpoint, self.is_extra)
@@ -251,7 +253,7 @@ class SurvivingTrainer(Trainer):
             self._delete_older(checkpoint)
 
     def _delete_older(self, checkpoint: Path) -> None:
-        """Those that a run which nobody stopped would not have, and what is beyond --save_total_limit."""
+        """Delete checkpoints that were saved because of a stop, and those beyond --save_total_limit."""
         folder = checkpoint.parent
         for other in checkpoints_in(folder):
             if not is_regular(other):
@@ -260,7 +262,7 @@ class SurvivingTrainer(Trainer):
         rotate_checkpoints(str(folder), self.args.save_total_limit, best, use_mtime=True)
 
     def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
-        """The model of a run replaces what stands in its folder when all of it is written."""
+        """Save the model under a temporary name, and replace the previous files once it is complete."""
         folder = Path(self.args.output_dir or "")
         if output_dir not in (None, self.args.output_dir) or self.is_deepspeed_enabled:
             with whole_weights(self):
@@ -279,7 +281,7 @@ class SurvivingTrainer(Trainer):
         weights = self.model.parameters() if self.model is not None else []
         weights = weights if state_dict is None else state_dict.values()
         if not all(bool(torch.isfinite(weight).all()) for weight in weights):
-            raise self._diverged(f"weights are no numbers any more after step {self.state.global_step}")
+            raise self._diverged(f"the weights are not finite after step {self.state.global_step}")
         super()._save(output_dir, state_dict)
 
     def _get_train_sampler(self, *args: Any) -> Sampler | None:
@@ -303,22 +305,25 @@ class SurvivingTrainer(Trainer):
             super()._load_rng_state(checkpoint)
 
     def _issue_warnings_after_load(self, load_result: Any) -> None:
-        """Trainer's, but of tables that are another's: a checkpoint holds them once."""
+        """Warn of missing keys, except for tied weights, which a checkpoint stores once."""
         tied: Any = getattr(self.model, "all_tied_weights_keys", {})
         missing = [name for name in load_result.missing_keys if name not in tied]
         super()._issue_warnings_after_load(type(load_result)(missing, load_result.unexpected_keys))
 
     def _load_best_model(self) -> None:
-        """Trainer's; where the best checkpoint was lost meanwhile, the last weights are what is left of the run."""
+        """Load the best checkpoint or, if it is lost or damaged, keep the last weights with a warning."""
         best = Path(self.state.best_model_checkpoint or "")
         if (fault := check_checkpoint(best)) is None:
             return super()._load_best_model()
-        self.state.best_model_checkpoint = None  # the card tells by it, and no other checkpoint is deleted for it
-        print(f"WARNING: {best}, the best checkpoint, cannot be taken: {fault}; the last weights stay", file=sys.stderr)
+        self.state.best_model_checkpoint = None  # the card reads it, and Trainer deletes no other checkpoint to keep it
+        print(
+            f"WARNING: the best checkpoint, {best}, cannot be loaded: {fault}; keeping the last weights",
+            file=sys.stderr,
+        )
 
 
 class AfterSaving(TrainerCallback):
-    """Calls what finishes a checkpoint; and finds the best one where the folder of the run has moved."""
+    """Finish each checkpoint, and locate the best one if the run's folder has moved."""
 
     def __init__(self, finish: Callable[[], None]) -> None:
         self.finish = finish
@@ -334,7 +339,7 @@ class AfterSaving(TrainerCallback):
 
 
 class LengthGroups(LengthGroupedSampler):
-    """The order of group_by_length, drawn of the seed and the epoch alone, so that a resumed run goes on in it."""
+    """The group_by_length order as a function of seed and epoch alone, so that a resumed run continues in it."""
 
     def __init__(self, sampler: LengthGroupedSampler, seed: int) -> None:
         super().__init__(sampler.batch_size, lengths=sampler.lengths, generator=torch.Generator())

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""A training run from its arguments to its folder: checked, recorded, trained, saved, shared, summed up."""
+"""The life cycle of a training run: check, record, train, save, share and summarise."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -26,11 +26,11 @@ FILES = {
 
 @dataclass
 class Run:
-    """One run of a program. `open` checks its folder, `start` records it there, `train` and `finish` fill it."""
+    """One run of a program: `open` checks its folder, `start` records it, `train` and `finish` write the results."""
 
-    program: str  # scripts/NAME.py, in the record
-    groups: dict[str, Any]  # the dataclasses of its arguments: model, data, training
-    checkpoint: str | None  # the one to resume from
+    program: str  # recorded as scripts/NAME.py
+    groups: dict[str, Any]  # argument dataclasses: model, data, training
+    checkpoint: str | None  # to resume from
 
     @classmethod
     def open(
@@ -42,10 +42,10 @@ class Run:
         inputs: Sequence[str | None],
         fixed: Collection[str] | None = None,
     ) -> "Run":
-        """Raises `DataError` where the output folder is not free for this run, or holds a run of other arguments.
+        """Create the run. Raises `DataError` if its folder is not available or holds a run with other arguments.
 
-        inputs: files that the run reads, which must not be in the folder. fixed: given where a run in the folder
-        continues without a checkpoint, the training arguments that must not change.
+        inputs: the run's input files, which must lie outside the folder. fixed: if the folder's run continues without
+        a checkpoint, the training arguments that must not change.
         """
         run = cls(program, {"model": model, "data": data, "training": training}, checkpoint_to_resume(training))
         if run.checkpoint:
@@ -63,27 +63,27 @@ class Run:
 
     @property
     def is_main(self) -> bool:
-        """Whether this process, of those of the run, writes to the folder."""
+        """Whether this process writes to the folder."""
         return self.groups["training"].should_save
 
     def start(self, notes: Sequence[str], is_empty: bool = True, **record: Any) -> None:
-        """Claims the folder for a new run, and writes run_config.json. is_empty False: what the folder holds stays."""
+        """Claim the folder and write run_config.json. is_empty=False keeps the folder's content."""
         if self.is_main:
             if is_empty and not self.checkpoint:
                 claim(self.folder)
             write_run(self.folder, self.program, self.groups, notes, **record)
 
     def train(self, trainer: Trainer, evaluates: bool = True) -> None:
-        """Trains, and saves the model, its scores and its history."""
+        """Train, and save the model, its scores and its history."""
         result = trainer.train(resume_from_checkpoint=self.checkpoint)
-        trainer.save_model(_internal_call=True)  # pushed, where that is wanted, once the scores are there
+        trainer.save_model(_internal_call=True)  # pushed later, together with the scores
         trainer.save_metrics("train", result.metrics)
         if evaluates:
             trainer.save_metrics("eval", trainer.evaluate())
         trainer.save_state()
 
     def finish(self, trainer: SharingTrainer, texts: Sequence[str]) -> None:
-        """Writes card and record, and pushes where that is asked for; texts: some that the model was judged on."""
+        """Write the model card and record, and push if requested. texts: a sample of the evaluation texts."""
         share(trainer, texts)
 
     def summary(self, trainer: Trainer) -> str:
@@ -91,11 +91,11 @@ class Run:
 
 
 def summary(trainer: Trainer, checkpoint: str | None) -> str:
-    """Of the steps that were taken now; checkpoint: the one that the run went on from."""
+    """Summarise the steps of this process. checkpoint: the one that the run resumed from."""
     state, output = trainer.state, Path(trainer.args.output_dir or "")
     steps = state.global_step - step_of(checkpoint)
     seconds = next(entry["train_runtime"] for entry in reversed(state.log_history) if "train_runtime" in entry)
-    rate = f", {steps / seconds:,.1f} a second" if steps else ""
+    rate = f", {steps / seconds:,.1f} per second" if steps else ""
     since = f" since step {step_of(checkpoint):,}" if checkpoint else ""
     weights = sum(weight.numel() for weight in whole_model(trainer).parameters())
     return (
@@ -106,7 +106,7 @@ def summary(trainer: Trainer, checkpoint: str | None) -> str:
 
 
 def _files_in(folder: Path) -> list[str]:
-    """Those to be told of that the run has really left, and what they are."""
+    """Return the descriptions of the output files that exist."""
     return [f"{path.name} ({what})" for pattern, what in FILES.items() for path in sorted(folder.glob(pattern))]
 
 

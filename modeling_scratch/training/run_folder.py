@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The folder of a run: locked, and claimed before work starts, never at the cost of what it holds."""
+"""Lock and claim the folder of a run before training starts, without losing existing content."""
 
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -13,32 +13,32 @@ from filelock import FileLock, Timeout
 from ..sharing.run_record import RUN_FILE, _read_run, _settings
 from ..utils.errors import DataError
 
-LOCK_FILE = "_lock"  # Trainer pushes the folder of a run without files of such names
-FIXED = ("layer_decay",)  # the state of an optimizer is one of its groups
+LOCK_FILE = "_lock"  # Trainer does not push files whose names start with an underscore
+FIXED = ("layer_decay",)  # determines the optimizer's parameter groups, and so its state
 
 
 def check(folder: Path, overwrite: bool, inputs: Sequence[str | None]) -> None:
-    """Say why a new run cannot have the folder; nothing is touched yet.
+    """Raise `DataError` if a new run cannot use the folder. Nothing is modified.
 
-    It holds another run, or something that is no run at all, or one of the inputs that the new run would read.
+    The folder must not hold another run (without `overwrite`), unrelated files, or inputs of the new run.
     """
     if folder.exists() and not folder.is_dir():
-        raise DataError(f"--output_dir {folder}: this is a file, and has to be a folder")
+        raise DataError(f"--output_dir {folder}: this is a file, not a folder")
     if not folder.is_dir() or not _entries(folder):
         return
     if not (folder / RUN_FILE).is_file():
-        raise DataError(f"--output_dir {folder} holds files that are no run of this program; choose another folder")
+        raise DataError(f"--output_dir {folder} holds files that do not belong to a run; choose another folder")
     if not overwrite:
         is_over = (folder / "all_results.json").is_file() or not any(folder.glob("checkpoint-*"))
-        held = "another run;" if is_over else "a run that did not end; go on with --resume_from_checkpoint last,"
-        raise DataError(f"--output_dir {folder} holds {held} choose another folder, or --overwrite to delete it")
+        held = "another run;" if is_over else "an unfinished run; continue it with --resume_from_checkpoint last,"
+        raise DataError(f"--output_dir {folder} holds {held} choose another folder, or delete the run with --overwrite")
     for name in filter(None, inputs):
         if folder.resolve() in (Path(name).resolve(), *Path(name).resolve().parents):
             raise DataError(f"--overwrite would delete {name}, which the new run reads; choose another --output_dir")
 
 
 def claim(folder: Path) -> None:
-    """An empty folder for a new run, which `check` has allowed."""
+    """Create or empty the folder for a new run, after `check`."""
     if (folder / RUN_FILE).is_file():
         for path in _entries(folder):
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
@@ -50,10 +50,10 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def check_unchanged(folder: Path, groups: Mapping[str, Any], fixed: Collection[str] = FIXED) -> None:
-    """Say which arguments are others than those that the run in the folder, which is to go on, was started with.
+    """Raise `DataError` if the arguments of a continued run differ from its recorded ones.
 
-    groups: the dataclasses of arguments under the names of run_config.json, as `write_run` takes them; how it trains
-    ("training") may change, except for what is fixed.
+    groups: the argument dataclasses under their names in run_config.json, as for `write_run`. Of the group "training",
+    only the `fixed` arguments are compared.
     """
     record = _read_run(folder)
     changes = [
@@ -64,13 +64,13 @@ def check_unchanged(folder: Path, groups: Mapping[str, Any], fixed: Collection[s
     ]
     if changes:
         raise DataError(
-            f"this would go on with the run in {folder}, but {'; '.join(changes)}; give what it was "
-            "started with, or another --output_dir to a new run"
+            f"cannot continue the run in {folder}: {'; '.join(changes)}; restore these arguments, "
+            "or choose another --output_dir for a new run"
         )
 
 
 def _agree(old: Any, new: Any) -> bool:
-    """Whether values are equal as far as a record tells, which has the last name alone of an absolute path."""
+    """Compare values as recorded: of an absolute path, the record keeps only the last component."""
     if isinstance(old, list) and isinstance(new, list):
         return len(old) == len(new) and all(map(_agree, old, new))
     if isinstance(old, str) and isinstance(new, str):
@@ -79,9 +79,9 @@ def _agree(old: Any, new: Any) -> bool:
 
 
 def alone(program: Callable[..., None]) -> Callable[..., None]:
-    """A program, whose last argument is transformers.TrainingArguments, that has its output folder to itself.
+    """Decorate a program to lock its output folder. Its last argument must be a transformers.TrainingArguments.
 
-    Raises `DataError` where another process runs there. Of several processes of one run, the one that saves counts.
+    Raises `DataError` if another run holds the lock. In a distributed run, only the saving process takes the lock.
     """
 
     @wraps(program)
@@ -97,9 +97,9 @@ def alone(program: Callable[..., None]) -> Callable[..., None]:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """The folder is made for the lock; if it was new and is empty at the end, it is removed."""
+    """Lock the folder, creating it if needed. A newly created folder is removed if it is empty at the end."""
     if folder.exists() and not folder.is_dir():
-        raise DataError(f"--output_dir {folder}: this is a file, and has to be a folder")
+        raise DataError(f"--output_dir {folder}: this is a file, not a folder")
     is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -110,7 +110,7 @@ def locked(folder: Path) -> Iterator[None]:
                 with suppress(OSError):  # Windows keeps open files
                     (folder / LOCK_FILE).unlink()
     except Timeout:
-        reason = "another run is writing there; wait for it, stop it, or choose another folder"
+        reason = "in use by another run; wait for it, stop it or choose another folder"
         raise DataError(f"--output_dir {folder}: {reason}") from None
     finally:
         if is_new:

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""A search for good training arguments: many runs, each evaluated on validation, none on test."""
+"""Hyperparameter search: several training runs, evaluated on validation only."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -19,14 +19,14 @@ STUDY, STUDY_FILE = "search", "study.db"
 
 RESULTS_FILE = "search.json"
 TRIED = ("learning_rate", "per_device_train_batch_size", "num_train_epochs", "dropout")
-MAY_CHANGE = {"search_trials", "overwrite", "disable_tqdm", "report_to"}  # between the parts of one search
+MAY_CHANGE = {"search_trials", "overwrite", "disable_tqdm", "report_to"}  # may change when a search continues
 HIGHEST_DROPOUT = 0.5
 REFUSED = ("resume_from_checkpoint", "push_to_hub", "load_best_model_at_end", "early_stopping_patience")
 
 
 @dataclass(frozen=True)
 class Space:
-    """What is tried: values around those that the run was given, and never more epochs."""
+    """The search space: values around the given arguments, with at most the given number of epochs."""
 
     names: tuple[str, ...]
     learning_rate: float
@@ -34,7 +34,7 @@ class Space:
     epochs: float
 
     def suggest(self, trial: Any) -> dict[str, Any]:
-        """Of each argument the value of an optuna trial: drawn now, or as it was drawn before."""
+        """Return each argument's value in an Optuna trial, drawing it if the trial is new."""
         rates = (self.learning_rate / 10, self.learning_rate * 10)
         batches = sorted({max(1, self.batch // 2), self.batch, self.batch * 2})
         draw: dict[str, Callable[[str], Any]] = {
@@ -47,26 +47,26 @@ class Space:
 
 
 def space_of(arguments: Any) -> Space:
-    """Around the arguments of the run. Raises `DataError` for what cannot be tried."""
+    """Return the search space around the run's arguments. Raises `DataError` for invalid names."""
     names = tuple(dict.fromkeys(arguments.search_over))
     if unknown := [name for name in names if name not in TRIED]:
         raise DataError(f"--search_over {unknown[0]}: the choices are {', '.join(TRIED)}")
     if arguments.max_steps > 0 and "num_train_epochs" in names:
         others = " ".join(name for name in TRIED if name != "num_train_epochs")
-        raise DataError(f"--max_steps decides how long each trial is: give --search_over {others}")
+        raise DataError(f"--max_steps fixes the length of each trial: use --search_over {others}")
     rate, batch, epochs = arguments.learning_rate, arguments.per_device_train_batch_size, arguments.num_train_epochs
     return Space(names, rate, batch, epochs)
 
 
 def check_search(arguments: Any) -> None:
-    """Refuse, before anything is read, what makes no sense in a search."""
+    """Raise `DataError` for arguments that conflict with a search, before anything is read."""
     if not arguments.search_trials:
         return
     if arguments.search_trials < 0:
-        raise DataError(f"--search_trials {arguments.search_trials}: has to be at least 1, or 0 to train")
+        raise DataError(f"--search_trials {arguments.search_trials}: must be at least 1, or 0 to train once")
     for name in REFUSED:
         if getattr(arguments, name):
-            raise DataError(f"--search_trials keeps no weights: it goes without --{name}")
+            raise DataError(f"--search_trials keeps no weights and excludes --{name}")
     if arguments.world_size > 1:
         raise DataError("--search_trials runs in one process")
     space_of(arguments)
@@ -74,25 +74,25 @@ def check_search(arguments: Any) -> None:
 
 
 def goes_on(arguments: Any) -> bool:
-    """Whether the output folder holds a search that is to be continued."""
+    """Return whether the output folder holds a search to continue."""
     return bool(arguments.search_trials) and not arguments.overwrite and _study_file(arguments).is_file()
 
 
 def unchangeable(arguments: TrainingArguments) -> set[str]:
-    """Training arguments that trials have to share, for their scores to be compared."""
+    """Return the training arguments that all trials must share for comparable scores."""
     return {field.name for field in fields(arguments)} - MAY_CHANGE
 
 
 def with_dropout(overrides: str | None, settings: dict[str, Any]) -> str | None:
-    """--config_overrides of a trial, in which what comes last counts."""
+    """Return the --config_overrides of a trial. Later entries take precedence."""
     changes = [f"hidden_dropout={settings['dropout']}"] if "dropout" in settings else []
     return ",".join(filter(None, [overrides, *changes])) or None
 
 
 class TrialTrainer(FlatTraining, LayerwiseDecay):
-    """Trainer of one trial after another; what counts is the model at the end, with its weights averaged if asked for.
+    """Trainer for successive trials, scored by the final model, with averaged weights if configured.
 
-    Trainer's own objective is that of the last evaluation while it trained.
+    Trainer's own objective would be that of the last evaluation during training.
     """
 
     objective: float
@@ -111,16 +111,18 @@ def keep_no_weights(arguments: TrainingArguments) -> None:
 
 
 def search(trainer: TrialTrainer, space: Space, overrides: str | None) -> str:
-    """The table to print, and what to train with; both, and all trials, are in the folder of the run.
+    """Run the search; return its table and the best arguments, which are also saved to the run's folder.
 
-    A search that was stopped goes on: trials that were finished count, and are not repeated.
+    A stopped search continues: finished trials count and are not repeated.
     """
     optuna, arguments = _optuna(), trainer.args
     name: Any = {"study_name": STUDY, "storage": f"sqlite:///{_study_file(arguments)}", "load_if_exists": True}
     study = optuna.create_study(direction="maximize", **name)
     missing = getattr(arguments, "search_trials", 0) - len(_finished(study))
     if missing > 0:
-        sampler = optuna.samplers.TPESampler(seed=arguments.seed + len(study.trials))  # resumed, it draws others
+        sampler = optuna.samplers.TPESampler(
+            seed=arguments.seed + len(study.trials)
+        )  # a resumed search draws new values
         trainer.hyperparameter_search(
             hp_space=lambda trial: {key: value for key, value in space.suggest(trial).items() if key != "dropout"},
             compute_objective=lambda metrics: metrics["eval_accuracy"],
@@ -136,9 +138,9 @@ def search(trainer: TrialTrainer, space: Space, overrides: str | None) -> str:
 
 def _optuna() -> Any:
     try:
-        import optuna  # here: it is needed for nothing else
+        import optuna  # optional dependency
     except ImportError as error:
-        raise DataError("--search_trials needs optuna: pip install optuna") from error
+        raise DataError("--search_trials requires Optuna: pip install optuna") from error
     return optuna
 
 
@@ -151,7 +153,7 @@ def _finished(study: Any) -> list[Any]:
 
 
 def _report(trials: list[Any], space: Space, overrides: str | None, output: Path) -> str:
-    """Best first: of equal accuracies, the lower loss."""
+    """Save and format the trials, best first. The lower loss breaks ties in accuracy."""
     rows = [
         {"trial": trial.number, "accuracy": trial.value, "loss": trial.user_attrs["eval_loss"], **space.suggest(trial)}
         for trial in trials
@@ -161,10 +163,10 @@ def _report(trials: list[Any], space: Space, overrides: str | None, output: Path
     write_json(output / RESULTS_FILE, {"trials": rows, "best_arguments": best})
     header = f"| {' | '.join(rows[0])} |\n|{' ---: |' * len(rows[0])}"
     lines = [f"| {' | '.join(_cell(name, value) for name, value in row.items())} |" for row in rows]
-    table = f"\n{len(rows)} trials, judged on validation\n\n" + "\n".join([header, *lines]) + "\n"
+    table = f"\n{len(rows)} trials, evaluated on validation\n\n" + "\n".join([header, *lines]) + "\n"
     write_text(output / "search.md", table)
     end = f"--search_trials 0 --output_dir {quote(f'{output}-best')} {best}"
-    return f"{table}\nto train with the best, put this at the end of the same command:\n    {end}\n"
+    return f"{table}\nto train with the best arguments, append to the same command:\n    {end}\n"
 
 
 def _cell(name: str, value: Any) -> str:

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""A tokenizer trained on text files and saved."""
+"""Train a tokenizer on text files, save it and report on it."""
 
 import random
 import tempfile
@@ -25,16 +25,16 @@ SAMPLE_TEXTS = 1_000
 
 @dataclass
 class TextArguments:
-    """Where the texts come from: exactly one of `train_file`, `data_dir` and `dataset_name`."""
+    """The source of the texts: exactly one of `train_file`, `data_dir` and `dataset_name`."""
 
     train_file: list[str] | None = field(
-        default=None, metadata={"help": "Files to train on: txt (a text a line), csv, tsv, jsonl or parquet."}
+        default=None, metadata={"help": "Training files: txt (one text per line), csv, tsv, jsonl or parquet."}
     )
     data_dir: str | None = field(default=None, metadata={"help": "A folder with train.csv, .tsv, .jsonl or .parquet."})
     dataset_name: str | None = field(default=None, metadata={"help": "A data set on the Hub; its train split is used."})
     dataset_config_name: str | None = field(default=None, metadata={"help": "The configuration of that data set."})
     text_column: list[str] | None = field(
-        default=None, metadata={"help": "The columns that hold texts; found by itself where there is only one."}
+        default=None, metadata={"help": "The text columns; inferred if there is only one."}
     )
 
     def __post_init__(self) -> None:
@@ -44,49 +44,51 @@ class TextArguments:
 
 @dataclass
 class TokenizerArguments:
-    """What is trained, and where it goes."""
+    """The tokenizer to train and its output folder."""
 
     output_dir: str = field(metadata={"help": "The folder to save the tokenizer in."})
     kind: Literal["byte_bpe", "bpe", "wordlevel", "character"] = field(
         default="byte_bpe",
         metadata={
-            "help": "BPE on bytes (lossless), BPE on characters with </w> at a word's end, one token a word, or one a "
+            "help": "BPE on bytes (lossless), BPE on characters with </w> at word ends, one token per word, or one per "
             "character (lossless)."
         },
     )
-    vocab_size: int = field(default=8_000, metadata={"help": "The number of tokens of all kinds."})
-    style: str = field(default="bert", metadata={"help": "The special tokens.", "choices": [*STYLES]})
-    lowercase: bool = field(default=False, metadata={"help": "Take capital letters for small ones."})
+    vocab_size: int = field(default=8_000, metadata={"help": "The vocabulary size, including special tokens."})
+    style: str = field(default="bert", metadata={"help": "The set of special tokens.", "choices": [*STYLES]})
+    lowercase: bool = field(default=False, metadata={"help": "Lower-case the text."})
     min_frequency: int | None = field(
-        default=None, metadata={"help": "How often a pair (2 if not given) or a word (1 if not given) has to occur."}
+        default=None, metadata={"help": "The minimum count of a pair (default 2) or of a word (default 1)."}
     )
-    max_length: int = field(default=512, metadata={"help": "Tokens that the model takes; truncation cuts there."})
-    padding_side: Literal["right", "left"] = field(default="right", metadata={"help": "left to generate in batches."})
-    token_type_ids: bool = field(default=False, metadata={"help": "The model takes token_type_ids."})
-    overwrite: bool = field(default=False, metadata={"help": "Replace the tokenizer in output_dir."})
+    max_length: int = field(default=512, metadata={"help": "The model's maximum length in tokens, for truncation."})
+    padding_side: Literal["right", "left"] = field(
+        default="right", metadata={"help": "The padding side; left for batched generation."}
+    )
+    token_type_ids: bool = field(default=False, metadata={"help": "Return token_type_ids."})
+    overwrite: bool = field(default=False, metadata={"help": "Replace an existing tokenizer in output_dir."})
     show_progress: bool = field(default=True, metadata={"help": "Show a progress bar."})
 
 
 @dataclass
 class Sample:
-    """A uniform random sample of the texts that stream through, drawn while they do (Vitter 1985, algorithm R)."""
+    """A uniform random sample of a stream of texts (Vitter 1985, algorithm R)."""
 
     texts: list[str] = field(default_factory=list)
-    seen: int = 0
+    count: int = 0
 
     def watch(self, stream: Iterator[str]) -> Iterator[str]:
-        """Pass the stream on as it is."""
+        """Yield the stream unchanged, and sample from it."""
         generator = random.Random(0)
-        for self.seen, text in enumerate(stream, 1):
-            if self.seen <= SAMPLE_TEXTS:
+        for self.count, text in enumerate(stream, 1):
+            if self.count <= SAMPLE_TEXTS:
                 self.texts.append(text)
-            elif (place := generator.randrange(self.seen)) < SAMPLE_TEXTS:
-                self.texts[place] = text
+            elif (index := generator.randrange(self.count)) < SAMPLE_TEXTS:
+                self.texts[index] = text
             yield text
 
 
 def stream_texts(arguments: TextArguments) -> Iterator[str]:
-    """All texts, as they are read; raises `DataError` for what cannot be."""
+    """Stream all texts. Raises `DataError` for unreadable input."""
     columns: Sequence[str | None] = arguments.text_column or [None]
     if arguments.dataset_name:
         source = open_hub(arguments.dataset_name, arguments.dataset_config_name)[0]["train"]
@@ -104,25 +106,21 @@ def _read_file(path: Path, columns: Sequence[str | None]) -> Iterator[str]:
 
 
 def check_output(folder: Path, overwrite: bool) -> None:
-    """Refuse to write over anything that the user did not give up: other files never, a tokenizer when asked to."""
+    """Raise `DataError` if the folder holds other files, or a tokenizer without `overwrite`."""
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         return
     if not folder.is_dir():
-        raise DataError(f"--output_dir {folder}: this is a file, but has to be a folder")
+        raise DataError(f"--output_dir {folder}: this is a file, not a folder")
     names = {path.name for path in folder.iterdir()}
     if others := sorted(names - TOKENIZER_FILES):
-        raise DataError(
-            f"--output_dir {folder}: there are other files in it, such as {others[0]}; choose another folder"
-        )
+        raise DataError(f"--output_dir {folder}: contains other files, such as {others[0]}; choose another folder")
     if names and not overwrite:
-        raise DataError(
-            f"--output_dir {folder}: there is a tokenizer in it; choose another folder, or give --overwrite"
-        )
+        raise DataError(f"--output_dir {folder}: contains a tokenizer; choose another folder or give --overwrite")
 
 
 def save(tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
-    """Write beside, then move file by file: whatever else is in the folder stays there."""
+    """Save into a temporary folder, then move each file into place. Other files in the folder are kept."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".new-") as beside:
         tokenizer.save_pretrained(beside)
@@ -131,7 +129,7 @@ def save(tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
 
 
 def train(texts: Iterator[str], arguments: TokenizerArguments) -> PreTrainedTokenizerFast:
-    """The tokenizer that `arguments` describe; raises ValueError as the training functions do."""
+    """Train the tokenizer that `arguments` describe. Raises ValueError as the training functions do."""
     options = {} if arguments.min_frequency is None else {"min_frequency": arguments.min_frequency}
     return KINDS[arguments.kind](
         texts,
@@ -146,15 +144,15 @@ def train(texts: Iterator[str], arguments: TokenizerArguments) -> PreTrainedToke
     )
 
 
-def report(tokenizer: PreTrainedTokenizerFast, sample: Sample) -> str:
-    """Lines on how the tokenizer does on the texts it was trained on."""
+def summarize_tokenizer(tokenizer: PreTrainedTokenizerFast, sample: Sample) -> str:
+    """Return statistics of the tokenizer on a sample of its training texts."""
     batch = tokenizer(sample.texts, add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"]
     ids = list(chain.from_iterable(batch))
     unknown = ids.count(tokenizer.unk_token_id) / max(1, len(ids))
     return (
         f"vocabulary: {len(tokenizer):,} tokens\n"
         f"tokens per text: {len(ids) / len(batch):.1f} on average, {unknown:.2%} of them unknown "
-        f"({len(batch):,} of {sample.seen:,} texts)"
+        f"({len(batch):,} of {sample.count:,} texts)"
     )
 
 
@@ -166,5 +164,5 @@ def run(texts: TextArguments, arguments: TokenizerArguments) -> None:
     tokenizer = train(sample.watch(stream_texts(texts)), arguments)
     seconds = time.perf_counter() - start
     save(tokenizer, folder)
-    print(report(tokenizer, sample))
+    print(summarize_tokenizer(tokenizer, sample))
     print(f"time: {seconds:.1f} s\nsaved: {folder}\nload: AutoTokenizer.from_pretrained({str(folder)!r})")

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The trainers of the programs: resumable, shared with card and record, with packed batches and layerwise rates."""
+"""Trainers with packed batches, layer-wise learning rates, and pushes that include code, card and record."""
 
 import re
 from collections.abc import Sequence
@@ -20,15 +20,15 @@ from ..sharing.verification_record import write_verification
 from ..utils.errors import DataError, attempt, one_line
 from ..utils.markdown import excerpt
 from .distributed import whole_model
-from .resumable import SurvivingTrainer
+from .resumable import ResumableTrainer
 
-FAMILIES = ScratchEncoderConfig.model_type, ScratchDecoderConfig.model_type
+FLAT_MODEL_TYPES = ScratchEncoderConfig.model_type, ScratchDecoderConfig.model_type
 
 
 class FlatTraining(Trainer):
-    """Trainer that trains on FlatBatches where its arguments say so, or nothing and the device gains by it.
+    """Trainer that trains on `FlatBatches` if `flat_batches` is True, or unset on a device that benefits.
 
-    It evaluates padded batches: the loss of an evaluation is a mean over rows, and each text has to be one.
+    Evaluation uses padded batches, as its loss is a mean over rows and each text must be one row.
     """
 
     def get_train_dataloader(self) -> DataLoader:
@@ -40,34 +40,34 @@ class FlatTraining(Trainer):
             self.data_collator = padding
 
     def _flattens(self) -> bool:
-        """On a CPU models pack by themselves. Raises `DataError` where it is wanted and cannot be."""
+        """Return whether to flatten (on a CPU, models pack internally). Raises `DataError` if it is unsupported."""
         arguments, model = self.args, cast(Any, self.model)
-        wanted: bool | None = getattr(arguments, "flat_batches", None)
+        requested: bool | None = getattr(arguments, "flat_batches", None)
         obstacle = None
-        if getattr(model.config, "model_type", None) not in FAMILIES:
-            obstacle = f"{type(model).__name__} would take all texts of a batch for one"
+        if getattr(model.config, "model_type", None) not in FLAT_MODEL_TYPES:
+            obstacle = f"{type(model).__name__} would read all texts of a batch as one"
         elif arguments.n_gpu > 1:
-            obstacle = "DataParallel cuts batches by rows, and there is one: start it by accelerate launch or torchrun"
-        if wanted and obstacle:
+            obstacle = "DataParallel splits batches by rows, and there is only one: use accelerate launch or torchrun"
+        if requested and obstacle:
             raise DataError(f"--flat_batches True: {obstacle}")
-        if wanted is not None or obstacle:
-            return bool(wanted)
-        in_halves = arguments.bf16 or arguments.fp16  # graphs of others attend by a mask of the whole row
-        return arguments.device.type == "cuda" and (in_halves or not arguments.torch_compile)
+        if requested is not None or obstacle:
+            return bool(requested)
+        is_half = arguments.bf16 or arguments.fp16  # compiled float32 graphs would mask attention over the whole row
+        return arguments.device.type == "cuda" and (is_half or not arguments.torch_compile)
 
 
 VERIFIED_TEXTS = 3
 
 
-class SharingTrainer(SurvivingTrainer):
-    """Trainer that pushes whole models: with their code and the card of the run, and without pickled arguments."""
+class SharingTrainer(ResumableTrainer):
+    """Trainer that pushes complete models with their code and model card, without pickled arguments."""
 
-    push_in_progress: Any  # None where nothing is on its way; of the main process alone
+    push_in_progress: Any  # None if no push is running; set only in the main process
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
         forget_last_call(self.processing_class)
         super()._save(output_dir, state_dict)
-        if self.args.should_save:  # run_config.json says the same, in the open and without tokens
+        if self.args.should_save:  # run_config.json records the same, readable and without tokens
             Path(output_dir or self.args.output_dir or "", "training_args.bin").unlink(missing_ok=True)
 
     def create_model_card(
@@ -78,17 +78,17 @@ class SharingTrainer(SurvivingTrainer):
         *args: Any,
         **kwargs: Any,
     ) -> None:
-        """Of what Trainer's takes, what the run does not know itself."""
+        """Write the card. Of Trainer's arguments, it takes those that the run does not know."""
         if self.is_world_process_zero():
             attempt(CARD_FILE, self._write_card, language=language, license=license, tags=tags)
 
-    def _write_card(self, **told: Any) -> None:
+    def _write_card(self, **metadata: Any) -> None:
         folder = Path(self.args.output_dir or "")
-        if not write_card(folder, self.hub_model_id, is_finished=not self.is_in_train, **told):
-            print(f"{folder / CARD_FILE} was edited, and stays as it is")
+        if not write_card(folder, self.hub_model_id, is_finished=not self.is_in_train, **metadata):
+            print(f"{folder / CARD_FILE} was edited and is kept")
 
     def _push_from_checkpoint(self, checkpoint_folder: str) -> None:
-        """Trainer's sends the weights without their code, and its arguments as a pickle, with the token among them."""
+        """Replace Trainer's push, which omits the models' code and includes pickled arguments with the token."""
         arguments, step = self.args, self.state.global_step
         job = getattr(self, "push_in_progress", None)
         waits = job is not None and not job.is_done() and not arguments.hub_always_push and arguments.world_size == 1
@@ -99,10 +99,10 @@ class SharingTrainer(SurvivingTrainer):
         jobs: list[Any] = [self.push_to_hub(message, blocking=False)]
         if self.is_world_process_zero():
             jobs += self._push_whole_checkpoint(Path(checkpoint_folder), f"{message}, checkpoint")
-            self.push_in_progress = PushInProgress(jobs)  # type: ignore[arg-type]  # a list, as Trainer gives it
+            self.push_in_progress = PushInProgress(jobs)  # type: ignore[arg-type]  # a list, as in Trainer
 
     def _push_whole_checkpoint(self, folder: Path, message: str) -> list[Any]:
-        """What training goes on from, too, where that is wanted."""
+        """Upload the checkpoint itself, if the hub strategy includes it."""
         names = {HubStrategy.CHECKPOINT: "last-checkpoint", HubStrategy.ALL_CHECKPOINTS: folder.name}
         if (name := names.get(HubStrategy(self.args.hub_strategy))) is None:
             return []
@@ -112,16 +112,16 @@ class SharingTrainer(SurvivingTrainer):
 
 
 def forget_last_call(tokenizer: Any) -> None:
-    """A fast tokenizer keeps the truncation and padding that it was called with last, and would save them."""
+    """Reset the truncation and padding of a fast tokenizer's last call, which it would otherwise save."""
     if (backend := getattr(tokenizer, "backend_tokenizer", None)) is not None:
         backend.no_truncation()
         backend.no_padding()
 
 
 def share(trainer: SharingTrainer, texts: Sequence[str]) -> None:
-    """The end of a run, when all else is in its folder; texts: some that the model was judged on.
+    """Write verification record and card, and push if requested, at the end of a run. texts: evaluation texts.
 
-    Raises `DataError` where what was to be pushed could not be.
+    Raises `DataError` if the push fails.
     """
     folder = Path(trainer.args.output_dir or "")
     if trainer.is_world_process_zero():
@@ -130,9 +130,9 @@ def share(trainer: SharingTrainer, texts: Sequence[str]) -> None:
     if trainer.args.push_to_hub:
         try:
             commit = trainer.push_to_hub()
-        except Exception as error:  # of network, client and server: open-ended
+        except Exception as error:  # network, client, server: many types
             again = f"modeling-scratch push --folder {folder} --repo_id {trainer.hub_model_id}"
-            raise DataError(f"all is saved, but could not be pushed: {one_line(error)}; later: {again}") from error
+            raise DataError(f"the run is saved, but the push failed: {one_line(error)}; to retry: {again}") from error
         if trainer.is_world_process_zero():
             print(f"pushed: {commit.commit_url}")
 
@@ -149,7 +149,7 @@ LAYER = re.compile(r"\.(\d+)\.")
 class LayerwiseDecay(Trainer):
     """rate of a layer = learning_rate * layer_decay^depth (Howard and Ruder 2018, 3.2; depths as in Bao et al. 2021).
 
-    With layer_decay = 1 it is Trainer, group by group.
+    With layer_decay = 1, the parameter groups are those of Trainer.
     """
 
     def create_optimizer(self, model: nn.Module | None = None) -> optim.Optimizer:
@@ -163,13 +163,13 @@ class LayerwiseDecay(Trainer):
 
 def check_layer_decay(decay: float) -> None:
     if not 0 < decay <= 1:
-        raise DataError(f"--layer_decay {decay}: has to be above 0 and at most 1, such as 0.9")
+        raise DataError(f"--layer_decay {decay}: must be above 0 and at most 1, such as 0.9")
 
 
 def split_by_depth(optimizer: optim.Optimizer, depth_of: dict[nn.Parameter, int], decay: float) -> None:
-    """Each group of the optimizer, which has taken no step yet, becomes one for each depth; the head's come first.
+    """Split each parameter group of a fresh optimizer by depth. The head's groups come first.
 
-    The first rate is the one that Trainer logs.
+    Trainer logs the first group's rate.
     """
     groups = [
         {**group, "params": [weight for weight in group["params"] if depth_of[weight] == depth]}
@@ -181,14 +181,14 @@ def split_by_depth(optimizer: optim.Optimizer, depth_of: dict[nn.Parameter, int]
 
 
 def depths(model: nn.Module, body: str) -> dict[nn.Parameter, int]:
-    """How far each parameter is below the head: 0 the head and a last norm, 1 the top layer, ... the embeddings.
+    """Return each parameter's depth: 0 for the head and final norm, 1 for the top layer, ..., last the embeddings.
 
-    body: the name under which the model with a head holds the one without. Raises `DataError` where that has no layers.
+    body: the attribute name of the base model. Raises `DataError` if the model has no numbered layers.
     """
     inside = {name: name.partition(f"{body}.")[2] for name, _ in model.named_parameters()}
-    layers = {name: int(found[1]) for name, rest in inside.items() if (found := LAYER.search(f".{rest}"))}
+    layers = {name: int(match[1]) for name, rest in inside.items() if (match := LAYER.search(f".{rest}"))}
     if not layers:
-        raise DataError(f"--layer_decay: {type(model).__name__} has no layers that are numbered")
+        raise DataError(f"--layer_decay: {type(model).__name__} has no numbered layers")
     count = max(layers.values()) + 1
     bottom = {name: count + 1 for name, rest in inside.items() if "embed" in rest and name not in layers}
     below = {**{name: count - number for name, number in layers.items()}, **bottom}

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""A run that trains a translator: its arguments, tokenizers, model, data and evaluation."""
+"""Train a translation model: arguments, tokenizers, model, data and evaluation."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ from tokenization import KINDS, special_token_ids
 from .. import presets
 from ..bridges.model_sources import Tokenizers, load_checkpoint, load_tokenizers, preset_config
 from ..data.translation_pairs import TranslationData, TranslationDataArguments, load_pairs
-from ..evaluation.translation import report, score_translations
+from ..evaluation.translation import report_translation, score_translations
 from ..heads import cross_entropy
 from ..inference.text_generators import Translator, position_limit
 from ..modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration
@@ -41,7 +41,7 @@ from .trainer import SharingTrainer, forget_last_call
 
 
 def choose_weights(trainer: Trainer, translator: Translator, data: TranslationData) -> str:
-    """Load what is best on validation: the best checkpoint, or the average of the last ones; say which."""
+    """Load the better of best checkpoint and average of the last ones on validation; return its description."""
     arguments, model = trainer.args, translator.model
     best = Path(trainer.state.best_model_checkpoint or "the last")
     name = f"{best.name}, the best by greedy validation BLEU" if trainer.state.best_model_checkpoint else "last weights"
@@ -65,7 +65,7 @@ def choose_weights(trainer: Trainer, translator: Translator, data: TranslationDa
 
 DEFAULT_PRESET = "captions"
 
-# How a checkpoint searches or draws: a run says itself how it translates, and the two may contradict each other.
+# Generation settings of a checkpoint that the run's own would contradict.
 SEARCH = (
     *("do_sample", "temperature", "top_k", "top_p", "min_p", "top_h", "typical_p", "epsilon_cutoff", "eta_cutoff"),
     *("num_beams", "early_stopping", "length_penalty", "num_return_sequences"),
@@ -74,42 +74,46 @@ SEARCH = (
 
 @dataclass
 class TranslationModelArguments:
-    """What to train: a preset from scratch, or a checkpoint further."""
+    """The model to train: a preset from scratch or a checkpoint to fine-tune."""
 
     preset: str | None = field(
         default=None,
-        metadata={"help": f"Settings of a new model: {', '.join(presets.SEQ2SEQS)}; {DEFAULT_PRESET} if not named."},
+        metadata={
+            "help": f"The configuration of a new model: {', '.join(presets.SEQ2SEQS)} (default: {DEFAULT_PRESET})."
+        },
     )
     config_overrides: str | None = field(
-        default=None, metadata={"help": "Changes to the preset, as hidden_size=256,decoder_layers=2."}
+        default=None, metadata={"help": "Changes to the preset, e.g. hidden_size=256,decoder_layers=2."}
     )
     model_name_or_path: str | None = field(
-        default=None, metadata={"help": "A checkpoint to train further instead of a new model."}
+        default=None, metadata={"help": "A checkpoint to fine-tune, instead of a new model."}
     )
     tokenizer_kind: Literal["wordlevel", "bpe", "byte_bpe"] = field(
-        default="byte_bpe", metadata={"help": "The kind of new tokenizers; byte_bpe gives back every text exactly."}
+        default="byte_bpe", metadata={"help": "The kind of new tokenizers; byte_bpe is lossless."}
     )
-    vocab_size: int = field(default=6_000, metadata={"help": "Tokens of a new tokenizer, at most."})
+    vocab_size: int = field(default=6_000, metadata={"help": "The maximum vocabulary size of a new tokenizer."})
     separate_vocabularies: bool = field(
-        default=False, metadata={"help": "A vocabulary for each language, each of vocab_size tokens, instead of one."}
+        default=False,
+        metadata={"help": "Use one vocabulary of vocab_size tokens per language, instead of a shared one."},
     )
     max_length: int = field(
-        default=128, metadata={"help": "Tokens: longer pairs are not trained on, longer sources are cut."}
+        default=128,
+        metadata={"help": "The maximum number of tokens; longer training pairs are dropped, longer sources truncated."},
     )
-    trust_remote_code: bool = field(default=False, metadata={"help": "Run the code that a checkpoint brings along."})
+    trust_remote_code: bool = field(default=False, metadata={"help": "Allow the checkpoint's own code to run."})
 
     def __post_init__(self) -> None:
         new = [name for name in ("preset", "config_overrides", "separate_vocabularies") if getattr(self, name)]
         if self.model_name_or_path and new:
-            raise DataError(f"--{', --'.join(new)}: for a new model, and --model_name_or_path is as it is")
+            raise DataError(f"--{', --'.join(new)}: for new models only, not for --model_name_or_path")
         if self.max_length < 4:
-            raise DataError(f"--max_length {self.max_length}: leaves no room for a text and its end")
+            raise DataError(f"--max_length {self.max_length}: must be at least 4")
 
 
 def build_tokenizers(arguments: TranslationModelArguments, data: TranslationData, checkpoint: str | None) -> Tokenizers:
-    """Of the source and of the target, often one and the same: those that the weights were trained with, or new ones.
+    """Return the source and target tokenizers, which may be the same object: the checkpoint's, or new ones.
 
-    checkpoint: of this run, to go on from. New tokenizers know the train split alone.
+    checkpoint: the one that this run resumes from. New tokenizers are trained on the train split only.
     """
     if name := checkpoint or arguments.model_name_or_path:
         return load_tokenizers(name, arguments.trust_remote_code)
@@ -126,11 +130,11 @@ def _train(arguments: TranslationModelArguments, texts: list[str]) -> PreTrained
     try:
         return KINDS[arguments.tokenizer_kind](texts, arguments.vocab_size, style="marian", **options, **length)
     except ValueError as error:
-        raise DataError(f"no tokenizer can be trained: {error}") from error
+        raise DataError(f"cannot train a tokenizer: {error}") from error
 
 
 def build_model(arguments: TranslationModelArguments, tokenizers: Tokenizers) -> PreTrainedModel:
-    """A new model of the preset for these tokenizers, or the checkpoint's; texts of max_length tokens fit into it."""
+    """Build a model from the preset or load the checkpoint. It must have positions for max_length tokens."""
     if name := arguments.model_name_or_path:
         model = load_checkpoint(AutoModelForSeq2SeqLM, name, arguments.trust_remote_code, dtype=torch.float32)
         model.generation_config.update(**dict.fromkeys(SEARCH))
@@ -138,7 +142,7 @@ def build_model(arguments: TranslationModelArguments, tokenizers: Tokenizers) ->
         model = _new_model(arguments, *tokenizers)
     limit = position_limit(model.config)
     if limit is not None and arguments.max_length > limit:
-        raise DataError(f"--max_length {arguments.max_length}: the model has positions for {limit} tokens; lower it")
+        raise DataError(f"--max_length {arguments.max_length}: the model has positions for only {limit} tokens")
     return model
 
 
@@ -160,15 +164,15 @@ def _new_model(
 
 
 def encode_pairs(data: TranslationData, split: str, tokenizers: Tokenizers, max_length: int) -> datasets.Dataset:
-    """Columns input_ids and labels. Pairs that are too long are left out of train, and said; elsewhere they are cut."""
+    """Tokenise a split into input_ids and labels. Too long pairs are dropped from train and truncated elsewhere."""
     options = {"truncation": split != "train", "max_length": max_length, "verbose": False}
     inputs = tokenizers[0](data.sources(split), **options)["input_ids"]
     labels = tokenizers[1](text_target=data.targets(split), **options)["input_ids"]
     fitting = [pair for pair in zip(inputs, labels) if max(map(len, pair)) <= max_length]
     if len(fitting) < len(inputs):
-        print(f"{split}: {len(inputs) - len(fitting):,} pairs are longer than --max_length {max_length} and left out")
+        print(f"{split}: {len(inputs) - len(fitting):,} pairs exceed --max_length {max_length} and were dropped")
     if not fitting:
-        raise DataError(f"{split}: every pair is longer than {max_length} tokens; raise --max_length")
+        raise DataError(f"{split}: all pairs exceed {max_length} tokens; raise --max_length")
     return datasets.Dataset.from_dict(dict(zip(("input_ids", "labels"), zip(*fitting))))
 
 
@@ -176,50 +180,59 @@ def encode_pairs(data: TranslationData, split: str, tokenizers: Tokenizers, max_
 class TranslationTrainingArguments(RunArguments, Seq2SeqTrainingArguments):
     """transformers.Seq2SeqTrainingArguments with the defaults of Vaswani et al. 2017, 5.3 and 5.4."""
 
-    output_dir: str | None = field(default="runs/translation", metadata={"help": "Where everything is saved."})
+    output_dir: str | None = field(
+        default="runs/translation", metadata={"help": "The folder for the model and all results."}
+    )
     learning_rate: float = field(
         default=0.0, metadata={"help": "The peak learning rate; 0: the paper's, (hidden_size * warmup_steps)^-0.5."}
     )
-    lr_scheduler_type: str = field(default="inverse_sqrt", metadata={"help": "How the rate falls after warm-up."})
-    warmup_steps: float = field(default=800, metadata={"help": "Steps of warm-up; below 1: a share of all."})
-    adam_beta2: float = field(default=0.98, metadata={"help": "As in the paper."})
-    adam_epsilon: float = field(default=1e-9, metadata={"help": "As in the paper."})
-    label_smoothing_factor: float = field(default=0.1, metadata={"help": "The share spread over all tokens."})
-    num_train_epochs: float = field(default=30.0, metadata={"help": "Passes over the training pairs."})
-    per_device_train_batch_size: int = field(default=128, metadata={"help": "Pairs a step, on each device."})
-    per_device_eval_batch_size: int = field(default=128, metadata={"help": "Texts a batch when translating."})
-    train_sampling_strategy: str = field(default="group_by_length", metadata={"help": "How batches are drawn."})
+    lr_scheduler_type: str = field(
+        default="inverse_sqrt", metadata={"help": "The learning rate schedule after warm-up."}
+    )
+    warmup_steps: float = field(default=800, metadata={"help": "Warm-up steps; below 1, a fraction of all steps."})
+    adam_beta2: float = field(default=0.98, metadata={"help": "Adam's beta2."})
+    adam_epsilon: float = field(default=1e-9, metadata={"help": "Adam's epsilon."})
+    label_smoothing_factor: float = field(default=0.1, metadata={"help": "The label smoothing of the training loss."})
+    num_train_epochs: float = field(default=30.0, metadata={"help": "The number of training epochs."})
+    per_device_train_batch_size: int = field(default=128, metadata={"help": "Training pairs per step and device."})
+    per_device_eval_batch_size: int = field(default=128, metadata={"help": "Texts per batch when translating."})
+    train_sampling_strategy: str = field(
+        default="group_by_length", metadata={"help": "How training batches are sampled."}
+    )
     eval_strategy: str = field(default="epoch", metadata={"help": "When to evaluate."})
     save_strategy: str = field(default="epoch", metadata={"help": "When to save a checkpoint."})
-    logging_steps: float = field(default=100, metadata={"help": "Steps between two points of the learning curve."})
+    logging_steps: float = field(default=100, metadata={"help": "Steps between log entries."})
     average_checkpoints: int = field(
         default=10,
-        metadata={"help": "Average the weights of so many last checkpoints, if validation likes it; 1: none."},
+        metadata={"help": "Average the last checkpoints, if this improves validation BLEU; 1: no averaging."},
     )
-    num_beams: int = field(default=5, metadata={"help": "The beam of the final translations."})
-    length_penalty: float = field(default=1.0, metadata={"help": "Above 1 favours longer translations."})
+    num_beams: int = field(default=5, metadata={"help": "The beam size of the final translations."})
+    length_penalty: float = field(
+        default=1.0,
+        metadata={"help": "The exponent on the length in beam search; larger values favour longer translations."},
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.average_checkpoints < 1 or self.num_beams < 1:
-            raise DataError("--average_checkpoints and --num_beams have to be at least 1")
+            raise DataError("--average_checkpoints and --num_beams must be at least 1")
         if self.eval_strategy == self.save_strategy != "no":
             self.load_best_model_at_end = True
             save_where_judged(self)
             self.metric_for_best_model, self.greater_is_better = "bleu", True
         if self.early_stopping_patience and not self.load_best_model_at_end:
-            raise DataError("--early_stopping_patience needs an evaluation with each checkpoint (--eval_strategy)")
+            raise DataError("--early_stopping_patience requires an evaluation with each checkpoint (--eval_strategy)")
         self.save_total_limit = self.save_total_limit or self.average_checkpoints + 1  # the best may be an older one
 
     @property
     def beam_search(self) -> dict[str, Any]:
-        """What the final translations are made with, as arguments of model.generate."""
-        length_penalty = self.length_penalty if self.num_beams > 1 else None  # only beams know one
+        """The model.generate arguments of the final translations."""
+        length_penalty = self.length_penalty if self.num_beams > 1 else None  # only for beam search
         return {"num_beams": self.num_beams, "length_penalty": length_penalty, "do_sample": False}
 
 
 class TranslationTrainer(SharingTrainer, Seq2SeqTrainer):
-    """Seq2SeqTrainer whose evaluation also translates the validation split, greedily, and scores the texts."""
+    """Seq2SeqTrainer whose evaluation also scores greedy translations of the validation split."""
 
     args: TranslationTrainingArguments
 
@@ -231,12 +244,12 @@ class TranslationTrainer(SharingTrainer, Seq2SeqTrainer):
         metrics = super().evaluate(*args, **kwargs)
         translations = [translation.text for translation in self.translator.translate(self.data.sources("validation"))]
         bleu, chrf, _ = score_translations(translations, self.data.targets("validation"))
-        found = {"eval_bleu": bleu.value, "eval_chrf": chrf.value}
-        self.log(found)
-        return {**metrics, **found}
+        scores = {"eval_bleu": bleu.value, "eval_chrf": chrf.value}
+        self.log(scores)
+        return {**metrics, **scores}
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
-        """A checkpoint is as whole as the model at the end: with a target vocabulary of its own, where there is one."""
+        """Save a complete checkpoint, including a separate target tokenizer."""
         super()._save(output_dir, state_dict)
         target = self.translator.target_tokenizer
         if self.args.should_save and target is not self.processing_class:
@@ -250,7 +263,7 @@ def train(
     data_arguments: TranslationDataArguments,
     arguments: TranslationTrainingArguments,
 ) -> None:
-    """Read, tokenise, train, choose on validation, judge on test, save."""
+    """Run the training: read, tokenise, train, choose weights on validation, evaluate on test, save."""
     inputs = inputs_of(model_arguments, data_arguments)
     run = Run.open("scripts/train_translation.py", model_arguments, data_arguments, arguments, inputs)
     data = load_pairs(data_arguments)
@@ -292,8 +305,8 @@ def build_trainer(
 
 
 def train_and_judge(run: Run, trainer: TranslationTrainer) -> None:
-    """Train, choose the weights, save them with the search that they are judged with, and judge them."""
-    check_whole(trainer, "translation")  # it is translated by each process alone
+    """Train, choose the weights, save them with their generation settings, and evaluate them."""
+    check_whole(trainer, "translation")  # each process translates on its own
     arguments, translator = trainer.args, trainer.translator
     result = trainer.train(resume_from_checkpoint=run.checkpoint)
     trainer.save_metrics("train", result.metrics)
@@ -301,29 +314,29 @@ def train_and_judge(run: Run, trainer: TranslationTrainer) -> None:
     translator.generation |= arguments.beam_search
     weights = choose_weights(trainer, translator, trainer.data)
     translator.model.generation_config.update(**translator.generation)
-    trainer.save_model(_internal_call=True)  # pushed, where that is wanted, once the scores are there
+    trainer.save_model(_internal_call=True)  # pushed later, together with the scores
     if run.is_main:
-        print(report(trainer, translator, trainer.data, weights, is_resumed=run.checkpoint is not None))
+        print(report_translation(trainer, translator, trainer.data, weights, is_resumed=run.checkpoint is not None))
     run.finish(trainer, trainer.data.sources(list(trainer.data.splits)[-1]))
     if run.is_main:
         print(run.summary(trainer))
 
 
 def cut_sources(translator: Translator, data: TranslationData) -> list[str]:
-    """A note for each split with sources that are judged though they are not read whole."""
+    """Return a note for each evaluation split with truncated sources."""
     counts = {split: translator.count_cut(data.sources(split)) for split in data.splits if split != "train"}
     return [
-        f"{split}: {count:,} sources are longer than --max_length {translator.limit} and cut before they are translated"
+        f"{split}: {count:,} sources exceed --max_length {translator.limit} and are truncated before translation"
         for split, count in counts.items()
         if count
     ]
 
 
 def smoothed_loss(model: PreTrainedModel, label_smoothing: float) -> Callable[..., Tensor]:
-    """Label smoothing in training; evaluation reports the plain loss, whose exp is the perplexity."""
+    """Return the loss function: label-smoothed in training, plain cross-entropy in evaluation, for the perplexity."""
 
     def loss(outputs: Any, labels: Tensor, num_items_in_batch: Tensor | int | None = None) -> Tensor:
-        if outputs["logits"].ndim == 2:  # of the labelled tokens alone
+        if outputs["logits"].ndim == 2:  # logits of the labelled tokens only
             labels = labels[labels != -100]
         return cross_entropy(outputs["logits"], labels, num_items_in_batch, label_smoothing if model.training else 0.0)
 

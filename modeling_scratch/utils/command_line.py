@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""A program's command line: dataclass arguments in, one clear line and exit code 2 for what is wrong with them."""
+"""Command-line programs with dataclass arguments. Invalid arguments give a one-line error and exit code 2."""
 
 import argparse
 import errno
@@ -17,14 +17,14 @@ from transformers.integrations import get_reporting_integration_callbacks
 
 from .errors import DataError
 
-# Inherited arguments that are in the short help as well.
+# Inherited arguments that the short help includes.
 SHOWN = {"num_train_epochs", "max_steps", "seed", "bf16", "push_to_hub", "hub_model_id"}
 METAVARS: dict[Any, str] = {int: "N", float: "X"}
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class HelpAll(argparse.Action):
-    """--help_all: the help with the arguments inherited from transformers.TrainingArguments."""
+    """--help_all: print the help including the arguments inherited from transformers.TrainingArguments."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
         parser.hidden = set()  # type: ignore[attr-defined]
@@ -33,19 +33,19 @@ class HelpAll(argparse.Action):
 
 
 class OneLineParser(HfArgumentParser):
-    """A parser whose errors are one line, and whose help leaves out inherited arguments with unchanged defaults."""
+    """A parser with one-line errors, whose help omits inherited arguments with unchanged defaults."""
 
     def __init__(self, dataclass_types: Any, **kwargs: Any) -> None:
         super().__init__(dataclass_types, usage="%(prog)s [options]", **kwargs)
         self.hidden = {name for each in self.dataclass_types for name in inherited(each)} - SHOWN
         if self.hidden:
-            note = "every argument of transformers.TrainingArguments, which are options of this program, too"
+            note = "all options, including those of transformers.TrainingArguments"
             self.add_argument("--help_all", action=HelpAll, nargs=0, dest=argparse.SUPPRESS, help=f"show {note}")
 
     def format_help(self) -> str:
         for action in self._actions:
             named = [name for name in action.option_strings if "-" not in name.strip("-")]
-            action.option_strings = named or action.option_strings  # --data_dir, not --data-dir beside it
+            action.option_strings = named or action.option_strings  # only --data_dir, not also --data-dir
             if action.choices is None and action.nargs in (None, "?", "+", "*"):
                 action.metavar = METAVARS.get(action.type, "TEXT") if action.nargs != "?" else "BOOL"
             if action.dest in self.hidden:
@@ -60,7 +60,7 @@ class OneLineParser(HfArgumentParser):
 
 
 def inherited(dataclass_type: Any) -> Iterator[str]:
-    """Fields of TrainingArguments that a subclass has with the same default."""
+    """Yield the names of the TrainingArguments fields whose default a subclass keeps."""
     if issubclass(dataclass_type, TrainingArguments):
         library = {each.name: (each.default, each.default_factory) for each in fields(TrainingArguments)}
         own = ((each.name, (each.default, each.default_factory)) for each in fields(dataclass_type))
@@ -68,7 +68,7 @@ def inherited(dataclass_type: Any) -> Iterator[str]:
 
 
 def quiet_libraries(*names: str) -> None:
-    """For programs whose output is read: no advice of transformers and of these loggers, bars where somebody looks."""
+    """Silence the log messages of transformers and of the named loggers; show progress bars only on a terminal."""
     transformers.logging.set_verbosity_error()
     for name in names:
         logging.getLogger(name).setLevel(logging.ERROR)
@@ -83,10 +83,10 @@ def run_program(
     arguments: Sequence[str] | None = None,
     expected: tuple[type[Exception], ...] = (DataError, OSError),
 ) -> None:
-    """Call program(*dataclasses) with the arguments of the command line (sys.argv where they are None).
+    """Parse the command line (`arguments`, or sys.argv if None) and call program(*dataclasses).
 
-    Arguments that do not fit, and the errors that are expected of the program, are the user's to mend: one line.
-    Anything else is a fault of ours and keeps its traceback.
+    Invalid arguments and `expected` errors are user errors: they print one line and exit with code 2.
+    Any other error is a bug and keeps its traceback.
     """
     parser = OneLineParser(dataclass_types, description=(description or "").partition("\n")[0])
     try:
@@ -97,13 +97,13 @@ def run_program(
         check_reporters(dataclasses)
         program(*dataclasses)
     except expected as error:
-        parser.error(_told(error))
+        parser.error(_message(error))
     except KeyboardInterrupt:
         parser.exit(130, f"{parser.prog}: stopped\n")
 
 
 def check_reporters(dataclasses: Iterable[object]) -> None:
-    """What --report_to names has to be there before anything is read or deleted."""
+    """Check that the --report_to integrations are available, before anything is read or deleted."""
     for arguments in dataclasses:
         for name in (isinstance(arguments, TrainingArguments) and arguments.report_to) or ():
             try:
@@ -113,10 +113,8 @@ def check_reporters(dataclasses: Iterable[object]) -> None:
                 raise DataError(f"--report_to {name}: {error}") from error
 
 
-def _told(error: Exception) -> str:
-    """The system names no file where there is no room for one."""
+def _message(error: Exception) -> str:
+    """Return the error's message, with advice if the disk is full: the system then names no file."""
     if isinstance(error, OSError) and error.errno in NO_ROOM:
-        return (
-            f"{error}: something could not be written; make room, training goes on with --resume_from_checkpoint last"
-        )
+        return f"{error}: a file could not be written; free disk space, then resume with --resume_from_checkpoint last"
     return str(error)

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The error for whatever a user can correct, and how errors of libraries are reported."""
+"""Errors that a user can correct, and the reporting of library errors."""
 
 import sys
 from collections.abc import Callable
@@ -7,16 +7,16 @@ from typing import Any
 
 
 class DataError(ValueError):
-    """Something in the user's data is wrong: the message names the file, the place, the fault and the way out."""
+    """Invalid user data. The message names the file, the location, the fault and the remedy."""
 
 
 def one_line(error: Exception) -> str:
-    """What a library says about an error, which may be many lines, as part of a message of ours."""
+    """Return a library's possibly multi-line error message as one line."""
     return " ".join(str(error).split())
 
 
 def attempt(file: str, write: Callable[..., object], *arguments: Any, **options: Any) -> None:
-    """Write what a run can do without: whatever fails there is told, and costs nobody a model."""
+    """Write an optional file. A failure prints a warning and does not stop the run."""
     try:
         write(*arguments, **options)
     except Exception as error:
@@ -24,4 +24,4 @@ def attempt(file: str, write: Callable[..., object], *arguments: Any, **options:
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that cannot be converted; the message says which part of it, and why."""
+    """A checkpoint that cannot be converted. The message names the part and the reason."""

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Files and folders that are complete or absent: written beside, then renamed."""
+"""Atomic file and folder output: written under a temporary name, then renamed."""
 
 import hashlib
 import json
@@ -15,29 +15,29 @@ from .errors import DataError
 
 
 def check_output(option: str, name: str, source: str, overwrite: bool) -> None:
-    """Raises `DataError` where the file that an option names cannot be written, or would replace something."""
+    """Raise `DataError` if the file that an option names cannot be written or would overwrite another."""
     output = Path(name)
     if name == "-":
         return
     if not output.parent.is_dir():
-        raise DataError(f"{option} {output}: there is no folder {output.parent}")
+        raise DataError(f"{option} {output}: folder {output.parent} not found")
     if not output.exists():
         return
     if not output.is_file() or (Path(source).exists() and output.samefile(source)):
-        raise DataError(f"{option} {output}: this is the input, or no ordinary file; choose another name")
+        raise DataError(f"{option} {output}: this is the input or not a regular file; choose another name")
     if not overwrite:
-        raise DataError(f"{option} {output}: there is such a file; choose another name, or give --overwrite")
+        raise DataError(f"{option} {output}: file exists; choose another name or give --overwrite")
 
 
 @contextmanager
 def open_output(name: str) -> Iterator[TextIO]:
-    """Standard output, where "-" is named, or a file that takes its name once all is written."""
+    """Open standard output for "-", or a file that is renamed into place once it is complete."""
     if name == "-":
         try:
             with open(sys.stdout.fileno(), "w", encoding="utf-8", newline="", closefd=False) as handle:
                 yield handle
         except BrokenPipeError:
-            sys.exit()  # the reader has seen enough
+            sys.exit()  # the reader, such as head, has closed the pipe
         return
     with replacing(Path(name).resolve()) as temporary, temporary.open("w", encoding="utf-8", newline="") as handle:
         yield handle
@@ -45,7 +45,7 @@ def open_output(name: str) -> Iterator[TextIO]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A name beside `path` to write to. The file takes the name `path` at the end; after an error nothing is left."""
+    """Yield a temporary path that is renamed to `path` on success and deleted on error."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         yield temporary
@@ -64,7 +64,7 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 of a file, read in parts."""
+    """Return the SHA-256 digest of a file, read in chunks."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while part := file.read(2**20):
@@ -74,13 +74,13 @@ def file_digest(path: Path) -> str:
 
 @contextmanager
 def complete_folder(folder: str | Path) -> Iterator[Path]:
-    """A folder to write into, which becomes `folder` at the end, all at once; after an error nothing is left of it.
+    """Yield a temporary folder that is renamed to `folder` on success and deleted on error.
 
-    Raises FileExistsError where `folder` exists and holds anything.
+    Raises FileExistsError if `folder` exists and is not empty.
     """
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise FileExistsError(f"{folder} exists already: choose another name, or delete it first")
+        raise FileExistsError(f"{folder} already exists: choose another name or delete it first")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as beside:
         written = Path(beside) / folder.name

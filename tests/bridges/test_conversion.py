@@ -227,14 +227,14 @@ def test_a_model_made_here_has_the_same_logits_there(name: str, tmp_path: Path) 
 
 def test_what_no_native_class_has_is_named_with_the_nearest_class() -> None:
     config = presets.reviews(norm_type="rms_norm")
-    with pytest.raises(ValueError, match="The nearest is BertForMaskedLM") as error:
+    with pytest.raises(ValueError, match="The closest is BertForMaskedLM") as error:
         export_config(config, "ScratchEncoderForMaskedLM")
     for field in ("norm_type='rms_norm' (there 'layer_norm')", "position_type='sinusoidal'", "embedding_norm=False"):
         assert field in str(error.value)
     assert "classifier_pooling" not in str(error.value)  # of another head
-    with pytest.raises(ValueError, match=r"classifier_pooling='mean' .there 'first'."):
+    with pytest.raises(ValueError, match=r"classifier_pooling='mean' .native: 'first'."):
         export_config(config, "ScratchEncoderForSequenceClassification")
-    with pytest.raises(ValueError, match="no class of gpt2"):
+    with pytest.raises(ValueError, match="no counterpart in gpt2"):
         export_config(config, "ScratchEncoderModel", "gpt2")
 
 
@@ -244,7 +244,9 @@ def test_biases_that_are_trained_go_to_the_family_that_has_them(tmp_path: Path) 
     model = converted(native, native.model())
     with torch.no_grad():
         model.model.stack.layers[1].attention.o_proj.bias.fill_(0.1)
-    with pytest.raises(ValueError, match=r"layers.1.attention.o_proj.bias: qwen2 has no such weights"):
+    with pytest.raises(
+        ValueError, match=r"layers.1.attention.o_proj.bias: nonzero weights without counterpart in qwen2"
+    ):
         export_state_dict(model)
     export_pretrained(model, tmp_path / "llama", model_type="llama")
     theirs = transformers.LlamaForCausalLM.from_pretrained(tmp_path / "llama")

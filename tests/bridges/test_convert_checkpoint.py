@@ -44,8 +44,8 @@ def test_there_and_back(native: Path, tmp_path: Path, capsys: pytest.CaptureFixt
     convert("--input", native, "--output_dir", tmp_path / "ours")
     convert("--input", tmp_path / "ours", "--output_dir", tmp_path / "back")
     output = capsys.readouterr().out
-    assert f"{tmp_path / 'ours'}: ScratchEncoderForSequenceClassification, the same function as" in output
-    assert output.count("answers differ by at most") == 2 * (2 + len(convert_checkpoint_room.TEXTS))
+    assert f"{tmp_path / 'ours'}: ScratchEncoderForSequenceClassification, equivalent to" in output
+    assert output.count("maximum difference") == 2 * (2 + len(convert_checkpoint_room.TEXTS))
     ours = ScratchEncoderForSequenceClassification.from_pretrained(tmp_path / "ours")
     theirs, back = (BertForSequenceClassification.from_pretrained(folder) for folder in (native, tmp_path / "back"))
     assert ours.config.id2label == back.config.id2label == LABELS["id2label"]
@@ -67,7 +67,7 @@ def test_a_result_that_answers_differently_is_never_there(
     with pytest.raises(SystemExit) as stop:
         convert("--input", native, "--output_dir", tmp_path / "ours")
     assert stop.value.code == 2
-    assert "random tokens: answers differ by" in capsys.readouterr().err
+    assert "random tokens: outputs differ by" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["native"]
 
 
@@ -79,14 +79,14 @@ def test_what_the_user_can_mend_is_one_line(native: Path, tmp_path: Path, capsys
     new = ("--output_dir", tmp_path / "new")
     capsys.readouterr()
     for arguments, message in [
-        (("--input", tmp_path / "nothing", *new), "nothing: there is no such folder"),
+        (("--input", tmp_path / "nothing", *new), "nothing: folder not found"),
         (("--input", tmp_path, *new), "cannot be loaded as a checkpoint"),
-        (("--input", native, "--output_dir", native), "exists already"),
-        (("--input", native, *new, "--model_class", "NoSuchModel"), "no such class in modeling_scratch"),
-        (("--input", native, *new, "--model_type", "bert"), "--model_type goes with a scratch checkpoint"),
-        (("--input", native, *new, "--text_file", tmp_path / "lines"), "there is no text in it"),
-        (("--input", no_bridge, *new), "in the way stand position_type='sinusoidal'"),
-        (("--input", no_bridge, *new, "--model_class", "ScratchEncoderModel"), "goes with a native checkpoint"),
+        (("--input", native, "--output_dir", native), "already exists"),
+        (("--input", native, *new, "--model_class", "NoSuchModel"), "not a class of modeling_scratch"),
+        (("--input", native, *new, "--model_type", "bert"), "--model_type applies to scratch checkpoints only"),
+        (("--input", native, *new, "--text_file", tmp_path / "lines"), "contains no text"),
+        (("--input", no_bridge, *new), "conflicts in position_type='sinusoidal'"),
+        (("--input", no_bridge, *new, "--model_class", "ScratchEncoderModel"), "applies to native checkpoints only"),
     ]:
         with pytest.raises(SystemExit) as stop:
             convert(*arguments)

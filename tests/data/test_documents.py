@@ -43,7 +43,7 @@ def test_validation_of_any_kind_goes_with_a_text(tmp_path: Path) -> None:
     write(tmp_path / "test.csv", many(2))
     write(tmp_path / "more.csv", many(2))
     documents = load_documents(DocumentArguments(data_dir=str(tmp_path)))
-    assert documents.notes[0] == "not the name of a split, so not used: more.csv"
+    assert documents.notes[0] == "ignored, as not named after a split: more.csv"
     assert documents.train == ["a text"]
     assert documents.validation == many(3)["text"]
 
@@ -60,7 +60,8 @@ def test_of_two_files_for_a_split_none_is_taken_in_silence(tmp_path: Path, names
     for name in names:
         (tmp_path / name).write_text("text\nwords\n")
     with fault(
-        *(name for name in names if name != "train.txt" or split == "train"), f"could each be the {split} split"
+        *(name for name in names if name != "train.txt" or split == "train"),
+        f"are both candidates for the {split} split",
     ):
         load_documents(DocumentArguments(data_dir=str(tmp_path)))
 
@@ -149,7 +150,7 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path: Path) -> None:
     (tmp_path / "latin.txt").write_bytes("fine\ncaf\u00e9\n".encode("latin-1"))
     (tmp_path / "tiny.txt").write_text("x")
     for name in ("empty.txt", "blank.txt"):
-        with fault(name, "no document"):
+        with fault(name, "only empty text"):
             load(tmp_path / name)
     for document in ("file", "line", "paragraph"):
         with fault("latin.txt, line 2", "UTF-8"):

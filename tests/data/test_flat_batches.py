@@ -81,10 +81,10 @@ def test_where_nothing_is_said_a_cpu_gets_padded_batches(tmp_path: Path) -> None
 def test_what_cannot_be_flat_is_said_where_it_is_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     native = BertForSequenceClassification(BertConfig(vocab_size=16, hidden_size=24))
     assert "attention_mask" in next(iter(trainer(tmp_path, native).get_train_dataloader()))
-    with pytest.raises(DataError, match="BertForSequenceClassification would take all texts of a batch for one"):
+    with pytest.raises(DataError, match="BertForSequenceClassification would read all texts of a batch as one"):
         trainer(tmp_path, native, flat_batches=True).get_train_dataloader()
     monkeypatch.setattr(train_classifier_room.ClassifierTrainingArguments, "n_gpu", 2)
-    with pytest.raises(DataError, match="DataParallel cuts batches by rows"):
+    with pytest.raises(DataError, match="DataParallel splits batches by rows"):
         trainer(tmp_path, flat_batches=True).get_train_dataloader()
 
 

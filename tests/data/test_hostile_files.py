@@ -77,7 +77,7 @@ def test_a_checkpoint_runs_no_code(
         path.write_bytes(before[path]) if path in before else path.unlink()
     assert not victim.exists()
     assert ended.status == 2, ended.text
-    assert "cannot be read, and nothing of it was run" in ended.text.strip().splitlines()[-1]
+    assert "cannot be read, and none of it was executed" in ended.text.strip().splitlines()[-1]
     assert "Traceback" not in ended.text
 
 
@@ -103,7 +103,7 @@ def peak_megabytes(path: Path) -> int:
 
     ended = in_child(read)
     assert ended.status == 0, ended.text
-    assert "out of proportion" in ended.text or "unpacks to more than" in ended.text, ended.text
+    assert "out of proportion" in ended.text or "expands to more than" in ended.text, ended.text
     return int(ended.text.split()[-1]) // 1024
 
 
@@ -247,7 +247,7 @@ MODELS: dict[str, dict[str, bytes | None]] = {
     "tokenizer that is null": {"tokenizer.json": b"null"},
     "tokenizer without end": {"tokenizer.json": b"[" * 200_000},
     "tokenizer of no model": {"tokenizer.json": b'{"version": "1.0", "added_tokens": [], "model": 7}'},
-    "tokenizer that is no text": {"tokenizer.json": b"\xff\xfe\x00"},
+    "tokenizer that is not text": {"tokenizer.json": b"\xff\xfe\x00"},
     "weights that are cut off": {"model.safetensors": struct.pack("<Q", 1 << 40)},
     "weights that are a pickle": {"model.safetensors": None, "pytorch_model.bin": pickle_that_runs("touch victim")},
     "config that is a list": {"config.json": b"[]"},
@@ -271,7 +271,7 @@ def test_a_hostile_model_is_refused_in_one_line(
 
 HEADERS = {
     "longer than the file": struct.pack("<Q", 1 << 40) + b"{}",
-    "not JSON": struct.pack("<Q", 4) + b"[[[[",
+    "invalid JSON": struct.pack("<Q", 4) + b"[[[[",
     "beyond the end": struct.pack("<Q", 66)
     + b'{"a":{"dtype":"F32","shape":[999999999],"data_offsets":[0,4000000]}}'[:66].ljust(66),
     "overflow": struct.pack("<Q", 90)

@@ -15,7 +15,7 @@ from modeling_scratch.data.collators import (
     choose_words,
     corruption_lengths,
     infilling_lengths,
-    next_tokens,
+    next_token_batch,
     place_spans,
     replace_spans,
     sentence_ends,
@@ -109,7 +109,7 @@ def test_noise_follows_from_the_seed_the_rows_and_the_epoch_alone() -> None:
 
 def test_the_next_token_is_that_of_the_document() -> None:
     rows = rows_of("wordlevel", block_size=16)
-    made = next_tokens([rows[number] for number in range(len(rows))])
+    made = next_token_batch([rows[number] for number in range(len(rows))])
     ids, targets = made["input_ids"].flatten(), made["shift_labels"].flatten()
     inside = targets != IGNORED
     assert torch.equal(targets[:-1][inside[:-1]], ids[1:][inside[:-1]])

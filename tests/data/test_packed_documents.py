@@ -12,7 +12,7 @@ from text_samples import fault
 from torch.utils.data import DataLoader
 
 from modeling_scratch import ScratchDecoderForCausalLM, ScratchEncoderForMaskedLM, presets
-from modeling_scratch.data.collators import next_tokens
+from modeling_scratch.data.collators import next_token_batch
 from modeling_scratch.data.packed_documents import (
     LONG_TEXT,
     DocumentTokenizer,
@@ -79,7 +79,7 @@ def test_no_document_sees_another(family: str) -> None:
 def test_the_loss_of_rows_is_that_of_every_next_token() -> None:
     model = redraw(ScratchDecoderForCausalLM(presets.characters(**SIZES))).eval()
     rows = PackedRows(TO_TOKENS(TEXTS), 64, TOKENIZER.pad_token_id)
-    batch = next_tokens([rows[n] for n in range(len(rows))])
+    batch = next_token_batch([rows[n] for n in range(len(rows))])
     predicted = batch["shift_labels"] != -100
     assert predicted.sum() == sum(len(ids) - 1 for ids in EXPECTED)
     with torch.no_grad():

@@ -122,18 +122,18 @@ def test_class_names_in_a_parquet_file_are_kept(tmp_path: Path) -> None:
     assert data.label_names == ["zero", "alpha"]
     assert data.splits["train"].to_dict() == {"text": TEXTS[:10] + TEXTS[11:], "label": [0, 1] * 5 + [1]}
     assert data.splits["validation"]["label"][:] == [1, 0]
-    assert "train: 1 rows without a label are left out, first train.parquet, row 11" in data.notes
-    assert "test: there are no labels in it, so it is not used" in data.notes
+    assert "train: 1 rows without a label were dropped, first train.parquet, row 11" in data.notes
+    assert "test: not used, as it has no labels" in data.notes
     assert load(tmp_path, class_names=["BAD", "GOOD"]).splits["train"]["label"][:] == [0, 1] * 5 + [1]
 
 
 @pytest.mark.parametrize(
     ("labels", "arguments", "pieces"),
     [
-        ([1] * 12, {}, ["one class only, 1"]),
+        ([1] * 12, {}, ["only one class, 1"]),
         ([0.5, 1.0] * 6, {}, ["train.jsonl, row 1, column 'label'", "float 0.5", "fraction"]),
         (["1.0", "0.25"] * 6, {}, ["row 2, column 'label'", "str '0.25'", "fraction"]),
-        ([[1], [0]] * 6, {}, ["row 1, column 'label'", "list [1] is no label"]),
+        ([[1], [0]] * 6, {}, ["row 1, column 'label'", "list [1] is not a label"]),
         (TEXTS, {}, ["12 rows", "12 different labels", "wrong column", "--label_column"]),
         ([0, 1, 2] * 4, {"class_names": ["a", "b"]}, ["--class_names a b", "0, 1, 2"]),
         ([0, 1] * 6, {"class_names": ["a", "a"]}, ["--class_names a a", "0, 1"]),
@@ -177,6 +177,6 @@ def test_a_test_split_without_labels_is_not_used(tmp_path: Path, column: str) ->
     test = write(tmp_path / "test.tsv", {"sentence": ["hidden", "too"], column: [-1, -1]})
     data = load(tmp_path)
     assert list(data.splits) == ["train", "validation"]
-    assert "test: there are no labels in it, so it is not used" in data.notes
+    assert "test: not used, as it has no labels" in data.notes
     with fault("test.tsv"):  # asked for by name, it is expected to serve
         load_splits(DataArguments(train_file=str(tmp_path / "train.tsv"), test_file=str(test)))

@@ -30,8 +30,8 @@ def test_gaps_are_left_out_and_counted(tmp_path: Path, suffix: str) -> None:
         "label": [row % 2 for row in kept],
     }
     file = f"train{suffix}"
-    assert f"train: 3 rows without a text are left out, first {file}, row 3; {file}, row 6; {file}, row 8" in data.notes
-    assert f"train: 1 rows without a label are left out, first {file}, row 10" in data.notes
+    assert f"train: 3 rows without a text were dropped, first {file}, row 3; {file}, row 6; {file}, row 8" in data.notes
+    assert f"train: 1 rows without a label were dropped, first {file}, row 10" in data.notes
 
 
 def test_a_split_of_gaps_only_is_refused(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_missing_numbers_of_pandas_are_missing_labels(tmp_path: Path) -> None:
     write(tmp_path / "validation.parquet", {"text": ["new"], "label": [1]})
     data = load(tmp_path)
     assert data.splits["train"].to_dict() == reviews(10)
-    assert any(note.startswith("train: 2 rows without a label are left out") for note in data.notes)
+    assert any(note.startswith("train: 2 rows without a label were dropped") for note in data.notes)
 
 
 def test_texts_of_train_in_another_split_are_warned_of_and_kept(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_texts_of_train_in_another_split_are_warned_of_and_kept(tmp_path: Path) 
     write(tmp_path / "test.csv", reviews(10, 15))
     data = load(tmp_path)
     (warning,) = data.warnings
-    assert warning.startswith("test: the texts of 5 of its 10 rows also stand in train")
+    assert warning.startswith("test: the texts of 5 of its 10 rows also occur in train")
     assert data.splits["test"].num_rows == 10
     assert f"WARNING: {warning}" in data.describe().splitlines()
 
@@ -70,7 +70,7 @@ def test_missing_splits_are_held_out_of_train(tmp_path: Path, has_test: bool) ->
     held_out = ["validation"] if has_test else ["validation", "test"]
     for split in held_out:
         assert Counter(data.splits[split]["label"]) == {0: 30, 1: 10}
-        assert any(note.startswith(f"{split}: the data has none, so 40 rows were held out") for note in data.notes)
+        assert any(note.startswith(f"{split}: not in the data; 40 rows held out") for note in data.notes)
         assert data.splits[split].to_dict() == again.splits[split].to_dict() != other.splits[split].to_dict()
     parts = [data.splits[split] for split in ("train", *held_out)]
     assert sorted(text for part in parts for text in part["text"]) == sorted(columns["text"])
@@ -95,7 +95,7 @@ def test_rows_of_one_text_are_held_out_together(tmp_path: Path) -> None:
     assert not texts["train"] & texts["test"]
     assert not texts["validation"] & texts["test"]
     assert {split: rows.num_rows for split, rows in data.splits.items()} == {"train": 120, "validation": 15, "test": 15}
-    assert any("100 rows repeat the text of an earlier one" in note for note in data.notes)
+    assert any("100 rows repeat the text of an earlier row" in note for note in data.notes)
 
 
 def test_too_little_to_hold_out_is_said(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_samples_keep_the_proportions(tmp_path: Path) -> None:
     data = load(tmp_path, max_train_samples=30, max_eval_samples=500)
     assert Counter(data.splits["train"]["label"]) == {0: 20, 1: 10}
     assert data.splits["validation"].num_rows == 50
-    assert "train: 30 of 300 rows are used, classes in proportion" in data.notes
+    assert "train: 30 of 300 rows used, stratified by class" in data.notes
 
 
 def test_every_stretch_of_a_stratified_order_is_proportional() -> None:
@@ -132,7 +132,7 @@ def test_sst2_is_read_whole(data_folder: Path) -> None:
         table = pq.read_table(folder / f"{split}.parquet")
         assert data.splits[split]["text"][:] == table["sentence"].to_pylist()
         assert data.splits[split]["label"][:] == table["label"].to_pylist()
-    assert any("0 and 1 are taken for NEGATIVE and POSITIVE" in note for note in data.notes)
+    assert any("0 and 1 are named NEGATIVE and POSITIVE" in note for note in data.notes)
     assert data.splits["train"].cache_files == []  # nothing is written into the user's cache
 
 

@@ -78,11 +78,11 @@ def test_reading_is_streaming(tmp_path: Path) -> None:
         ("a.csv", b'text,label\n"a "bad" quote",0\n', ["row 1 (line 2)", "quote"]),
         ("a.csv", b"text,label\nok,1\nn\0l,0\n", ["row 2 (line 3)", "NUL"]),
         ("a.csv", b"te\0xt,label\nok,1\n", ["header", "NUL"]),
-        ("a.csv", b"text,text,label\na,b,1\n", ["same name", "'text'"]),
+        ("a.csv", b"text,text,label\na,b,1\n", ["duplicate column names", "'text'"]),
         ("a.tsv", b"sentence\tlabel\na\tb\t1\n", ["row 1 (line 2)", "3 fields"]),
-        ("a.jsonl", b'{"text": "ok"}\n{"text": \n', ["line 2", "not JSON"]),
-        ("a.jsonl", b'{"text": "ok"}\n' + b"[" * 100_000, ["line 2", "not JSON"]),
-        ("a.jsonl", b'{"text": "raw \0 byte"}\n', ["line 1", "not JSON"]),
+        ("a.jsonl", b'{"text": "ok"}\n{"text": \n', ["line 2", "invalid JSON"]),
+        ("a.jsonl", b'{"text": "ok"}\n' + b"[" * 100_000, ["line 2", "invalid JSON"]),
+        ("a.jsonl", b'{"text": "raw \0 byte"}\n', ["line 1", "invalid JSON"]),
         ("a.jsonl", b'{"text": "half \\ud83d a pair"}\n', ["line 1", "surrogates"]),
         ("a.json", b'[{"text": "ok"}]', ["line 1", "JSON list", "jq -c"]),
         ("a.parquet", b"", ["a.parquet", "not Parquet"]),
@@ -106,7 +106,7 @@ def test_a_field_without_end_is_refused(tmp_path: Path) -> None:
 def test_parquet_columns_of_one_name_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "data.parquet"
     pq.write_table(pa.table([pa.array(["a"]), pa.array(["b"])], names=["text", "text"]), path)
-    with fault(str(path), "same name", "'text'"):
+    with fault(str(path), "duplicate column names", "'text'"):
         list(read_rows(path))
 
 
@@ -114,7 +114,7 @@ def test_a_missing_file_and_a_missing_folder_are_named(tmp_path: Path) -> None:
     for suffix in WRITERS:
         with fault(str(tmp_path / f"none{suffix}"), "No such file"):
             list(read_rows(tmp_path / f"none{suffix}"))
-    with fault(str(tmp_path / "none"), "no such folder"):
+    with fault(str(tmp_path / "none"), "folder not found"):
         load(tmp_path / "none")
 
 

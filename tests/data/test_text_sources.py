@@ -38,9 +38,9 @@ def test_arguments_are_parsed_from_the_command_line() -> None:
         ({"dataset_name": "a", "data_dir": "b"}, ["--dataset_name and --data_dir"]),
         ({"test_file": "a"}, ["--train_file"]),
         ({"dataset_config_name": "sst2"}, ["--dataset_name"]),
-        ({"validation_fraction": 0.0}, ["--validation_fraction is 0.0"]),
-        ({"validation_fraction": 0.5}, ["--validation_fraction is 0.5"]),
-        ({"max_eval_samples": 0}, ["--max_eval_samples is 0"]),
+        ({"validation_fraction": 0.0}, ["--validation_fraction 0.0"]),
+        ({"validation_fraction": 0.5}, ["--validation_fraction 0.5"]),
+        ({"max_eval_samples": 0}, ["--max_eval_samples 0"]),
     ],
 )
 def test_arguments_that_contradict_are_refused(arguments: dict, pieces: list[str]) -> None:
@@ -150,8 +150,8 @@ def test_a_dataset_of_the_hub_is_loaded(tmp_path: Path, monkeypatch: pytest.Monk
     assert data.label_names == ["minus", "plus"]
     assert data.splits["train"].to_dict() == {"text": [f"train {row}" for row in range(12)], "label": [0, 1] * 6}
     assert {
-        "not the name of a split, so not used: unsupervised",
-        "test: there are no labels in it, so it is not used",
+        "ignored, as not named after a split: unsupervised",
+        "test: not used, as it has no labels",
     } <= set(data.notes)
     with fault("no column 'sentense'", "did you mean 'sentence'"):
         load_splits(DataArguments(dataset_name=str(tmp_path / "repository"), text_column="sentense"))

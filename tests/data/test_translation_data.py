@@ -60,20 +60,22 @@ def test_validation_is_held_out_by_source_so_that_none_leaks(tmp_path: Path) -> 
     assert not set(data.sources("train")) & set(data.sources("validation"))
     assert len(data.splits["validation"]) == 3 * 8
     assert len(data.splits["train"]) == 3 * 32
-    assert "'en' and 'de', as they stand" in data.describe()
+    assert "source column: 'en', target column: 'de'" in data.describe()
 
 
 def test_a_pair_that_lacks_a_side_is_left_out_and_said(tmp_path: Path) -> None:
     path = write(tmp_path / "train.jsonl", {"en": [*EN, "  ", "alone"], "de": [*DE, "allein", None]})
     data = load(train_file=[str(path)], validation_file=[str(path)])
     assert data.splits["train"] == PAIRS
-    assert "train: 2 pairs lack a side and are left out, first train.jsonl, row 41; train.jsonl, row 42" in data.notes
-    assert any("40 of its 40 sources also stand in train" in note for note in data.notes)
+    assert (
+        "train: 2 pairs without both sides were dropped, first train.jsonl, row 41; train.jsonl, row 42" in data.notes
+    )
+    assert any("40 of its 40 sources also occur in train" in note for note in data.notes)
 
 
 def test_files_of_different_length_are_refused_with_both_counts(tmp_path: Path) -> None:
     names = [write_lines(tmp_path / "a.en", EN), write_lines(tmp_path / "a.de", DE[:-1])]
-    with fault("a.en has 40 lines", "a.de has 39 lines", "mend"):
+    with fault("a.en has 40 lines", "a.de has 39 lines", "one translation per line"):
         load(train_file=names)
 
 
@@ -81,25 +83,25 @@ def test_faults_name_what_is_wrong(tmp_path: Path) -> None:
     table = str(write(tmp_path / "t.csv", {"id": EN, "english": EN, "german": DE}))
     with fault("t.csv", "'englisch'", "did you mean 'english'?"):
         load(train_file=[table], source_column="englisch", target_column="german")
-    with fault("which of id, english, german?"):
+    with fault("ambiguous columns id, english, german"):
         load(train_file=[table])
-    with fault("go together"):
+    with fault("must be given together"):
         load(train_file=[table], source_column="english")
-    with fault("by one of --data_dir, --train_file"):
+    with fault("give one of --data_dir, --train_file"):
         load()
-    with fault("--data_dir and --train_file are given"):
+    with fault("--data_dir and --train_file are mutually exclusive"):
         load(train_file=[table], data_dir=str(tmp_path))
     for name in ("max_train_samples", "max_eval_samples"):
         for limit in (-150, 0):
-            with fault(f"--{name} is {limit}", "1 or more"):
+            with fault(f"--{name} {limit}", "at least 1"):
                 load(train_file=[table], **{name: limit})
     with fault("--validation_fraction is -3", "between 0 and 0.5"):
         load(train_file=[table], validation_fraction=-3)
     with fault("both 'english'"):
         load(train_file=[table], source_column="english", target_column="english")
-    with fault("no such file"):
+    with fault("file not found"):
         load(train_file=[str(tmp_path / "x.en"), str(tmp_path / "x.de")])
-    with fault("end the same"):
+    with fault("have the same suffix"):
         load(train_file=[str(tmp_path / "x.txt"), str(tmp_path / "y.txt")])
     with fault("one table", "or two text files"):
         load(train_file=[write_lines(tmp_path / "one.en", EN)])
@@ -107,15 +109,15 @@ def test_faults_name_what_is_wrong(tmp_path: Path) -> None:
     with fault("train.de is missing"):
         load(data_dir=str(tmp_path), source_column="en", target_column="de")
     blank = [write_lines(tmp_path / "blank.en", []), write_lines(tmp_path / "blank.de", [])]
-    with fault("blank.en and", "there are no pairs in it"):
+    with fault("blank.en and", "contains no pairs"):
         load(train_file=blank)
     with fault("t.csv", "give one table", "or two text files"):
         load(train_file=[table, str(tmp_path / "t.tsv")])
     numbers = str(write(tmp_path / "n.jsonl", {"en": EN, "de": list(range(40))}))
-    with fault("row 1, column 'de'", "int '0' is no text"):
+    with fault("row 1, column 'de'", "int '0' is not text"):
         load(train_file=[numbers])
     empty = str(write(tmp_path / "e.csv", {"en": EN, "de": [" "] * 40}))
-    with fault("no pair with text on both sides"):
+    with fault("no pair has text on both sides"):
         load(train_file=[empty])
     (tmp_path / "bad.en").write_bytes(b"fine\n\xff\xfe\n")
     with fault("bad.en, line 2, byte 0", "UTF-8"):
@@ -125,14 +127,14 @@ def test_faults_name_what_is_wrong(tmp_path: Path) -> None:
 def test_what_files_of_lines_in_a_folder_leave_open_is_asked(tmp_path: Path) -> None:
     for ending, lines in (("en", EN), ("de", DE)):
         write_lines(tmp_path / f"train.{ending}", lines)
-    with fault("which two of train.de, train.en?", "--source_column and --target_column"):
+    with fault("ambiguous files train.de, train.en", "--source_column and --target_column"):
         load(data_dir=str(tmp_path))
-    with fault("which two of train.de, train.en?"):
+    with fault("ambiguous files train.de, train.en"):
         load(data_dir=str(tmp_path), source_column="english", target_column="german")
     for split in ("dev", "val"):
         for ending, lines in (("en", EN), ("de", DE)):
             write_lines(tmp_path / f"{split}.{ending}", lines)
-    with fault("dev.en", "val.en", "each could be the validation split"):
+    with fault("dev.en", "val.en", "both are candidates for the validation split"):
         load(data_dir=str(tmp_path), source_column="en", target_column="de")
     write(tmp_path / "train-00000-of-00001.csv", {"en": EN, "de": DE})
     assert set(load(data_dir=str(tmp_path)).splits["train"]) < set(PAIRS)

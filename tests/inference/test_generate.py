@@ -122,7 +122,7 @@ def test_a_line_stays_a_line(folders, family, tmp_path, monkeypatch, capfd):
     capfd.readouterr()
     lines = run(folders[family], texts, tmp_path, *options, name="out.txt")
     assert lines == [record["text"].replace("\n", " ") for record in records]
-    assert "lines without a text, left so: 2" in capfd.readouterr().err
+    assert "empty inputs, answered by empty lines: 2" in capfd.readouterr().err
     program("--model_name_or_path", folders[family], "--input_file", tmp_path / "in.txt", *options)
     assert capfd.readouterr().out.split("\n") == [*lines, ""]
     program("--model_name_or_path", folders[family], "--input_file", tmp_path / "in.txt", *options, "--format", "jsonl")
@@ -164,8 +164,8 @@ def test_typed_lines_are_answered_one_by_one(folders, family, monkeypatch, capfd
     answers = [(text if family == DECODER else "") + alone(model, text) for text in (texts[0], "", texts[3])]
     assert out == "".join(answer + "\n" for answer in answers)
     assert "line 2: " in err
-    assert err.splitlines()[-1].startswith("2 of 2 texts found no end")
-    assert f"the model reads {POSITIONS}" in err
+    assert err.splitlines()[-1].startswith("2 of 2 texts have no end token")
+    assert f"the model's limit of {POSITIONS}" in err
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
@@ -225,7 +225,7 @@ def test_texts_without_an_end_are_counted(folders, family, tmp_path, capfd):
     records = run(folders[family], texts, tmp_path, "--max_new_tokens", "12", "--do_sample", "--seed", "0")
     cut, written = sum(record["cut"] for record in records), sum(bool(text.strip()) for text in texts)
     assert 0 < cut < written
-    told = re.findall(r"(\d+) of (\d+) texts found no end and were cut", capfd.readouterr().err)
+    told = re.findall(r"(\d+) of (\d+) texts have no end token and were cut", capfd.readouterr().err)
     assert sum(int(count) for count, _ in told) == cut
     assert {int(total) for _, total in told} == {written}
 
@@ -237,8 +237,8 @@ def test_a_decoder_stops_where_its_positions_end(folders, tmp_path, capfd, room)
     long, short = run(model, prompts, tmp_path, "--max_new_tokens", "9")
     assert (len(long["text"]), len(short["text"])) == (room, 9)
     err = capfd.readouterr().err
-    assert "1 of 2 texts found no end and were cut where the model's positions end" in err
-    assert "1 of 2 texts found no end and were cut at 9 tokens (--max_new_tokens)" in err
+    assert "1 of 2 texts have no end token and were cut at the model's position limit" in err
+    assert "1 of 2 texts have no end token and were cut at 9 tokens (--max_new_tokens)" in err
 
 
 def test_positions_without_end(tmp_path):
@@ -257,7 +257,7 @@ def test_a_text_that_is_too_long_is_refused_before_anything_is_written(folders, 
     arguments = ["--model_name_or_path", folders[family], "--output_file", tmp_path / "out", "--input_file"]
     for path, unit in ((source, "row"), (source.with_suffix(".en"), "line")):
         told = refused(capfd, *arguments, path)
-        assert f"{path}, {unit} {len(texts) - 1}: {length} tokens, but the model reads {POSITIONS}" in told
+        assert f"{path}, {unit} {len(texts) - 1}: {length} tokens exceed the model's limit of {POSITIONS}" in told
     assert f"--prompt: {length} tokens" in refused(capfd, *arguments[:2], "--prompt", texts[-2])
     assert not (tmp_path / "out").exists()
 
@@ -267,9 +267,7 @@ def test_sources_are_cut_where_it_is_asked_for(folders, tmp_path, capfd):
     model, texts = folders[TRANSLATOR], [text_of(3), long, *[long] * 5]
     lines = run(model, texts, tmp_path, "--truncate", "--max_new_tokens", str(NEW), name="out.txt")
     assert lines[1] == alone(model, " ".join(long.split()[: POSITIONS - 1]))
-    assert (
-        f"6 texts are longer than {POSITIONS} tokens and cut there: line 2, 3, 4, 5, 6, ..." in capfd.readouterr().err
-    )
+    assert f"6 texts truncated to {POSITIONS} tokens: line 2, 3, 4, 5, 6, ..." in capfd.readouterr().err
     assert "--truncate" in refused(capfd, "--model_name_or_path", folders[DECODER], "--prompt", "a", "--truncate")
 
 
@@ -327,27 +325,27 @@ def test_arguments_that_cannot_work(folders, tmp_path, capfd):
     data = [*model, "--input_file", source]
     (tmp_path / "out").write_text("precious")
     for pieces, arguments in {
-        ("none", "there is no such folder"): ["--model_name_or_path", tmp_path / "none", "--prompt", "a"],
+        ("none", "folder not found"): ["--model_name_or_path", tmp_path / "none", "--prompt", "a"],
         ("none.txt",): [*model, "--input_file", tmp_path / "none.txt"],
         ("none.csv",): [*model, "--input_file", tmp_path / "none.csv"],
         ("'txt'", "did you mean 'text'?"): [*data, "--text_column", "txt"],
-        ("--text_column", "goes with a table"): [*model, "--text_column", "text", "--prompt", "a"],
+        ("--text_column", "requires a table"): [*model, "--text_column", "text", "--prompt", "a"],
         ("--prompt and --input_file",): [*data, "--prompt", "a"],
-        ("--prompt: there is no text",): [*model, "--prompt", ""],
-        ("--prompt: this is not UTF-8",): [*model, "--prompt", os.fsdecode(b"sch\xf6n")],
-        ("out: there is such a file", "--overwrite"): [*data, "--output_file", tmp_path / "out"],
+        ("--prompt: the text is empty",): [*model, "--prompt", ""],
+        ("--prompt: not valid UTF-8",): [*model, "--prompt", os.fsdecode(b"sch\xf6n")],
+        ("out: file exists", "--overwrite"): [*data, "--output_file", tmp_path / "out"],
         ("this is the input",): [*data, "--output_file", source, "--overwrite"],
-        ("no folder",): [*data, "--output_file", tmp_path / "no" / "out"],
+        ("not found",): [*data, "--output_file", tmp_path / "no" / "out"],
         ("--batch_size 0",): [*data, "--batch_size", "0"],
         ("--max_new_tokens 0",): [*data, "--max_new_tokens", "0"],
         ("--num_return_sequences 2", "--do_sample"): [*data, "--num_return_sequences", "2"],
         ("--num_return_sequences 3", "--num_beams 3"): [*data, "--num_return_sequences", "3", "--num_beams", "2"],
         ("--temperature", "--do_sample False"): [*data, "--temperature", "0.5", "--do_sample", "False"],
-        ("--temperature 0.0: has to be above 0", "--do_sample False"): [*data, "--temperature", "0"],
-        ("--top_k -1: has to be at least 0",): [*data, "--top_k", "-1"],
-        ("--top_p 1.5: has to be above 0 and at most 1",): [*data, "--top_p", "1.5"],
-        ("--top_p 0.0: has to be above 0",): [*data, "--top_p", "0"],
-        ("--repetition_penalty 0.0: has to be above 0",): [*data, "--repetition_penalty", "0"],
+        ("--temperature 0.0: must be above 0", "--do_sample False"): [*data, "--temperature", "0"],
+        ("--top_k -1: must be at least 0",): [*data, "--top_k", "-1"],
+        ("--top_p 1.5: must be above 0 and at most 1",): [*data, "--top_p", "1.5"],
+        ("--top_p 0.0: must be above 0",): [*data, "--top_p", "0"],
+        ("--repetition_penalty 0.0: must be above 0",): [*data, "--repetition_penalty", "0"],
         ("error: --device toaster: ",): [*data, "--device", "toaster"],
     }.items():
         told = refused(capfd, *arguments)
@@ -372,10 +370,10 @@ def test_a_folder_that_would_write_at_random(folders, tmp_path, capfd):
     classifier = ScratchDecoderForSequenceClassification(decoder.config)
     bert = transformers.BertConfig(vocab_size=20, hidden_size=16, num_hidden_layers=1, num_attention_heads=2)
     for name, model, *pieces in (
-        ("classifier", classifier, "does not write texts", "modeling-scratch predict"),
-        ("bert", transformers.BertForMaskedLM(bert), "BertForMaskedLM does not write texts"),
-        ("encoder", transformers.BertModel(bert), "nothing is trained to write"),
-        ("empty", transformers.BertLMHeadModel(bert), "there is no tokenizer in it"),
+        ("classifier", classifier, "does not generate texts", "modeling-scratch predict"),
+        ("bert", transformers.BertForMaskedLM(bert), "BertForMaskedLM does not generate texts"),
+        ("encoder", transformers.BertModel(bert), "no trained generation head"),
+        ("empty", transformers.BertLMHeadModel(bert), "no tokenizer"),
     ):
         model.save_pretrained(tmp_path / name)
         if name != "empty":
@@ -417,5 +415,5 @@ def test_a_process_with_lines_on_standard_input(folders):
     assert process.returncode == 0, process.stderr
     assert process.stdout.decode().split("\n") == [*(alone(folders[TRANSLATOR], text) for text in SOURCES), ""]
     *told, last = process.stderr.decode().splitlines()
-    assert told == ["lines without a text, left so: 2"]
-    assert "of 5 texts found no end and were cut at 8 tokens (--max_new_tokens)" in last
+    assert told == ["empty inputs, answered by empty lines: 2"]
+    assert "of 5 texts have no end token and were cut at 8 tokens (--max_new_tokens)" in last

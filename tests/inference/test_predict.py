@@ -94,7 +94,7 @@ def test_equals_the_pipeline_one_by_one_in_the_order_of_the_input(folder, tmp_pa
     texts = [text_of(length) for length in (3, 90, 1, 62, 7, 30, 63, 2, 55, 2, 100, 12, 1)]
     monkeypatch.setattr(predict_room, "CHUNK_TEXTS", 5)
     answers = run(folder, write(tmp_path / "in.csv", {"text": texts}), tmp_path / "out.jsonl", "--batch_size", "2")
-    assert "texts longer than 64 tokens, cut there: 3" in capfd.readouterr().err
+    assert "texts truncated to 64 tokens: 3" in capfd.readouterr().err
     classify = transformers.pipeline("text-classification", str(folder))
     expected = [classify(text, truncation=True)[0] for text in texts]
     assert [answer["row"] for answer in answers] == list(range(1, len(texts) + 1))
@@ -118,7 +118,7 @@ def test_every_kind_of_input(folder, tmp_path, monkeypatch, capfd, suffix):
     assert [answer["text"] for answer in answers] == [text_of(4), "", text_of(1), 'not "closed', text_of(9), ""]
     assert [answer["label"] is None for answer in answers] == [False, True, False, False, False, True]
     assert [answer["score"] is None for answer in answers] == [False, True, False, False, False, True]
-    assert "rows without a text, so without label and score: 2" in capfd.readouterr().err
+    assert "rows without text, output without label and score: 2" in capfd.readouterr().err
 
 
 def test_nulls_and_a_file_without_any_text(folder, tmp_path):
@@ -206,7 +206,7 @@ def test_max_length_with_a_tokenizer_written_in_python(make, tmp_path, capfd):
     folder = make(tokenizer=transformers.ByT5Tokenizer(extra_ids=0))
     source = write(tmp_path / "in.csv", {"text": ["a" * 11, "b" * 12, "c" * 40]})
     answers = run(folder, source, tmp_path / "out.jsonl", "--max_length", "12")
-    assert "texts longer than 12 tokens, cut there: 2" in capfd.readouterr().err
+    assert "texts truncated to 12 tokens: 2" in capfd.readouterr().err
     expected = transformers.pipeline("text-classification", str(folder))("c" * 40, truncation=True, max_length=12)
     assert answers[2]["score"] == pytest.approx(expected[0]["score"], abs=1e-5)
 
@@ -217,7 +217,7 @@ def test_a_tokenizer_without_a_limit_is_cut_where_the_positions_end(make, tokeni
     )
     folder = make(tokenizer=endless, position_type="learned", max_position_embeddings=20)
     run(folder, write(tmp_path / "in.csv", {"text": [text_of(18), text_of(19)]}), tmp_path / "out.jsonl")
-    assert "texts longer than 20 tokens, cut there: 1" in capfd.readouterr().err
+    assert "texts truncated to 20 tokens: 1" in capfd.readouterr().err
 
 
 def test_a_folder_that_would_answer_at_random_is_refused(make, tmp_path, capfd, tokenizer):
@@ -235,7 +235,7 @@ def test_a_folder_that_would_answer_at_random_is_refused(make, tmp_path, capfd, 
 def test_a_run_that_is_not_finished_is_called_so(folder, tmp_path, capfd):
     source = write(tmp_path / "in.csv", {"text": [text_of(2)]})
     (tmp_path / "run" / "checkpoint-3").mkdir(parents=True)
-    expect_error(capfd, ["--model", str(tmp_path / "run"), "--input", str(source)], "not finished", "checkpoint-*")
+    expect_error(capfd, ["--model", str(tmp_path / "run"), "--input", str(source)], "unfinished", "checkpoint-*")
 
 
 def test_a_model_that_fails_or_answers_nan(make, tmp_path, capfd):
@@ -251,13 +251,13 @@ def test_a_model_that_fails_or_answers_nan(make, tmp_path, capfd):
 def test_arguments_that_cannot_work(folder, tmp_path, monkeypatch, capfd):
     source = str(write(tmp_path / "in.csv", {"text": [text_of(2)], "label": [1]}))
     model, data = ["--model", str(folder)], ["--input", source]
-    expect_error(capfd, ["--model", "runs/none", *data], "runs/none", "no such folder")
+    expect_error(capfd, ["--model", "runs/none", *data], "runs/none", "folder not found")
     expect_error(capfd, [*model, "--input", str(tmp_path / "none.csv")], "none.csv")
     expect_error(capfd, [*model, "--input", str(tmp_path / "none.txt")], "none.txt")
     expect_error(capfd, [*model, *data, "--text_column", "txt"], "'txt'", "did you mean 'text'?")
     expect_error(capfd, [*model, *data, "--output", source, "--overwrite"], source, "this is the input")
-    expect_error(capfd, [*model, *data, "--output", str(tmp_path), "--format", "csv"], "no ordinary file")
-    expect_error(capfd, [*model, *data, "--output", str(tmp_path / "no" / "out.csv")], "no folder")
+    expect_error(capfd, [*model, *data, "--output", str(tmp_path), "--format", "csv"], "not a regular file")
+    expect_error(capfd, [*model, *data, "--output", str(tmp_path / "no" / "out.csv")], "not found")
     expect_error(capfd, [*model, *data, "--output", str(tmp_path / "out.txt")], ".jsonl or .csv", "--format")
     expect_error(capfd, [*model, *data, "--batch_size", "0"], "--batch_size 0")
     expect_error(capfd, [*model, *data, "--max_length", "2"], "--max_length 2", "2 special tokens")

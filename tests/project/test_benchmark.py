@@ -92,7 +92,7 @@ def test_workloads_run_and_say_what_they_measured(
     assert all(row["ratio"] > 0 for row in rows)
     assert picture.read_bytes().startswith(b"\x89PNG")
     printed = capsys.readouterr().out
-    assert "no measurements" in printed
+    assert "a smoke test" in printed
     assert sum(line.startswith("| ") for line in printed.splitlines()) == len(rows) + 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.json", "rows.png"]
 
@@ -127,7 +127,7 @@ def test_models_of_another_function_are_not_compared(kind: object) -> None:
     assert "logits differ by at most" in check_logits(ours, peer, batch, batch, QUICK)
     with torch.no_grad():  # a norm in the last block, which any test of the usual initialisation would miss
         [parameter for name, parameter in ours.named_parameters() if "norm" in name][-1].add_(0.01)
-    with pytest.raises(DataError, match="not the same function"):
+    with pytest.raises(DataError, match="not timed"):
         check_logits(ours, peer, batch, batch, QUICK)
 
 
@@ -199,13 +199,13 @@ def test_texts_are_those_of_the_folder_or_as_long(data_folder: Path) -> None:
 
 
 def test_what_is_wrong_with_the_arguments_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match=r"there is no sst2/train\.parquet"):
+    with pytest.raises(SystemExit, match=r"sst2/train\.parquet not found"):
         benchmark.main(["train-sst2", "--quick", "--data_folder", str(tmp_path)])
     for arguments, message in (
         (["train-mnist"], "invalid choice: 'train-mnist'"),
-        (["load", "--json", str(tmp_path / "none" / "rows.json")], "there is no folder"),
-        (["load", "--rounds", "0"], "--rounds 0: has to be at least 1"),
-        (["load", "--batch_size", "0"], "--batch_size 0: has to be at least 1"),
+        (["load", "--json", str(tmp_path / "none" / "rows.json")], "folder"),
+        (["load", "--rounds", "0"], "--rounds 0: must be at least 1"),
+        (["load", "--batch_size", "0"], "--batch_size 0: must be at least 1"),
     ):
         with pytest.raises(SystemExit):
             benchmark.main(arguments)

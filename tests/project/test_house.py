@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from modeling_scratch.shipped import FAMILIES, shipped_files
+from modeling_scratch.shipped import CONFIG_CLASSES, shipped_files
 
 ROOT = Path(__file__).resolve().parents[2]
 COPYRIGHT = "# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0."
 
-TEXTBOOK = {path.stem for family in FAMILIES for path in shipped_files(family)}
+TEXTBOOK = {path.stem for family in CONFIG_CLASSES for path in shipped_files(family)}
 # Rooms from the ground up: each imports from rooms of earlier lines, none from its own line or a later one.
 FLOORS = (
     {"utils"},

@@ -49,7 +49,7 @@ def test_a_refusal_is_no_lost_answer(tmp_path: Path) -> None:
     arguments = LoadArguments(model="any", clients=2)
     with served(load_task(str(save_classifier(tmp_path)))) as client:
         url = f"{client.base_url}/classify"
-        with pytest.raises(DataError, match=r"refuses .*top_k.*: 422, .*top_k: has to be a whole number from 1"):
+        with pytest.raises(DataError, match=r"refuses .*top_k.*: 422, .*top_k: must be an integer from 1"):
             asyncio.run(load_test_room.call_server("name", url, ["a", "b", "c"], {"top_k": 0}, arguments))
 
 

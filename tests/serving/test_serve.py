@@ -192,7 +192,7 @@ def test_what_cannot_be_served_is_said(capfd: pytest.CaptureFixture, classifier:
         taken.listen()
         port = str(taken.getsockname()[1])
         expect_error(capfd, ["--model", str(classifier), "--port", port], f"--port {port}", "in use")
-    expect_error(capfd, ["--model", str(tmp_path / "nix"), "--port", "0"], "there is no such folder")
+    expect_error(capfd, ["--model", str(tmp_path / "nix"), "--port", "0"], "folder not found")
     expect_error(capfd, ["--model", str(tmp_path), "--port", "0"], str(tmp_path), "config.json")
     decoder = writers.save(tmp_path / "decoder", writers.decoder(writers.characters()), writers.characters())
     expect_error(capfd, ["--model", str(decoder), "--port", "0"], "neither classifies nor translates")

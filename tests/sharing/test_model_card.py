@@ -408,7 +408,7 @@ def test_a_push_that_fails_says_how_to_repeat_it(decoder: Path, tmp_path: Path, 
     )
     trainer = SharingTrainer(model, arguments, processing_class=transformers.AutoTokenizer.from_pretrained(decoder))
     del hub.repositories["user/gone"]
-    with pytest.raises(DataError, match=r"all is saved.*modeling-scratch push --folder .*run --repo_id user/gone"):
+    with pytest.raises(DataError, match=r"the run is saved.*modeling-scratch push --folder .*run --repo_id user/gone"):
         share(trainer, ["the cat sees"])
 
 

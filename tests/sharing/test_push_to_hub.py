@@ -214,9 +214,9 @@ def test_a_dry_run_shows_what_would_go_and_asks_nobody(python: WarmPython, hub: 
     assert ended.code == 0, ended.text
     assert all(f" bytes  {name}\n" in ended.text for name in before if "/" not in name)
     assert "Nothing was uploaded" in ended.text
-    assert "there is no access token" in push(python, folder, "user/dry", HF_TOKEN="").text
+    assert "no access token" in push(python, folder, "user/dry", HF_TOKEN="").text
     (folder / "results.md").write_text(TOKEN)
-    assert "holds an access token" in push(python, folder, "user/dry", "--dry_run", HF_TOKEN="").text
+    assert "contains an access token" in push(python, folder, "user/dry", "--dry_run", HF_TOKEN="").text
     assert (len(hub.requests), "user/dry" in hub.repositories) == (seen, False)
 
 
@@ -250,7 +250,7 @@ def test_what_an_earlier_model_left_goes(hub: HubServer, python: WarmPython, fol
     shutil.rmtree(folder / "target_tokenizer")
     ended = push(python, folder, "user/renewed")
     assert ended.code == 0, ended.text
-    assert "deleted there  old_heads.py" in ended.text
+    assert "deleted on the Hub  old_heads.py" in ended.text
     assert on_the_hub(hub, "user/renewed") == contents(folder) | dict.fromkeys(results, b"{}")
 
 
@@ -269,7 +269,7 @@ def test_an_upload_can_be_interrupted(how: signal.Signals, python: WarmPython, h
     hub.cut_after.clear()  # a client that ends by itself first sends what it has begun with
     ended = python.end()
     if how == signal.SIGINT:
-        assert_one_line(ended, "user/interrupted: interrupted; the same command repeats the upload")
+        assert_one_line(ended, "user/interrupted: interrupted; repeat the command")
     assert hub.messages("user/interrupted") == ["initial commit"]
     assert on_the_hub(hub, "user/interrupted") == {}
     seen = len(hub.requests)
@@ -292,9 +292,9 @@ def test_the_client_tries_again_and_tells_no_signed_address(hub: HubServer, pyth
 REFUSED = {
     "a wrong token": ("user/no", {"HF_TOKEN": WRONG}, {}, ["user/no: the Hub does not accept the access token: set"]),
     "another's account": ("other/no", {}, {}, ["other/no: the access token has no right to write there: 403"]),
-    "no new repositories": ("user/no", {}, {"create": [500]}, ["user/no: ", "500", "the same command repeats"]),
+    "no new repositories": ("user/no", {}, {"create": [500]}, ["user/no: ", "500", "repeat the command"]),
     "no such branch": ("user/no", {}, {"preupload": [404]}, ["user/no: ", "404", "preupload is refused"]),
-    "no room": ("user/no", {}, {"store": [403]}, ["user/no: ", "403", "the same command repeats"]),
+    "no room": ("user/no", {}, {"store": [403]}, ["user/no: ", "403", "repeat the command"]),
     "no commits": ("user/no", {}, {"receive_commit": [403]}, ["no right to write there: 403", "commit is refused"]),
 }  # fmt: skip
 
@@ -320,7 +320,7 @@ def test_private_repositories_and_branches(hub: HubServer, python: WarmPython, f
     assert push(python, folder, "user/public").code == 0
     (folder / "verify.json").write_text("[]")
     ended = push(python, folder, "user/public", "--private")
-    assert_one_line(ended, "is there already and public, so nothing was uploaded")
+    assert_one_line(ended, "already exists and is public; nothing was uploaded")
     assert on_the_hub(hub, "user/public")["verify.json"] == b"{}\n"
     program = write_program(tmp_path, DOWNLOAD)
     cases = [("user/secret", ""), ("user/nowhere", TOKEN), ("user/secret", WRONG)]
@@ -353,7 +353,7 @@ def test_a_target_tokenizer_goes_along(hub: HubServer, python: WarmPython, folde
     assert "target_tokenizer/tokenizer.json" in contents(folder)
     (folder / "target_tokenizer" / "tokenizer.json").unlink()
     (folder / "target_tokenizer" / "tokenizer_config.json").unlink()
-    assert_one_line(push(python, folder, "user/pair"), "does not load", "no tokenizer in target_tokenizer/")
+    assert_one_line(push(python, folder, "user/pair"), "do not load", "no tokenizer in target_tokenizer/")
 
 
 def test_every_file_that_verify_records_goes_along(hub: HubServer, python: WarmPython, folder: Path) -> None:
@@ -371,16 +371,16 @@ def test_every_file_that_verify_records_goes_along(hub: HubServer, python: WarmP
 
 
 FAULTS = {
-    "no config": ("config.json", None, "there is no config in it"),
-    "no weights": ("model.safetensors", None, "there is no weights in it"),
-    "no tokenizer": ("tokenizer.json", None, "there is no tokenizer in it"),
+    "no config": ("config.json", None, "no config found"),
+    "no weights": ("model.safetensors", None, "no weights found"),
+    "no tokenizer": ("tokenizer.json", None, "no tokenizer found"),
     "no code": ("attention.py", None, "the code has no attention.py"),
     "no class": ("modeling_encoder.py", None, "the code has no modeling_encoder.py"),
-    "damaged config": ("config.json", "{", "does not load"),
-    "damaged weights": ("model.safetensors", "{", "does not load"),
+    "damaged config": ("config.json", "{", "do not load"),
+    "damaged weights": ("model.safetensors", "{", "do not load"),
     "another's model": ("config.json", '{"architectures": ["Mine"], "model_type": "bert"}', "not known here: Mine"),
-    "a token in a file": ("run.py", f"login('{WRONG}')", "run.py: holds an access token"),
-    "the token in a card": ("README.md", f"Use {TOKEN}.", "README.md: holds an access token"),
+    "a token in a file": ("run.py", f"login('{WRONG}')", "run.py: contains an access token"),
+    "the token in a card": ("README.md", f"Use {TOKEN}.", "README.md: contains an access token"),
 }
 
 
@@ -402,11 +402,11 @@ def test_what_is_wrong_in_a_folder_never_leaves_it(
 
 
 ARGUMENTS = {
-    "no token": (["user/x"], "", "there is no access token: set HF_TOKEN, or log in with `hf auth login`"),
+    "no token": (["user/x"], "", "no access token: set HF_TOKEN or log in with `hf auth login`"),
     "a token": (["user/x", "--commit_message", TOKEN], TOKEN, "an access token is no argument"),
     "no name": (["user/x/y"], TOKEN, "user/x/y"),
-    "no message": (["user/x", "--commit_message", " "], TOKEN, "--commit_message: is empty"),
-    "no folder": (["user/x", "--folder", "nowhere"], TOKEN, "--folder nowhere: there is no such folder"),
+    "no message": (["user/x", "--commit_message", " "], TOKEN, "--commit_message must not be empty"),
+    "no folder": (["user/x", "--folder", "nowhere"], TOKEN, "--folder nowhere: folder not found"),
 }
 
 

@@ -16,7 +16,7 @@ from modeling_scratch import presets, shipped
 from modeling_scratch.configuration_scratch import ScratchConfig
 
 FOLDER = shipped.FOLDER
-FAMILIES = pytest.mark.parametrize("config_class", shipped.FAMILIES, ids=shipped.family_of)
+FAMILIES = pytest.mark.parametrize("config_class", shipped.CONFIG_CLASSES, ids=shipped.family_of)
 NOT_TEXTBOOK = {"fast", "bridges", "data", "training", "evaluation", "sharing", "serving", "presets", "conversion"}
 README = (FOLDER / "README.md").read_text(encoding="utf-8")
 
@@ -156,7 +156,9 @@ def test_the_reading_order_names_every_counted_file_once() -> None:
     order = re.findall(r"^\d+\. \[`(\w+\.py)`\]\((\w+\.py)\)", README, flags=re.MULTILINE)
     assert all(name == link for name, link in order)
     files = {
-        path.name for config_class in shipped.FAMILIES for path in shipped.counted(shipped.shipped_files(config_class))
+        path.name
+        for config_class in shipped.CONFIG_CLASSES
+        for path in shipped.counted(shipped.shipped_files(config_class))
     }
     assert sorted(name for name, _ in order) == sorted(files - {"configuration_scratch.py"})
 

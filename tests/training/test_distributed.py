@@ -212,7 +212,7 @@ def test_parts_of_weights_are_not_averaged(data: Path, tmp_path: Path) -> None:
     started = start(launching("fsdp2", f"--main_process_port {free_port()}", script("classifier"), *options.split()))
     text, _ = started.communicate()
     assert started.returncode
-    assert "error: --ema_decay has to be 0" in text
+    assert "error: --ema_decay must be 0" in text
 
 
 Machine = tuple[list[str], dict[str, str], str]  # what a command there starts with, its environment, its address

@@ -33,7 +33,7 @@ from modeling_scratch.training.checkpoints import (
     set_aside,
     step_of,
 )
-from modeling_scratch.training.resumable import LossWatch
+from modeling_scratch.training.resumable import NanGuard
 from modeling_scratch.training.run_folder import LOCK_FILE, locked
 from modeling_scratch.utils.errors import DataError
 
@@ -73,14 +73,14 @@ def flip_a_bit(checkpoint: Path) -> None:
 
 
 DAMAGES: dict[str, tuple[Damage, str]] = {
-    "stopped": (lambda checkpoint: (checkpoint / MANIFEST).unlink(), "stopped while it was written"),
+    "stopped": (lambda checkpoint: (checkpoint / MANIFEST).unlink(), "stopped while writing it"),
     "lost": (lambda checkpoint: (checkpoint / "optimizer.pt").unlink(), "optimizer.pt is missing"),
     "cut": (cut("rng_state.pth"), "rng_state.pth has"),
     "cut manifest": (cut(MANIFEST), f"{MANIFEST} cannot be read"),
     "other manifest": (lambda checkpoint: (checkpoint / MANIFEST).write_text("[]"), f"{MANIFEST} cannot be read"),
     "no text": (lambda checkpoint: (checkpoint / MANIFEST).write_bytes(b"\xff{}"), f"{MANIFEST} cannot be read"),
-    "bit": (flip_a_bit, "model.safetensors is not what was written"),
-    "empty": (lambda checkpoint: [path.unlink() for path in checkpoint.iterdir()], "stopped while it was written"),
+    "bit": (flip_a_bit, "model.safetensors does not match its checksum"),
+    "empty": (lambda checkpoint: [path.unlink() for path in checkpoint.iterdir()], "stopped while writing it"),
 }
 
 
@@ -94,9 +94,9 @@ def test_the_checkpoint_before_a_damaged_one_is_used(
     resumed = checkpoint_to_resume(TrainingArguments(output_dir=str(output), resume_from_checkpoint="last"))
     assert resumed == str(before)
     warning = capsys.readouterr().err
-    assert f"{last} is passed over" in warning
+    assert f"{last} is skipped" in warning
     assert told in warning
-    with pytest.raises(DataError, match="to go on from the last that is complete"):
+    with pytest.raises(DataError, match="to resume from the last complete one"):
         checkpoint_to_resume(TrainingArguments(output_dir=str(output), resume_from_checkpoint=str(last)))
 
 
@@ -106,7 +106,7 @@ def chosen(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("chosen") / "run"
     ended = run("best", data, output, extra=CHOSEN)
     assert ended.status == 0, ended.text
-    assert "- Its weights are those that were best on the validation split." in card(output)
+    assert "- Its weights are those that were best checkpoint on the validation split." in card(output)
     return output
 
 
@@ -120,8 +120,8 @@ def remove(checkpoint: Path) -> None:
 
 CHOSEN = "--learning_rate 1e-9 --save_total_limit 3"
 LOSSES: dict[str, tuple[Damage, str]] = {
-    "damaged": (flip_a_bit, "it is damaged, model.safetensors is not what was written"),
-    "gone": (remove, "there is no such folder"),
+    "damaged": (flip_a_bit, "damaged, model.safetensors does not match its checksum"),
+    "gone": (remove, "folder not found"),
 }
 
 
@@ -138,13 +138,13 @@ def test_a_run_does_not_go_on_when_its_best_checkpoint_is_lost(
     stepped = at_call(Trainer, "training_step", 1, lambda *_: print("a step was taken"))
     ended = run("best", data, output, stepped, extra=f"{CHOSEN} --resume_from_checkpoint last")
     assert ended.status == 2, ended.text
-    assert f"{best}, the best checkpoint of the run up to {resumed}, cannot be taken: {told}; resume" in ended.text
+    assert f"the best checkpoint up to {resumed}, {best}, cannot be loaded: {told}; resume" in ended.text
     assert "a step was taken" not in ended.text
     assert {checkpoint: content(checkpoint) for checkpoint in checkpoints_in(output)} == before
     remedy = "--resume_from_checkpoint last --eval_strategy no --save_total_limit 1"
     ended = run("best", data, output, extra=f"{CHOSEN} {remedy}")
     assert ended.status == 0, ended.text
-    assert "best on the validation split" not in card(output)
+    assert "best checkpoint on the validation split" not in card(output)
     assert check_checkpoint(last) is None, "the last one is not deleted for a best one that nobody takes"
 
 
@@ -156,11 +156,13 @@ def test_the_last_weights_are_kept_when_the_best_are_lost_meanwhile(
     best = output / "checkpoint-5"
     ended = run("best", data, output, at_call(Trainer, "_finalize_training", 1, lambda *_: damage(best)), extra=CHOSEN)
     assert ended.status == 0, ended.text
-    assert f"WARNING: {best}, the best checkpoint, cannot be taken: {told}; the last weights stay" in ended.text
+    assert f"WARNING: the best checkpoint, {best}, cannot be loaded: {told}; keeping the last weights" in ended.text
     last = checkpoints_in(output)[-1]
     assert last.name == "checkpoint-15"
     assert (output / "model.safetensors").read_bytes() == (last / "model.safetensors").read_bytes()
-    assert "- Its weights are not those that were best on the validation split: these were lost." in card(output)
+    assert "- Its weights are not those that were best checkpoint on the validation split: these were lost." in card(
+        output
+    )
 
 
 def test_a_second_run_in_the_same_folder_is_refused(data: Path, tmp_path: Path) -> None:
@@ -172,7 +174,7 @@ def test_a_second_run_in_the_same_folder_is_refused(data: Path, tmp_path: Path) 
         for extra in kinds:
             ended = run("steps", data, output, extra=extra)
             assert (ended.status, content(output)) == (2, before), ended.text
-            assert "another run is writing there" in ended.text
+            assert "in use by another run" in ended.text
         os.kill(os.getpid(), signal.SIGKILL)
 
     ended = run("steps", data, output, at_call(Trainer, "training_step", 7, start_others))
@@ -184,7 +186,7 @@ def test_a_second_run_in_the_same_folder_is_refused(data: Path, tmp_path: Path) 
 
 def test_a_folder_that_was_only_locked_goes_again(tmp_path: Path) -> None:
     with locked(tmp_path / "runs" / "new"):
-        with pytest.raises(DataError, match="another run is writing there"), locked(tmp_path / "runs" / "new"):
+        with pytest.raises(DataError, match="in use by another run"), locked(tmp_path / "runs" / "new"):
             raise AssertionError("it has been locked twice")
         assert (tmp_path / "runs" / "new").is_dir()
     assert not (tmp_path / "runs" / "new").exists()
@@ -199,8 +201,8 @@ def poison_gradients(trainer: Trainer, *_: Any) -> None:
 
 
 POISONS = {
-    "loss": (at_call(Trainer, "training_step", 9, poison_weights), "the loss is nan in step 5"),
-    "weights": (at_call(Trainer, "_clip_grad_norm", 4, poison_gradients), "no numbers any more after step 4"),
+    "loss": (at_call(Trainer, "training_step", 9, poison_weights), "the loss is nan at step 5"),
+    "weights": (at_call(Trainer, "_clip_grad_norm", 4, poison_gradients), "not finite after step 4"),
 }
 
 
@@ -225,11 +227,11 @@ def test_numbers_that_are_none_stop_the_run_and_are_not_saved(
 
 def read_late() -> None:
     """As on an accelerator, where no step waits for its loss."""
-    survival.is_read_at_once = lambda device: False
+    survival.is_synchronous = lambda device: False
 
 
 SEEN = {
-    "saved": ("", "checkpoint-6, the last checkpoint, is as it was"),
+    "saved": ("", "checkpoint-6, is unchanged"),
     "logged": ("--logging_steps 4 --save_strategy no", "there is no checkpoint yet"),
     "the end": ("--save_strategy no --eval_strategy no --max_steps 8", "there is no checkpoint yet"),
 }
@@ -245,7 +247,7 @@ def test_a_loss_that_is_no_number_is_found_late_and_before_it_can_harm(
     ended = run("steps", data, tmp_path / "run", read_late, poison, goes_on, extra=f"--save_total_limit 3 {extra}")
     assert ended.status == 2, ended.text
     assert "step 8 is taken" in ended.text
-    assert "the loss is nan in step 7, and training has stopped" in ended.text.strip().splitlines()[-1]
+    assert "the loss is nan at step 7; training stopped" in ended.text.strip().splitlines()[-1]
     assert told in ended.text.strip().splitlines()[-1]
     for checkpoint in checkpoints_in(tmp_path / "run"):
         assert check_checkpoint(checkpoint) is None
@@ -254,19 +256,19 @@ def test_a_loss_that_is_no_number_is_found_late_and_before_it_can_harm(
 
 
 def test_the_first_of_several_bad_losses_is_told() -> None:
-    losses = LossWatch(torch.device("cpu"))
+    losses = NanGuard(torch.device("cpu"))
     for step, loss in enumerate((1.0, 2.0), 1):
-        losses.see(torch.tensor(loss), step)
+        losses.update(torch.tensor(loss), step)
     assert losses.fault() is None
     for step, loss in enumerate((3.0, float("-inf"), float("nan"), 4.0), 3):
-        losses.see(torch.tensor(loss, dtype=torch.bfloat16), step)
-    assert losses.fault() == "the loss is -inf in step 4"
+        losses.update(torch.tensor(loss, dtype=torch.bfloat16), step)
+    assert losses.fault() == "the loss is -inf at step 4"
 
 
 def test_a_loss_is_seen_without_being_read() -> None:
     """On the device that has no numbers, where reading one is an error."""
-    losses = LossWatch(torch.device("meta"))
-    losses.see(torch.ones((), device="meta"), 1)
+    losses = NanGuard(torch.device("meta"))
+    losses.update(torch.ones((), device="meta"), 1)
     with pytest.raises(RuntimeError):
         losses.fault()
 
@@ -275,7 +277,7 @@ def test_a_second_ctrl_c_ends_it_at_once(data: Path, tmp_path: Path) -> None:
     twice = at_call(Trainer, "training_step", 3, send(signal.SIGINT)), at_call(Trainer, "training_step", 3, send(2))
     ended = run("steps", data, tmp_path / "run", *twice)
     assert ended.status == -signal.SIGINT
-    assert "once more stops it at once" in ended.text
+    assert "send it again to stop at once" in ended.text
     assert not checkpoints_in(tmp_path / "run")
 
 
@@ -294,7 +296,7 @@ def fail(*_: Any, **__: Any) -> None:
 
 
 FAILS = at_call(DefaultFlowCallback, "on_save", 1, fail)
-FAILED = "WARNING: DefaultFlowCallback has failed: nobody listens"
+FAILED = "WARNING: DefaultFlowCallback failed: nobody listens"
 
 
 @pytest.mark.parametrize(

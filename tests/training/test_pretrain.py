@@ -249,7 +249,9 @@ def test_a_run_goes_on_with_its_own_tokenizer_and_arguments(tmp_path: Path, caps
 
     capsys.readouterr()
     run(output, f"{options} --max_steps 6 --save_strategy no --resume_from_checkpoint last")
-    (told,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("goes on with other settings"))
+    (told,) = (
+        line for line in capsys.readouterr().out.splitlines() if line.startswith("resuming with changed settings")
+    )
     assert "max_steps 4, " in told
     assert "resume_from_checkpoint" not in told
     assert "| before it was resumed | " in (output / "README.md").read_text(encoding="utf-8")
@@ -329,7 +331,7 @@ def test_a_native_checkpoint_that_cannot_keep_documents_apart_is_refused(tmp_pat
     GPTNeoXForCausalLM(config).save_pretrained(tmp_path / "neox")
     Native("bert", "ScratchEncoderForMaskedLM").model().save_pretrained(tmp_path / "bert")
     tokenizer = build_tokenizer(small_arguments(), ["ab"])
-    for name, said in (("neox", "GPTNeoXForCausalLM"), ("bert", "of bert there is no")):
+    for name, said in (("neox", "GPTNeoXForCausalLM"), ("bert", "bert has no")):
         arguments = PretrainingModelArguments(objective="clm", model_name_or_path=str(tmp_path / name), block_size=8)
         with fault("--model_name_or_path", said):
             build_model(arguments, tokenizer)

@@ -225,7 +225,7 @@ def test_a_run_that_did_not_end_is_not_called_another(run: Path, tmp_path: Path,
     shutil.copytree(run, stopped)
     (stopped / "all_results.json").unlink()
     (stopped / "checkpoint-8").mkdir()
-    assert "a run that did not end; go on with --resume_from_checkpoint last" in refused(capsys, reviews, stopped)
+    assert "an unfinished run; continue it with --resume_from_checkpoint last" in refused(capsys, reviews, stopped)
 
 
 def test_another_run_is_never_written_over(run: Path, reviews: Path, tmp_path: Path, capsys) -> None:
@@ -303,7 +303,7 @@ def test_empty_and_huge_texts_are_counted(reviews: Path, tmp_path: Path, capsys)
         file.write(f",1\n{'great film ' * 91_000},1\n")
     train(reviews, tmp_path / "run", "--max_steps 1")
     printed = capsys.readouterr().out
-    assert "1 rows without a text are left out" in printed
+    assert "1 rows without a text were dropped" in printed
     assert "1 texts are longer than 512 tokens and were cut there" in printed
 
 
