@@ -50,28 +50,17 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--rounds", type=int, default=7, help="The number of rounds per side.")
     parser.add_argument("--quick", action="store_true", help="Use tiny sizes and two rounds, as a smoke test.")
-    parser.add_argument(
-        "--data_folder", type=Path, help="A folder with sst2/, imdb/ and multi30k/; synthetic texts by default."
-    )
+    parser.add_argument("--data_folder", type=Path, help="Holds sst2/, imdb/, multi30k/; synthetic texts by default.")
     parser.add_argument("--model", help="A trained classifier, for the precision workload.")
     parser.add_argument("--threads", type=int, help="The number of torch threads; torch's default if not given.")
     parser.add_argument("--device", default="cpu", help="cpu, or cuda, which uses BERT base sizes and packed batches.")
-    parser.add_argument(
-        "--dtype",
-        choices=["float32", "bfloat16", "float16"],
-        default="float32",
-        help="The dtype of matrix multiplications.",
-    )
+    parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16"], default="float32", help="The precision.")
     parser.add_argument("--peak_tflops", type=float, help="The device's peak rate, to report utilisation.")
     parser.add_argument("--attention", default="sdpa", help="The attention backend of both sides.")
     parser.add_argument("--batch_size", type=int, help="Overrides the workload's texts per training step.")
-    parser.add_argument(
-        "--compile", action="store_true", help="Compile training steps of both sides with torch.compile."
-    )
+    parser.add_argument("--compile", action="store_true", help="Use torch.compile for training on both sides.")
     parser.add_argument("--dropout", type=float, default=0.1, help="The dropout of hidden states in training.")
-    parser.add_argument(
-        "--attention_dropout", type=float, default=0.1, help="The dropout of attention weights in training."
-    )
+    parser.add_argument("--attention_dropout", type=float, default=0.1, help="That of attention weights.")
     parser.add_argument("--seed", type=int, default=0, help="The seed of weights, texts and their order.")
     parser.add_argument("--json", type=Path, help="A JSON file for all results.")
     parser.add_argument("--plot", type=Path, help="A PNG file for a plot of the ratios.")

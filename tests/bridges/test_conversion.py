@@ -229,7 +229,7 @@ def test_what_no_native_class_has_is_named_with_the_nearest_class() -> None:
     config = presets.reviews(norm_type="rms_norm")
     with pytest.raises(ValueError, match="The closest is BertForMaskedLM") as error:
         export_config(config, "ScratchEncoderForMaskedLM")
-    for field in ("norm_type='rms_norm' (there 'layer_norm')", "position_type='sinusoidal'", "embedding_norm=False"):
+    for field in ("norm_type='rms_norm' (native: 'layer_norm')", "position_type='sinusoidal'", "embedding_norm=False"):
         assert field in str(error.value)
     assert "classifier_pooling" not in str(error.value)  # of another head
     with pytest.raises(ValueError, match=r"classifier_pooling='mean' .native: 'first'."):

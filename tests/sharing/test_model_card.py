@@ -317,10 +317,10 @@ def test_a_model_of_the_library_brings_no_code(classifier: Path, root: Path, mon
     )
     train_classifier.main(f"{options} {FAST} --max_steps 1 --eval_strategy no --save_strategy no".split())
     card = make_card(Run.read(root / "tuned", None, is_finished=True))
-    assert "Trained further from albert: AlbertForSequenceClassification, " in card.text
+    assert "Fine-tuned from albert: AlbertForSequenceClassification, " in card.text
     assert "trust_remote_code" not in card.text
     assert "preset" not in card.text
-    assert "capitals" not in card.text
+    assert "lower-cased" not in card.text
     monkeypatch.chdir(root)
     for number, program in enumerate(re.findall(r"```python\n(.*?)\n```", card.text, re.DOTALL)):
         (root / f"{number}.py").write_text(program, encoding="utf-8")

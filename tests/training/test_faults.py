@@ -106,7 +106,7 @@ def chosen(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("chosen") / "run"
     ended = run("best", data, output, extra=CHOSEN)
     assert ended.status == 0, ended.text
-    assert "- Its weights are those that were best checkpoint on the validation split." in card(output)
+    assert "- The weights are those of the best checkpoint on the validation split." in card(output)
     return output
 
 
@@ -160,9 +160,7 @@ def test_the_last_weights_are_kept_when_the_best_are_lost_meanwhile(
     last = checkpoints_in(output)[-1]
     assert last.name == "checkpoint-15"
     assert (output / "model.safetensors").read_bytes() == (last / "model.safetensors").read_bytes()
-    assert "- Its weights are not those that were best checkpoint on the validation split: these were lost." in card(
-        output
-    )
+    assert "- The weights are not those of the best checkpoint on the validation split, which was lost." in card(output)
 
 
 def test_a_second_run_in_the_same_folder_is_refused(data: Path, tmp_path: Path) -> None:

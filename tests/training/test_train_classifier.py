@@ -209,10 +209,10 @@ def test_a_model_that_gives_one_answer_is_called_so(tmp_path: Path, capsys: pyte
         (folder / f"{split}.csv").write_text("\n".join(["text,label", *lines]), encoding="utf-8")
     train(folder, output, "--num_train_epochs 1")
     assert json.loads((output / "evaluation.json").read_text())["only_answer"] == "POSITIVE"
-    message = "answers POSITIVE to every text: it has learned nothing"
+    message = "predicts POSITIVE for every text: it has not learned"
     assert message in capsys.readouterr().out
     assert message in (output / "results.md").read_text()
-    assert "**It answers POSITIVE to every one of these texts" in (output / "README.md").read_text()
+    assert "**It predicts POSITIVE for all of these texts" in (output / "README.md").read_text()
 
 
 def test_a_misspelt_option_is_answered_with_the_likely_one(reviews: Path, tmp_path: Path, capsys) -> None:

@@ -130,7 +130,7 @@ def test_a_sample_is_bounded_and_leaves_the_stream_alone():
     sample = train_tokenizer_room.Sample()
     stream = [str(number) for number in range(5_000)]
     assert list(sample.watch(iter(stream))) == stream
-    assert sample.seen == 5_000
+    assert sample.count == 5_000
     assert len(set(sample.texts)) == len(sample.texts) == train_tokenizer_room.SAMPLE_TEXTS
     assert 2_000 < sum(map(int, sample.texts)) / len(sample.texts) < 3_000
 
@@ -168,7 +168,7 @@ def test_faults_are_one_line(tmp_path, capsys):
         "missing.txt: cannot be read: No such file": ["--train_file", tmp_path / "missing.txt"],
         "--text_column": ["--train_file", tmp_path / "two.parquet"],
         "'fr'": ["--train_file", tmp_path / "two.parquet", "--text_column", "fr"],
-        "no such folder": ["--data_dir", tmp_path / "nowhere"],
+        "folder not found": ["--data_dir", tmp_path / "nowhere"],
         "exactly one of": ["--data_dir", tmp_path, "--train_file", tmp_path / "data.txt"],
         "at least 261": ["--train_file", tmp_path / "data.txt", "--vocab_size", "20"],
         "invalid choice: 'xml'": ["--train_file", tmp_path / "data.txt", "--kind", "xml"],

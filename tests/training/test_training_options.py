@@ -228,7 +228,7 @@ def test_pretraining_stops_early_by_its_loss_and_keeps_the_best(tmp_path: Path, 
     best = losses.index(min(losses))
     assert len(losses) == best + 1 + 2 < 30
     assert kept == min(losses) < losses[-1]
-    stop = f"stopped early after step {2 * len(losses)}: the best loss was {min(losses):g} at {2 * (best + 1)}\n"
+    stop = f"stopped early after step {2 * len(losses)}: best loss {min(losses):g} at step {2 * (best + 1)}\n"
     assert stop in capsys.readouterr().out
     chosen = run / f"checkpoint-{2 * (best + 1)}" / "model.safetensors"
     assert (run / "model.safetensors").read_bytes() == chosen.read_bytes()
