@@ -364,10 +364,6 @@ def test_a_report_that_cannot_be_made_is_told_before_anything_is_deleted(reviews
     assert {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()} == before
 
 
-def test_a_patience_below_none_is_refused(reviews: Path, tmp_path: Path, capsys) -> None:
-    assert "has to be at least 1" in refused(capsys, reviews, tmp_path / "run", "--early_stopping_patience -1")
-
-
 def test_batches_of_similar_lengths_are_others_in_each_epoch() -> None:
     sampler = LengthGroups(LengthGroupedSampler(4, lengths=[number % 9 for number in range(80)]), seed=3)
     orders = []
