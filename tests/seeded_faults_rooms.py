@@ -82,7 +82,7 @@ DATA = (
     ),
     Fault(
         "word_goes_on_across_rows", "data/packed_documents.py",
-        '"word_starts": words[:-1] | (places == 0)', '"word_starts": words[:-1]',
+        '"word_starts": words[:-1] | (token_indices == 0)', '"word_starts": words[:-1]',
         "the end of a word at the beginning of a row counts as a part of the last word of another row",
     ),
     Fault(
@@ -196,7 +196,7 @@ TRAINING = (
 INFERENCE = (
     Fault(
         "answers_in_the_order_of_batches", "inference/classification.py",
-        "for place, answer in zip(batch, self._answer(", "for place, answer in zip(sorted(batch), self._answer(",
+        "for index, answer in zip(batch, self._answer(", "for place, answer in zip(sorted(batch), self._answer(",
         "the answers of a batch go to other texts of it",
     ),
     Fault(
