@@ -284,5 +284,5 @@ HEADERS = {
 @pytest.mark.parametrize("content", HEADERS.values(), ids=HEADERS)
 def test_weights_with_an_impossible_header_are_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "model.safetensors").write_bytes(content)
-    with pytest.raises(CheckpointError, match=r"model\.safetensors is no whole safetensors file"):
+    with pytest.raises(CheckpointError, match=r"model\.safetensors is not a complete safetensors file"):
         WeightFiles(str(tmp_path))

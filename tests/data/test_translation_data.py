@@ -95,7 +95,7 @@ def test_faults_name_what_is_wrong(tmp_path: Path) -> None:
         for limit in (-150, 0):
             with fault(f"--{name} {limit}", "at least 1"):
                 load(train_file=[table], **{name: limit})
-    with fault("--validation_fraction is -3", "between 0 and 0.5"):
+    with fault("--validation_fraction -3", "between 0 and 0.5"):
         load(train_file=[table], validation_fraction=-3)
     with fault("both 'english'"):
         load(train_file=[table], source_column="english", target_column="english")

@@ -264,7 +264,7 @@ def test_arguments_that_cannot_work(folder, tmp_path, monkeypatch, capfd):
     expect_error(capfd, [*model, *data, "--max_length", "0"], "--max_length 0")
     expect_error(capfd, [*model, *data, "--device", "toaster"], "toaster")
     lines_to_stdin(monkeypatch, "fine\nschön\n".encode("latin-1"))
-    expect_error(capfd, model, "line 2, byte 3", "not UTF-8")
+    expect_error(capfd, model, "line 2, byte 3", "not valid UTF-8")
     assert names(tmp_path) == ["in.csv"]
 
 

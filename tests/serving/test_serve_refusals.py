@@ -19,7 +19,7 @@ import writers
 from serving import PATIENCE, HeldTask, holding, metric, save_classifier, save_translator, served, wait_until
 from starlette.exceptions import HTTPException
 
-from modeling_scratch.serving.app import Service, _read
+from modeling_scratch.serving.app import Service, _read_body
 from modeling_scratch.serving.server import ServeArguments
 from modeling_scratch.serving.tasks import load_task
 
@@ -206,6 +206,6 @@ def test_pieces_of_a_body_are_measured_together() -> None:
             yield b" " * 1000
 
     request: Any = SimpleNamespace(headers={}, stream=stream)
-    assert len(asyncio.run(_read(request, 6000))) == 6000
+    assert len(asyncio.run(_read_body(request, 6000))) == 6000
     with pytest.raises(HTTPException, match="longer than 5,999 bytes"):
-        asyncio.run(_read(request, 5999))
+        asyncio.run(_read_body(request, 5999))

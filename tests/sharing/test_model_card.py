@@ -336,7 +336,7 @@ def test_pushes_hold_the_card_and_the_code_and_no_pickle(classifier: Path, hub: 
         "Training in progress, step 60, checkpoint",
     }
     for commit in in_training:
-        assert b"still in training" in commit.files[CARD_FILE].content
+        assert b"Training is in progress" in commit.files[CARD_FILE].content
         assert b"model-index" not in commit.files[CARD_FILE].content
         assert {"attention.py", "model.safetensors", "tokenizer.json"} <= set(commit.files)
     files = hub.files("user/pushed")

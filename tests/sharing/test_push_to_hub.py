@@ -291,11 +291,11 @@ def test_the_client_tries_again_and_tells_no_signed_address(hub: HubServer, pyth
 
 REFUSED = {
     "a wrong token": ("user/no", {"HF_TOKEN": WRONG}, {}, ["user/no: the Hub does not accept the access token: set"]),
-    "another's account": ("other/no", {}, {}, ["other/no: the access token has no right to write there: 403"]),
+    "another's account": ("other/no", {}, {}, ["other/no: the access token lacks write permission: 403"]),
     "no new repositories": ("user/no", {}, {"create": [500]}, ["user/no: ", "500", "repeat the command"]),
     "no such branch": ("user/no", {}, {"preupload": [404]}, ["user/no: ", "404", "preupload is refused"]),
     "no room": ("user/no", {}, {"store": [403]}, ["user/no: ", "403", "repeat the command"]),
-    "no commits": ("user/no", {}, {"receive_commit": [403]}, ["no right to write there: 403", "commit is refused"]),
+    "no commits": ("user/no", {}, {"receive_commit": [403]}, ["lacks write permission: 403", "commit is refused"]),
 }  # fmt: skip
 
 
@@ -353,7 +353,7 @@ def test_a_target_tokenizer_goes_along(hub: HubServer, python: WarmPython, folde
     assert "target_tokenizer/tokenizer.json" in contents(folder)
     (folder / "target_tokenizer" / "tokenizer.json").unlink()
     (folder / "target_tokenizer" / "tokenizer_config.json").unlink()
-    assert_one_line(push(python, folder, "user/pair"), "do not load", "no tokenizer in target_tokenizer/")
+    assert_one_line(push(python, folder, "user/pair"), "do not load", "target_tokenizer/ holds no tokenizer")
 
 
 def test_every_file_that_verify_records_goes_along(hub: HubServer, python: WarmPython, folder: Path) -> None:
@@ -374,11 +374,15 @@ FAULTS = {
     "no config": ("config.json", None, "no config found"),
     "no weights": ("model.safetensors", None, "no weights found"),
     "no tokenizer": ("tokenizer.json", None, "no tokenizer found"),
-    "no code": ("attention.py", None, "the code has no attention.py"),
-    "no class": ("modeling_encoder.py", None, "the code has no modeling_encoder.py"),
+    "no code": ("attention.py", None, "the code lacks attention.py"),
+    "no class": ("modeling_encoder.py", None, "the code lacks modeling_encoder.py"),
     "damaged config": ("config.json", "{", "do not load"),
     "damaged weights": ("model.safetensors", "{", "do not load"),
-    "another's model": ("config.json", '{"architectures": ["Mine"], "model_type": "bert"}', "not known here: Mine"),
+    "another's model": (
+        "config.json",
+        '{"architectures": ["Mine"], "model_type": "bert"}',
+        "unknown architecture in config.json: Mine",
+    ),
     "a token in a file": ("run.py", f"login('{WRONG}')", "run.py: contains an access token"),
     "the token in a card": ("README.md", f"Use {TOKEN}.", "README.md: contains an access token"),
 }

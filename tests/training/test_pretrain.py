@@ -254,10 +254,10 @@ def test_a_run_goes_on_with_its_own_tokenizer_and_arguments(tmp_path: Path, caps
     )
     assert "max_steps 4, " in told
     assert "resume_from_checkpoint" not in told
-    assert "| before it was resumed | " in (output / "README.md").read_text(encoding="utf-8")
+    assert "| before resuming | " in (output / "README.md").read_text(encoding="utf-8")
     assert "missing keys" not in caplog.text  # of tables that two modules share
     assert (output / "tokenizer.json").read_bytes() == vocabulary
-    assert "since it was resumed at step 4;" in (output / "results.md").read_text()
+    assert "since resuming at step 4;" in (output / "results.md").read_text()
     record = json.loads((output / "run_config.json").read_text())
     assert record["training"]["max_steps"] == 6
     assert [earlier["max_steps"] for earlier in record["training_before_it_was_resumed"]] == [4]
@@ -280,9 +280,9 @@ def test_a_run_may_name_its_files_from_another_folder(tmp_path: Path) -> None:
 def test_speed_is_that_of_this_session() -> None:
     training = {"train_runtime": 10.0, "train_samples_per_second": 3.0, "step": 20}
     history = [{"eval_runtime": 50.0, "step": 5}, {"eval_runtime": 4.0, "step": 10}, training, {"eval_runtime": 9.0}]
-    assert speed(history[1:], 7.0).startswith("6 s of training at 35 tokens/s, 4 s of evaluation on the way;")
+    assert speed(history[1:], 7.0).startswith("6 s of training at 35 tokens/s, 4 s of evaluation;")
     resumed = speed(history, 7.0, resumed_at=5)
-    assert resumed.startswith("6 s of training at 35 tokens/s, 4 s of evaluation on the way, since it was resumed")
+    assert resumed.startswith("6 s of training at 35 tokens/s, 4 s of evaluation, since resuming")
 
 
 def small_arguments(objective: str = "clm", **options: Any) -> PretrainingModelArguments:

@@ -197,7 +197,7 @@ def test_of_a_checkpoint_dropouts_can_change_and_sizes_cannot(run: Path, reviews
     assert AutoModelForSequenceClassification.from_pretrained(tmp_path / "tuned").config.hidden_dropout == 0.25
     with pytest.raises(SystemExit):
         train_classifier.main(f"{checkpoint} --config_overrides hidden_size=8".split())
-    assert "--config_overrides hidden_size: of a checkpoint only" in capsys.readouterr().err
+    assert "--config_overrides hidden_size: for a checkpoint, only" in capsys.readouterr().err
 
 
 def test_a_model_that_gives_one_answer_is_called_so(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -236,7 +236,7 @@ def test_another_run_is_never_written_over(run: Path, reviews: Path, tmp_path: P
     precious = tmp_path / "precious"
     precious.mkdir()
     (precious / "thesis.txt").write_text("my thesis")
-    assert "no run" in refused(capsys, reviews, precious, "--overwrite")
+    assert "do not belong to a run" in refused(capsys, reviews, precious, "--overwrite")
     assert (precious / "thesis.txt").read_text() == "my thesis"
 
 
@@ -244,7 +244,7 @@ def test_a_run_that_cannot_start_overwrites_nothing(run: Path, reviews: Path, tm
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
     refused(capsys, reviews, run, "--overwrite --text_column nowhere")
     assert "would delete" in refused(capsys, reviews, run, f"--overwrite --tokenizer_name_or_path {run}")
-    assert "is no checkpoint" in refused(capsys, reviews, run, f"--resume_from_checkpoint {tmp_path}")
+    assert "not a checkpoint" in refused(capsys, reviews, run, f"--resume_from_checkpoint {tmp_path}")
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 
 
@@ -281,7 +281,7 @@ def test_overwrite_replaces_a_run(reviews: Path, tmp_path: Path) -> None:
         ("--tokenizer_name_or_path /nowhere", ["/nowhere"]),
         ("--text_column review", ["review", "text"]),
         ("--vocab_size 3", ["vocab_size"]),
-        ("--resume_from_checkpoint last", ["no checkpoint"]),
+        ("--resume_from_checkpoint last", ["no complete checkpoint"]),
         ("--max_length 2", ["--max_length 2"]),
         ("--config_overrides vocab_size=5", ["vocab_size"]),
         ("--load_best_model_at_end True", ["--ema_decay 0"]),
@@ -304,7 +304,7 @@ def test_empty_and_huge_texts_are_counted(reviews: Path, tmp_path: Path, capsys)
     train(reviews, tmp_path / "run", "--max_steps 1")
     printed = capsys.readouterr().out
     assert "1 rows without a text were dropped" in printed
-    assert "1 texts are longer than 512 tokens and were cut there" in printed
+    assert "1 texts exceed 512 tokens and were truncated" in printed
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def test_a_checkpoint_has_both_vocabularies(two_vocabularies: Path, tmp_path: Pa
         found = load_tokenizers(str(checkpoint))
         assert [tokenizer.get_vocab() for tokenizer in found] == [tokenizer.get_vocab() for tokenizer in final]
     shutil.copytree(two_vocabularies, tmp_path / "run", ignore=shutil.ignore_patterns(TARGET_FOLDER))
-    with fault("vocabulary of its own", f"no tokenizer in {TARGET_FOLDER}/"):
+    with fault("separate vocabulary", f"{TARGET_FOLDER}/ holds no tokenizer"):
         load_tokenizers(str(tmp_path / "run"))
 
 
@@ -142,7 +142,7 @@ def test_a_stopped_run_is_resumed_to_the_same_weights(one_vocabulary: Path, data
     expected, found = (load_file(folder / "model.safetensors") for folder in (one_vocabulary / last.name, last))
     for name, weight in expected.items():
         assert torch.equal(weight, found[name]), name
-    assert "minutes of training since it was resumed," in (tmp_path / "run" / "results.md").read_text()
+    assert "minutes of training since resuming," in (tmp_path / "run" / "results.md").read_text()
     assert "minutes of training," in (one_vocabulary / "results.md").read_text()
     assert "training_before_it_was_resumed" in json.loads((tmp_path / "run" / "run_config.json").read_text())
     states = (tmp_path / "run").rglob("trainer_state.json")
@@ -214,8 +214,8 @@ def test_sources_that_are_judged_but_not_read_whole_are_counted(data: Path, tmp_
     for split in ("validation", "test"):
         long = sum(len(line.split()) == 4 for line in (data / f"{split}.en").read_text().splitlines())
         assert long
-        assert f"{split}: {long} sources are longer than --max_length 4 and cut before they are translated" in notes
-        assert f"; {long} sources are longer than 4 tokens and were cut" in results
+        assert f"{split}: {long} sources exceed --max_length 4 and are truncated before translation" in notes
+        assert f"; {long} sources were truncated to 4 tokens" in results
 
 
 def refused(capsys: pytest.CaptureFixture, data: Path, output: Path, extra: str) -> str:
@@ -229,16 +229,16 @@ def test_what_cannot_be_is_refused_before_anything_is_written(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     output = tmp_path / "run"
-    assert "longer than 4 tokens" in refused(
+    assert "exceed 4 tokens" in refused(
         capsys, data, output, "--max_length 4 --tokenizer_kind byte_bpe --vocab_size 259"
     )
     assert "--preset bert: the choices are" in refused(capsys, data, output, "--preset bert")
     assert "--average_checkpoints and --num_beams" in refused(capsys, data, output, "--num_beams 0")
     short = f"--config_overrides {SIZES},position_type=learned,max_position_embeddings=8"
-    assert "--max_length 12: the model has positions for 8 tokens" in refused(capsys, data, output, short)
+    assert "--max_length 12: the model has positions for only 8 tokens" in refused(capsys, data, output, short)
     assert not output.exists()
 
 
 def test_options_of_a_new_model_do_not_go_with_a_checkpoint() -> None:
-    with fault("--preset, --separate_vocabularies: for a new model"):
+    with fault("--preset, --separate_vocabularies: for new models"):
         TranslationModelArguments(model_name_or_path="runs/x", preset="bart", separate_vocabularies=True)
