@@ -93,7 +93,7 @@ class Inputs:
         if self.position_ids is not None:
             return self.position_ids.expand(self.shape)
         if self.cu_seq_lens is not None and self.attention_mask is None:
-            return positions_from_lengths(self.cu_seq_lens.diff(), self.shape)
+            return positions_from_lengths(self.segment_lengths(), self.shape)
         return positions_from_mask(self.attention_mask, self.shape, self.device, past).expand(self.shape)
 
 
