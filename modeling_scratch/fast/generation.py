@@ -61,8 +61,9 @@ def searches_beams(model: Any, args: tuple, kwargs: dict[str, Any]) -> bool:
 @contextmanager
 def quick_head(head: nn.Module) -> Iterator[None]:
     """While it lasts, a language-model head of plain weights computes few rows by a quicker product."""
-    if not is_plain_linear(head) or head.weight.device.type != "cpu" or "forward" in vars(head):
-        yield  # another thread still generates
+    in_use = "forward" in vars(head)  # by a generation in another thread
+    if in_use or not is_plain_linear(head) or head.weight.device.type != "cpu":
+        yield
         return
     forward = FewRows(head)
     try:

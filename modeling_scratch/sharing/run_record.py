@@ -69,8 +69,8 @@ def write_run(folder: Path, program: str, groups: Mapping[str, Any], notes: Sequ
     groups: argument dataclasses; "training" is a transformers.TrainingArguments. For a resumed run, the record
     keeps the previous values of changed training arguments, one mapping per resumption.
     """
-    settings: dict[str, Any] = {name: _settings(group) for name, group in groups.items()}
-    if earlier := _read_run(folder):
+    settings: dict[str, Any] = {name: settings_of(group) for name, group in groups.items()}
+    if earlier := read_run(folder):
         changed = dict(sorted(earlier["training"].items() - settings["training"].items()))
         settings["training_before_it_was_resumed"] = [*earlier.get("training_before_it_was_resumed", []), changed]
         if changes := changed_settings(settings):
@@ -87,12 +87,12 @@ def changed_settings(record: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {', then '.join(values[name])}" for name in sorted(values) if name not in OF_ONE_START)
 
 
-def _read_run(folder: Path) -> dict[str, Any]:
+def read_run(folder: Path) -> dict[str, Any]:
     path = folder / RUN_FILE
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
-def _settings(group: Any) -> dict[str, Any]:
+def settings_of(group: Any) -> dict[str, Any]:
     """Return arguments as recorded in run_config.json."""
     return without_paths(group.to_sanitized_dict() if isinstance(group, TrainingArguments) else asdict(group))
 

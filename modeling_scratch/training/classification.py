@@ -38,7 +38,7 @@ from ..evaluation.classification_metrics import ClassificationMetrics
 from ..utils.errors import DataError
 from .arguments import RunArguments
 from .callbacks import WeightAverage, early_stopping, save_where_judged
-from .run import Run
+from .run import Run, summary
 from .run_folder import alone
 from .search import (
     TRIED,
@@ -51,7 +51,7 @@ from .search import (
     unchangeable,
     with_dropout,
 )
-from .trainer import FlatTraining, LayerwiseDecay, SharingTrainer, check_layer_decay
+from .trainer import FlatTraining, LayerwiseDecay, SharingTrainer, check_layer_decay, share
 
 
 @dataclass
@@ -253,11 +253,11 @@ def train(
     trainer = build_trainer(ClassifierTrainer, tokenizer, splits, judge.metrics, arguments, model=model)
     run.train(trainer, evaluates=judge.split == "test")  # otherwise the judge evaluates on validation
     print(judge.evaluate(trainer, splits))
-    run.finish(trainer, judge.texts)
+    share(trainer, judge.texts)
     if run.is_main:
         sentences = SENTENCES if data_arguments.uses_demo else judge.texts[:3]
         print(classify(run.folder, sentences, model_arguments.trust_remote_code))
-        print(f"\n{run.summary(trainer)}")
+        print(f"\n{summary(trainer, run.checkpoint)}")
 
 
 def build_trainer(

@@ -25,9 +25,9 @@ from .callbacks import WeightAverage, early_stopping
 from .checkpoints import step_of
 from .distributed import whole_model
 from .objectives import PretrainingData, PretrainingModelArguments, build_model, build_tokenizer, prepare
-from .run import Run
+from .run import Run, summary
 from .run_folder import alone
-from .trainer import SharingTrainer
+from .trainer import SharingTrainer, share
 
 
 @dataclass
@@ -131,12 +131,12 @@ def pretrain(
     run.train(trainer)
     if run.is_main:
         print("", report_pretraining(trainer, data, documents.validation[0], step_of(run.checkpoint)), sep="\n")
-    run.finish(trainer, documents.validation)
+    share(trainer, documents.validation)
     if run.is_main and model_arguments.objective == "clm":
         prompt = first_words(data.validation[0]["input_ids"], tokenizer)
         print("\na sample:", write_sample(whole_model(trainer), tokenizer, prompt, data.longest), sep="\n")
     if run.is_main:
-        print(f"\n{run.summary(trainer)}")
+        print(f"\n{summary(trainer, run.checkpoint)}")
 
 
 def check_training(data_arguments: DocumentArguments, arguments: PretrainingArguments) -> None:

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The life cycle of a training run: check, record, train, save, share and summarise."""
+"""The life cycle of a training run: check, record, train, save and summarise."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,6 @@ from ..sharing.run_record import write_run
 from .checkpoints import checkpoint_to_resume, step_of
 from .distributed import whole_model
 from .run_folder import FIXED, check, check_unchanged, claim
-from .trainer import SharingTrainer, share
 
 FILES = {
     TARGET_FOLDER: "the tokenizer of the targets",
@@ -26,7 +25,7 @@ FILES = {
 
 @dataclass
 class Run:
-    """One run of a program: `open` checks its folder, `start` records it, `train` and `finish` write the results."""
+    """One run of a program: `open` checks its folder, `start` records it there, `train` fills it."""
 
     program: str  # recorded as scripts/NAME.py
     groups: dict[str, Any]  # argument dataclasses: model, data, training
@@ -81,13 +80,6 @@ class Run:
         if evaluates:
             trainer.save_metrics("eval", trainer.evaluate())
         trainer.save_state()
-
-    def finish(self, trainer: SharingTrainer, texts: Sequence[str]) -> None:
-        """Write the model card and record, and push if requested. texts: a sample of the evaluation texts."""
-        share(trainer, texts)
-
-    def summary(self, trainer: Trainer) -> str:
-        return summary(trainer, self.checkpoint)
 
 
 def summary(trainer: Trainer, checkpoint: str | None) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from ..sharing.run_record import RUN_FILE, _read_run, _settings
+from ..sharing.run_record import RUN_FILE, read_run, settings_of
 from ..utils.errors import DataError
 
 LOCK_FILE = "_lock"  # Trainer does not push files whose names start with an underscore
@@ -55,11 +55,11 @@ def check_unchanged(folder: Path, groups: Mapping[str, Any], fixed: Collection[s
     groups: the argument dataclasses under their names in run_config.json, as for `write_run`. Of the group "training",
     only the `fixed` arguments are compared.
     """
-    record = _read_run(folder)
+    record = read_run(folder)
     changes = [
         f"--{name} was {record[group][name]!r} and is {value!r}"
         for group, arguments in groups.items()
-        for name, value in _settings(arguments).items()
+        for name, value in settings_of(arguments).items()
         if (group != "training" or name in fixed) and not _agree(record.get(group, {}).get(name, value), value)
     ]
     if changes:

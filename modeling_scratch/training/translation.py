@@ -35,9 +35,9 @@ from .arguments import RunArguments
 from .callbacks import early_stopping, save_where_judged
 from .checkpoints import average_weights, last_checkpoints, load_weights
 from .distributed import check_whole
-from .run import Run
+from .run import Run, summary
 from .run_folder import alone
-from .trainer import SharingTrainer, forget_last_call
+from .trainer import SharingTrainer, forget_last_call, share
 
 
 def choose_weights(trainer: Trainer, translator: Translator, data: TranslationData) -> str:
@@ -317,9 +317,9 @@ def train_and_judge(run: Run, trainer: TranslationTrainer) -> None:
     trainer.save_model(_internal_call=True)  # pushed later, together with the scores
     if run.is_main:
         print(report_translation(trainer, translator, trainer.data, weights, is_resumed=run.checkpoint is not None))
-    run.finish(trainer, trainer.data.sources(list(trainer.data.splits)[-1]))
+    share(trainer, trainer.data.sources(list(trainer.data.splits)[-1]))
     if run.is_main:
-        print(run.summary(trainer))
+        print(summary(trainer, run.checkpoint))
 
 
 def cut_sources(translator: Translator, data: TranslationData) -> list[str]:
