@@ -17,13 +17,13 @@ from torch import nn
 from torch.ao.quantization import quantize_dynamic
 from tqdm import tqdm
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, DataCollatorWithPadding
-from transformers.hf_argparser import HfArg
 
 import modeling_scratch  # noqa: F401  registers its models with the Auto classes
 
 from ..bridges.model_sources import check_folder
 from ..data.columns import NumberedText, is_missing, read_lines, read_texts
 from ..fast.text_classification import batches_by_length
+from ..utils.command_line import option
 from ..utils.errors import DataError
 from ..utils.files import check_output, open_output
 
@@ -48,9 +48,6 @@ def to_precision(model: Any, precision: str) -> Any:
 # Texts are sorted by length within a chunk. Its size is a compromise between padding and memory.
 CHUNK_TEXTS = 8_192
 CHUNK_CHARACTERS = 2_000_000
-
-
-option: Any = HfArg  # its own type is that of a field, not of the field's value
 
 
 @dataclass

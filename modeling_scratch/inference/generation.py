@@ -14,13 +14,13 @@ import torch
 import transformers
 from tqdm import tqdm
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
-from transformers.hf_argparser import HfArg
 
 import modeling_scratch  # noqa: F401  registers its models with the Auto classes
 
 from ..bridges.model_sources import Tokenizers, check_folder, load_checkpoint, load_tokenizers
 from ..data.columns import NumberedText, is_missing, read_lines, read_texts
 from ..data.rows import READERS
+from ..utils.command_line import option
 from ..utils.errors import DataError
 from ..utils.files import check_output, open_output
 from .text_generators import DEFAULT_NEW_TOKENS, Continuer, Generated, TextGenerator, Translator
@@ -145,9 +145,6 @@ def _check_number_of_texts(generator: TextGenerator) -> None:
 
 
 BATCHES_AT_A_TIME = 16  # sorted by length and written together
-
-
-option: Any = HfArg  # its own type is that of a field, not of the field's value
 
 
 @dataclass

@@ -14,16 +14,14 @@ from typing import Any
 
 import httpx
 import torch
-from transformers.hf_argparser import HfArg
 
 from ..inference.classification import PredictArguments, read_input
+from ..utils.command_line import option
 from ..utils.errors import DataError
 from .tasks import Task, load_task
 
 SCORE_TOLERANCE = 1e-5
 DRAWN_TOKENS = 64  # maximum length of random texts
-
-option: Any = HfArg  # its own type is that of a field, not of the field's value
 
 
 @dataclass

@@ -3,16 +3,13 @@
 
 import socket
 from dataclasses import dataclass, fields
-from typing import Any
 
 import uvicorn
-from transformers.hf_argparser import HfArg
 
+from ..utils.command_line import option
 from ..utils.errors import DataError
 from .app import Limits, build_app
 from .tasks import MOST_BEAMS, MOST_NEW_TOKENS, load_task
-
-option: Any = HfArg  # its own type is that of a field, not of the field's value
 
 
 @dataclass
