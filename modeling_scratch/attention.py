@@ -18,15 +18,9 @@ from .positions import rotate
 
 
 def eager_attention(
-    module: "Attention",
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attention_mask: Tensor | None,
-    scaling: float,
-    dropout: float = 0.0,
-    **kwargs: Any,
-) -> tuple[Tensor, Tensor]:
+    module: "Attention", query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, scaling: float,
+    dropout: float = 0.0, **kwargs: Any,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     """softmax(Q K^T / sqrt(D) + mask) V (Vaswani et al. 2017, 3.2.1), the softmax in float32.
 
     query (B, H, T, D), key and value (B, K, S, D), attention_mask (B, 1, T, S) -> (B, T, H, D), and the weights

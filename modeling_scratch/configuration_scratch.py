@@ -127,10 +127,10 @@ class ScratchConfig(PreTrainedConfig):
         """Raise ValueError with the field, the value and the choices; the base class calls it on every new config."""
         for names, least in (_AT_LEAST_1, 1), (_AT_LEAST_0, 0):
             for name in names:
-                _require((found := getattr(self, name)) >= least, f"{name}={found}: has to be at least {least}.")
+                _require((value := getattr(self, name)) >= least, f"{name}={value}: has to be at least {least}.")
         for name in ("hidden_dropout", "attention_dropout", "activation_dropout", "classifier_dropout"):
-            found = getattr(self, name, None) or 0
-            _require(0 <= found < 1, f"{name}={found}: has to be in [0, 1).")
+            value = getattr(self, name, None) or 0
+            _require(0 <= value < 1, f"{name}={value}: has to be in [0, 1).")
         heads, key_heads = self.num_attention_heads, self.num_key_value_heads
         _require(
             heads % key_heads == 0, f"num_key_value_heads={key_heads} does not divide num_attention_heads={heads}."

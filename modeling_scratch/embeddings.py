@@ -46,11 +46,11 @@ class Inputs:
             raise ValueError(f"Give either {' or '.join(axes)}, exactly one of them.")
         ((name, tensor),) = given
         check_tensor(tensor, name)
-        found, wanted = f"{name} {tuple(tensor.shape)}: has to be {axes[name]}", axes[name].count(",") + 1
-        if tensor.ndim != wanted:
-            raise ValueError(f"{found}{f'; a single text is {name}[None]' if tensor.ndim + 1 == wanted else ''}.")
+        message, rank = f"{name} {tuple(tensor.shape)}: has to be {axes[name]}", axes[name].count(",") + 1
+        if tensor.ndim != rank:
+            raise ValueError(f"{message}{f'; a single text is {name}[None]' if tensor.ndim + 1 == rank else ''}.")
         if not is_tracing(tensor) and 0 in tensor.shape[:2]:
-            raise ValueError(f"{found}, none of them 0; leave empty texts out.")
+            raise ValueError(f"{message}, none of them 0; leave empty texts out.")
         if not self.has_past:
             check_mask(self.attention_mask, tensor, f"{self.prefix}attention_mask", name)
 
@@ -69,8 +69,8 @@ class Inputs:
             return None
         if (bounds := self.cu_seq_lens) is not None:
             if bounds.device.type == "cpu" and not is_tracing(bounds) and bounds[-1] != self.shape.numel():
-                found = f"cu_seq_lens_q ends at {int(bounds[-1])}, but the batch has {self.shape.numel()} tokens"
-                raise ValueError(f"{found}: every token belongs to a sequence.")
+                message = f"cu_seq_lens_q ends at {int(bounds[-1])}, but the batch has {self.shape.numel()} tokens"
+                raise ValueError(f"{message}: every token belongs to a sequence.")
             return bounds.diff()
         if self.position_ids is None or is_tracing(self.position_ids):
             return None
@@ -137,13 +137,9 @@ class Embeddings(nn.Module):
         self.projection = nn.Linear(*sizes) if sizes[0] != sizes[1] else nn.Identity()
 
     def forward(
-        self,
-        input_ids: Tensor | None,
-        position_ids: Tensor,
-        token_type_ids: Tensor | None = None,
-        inputs_embeds: Tensor | None = None,
-        longest: Tensor | int | None = None,
-    ) -> Tensor:
+        self, input_ids: Tensor | None, position_ids: Tensor, token_type_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None, longest: Tensor | int | None = None,
+    ) -> Tensor:  # fmt: skip
         """input_ids (B, T) or inputs_embeds (B, T, E), position_ids (B, T) or (1, T) -> (B, T, hidden).
 
         longest: of the texts, cached tokens included, where it is known; it spares a look at position_ids.
@@ -186,5 +182,5 @@ def look_up(table: nn.Embedding, ids: Tensor, name: str, hint: str) -> Tensor:
     try:
         return table(ids)
     except IndexError as error:
-        held, found = len(table.weight), f"{int(ids.min())} to {int(ids.max())}"
-        raise IndexError(f"{name} from {found}, but there are embeddings for 0 to {held - 1}: {hint}.") from error
+        message = f"{name} from {int(ids.min())} to {int(ids.max())}, but there are embeddings for 0 to"
+        raise IndexError(f"{message} {len(table.weight) - 1}: {hint}.") from error

@@ -32,11 +32,11 @@ def next_tokens(labels: Tensor, inputs: Inputs) -> Tensor:
     return labels if real is None else labels.masked_fill(real[:, -labels.shape[1] :] == 0, -100)
 
 
-def share_predicted(items: Tensor | int | None, labels: Tensor, shift_labels: Tensor) -> Tensor | int | None:
+def count_predicted(num_items_in_batch: Tensor | int | None, labels: Tensor, shift_labels: Tensor) -> Any:
     """Trainer's count of labels, all but the first of each row, scaled to those that are really predicted."""
-    if items is None:
+    if num_items_in_batch is None:
         return None
-    return items * (shift_labels != -100).sum() / (labels[:, 1:] != -100).sum().clamp(min=1)
+    return num_items_in_batch * (shift_labels != -100).sum() / (labels[:, 1:] != -100).sum().clamp(min=1)
 
 
 class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, GenerationMixin):
@@ -75,9 +75,12 @@ class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, GenerationMixin):
         loss = None
         if labels is not None or shift_labels is not None:
             if shift_labels is None:
-                given = input_ids, inputs_embeds, attention_mask, position_ids, None, kwargs.get("cu_seq_lens_q")
-                shift_labels = next_tokens(labels, Inputs(*given, has_past=past_key_values is not None))
-                num_items_in_batch = share_predicted(num_items_in_batch, labels, shift_labels)
+                inputs = Inputs(
+                    input_ids, inputs_embeds, attention_mask, position_ids, cu_seq_lens=kwargs.get("cu_seq_lens_q"),
+                    has_past=past_key_values is not None,
+                )  # fmt: skip
+                shift_labels = next_tokens(labels, inputs)
+                num_items_in_batch = count_predicted(num_items_in_batch, labels, shift_labels)
             loss = cross_entropy(logits, shift_labels[:, kept], num_items_in_batch)
         past_key_values = outputs.past_key_values
         return CausalLMOutputWithPast(loss, logits, past_key_values, outputs.hidden_states, outputs.attentions)
@@ -105,8 +108,10 @@ class ScratchDecoderForSequenceClassification(ScratchDecoderPreTrainedModel):
         Without attention_mask, pad_token_id tells which tokens are real. Where sequences stand one after another
         (see Inputs), each is a text: labels and logits have one row a sequence.
         """
-        given = input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids, kwargs.get("cu_seq_lens_q")
-        inputs = Inputs(*given, has_past=past_key_values is not None)
+        inputs = Inputs(
+            input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids, kwargs.get("cu_seq_lens_q"),
+            has_past=past_key_values is not None,
+        )  # fmt: skip
         use_cache = False if use_cache is None and labels is not None else use_cache
         caching = {"past_key_values": past_key_values, "use_cache": use_cache}
         pooled, outputs = self.pooled("last", inputs, self._real_tokens(inputs), **caching, **kwargs)

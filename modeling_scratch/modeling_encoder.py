@@ -65,13 +65,9 @@ class MaskedLMHead(nn.Module):
 
 
 def span_loss(
-    start_logits: Tensor,
-    end_logits: Tensor,
-    starts: Tensor,
-    ends: Tensor,
-    attention_mask: Tensor | None = None,
+    start_logits: Tensor, end_logits: Tensor, starts: Tensor, ends: Tensor, attention_mask: Tensor | None = None,
     num_items_in_batch: Tensor | int | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Mean of the cross-entropies of start and end over the real tokens, (B, T) and (B,) -> ().
 
     An answer outside the real tokens of this piece of the context is ignored.
@@ -144,9 +140,10 @@ class ScratchEncoderForSequenceClassification(ScratchEncoderPreTrainedModel):
 
         Where sequences stand one after another (see Inputs), each is a text: one row a sequence.
         """
-        given = input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids, kwargs.get("cu_seq_lens_q")
+        cu_seq_lens = kwargs.get("cu_seq_lens_q")
+        inputs = Inputs(input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids, cu_seq_lens)
         pooling, mask = self.config.classifier_pooling, padding_mask(attention_mask)
-        pooled, outputs = self.pooled(pooling, Inputs(*given), mask, **kwargs)
+        pooled, outputs = self.pooled(pooling, inputs, mask, **kwargs)
         logits = self.classifier(pooled)
         loss = None if labels is None else classification_loss(self.config, logits, labels, num_items_in_batch)
         return SequenceClassifierOutput(loss, logits, outputs.hidden_states, outputs.attentions)

@@ -34,13 +34,9 @@ class Block(GradientCheckpointingLayer):
         self.feed_forward_residual = residual(config)
 
     def forward(
-        self,
-        hidden_states: Tensor,
-        attention_mask: Any = None,
-        encoder_hidden_states: Tensor | None = None,
-        encoder_attention_mask: Any = None,
-        **kwargs: Any,
-    ) -> Tensor:
+        self, hidden_states: Tensor, attention_mask: Any = None, encoder_hidden_states: Tensor | None = None,
+        encoder_attention_mask: Any = None, **kwargs: Any,
+    ) -> Tensor:  # fmt: skip
         """(B, T, hidden), encoder_hidden_states (B, S, hidden) -> (B, T, hidden). kwargs: see Attention.forward."""
         residual = self.attention_residual
         update, _ = self.attention(residual.before(hidden_states), attention_mask, **kwargs)

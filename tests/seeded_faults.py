@@ -165,13 +165,13 @@ TEXTBOOK = (
         "pooling of packed texts reads the first token of the next one as well",
     ),
     Fault(
-        "segments_see_each_other", "modeling_base.py",
+        "segments_see_each_other", "engine.py",
         "create_causal_mask(*arguments, cache, and_mask_function=same_segment)",
         "create_causal_mask(*arguments, cache)",
         "texts of a packed row see those before them in a decoder",
     ),
     Fault(
-        "cache_outgrows_positions", "modeling_base.py",
+        "cache_outgrows_positions", "engine.py",
         "longest=past + inputs.shape[1]", "longest=inputs.shape[1]",
         "a text that outgrows the learned positions with its cache is refused by no message",
     ),
@@ -262,7 +262,7 @@ ENGINE = (
         "without a mask a decoder leaves out the tokens before those that are read, not those behind",
     ),
     Fault(
-        "longest_is_the_first", "modeling_base.py",
+        "longest_is_the_first", "engine.py",
         "longest = int(lengths.max())", "longest = int(lengths[0])",
         "kernels are told the length of the first text instead of the longest",
     ),
@@ -360,7 +360,7 @@ FIRST = {
     "embeddings.py": ("embeddings", "textbook", "packing"),
     "stack.py": ("stack", "textbook"),
     "heads.py": ("heads", "engines"),
-    "modeling_base.py": ("modeling_decoder", "packing"),
+    "engine.py": ("modeling_decoder", "packing"),
     "base_models.py": ("textbook", "modeling_decoder"),
     "modeling_encoder.py": ("heads", "textbook", "modeling_encoder"),
     "modeling_decoder.py": ("textbook", "modeling_decoder"),

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
 
-from ..modeling_base import ScratchPreTrainedModel, textbook_engine
+from ..engine import textbook_engine
+from ..modeling_base import ScratchPreTrainedModel
 from ..modeling_decoder import ScratchDecoderForCausalLM
 from ..modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration
 from .engine import fast_engine

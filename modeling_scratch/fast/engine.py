@@ -26,7 +26,7 @@ from transformers.utils import is_tracing
 from ..attention import additive
 from ..configuration_scratch import ScratchConfig
 from ..embeddings import Inputs
-from ..modeling_base import (
+from ..engine import (
     cross_attention_mask,
     eager_config,
     rotary_angles,

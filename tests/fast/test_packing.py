@@ -17,9 +17,9 @@ from modeling_scratch import (
     ScratchEncoderModel,
 )
 from modeling_scratch.embeddings import Inputs
+from modeling_scratch.engine import segment_bounds
 from modeling_scratch.fast.packing import packing_from_mask
 from modeling_scratch.heads import one_segment_a_row
-from modeling_scratch.modeling_base import segment_bounds
 from modeling_scratch.positions import positions_from_lengths
 
 LENGTH = 120

@@ -1,0 +1,105 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The engine: from a base model's inputs to its last hidden states, and the masks that the attention backends take.
+
+Shapes: B batch, T length, S length of what the encoder read, N tokens that a head reads.
+"""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from transformers import Cache, EncoderDecoderCache
+from transformers.masking_utils import create_bidirectional_mask, create_causal_mask, packed_sequence_mask_function
+from transformers.utils import is_tracing, logging
+
+from .attention import eager_attention
+from .configuration_scratch import ScratchConfig
+from .embeddings import Inputs, check_mask
+from .positions import rotary
+
+logger = logging.get_logger(__name__)
+
+
+def textbook_engine(
+    model: Any, inputs: Inputs, *, token_indices: Tensor | None = None, past_key_values: Cache | None = None,
+    encoder_hidden_states: Tensor | None = None, encoder_attention_mask: Tensor | None = None,
+    attention_fn: Callable | None = None, **kwargs: Any,
+) -> Tensor:  # fmt: skip
+    """Embeddings, then blocks that attend: inputs (B, T) -> hidden states (B, T, hidden).
+
+    token_indices (N,): which of the B * T hidden states are read. All are computed here; another engine may leave out
+    the others. attention_fn: in place of the backend that the config names, with masks as eager attention takes them.
+    """
+    if attention_fn is None and model.is_asked_for("output_attentions", kwargs):
+        attention_fn = eager_attention
+        if model.config._attn_implementation != "eager" and not is_tracing(inputs.input_ids):
+            logger.warning_once("output_attentions=True: eager attention, as fused kernels never form the weights.")
+    config = model.config if attention_fn is None else eager_config(model.config)
+    past = 0 if past_key_values is None else past_key_values.get_seq_length()
+    position_ids = inputs.positions(past)
+    if "flash" in config._attn_implementation and past_key_values is None and encoder_hidden_states is None:
+        kwargs = segment_bounds(inputs.segment_lengths(), **kwargs)
+    mask = self_attention_mask(config, inputs, model.is_causal, past_key_values)
+    encoder_mask = cross_attention_mask(config, inputs, encoder_hidden_states, encoder_attention_mask)
+
+    read = inputs.input_ids, position_ids, inputs.token_type_ids, inputs.inputs_embeds
+    hidden_states = model.embeddings(*read, longest=past + inputs.shape[1])
+    return model.stack(
+        hidden_states, mask, encoder_hidden_states, encoder_mask, past_key_values=past_key_values,
+        rotary=rotary_angles(config, position_ids, hidden_states.dtype), attention_fn=attention_fn, **kwargs,
+    )  # fmt: skip
+
+
+def eager_config(config: ScratchConfig) -> ScratchConfig:
+    """The same config for whoever makes masks, with eager attention as its backend."""
+    config = copy.copy(config)
+    config._attn_implementation = "eager"
+    return config
+
+
+def rotary_angles(config: ScratchConfig, position_ids: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor] | None:
+    """Their cosines and sines, by which queries and keys turn where positions are rotary."""
+    if config.position_type != "rotary":
+        return None
+    return rotary(position_ids, config.head_dim, config.rope_parameters, config.max_position_embeddings, dtype)
+
+
+def segment_bounds(
+    lengths: Tensor | None, cu_seq_lens_q: Tensor | None = None, max_length_q: int | None = None, **kwargs: Any
+) -> dict[str, Any]:
+    """kwargs, with the bounds of segments of these lengths (N,) as variable-length kernels take them."""
+    if lengths is None:
+        return kwargs
+    ends = (F.pad(lengths.cumsum(0), (1, 0)) if cu_seq_lens_q is None else cu_seq_lens_q).to(torch.int32)
+    longest = int(lengths.max()) if max_length_q is None else max_length_q
+    return {"cu_seq_lens_q": ends, "cu_seq_lens_k": ends, "max_length_q": longest, "max_length_k": longest} | kwargs
+
+
+def self_attention_mask(config: ScratchConfig, inputs: Inputs, is_causal: bool, cache: Cache | None = None) -> Any:
+    """What the backend takes so that no token sees padding, another segment, or, where causal, what comes after it."""
+    reads_mask = cache is None and "flash" not in config._attn_implementation  # whose kernels read segment_bounds
+    segments = inputs.segment_ids() if reads_mask else None
+    same_segment = None if segments is None else packed_sequence_mask_function(segments)
+    arguments = config, shape_only(inputs), inputs.attention_mask
+    if is_causal:
+        cache = cache.self_attention_cache if isinstance(cache, EncoderDecoderCache) else cache
+        return create_causal_mask(*arguments, cache, and_mask_function=same_segment)
+    return create_bidirectional_mask(*arguments, and_mask_function=same_segment)
+
+
+def cross_attention_mask(
+    config: ScratchConfig, inputs: Inputs, encoder_hidden_states: Tensor | None, attention_mask: Tensor | None
+) -> Any:
+    """What the backend takes so that no token sees padding of what the encoder read, attention_mask (B, S)."""
+    if encoder_hidden_states is None:
+        return None
+    check_mask(attention_mask, encoder_hidden_states, "attention_mask", "what the encoder read")
+    return create_bidirectional_mask(config, shape_only(inputs), attention_mask, encoder_hidden_states)
+
+
+def shape_only(inputs: Inputs) -> Tensor:
+    """Embeddings as masking_utils reads them: shape, device, and the dtype of a mask of scores, nothing else."""
+    return torch.empty((*inputs.shape, 1), dtype=torch.float32, device=inputs.device)
