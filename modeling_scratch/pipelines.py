@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The pipelines from text to text that transformers 5 left out: generation, summaries and translations.
+"""The text-to-text pipelines that transformers 5 removed: generation, summarization and translation.
 
 They serve scratch models and native ones. `import modeling_scratch` registers them as "seq2seq-generation",
 "seq2seq-summarization" and "seq2seq-translation", and that of question_answering.py as
@@ -19,8 +19,8 @@ from transformers.utils import logging
 
 logger = logging.get_logger(__name__)
 
-DEFAULT_NEW_TOKENS = 256  # where neither the caller nor the model says how long an answer may be
-TARGET_FOLDER = "target_tokenizer"  # beside a model whose decoder has a vocabulary of its own
+DEFAULT_NEW_TOKENS = 256  # if neither the caller nor the model limits the length of an answer
+TARGET_FOLDER = "target_tokenizer"  # in the folder of a model whose decoder has its own vocabulary
 
 
 class Text2TextGenerationPipeline(Pipeline):
@@ -165,16 +165,16 @@ class Text2TextGenerationPipeline(Pipeline):
         """(answers, T): True up to the end of each answer, False at what fills a batch."""
         ends, pad = (self._setting(name, generation) for name in ("eos_token_id", "pad_token_id"))
         is_end = torch.isin(sequences, torch.tensor([] if ends is None else ends, device=sequences.device))
-        is_end[:, 0] = False  # some decoders start with the token that ends
+        is_end[:, 0] = False  # some decoders start with the end token
         goes_on = (sequences != (-1 if pad is None else pad)).flip(-1).cumsum(-1).flip(-1) > 0
-        goes_on[:, 0] = True  # others with the one that fills
+        goes_on[:, 0] = True  # others with the padding token
         return (is_end.cumsum(-1) - is_end.long() == 0) & (goes_on | is_end)
 
     def _scores(self, output: Any, is_written: Tensor) -> Tensor:
         """Log-probability per token of each answer, (answers,)."""
         if getattr(output, "sequences_scores", None) is not None:
             return output.sequences_scores
-        # Not by the model's compute_transition_scores, which takes the source's vocabulary for the answer's.
+        # compute_transition_scores assumes the source vocabulary, which differs from the answer's.
         steps = torch.stack(output.scores, dim=1).log_softmax(-1)
         steps = steps.gather(-1, output.sequences[:, -steps.shape[1] :, None])[..., 0]
         is_written = is_written[:, -steps.shape[1] :]
@@ -201,7 +201,7 @@ class SummarizationPipeline(Text2TextGenerationPipeline):
 
     def check_inputs(self, source: int, shortest: int, longest: int) -> None:
         if shortest > longest:
-            logger.warning(f"min_length={shortest}, and at most {longest} tokens: no summary can be both.")
+            logger.warning(f"min_length={shortest}, and at most {longest} tokens: a summary cannot satisfy both.")
         if source < longest // 2:
             logger.warning(f"A text of {source} tokens, and its summary may have {longest}: set a lower max_length.")
 
@@ -225,7 +225,7 @@ class TranslationPipeline(Text2TextGenerationPipeline):
 
 
 def _with_settings(generation: dict[str, Any], added: dict[str, Any]) -> dict[str, Any]:
-    """Arguments of generate with some more: in the caller's generation_config, where there is one."""
+    """Add arguments of generate; they go into the caller's generation_config if there is one."""
     config = copy.deepcopy(generation.get("generation_config"))
     if config is None:
         return generation | added

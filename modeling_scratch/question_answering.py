@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The pipeline that finds answers in a context, which transformers 5 left out, for scratch models and native ones."""
+"""The extractive question-answering pipeline, which transformers 5 removed, for scratch models and native ones."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -21,12 +21,10 @@ class QuestionAnsweringPipeline(ChunkPipeline):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if not getattr(self.tokenizer, "is_fast", False):
-            raise ValueError(
-                f"{type(self.tokenizer).__name__} does not say where its tokens stand; give a fast tokenizer."
-            )
+            raise ValueError(f"{type(self.tokenizer).__name__} has no character offsets; use a fast tokenizer.")
 
     def __call__(self, inputs: Any = None, context: Any = None, *, question: Any = None, **kwargs: Any) -> Any:
-        """inputs: what holds a question and its context, a list or a generator of such; or give both, named or not."""
+        """inputs: a dictionary with question and context, a list or generator of these; or pass both by name."""
         if inputs is None or context is not None:
             inputs = _pair_up(inputs if question is None else question, context)
         if isinstance(inputs, list) and not inputs:
@@ -44,7 +42,7 @@ class QuestionAnsweringPipeline(ChunkPipeline):
         top_k = windows.pop("topk", top_k)
         unknown = windows.keys() - {"doc_stride", "max_seq_len", "max_question_len"}
         if unknown:
-            raise ValueError(f"{', '.join(sorted(unknown))}: no argument of question answering.")
+            raise ValueError(f"{', '.join(sorted(unknown))}: not an argument of question answering.")
         for name, value in {"top_k": top_k, "max_answer_len": max_answer_len, **windows}.items():
             least = 0 if name == "doc_stride" else 1
             if value is not None and value < least:
@@ -58,7 +56,7 @@ class QuestionAnsweringPipeline(ChunkPipeline):
     def preprocess(
         self, inputs: Any, max_seq_len: int = 384, doc_stride: int | None = None, max_question_len: int = 64
     ) -> Iterator[dict[str, Any]]:
-        """One window of the context after the other, each behind the question."""
+        """Yield the windows of the context one by one, each after the question."""
         question, context = _question_and_context(inputs)
         max_seq_len = min(max_seq_len, self.tokenizer.model_max_length)
         question = self._shorten(question, max_question_len)
@@ -81,7 +79,7 @@ class QuestionAnsweringPipeline(ChunkPipeline):
             yield {**tensors, "encoding": encoding, "context": context, "is_last": is_last}
 
     def _shorten(self, question: str, longest: int) -> str:
-        """The piece of a long question that its first tokens are made of, or its last, as the tokenizer truncates."""
+        """Truncate a long question to `longest` tokens, on the tokenizer's truncation side."""
         tokens = self.tokenizer(question, truncation=True, max_length=longest, add_special_tokens=False)
         encoding = tokens.encodings[0]
         if not encoding.overflowing:
@@ -107,7 +105,7 @@ class QuestionAnsweringPipeline(ChunkPipeline):
         for window in model_outputs:
             spans, null = self._spans(window, max_answer_len)
             no_answer = min(no_answer, null)
-            best: dict[tuple[int, int], float] = {}  # of this window: different spans of tokens may be the same words
+            best: dict[tuple[int, int], float] = {}  # of this window; different token spans may align to the same words
             for first, last, score in spans:
                 best.setdefault(_characters(window["encoding"], first, last, context, align_to_words), score)
                 if len(best) == top_k:
@@ -133,8 +131,8 @@ class QuestionAnsweringPipeline(ChunkPipeline):
         logits = [window[name][0, -size:] if left else window[name][0, :size] for name in ("start", "end")]
         start, end = (x.masked_fill(~(in_context | is_null), float("-inf")).log_softmax(-1) for x in logits)
         null = float((start + end)[is_null].exp().sum())
-        # Not all white space, nor an end before its start, or too far from it. What cannot be is left out, not given
-        # a score of 0, which what can be may round to as well.
+        # Excludes spans of white space, ends before starts, and spans that are too long. Impossible spans are left
+        # out rather than scored 0, since possible ones may round to 0 as well.
         texts = is_text.cumsum(0)
         possible = in_context[:, None] & in_context & (texts - texts[:, None] + is_text[:, None].int() > 0)
         firsts, lasts = possible.triu().tril(longest - 1).nonzero(as_tuple=True)
@@ -143,16 +141,16 @@ class QuestionAnsweringPipeline(ChunkPipeline):
 
 
 def _pair_up(questions: Any, contexts: Any) -> Any:
-    """Questions and contexts as dictionaries of one each; a single one goes with all of the others."""
+    """Pair questions with contexts, as dictionaries; a single one is paired with all of the others."""
     if questions is None or contexts is None:
-        raise ValueError("Give question and context, or dictionaries that hold both.")
+        raise ValueError("Pass question and context, or dictionaries that contain both.")
     if isinstance(questions, str) and isinstance(contexts, str):
         return {"question": questions, "context": contexts}
     lists = [texts if isinstance(texts, str) else list(texts) for texts in (questions, contexts)]
     size = max(len(texts) for texts in lists if not isinstance(texts, str))
     columns = [[texts] * size if isinstance(texts, str) else texts for texts in lists]
     if len(columns[0]) != len(columns[1]):
-        raise ValueError(f"{len(columns[0])} questions and {len(columns[1])} contexts: give as many of each.")
+        raise ValueError(f"{len(columns[0])} questions and {len(columns[1])} contexts: their numbers have to be equal.")
     return [{"question": question, "context": context} for question, context in zip(*columns)]
 
 
@@ -161,13 +159,13 @@ def _question_and_context(example: Any) -> tuple[str, str]:
     for name in ("question", "context"):
         text = example.get(name) if isinstance(example, dict) else getattr(example, name, None)
         if not isinstance(text, str) or not text.strip():
-            raise ValueError(f"{name}: {str(text)[:40]!r} is no text; both a question and a context are needed.")
+            raise ValueError(f"{name}: {str(text)[:40]!r} is not a text; both a question and a context are required.")
         texts.append(text)
     return texts[0], texts[1]
 
 
 def _characters(encoding: Any, first: int, last: int, context: str, align_to_words: bool) -> tuple[int, int]:
-    """Tokens first to last of a window as a place in the context, white space at its ends left out."""
+    """The characters of the context that tokens first to last of a window cover, without surrounding white space."""
     start, end = encoding.offsets[first][0], encoding.offsets[last][1]
     if align_to_words:
         start, end = _word(encoding, first, context)[0], _word(encoding, last, context)[1]
@@ -176,12 +174,12 @@ def _characters(encoding: Any, first: int, last: int, context: str, align_to_wor
 
 
 def _word(encoding: Any, token: int, context: str) -> tuple[int, int]:
-    """Where the word of a token stands: as the tokenizer split the text, or else letters and digits in a row."""
+    """The characters of the word that a token belongs to: the tokenizer's word, or else adjacent letters and digits."""
     number = encoding.token_to_word(token)
     place = None if number is None else encoding.word_to_chars(number, 1)
     if place is not None and len(context[slice(*place)].split()) == 1:
         return place
-    start, end = encoding.offsets[token]  # a tokenizer that splits no words, or calls all of the text one
+    start, end = encoding.offsets[token]  # the tokenizer does not split words, or treats the text as one word
     while start > 0 and context[start - 1 : start + 1].isalnum():
         start -= 1
     while end < len(context) and context[end - 1 : end + 1].isalnum():

@@ -144,7 +144,7 @@ def is_private(name: str) -> bool:
 
 
 def private_torch_names(source: str) -> list[Name]:
-    """Imports of private modules and names of torch, and chains such as torch._C.x or getattr(torch.ops, "_x")."""
+    """Imports of private modules and names of torch, and references such as torch._C.x or getattr(torch.ops, "_x")."""
     found, local = [], {}
     for line, name, alias in imports(source):
         if name.partition(".")[0] == "torch":
@@ -173,7 +173,7 @@ def _dotted(node: ast.AST) -> str | None:
 
 
 def _named_in_call(node: ast.AST) -> str | None:
-    """The attribute that getattr, hasattr or setattr is given as a constant."""
+    """The constant attribute name in a call of getattr, hasattr or setattr."""
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) > 1):
         return None
     name = node.args[1]
@@ -198,9 +198,9 @@ def use_of(name: str) -> Use | None:
 
 
 def library_attributes(sources: Mapping[str, str]) -> dict[str, list[str]]:
-    """Private attributes that files share with a library: name -> file:line, of its first line in each file.
+    """Private attributes that files share with a library: name -> file:line of its first use in each file.
 
-    A private name is our own where a class of ours defines a method of that name, and a line of ours reads it.
+    A private name is ours if our code both defines a method of that name and reads it.
     """
     ours: set[str] = set()
     places: dict[str, list[str]] = {}
@@ -285,7 +285,7 @@ def files_table() -> Iterator[str]:
 
 
 def uses_table(title: str, rows: Mapping[str, Use | None]) -> Iterator[str]:
-    """Documented names by the page that documents them; then the others, each with its reason."""
+    """Yield documented names by page, then the undocumented ones with their reasons."""
     yield from ("", title)
     pages: dict[str, list[str]] = {}
     for name, use in sorted(rows.items()):

@@ -1,9 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The engine: the textbook's numbers in less time. `import modeling_scratch` turns it on for the package's own classes.
 
-It sets three attributes of these classes: the engine between a base model's inputs and its last hidden states, the call
-around a model's forward, and generate. During a call, plain layers have other forwards (forwards.py). No saved folder
-holds any of it.
+It sets three attributes of these classes: `engine`, which computes the last hidden states, `__call__`, and `generate`.
+During a call, plain layers have faster forwards (forwards.py). Saved folders contain none of it.
 """
 
 from collections.abc import Iterator

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Eager attention with fewer passes over memory: the fast form on a CPU with dropout, and for one token of many texts.
+"""Eager attention with fewer passes over memory, for dropout on a CPU and for single tokens of many texts.
 
 Shapes: B batch, T query length, S key length, H heads, K key-value heads, D head size.
 """
@@ -23,8 +23,8 @@ def eager_attention(
     dropout: float = 0.0,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
-    """softmax(Q K^T / sqrt(D) + mask) V, as the textbook's: keys are not repeated, 1 / (1 - p) is in the values."""
-    rows = query.shape[1] // key.shape[1] * query.shape[2]  # heads that share keys: their queries in one product
+    """softmax(Q K^T / sqrt(D) + mask) V without repeating keys; the values are scaled by 1 / (1 - p)."""
+    rows = query.shape[1] // key.shape[1] * query.shape[2]  # queries of heads that share a key, in one product
     queries = (query * scaling).reshape(*key.shape[:2], rows, query.shape[-1])
     scores = queries @ key.contiguous().transpose(-2, -1)
     scores = scores.view(*query.shape[:-1], key.shape[2])  # (B, H, T, S)

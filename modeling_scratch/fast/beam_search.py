@@ -68,7 +68,7 @@ def end_tokens(config: GenerationConfig) -> list[int]:
 
 
 def _one_token_more(inputs: dict[str, Any], outputs: Any, is_encoder_decoder: bool) -> dict[str, Any]:
-    """The model's inputs, with the cache that it gave, and a token longer."""
+    """The model's inputs for one more token, with the cache that it returned."""
     side = "decoder_" if is_encoder_decoder else ""
     longer = dict(inputs)
     if "past_key_values" in outputs:
@@ -84,7 +84,7 @@ def _one_token_more(inputs: dict[str, Any], outputs: Any, is_encoder_decoder: bo
 
 @dataclass
 class Beams:
-    """sequences (B, k, L), scores (B, k), and how many of the tokens are new where a text has ended, (B, k)."""
+    """sequences (B, k, L), scores (B, k), and the number of new tokens of finished sequences, (B, k)."""
 
     sequences: Tensor
     scores: Tensor
@@ -109,14 +109,14 @@ class Beams:
         return self.sequences[:, :, :length].flatten(0, 1)
 
     def extend(self, scores: Tensor, parents: Tensor, tokens: Tensor, length: int) -> tuple["Beams", Tensor]:
-        """The parents (B, n) with a token more, now of this length; and where the parents stand in a batch (B * k)."""
+        """Append a token to the parents (B, n); also return their indices in the flattened batch (B * k)."""
         sequences = _take(self.sequences, parents)
         sequences[:, :, length - 1] = tokens
         rows = parents + torch.arange(len(parents), device=parents.device)[:, None] * self.scores.shape[1]
         return Beams(sequences, scores, torch.zeros_like(parents)), rows
 
     def best(self, scores: Tensor, count: int) -> tuple["Beams", Tensor]:
-        """The count best by these scores, which they have from now on, and their indices (B, count)."""
+        """The `count` best beams by these scores, which replace theirs, and their indices (B, count)."""
         best, places = scores.topk(count)
         return Beams(_take(self.sequences, places), best, self.lengths.gather(1, places)), places
 
@@ -129,7 +129,7 @@ class Beams:
 def _finish(
     finished: Beams, candidates: Beams, ended: Tensor, is_open: Tensor, new: int, config: GenerationConfig
 ) -> Beams:
-    """The best k of those that had ended, and of the k best candidates those that end now: score / length^penalty."""
+    """The best k of the finished beams and of the candidates that end now, by score / length^penalty."""
     count = config.num_beams
     counts = ended & is_open & (torch.arange(ended.shape[1], device=ended.device) < count)
     if config.early_stopping is True:
@@ -144,9 +144,9 @@ def _finish(
 
 
 def _may_improve(running: Beams, finished: Beams, new: int, prompt: int, config: GenerationConfig) -> Tensor:
-    """Whether the best of those that run on could be better than the worst of those that ended, (B, 1).
+    """Whether the best running beam could still beat the worst finished one, (B, 1).
 
-    It is asked at the present length, and with early_stopping="never" at the length that favours it most.
+    Its score is taken at the current length, or with early_stopping="never" at the most favourable length.
     """
     hopes = config.early_stopping == "never" and config.length_penalty > 0
     best = running.scores[:, :1] / (config.max_length - prompt if hopes else new) ** config.length_penalty
@@ -155,17 +155,17 @@ def _may_improve(running: Beams, finished: Beams, new: int, prompt: int, config:
 
 
 def likeliest(log_probs: Tensor, scores: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
-    """The count best ways to go on with each text: log_probs (B * k, V), scores (B, k) -> scores, beams, tokens."""
-    values, tokens = highest(log_probs, count)  # of each beam: no text takes more of one
+    """The `count` best continuations of each text: log_probs (B * k, V), scores (B, k) -> scores, beams, tokens."""
+    values, tokens = highest(log_probs, count)  # per beam: a text takes at most `count` from each
     totals = values.view(*scores.shape, -1) + scores[:, :, None]
     best, places = totals.flatten(1).topk(count)
     return best, places // values.shape[-1], tokens.view(len(scores), -1).gather(1, places)
 
 
 def highest(rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """rows.topk(count), a quarter of its time on a CPU: (N, V) -> values and places (N, count).
+    """rows.topk(count) in a quarter of its time on a CPU: (N, V) -> values and indices (N, count).
 
-    The count highest lie in the count chunks whose maxima are highest.
+    The `count` highest values lie in the `count` chunks with the highest maxima.
     """
     whole = rows.shape[1] // CHUNK * CHUNK
     count = min(count, rows.shape[1])
@@ -187,7 +187,7 @@ def _take(beams: Tensor, places: Tensor) -> Tensor:
 
 
 def _reorder(cache: Any, rows: Tensor) -> None:
-    """What the beams have read themselves moves with them; what the encoder read is the same for all of a text."""
+    """Reorder the cache of the decoder; the beams of a text share what the encoder read."""
     if isinstance(cache, EncoderDecoderCache):
         cache = cache.self_attention_cache
     if cache is not None:

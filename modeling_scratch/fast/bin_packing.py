@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 
-# The cost of an attention call and of a padding token, in attention scores computed in the same time.
+# The cost of an attention call and of a padding token, in units of one attention score.
 CALL_COST = 8192
 PADDING_COST = 400
-# Where spans of widths end, in lengths of the longest text: at most one width of each is tried for shared rows.
+# The upper ends of the spans of widths, in lengths of the longest text. At most one width per span is tried.
 SPANS = 1.1, 1.2, 1.35, 1.5, 1.75, 2, 3
 
 
@@ -30,18 +30,18 @@ class Rows:
 
 
 def _cost(count: int, width: int, padding: int) -> int:
-    """Of so many rows that attend in one call."""
+    """The cost of `count` rows that attend in one call."""
     return CALL_COST + count * width**2 + PADDING_COST * padding
 
 
 def arrange(lengths: Sequence[int]) -> list[Rows]:
-    """Every text that is not empty: down to some length in rows of its own, the shorter ones in shared rows.
+    """Arrange all non-empty texts: each text above some length in its own row, shorter ones in shared rows.
 
-    That length is the one of least cost.
+    The length is chosen for the least cost.
     """
     texts = sorted(filter(lengths.__getitem__, range(len(lengths))), key=lengths.__getitem__, reverse=True)
     alone: list[Rows] = []
-    starts, spent = [0], [0]  # how many texts the first rows of their own hold, and what they cost
+    starts, spent = [0], [0]  # the number of texts in the first rows of one text each, and their cost
     while starts[-1] < len(texts):
         alone.append(_rows_of_their_own(texts[starts[-1] :], lengths))
         starts.append(starts[-1] + len(alone[-1].texts))
@@ -58,19 +58,19 @@ def arrange(lengths: Sequence[int]) -> list[Rows]:
 
 
 def equal_rows(lengths: Sequence[int]) -> list[Rows]:
-    """Every text that is not empty in a row of its own, which it fills: those of one length attend in one call."""
+    """One row without padding for each non-empty text; rows of equal length attend in one call."""
     widths = sorted(set(filter(None, lengths)), reverse=True)
     texts = {width: [[text] for text, length in enumerate(lengths) if length == width] for width in widths}
     return [Rows(width, texts[width], 0) for width in widths]
 
 
 def _bound(texts: Sequence[int], lengths: Sequence[int]) -> int:
-    """Of rows that these texts share, longest first, if no place were left over."""
+    """A lower bound of the cost of shared rows for these texts, longest first: rows without padding."""
     return CALL_COST + lengths[texts[0]] * sum(lengths[text] for text in texts)
 
 
 def _rows_of_their_own(texts: Sequence[int], lengths: Sequence[int]) -> Rows:
-    """The first of these texts, longest first, as long as what their rows waste costs less than another call."""
+    """Take texts, longest first, into rows of one text each while their padding costs less than another call."""
     width, waste, padding = lengths[texts[0]], 0, 0
     found: list[list[int]] = []
     for text in texts:
@@ -84,12 +84,12 @@ def _rows_of_their_own(texts: Sequence[int], lengths: Sequence[int]) -> Rows:
 
 
 def _share_rows(texts: Sequence[int], lengths: Sequence[int], least: int) -> Rows | None:
-    """All of them, longest first, in rows of one width, up to three times the longest; None if nothing is below least.
+    """All texts, longest first, in rows of one width, at most three times the longest; None if none costs below least.
 
-    Of each span of widths the one is tried that would cost least if its rows could be filled, the cheapest first.
+    In each span of widths, the width with the lowest bound is tried, the cheapest span first.
     """
     tokens, longest, best = sum(lengths[text] for text in texts), lengths[texts[0]], None
-    widest = (least - CALL_COST) // tokens  # for the scores alone
+    widest = (least - CALL_COST) // tokens  # wider rows cost more than least by their scores alone
     edges = [longest - 1, *(min(int(longest * times), widest) for times in SPANS)]
     spans = (range(low + 1, high + 1) for low, high in pairwise(edges) if low < high)
     for cost, width in sorted(min((_least_cost(tokens, width), width) for width in span) for span in spans):
@@ -101,15 +101,15 @@ def _share_rows(texts: Sequence[int], lengths: Sequence[int], least: int) -> Row
 
 
 def _least_cost(tokens: int, width: int, lost: int = 0) -> int:
-    """Of rows of this width, where some slots are lost and all others can be filled."""
+    """A lower bound of the cost at this width, with `lost` padding tokens so far and no more to come."""
     count = -(-(tokens + lost) // width)
     return _cost(count, width, count * width - tokens)
 
 
 def _fill(texts: Sequence[int], lengths: Sequence[int], width: int, least: int) -> Rows | None:
-    """The longest text that is left starts a row, and those follow that fill it best (Fleszar and Hindi 2002, MBS').
+    """Start each row with the longest text left and add those that fill it best (Fleszar and Hindi 2002, MBS').
 
-    None as soon as it is certain that the rows will not cost less than least.
+    Returns None as soon as the rows are certain to cost at least `least`.
     """
     stock: dict[int, list[int]] = {}  # the texts of each length, longest first
     for text in texts:
@@ -135,9 +135,9 @@ def _take(stock: dict[int, list[int]], length: int) -> int:
 
 
 def _best_sum(stock: dict[int, list[int]], room: int) -> list[int]:
-    """Lengths of texts in stock that add up to room, or to as much of it as can be; short ones only if they have to.
+    """Lengths of texts in stock whose sum is room, or the largest sum below it; long texts are preferred.
 
-    Bit n of a number in `sums` says whether some of the lengths tried so far add up to n.
+    Bit n of each number in `sums` is set if some of the lengths tried so far add up to n.
     """
     tried, sums = [], [1]
     for length in chain.from_iterable([length] * min(len(texts), room // length) for length, texts in stock.items()):
@@ -148,7 +148,7 @@ def _best_sum(stock: dict[int, list[int]], room: int) -> list[int]:
     total, chosen = sums.pop().bit_length() - 1, []
     while tried:
         length = tried.pop()
-        if not sums.pop() >> total & 1:  # not to be had without this one
+        if not sums.pop() >> total & 1:  # this sum needs this length
             chosen.append(length)
             total -= length
     return chosen

@@ -7,8 +7,8 @@ from torch import Tensor
 
 from .hooks import is_traced
 
-STEPS = 2**16  # of p
-GROUP = 256  # elements that drop with the same steps of a byte
+STEPS = 2**16  # the resolution of p
+GROUP = 256  # elements that share a threshold
 
 
 def dropout(states: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -22,9 +22,9 @@ def dropout(states: Tensor, p: float = 0.5, training: bool = True, inplace: bool
 def keep_mask(states: Tensor, p: float) -> Tensor | None:
     """1 where an element is kept, 0 where it is dropped; None where torch's own masks are as good.
 
-    The mask has the dtype of the states, as torch's: one of a byte an element takes twice the time to multiply with.
-    torch draws a 64-bit number for each element; here eight share one, and p is rounded to 1 / 65536. A byte tells 256
-    steps apart: what p has beyond them is the share of groups that drop one step more.
+    The mask has the dtype of the states, as torch's does: multiplying with a mask of bytes takes twice the time. torch
+    draws a 64-bit number per element; here eight elements share one, and p is rounded to 1 / 65536. A byte resolves 256
+    steps of p; a random share of the groups drops one step more, which gives the rest.
     """
     steps, rest = divmod(round(p * STEPS), 256)
     if states.device.type != "cpu" or is_traced(states) or not (steps or rest) or steps >= 255:

@@ -1,9 +1,9 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The fast engine: from inputs to last hidden states, with a packed layout planned per batch.
 
-It falls back to the textbook if there is nothing to gain or if modules have hooks.
+It falls back to the textbook engine when packing gains nothing or a module has hooks.
 
-Shapes: B batch, T length; R rows and W width of a group of a packed batch; N tokens that are read.
+Shapes: B batch, T length; R rows and W width of a group in a packed batch; N tokens that a head reads.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,9 +40,9 @@ from .last_block import attend_once, attend_then_select, last_block
 from .packing import Packing, packing_from_lengths, packing_from_mask, same_segment
 from .varlen import has_varlen_kernels, varlen_attention
 
-MANY_TEXTS = 32  # with more texts, one token each, plain matrix products are faster than the fused kernel
+MANY_TEXTS = 32  # from this many texts of one token each, plain matrix products are faster than the fused kernel
 OF_EVERY_LAYER = "output_attentions", "output_hidden_states"
-LEAST_TOKENS = 48  # smaller batches take less time than planning
+LEAST_TOKENS = 48  # planning takes longer than a smaller batch
 
 
 def fast_engine(
@@ -96,7 +96,7 @@ def _is_tiny(inputs: Inputs) -> bool:
 
 
 def _attends_eagerly(model: Any, inputs: Inputs) -> bool:
-    """Whether the fused kernel is the slower one: on a CPU it has no dropout, nor a fast way for one token a text."""
+    """Whether eager attention is faster: on a CPU, the fused kernel lacks dropout and is slow for single queries."""
     if model.config._attn_implementation != "sdpa" or inputs.device.type != "cpu":
         return False
     if model.training:
@@ -107,10 +107,10 @@ def _attends_eagerly(model: Any, inputs: Inputs) -> bool:
 def _varlen_arguments(
     model: Any, config: ScratchConfig, inputs: Inputs, lengths: Tensor, traced: bool, kwargs: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """Arguments of variable-length kernels for a batch that arrived packed; None: others attend.
+    """Arguments of the variable-length kernels for a batch that arrived packed; None: these kernels do not apply.
 
-    With cu_seq_lens_q and max_length_q, as collators give them, there is no host-device synchronisation, and it works
-    in a traced graph.
+    With cu_seq_lens_q and max_length_q, as collators return them, there is no host-device synchronisation, and traced
+    graphs work, too.
     """
     if config.is_encoder_decoder:  # the encoder's texts have different lengths
         return None
@@ -129,15 +129,15 @@ def _varlen_arguments(
 def _pack(
     model: Any, config: ScratchConfig, inputs: Inputs, lengths: Tensor | None, indices: Tensor | None
 ) -> Packing | None:
-    """The packed layout of a batch, or None where it stays as it came.
+    """The packed layout of a batch, or None if the batch keeps its layout.
 
-    It stays where nothing is padded and more than one token a text is read, with flash attention (its kernels pack by
-    themselves), and where looking at the mask would make the host wait for an accelerator: there a collator hands over
-    batches that are packed already.
+    It keeps it if there is no padding and the head reads more than one token per text, with flash attention (whose
+    kernels pack by themselves), and on accelerators, where reading the mask would synchronise host and device: there,
+    collators pack batches in advance.
     """
     backend, device = config._attn_implementation, inputs.device
     if "flash" in backend or (backend == "flex_attention" and device.type != "cpu"):
-        return None  # flex_attention's kernels pass over what a mask hides, and are compiled for each new shape
+        return None  # flex_attention skips masked blocks by itself, and compiles a kernel for each new shape
     options: dict[str, Any] = {
         "make_mask": partial(_group_mask, config, model.is_causal, device),
         "shares": backend in ALL_MASK_ATTENTION_FUNCTIONS,  # otherwise there is no mask function
@@ -154,9 +154,9 @@ def _pack(
 
 
 def _real_tokens(model: Any, inputs: Inputs, indices: Tensor | None) -> Tensor | None:
-    """(B, T): 1 at the tokens that count; None where the mask says what sees what.
+    """(B, T): 1 at real tokens; None if the mask is one of queries and keys.
 
-    Without a mask all do; in a decoder that is told which are read, those up to the last of these in each text.
+    Without a mask, all tokens are real. A causal model with token_indices needs only those up to the last one read.
     """
     if inputs.attention_mask is not None:
         return inputs.attention_mask if inputs.attention_mask.ndim == 2 else None
@@ -168,7 +168,7 @@ def _real_tokens(model: Any, inputs: Inputs, indices: Tensor | None) -> Tensor |
 
 
 def _reads_one_a_text(model: Any, inputs: Inputs, indices: Tensor | None) -> bool:
-    """Whether one token of each text is read, where every token sees all of its text."""
+    """Whether the head reads exactly one token per text of a bidirectional model."""
     if indices is None or model.is_causal:
         return False
     segments = inputs.segment_ids()
@@ -180,14 +180,14 @@ def _reads_one_a_text(model: Any, inputs: Inputs, indices: Tensor | None) -> boo
 def _group_mask(
     config: ScratchConfig, is_causal: bool, device: torch.device, segments: Tensor | None, shape: Sequence[int]
 ) -> Any:
-    """segments (R, W) of the texts in rows, None where each row is one text -> what the attention backend takes."""
+    """segment_ids (R, W), None if each row is one text -> the mask in the attention backend's format."""
     create = partial(create_causal_mask, past_key_values=None) if is_causal else create_bidirectional_mask
     backend, embeds = config._attn_implementation, torch.empty((*shape, 1), device=device, dtype=torch.float32)
     if segments is None:
         return create(config, embeds, None)
     if backend not in ("eager", "sdpa"):
         return create(config, embeds, None, and_mask_function=packed_sequence_mask_function(segments))
-    allowed = same_segment(segments, segments)  # what the library would make, in a tenth of its time
+    allowed = same_segment(segments, segments)  # the library's mask, in a tenth of its time
     allowed = allowed.tril() if is_causal else allowed
     return allowed if backend == "sdpa" else additive(allowed, embeds.dtype)
 
@@ -203,12 +203,12 @@ def _run(
     num_layers: int | None = None,
     **kwargs: Any,
 ) -> Tensor:
-    """Embeddings, blocks and final norm on this layout, and the way back to (B, T, hidden)."""
+    """Embeddings, blocks and final norm in this layout; returns (B, T, hidden)."""
     mask, encoder_mask = masks or (None, None)
     position_ids, longest = inputs.positions(), kwargs.get("max_length_q", inputs.shape[1])
     read: tuple = inputs.input_ids, position_ids, inputs.token_type_ids, inputs.inputs_embeds
     if packing is not None:
-        if inputs.input_ids is not None and has_hooks(model.embeddings.tokens):  # they see texts as they came (NEFTune)
+        if inputs.input_ids is not None and has_hooks(model.embeddings.tokens):  # hooks see the padded layout (NEFTune)
             read = None, *read[1:3], model.embeddings.look_up(inputs.input_ids)
         read = tuple(map(packing.pack, read))
     hidden_states = model.embeddings(*read, longest=longest)
@@ -233,16 +233,16 @@ def _run(
 
 
 def _attends_once(model: Any, inputs: Inputs, packing: Packing, indices: Tensor) -> bool:
-    """Whether one query a text is all that the last block needs, and the backend is one that eager attention equals."""
+    """Whether the last block needs one query per text, and eager attention can stand in for the backend."""
     is_known = model.config._attn_implementation in ("eager", "sdpa", "flex_attention")
     return is_known and packing.texts == len(indices) and _reads_one_a_text(model, inputs, indices)
 
 
 def _put_back(states: Tensor, indices: Tensor, shape: Sequence[int]) -> Tensor:
-    """(N, hidden) at rising indices of the flattened B * T, zeros elsewhere: (B, T, hidden).
+    """Scatter (N, hidden) to rising indices of the flattened B * T, zeros elsewhere: (B, T, hidden).
 
-    An index that comes twice (an empty segment has none of its own) counts once, backward as well. Without gradients
-    and with one index a row, the result is a view in which the row repeats its one vector.
+    A repeated index (that of an empty segment) counts once, in the backward pass as well. Without gradients and with
+    one index per row, the result is a view that repeats the one vector of each row.
     """
     is_view = states.device.type == "cpu" and not states.requires_grad and len(indices) == shape[0]
     if is_view and torch.equal(indices // shape[1], torch.arange(shape[0])):

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Faster forwards for a model's plain nn.Linear and nn.Dropout layers, for the length of a call of the model.
+"""Faster forwards for the plain nn.Linear and nn.Dropout layers of a model during a call of that model.
 
 The layers are still called as modules, so that hooks, adapters and wrappers work as usual. After the call, the model is
 as it was before.
@@ -30,7 +30,7 @@ class FastLinear(FastForward):
 
 
 class FastDropout(FastForward):
-    """x * keep / (1 - p) with cheaper masks; where activations are recomputed, both times with nn.Dropout's."""
+    """x * keep / (1 - p) with cheaper masks; recomputed activations use nn.Dropout's masks in both passes."""
 
     def __call__(self, states: Tensor) -> Tensor:
         if is_checkpointed() or not torch.is_grad_enabled():  # reentrant checkpointing computes without gradients first
@@ -39,7 +39,7 @@ class FastDropout(FastForward):
 
 
 def fast_call(model: Any, *args: Any, **kwargs: Any) -> Any:
-    """As nn.Module's call of a model."""
+    """nn.Module.__call__ of a model, with faster forwards where its batch is large enough."""
     read = args[0] if args else kwargs.get("input_ids")
     read = kwargs.get("inputs_embeds") if read is None else read
     if not isinstance(read, Tensor) or read.device.type != "cpu" or is_traced(read):
@@ -55,7 +55,7 @@ def fast_call(model: Any, *args: Any, **kwargs: Any) -> Any:
 
 @contextmanager
 def forwards(model: nn.Module, multiplies: bool, drops: bool) -> Iterator[None]:
-    """Gives plain linear layers and dropouts faster forwards within this context, except those replaced already."""
+    """Replace the forwards of plain linear layers and dropouts within this context, except those already replaced."""
     changed: dict[nn.Module, FastForward] = {}
     modules = list(model.modules())
     try:

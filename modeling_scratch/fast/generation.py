@@ -23,9 +23,9 @@ from .hooks import FastForward, is_plain_linear
 from .onednn import has_gradient, linear, onednn_linear, suits_onednn
 
 MANY_ROWS = 256  # from this many rows per call, the default product is equally fast
-WORTH_A_COPY = 8  # calls per generation
+WORTH_A_COPY = 8  # calls after which a copy of the weights pays off
 PACKED_FOR = 16  # rows; the layout is the same for any other number than 1
-# Packing a weight ahead of its products has no public name in torch; without this one nothing is packed.
+# torch has no public name for packing a weight in advance; without this one, weights are not packed.
 CAN_PACK = hasattr(torch.ops.mkldnn, "_reorder_linear_weight")
 
 
@@ -43,7 +43,7 @@ def fast_generate(model_class: Any) -> Callable:
 
 
 def searches_beams(model: Any, args: tuple, kwargs: dict[str, Any]) -> bool:
-    """Whether our beam search has all that this call asks for: no sampling, no extra outputs, no synchronised ranks."""
+    """Return whether our beam search supports this call: no sampling, no extra outputs, no synchronised ranks."""
     others = "streamer", "assistant_model", "custom_generate", "past_key_values", "tokenizer"
     if len(args) > 2 or any(kwargs.get(name) is not None for name in others):
         return False
@@ -60,7 +60,7 @@ def searches_beams(model: Any, args: tuple, kwargs: dict[str, Any]) -> bool:
 
 @contextmanager
 def quick_head(head: nn.Module) -> Iterator[None]:
-    """While it lasts, a language-model head of plain weights computes few rows by a quicker product."""
+    """Within this context, a plain language-model head computes few rows by a faster product."""
     in_use = "forward" in vars(head)  # by a generation in another thread
     if in_use or not is_plain_linear(head) or head.weight.device.type != "cpu":
         yield
@@ -75,11 +75,11 @@ def quick_head(head: nn.Module) -> Iterator[None]:
 
 
 class FewRows(FastForward):
-    """x W^T (+ b), (B, T, E) -> (B, T, V), of few rows by oneDNN.
+    """x W^T (+ b), (B, T, E) -> (B, T, V), by oneDNN for few rows.
 
-    Its product takes half the time of the usual one, and with a copy of the weights in its own layout a quarter. The
-    copy is made when the calls show that it is worth its time, and lives while texts are being generated, when nobody
-    changes the weights.
+    oneDNN takes half the time of the default product, and a quarter with a copy of the weights in its own layout. The
+    copy is made after enough calls to be worth it, and lives as long as the generation, during which weights do not
+    change.
     """
 
     def __init__(self, head: nn.Linear) -> None:

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Detect what disables the engine's shortcuts: hooks, replaced forwards, wrappers, checkpointing, tracing.
 
-Private names of torch that stand here have no public counterpart.
+The private names of torch in this file have no public counterpart.
 """
 
 from collections.abc import Iterable
@@ -12,14 +12,14 @@ from torch import Tensor, nn
 from torch.nn.modules.module import _has_any_global_hook as has_global_hooks  # Module has no public list of hooks
 from transformers.modeling_layers import GradientCheckpointingLayer
 
-# Hooks that depend on no shape: they record hidden states on request, or they move weights.
+# Hooks that do not depend on shapes: they record hidden states on request, or move weights.
 RECORDS = "transformers.utils.output_capturing"
 MOVES_WEIGHTS = "torch.distributed.", "deepspeed.", "accelerate."
 HOOKS = "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"
 
 
 class FastForward:
-    """A forward that replaces the one of a plain layer for the length of a call."""
+    """A forward that replaces that of a plain layer during a call."""
 
     def __init__(self, layer: Any) -> None:
         self.layer = layer
@@ -37,7 +37,7 @@ def has_hooks(module: nn.Module) -> bool:
 
 
 def has_foreign_hooks(model: nn.Module, except_for: nn.Module | None = None) -> bool:
-    """Whether hooks or replaced forwards of users or tools are inside; those of one module may be excepted."""
+    """Return whether users or tools hooked any module or replaced its forward; except_for: a module to ignore."""
     if has_global_hooks():
         return True
     for module in model.modules():
@@ -56,24 +56,24 @@ def _origins(module: nn.Module) -> Iterable[str]:
 
 
 def has_to_be_called(block: nn.Module) -> bool:
-    """Whether a block works only when it is called: wrapped in another module, or gathering its weights by hooks."""
+    """Return whether a block must be called as a module: it is wrapped, or hooks gather its weights."""
     return not isinstance(block, GradientCheckpointingLayer) or any(
         origin.startswith(MOVES_WEIGHTS) for origin in _origins(block)
     )
 
 
 def is_checkpointed() -> bool:
-    """Whether saved tensors are replaced now, as in activation checkpointing, which calls the plain layer again."""
+    """Return whether hooks for saved tensors are active, as in activation checkpointing."""
     return torch.is_grad_enabled() and torch._C._autograd._top_saved_tensors_default_hooks(True) is not None
 
 
 def is_compiled(module: nn.Module) -> bool:
-    """Whether torch.compile has a graph of this module, which a new forward would invalidate."""
+    """Return whether torch.compile has a graph of this module, which a new forward would invalidate."""
     return module._compiled_call_impl is not None or type(module).__name__ == "OptimizedModule"
 
 
 def is_transformed(states: Tensor) -> bool:
-    """Whether operations are more than computed: traced, mapped, differentiated forward, or seen by a mode of torch."""
+    """Return whether operations are traced, vmapped, differentiated in forward mode, or seen by a dispatch mode."""
     if is_traced(states):
         return True
     # torch.func and TorchDispatchMode have no public way to ask whether one is active.
@@ -84,12 +84,12 @@ def is_transformed(states: Tensor) -> bool:
 
 
 def is_traced(states: Tensor) -> bool:
-    """is_tracing of transformers, as far as it concerns a CPU, in a tenth of its time."""
+    """transformers' is_tracing, restricted to CPU tensors, in a tenth of its time."""
     return type(states) is not Tensor or torch.compiler.is_compiling() or torch.jit.is_tracing()
 
 
 def is_dense(weight: Tensor) -> bool:
-    """Whether it is what it seems, not a tensor of fewer bits, sparse, or of parts that lie elsewhere."""
+    """Return whether the weight is a plain dense tensor: not quantised, sparse, or sharded."""
     return type(weight) in (nn.Parameter, Tensor) and weight.layout == torch.strided
 
 

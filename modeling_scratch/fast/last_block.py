@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The last block, restricted to the tokens that a head reads; the others serve only as keys and values.
+"""The last block, computed only for the tokens that a head reads; the others are only keys and values.
 
-Shapes: B batch, T length, N tokens that are read, H heads, K key-value heads, D head size.
+Shapes: B batch, T length, N tokens that the head reads, H heads, K key-value heads, D head size.
 """
 
 from collections.abc import Callable
@@ -24,9 +24,9 @@ from .packing import Packing, select
 def last_block(
     block: Block, hidden_states: Tensor, indices: Tensor, attend: Callable[[Attention, Tensor], Tensor]
 ) -> Tensor:
-    """Block.forward for the tokens at indices (N,) of the B * T alone: (B, T, hidden) -> (1, N, hidden).
+    """Block.forward for the tokens at indices (N,) of the flattened B * T: (B, T, hidden) -> (1, N, hidden).
 
-    attend(attention, states (B, T, hidden)) is (1, N, hidden): attend_then_select, or attend_once.
+    attend(attention, states (B, T, hidden)) returns (1, N, hidden): attend_then_select or attend_once.
     """
     residual = block.attention_residual
     update = attend(block.attention, residual.before(hidden_states))
@@ -38,7 +38,7 @@ def last_block(
 def attend_then_select(
     attention: Attention, states: Tensor, indices: Tensor, mask: Any, attention_fn: Callable | None, **kwargs: Any
 ) -> Tensor:
-    """All tokens attend, then only those at indices (N,) are projected: (B, T, hidden) -> (1, N, hidden)."""
+    """Attention for all tokens, output projection for those at indices (N,): (B, T, hidden) -> (1, N, hidden)."""
     backend = attention_fn
     if backend is None:
         backend = ALL_ATTENTION_FUNCTIONS.get_interface(attention.config._attn_implementation, eager_attention)
@@ -53,7 +53,7 @@ def attend_then_select(
 def attend_once(
     attention: Attention, states: Tensor, indices: Tensor, packing: Packing, rotary: tuple[Tensor, Tensor] | None
 ) -> Tensor:
-    """One token of each text attends, those at packed indices (N,): (1, tokens, hidden) -> (1, N, hidden)."""
+    """Attention for one token per text, at packed indices (N,): (1, tokens, hidden) -> (1, N, hidden)."""
     query = attention.q_proj(select(states, indices)).unflatten(-1, (-1, attention.head_dim))  # (1, N, H, D)
     dropout = attention.config.attention_dropout if attention.training else 0.0
     options = {"dropout": dropout, "scaling": attention.scaling}
@@ -73,10 +73,10 @@ def attend_once(
 
 
 def _attend_to_states(attention: Attention, query: Tensor, states: Tensor, attend: Callable) -> Tensor:
-    """q . (W_K x) = (W_K^T q) . x, and the sum of all a W_V x is W_V times the sum of all a x.
+    """q . (W_K x) = (W_K^T q) . x, and sum_i a_i W_V x_i = W_V sum_i a_i x_i.
 
-    So the two projections work for the few queries, not for all keys: the states are the one key and the one value
-    that all heads share. query (1, N, H, D) -> (1, N, H * D).
+    So both projections apply to the few queries instead of all keys: all heads share the hidden states as their one key
+    and one value. query (1, N, H, D) -> (1, N, H * D).
     """
     keys, values = (_weight_of_heads(attention, layer) for layer in (attention.k_proj, attention.v_proj))
     states = states if attention.k_proj.bias is None else F.pad(states, (0, 1), value=1.0)
@@ -87,7 +87,7 @@ def _attend_to_states(attention: Attention, query: Tensor, states: Tensor, atten
 
 
 def _weight_of_heads(attention: Attention, layer: nn.Linear) -> Tensor:
-    """The weight for each head, the bias as one more column, of a feature that is always 1: (H, D, hidden + 1)."""
+    """The weight of each head, its bias as one more column for a constant feature of 1: (H, D, hidden + 1)."""
     weight = layer.weight if layer.bias is None else torch.cat((layer.weight, layer.bias[:, None]), 1)
     weight = weight.unflatten(0, (-1, 1, attention.head_dim))  # (K, 1, D, hidden + 1)
     return weight.expand(-1, attention.num_key_value_groups, -1, -1).flatten(0, 1)

@@ -1,10 +1,10 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Linear layers by oneDNN where it is faster than MKL, the other CPU matrix library of torch.
 
-For float32 torch takes MKL, which uses AVX-512 on Intel's processors alone. On AMD's that have it oneDNN takes half the
-time. torch has oneDNN's product as an operator with a private name, and no public one.
+For float32, torch calls MKL, which uses AVX-512 only on Intel processors. On AMD processors with AVX-512, oneDNN takes
+half the time. torch exposes oneDNN's product only as an operator with a private name.
 
-Shapes: T rows, those of all leading axes; K features in, N out.
+Shapes: T rows (all leading axes); K features in, N out.
 """
 
 import platform
@@ -21,8 +21,8 @@ from torch import Tensor
 from .hooks import is_dense, is_transformed
 
 HAS_ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
-# Multiplications in a product from which on oneDNN is ahead; of smaller ones its call costs more than the work. Fewer
-# rows count as four: then time goes into reading the weights, which MKL does slowly where they are large.
+# From this many multiplications, oneDNN is faster; below, its call overhead dominates. Fewer than four rows count as
+# four: the time then goes into reading the weights, which MKL does slowly if they are large.
 LEAST_WORK, FEW_ROWS = 2**24, 4
 
 
@@ -42,7 +42,7 @@ def has_gradient(*factors: Tensor | None) -> bool:
 
 
 def is_large(elements: int, features: int, size: int = 1) -> bool:
-    """Whether a product of so many elements of states, rows of this size, with a weight (features, size) gains."""
+    """Return whether oneDNN is worth its call: `elements` of states in rows of `size`, weight (features, size)."""
     return max(elements, FEW_ROWS * size) * features >= LEAST_WORK and has_faster_library()
 
 
@@ -62,10 +62,10 @@ def _processor() -> str:
 
 
 def recurring(rows: int, weights: int, device: torch.device) -> int:
-    """So many rows or a few more, at most 1 in 32, so that products have few different shapes.
+    """Round the number of rows up, by at most 1 in 32, so that products have few different shapes.
 
-    A shape that is new to oneDNN costs it about a millisecond, as long as many a product takes. weights: how many the
-    largest layer has that is to work on these rows.
+    The first product of each shape costs oneDNN about a millisecond, as much as many products take. weights: the number
+    of weights in the largest layer that processes these rows.
     """
     if rows * weights < LEAST_WORK or device.type != "cpu" or not has_faster_library():
         return rows
@@ -74,7 +74,7 @@ def recurring(rows: int, weights: int, device: torch.device) -> int:
 
 
 def suits_onednn(states: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
-    """Whether its product is the one that is asked for, and nobody looks for torch's own."""
+    """Return whether oneDNN's product can replace torch's here: plain dense float32 on a CPU, not transformed."""
     if is_transformed(states) or not HAS_ONEDNN or not torch.backends.mkldnn.enabled:
         return False
     if torch.is_autocast_enabled("cpu") or states.ndim < 2 or not states.numel():
@@ -87,12 +87,12 @@ def suits_onednn(states: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
 
 
 def onednn_linear(states: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x W^T + b by oneDNN, without gradients. It copies x that is not in rows, and takes W as it lies."""
+    """x W^T + b by oneDNN, without gradients. It copies x if x is not contiguous, and reads W in any layout."""
     return torch.ops.mkldnn._linear_pointwise.default(states, weight, bias, "none", [], "")
 
 
 class OneDNNLinear(torch.autograd.Function):
-    """x W^T + b, (T, K) -> (T, N), and its gradients g W, g^T x, and the sum of g over the rows."""
+    """x W^T + b, (T, K) -> (T, N), with the gradients g W, g^T x, and the sum of g over the rows."""
 
     @staticmethod
     def forward(ctx: Any, states: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -117,7 +117,7 @@ def _times(left: Tensor, right: Tensor) -> Tensor:
 
 
 def _grad_weight(gradient: Tensor, states: Tensor, times: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-    """g^T x, (T, N) and (T, K) -> (N, K). The left factor is copied into rows: g^T, or x^T and then the result."""
+    """g^T x, (T, N) and (T, K) -> (N, K). oneDNN copies the left factor, so it is the smaller one: g^T, or x^T."""
     (count, features), width = gradient.shape, states.shape[1]
     if count * features <= (count + features) * width:
         return times(gradient.mT, states.mT)

@@ -43,7 +43,7 @@ class Group:
     """Rows of one width that attend in one call: R rows of W tokens, each with one text or several."""
 
     shape: tuple[int, int]
-    counts: list[int]  # of texts in each row
+    counts: list[int]  # texts in each row
     segment_ids: Tensor  # (R, W): the text that each packed token belongs to; padding counts as one
     mask: Any = None  # in the attention backend's format; None: no mask
 
@@ -52,10 +52,10 @@ class Group:
         return self.shape[0] * self.shape[1]
 
     def query_grid(self) -> tuple[Tensor, Tensor, Tensor]:
-        """One query a text, in the rows of their texts: the index of the query in each column, (R, columns).
+        """The layout of one query per text, in the row of its text: the query's index in each column, (R, columns).
 
-        Columns beyond the texts of a row repeat another query. Also the indices of the real ones, (texts,) of the
-        flattened R * columns, and the mask (R, 1, columns, W) in float32, where masked scores stay finite.
+        Columns beyond the texts of a row repeat some query. Also returns the indices of the real columns, (texts,)
+        into the flattened R * columns, and the mask (R, 1, columns, W) in float32, with finite masked scores.
         """
         counts, columns = torch.tensor(self.counts)[:, None], torch.arange(max(self.counts))
         queries = (counts.cumsum(0) - counts + columns).clamp(max=sum(self.counts) - 1)
@@ -67,10 +67,10 @@ class Group:
 
 @dataclass
 class Packing:
-    """A batch's packed layout: all rows of all groups one after another, (1, P, ...), with P made `recurring`.
+    """A batch's packed layout: all rows of all groups in sequence, (1, P, ...), with P rounded up by `recurring`.
 
-    indices (P,): of each packed token in the flattened (B * T,) input.
-    real (tokens,): the packed indices that count; None: all. The others are padding and repeat some token.
+    indices (P,): the index of each packed token in the flattened (B * T,) input.
+    real (tokens,): the packed indices of real tokens; None: all are real. The others are padding and repeat some token.
     """
 
     indices: Tensor
@@ -79,7 +79,7 @@ class Packing:
     real: Tensor | None = None
 
     def pack(self, states: Tensor | None) -> Tensor | None:
-        """(B, T, ...) or (1, T, ...) -> (1, P, ...); an absent input stays absent."""
+        """(B, T, ...) or (1, T, ...) -> (1, P, ...); None stays None."""
         if states is None:
             return None
         return states.expand(*self.shape, *states.shape[2:]).flatten(0, 1).index_select(0, self.indices)[None]
@@ -113,7 +113,7 @@ class Packing:
         return [part.squeeze(0).unflatten(1, group.shape).transpose(0, 1) for part, group in zip(parts, self.groups)]
 
     def attention_fn(self, backend: Callable, cross_attends: bool = False) -> Callable:
-        """The attention_fn of layers: backend, group by group; a decoder that cross_attends also sees the encoder."""
+        """The attention_fn of layers: the backend, called once per group; cross_attends: with cross-attention, too."""
 
         def attend(module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any, **kwargs: Any) -> Any:
             to_encoder = cross_attends and not module.is_causal
@@ -146,11 +146,11 @@ class Packing:
     def attend_once(
         self, indices: Tensor, backend: Callable, module: Any, query: Tensor, key: Tensor, value: Tensor, **kwargs: Any
     ) -> Tensor:
-        """Attention of one token a text, at packed indices (N,), to its text: query (1, H, N, D) -> (1, N, H, D).
+        """Attention of one token per text, at packed indices (N,), to its text: query (1, H, N, D) -> (1, N, H, D).
 
-        backend: eager attention. The queries are laid out in rows, as the keys of their texts.
+        backend: eager attention. Each query stands in the row of its text's keys.
         """
-        order = indices.argsort()  # that of the packed texts
+        order = indices.argsort()  # texts in packed order
         queries = query.squeeze(0).transpose(0, 1).index_select(0, order)
         texts = [sum(group.counts) for group in self.groups]
         outputs = []
@@ -163,14 +163,14 @@ class Packing:
 
 
 def packing_from_mask(attention_mask: Tensor, make_mask: Callable, **options: Any) -> Packing:
-    """The packed layout of a padded batch; attention_mask (B, T), its zeros anywhere. The rest: see _make_packing."""
+    """The packed layout of a padded batch; attention_mask (B, T) with zeros anywhere. For options see _make_packing."""
     real = attention_mask.bool()
     tokens = real.flatten().nonzero().flatten()
     return _make_packing(tokens, real.sum(-1), attention_mask.shape, make_mask, **options)
 
 
 def packing_from_lengths(lengths: Tensor, shape: Sequence[int], make_mask: Callable, **options: Any) -> Packing:
-    """The same for a batch (B, T) that arrived packed."""
+    """The layout of a batch (B, T) that arrived packed."""
     tokens = torch.arange(shape[0] * shape[1], device=lengths.device)
     return _make_packing(tokens, lengths, shape, make_mask, **options)
 
@@ -178,20 +178,20 @@ def packing_from_lengths(lengths: Tensor, shape: Sequence[int], make_mask: Calla
 def _make_packing(
     tokens: Tensor, lengths: Tensor, shape: Sequence[int], make_mask: Callable, shares: bool = True, weights: int = 0
 ) -> Packing:
-    """tokens: indices of the real tokens in the flattened batch, text after text; lengths (texts,) of them each.
+    """tokens: indices of the real tokens in the flattened batch, text by text; lengths (texts,): tokens per text.
 
-    make_mask(segment_ids (R, W) or None, shape): the mask that the backend takes. shares: whether texts share rows.
+    make_mask(segment_ids (R, W) or None, shape): the mask in the backend's format. shares: whether texts share rows.
     weights: see recurring.
     """
-    found = lengths.tolist()
-    starts = [0, *accumulate(found)]
+    sizes_of_texts = lengths.tolist()
+    starts = [0, *accumulate(sizes_of_texts)]
     groups: list[Group] = []
     pieces: list[tuple[int, int, bool]] = []  # start, number of tokens, and whether they are real
-    for rows in arrange(found) if shares else equal_rows(found):
+    for rows in arrange(sizes_of_texts) if shares else equal_rows(sizes_of_texts):
         count = len(pieces)
         for texts in rows.texts:
-            pieces += [(starts[text], found[text], True) for text in texts]
-            if room := rows.width - sum(found[text] for text in texts):
+            pieces += [(starts[text], sizes_of_texts[text], True) for text in texts]
+            if room := rows.width - sum(sizes_of_texts[text] for text in texts):
                 pieces.append((0, room, False))
         groups.append(_make_group(rows, [size for _, size, _ in pieces[count:]], tokens.device, make_mask))
     packed = sum(group.tokens for group in groups)
@@ -207,7 +207,7 @@ def _make_packing(
 
 
 def _make_group(rows: Rows, sizes: list[int], device: torch.device, make_mask: Callable) -> Group:
-    """sizes: of all texts and padding in the rows."""
+    """sizes: the lengths of all texts and padding in the rows."""
     shape = len(rows.texts), rows.width
     segment_ids = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes)).view(*shape).to(device)
     mask = make_mask(segment_ids if len(sizes) > len(rows.texts) else None, shape)

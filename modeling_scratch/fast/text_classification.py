@@ -10,17 +10,17 @@ from transformers import DataCollatorWithPadding, TextClassificationPipeline
 
 from ..modeling_base import ScratchPreTrainedModel
 
-BATCHES_AT_ONCE = 64  # batches whose texts are sorted together
+BATCHES_AT_ONCE = 64  # texts of this many batches are sorted together
 CPU_TOKENS = 2048  # per batch: with fewer, call overhead dominates; with more, states exceed the CPU cache
-# Arguments of the tokenizer with which each text gives one row, whatever stands beside it.
+# Tokenizer arguments with which each text gives one row, independent of the other texts.
 TOKENIZING = {"truncation", "max_length", "padding", "add_special_tokens"}
 
 
 def batches_by_length(lengths: Sequence[int], batch_size: int, device: torch.device) -> Iterator[list[int]]:
-    """Places of texts (texts,), the longest first, in batches that take no more room than batch_size of the longest.
+    """Yield batches of indices of texts, longest first, with no more tokens than batch_size of the longest text.
 
-    An accelerator gets batch_size texts at a time, a CPU as many as have room in CPU_TOKENS, or one. Those of no tokens
-    come with the last of the others.
+    On an accelerator a batch has batch_size texts; on a CPU as many as fit in CPU_TOKENS, at least one. Empty texts
+    join the last batch.
     """
     order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
     room, filled = min(batch_size * max(lengths, default=0), CPU_TOKENS), len(lengths) - lengths.count(0)
@@ -35,8 +35,8 @@ def batches_by_length(lengths: Sequence[int], batch_size: int, device: torch.dev
 class SortingTextClassificationPipeline(TextClassificationPipeline):
     """Return the library pipeline's answers to a list of texts, in order, in less time.
 
-    Scratch models get texts that were tokenized many at a time, in batches by length, the longest first. Other models,
-    other inputs than lists of strings, and other arguments of the tokenizer take the library's way.
+    Scratch models get batches of texts sorted by length, longest first, tokenized many at a time. Other models, inputs
+    that are not lists of strings, and other tokenizer arguments use the library's implementation.
     """
 
     def get_iterator(
@@ -70,7 +70,7 @@ class SortingTextClassificationPipeline(TextClassificationPipeline):
             yield from (answers[place] for place in range(len(rows)))
 
     def _records(self, logits: Tensor, answering: dict[str, Any]) -> list[Any]:
-        """What postprocess makes of each row of logits (B, C); where it says the best label, of all rows at once."""
+        """postprocess for each row of logits (B, C); if only the best label is asked for, for all rows at once."""
         config = self.model.config
         is_plain = config.num_labels > 1 and config.problem_type in (None, "single_label_classification")
         if answering or not is_plain:

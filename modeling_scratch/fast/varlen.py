@@ -1,8 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Attention of packed texts on CUDA devices, by torch's variable-length kernels.
 
-They are told where texts end, and read nothing else of a batch, so that the host can prepare the next ones meanwhile.
-torch has these kernels as operators with private names, and no public one.
+They take the boundaries of the texts as a tensor, so there is no host-device synchronisation. torch exposes these
+kernels only as operators with private names.
 
 Shapes: B batch, T length, H heads, K key-value heads, D head size; tokens are the B * T of all rows.
 """
@@ -17,9 +17,9 @@ DEVICES = "cuda", "meta"  # meta tensors have no values: a synchronisation would
 
 
 def has_varlen_kernels(device: torch.device, dtype: torch.dtype, head_dim: int, traced: bool) -> bool:
-    """Whether a kernel takes states of this dtype, or of that of autocast; those switched off in torch count as none.
+    """Return whether a kernel takes states of this dtype, or of autocast's. Kernels disabled in torch do not count.
 
-    traced: in a graph, where torch cannot say the shapes of the gradients of the memory-efficient one (2.13).
+    traced: in a graph, for which torch 2.13 cannot infer the gradient shapes of the memory-efficient kernel.
     """
     if torch.amp.is_autocast_available(device.type) and torch.is_autocast_enabled(device.type):
         dtype = torch.get_autocast_dtype(device.type)
@@ -33,7 +33,7 @@ def has_varlen_kernels(device: torch.device, dtype: torch.dtype, head_dim: int, 
 
 
 def _has_flash(device: torch.device, head_dim: int) -> bool:
-    """Ampere and later; of wide heads, the gradients with dropout exist for A100 and H100 alone."""
+    """Ampere and later; for wide heads, gradients with dropout exist only on A100 and H100."""
     if device.type == "cuda":
         capability = torch.cuda.get_device_capability(device)
         if capability < (8, 0) or (head_dim > 192 and capability not in ((8, 0), (9, 0))):
@@ -59,8 +59,8 @@ def varlen_attention(
 ) -> tuple[Tensor, None]:
     """softmax(Q K^T / sqrt(D)) V within each text, in one kernel (Dao 2023; in float32 Rabe and Staats 2021).
 
-    query (B, H, T, D), key and value (B, K, T, D) -> (B, T, H, D). Texts lie one after another in the flattened B * T;
-    cu_seq_lens_q (texts + 1,) says where each starts and where the last one ends, max_length_q how long the longest is.
+    query (B, H, T, D), key and value (B, K, T, D) -> (B, T, H, D). Texts follow one another in the flattened B * T;
+    cu_seq_lens_q (texts + 1,) holds their starts and the end of the last, max_length_q the length of the longest.
     """
     query, key, value = (states.transpose(1, 2).to(value.dtype) for states in (query, key, value))
     flat = query.flatten(0, 1), key.flatten(0, 1), value.flatten(0, 1)  # (tokens, H or K, D)
