@@ -18,11 +18,12 @@ from transformers import Trainer, TrainingArguments
 
 import modeling_scratch as scratch
 
-LANGUAGE_MODELS = (MASKED_LM, CAUSAL_LM, SEQ2SEQ_LM)
 FOLDERS: dict[str, Case] = {
     **{case.model_class.__name__: case for case in CASES},
-    **{f"{kind}_{case.model_class.__name__}": case for kind in ("half", "untied") for case in LANGUAGE_MODELS},
-    **{f"{case.model_class.__name__}_run/checkpoint-1": case for case in (TEXTS, CAUSAL_LM, SEQ2SEQ_LM)},
+    "half": CAUSAL_LM,
+    "untied_encoder": MASKED_LM,
+    "untied_seq2seq": SEQ2SEQ_LM,
+    "run/checkpoint-1": TEXTS,
     "own_class": TEXTS,
 }
 
