@@ -144,20 +144,6 @@ def test_every_auto_class_opens_every_folder(name: str, where: str, top: Path, o
         assert set(answer["missing"]) == missing - reader.all_tied_weights_keys.keys()
 
 
-@pytest.mark.parametrize(
-    ("case", "unneeded"),
-    [
-        (TEXTS, {"modeling_decoder", "modeling_seq2seq", "pipelines", "fast"}),
-        (CAUSAL_LM, {"modeling_encoder", "modeling_seq2seq", "pipelines", "question_answering"}),
-        (SEQ2SEQ_LM, {"modeling_encoder", "modeling_decoder", "question_answering"}),
-    ],
-    ids=["encoder", "decoder", "seq2seq"],
-)
-def test_a_folder_holds_no_code_of_another_family(case: Case, unneeded: set[str], top: Path) -> None:
-    code = {path.stem for path in (top / case.model_class.__name__).glob("*.py")}
-    assert not code & {*unneeded, "__init__", "presets", "conversion", "checkpoint_files", "native_tables"}
-
-
 def test_only_the_main_process_writes(tmp_path: Path) -> None:
     TEXTS.model().save_pretrained(tmp_path, is_main_process=False)
     assert not list(tmp_path.iterdir())

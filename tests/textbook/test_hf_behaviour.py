@@ -139,14 +139,6 @@ def test_a_mask_of_another_length_than_the_source_is_refused() -> None:
         model(**{**inputs, "attention_mask": MASK[:, 1:]})
 
 
-@parametrize_cases()
-def test_evaluation_is_deterministic_and_training_is_not(case: Case) -> None:
-    model = case.model(hidden_dropout=0.5, attention_dropout=0.5)
-    assert_same_outputs(model(**case.batch()), model(**case.batch()))
-    model.train()
-    assert not torch.equal(model(**case.batch())[0], model(**case.batch())[0])
-
-
 @backends
 @in_turn()
 def test_half_precision_is_close(case: Case, settings: dict, backend: str) -> None:
@@ -176,14 +168,6 @@ def replicate(module: nn.Module) -> nn.Module:
 def test_data_parallel_replicas(case: Case) -> None:
     model = case.model()
     assert_same_outputs(replicate(model)(**case.batch()), model(**case.batch()))
-
-
-@parametrize_cases()
-def test_what_evaluation_does_not_gather(case: Case) -> None:
-    model = case.model()
-    outputs = model(**case.batch(), output_hidden_states=True, output_attentions=True)
-    predictions = outputs.keys() - {"loss", *model.config.keys_to_ignore_at_inference}
-    assert predictions == model(**case.inputs()).keys() - {"encoder_last_hidden_state"}
 
 
 @parametrize_cases()

@@ -215,19 +215,14 @@ def test_resized_vocabulary(case: Case, settings: dict, count: int, new: int, tm
 # What is asked for, and what is refused
 
 
-def test_training_keeps_no_cache() -> None:
+def test_a_plain_cache_gets_one_beside_it_and_training_keeps_none() -> None:
     model = SEQ2SEQ_LM.model(use_cache=True)
-    assert isinstance(model(SOURCE, MASK, TARGET).past_key_values, EncoderDecoderCache)
     assert model(SOURCE, MASK, labels=LABELS).past_key_values is None
-    assert model.train()(SOURCE, MASK, TARGET).past_key_values is None
-
-
-def test_a_plain_cache_gets_one_for_the_memory_beside_it() -> None:
-    model = SEQ2SEQ_LM.model()
-    first = model(SOURCE, MASK, TARGET[:, :4], past_key_values=DynamicCache(), use_cache=True)
+    first = model(SOURCE, MASK, TARGET[:, :4], past_key_values=DynamicCache())
     assert isinstance(first.past_key_values, EncoderDecoderCache)
-    rest = model(SOURCE, MASK, TARGET[:, 4:], past_key_values=first.past_key_values, use_cache=True)
+    rest = model(SOURCE, MASK, TARGET[:, 4:], past_key_values=first.past_key_values)
     assert_close(torch.cat((first.logits, rest.logits), 1), model(SOURCE, MASK, TARGET).logits)
+    assert model.train()(SOURCE, MASK, TARGET).past_key_values is None
 
 
 @parametrize_cases(SEQ2SEQS)
@@ -269,38 +264,33 @@ def test_what_the_encoder_said_may_be_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "pieces"),
+    ("settings", "arguments", "message"),
     [
-        ({}, ["decoder_input_ids", "decoder_inputs_embeds", "labels"]),
-        ({"labels": LABELS, "settings": {"decoder_start_token_id": None}}, ["decoder_start_token_id=None"]),
-        ({"labels": LABELS, "settings": {"pad_token_id": None}}, ["pad_token_id=None"]),
-        ({"labels": LABELS, "cu_seq_lens_q": torch.tensor([0, 4, 9])}, ["cu_seq_lens_q", "packed"]),
-        ({"labels": LABELS, "position_ids": torch.arange(9)[None]}, ["position_ids", "packed"]),
+        ({}, {}, "decoder_input_ids or decoder_inputs_embeds.*labels"),
+        ({"decoder_start_token_id": None}, {"labels": LABELS}, "decoder_start_token_id=None"),
+        ({"pad_token_id": None}, {"labels": LABELS}, "pad_token_id=None"),
+        ({}, {"labels": LABELS, "cu_seq_lens_q": torch.tensor([0, 4, 9])}, "packed.*cu_seq_lens_q"),
+        ({}, {"labels": LABELS, "position_ids": torch.arange(9)[None]}, "packed.*position_ids"),
     ],
 )
-def test_what_is_missing_or_too_much_is_named(arguments: dict, pieces: list[str]) -> None:
-    arguments = dict(arguments)
-    model = SEQ2SEQ_LM.model(**arguments.pop("settings", {}))
-    with pytest.raises(ValueError, match=pieces[0]) as caught:
-        model(SOURCE, MASK, **arguments)
-    assert [piece for piece in pieces if piece not in str(caught.value)] == []
+def test_what_is_missing_or_too_much_is_named(settings: dict, arguments: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        SEQ2SEQ_LM.model(**settings)(SOURCE, MASK, **arguments)
+
+
+TWO_TABLES = {"decoder_vocab_size": 40, "share_encoder_decoder_embeddings": False}
 
 
 @pytest.mark.parametrize(
-    ("settings", "pieces"),
+    ("settings", "message"),
     [
-        ({"decoder_vocab_size": 40}, ["decoder_vocab_size=40", "vocab_size=64", "share_encoder_decoder_embeddings"]),
-        ({"decoder_layers": -1}, ["decoder_layers=-1"]),
-        ({"decoder_vocab_size": 0}, ["decoder_vocab_size=0"]),
-        ({"decoder_start_token_id": 64}, ["decoder_start_token_id=64", "64"]),
-        (
-            {"decoder_vocab_size": 40, "share_encoder_decoder_embeddings": False, "pad_token_id": 50},
-            ["pad_token_id=50", "40"],
-        ),
+        ({"decoder_vocab_size": 40}, "decoder_vocab_size=40 .* vocab_size=64: set share_encoder_decoder_embeddings"),
+        ({"decoder_layers": -1}, "decoder_layers=-1"),
+        ({"decoder_vocab_size": 0}, "decoder_vocab_size=0"),
+        ({"decoder_start_token_id": 64}, "decoder_start_token_id=64 .* 64"),
+        ({**TWO_TABLES, "pad_token_id": 50}, "pad_token_id=50 .* 40"),
     ],
-    ids=str,
 )
-def test_sizes_that_do_not_fit_are_named(settings: dict, pieces: list[str]) -> None:
-    with pytest.raises((StrictDataclassError, ValueError)) as caught:
+def test_sizes_that_do_not_fit_are_named(settings: dict, message: str) -> None:
+    with pytest.raises((StrictDataclassError, ValueError), match=message):
         SEQ2SEQ_LM.config(**settings)
-    assert [piece for piece in pieces if piece not in str(caught.value)] == []
