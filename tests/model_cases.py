@@ -25,6 +25,11 @@ TINY: dict[str, int | float] = {
     "max_position_embeddings": 32, "num_labels": 3, "hidden_dropout": 0.0,
 }  # fmt: skip
 
+
+def tiny(**settings: Any) -> scratch.ScratchEncoderConfig:
+    return scratch.ScratchEncoderConfig(**{**TINY, **settings})
+
+
 # Together they use every switch of the architecture.
 SWITCHES: dict[str, dict[str, Any]] = {
     "post-sinusoidal": {"embedding_scale": True},
@@ -214,6 +219,10 @@ def in_turn(cases: tuple[Case, ...] = CASES, choices: dict[str, dict] = SWITCHES
         pytest.param(case, settings, id=f"{case.model_class.__name__}-{name}") for case, (name, settings) in pairs
     ]
     return pytest.mark.parametrize(("case", "settings"), params[: max(len(cases), len(choices))])
+
+
+def assert_close(found: Tensor, expected: Tensor) -> None:
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
 
 
 def assert_same_outputs(left: Any, right: Any, atol: float = 0.0, where: Tensor | None = None) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from huggingface_hub.errors import StrictDataclassError
-from model_cases import TINY
+from model_cases import TINY, tiny
 from transformers import AutoConfig
 
 from modeling_scratch import (
@@ -20,10 +20,6 @@ from modeling_scratch import (
 )
 
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
-
-
-def tiny(**settings: Any) -> ScratchEncoderConfig:
-    return ScratchEncoderConfig(**{**TINY, **settings})
 
 
 def described(config: ScratchConfig) -> dict[str, Any]:
@@ -40,62 +36,45 @@ def setting_names(settings: dict[str, Any]) -> str:
     return "-".join(f"{name}={value}" for name, value in shown.items() if name != "rope_parameters") or "defaults"
 
 
-def each(rows: list[tuple[dict[str, Any], list[str]]]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize(("settings", "pieces"), rows, ids=[setting_names(settings) for settings, _ in rows])
+REFUSED: list[tuple[dict[str, Any], list[str]]] = [
+    ({"hidden_act": "tanh"}, ["hidden_act", "tanh", "'relu'", "'gelu_tanh'", "'swiglu'"]),
+    ({"norm_type": "batch_norm"}, ["norm_type", "batch_norm", "'layer_norm'", "'rms_norm'"]),
+    ({"norm_position": "both"}, ["norm_position", "both", "'pre'", "'post'"]),
+    ({"position_type": "alibi"}, ["position_type", "alibi", "'none'", "'sinusoidal_halves'", "'rotary'"]),
+    ({"classifier_pooling": "cls"}, ["classifier_pooling", "cls", "'first'", "'mean'", "'max'"]),
+    ({"classifier_activation": "silu"}, ["classifier_activation", "silu", "'tanh'", "'relu'", "'gelu'"]),
+    ({"problem_type": "ranking"}, ["problem_type", "ranking", "single_label_classification"]),
+    ({"hidden_size": "16"}, ["hidden_size", "'16'", "int"]),
+    ({"hidden_size": 16.0}, ["hidden_size", "16.0", "int"]),
+    ({"norm_eps": "1e-5"}, ["norm_eps", "'1e-5'", "float"]),
+    ({"embedding_norm": 1}, ["embedding_norm", "1", "bool"]),
+    *(({name: 0}, [f"{name}=0", "at least 1"]) for name in (
+        "vocab_size", "hidden_size", "num_attention_heads", "num_key_value_heads", "head_dim",
+        "intermediate_size", "max_position_embeddings", "embedding_size",
+    )),
+    *(({name: -1}, [f"{name}=-1", "at least 0"]) for name in (
+        "num_hidden_layers", "type_vocab_size", "position_offset", "norm_eps", "initializer_range",
+    )),
+    *(({name: value}, [f"{name}={value}", "[0, 1)"]) for value in (-0.1, 1, float("nan")) for name in (
+        "hidden_dropout", "attention_dropout", "activation_dropout", "classifier_dropout",
+    )),
+    ({"num_key_value_heads": 3}, ["num_key_value_heads=3", "num_attention_heads=4"]),
+    ({"num_key_value_heads": 8}, ["num_key_value_heads=8", "num_attention_heads=4"]),
+    ({"hidden_size": 18}, ["hidden_size=18", "num_attention_heads=4", "head_dim"]),
+    ({"position_type": "sinusoidal", "embedding_size": 7}, ["embedding_size=7", "odd"]),
+    ({"position_type": "sinusoidal_halves", "embedding_size": 7}, ["embedding_size=7", "odd"]),
+    ({"pad_token_id": 64}, ["pad_token_id=64", "vocab_size=64"]),
+    ({"pad_token_id": -1}, ["pad_token_id=-1", "vocab_size=64"]),
+    ({"position_type": "rotary", "head_dim": 3}, ["head_dim=3", "odd"]),
+    (rotary(rope_type="longrope", factor=2.0), ["rope_type", "'longrope'", "dynamic, llama3, yarn"]),
+    (rotary(rope_type="default", partial_rotary_factor=0.25), ["partial_rotary_factor", "0.25", "pairs"]),
+    (rotary(rope_type="linear"), ["rope_parameters", "linear", "factor"]),
+    (rotary(rope_type="llama3", factor=8.0), ["rope_parameters", "llama3", "low_freq_factor", "high_freq_factor"]),
+]  # fmt: skip
 
 
-@each(
-    [
-        ({"hidden_act": "tanh"}, ["hidden_act", "tanh", "'relu'", "'gelu_tanh'", "'swiglu'"]),
-        ({"norm_type": "batch_norm"}, ["norm_type", "batch_norm", "'layer_norm'", "'rms_norm'"]),
-        ({"norm_position": "both"}, ["norm_position", "both", "'pre'", "'post'"]),
-        ({"position_type": "alibi"}, ["position_type", "alibi", "'none'", "'sinusoidal_halves'", "'rotary'"]),
-        ({"classifier_pooling": "cls"}, ["classifier_pooling", "cls", "'first'", "'mean'", "'max'"]),
-        ({"classifier_activation": "silu"}, ["classifier_activation", "silu", "'tanh'", "'relu'", "'gelu'"]),
-        ({"problem_type": "ranking"}, ["problem_type", "ranking", "single_label_classification"]),
-        ({"hidden_size": "16"}, ["hidden_size", "'16'", "int"]),
-        ({"hidden_size": 16.0}, ["hidden_size", "16.0", "int"]),
-        ({"norm_eps": "1e-5"}, ["norm_eps", "'1e-5'", "float"]),
-        ({"embedding_norm": 1}, ["embedding_norm", "1", "bool"]),
-    ]
-)
-def test_a_value_of_the_wrong_kind_is_refused_with_the_choices(settings: dict, pieces: list) -> None:
-    with pytest.raises(StrictDataclassError) as caught:
-        tiny(**settings)
-    assert [piece for piece in pieces if piece not in str(caught.value)] == []
-
-
-@each(
-    [
-        *(({name: size}, [f"{name}={size}", "at least 1"]) for size in (0, -8) for name in (
-            "vocab_size", "hidden_size", "num_attention_heads", "num_key_value_heads", "head_dim",
-            "intermediate_size", "max_position_embeddings", "embedding_size",
-        )),
-        *(({name: -1}, [f"{name}=-1", "at least 0"]) for name in (
-            "num_hidden_layers", "type_vocab_size", "position_offset", "norm_eps", "initializer_range",
-        )),
-        *(({name: value}, [f"{name}={value}", "[0, 1)"]) for value in (-0.1, 1, 1.5, float("nan")) for name in (
-            "hidden_dropout", "attention_dropout", "activation_dropout", "classifier_dropout",
-        )),
-        ({"num_key_value_heads": 3}, ["num_key_value_heads=3", "num_attention_heads=4"]),
-        ({"num_key_value_heads": 8}, ["num_key_value_heads=8", "num_attention_heads=4"]),
-        ({"hidden_size": 18}, ["hidden_size=18", "num_attention_heads=4", "head_dim"]),
-        ({"hidden_size": 2}, ["hidden_size=2", "num_attention_heads=4", "head_dim"]),
-        ({"position_type": "sinusoidal", "embedding_size": 7}, ["embedding_size=7", "odd"]),
-        ({"position_type": "sinusoidal_halves", "embedding_size": 7}, ["embedding_size=7", "odd"]),
-        ({"pad_token_id": 64}, ["pad_token_id=64", "vocab_size=64"]),
-        ({"pad_token_id": -1}, ["pad_token_id=-1", "vocab_size=64"]),
-        ({"position_type": "rotary", "head_dim": 3}, ["head_dim=3", "odd"]),
-        ({"position_type": "rotary", "head_dim": 5}, ["head_dim=5", "odd"]),
-        (rotary(rope_type="longrope", factor=2.0), ["rope_type", "'longrope'", "dynamic, llama3, yarn"]),
-        (rotary(rope_type="none"), ["rope_type", "'none'", "default, linear, dynamic, llama3"]),
-        (rotary(rope_type="default", partial_rotary_factor=0.25), ["partial_rotary_factor", "0.25", "pairs"]),
-        (rotary(rope_type="linear"), ["rope_parameters", "linear", "factor"]),
-        (rotary(rope_type="dynamic"), ["rope_parameters", "dynamic", "factor"]),
-        (rotary(rope_type="llama3", factor=8.0), ["rope_parameters", "llama3", "low_freq_factor", "high_freq_factor"]),
-    ]
-)  # fmt: skip
-def test_an_impossible_value_is_refused_by_name(settings: dict, pieces: list) -> None:
+@pytest.mark.parametrize(("settings", "pieces"), REFUSED, ids=[setting_names(settings) for settings, _ in REFUSED])
+def test_what_no_model_can_be_is_refused_with_the_field_the_value_and_the_choices(settings: dict, pieces: list) -> None:
     with pytest.raises((StrictDataclassError, ValueError, KeyError)) as caught:
         tiny(**settings)
     assert [piece for piece in pieces if piece not in str(caught.value)] == []
@@ -128,17 +107,14 @@ def test_a_later_assignment_is_checked_for_its_kind() -> None:
 
 
 def test_sizes_left_out_are_derived() -> None:
-    config = ScratchEncoderConfig(hidden_size=24, num_attention_heads=6)
+    config = ScratchSeq2SeqConfig(hidden_size=24, num_attention_heads=6, num_hidden_layers=3)
     assert (config.head_dim, config.num_key_value_heads, config.embedding_size) == (4, 6, 24)
-    given = ScratchEncoderConfig(hidden_size=24, num_attention_heads=6, num_key_value_heads=2, embedding_size=8)
-    assert (given.head_dim, given.num_key_value_heads, given.embedding_size) == (4, 2, 8)
+    assert (config.decoder_layers, config.decoder_vocab_size) == (3, config.vocab_size)
 
 
-def test_heads_of_their_own_size_need_not_divide_the_width() -> None:
-    config = tiny(hidden_size=18, head_dim=6)
-    model = ScratchEncoderModel(config)
-    assert model.stack.layers[0].attention.q_proj.weight.shape == (4 * 6, 18)
-    assert model(torch.tensor([[1, 2, 3]])).last_hidden_state.shape == (1, 3, 18)
+@pytest.mark.parametrize("config", [ScratchDecoderConfig(num_hidden_layers=5), ScratchSeq2SeqConfig(decoder_layers=5)])
+def test_the_library_reads_how_many_layers_a_cache_has(config: ScratchConfig) -> None:
+    assert config.decoder_layers == config.get_text_config(decoder=True).num_hidden_layers == 5
 
 
 def test_rope_parameters_are_there_for_rotary_positions_alone() -> None:
@@ -149,34 +125,30 @@ def test_rope_parameters_are_there_for_rotary_positions_alone() -> None:
     assert llama3.rope_parameters["original_max_position_embeddings"] == 64
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {"position_type": "rotary"},
-        rotary(rope_type="linear", rope_theta=5e5, factor=2.0),
-        rotary(rope_type="dynamic", factor=4.0),
-        rotary(**LLAMA3, original_max_position_embeddings=16),
-        {"num_key_value_heads": 2, "head_dim": 6, "embedding_size": 8, "hidden_dropout": 0, "pad_token_id": None},
-        {"classifier_pooling": "max", "classifier_activation": "gelu", "classifier_dropout": 0.2},
-        {"eos_token_id": [2, 3], "bos_token_id": 1, "problem_type": "regression", "num_labels": 1},
-        {"num_labels": 2, "id2label": {0: "no", 1: "yes"}, "label2id": {"no": 0, "yes": 1}},
-    ],
-    ids=setting_names,
-)
-def test_json_brings_back_an_equal_config(tmp_path: Path, settings: dict) -> None:
-    config = tiny(**settings)
+TWO_VOCABULARIES = {"share_encoder_decoder_embeddings": False, "decoder_vocab_size": 40, "decoder_start_token_id": 3}
+SAVED: list[tuple[type[ScratchConfig], dict[str, Any]]] = [
+    (ScratchEncoderConfig, {}),
+    (ScratchEncoderConfig, rotary(rope_type="linear", rope_theta=5e5, factor=2.0)),
+    (ScratchEncoderConfig, rotary(**LLAMA3, original_max_position_embeddings=16)),
+    (ScratchEncoderConfig, {"num_key_value_heads": 2, "embedding_size": 8, "hidden_dropout": 0, "pad_token_id": None}),
+    (ScratchEncoderConfig, {"eos_token_id": [2, 3], "bos_token_id": 1, "problem_type": "regression", "num_labels": 1}),
+    (ScratchEncoderConfig, {"num_labels": 2, "id2label": {0: "no", 1: "yes"}, "label2id": {"no": 0, "yes": 1}}),
+    (ScratchDecoderConfig, {"use_cache": False, "lm_head_bias": True, "eos_token_id": [2, 3], "pad_token_id": None}),
+    (ScratchSeq2SeqConfig, {"decoder_layers": 5, "tie_word_embeddings": False, **TWO_VOCABULARIES}),
+]
+
+
+@pytest.mark.parametrize(("config_class", "settings"), SAVED)
+def test_json_brings_back_an_equal_config(config_class: Any, settings: dict, tmp_path: Path) -> None:
+    config = config_class(**{**TINY, **settings})
     config.save_pretrained(tmp_path)
-    assert json.loads((tmp_path / "config.json").read_text())["model_type"] == "scratch_encoder"
     for loaded in (
-        ScratchEncoderConfig.from_pretrained(tmp_path),
         AutoConfig.from_pretrained(tmp_path),
-        ScratchEncoderConfig.from_dict(config.to_dict()),
-        ScratchEncoderConfig.from_dict(json.loads(config.to_json_string(use_diff=False))),
+        config_class.from_dict(config.to_dict()),
+        config_class.from_dict(json.loads(config.to_json_string(use_diff=False))),
     ):
-        assert type(loaded) is ScratchEncoderConfig
+        assert type(loaded) is config_class
         assert described(loaded) == described(config)
-        assert loaded.num_labels == config.num_labels
 
 
 def test_every_field_is_saved_under_its_name(tmp_path: Path) -> None:
@@ -196,38 +168,3 @@ def test_names_of_labels_count_them() -> None:
     assert named.label2id == {"bad": 0, "fair": 1, "good": 2, "superb": 3}
     assert ScratchEncoderConfig(**settings, label2id={"bad": 0, "good": 1}).id2label == {0: "bad", 1: "good"}
     assert named.id2label[3] == "superb"
-
-
-TWO_VOCABULARIES = {"share_encoder_decoder_embeddings": False, "decoder_vocab_size": 40, "decoder_start_token_id": 3}
-
-
-@pytest.mark.parametrize(
-    ("config_class", "settings"),
-    [
-        (ScratchDecoderConfig, {}),
-        (
-            ScratchDecoderConfig,
-            {"use_cache": False, "lm_head_bias": True, "eos_token_id": [2, 3], "pad_token_id": None},
-        ),
-        (ScratchSeq2SeqConfig, {}),
-        (ScratchSeq2SeqConfig, {"decoder_layers": 5, "tie_word_embeddings": False, **TWO_VOCABULARIES}),
-    ],
-)
-def test_json_brings_back_decoders_and_encoder_decoders(config_class: type, settings: dict, tmp_path: Path) -> None:
-    config = config_class(**{**TINY, **settings})
-    config.save_pretrained(tmp_path)
-    loaded = AutoConfig.from_pretrained(tmp_path)
-    assert type(loaded) is config_class
-    assert described(loaded) == described(config)
-    assert {name: getattr(loaded, name) for name in settings} == settings
-
-
-def test_a_decoder_has_its_sizes_under_the_names_of_both_families() -> None:
-    """The library reads from them how many layers a cache has."""
-    alone = ScratchDecoderConfig(**TINY)
-    assert (alone.decoder_layers, alone.decoder_vocab_size) == (TINY["num_hidden_layers"], TINY["vocab_size"])
-    pair = ScratchSeq2SeqConfig(**TINY)
-    assert (pair.decoder_layers, pair.decoder_vocab_size) == (TINY["num_hidden_layers"], TINY["vocab_size"])
-    deeper = ScratchSeq2SeqConfig(**TINY, decoder_layers=5)
-    assert deeper.get_text_config(decoder=True).num_hidden_layers == 5
-    assert deeper.num_hidden_layers == TINY["num_hidden_layers"]

@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 import torch
 from conftest import redraw
-from model_cases import TINY
-from torch import Tensor
+from model_cases import ENCODER, TINY, assert_close, tiny
 
-from modeling_scratch import ScratchEncoderConfig, ScratchEncoderModel
 from modeling_scratch.embeddings import Embeddings
 from modeling_scratch.positions import sinusoidal, sinusoidal_halves
 
@@ -20,17 +18,7 @@ LIMIT = TINY["max_position_embeddings"]
 
 
 def embeddings(**settings: Any) -> Embeddings:
-    return redraw(
-        Embeddings(ScratchEncoderConfig(**{**TINY, "position_type": "none", **settings}), TINY["vocab_size"])
-    ).eval()
-
-
-def model(**settings: Any) -> ScratchEncoderModel:
-    return redraw(ScratchEncoderModel(ScratchEncoderConfig(**{**TINY, **settings}))).eval()
-
-
-def assert_close(found: Tensor, expected: Tensor) -> None:
-    torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
+    return redraw(Embeddings(tiny(**{"position_type": "none", **settings}), TINY["vocab_size"])).eval()
 
 
 def test_without_anything_else_a_token_is_its_row() -> None:
@@ -38,16 +26,11 @@ def test_without_anything_else_a_token_is_its_row() -> None:
     assert torch.equal(layer(IDS, PLACES), layer.tokens.weight[IDS])
 
 
-def test_the_scale_is_the_root_of_the_width_of_the_stack() -> None:
-    layer = embeddings(embedding_scale=True)
-    assert_close(layer(IDS, PLACES), layer.tokens.weight[IDS] * math.sqrt(TINY["hidden_size"]))
-
-
 @pytest.mark.parametrize("sinusoid", [sinusoidal, sinusoidal_halves])
 def test_sinusoids_are_added_to_the_scaled_tokens(sinusoid: Any) -> None:
-    layer = embeddings(position_type=sinusoid.__name__, embedding_scale=True)
-    scaled = layer.tokens.weight[IDS] * math.sqrt(TINY["hidden_size"])
-    assert_close(layer(IDS, PLACES), scaled + sinusoid(PLACES, TINY["hidden_size"]))
+    layer = embeddings(position_type=sinusoid.__name__, embedding_scale=True, embedding_size=6)
+    embedded = layer.tokens.weight[IDS] * math.sqrt(TINY["hidden_size"]) + sinusoid(PLACES, 6)
+    assert_close(layer(IDS, PLACES), layer.projection(embedded))
 
 
 @pytest.mark.parametrize("offset", [0, 2])
@@ -72,19 +55,15 @@ def test_factorised_embeddings_are_summed_and_normalised_before_they_are_project
     assert_close(layer(IDS, PLACES), normal @ layer.projection.weight.T + layer.projection.bias)
 
 
-def test_parts_that_are_not_configured_have_no_weights() -> None:
-    assert embeddings().state_dict().keys() == {"tokens.weight"}
-
-
 def test_a_text_beyond_the_learned_positions_is_refused_with_the_way_out() -> None:
-    learned = model(position_type="learned", position_offset=2)
+    learned = ENCODER.model(position_type="learned", position_offset=2)
     assert learned(torch.ones(1, LIMIT, dtype=torch.long)).last_hidden_state.isfinite().all()
     with pytest.raises(ValueError, match=rf"{LIMIT + 1} tokens.*max_position_embeddings={LIMIT}.*truncation=True"):
         learned(torch.ones(1, LIMIT + 1, dtype=torch.long))
 
 
 def test_padding_does_not_count_against_the_learned_positions() -> None:
-    learned = model(position_type="learned")
+    learned = ENCODER.model(position_type="learned")
     mask = torch.zeros(2, 3 * LIMIT, dtype=torch.long)
     mask[0, :LIMIT] = 1
     mask[1, -LIMIT:] = 1
@@ -92,7 +71,7 @@ def test_padding_does_not_count_against_the_learned_positions() -> None:
 
 
 def test_texts_that_arrive_packed_are_measured_one_by_one() -> None:
-    learned = model(position_type="learned")
+    learned = ENCODER.model(position_type="learned")
     ids = torch.ones(1, 3 * LIMIT, dtype=torch.long)
     packed = torch.arange(LIMIT).repeat(3)[None]
     assert learned(ids, position_ids=packed).last_hidden_state.isfinite().all()
@@ -102,5 +81,5 @@ def test_texts_that_arrive_packed_are_measured_one_by_one() -> None:
 
 @pytest.mark.parametrize("position_type", ["none", "sinusoidal", "sinusoidal_halves", "rotary"])
 def test_other_positions_have_no_limit(position_type: str) -> None:
-    output = model(position_type=position_type)(torch.ones(1, 3 * LIMIT, dtype=torch.long)).last_hidden_state
+    output = ENCODER.model(position_type=position_type)(torch.ones(1, 3 * LIMIT, dtype=torch.long)).last_hidden_state
     assert output.isfinite().all()

@@ -1,20 +1,19 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Pooling sees real tokens alone, and losses are torch's, counted the way a training step needs them."""
 
-import math
 from collections.abc import Callable
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 import torch
 import torch.nn.functional as F
 from conftest import redraw
-from model_cases import MASK, TINY
+from model_cases import MASK, TINY, assert_close, tiny
 from torch import Tensor
 
-from modeling_scratch import ScratchEncoderConfig, ScratchEncoderForSequenceClassification
+from modeling_scratch import ScratchEncoderForSequenceClassification
 from modeling_scratch.configuration_scratch import Pooling
-from modeling_scratch.heads import POOLED_TOKENS, POOLINGS, cross_entropy, infer_problem_type, pool
+from modeling_scratch.heads import POOLED_TOKENS, POOLINGS, cross_entropy, pool
 from modeling_scratch.modeling_encoder import ClassificationHead, MaskedLMHead, span_loss
 
 STATES = torch.randn(*MASK.shape, TINY["hidden_size"], generator=torch.Generator().manual_seed(1))
@@ -28,14 +27,6 @@ REDUCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 def draw(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).requires_grad_()
-
-
-def tiny(**settings: Any) -> ScratchEncoderConfig:
-    return ScratchEncoderConfig(**{**TINY, **settings})
-
-
-def assert_close(found: Tensor, expected: Tensor) -> None:
-    torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
 
 
 def test_every_pooling_is_tested() -> None:
@@ -67,20 +58,14 @@ def test_a_text_of_no_tokens_is_zeros(pooling: str, dtype: torch.dtype) -> None:
     assert (states.grad[1] == 0).all()
 
 
-@pytest.mark.parametrize(
-    ("name", "function"),
-    [("tanh", math.tanh), ("relu", lambda x: max(x, 0)), ("gelu", lambda x: x * (1 + math.erf(x / 2**0.5)) / 2)],
-)
-def test_classification_head_with_a_hidden_layer(name: str, function: Callable[[float], float]) -> None:
-    head = redraw(ClassificationHead(tiny(classifier_activation=name))).eval()
-    hidden = (STATES[0] @ head.dense.weight.T + head.dense.bias).detach().apply_(function)
+@pytest.mark.parametrize("activation", [None, "tanh", "relu", "gelu"])
+def test_a_classification_head_may_have_a_hidden_layer(activation: str | None) -> None:
+    head = redraw(ClassificationHead(tiny(classifier_activation=activation))).eval()
+    hidden = STATES[0]
+    if activation is not None:
+        function = getattr(F, activation)
+        hidden = function(hidden @ head.dense.weight.T + head.dense.bias)
     assert_close(head(STATES[0]), hidden @ head.out_proj.weight.T + head.out_proj.bias)
-
-
-def test_classification_head_without_a_hidden_layer() -> None:
-    head = redraw(ClassificationHead(tiny()))
-    assert head.state_dict().keys() == {"out_proj.weight", "out_proj.bias"}
-    assert_close(head(STATES[0]), STATES[0] @ head.out_proj.weight.T + head.out_proj.bias)
 
 
 @pytest.mark.parametrize(
@@ -138,57 +123,33 @@ def test_losses_are_computed_in_float32() -> None:
     assert abs(loss - F.cross_entropy(logits, labels)) > 1e-4  # what bfloat16 would have made of it
 
 
-def logits_and_loss(labels: Tensor, count: int | None = None, **settings: Any) -> tuple[Tensor, Tensor, str]:
-    model = redraw(ScratchEncoderForSequenceClassification(tiny(**settings))).eval()
-    outputs = model(MASK * 7, MASK, labels=labels, num_items_in_batch=count)
-    return outputs.logits, outputs.loss, model.config.problem_type
+# What labels are taken for where the config says nothing; several numbers a text have to be named.
+PROBLEMS: dict[str, tuple[Tensor, Callable[..., Tensor]]] = {
+    "single_label_classification": (torch.tensor([2, 0, 3]), F.cross_entropy),
+    "multi_label_classification": ((draw(3, 4) > 0).float(), F.binary_cross_entropy_with_logits),
+    "regression": (torch.tensor([[0.5], [-2], [3]]), F.mse_loss),
+    "regression without an axis": (torch.tensor([1.5, -2, 3]), F.mse_loss),
+    "regression of whole numbers": (torch.tensor([1, 0, 2]), F.mse_loss),
+    "regression of several": (draw(3, 4).detach(), F.mse_loss),
+}
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("count", [None, 30])
 @pytest.mark.parametrize("told", [True, False], ids=["told", "inferred"])
-@pytest.mark.parametrize(
-    ("problem_type", "labels", "loss"),
-    [
-        ("single_label_classification", torch.tensor([2, 0, 3]), F.cross_entropy),
-        ("multi_label_classification", (draw(3, 4) > 0).float(), F.binary_cross_entropy_with_logits),
-        ("regression", torch.tensor([[0.5], [-2], [3]]), F.mse_loss),
-    ],
-    ids=["single", "multi", "regression"],
-)
-def test_classification_losses(
-    problem_type: str, labels: Tensor, loss: Callable, told: bool, count: int | None
-) -> None:
-    num_labels = 1 if problem_type == "regression" else 4
-    told_type = problem_type if told else None
-    logits, found, remembered = logits_and_loss(labels, count, num_labels=num_labels, problem_type=told_type)
-    expected = loss(logits, labels) if count is None else loss(logits, labels, reduction="sum") / count
-    assert_close(found, expected)
-    assert remembered == problem_type
-
-
-@pytest.mark.parametrize("labels", [torch.tensor([1.5, -2, 3]), torch.tensor([1, 0, 2])], ids=["floats", "integers"])
-def test_numbers_need_no_axis_of_their_own(labels: Tensor) -> None:
-    logits, loss, _ = logits_and_loss(labels, num_labels=1)
-    assert_close(loss, F.mse_loss(logits[:, 0], labels.float()))
-
-
-def test_regression_to_several_numbers() -> None:
-    labels = draw(3, 4).detach()
-    logits, loss, _ = logits_and_loss(labels, num_labels=4, problem_type="regression")
-    assert_close(loss, F.mse_loss(logits, labels))
-
-
-@pytest.mark.parametrize(
-    ("num_labels", "labels", "expected"),
-    [
-        (1, torch.tensor([1]), "regression"),
-        (1, torch.tensor([1.0]), "regression"),
-        (2, torch.tensor([1]), "single_label_classification"),
-        (2, torch.tensor([[1.0, 1.0]]), "multi_label_classification"),
-    ],
-)
-def test_what_labels_are_taken_for(num_labels: int, labels: Tensor, expected: str) -> None:
-    assert infer_problem_type(num_labels, labels) == expected
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_classification_losses(name: str, told: bool, count: int | None) -> None:
+    """Those of torch, without a warning, and the config remembers which one it was."""
+    (labels, loss), problem_type = PROBLEMS[name], name.split()[0]
+    several = "several" in name
+    num_labels = 1 if problem_type == "regression" and not several else 4
+    settings = {"num_labels": num_labels, "problem_type": problem_type if told or several else None}
+    model = redraw(ScratchEncoderForSequenceClassification(tiny(**settings))).eval()
+    outputs = model(MASK * 7, MASK, labels=labels, num_items_in_batch=count)
+    target = labels if problem_type != "regression" else labels.float().view_as(outputs.logits)
+    expected = loss(outputs.logits, target, reduction="mean" if count is None else "sum")
+    assert_close(outputs.loss, expected if count is None else expected / count)
+    assert model.config.problem_type == problem_type
 
 
 def test_span_loss_is_the_mean_of_both_ends() -> None:

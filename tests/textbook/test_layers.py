@@ -3,17 +3,16 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 import torch
 from conftest import redraw
-from model_cases import TINY
+from model_cases import TINY, assert_close, tiny
 from torch import Tensor
 
-from modeling_scratch import ScratchEncoderConfig
 from modeling_scratch.configuration_scratch import Activation, NormPosition, NormType
-from modeling_scratch.layers import ACTIVATIONS, NORM_POSITIONS, NORMS, FeedForward, PostNorm, PreNorm, RMSNorm
+from modeling_scratch.layers import ACTIVATIONS, NORM_POSITIONS, NORMS, FeedForward, RMSNorm
 
 STATES = torch.randn(2, 5, TINY["hidden_size"], generator=torch.Generator().manual_seed(1)) * 2
 
@@ -26,12 +25,8 @@ FORMULAS: dict[str, Callable[[Tensor], Tensor]] = {
 GATES = {"reglu": "relu", "geglu": "gelu", "swiglu": "silu"}
 
 
-def tiny(**settings: Any) -> ScratchEncoderConfig:
-    return ScratchEncoderConfig(**{**TINY, **settings})
-
-
-def assert_close(found: Tensor, expected: Tensor) -> None:
-    torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
+def linear(layer: torch.nn.Linear, states: Tensor) -> Tensor:
+    return states @ layer.weight.T + (0 if layer.bias is None else layer.bias)
 
 
 def test_every_choice_of_the_config_has_a_row() -> None:
@@ -56,38 +51,13 @@ def test_rms_norm_squares_in_float32() -> None:
 
 
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no_bias"])
-@pytest.mark.parametrize("name", FORMULAS)
+@pytest.mark.parametrize("name", [*FORMULAS, *GATES])
 def test_feed_forward(name: str, bias: bool) -> None:
     layer = redraw(FeedForward(tiny(hidden_act=name, mlp_bias=bias)))
-    up, down = layer.up_proj, layer.down_proj
-    inner = FORMULAS[name](STATES @ up.weight.T + (up.bias if bias else 0))
-    assert_close(layer(STATES), inner @ down.weight.T + (down.bias if bias else 0))
-    assert len(list(layer.parameters())) == (4 if bias else 2)
-
-
-@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no_bias"])
-@pytest.mark.parametrize("name", GATES)
-def test_gated_feed_forward(name: str, bias: bool) -> None:
-    layer = redraw(FeedForward(tiny(hidden_act=name, mlp_bias=bias)))
-    gate, up, down = layer.gate_proj, layer.up_proj, layer.down_proj
-    inner = FORMULAS[GATES[name]](STATES @ gate.weight.T + (gate.bias if bias else 0))
-    inner = inner * (STATES @ up.weight.T + (up.bias if bias else 0))
-    assert_close(layer(STATES), inner @ down.weight.T + (down.bias if bias else 0))
-    assert len(list(layer.parameters())) == (6 if bias else 3)
-
-
-@pytest.mark.parametrize("norm_type", NORMS)
-def test_pre_norm_and_post_norm_are_the_two_equations_of_the_literature(norm_type: str) -> None:
-    config = tiny(norm_type=norm_type)
-    layer = redraw(FeedForward(config))
-    pre, post = redraw(PreNorm(config)), redraw(PostNorm(config))
-    assert_close(pre.after(STATES, layer(pre.before(STATES))), STATES + layer(pre.norm(STATES)))
-    assert_close(post.after(STATES, layer(post.before(STATES))), post.norm(STATES + layer(STATES)))
-
-
-def test_pre_norm_and_post_norm_hold_the_same_weights() -> None:
-    pre, post = (NORM_POSITIONS[name](tiny(norm_position=name)) for name in ("pre", "post"))
-    assert pre.state_dict().keys() == post.state_dict().keys() == {"norm.weight", "norm.bias"}
+    activation, inner = FORMULAS[GATES.get(name, name)], linear(layer.up_proj, STATES)
+    inner = activation(linear(layer.gate_proj, STATES)) * inner if name in GATES else activation(inner)
+    assert_close(layer(STATES), linear(layer.down_proj, inner))
+    assert all((projection.bias is not None) == bias for projection in layer.children() if hasattr(projection, "bias"))
 
 
 @pytest.mark.parametrize("name", NORM_POSITIONS)

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 import torch
 from fresh_process import run_fresh
-from model_cases import CAUSAL_LM, ENCODER, MASKED_LM, SEQ2SEQ_LM, TEXTS, Case
+from model_cases import CAUSAL_LM, ENCODER, MASKED_LM, SEQ2SEQ_LM, SPANS, TEXTS, Case
 from safetensors.torch import save_file
 from toy_text import REVIEWS, toy_tokenizer
+from transformers import pipeline
 
 pytestmark = pytest.mark.slow  # the same ways where the package is are in test_saving.py
 
@@ -19,7 +20,7 @@ LANGUAGE_MODELS = {
 }  # fmt: skip
 
 # Names of what `ways` gives to from_pretrained: the file is bfloat16, and stays so unless it is told otherwise.
-AS_IN_THE_FILE = ("plain", "auto", "typed", "named", "old name", "mapped", "on the cpu", "disk", "low", "revision")
+AS_IN_THE_FILE = ("plain", "auto", "old name", "mapped", "disk", "low", "revision")
 WIDER = ("wide", "wide by its old name")
 
 WAYS = """
@@ -30,9 +31,8 @@ def load(auto_class, folder, **kwargs):
 
 def ways(folder):
     return {
-        "plain": {}, "auto": {"dtype": "auto"}, "typed": {"dtype": torch.bfloat16}, "named": {"dtype": "bfloat16"},
-        "old name": {"torch_dtype": torch.bfloat16}, "mapped": {"device_map": "auto"},
-        "low": {"low_cpu_mem_usage": True}, "on the cpu": {"device_map": {"": "cpu"}},
+        "plain": {}, "auto": {"dtype": "auto"}, "old name": {"torch_dtype": torch.bfloat16},
+        "mapped": {"device_map": "auto"}, "low": {"low_cpu_mem_usage": True},
         "revision": {"code_revision": "main", "revision": "main"},
         "disk": {"device_map": {"": "disk"}, "offload_folder": folder + "/offload"},
         "wide": {"dtype": "float32"}, "wide by its old name": {"torch_dtype": torch.float32},
@@ -61,6 +61,9 @@ def two_versions(where, *folders):
     models = [load("AutoModel", folder) for folder in folders]
     return [getattr(sys.modules[type(model).__module__], "VERSION", None) for model in models]
 
+def served(where, folder, task, inputs):
+    return transformers.pipeline(task, model=folder, trust_remote_code=True)(**inputs)
+
 def embedded(where, folder, texts):
     from sentence_transformers import SentenceTransformer
     return SentenceTransformer(folder, device="cpu", trust_remote_code=True).encode(texts).tolist()
@@ -81,6 +84,13 @@ def write_texts(folder: Path, code: str = "", **settings: Any) -> str:
     return str(folder)
 
 
+SERVED: dict[str, tuple[Case, dict[str, Any]]] = {
+    "sentiment-analysis": (TEXTS, {"inputs": REVIEW_TEXTS}),
+    "extractive-question-answering": (SPANS, {"question": "good film ?", "context": "a good film from Paris"}),
+    "seq2seq-translation": (SEQ2SEQ_LM, {"inputs": REVIEW_TEXTS, "max_new_tokens": 8, "do_sample": False}),
+}
+
+
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What the functions of WAYS return, by the name of the function, or of the Auto class."""
@@ -94,11 +104,16 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     old, new = (write_texts(top / name, f"\nVERSION = '{name}'\n") for name in ("old", "new"))
     ENCODER.model(classifier_pooling="mean").save_pretrained(top / "encoder")
     toy_tokenizer().save_pretrained(top / "encoder")
+    for task, (case, inputs) in SERVED.items():
+        case.model().save_pretrained(top / task)
+        toy_tokenizer().save_pretrained(top / task)
+        plan.append(("there", "served", str(top / task), task, inputs))
     plan += [
         ("there", "resized", root), ("there", "below", root, "best"), ("there", "two_versions", old, new, old),
         ("there", "embedded", str(top / "encoder"), REVIEW_TEXTS),
     ]  # fmt: skip
-    names = [*LANGUAGE_MODELS, *(function for _, function, *_ in plan[len(LANGUAGE_MODELS) :])]
+    known = [*LANGUAGE_MODELS, *SERVED]
+    names = [*known, *(function for _, function, *_ in plan[len(known) :])]
     return dict(zip(names, run_fresh(WAYS, plan, top / "home"), strict=True))
 
 
@@ -111,6 +126,16 @@ def test_shards_of_bfloat16_are_the_same_model_in_every_way(auto_class: str, fou
             assert answers[name] == {"dtype": dtype, "logits": answers[names[0]]["logits"]}, name
     narrow, wide = (torch.tensor(answers[name]["logits"]) for name in ("plain", "wide"))
     assert (narrow - wide).abs().max() < 0.1 * wide.abs().max()
+
+
+@pytest.mark.parametrize("task", SERVED)
+def test_pipelines_answer_as_they_do_here(task: str, found: dict[str, Any]) -> None:
+    case, inputs = SERVED[task]
+    expected = pipeline(task, model=case.model(), tokenizer=toy_tokenizer())(**inputs)
+    answers = found[task] if isinstance(expected, list) else [found[task]]
+    for answer, wanted in zip(answers, expected if isinstance(expected, list) else [expected], strict=True):
+        assert answer.pop("score", 0) == pytest.approx(wanted.pop("score", 0), rel=1e-4)
+        assert answer == wanted
 
 
 def test_a_head_of_another_size_is_fresh(found: dict[str, Any]) -> None:

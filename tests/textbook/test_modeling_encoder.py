@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Encoders: padding changes nothing, texts do not see each other, and losses are what the literature says."""
 
-import warnings
 from typing import Any
 
 import pytest
@@ -16,8 +15,8 @@ from model_cases import (
     MASKED_LM,
     POSITIONS,
     TEXTS,
-    TOKENS,
     Case,
+    assert_close,
     assert_same_outputs,
     backends,
     engines,
@@ -28,7 +27,6 @@ from model_cases import (
     parametrize_cases,
     texts,
 )
-from torch import Tensor
 
 
 @engines
@@ -43,16 +41,7 @@ def test_padding_changes_nothing(case: Case, settings: dict, backend: str) -> No
         for name, value in model(**batch).items():
             of_tokens = value.shape[:2] == batch["attention_mask"].shape
             expected = torch.cat([single[name][0] if of_tokens else single[name] for single in singles])
-            torch.testing.assert_close(of_real_tokens(value, batch["attention_mask"]), expected, atol=1e-5, rtol=0)
-
-
-@engines
-@pytest.mark.parametrize("pooling", ["first", "mean", "max"])
-def test_a_texts_vector_is_made_of_its_real_tokens(pooling: str) -> None:
-    model = TEXTS.model(classifier_pooling=pooling)
-    expected = torch.cat([model(row[None]).logits for row in texts()])
-    for side in "left", "right":
-        torch.testing.assert_close(model(**padded(texts(), side, 12)).logits, expected, atol=1e-5, rtol=0)
+            assert_close(of_real_tokens(value, batch["attention_mask"]), expected)
 
 
 @engines
@@ -91,59 +80,17 @@ def test_positions_may_be_given(settings: dict) -> None:
 @engines
 @backends
 @parametrize_cases(HEADS)
-@pytest.mark.parametrize("empty", [[1], [0, 1, 2]], ids=["one", "all"])
-def test_texts_without_tokens(case: Case, empty: list[int], backend: str) -> None:
+def test_texts_without_tokens(case: Case, backend: str) -> None:
     """Nothing to see in them: finite numbers, and the other texts are as they were."""
-    model = case.model(attn_implementation=backend)
-    inputs = case.inputs()
+    model, inputs = case.model(attn_implementation=backend), case.inputs()
     expected = model(**inputs)
-    inputs["attention_mask"][empty] = 0
-    others = [i for i in range(len(MASK)) if i not in empty]
-    for name, value in model(**inputs).items():
-        assert value.isfinite().all()
-        torch.testing.assert_close(
-            of_real_tokens(value[others], MASK[others]), of_real_tokens(expected[name][others], MASK[others]),
-            atol=1e-5, rtol=0,
-        )  # fmt: skip
-
-
-@parametrize_cases((MASKED_LM, TEXTS, TOKENS))
-@pytest.mark.parametrize("items", [None, 0, torch.tensor(0)], ids=["uncounted", "zero", "zero_tensor"])
-def test_a_batch_without_labels_has_no_loss(case: Case, items: Any) -> None:
-    """A short text may have no masked token at all: a loss of 0, not a division that ruins the weights."""
-    model = case.model().train()
-    batch = case.batch()
-    loss = model(**{**batch, "labels": torch.full_like(batch["labels"], -100)}, num_items_in_batch=items).loss
-    assert loss == 0
-    loss.backward()
-    assert all(p.grad.isfinite().all() for p in model.parameters())
-
-
-PROBLEMS: dict[str, tuple[int, Tensor, Any]] = {
-    "single_label_classification": (3, torch.tensor([2, 0, 1]), F.cross_entropy),
-    "multi_label_classification": (3, torch.eye(3), F.binary_cross_entropy_with_logits),
-    "regression": (1, torch.tensor([0.5, -1.0, 2.0]), lambda logits, y: F.mse_loss(logits[:, 0], y)),
-    "regression of whole numbers": (1, torch.tensor([1, 5, 3]), lambda logits, y: F.mse_loss(logits[:, 0], y.float())),
-    "regression of pairs": (2, torch.tensor([[0.5, 1], [2, 3], [4, 5]]), F.mse_loss),
-}
-
-
-# Several numbers a text are taken for several labels where the config does not say otherwise.
-INFERRED = [(problem, named) for problem in PROBLEMS for named in (True, False) if named or "pairs" not in problem]
-
-
-@pytest.mark.parametrize(("problem", "named"), INFERRED)
-def test_problem_types(problem: str, named: bool, tmp_path: Any) -> None:
-    """The loss of torch for each, without a word of warning, and a saved model knows what it answers."""
-    num_labels, labels, reference = PROBLEMS[problem]
-    problem_type = problem.split()[0]
-    model = TEXTS.model(num_labels=num_labels, problem_type=problem_type if named else None)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        outputs = model(**TEXTS.inputs(), labels=labels)
-    torch.testing.assert_close(outputs.loss, reference(outputs.logits, labels))
-    model.save_pretrained(tmp_path)
-    assert TEXTS.model_class.from_pretrained(tmp_path).config.problem_type == problem_type
+    for empty in [1], [0, 1, 2]:
+        mask = MASK.index_fill(0, torch.tensor(empty), 0)
+        others = [i for i in range(len(MASK)) if i not in empty]
+        for name, value in model(**{**inputs, "attention_mask": mask}).items():
+            assert value.isfinite().all()
+            found, same = (of_real_tokens(each[others], MASK[others]) for each in (value, expected[name]))
+            assert_close(found, same)
 
 
 def test_sparse_prediction_sends_the_labelled_tokens_alone_through_the_head() -> None:
@@ -192,13 +139,13 @@ def test_where_one_token_asks_weights_are_dropped_as_anywhere() -> None:
     inputs = TEXTS.inputs()
     with torch.no_grad():
         model.train().model.embeddings.dropout.p = 0.0
-        for draw in range(800):
-            if draw == 400:
+        for draw in range(400):
+            if draw == 200:
                 watch(attention.k_proj, lambda _: None)
-            torch.manual_seed(draw % 400)
+            torch.manual_seed(draw % 200)
             model(**inputs)
-    shortened, whole = torch.stack(asked[:400]), torch.stack(asked[400:])
-    error = (shortened.mean(0) - whole.mean(0)).abs() / (whole.std(0) / 20 + 1e-6)
+    shortened, whole = torch.stack(asked[:200]), torch.stack(asked[200:])
+    error = (shortened.mean(0) - whole.mean(0)).abs() / (whole.std(0) / 200**0.5 + 1e-6)
     assert error.mean() < 1.5  # in standard errors, of two means
     torch.testing.assert_close(shortened.std(0).mean(), whole.std(0).mean(), rtol=0.05, atol=0)
 
@@ -213,20 +160,6 @@ class Quantised(torch.Tensor):
             return super().__torch_function__(function, types, args, kwargs or {})
         with torch._C.DisableTorchFunctionSubclass():
             return function(*args)
-
-
-@pytest.mark.parametrize("kind", ["forward", "backward"])
-def test_who_watches_a_projection_of_the_last_block_sees_it_called(kind: str) -> None:
-    model = TEXTS.model(classifier_pooling="first", attention_dropout=0.0, position_type="learned")
-    layer = model.model.stack.layers[-1].attention.k_proj
-    expected = model(**TEXTS.inputs()).logits
-    called: list[str] = []
-    register = layer.register_forward_hook if kind == "forward" else layer.register_full_backward_hook
-    register(lambda *a: called.append("hook"))
-    logits = model(**TEXTS.inputs()).logits
-    logits.sum().backward()
-    torch.testing.assert_close(logits, expected)
-    assert called == ["hook"]
 
 
 def test_weights_of_fewer_bits_are_used_by_their_layer_alone() -> None:

@@ -17,6 +17,7 @@ from model_cases import (
     SEQ2SEQS,
     TINY,
     Case,
+    assert_close,
     assert_same_outputs,
     backends,
     draw_ids,
@@ -39,10 +40,6 @@ SOURCE, TARGET = draw_ids(0), draw_ids(1)[:, :7]
 REAL, TARGET_REAL = MASK.bool(), torch.arange(7) < torch.tensor([7, 2, 5])[:, None]
 LABELS = TARGET.masked_fill(~TARGET_REAL, -100)
 HEADS, LAYERS = TINY["num_attention_heads"], TINY["num_hidden_layers"]
-
-
-def assert_close(found: Tensor, expected: Tensor) -> None:
-    torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
 
 
 # Padding and caches
@@ -72,11 +69,10 @@ CACHES = {
 
 
 @pytest.mark.parametrize("make_cache", CACHES.values(), ids=CACHES)
-@backends
 @every_position
-def test_cached_equals_uncached(make_cache: Any, settings: dict, backend: str) -> None:
+def test_cached_equals_uncached(make_cache: Any, settings: dict) -> None:
     """Prefill, one token, several tokens, with padding on the left of both sides."""
-    model = SEQ2SEQ_LM.model(**settings, attn_implementation=backend, decoder_layers=3)
+    model = SEQ2SEQ_LM.model(**settings, decoder_layers=3)
     decoder_mask = TARGET_REAL.flip(1).long()
     expected = model(SOURCE, MASK, TARGET, decoder_mask).logits
     cache, encoded, logits, start = make_cache(model.config.get_text_config(decoder=True)), None, [], 0
@@ -120,14 +116,15 @@ def test_the_loss_is_not_shifted(settings: dict) -> None:
     assert nothing == 0
 
 
-@every_position
-@pytest.mark.parametrize("labels", [LABELS, LABELS.masked_fill(torch.arange(7) == 1, -100), LABELS * 0 - 100], ids=str)
-def test_training_reads_up_to_the_last_label(settings: dict, labels: Tensor) -> None:
+GAP = LABELS.masked_fill(torch.arange(7) == 1, -100)
+
+
+@pytest.mark.parametrize("labels", [LABELS, GAP, LABELS * 0 - 100], ids=["all", "gap", "none"])
+def test_training_reads_up_to_the_last_label(labels: Tensor) -> None:
     """By the labelled tokens alone or by all, fast or not: the same loss and gradients."""
-    quiet = {"hidden_dropout": 0.0, "attention_dropout": 0.0}
     found = []
     for sparse, engine in ((False, fast.disabled()), (False, nullcontext()), (True, nullcontext())):
-        model = SEQ2SEQ_LM.model(**settings, **quiet, sparse_prediction=sparse).train()
+        model = SEQ2SEQ_LM.model(position_type="rotary", sparse_prediction=sparse).train()
         with engine:
             outputs = model(input_ids=SOURCE, attention_mask=MASK, labels=labels)
         outputs.loss.backward()
@@ -143,18 +140,8 @@ def test_training_reads_up_to_the_last_label(settings: dict, labels: Tensor) -> 
 
 def test_evaluation_answers_everywhere() -> None:
     model = SEQ2SEQ_LM.model(sparse_prediction=True).eval()
-    inputs = {"input_ids": SOURCE, "attention_mask": MASK}
-    with_labels = model(**inputs, labels=LABELS).logits
-    assert_close(
-        with_labels, model(**inputs, decoder_input_ids=model.prepare_decoder_input_ids_from_labels(LABELS)).logits
-    )
-
-
-def test_training_keeps_no_cache() -> None:
-    model = SEQ2SEQ_LM.model(use_cache=True)
-    assert isinstance(model(SOURCE, MASK, TARGET).past_key_values, EncoderDecoderCache)
-    assert model(SOURCE, MASK, labels=LABELS).past_key_values is None
-    assert model.train()(SOURCE, MASK, TARGET).past_key_values is None
+    read = model.prepare_decoder_input_ids_from_labels(LABELS)
+    assert_close(model(SOURCE, MASK, labels=LABELS).logits, model(SOURCE, MASK, read).logits)
 
 
 # Tables
@@ -177,13 +164,12 @@ def tables(model: Any) -> dict[str, nn.Parameter]:
     return {"encoder": base.encoder.embeddings.tokens.weight, "decoder": base.decoder.embeddings.tokens.weight, **head}
 
 
-@pytest.mark.parametrize("size", [None, 8], ids=["square", "factorised"])
 @every_table
 @parametrize_cases(SEQ2SEQS)
-def test_who_shares_a_table(case: Case, settings: dict, count: int, size: int | None, tmp_path: Path) -> None:
+def test_who_shares_a_table(case: Case, settings: dict, count: int, tmp_path: Path) -> None:
     """After construction, loading and saving again: the same memory, and every tensor stored once."""
     count = count if case is SEQ2SEQ_LM else 1 + ("share_encoder_decoder_embeddings" in settings)
-    model = case.model(**settings, embedding_size=size, lm_head_bias=True)
+    model = case.model(**settings, embedding_size=8 if count > 1 else None, lm_head_bias=True)
     model.save_pretrained(tmp_path / "first")
     loaded, info = case.model_class.from_pretrained(tmp_path / "first", output_loading_info=True)
     assert not any(info.values())
@@ -229,20 +215,14 @@ def test_resized_vocabulary(case: Case, settings: dict, count: int, new: int, tm
 # What is asked for, and what is refused
 
 
-def test_what_an_encoder_says_is_taken_in_every_form() -> None:
-    model = SEQ2SEQ_LM.model()
-    said = model.model.encoder(SOURCE, MASK).last_hidden_state
-    expected = model(SOURCE, MASK, TARGET).logits
-    for form in (said,), BaseModelOutput(said), BaseModelOutputWithPooling(last_hidden_state=said):
-        assert_close(model(encoder_outputs=form, attention_mask=MASK, decoder_input_ids=TARGET).logits, expected)
-
-
-def test_a_plain_cache_gets_one_for_the_memory_beside_it() -> None:
-    model = SEQ2SEQ_LM.model()
-    first = model(SOURCE, MASK, TARGET[:, :4], past_key_values=DynamicCache(), use_cache=True)
+def test_a_plain_cache_gets_one_beside_it_and_training_keeps_none() -> None:
+    model = SEQ2SEQ_LM.model(use_cache=True)
+    assert model(SOURCE, MASK, labels=LABELS).past_key_values is None
+    first = model(SOURCE, MASK, TARGET[:, :4], past_key_values=DynamicCache())
     assert isinstance(first.past_key_values, EncoderDecoderCache)
-    rest = model(SOURCE, MASK, TARGET[:, 4:], past_key_values=first.past_key_values, use_cache=True)
+    rest = model(SOURCE, MASK, TARGET[:, 4:], past_key_values=first.past_key_values)
     assert_close(torch.cat((first.logits, rest.logits), 1), model(SOURCE, MASK, TARGET).logits)
+    assert model.train()(SOURCE, MASK, TARGET).past_key_values is None
 
 
 @parametrize_cases(SEQ2SEQS)
@@ -278,44 +258,39 @@ def test_what_the_encoder_said_may_be_given() -> None:
     expected = model(SOURCE, MASK, TARGET).logits
     encoded = model.get_encoder()(SOURCE, MASK)
     embeds = model.model.decoder.get_input_embeddings()(TARGET)
-    for given in encoded, encoded.to_tuple():
+    for given in encoded, encoded.to_tuple(), BaseModelOutputWithPooling(encoded.last_hidden_state):
         assert_close(model(None, MASK, TARGET, encoder_outputs=given).logits, expected)
     assert_close(model(SOURCE, MASK, decoder_inputs_embeds=embeds).logits, expected)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "pieces"),
+    ("settings", "arguments", "message"),
     [
-        ({}, ["decoder_input_ids", "decoder_inputs_embeds", "labels"]),
-        ({"labels": LABELS, "settings": {"decoder_start_token_id": None}}, ["decoder_start_token_id=None"]),
-        ({"labels": LABELS, "settings": {"pad_token_id": None}}, ["pad_token_id=None"]),
-        ({"labels": LABELS, "cu_seq_lens_q": torch.tensor([0, 4, 9])}, ["cu_seq_lens_q", "packed"]),
-        ({"labels": LABELS, "position_ids": torch.arange(9)[None]}, ["position_ids", "packed"]),
+        ({}, {}, "decoder_input_ids or decoder_inputs_embeds.*labels"),
+        ({"decoder_start_token_id": None}, {"labels": LABELS}, "decoder_start_token_id=None"),
+        ({"pad_token_id": None}, {"labels": LABELS}, "pad_token_id=None"),
+        ({}, {"labels": LABELS, "cu_seq_lens_q": torch.tensor([0, 4, 9])}, "packed.*cu_seq_lens_q"),
+        ({}, {"labels": LABELS, "position_ids": torch.arange(9)[None]}, "packed.*position_ids"),
     ],
 )
-def test_what_is_missing_or_too_much_is_named(arguments: dict, pieces: list[str]) -> None:
-    arguments = dict(arguments)
-    model = SEQ2SEQ_LM.model(**arguments.pop("settings", {}))
-    with pytest.raises(ValueError, match=pieces[0]) as caught:
-        model(SOURCE, MASK, **arguments)
-    assert [piece for piece in pieces if piece not in str(caught.value)] == []
+def test_what_is_missing_or_too_much_is_named(settings: dict, arguments: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        SEQ2SEQ_LM.model(**settings)(SOURCE, MASK, **arguments)
+
+
+TWO_TABLES = {"decoder_vocab_size": 40, "share_encoder_decoder_embeddings": False}
 
 
 @pytest.mark.parametrize(
-    ("settings", "pieces"),
+    ("settings", "message"),
     [
-        ({"decoder_vocab_size": 40}, ["decoder_vocab_size=40", "vocab_size=64", "share_encoder_decoder_embeddings"]),
-        ({"decoder_layers": -1}, ["decoder_layers=-1"]),
-        ({"decoder_vocab_size": 0}, ["decoder_vocab_size=0"]),
-        ({"decoder_start_token_id": 64}, ["decoder_start_token_id=64", "64"]),
-        (
-            {"decoder_vocab_size": 40, "share_encoder_decoder_embeddings": False, "pad_token_id": 50},
-            ["pad_token_id=50", "40"],
-        ),
+        ({"decoder_vocab_size": 40}, "decoder_vocab_size=40 .* vocab_size=64: set share_encoder_decoder_embeddings"),
+        ({"decoder_layers": -1}, "decoder_layers=-1"),
+        ({"decoder_vocab_size": 0}, "decoder_vocab_size=0"),
+        ({"decoder_start_token_id": 64}, "decoder_start_token_id=64 .* 64"),
+        ({**TWO_TABLES, "pad_token_id": 50}, "pad_token_id=50 .* 40"),
     ],
-    ids=str,
 )
-def test_sizes_that_do_not_fit_are_named(settings: dict, pieces: list[str]) -> None:
-    with pytest.raises((StrictDataclassError, ValueError)) as caught:
+def test_sizes_that_do_not_fit_are_named(settings: dict, message: str) -> None:
+    with pytest.raises((StrictDataclassError, ValueError), match=message):
         SEQ2SEQ_LM.config(**settings)
-    assert [piece for piece in pieces if piece not in str(caught.value)] == []

@@ -2,7 +2,6 @@
 """Every pipeline that an encoder serves, from the object and from its folder, one text or many."""
 
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,25 +45,21 @@ TASKS: dict[str, tuple[Case, dict, list[str], dict]] = {
 every_task = pytest.mark.parametrize("task", TASKS)
 
 
-@pytest.fixture(params=["object", "folder"])
-def serve(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Pipeline]:
-    """Makes the pipeline of a task, without a warning: a class that is not registered is warned about."""
-
-    def make(task: str, **settings: Any) -> Pipeline:
-        case, config, *_ = TASKS[task]
-        model, tokenizer = case.model(**{**config, **settings}), toy_tokenizer()
-        if request.param == "folder":
-            model.save_pretrained(tmp_path)
-            tokenizer.save_pretrained(tmp_path)
-        arguments = {"model": str(tmp_path)} if request.param == "folder" else {"model": model, "tokenizer": tokenizer}
-        with library_messages() as messages, warnings.catch_warnings():
-            warnings.simplefilter("error")
-            made = pipeline(task, **arguments, device="cpu")
-        assert not [message for message in messages if "support" in message]
-        assert type(made.model) is case.model_class
-        return made
-
-    return make
+def serve(task: str, folder: Path | None = None, side: str = "right", **settings: Any) -> Pipeline:
+    """The pipeline of a task, made without a warning: a class that is not registered is warned about."""
+    case, config, *_ = TASKS[task]
+    model, tokenizer = case.model(**{**config, **settings}), toy_tokenizer(side)
+    arguments: dict[str, Any] = {"model": model, "tokenizer": tokenizer}
+    if folder is not None:
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        arguments = {"model": str(folder)}
+    with library_messages() as messages, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = pipeline(task, **arguments, device="cpu")
+    assert not [message for message in messages if "support" in message]
+    assert type(made.model) is case.model_class
+    return made
 
 
 def assert_same_answers(left: Any, right: Any) -> None:
@@ -84,24 +79,24 @@ def assert_same_answers(left: Any, right: Any) -> None:
 
 
 @every_task
-def test_many_texts_at_once_get_the_answers_of_one_by_one(task: str, serve: Callable[..., Pipeline]) -> None:
-    """Texts of different lengths, in batches of three: padded, and packed where that saves work."""
+def test_many_texts_at_once_get_the_answers_of_one_by_one(task: str, tmp_path: Path) -> None:
+    """Of a folder: texts of different lengths, in batches of three, padded, and packed where that saves work."""
     _, _, texts, arguments = TASKS[task]
-    served = serve(task)
+    served = serve(task, tmp_path)
     together, alone = list(served(texts, batch_size=3, **arguments)), [served(text, **arguments) for text in texts]
     if task == "sentiment-analysis":
         alone = [answer for (answer,) in alone]  # a single text is answered by a list of one
     if task == "feature-extraction":
         together = [[rows[0][: len(own[0])]] for rows, own in zip(together, alone)]  # those of padding come along
+        states = served.model(**toy_tokenizer()(texts[0], return_tensors="pt")).last_hidden_state
+        torch.testing.assert_close(torch.tensor(alone[0]), states, atol=1e-6, rtol=0)
     assert_same_answers(together, alone)
 
 
-@pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("task", ["text-classification", "token-classification", "fill-mask"])
-def test_either_padding_side(task: str, side: str) -> None:
-    case, config, texts, arguments = TASKS[task]
-    model = case.model(**config, position_type="learned")
-    served = pipeline(task, model=model, tokenizer=toy_tokenizer(side), device="cpu")
+def test_padding_may_stand_on_the_left(task: str) -> None:
+    _, _, texts, arguments = TASKS[task]
+    served = serve(task, side="left", position_type="learned")
     together = list(served(texts, batch_size=len(texts), **arguments))
     alone = [served(text, **arguments) for text in texts]
     if task == "token-classification":
@@ -110,7 +105,7 @@ def test_either_padding_side(task: str, side: str) -> None:
     assert_same_answers(together, alone)
 
 
-def test_sentiment_has_names_and_probabilities(serve: Callable[..., Pipeline]) -> None:
+def test_sentiment_has_names_and_probabilities() -> None:
     served = serve("sentiment-analysis")
     for text in REVIEW_TEXTS:
         probabilities = served.model(**toy_tokenizer()(text, return_tensors="pt")).logits.softmax(-1)[0]
@@ -119,7 +114,7 @@ def test_sentiment_has_names_and_probabilities(serve: Callable[..., Pipeline]) -
         assert answer["score"] == pytest.approx(probabilities.max().item(), abs=1e-6)
 
 
-def test_several_labels_and_numbers_are_answered_as_they_were_trained(serve: Callable[..., Pipeline]) -> None:
+def test_several_labels_and_numbers_are_answered_as_they_were_trained() -> None:
     """problem_type decides: a sigmoid for each label, or the number itself."""
     inputs = toy_tokenizer()("a good film", return_tensors="pt")
     several = serve("text-classification", **named("a", "b", "c"), problem_type="multi_label_classification")
@@ -132,7 +127,7 @@ def test_several_labels_and_numbers_are_answered_as_they_were_trained(serve: Cal
     assert answer["score"] == pytest.approx(number.model(**inputs).logits.item(), abs=1e-5)
 
 
-def test_entities_are_found_where_they_stand(serve: Callable[..., Pipeline]) -> None:
+def test_entities_are_found_where_they_stand() -> None:
     """Words that belong together come as one piece of the text, at its place."""
     served = serve("ner")
     text = "a film by Anna Berg from Paris"
@@ -147,7 +142,7 @@ def test_entities_are_found_where_they_stand(serve: Callable[..., Pipeline]) -> 
         ]
 
 
-def test_masks_are_filled_with_the_likeliest_words(serve: Callable[..., Pipeline]) -> None:
+def test_masks_are_filled_with_the_likeliest_words() -> None:
     served, tokenizer = serve("fill-mask"), toy_tokenizer()
     text = "what a [MASK] film"
     ids = tokenizer(text, return_tensors="pt")
@@ -160,13 +155,7 @@ def test_masks_are_filled_with_the_likeliest_words(serve: Callable[..., Pipeline
     assert {answer["token_str"] for answer in restricted} == {"good", "bad"}
 
 
-def test_features_are_the_last_hidden_states(serve: Callable[..., Pipeline]) -> None:
-    served = serve("feature-extraction")
-    states = served.model(**toy_tokenizer()("a good film", return_tensors="pt")).last_hidden_state
-    torch.testing.assert_close(torch.tensor(served("a good film")), states, atol=1e-6, rtol=0)
-
-
-def test_labels_that_were_never_trained_are_ranked(serve: Callable[..., Pipeline]) -> None:
+def test_labels_that_were_never_trained_are_ranked() -> None:
     """Zero-shot: each label as a hypothesis, by the probability that the text entails it."""
     served, labels = serve("zero-shot-classification", type_vocab_size=2), ["good", "slow film"]
     answer = served("a good film", candidate_labels=labels)
@@ -189,19 +178,9 @@ CUTS = {
 
 @pytest.mark.parametrize("task", CUTS)
 def test_long_texts_are_refused_with_a_reason_or_cut_when_asked(task: str) -> None:
-    case, config, _, arguments = TASKS[task]
-    model = case.model(**config, position_type="learned")
-    served = pipeline(task, model=model, tokenizer=toy_tokenizer(), device="cpu")
+    *_, arguments = TASKS[task]
+    served = serve(task, position_type="learned")
     text = "[MASK]" + " good" * 100
     with pytest.raises(ValueError, match="max_position_embeddings"):
         served(text, **arguments)
     assert served(text, **arguments, **CUTS[task])
-
-
-@pytest.mark.parametrize("task", ["token-classification", "ner"])
-def test_tokens_of_long_texts_are_all_named(task: str) -> None:
-    """As far as the tokenizer's limit: these pipelines cut by themselves."""
-    case, config, _, _ = TASKS[task]
-    model = case.model(**config, position_type="learned")
-    served = pipeline(task, model=model, tokenizer=toy_tokenizer(), device="cpu")
-    assert len(served("good " * 100, ignore_labels=[])) == toy_tokenizer().model_max_length - 2

@@ -8,15 +8,10 @@ import torch
 import torch.nn.functional as F
 from conftest import redraw
 from huggingface_hub.errors import StrictDataclassError
-from model_cases import CAUSAL_LM, ENCODER, MASK, MASKED_LM, draw_ids, engines
-from torch import Tensor, nn
+from model_cases import CAUSAL_LM, ENCODER, MASK, MASKED_LM, assert_close, draw_ids, engines
 from transformers import BertConfig, BertModel, LlamaConfig, LlamaForCausalLM, RobertaConfig, RobertaModel
-from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
-from transformers.models.stablelm import StableLmConfig
-from transformers.models.stablelm.modeling_stablelm import StableLmRotaryEmbedding, apply_rotary_pos_emb
 
 from modeling_scratch import export_pretrained, load_pretrained
-from modeling_scratch.positions import rotary, rotate
 
 pytestmark = engines
 IDS, REAL = draw_ids(), MASK.bool()
@@ -24,48 +19,6 @@ SIZES = {
     "vocab_size": 60, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 24,
     "max_position_embeddings": 32,
 }  # fmt: skip
-
-
-def assert_close(found: Tensor, expected: Tensor) -> None:
-    torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
-
-
-def copied(ours: nn.Linear | nn.LayerNorm, theirs: nn.Module) -> None:
-    theirs.load_state_dict(ours.state_dict())
-
-
-@torch.no_grad()
-def encoder_of_torch(model: Any, norm_first: bool) -> nn.TransformerEncoder:
-    """nn.TransformerEncoder of the same weights, its final norm where ours has one."""
-    config = model.config
-    layer = nn.TransformerEncoderLayer(
-        config.hidden_size, config.num_attention_heads, config.intermediate_size, 0.0, "relu", batch_first=True,
-        norm_first=norm_first,
-    )  # fmt: skip
-    norm = nn.LayerNorm(config.hidden_size) if isinstance(model.stack.norm, nn.LayerNorm) else None
-    stack = nn.TransformerEncoder(layer, config.num_hidden_layers, norm, enable_nested_tensor=False)
-    for ours, theirs in zip(model.stack.layers, stack.layers):
-        projections = [ours.attention.q_proj, ours.attention.k_proj, ours.attention.v_proj]
-        theirs.self_attn.in_proj_weight.copy_(torch.cat([projection.weight for projection in projections]))
-        theirs.self_attn.in_proj_bias.copy_(torch.cat([projection.bias for projection in projections]))
-        copied(ours.attention.o_proj, theirs.self_attn.out_proj)
-        copied(ours.attention_residual.norm, theirs.norm1)
-        copied(ours.feed_forward_residual.norm, theirs.norm2)
-        copied(ours.feed_forward.up_proj, theirs.linear1)
-        copied(ours.feed_forward.down_proj, theirs.linear2)
-    if norm is not None:
-        copied(model.stack.norm, stack.norm)
-    return stack.eval()
-
-
-@pytest.mark.parametrize("norm_position", ["pre", "post"])
-@pytest.mark.parametrize("final_norm", [True, False, None])
-def test_a_final_norm_is_there_where_it_is_asked_for(norm_position: str, final_norm: bool | None) -> None:
-    model = ENCODER.model(norm_position=norm_position, final_norm=final_norm)
-    assert isinstance(model.stack.norm, nn.LayerNorm) == (norm_position == "pre" if final_norm is None else final_norm)
-    embedded = model.embeddings(IDS, (MASK.cumsum(-1) - 1).clamp(min=0))
-    expected = encoder_of_torch(model, norm_position == "pre")(embedded, src_key_padding_mask=~REAL)
-    assert_close(model(IDS, MASK).last_hidden_state[REAL], expected[REAL])
 
 
 @pytest.mark.parametrize("norm_type", ["layer_norm", "rms_norm"])
@@ -115,36 +68,7 @@ def test_a_head_of_its_own_width_cannot_be_tied() -> None:
         CAUSAL_LM.config(embedding_size=6, output_embedding_size=16)
 
 
-@pytest.mark.parametrize("share", [0.25, 0.5, 1.0])
-def test_a_share_of_each_head_turns_as_in_stablelm(share: float) -> None:
-    rope = {"rope_type": "default", "rope_theta": 10_000.0, "partial_rotary_factor": share}
-    config = StableLmConfig(hidden_size=64, num_attention_heads=4, rope_parameters=rope)
-    position_ids = torch.arange(40)[None]
-    cos, sin = StableLmRotaryEmbedding(config)(torch.zeros(1), position_ids)
-    states = torch.randn(1, 40, 3, 16, generator=torch.Generator().manual_seed(0))
-    turned, rest = states.split((cos.shape[-1], 16 - cos.shape[-1]), dim=-1)
-    expected, _ = apply_rotary_pos_emb(turned, turned, cos, sin, unsqueeze_dim=2)
-    assert_close(rotate(states, *rotary(position_ids, 16, rope, 64, torch.float32)), torch.cat((expected, rest), -1))
-
-
 YARN = {"rope_type": "yarn", "rope_theta": 10_000.0, "factor": 4.0, "original_max_position_embeddings": 16}
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {}, {"attention_factor": 0.7}, {"mscale": 0.8, "mscale_all_dim": 0.4}, {"truncate": False},
-        {"beta_fast": 8.0, "beta_slow": 2.0}, {"factor": 1.0}, {"mscale": 0.8}, {"rope_theta": 500.0},
-    ],
-    ids=str,
-)  # fmt: skip
-def test_yarn_is_that_of_llama(options: dict[str, Any]) -> None:
-    rope = {**YARN, **options}
-    config = LlamaConfig(hidden_size=128, num_attention_heads=2, max_position_embeddings=64, rope_parameters=rope)
-    position_ids = torch.arange(100)[None]
-    expected = LlamaRotaryEmbedding(config)(torch.zeros(1), position_ids)
-    for found, reference in zip(rotary(position_ids, 64, rope, 64, torch.float32), expected, strict=True):
-        assert_close(found.squeeze(2), reference)
 
 
 def test_a_llama_with_yarn_comes_and_goes(tmp_path: Any) -> None:

@@ -5,7 +5,6 @@
 """
 
 import inspect
-import math
 from typing import Any
 
 import pytest
@@ -20,57 +19,30 @@ from model_cases import (
     MASK,
     ONE_STACK,
     TEXTS,
-    TINY,
     TOKENS,
     Case,
+    assert_close,
     backends,
     draw_ids,
     engines,
     low_thresholds,  # noqa: F401  (a fixture)
     parametrize_cases,
     restarting,
+    tiny,
 )
 from torch import Tensor, nn
 
-from modeling_scratch import ScratchEncoderConfig, ScratchSeq2SeqConfig, fast
+from modeling_scratch import ScratchSeq2SeqConfig, fast
 from modeling_scratch.embeddings import Embeddings
 from modeling_scratch.layers import ACTIVATIONS, OutputNorm
-from modeling_scratch.positions import rotary
 from modeling_scratch.stack import Stack
 
 IDS = draw_ids()
 always = pytest.mark.usefixtures("low_thresholds")
 
 
-def tiny(**settings: Any) -> ScratchEncoderConfig:
-    return ScratchEncoderConfig(**{**TINY, **settings})
-
-
 def draw(*shape: int) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(1))
-
-
-def assert_close(found: Tensor, expected: Tensor) -> None:
-    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
-
-
-# Positions
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ({}, 0.1 * math.log(8) + 1),
-        ({"attention_factor": 0.7}, 0.7),
-        ({"mscale": 0.5}, 0.1 * math.log(8) + 1),  # alone it is no quotient
-        ({"mscale": 1.0, "mscale_all_dim": 0.5}, (0.1 * math.log(8) + 1) / (0.05 * math.log(8) + 1)),
-    ],
-    ids=str,
-)
-def test_the_temperature_of_yarn(given: dict[str, float], expected: float) -> None:
-    rope = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 8.0, "original_max_position_embeddings": 8, **given}
-    cos, sin = rotary(torch.arange(3)[None], 8, rope, 64, torch.float32)
-    assert_close((cos.square() + sin.square()).sqrt(), torch.full_like(cos, expected))
 
 
 @always

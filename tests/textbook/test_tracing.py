@@ -2,26 +2,26 @@
 """Compiled and exported models compute what they compute when run line by line, for every size of batch."""
 
 from collections.abc import Iterator
+from itertools import product
 
 import pytest
 import torch
 from model_cases import CASES, CAUSAL_LM, HEADS, SWITCHES, TEXTS, Batch, Case, assert_same_outputs, in_turn
 from torch._dynamo.testing import CompileCounter
 
-# Two classes are compiled by default, each takes seconds.
-CLASSES = [
-    pytest.param(case, id=case.model_class.__name__, marks=() if case in (TEXTS, CAUSAL_LM) else pytest.mark.slow)
-    for case in CASES
-]
-every_class = pytest.mark.parametrize("case", CLASSES)
-settings_in_turn = pytest.mark.parametrize(
-    "settings",
-    [
-        pytest.param(settings, id=name, marks=() if "learned" in name else pytest.mark.slow)
-        for name, settings in SWITCHES.items()
-        if "untied" not in name
-    ],
-)
+BACKENDS = {"sdpa": {}, "eager": {"attn_implementation": "eager"}}
+
+
+def every_class(default: Case) -> pytest.MarkDecorator:
+    """With every switch on both backends; one by default, since each takes seconds."""
+    rows = [(case, *names) for case in CASES for names in product(SWITCHES, BACKENDS)]
+    params = [
+        pytest.param(
+            case, {**SWITCHES[switch], **BACKENDS[backend]}, id=f"{case.model_class.__name__}-{switch}-{backend}",
+            marks=() if (case, switch, backend) == (default, "learned-token_types", "sdpa") else pytest.mark.slow,
+        ) for case, switch, backend in rows
+    ]  # fmt: skip
+    return pytest.mark.parametrize(("case", "settings"), params)
 
 
 @pytest.fixture(autouse=True)
@@ -39,8 +39,7 @@ def larger(batch: Batch) -> Batch:
     return {name: torch.cat((value, value[:2])) for name, value in wide.items()}
 
 
-@settings_in_turn
-@every_class
+@every_class(CAUSAL_LM)
 def test_one_graph_holds_all_of_a_model(case: Case, settings: dict) -> None:
     """No break in it, loss included, and it fits batches of other sizes without compiling again."""
     model = case.model(**settings, problem_type="single_label_classification")
@@ -65,11 +64,9 @@ def test_compiled_code_computes_the_same_loss_and_gradients(case: Case, settings
         torch.testing.assert_close(parameter.grad, other.grad, atol=1e-5, rtol=1e-4)
 
 
-@pytest.mark.parametrize("backend", ["sdpa", pytest.param("eager", marks=pytest.mark.slow)])
-@settings_in_turn
-@every_class
-def test_an_exported_model_takes_any_batch(case: Case, settings: dict, backend: str) -> None:
-    model = case.model(**settings, attn_implementation=backend)
+@every_class(TEXTS)
+def test_an_exported_model_takes_any_batch(case: Case, settings: dict) -> None:
+    model = case.model(**settings)
     inputs = case.inputs()
     sizes = {name: {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC} for name in inputs}
     exported = torch.export.export(model, (), inputs, dynamic_shapes=sizes).module()
