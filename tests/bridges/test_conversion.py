@@ -61,8 +61,7 @@ def real(native: Native, found: Tensor, batch: dict[str, Tensor]) -> list[Tensor
 # Parity
 
 
-@pytest.mark.parametrize("side", ["no", "right", "left"])
-@pytest.mark.parametrize("backend", ["eager", "sdpa"])
+@pytest.mark.parametrize(("backend", "side"), [("eager", "no"), ("sdpa", "right"), ("sdpa", "left")])
 @every_native
 @torch.no_grad()
 def test_logits_equal_those_of_the_native_class(native: Native, backend: str, side: str) -> None:
@@ -135,7 +134,7 @@ def test_generation_equals_that_of_the_native_class(native: Native, search: dict
 def test_bfloat16_is_as_exact_as_in_the_native_class(native: Native) -> None:
     """The mean distance from float32 is at most a tenth above theirs, where rounding falls differently."""
     reference, model = native.model(), converted(native, native.model())
-    ids = torch.randint(4, VOCAB, (200, 9), generator=torch.Generator().manual_seed(5))
+    ids = torch.randint(4, VOCAB, (60, 9), generator=torch.Generator().manual_seed(5))
     texts = {"input_ids": ids, **({"decoder_input_ids": ids.flip(1)} if native.is_seq2seq else {})}
     exact = answers(reference(**texts))[0]
     theirs, ours = ((answers(m.bfloat16()(**texts))[0].float() - exact).abs().mean() for m in (reference, model))
