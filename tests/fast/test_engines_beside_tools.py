@@ -168,17 +168,6 @@ def test_threads_share_a_model() -> None:
     assert not any("forward" in vars(module) for each in (model, writer) for module in each.modules())
 
 
-def test_contexts_of_two_threads_overlap() -> None:
-    """The engine comes back when the last of them ends."""
-    first, second = fast.disabled(), fast.disabled()
-    first.__enter__()
-    second.__enter__()
-    first.__exit__(None, None, None)
-    assert not fast.is_enabled()
-    second.__exit__(None, None, None)
-    assert fast.is_enabled()
-
-
 def test_a_forward_replaced_during_a_call_stays() -> None:
     model, inputs = TEXTS.model(hidden_dropout=0.5).train(), TEXTS.inputs()
     layer = model.model.stack.layers[0].feed_forward.down_proj

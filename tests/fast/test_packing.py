@@ -16,10 +16,7 @@ from modeling_scratch import (
     ScratchEncoderForSequenceClassification,
     ScratchEncoderModel,
 )
-from modeling_scratch.embeddings import Inputs
 from modeling_scratch.fast.packing import packing_from_mask
-from modeling_scratch.modeling_base import segment_bounds
-from modeling_scratch.positions import positions_from_lengths
 
 LENGTH = 120
 LENGTHS = [3, LENGTH, 40, 40, LENGTH, 7]  # rows of one text, which need no mask, and rows that texts share
@@ -215,22 +212,3 @@ def test_unpacking_undoes_packing(seed: int) -> None:
     tokens = mask.flatten().nonzero().flatten()
     assert torch.equal(packed[0, packing.packed_indices(tokens)], states.flatten(0, 1)[tokens])
     assert mask.flatten()[packing.indices].all()  # what fills a row is some token, too
-
-
-@pytest.mark.parametrize("lengths", [[3, 1, 4], [1, 1, 1], [5]], ids=str)
-def test_positions_boundaries_and_lengths_tell_the_same(lengths: list[int]) -> None:
-    expected, ids = torch.tensor(lengths), torch.ones(1, sum(lengths), dtype=torch.long)
-    position_ids = positions_from_lengths(expected, ids.shape)
-    assert torch.equal(position_ids, restarting(lengths))
-    given = segment_bounds(expected)
-    assert given["cu_seq_lens_q"].dtype == torch.int32
-    assert given["max_length_q"] == max(lengths)
-    assert Inputs(ids, cu_seq_lens=given["cu_seq_lens_q"]).segment_lengths().tolist() == lengths
-    if len(lengths) > 1:
-        assert Inputs(ids, position_ids=position_ids).segment_lengths().tolist() == lengths
-
-
-def test_ordinary_batches_hold_no_segments() -> None:
-    ids, restarts = torch.ones(1, 4, dtype=torch.long), torch.tensor([[0, 1, 0, 1]])
-    for given in {}, {"position_ids": torch.arange(4)[None]}, {"attention_mask": ids, "position_ids": restarts}:
-        assert Inputs(ids, **given).segment_lengths() is None

@@ -41,7 +41,6 @@ from modeling_scratch.benchmark.settings import Settings
 from modeling_scratch.benchmark.timing import (
     Comparison,
     Side,
-    in_turns,
     linear_shapes,
     matrix_products,
     measure,
@@ -108,14 +107,6 @@ def test_a_rate_is_of_real_tokens_and_shares_are_of_the_products_of_the_same_rou
     assert row["mfu"] == pytest.approx(work[0].needed / sorted(ours)[1] / 1e12)
 
 
-def test_sides_take_turns_after_a_round_that_does_not_count() -> None:
-    done: list[tuple[str, int]] = []
-    jobs = {"peer": lambda number: done.append(("peer", number)), "ours": lambda number: done.append(("ours", number))}
-    seconds = in_turns(jobs, 2, lambda: None)
-    assert done == [(side, number) for number in (0, 0, 1) for side in ("peer", "ours")]
-    assert [len(times) for times in seconds.values()] == [2, 2]
-
-
 @pytest.mark.parametrize("kind", [CLASSIFIER, DECODER, TRANSLATOR], ids=["bert", "gpt2", "marian"])
 def test_models_of_another_function_are_not_compared(kind: object) -> None:
     ours, peer = make_pair(kind, QUICK)
@@ -128,14 +119,6 @@ def test_models_of_another_function_are_not_compared(kind: object) -> None:
         [parameter for name, parameter in ours.named_parameters() if "norm" in name][-1].add_(0.01)
     with pytest.raises(DataError, match="not timed"):
         check_logits(ours, peer, batch, batch, QUICK)
-
-
-def test_sides_have_equal_sizes_dropout_and_backend() -> None:
-    ours, peer = make_pair(CLASSIFIER, replace(QUICK, dropout=0.2, attention_dropout=0.3))
-    assert (ours.config.hidden_dropout, ours.config.attention_dropout) == (0.2, 0.3)
-    assert (peer.config.hidden_dropout_prob, peer.config.attention_probs_dropout_prob) == (0.2, 0.3)
-    assert ours.config._attn_implementation == peer.config._attn_implementation == "sdpa"
-    assert ours.num_parameters() == peer.num_parameters()
 
 
 def test_a_packed_batch_and_one_with_more_padding_are_the_same_to_ours(tokenizer: object) -> None:
