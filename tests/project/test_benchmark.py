@@ -121,6 +121,14 @@ def test_models_of_another_function_are_not_compared(kind: object) -> None:
         check_logits(ours, peer, batch, batch, QUICK)
 
 
+def test_sides_have_equal_sizes_dropout_and_backend() -> None:
+    ours, peer = make_pair(CLASSIFIER, replace(QUICK, dropout=0.2, attention_dropout=0.3))
+    assert (ours.config.hidden_dropout, ours.config.attention_dropout) == (0.2, 0.3)
+    assert (peer.config.hidden_dropout_prob, peer.config.attention_probs_dropout_prob) == (0.2, 0.3)
+    assert ours.config._attn_implementation == peer.config._attn_implementation == "sdpa"
+    assert ours.num_parameters() == peer.num_parameters()
+
+
 def test_a_packed_batch_and_one_with_more_padding_are_the_same_to_ours(tokenizer: object) -> None:
     ours, peer = make_pair(CLASSIFIER, QUICK)
     batch = padded(tokenizer, ROWS)
