@@ -1,13 +1,12 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """convert_checkpoint.py: both directions, verified before they are there; and what others make of the result."""
 
-import json
 from pathlib import Path
 
 import convert_checkpoint
 import pytest
 import torch
-from conftest import redraw, run_without_package
+from conftest import redraw
 from native_models import Native
 from toy_text import toy_tokenizer
 from transformers import AutoTokenizer, BertForSequenceClassification, PreTrainedModel
@@ -15,12 +14,9 @@ from transformers import AutoTokenizer, BertForSequenceClassification, PreTraine
 from modeling_scratch import (
     ScratchEncoderForSequenceClassification,
     ScratchEncoderModel,
-    export_pretrained,
-    load_pretrained,
     presets,
 )
 from modeling_scratch.bridges import verified_conversion as convert_checkpoint_room
-from tokenization import special_token_ids
 
 NATIVE = Native("bert", "ScratchEncoderForSequenceClassification")
 LABELS = {"id2label": {0: "BAD", 1: "FAIR", 2: "GOOD"}, "label2id": {"BAD": 0, "FAIR": 1, "GOOD": 2}}
@@ -93,51 +89,3 @@ def test_what_the_user_can_mend_is_one_line(native: Path, tmp_path: Path, capsys
         assert stop.value.code == 2
         assert message in capsys.readouterr().err.splitlines()[-1]  # behind bars of progress
     assert not (tmp_path / "new").exists()
-
-
-ANSWER = """
-import json, sys
-from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
-classify = pipeline("sentiment-analysis", model=sys.argv[1])
-print(type(classify.model).__name__, json.dumps(classify(sys.argv[2], top_k=None)))
-"""
-
-
-@pytest.mark.slow
-def test_an_export_serves_where_this_package_is_not_installed(tmp_path: Path) -> None:
-    """By the library's own class, without any remote code."""
-    tokenizer = toy_tokenizer()
-    config = presets.bert(
-        vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=24,
-        **LABELS, **special_token_ids(tokenizer),
-    )  # fmt: skip
-    model = redraw(ScratchEncoderForSequenceClassification(config)).eval()
-    export_pretrained(model, tmp_path / "export", tokenizer)
-    assert not list((tmp_path / "export").glob("*.py"))
-    name, _, answer = run_without_package(ANSWER, str(tmp_path / "export"), TEXT).splitlines()[-1].partition(" ")
-    scores = model(**tokenizer(TEXT, return_tensors="pt")).logits.softmax(-1)[0].tolist()
-    assert name == "BertForSequenceClassification"
-    assert {entry["label"]: entry["score"] for entry in json.loads(answer)} == pytest.approx(
-        dict(zip(LABELS["label2id"], scores)), abs=1e-5
-    )
-
-
-@pytest.mark.parametrize("exported", [True, False], ids=["exported", "scratch"])
-def test_sentence_transformers_takes_an_encoder(native: Path, tmp_path: Path, exported: bool) -> None:
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-
-    encoder = load_pretrained(native, ScratchEncoderModel)
-    folder = tmp_path / "encoder"
-    tokenizer = AutoTokenizer.from_pretrained(native)
-    if exported:
-        export_pretrained(encoder, folder, tokenizer)
-    else:
-        encoder.save_pretrained(folder)
-        tokenizer.save_pretrained(folder)
-    words = Transformer(str(folder))
-    sentences = SentenceTransformer(modules=[words, Pooling(encoder.config.hidden_size)], device="cpu")
-    texts = [TEXT, "dull from start to end, all of it"]
-    for text, embedding in zip(texts, sentences.encode(texts)):
-        states = encoder(**tokenizer(text, return_tensors="pt")).last_hidden_state
-        torch.testing.assert_close(torch.tensor(embedding), states.mean(1)[0], atol=1e-5, rtol=0)

@@ -7,7 +7,7 @@ from statistics import mean
 
 import pytest
 
-from modeling_scratch.fast.bin_packing import CALL_COST, PADDING_COST, Rows, arrange, equal_rows
+from modeling_scratch.fast.bin_packing import Rows, arrange, equal_rows
 
 SEEDS = range(60)
 
@@ -34,17 +34,6 @@ def cost(arrangement: list[Rows]) -> int:
     return sum(rows.cost for rows in arrangement)
 
 
-def rows_of_their_own(lengths: list[int]) -> list[Rows]:
-    """Padded to the longest, each text in a row."""
-    texts = [[text] for text, length in enumerate(lengths) if length]
-    longest = max(lengths)
-    return [Rows(longest, texts, longest * len(texts) - sum(lengths))]
-
-
-def a_call_for_each(lengths: list[int]) -> list[Rows]:
-    return [Rows(length, [[text]], 0) for text, length in enumerate(lengths) if length]
-
-
 @pytest.mark.parametrize("make", [arrange, equal_rows])
 def test_every_text_stands_whole_in_one_row(make: Callable[[list[int]], list[Rows]]) -> None:
     for lengths in map(random_lengths, SEEDS):
@@ -57,14 +46,13 @@ def test_every_text_stands_whole_in_one_row(make: Callable[[list[int]], list[Row
             assert rows.padding == sum(rows.width - tokens for tokens in filled)
 
 
-def test_equal_rows_are_filled_by_one_text_each() -> None:
-    assert equal_rows([3, 5, 0, 3]) == [Rows(5, [[1]], 0), Rows(3, [[0], [3]], 0)]
-
-
 def test_no_simpler_way_costs_less() -> None:
+    """Padded to the longest, each text in a row; or a call for each text."""
     for seed in SEEDS:
         lengths = [*random_lengths(seed), 3]
-        assert cost(arrange(lengths)) <= min(cost(rows_of_their_own(lengths)), cost(a_call_for_each(lengths)))
+        texts = [[text] for text, length in enumerate(lengths) if length]
+        padded = Rows(max(lengths), texts, max(lengths) * len(texts) - sum(lengths))
+        assert cost(arrange(lengths)) <= min(padded.cost, cost([Rows(lengths[text[0]], [text], 0) for text in texts]))
 
 
 @pytest.mark.parametrize(("draw", "share"), [(phrases, 0.012), (sentences, 0.05)])
@@ -75,10 +63,25 @@ def test_short_texts_share_rows_that_they_nearly_fill(draw: Callable, share: flo
     assert mean(sum(rows.padding for rows in one) / sum(lengths) for one, lengths in zip(found, drawn)) < share
 
 
-def test_a_row_is_filled_with_what_adds_up_not_with_the_longest_that_fits() -> None:
-    (rows,) = arrange([20, 11, 8, 7, 6, 5, 3])
-    assert (rows.width, rows.padding) == (20, 0)
-    assert [sorted(row) for row in rows.texts] == [[0], [1, 4, 6], [2, 3, 5]]
+@pytest.mark.parametrize(
+    ("lengths", "expected"),
+    [
+        ([], []),
+        ([0, 0], []),
+        ([7, 0, 7], [Rows(7, [[0], [2]], 0)]),
+        (
+            [20, 11, 8, 7, 6, 5, 3],
+            [Rows(20, [[0], [1, 4, 6], [2, 3, 5]], 0)],
+        ),  # what adds up, not the longest that fits
+        (  # long texts stand alone, unless they are nearly as long
+            [500, 300, 302, 90, 10, 80, 20],
+            [Rows(500, [[0]], 0), Rows(302, [[1], [2]], 2), Rows(100, [[3, 4], [5, 6]], 0)],
+        ),
+    ],
+)
+def test_small_arrangements(lengths: list[int], expected: list[Rows]) -> None:
+    found = arrange(lengths)
+    assert [Rows(rows.width, sorted(map(sorted, rows.texts)), rows.padding) for rows in found] == expected
 
 
 def test_rows_hold_several_of_the_longest_where_those_fill_them() -> None:
@@ -105,19 +108,3 @@ def test_no_texts_that_are_left_fill_a_row_better() -> None:
                 left -= set(row)
                 rows_looked_at += 1
     assert rows_looked_at > 200
-
-
-def test_long_texts_stand_alone_unless_they_are_nearly_as_long() -> None:
-    lengths = [500, 300, 302, 90, 10, 80, 20]
-    long, alike, short = arrange(lengths)
-    assert (long.width, long.texts) == (500, [[0]])
-    assert (alike.width, alike.texts, alike.padding) == (302, [[2], [1]], 2)
-    assert sorted(map(sorted, short.texts)) == [[3, 4], [5, 6]]
-    assert (short.width, short.padding) == (100, 0)
-
-
-def test_equal_lengths_and_nothing() -> None:
-    assert arrange([]) == arrange([0, 0]) == []
-    assert arrange([7, 0, 7]) == [Rows(7, [[0], [2]], 0)]
-    assert arrange([7, 0, 7])[0].cost == CALL_COST + 2 * 49
-    assert Rows(7, [[0]], 3).cost == CALL_COST + 49 + 3 * PADDING_COST

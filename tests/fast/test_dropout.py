@@ -12,6 +12,7 @@ from modeling_scratch import fast
 from modeling_scratch.fast.dropout import dropout
 
 N = 200_001  # odd: the last elements share their random number with nobody
+HALVES = {torch.bfloat16, torch.float16}
 GROUP = 256  # elements that share what is left of p beyond the steps of a byte
 
 
@@ -31,10 +32,10 @@ def test_each_element_is_kept_with_probability_1_minus_p_and_scaled(p: float) ->
 
 
 @pytest.mark.parametrize("p", [0.1, 0.5])
-@pytest.mark.parametrize("lag", [1, 2, 3, 4, 8, GROUP, N])
-def test_neighbours_are_dropped_independently(lag: int, p: float) -> None:
+def test_neighbours_are_dropped_independently(p: float) -> None:
     kept = (draw(p) != 0).flatten().double() - (1 - p)
-    assert (kept[lag:] * kept[:-lag]).mean().abs() / (p * (1 - p)) < 4 / kept.numel() ** 0.5
+    for lag in (1, 2, 3, 4, 8, GROUP, N):
+        assert (kept[lag:] * kept[:-lag]).mean().abs() / (p * (1 - p)) < 4 / kept.numel() ** 0.5
 
 
 @pytest.mark.parametrize("p", [0.1, 0.0039, 0.7])
@@ -56,26 +57,18 @@ def test_the_seed_decides_and_the_gradient_has_the_same_mask() -> None:
     assert torch.equal(states.grad, dropout(torch.ones(50, 7), 0.3))
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_the_dtype_stays(dtype: torch.dtype) -> None:
-    assert draw(0.1, dtype=dtype).dtype == dtype
-
-
-def test_its_ends_are_those_of_torch() -> None:
+def test_its_ends_and_dtypes_are_those_of_torch() -> None:
     ones = torch.ones(5, 3)
     assert torch.equal(dropout(ones, 0.0), ones)
     assert torch.equal(dropout(ones, 1.0), torch.zeros(5, 3))
     assert dropout(torch.ones(100_000), 0.999).mean() == pytest.approx(1, abs=0.5)  # of a hundred elements
     assert torch.equal(dropout(ones, 0.7, training=False), ones)
     assert dropout(torch.ones(0, 3), 0.5).shape == (0, 3)
+    assert dropout(ones, 0.5, inplace=True) is ones
+    assert set(ones.unique().tolist()) <= {0.0, 2.0}
+    assert {draw(0.1, dtype=dtype).dtype for dtype in HALVES} == HALVES
     with pytest.raises(ValueError, match="between 0 and 1"):
         dropout(ones, 1.5)
-
-
-def test_in_place_it_changes_its_input_as_that_of_torch() -> None:
-    states = torch.ones(50, 7)
-    assert dropout(states, 0.5, inplace=True) is states
-    assert set(states.unique().tolist()) == {0.0, 2.0}
 
 
 def test_it_is_compiled_and_exported_as_that_of_torch() -> None:
@@ -115,7 +108,7 @@ def test_attention_drops_weights_whatever_the_backend(backend: str) -> None:
         expected = model(**inputs).last_hidden_state[real]
         model.train()
         torch.manual_seed(0)
-        draws = torch.stack([model(**inputs).last_hidden_state[real] for _ in range(400)])
+        draws = torch.stack([model(**inputs).last_hidden_state[real] for _ in range(200)])
     assert draws.std(0).max() > 0
-    error = (draws.mean(0) - expected).abs() / (draws.std(0) / 20 + 1e-5)
+    error = (draws.mean(0) - expected).abs() / (draws.std(0) / 200**0.5 + 1e-5)
     assert error.mean() < 1.2  # in standard errors, whose mean is 0.8

@@ -10,7 +10,17 @@ import pytest
 import torch
 import torch.distributed as dist
 from conftest import lively
-from model_cases import CAUSAL_LM, ENCODER, MASKED_LM, SEQ2SEQ_LM, TEXTS, Case, low_thresholds  # noqa: F401
+from model_cases import (
+    CAUSAL_LM,
+    DECODER,
+    ENCODER,
+    MASKED_LM,
+    SEQ2SEQ_LM,
+    TEXTS,
+    Case,
+    low_thresholds,  # noqa: F401  (a fixture)
+    parametrize_cases,
+)
 from torch import Tensor, nn
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import CheckpointImpl, checkpoint_wrapper
 from torch.distributed.fsdp import fully_shard
@@ -50,7 +60,7 @@ def process_group(tmp_path: Path) -> Iterator[None]:
     dist.destroy_process_group()
 
 
-@pytest.mark.parametrize("case", [TEXTS, MASKED_LM, CAUSAL_LM], ids=lambda case: case.model_class.__name__)
+@parametrize_cases((TEXTS, MASKED_LM, CAUSAL_LM))
 def test_blocks_of_fsdp_gather_their_weights(case: Case, process_group: None) -> None:
     settings = {"sparse_prediction": True} if case is not TEXTS else {}
     batch = case.batch()
@@ -90,27 +100,27 @@ def doubled(module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any, *
     return ALL_ATTENTION_FUNCTIONS["sdpa"](module, query * 2, key, value, mask, **kwargs)
 
 
-@pytest.mark.parametrize("case", [TEXTS, ENCODER, CAUSAL_LM], ids=lambda case: case.model_class.__name__)
-def test_a_backend_of_a_user_computes_every_block(case: Case) -> None:
+@pytest.mark.parametrize("registered", [True, False])
+@parametrize_cases((ENCODER, DECODER))
+def test_attention_of_a_user_computes_every_block(case: Case, registered: bool) -> None:
+    """A backend that is registered, or a function of the caller."""
     AttentionInterface.register("doubled", doubled)
-    outputs = []
-    for context in (fast.disabled, torch.no_grad):
-        model = case.model(classifier_pooling="first")
+    model, inputs = case.model(), case.inputs() | {"attention_mask": None}
+    asked = {} if registered else {"attention_fn": doubled}
+    if registered:
         model.set_attn_implementation("doubled")
-        batch = {**case.inputs(), "attention_mask": torch.ones_like(case.inputs()["input_ids"])}
-        with context():
-            outputs.append(model(**batch)[0].detach())
-    assert_same(outputs[1], outputs[0])
+    with fast.disabled():
+        expected = model(**inputs, **asked)[0]
+    assert_same(model(**inputs, **asked)[0], expected)
 
 
-@pytest.mark.parametrize("case", [MASKED_LM, SEQ2SEQ_LM], ids=lambda case: case.model_class.__name__)
+@parametrize_cases((MASKED_LM, SEQ2SEQ_LM))
 def test_labels_at_padding_count_as_they_do_in_the_textbook(case: Case) -> None:
-    sparse = {"sparse_prediction": True}
-    batch = case.batch()
+    model, batch = case.model(sparse_prediction=True).train(), case.batch()
     batch["labels"] = batch["input_ids"] % 3
     with fast.disabled():
-        expected = step(case.model(**sparse).train(), batch)
-    assert_same(step(case.model(**sparse).train(), batch), expected)
+        expected = step(model, batch)
+    assert_same(step(model, batch), expected)
 
 
 def test_a_pooler_reads_its_token_whatever_else_is_read() -> None:
@@ -120,28 +130,14 @@ def test_a_pooler_reads_its_token_whatever_else_is_read() -> None:
     assert_same(model(**inputs, token_indices=torch.tensor([4, 20])).pooler_output, expected)
 
 
-def test_an_attention_function_of_the_caller_is_used() -> None:
-    model, inputs = ENCODER.model(), ENCODER.inputs()
-    with fast.disabled():
-        expected = model(**inputs, attention_fn=doubled)[0]
-    assert_same(model(**inputs, attention_fn=doubled)[0], expected)
-
-
-def test_beams_stop_at_strings() -> None:
+def test_beams_stop_at_strings_and_run_in_a_trainer() -> None:
+    """Seq2SeqTrainer says that no process waits for another: synced_gpus=False."""
     texts = ["once upon a time", "the green field and the old dog"]
     tokenizer = train_bpe_tokenizer(texts * 3, 300, style="gpt", show_progress=False)
     model = lively(CAUSAL_LM.model_class(CAUSAL_LM.config(vocab_size=len(tokenizer))))
-    options = {"num_beams": 3, "max_new_tokens": 8, "stop_strings": ["the"], "tokenizer": tokenizer}
-    ids = torch.tensor([[5, 6, 7]])
-    with fast.disabled():
-        expected = model.generate(ids, **options)
-    assert torch.equal(model.generate(ids, **options), expected)
-
-
-def test_beams_of_a_trainer_are_the_same() -> None:
-    """Seq2SeqTrainer says that no process waits for another: synced_gpus=False."""
-    model, ids = lively(SEQ2SEQ_LM.model()), SEQ2SEQ_LM.inputs()["input_ids"]
     options = {"num_beams": 3, "max_new_tokens": 8, "synced_gpus": False}
+    options |= {"stop_strings": ["the"], "tokenizer": tokenizer}
+    ids = torch.tensor([[5, 6, 7]])
     with fast.disabled():
         expected = model.generate(ids, **options)
     assert torch.equal(model.generate(ids, **options), expected)
@@ -170,17 +166,6 @@ def test_threads_share_a_model() -> None:
         assert_same(logits, expected)
         assert torch.equal(texts, written)
     assert not any("forward" in vars(module) for each in (model, writer) for module in each.modules())
-
-
-def test_contexts_of_two_threads_overlap() -> None:
-    """The engine comes back when the last of them ends."""
-    first, second = fast.disabled(), fast.disabled()
-    first.__enter__()
-    second.__enter__()
-    first.__exit__(None, None, None)
-    assert not fast.is_enabled()
-    second.__exit__(None, None, None)
-    assert fast.is_enabled()
 
 
 def test_a_forward_replaced_during_a_call_stays() -> None:

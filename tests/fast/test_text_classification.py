@@ -53,10 +53,18 @@ def assert_same_answers(found: Any, expected: Any) -> None:
     assert found["score"] == pytest.approx(expected["score"], abs=1e-6)
 
 
-@pytest.mark.parametrize("arguments", [{}, {"top_k": None}, {"top_k": 2}, {"function_to_apply": "sigmoid"}], ids=str)
 @pytest.mark.parametrize(
-    "settings",
-    [{}, {"num_labels": 1}, {"problem_type": "regression"}, {"problem_type": "multi_label_classification"}],
+    ("settings", "arguments"),
+    [
+        ({}, {}),
+        ({}, {"top_k": None}),
+        ({}, {"function_to_apply": "sigmoid"}),
+        ({"num_labels": 1}, {"top_k": 2}),
+        ({"problem_type": "regression"}, {}),
+        ({"problem_type": "multi_label_classification"}, {}),
+        ({}, {"return_overflowing_tokens": True, "max_length": 8, "padding": "max_length"}),
+        ({}, {"text_pair": "word1 word2"}),
+    ],
     ids=str,
 )
 def test_answers_are_those_of_the_library(settings: dict, arguments: dict) -> None:
@@ -64,34 +72,39 @@ def test_answers_are_those_of_the_library(settings: dict, arguments: dict) -> No
     assert (type(ours), type(library)) == (SortingTextClassificationPipeline, TextClassificationPipeline)
     for batch_size in (1, 8):
         options = {**QUIET, **arguments, "batch_size": batch_size}
-        assert_same_answers(ours(TEXTS, **options), library(TEXTS, **options))
+        assert_same_answers(ours(TEXTS[:20], **options), library(TEXTS[:20], **options))
 
 
 @pytest.mark.parametrize(
     "inputs",
     [
-        TEXTS[0], TEXTS[:1], (text for text in TEXTS[:5]), {"text": TEXTS[0], "text_pair": TEXTS[1]},
+        TEXTS[0], TEXTS[:1], {"text": TEXTS[0], "text_pair": TEXTS[1]},
         [{"text": TEXTS[0], "text_pair": TEXTS[1]}, {"text": TEXTS[2]}], [[TEXTS[:2]]],
     ],
-    ids=["text", "one", "generator", "pair", "pairs", "old_pairs"],
+    ids=["text", "one", "pair", "pairs", "old_pairs"],
 )  # fmt: skip
 def test_every_form_of_input_gets_the_answers_of_the_library(inputs: Any) -> None:
     ours, library = both(make())
-    answers = []
-    for classify in (ours, library):
-        form = (text for text in TEXTS[:5]) if not isinstance(inputs, (str, list, dict)) else inputs
-        found = classify(form, **QUIET)
-        answers.append(found if isinstance(found, (dict, list)) else list(found))
-    assert_same_answers(*answers)
+    assert_same_answers(ours(inputs, **QUIET), library(inputs, **QUIET))
+
+
+def test_generators_are_answered_as_by_the_library() -> None:
+    ours, library = (list(classify((text for text in TEXTS[:5]), **QUIET)) for classify in both(make()))
+    assert_same_answers(ours, library)
+
+
+def shapes_seen(classify: Any, batch_size: int) -> list[tuple[int, ...]]:
+    """The shapes of the batches that the model reads."""
+    shapes: list[tuple[int, ...]] = []
+    classify.model.register_forward_pre_hook(
+        lambda module, args, kwargs: shapes.append(tuple(kwargs["input_ids"].shape)), with_kwargs=True
+    )
+    classify(TEXTS, batch_size=batch_size, **QUIET)
+    return shapes
 
 
 def test_texts_are_read_longest_first_in_batches_of_equal_room() -> None:
-    ours, _ = both(make())
-    shapes: list[tuple[int, ...]] = []
-    ours.model.register_forward_pre_hook(
-        lambda module, args, kwargs: shapes.append(tuple(kwargs["input_ids"].shape)), with_kwargs=True
-    )
-    ours(TEXTS, batch_size=8, **QUIET)
+    shapes = shapes_seen(sorting(make()), batch_size=8)
     assert [length for _, length in shapes] == sorted((length for _, length in shapes), reverse=True)
     assert sum(rows for rows, _ in shapes) == len(TEXTS)
     room = 8 * shapes[0][1]
@@ -99,20 +112,20 @@ def test_texts_are_read_longest_first_in_batches_of_equal_room() -> None:
 
 
 @pytest.mark.parametrize("lengths", [[], [0, 0], [5], [3, 0, 4096, 7, 7, 1], [100] * 50, list(range(300))], ids=str)
-@pytest.mark.parametrize("batch_size", [1, 4, 64])
 @pytest.mark.parametrize("device", DEVICES)
-def test_batches_hold_every_text_once(lengths: list[int], batch_size: int, device: str) -> None:
-    batches = list(batches_by_length(lengths, batch_size, torch.device(device)))
-    order = [place for places in batches for place in places]
-    assert sorted(order) == list(range(len(lengths)))
-    assert [lengths[place] for place in order] == sorted(lengths, reverse=True)
-    for places in batches:
-        needed = len(places) * lengths[places[0]]
-        assert needed <= batch_size * max(lengths)
-        if device == "cpu":
-            assert len(places) == 1 or needed <= CPU_TOKENS
-        else:
-            assert len(places) - [lengths[place] for place in places].count(0) <= batch_size
+def test_batches_hold_every_text_once(lengths: list[int], device: str) -> None:
+    for batch_size in (1, 4, 64):
+        batches = list(batches_by_length(lengths, batch_size, torch.device(device)))
+        order = [place for places in batches for place in places]
+        assert sorted(order) == list(range(len(lengths)))
+        assert [lengths[place] for place in order] == sorted(lengths, reverse=True)
+        for places in batches:
+            needed = len(places) * lengths[places[0]]
+            assert needed <= batch_size * max(lengths)
+            if device == "cpu":
+                assert len(places) == 1 or needed <= CPU_TOKENS
+            else:
+                assert sum(lengths[place] > 0 for place in places) <= batch_size
 
 
 def test_a_cpu_reads_no_more_tokens_at_a_time_than_its_caches_hold() -> None:
@@ -153,25 +166,10 @@ def test_it_is_copied_as_that_of_the_library(again: Any) -> None:
     assert_same_answers(again(ours)(TEXTS[:5], **QUIET), ours(TEXTS[:5], **QUIET))
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [{"return_overflowing_tokens": True, "max_length": 8, "padding": "max_length"}, {"text_pair": "word1 word2"}],
-    ids=str,
-)
-def test_arguments_that_change_what_a_text_is_take_the_way_of_the_library(arguments: dict) -> None:
-    ours, library = both(make())
-    assert_same_answers(ours(TEXTS[:3], **QUIET, **arguments), library(TEXTS[:3], **QUIET, **arguments))
-
-
 def test_other_models_go_the_way_of_the_library() -> None:
-    config = BertConfig(
-        vocab_size=len(TOKENIZER), hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8
-    )
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    config = BertConfig(vocab_size=len(TOKENIZER), **sizes)
     ours, library = both(BertForSequenceClassification(config).eval())
-    assert_same_answers(ours(TEXTS, batch_size=8, **QUIET), library(TEXTS, batch_size=8, **QUIET))
-    shapes: list[int] = []
-    ours.model.register_forward_pre_hook(
-        lambda module, args, kwargs: shapes.append(kwargs["input_ids"].shape[1]), with_kwargs=True
-    )
-    ours(TEXTS, batch_size=1, **QUIET)
+    assert_same_answers(ours(TEXTS[:9], batch_size=8, **QUIET), library(TEXTS[:9], batch_size=8, **QUIET))
+    shapes = shapes_seen(ours, batch_size=1)
     assert shapes != sorted(shapes, reverse=True)

@@ -54,18 +54,12 @@ def test_a_training_step_waits_for_nothing(case: Case, pooling: str, heads: dict
     assert all(parameter.grad.shape == parameter.shape for parameter in model.parameters())
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_a_batch_is_read_without_waiting(dtype: torch.dtype) -> None:
-    model = TEXTS.model(**SIZES, **CLASSES).to("meta", dtype)
-    assert model(**without_values(TEXTS)).logits.shape == (len(LENGTHS), 3)
-
-
-@pytest.mark.parametrize("pooling", ["first", pytest.param("mean", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("case", [TEXTS, pytest.param(CAUSAL_LM, marks=pytest.mark.slow)])
-def test_a_compiled_step_is_one_graph_for_batches_of_any_size(case: Case, pooling: str) -> None:
+@pytest.mark.slow
+@parametrize_cases((TEXTS, CAUSAL_LM))
+def test_a_compiled_step_is_one_graph_for_batches_of_any_size(case: Case) -> None:
     """The second batch tells torch which sizes vary; no later one is compiled for anew."""
     torch._dynamo.reset()
-    model = case.model(**SIZES, **CLASSES, classifier_pooling=pooling, num_hidden_layers=1).train()
+    model = case.model(**SIZES, **CLASSES, classifier_pooling="mean", num_hidden_layers=1).train()
     model = model.bfloat16().to("meta")
     counter = CompileCounterWithBackend("aot_eager")
     compiled = torch.compile(model, backend=counter, fullgraph=True)
@@ -148,27 +142,18 @@ def test_what_the_kernels_do_not_take_goes_the_usual_way(
 CUDA, META = torch.device("cuda"), torch.device("meta")
 
 
-@pytest.mark.parametrize("traced", [False, True])
-def test_where_there_is_no_flash_attention_16_bits_go_where_a_kernel_is(
-    traced: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of the other kernel there is none for bfloat16 on older cards, and no gradient in a graph (torch 2.13)."""
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
-    taken = {
-        dtype: varlen.has_varlen_kernels(CUDA, dtype, 64, traced)
-        for dtype in (torch.float32, torch.float16, torch.bfloat16)
-    }
-    assert list(taken.values()) == [not traced, not traced, False]
-
-
 @pytest.mark.parametrize(
     ("card", "taken"), [((7, 5), []), ((8, 0), [64, 192, 256]), ((8, 6), [64, 192]), ((9, 0), [64, 192, 256])]
 )
 def test_what_each_generation_of_cards_takes(card: tuple, taken: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without flash attention there is no kernel for bfloat16, and none with a gradient in a graph (torch 2.13)."""
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: card)
     monkeypatch.setattr(torch.backends.cuda, "is_flash_attention_available", lambda: True)
     sizes = 64, 192, 256, 264, 12
     assert [n for n in sizes if varlen.has_varlen_kernels(CUDA, torch.bfloat16, n, traced=False)] == taken
+    for traced in (False, True):
+        assert varlen.has_varlen_kernels(CUDA, torch.float32, 64, traced) == (not traced)
+        assert varlen.has_varlen_kernels(CUDA, torch.float16, 64, traced) == (not traced or bool(taken))
 
 
 def test_kernels_that_are_switched_off_are_not_asked() -> None:

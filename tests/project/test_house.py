@@ -3,10 +3,10 @@
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Collection
+from functools import cache
+from itertools import chain
 from pathlib import Path
-
-import pytest
 
 from modeling_scratch.shipped import CONFIG_CLASSES, shipped_files
 
@@ -29,7 +29,8 @@ FLOORS = (
 # The files of modeling_scratch/ itself that no model ships.
 NOT_SHIPPED = {"__init__", "drawing", "pipelines", "presets", "question_answering", "shipped", "verify"}
 SHIPPED_MAY_USE = {*sys.stdlib_module_names, "torch", "transformers", "huggingface_hub"}
-LONGEST_FUNCTION = 30
+LONGEST_FUNCTION = 32
+UNSAFE = {"eval()", "exec()", "compile()", "__import__()", "torch.load", "sys.path", "allow_pickle=True"}
 UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal", "joblib"}
 
 
@@ -42,14 +43,22 @@ MODEL_FILES = python_files("modeling_scratch")
 SHIPPED = [path for path in MODEL_FILES if path.parent == PACKAGE and path.stem in TEXTBOOK]
 PACKAGES = python_files("modeling_scratch", "tokenization")
 EVERYTHING = python_files("modeling_scratch", "tokenization", "scripts", "tests")
+SCRIPTS, TESTS = ({folder, *(path.stem for path in python_files(folder))} for folder in ("scripts", "tests"))
 
 
-def each(files: list[Path]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("path", files, ids=lambda path: str(path.relative_to(ROOT)))
+def violations(files: list[Path], find: Callable[[Path], Collection[str]]) -> dict[str, Collection[str]]:
+    """File: what is found there that must not be."""
+    return {str(path.relative_to(ROOT)): found for path in files if (found := find(path))}
 
 
-def nodes(path: Path) -> Iterator[ast.AST]:
-    return ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path)))
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    return list(ast.walk(tree(path)))
 
 
 def imported_modules(path: Path) -> set[str]:
@@ -94,50 +103,36 @@ def room_of(module: str) -> str:
     return room if any(room in floor for floor in FLOORS) else "textbook"
 
 
-def test_every_room_has_a_floor() -> None:
-    rooms = {path.parent.name for path in MODEL_FILES if path.parent != PACKAGE}
-    assert {"textbook", *rooms} == set.union(*FLOORS)
-    assert {path.stem for path in PACKAGE.glob("*.py")} - TEXTBOOK <= NOT_SHIPPED
-
-
-@each([path for path in MODEL_FILES if path.parent != PACKAGE or path.stem not in ("__init__", "verify")])
-def test_no_import_climbs(path: Path) -> None:
-    """A room imports from the floors below it, and from its own files."""
+def climbing(path: Path) -> set[str]:
+    """The rooms that a file imports from, neither its own nor on the floors below."""
     room = room_of(".".join(path.relative_to(PACKAGE).parts))
     floor = next(number for number, rooms in enumerate(FLOORS) if room in rooms)
-    below = set.union(set(), *FLOORS[:floor])
-    assert {room_of(name) for name in siblings(path)} <= {*below, room}
+    return {room_of(name) for name in siblings(path)} - set().union(*FLOORS[:floor]) - {room}
 
 
-@each([PACKAGE / "presets.py", *(PACKAGE / "bridges" / f"{name}.py" for name in ("tables", "encoders", "decoders"))])
-def test_presets_and_tables_import_no_model(path: Path) -> None:
-    assert {name.rpartition(".")[2] for name in siblings(path)} <= {"configuration_scratch", "tables"}
+def test_no_import_climbs() -> None:
+    rooms = {path.parent.name for path in MODEL_FILES if path.parent != PACKAGE}
+    assert {"textbook", *rooms} == set().union(*FLOORS)
+    assert {path.stem for path in PACKAGE.glob("*.py")} - TEXTBOOK <= NOT_SHIPPED
+    whole = PACKAGE / "__init__.py", PACKAGE / "verify.py"
+    assert violations([path for path in MODEL_FILES if path not in whole], climbing) == {}
+    tables = [PACKAGE / "bridges" / f"{name}.py" for name in ("tables", "encoders", "decoders")]
+    allowed = {"configuration_scratch", "bridges.tables"}
+    assert violations([PACKAGE / "presets.py", *tables], lambda path: siblings(path) - allowed) == {}
+    assert violations(python_files("tokenization"), lambda path: roots(path) & {"modeling_scratch"}) == {}
+    assert violations(PACKAGES, lambda path: roots(path) & (SCRIPTS | TESTS)) == {}
+    assert violations(python_files("scripts"), lambda path: roots(path) & TESTS) == {}
 
 
-@each(SHIPPED)
-def test_shipped_files_import_in_the_way_the_hub_follows(path: Path) -> None:
+def test_shipped_files_import_in_the_way_the_hub_follows() -> None:
     """`from .x import y` of a flat sibling: other forms are not copied along, and fail where the model is loaded."""
-    for node in nodes(path):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            assert node.level == 1, ast.unparse(node)
-            assert node.module and "." not in node.module, ast.unparse(node)  # noqa: PT018
-            assert node.module in TEXTBOOK, ast.unparse(node)
-    assert roots(path) <= SHIPPED_MAY_USE
 
+    def strays(path: Path) -> list[str]:
+        relative = [node for node in nodes(path) if isinstance(node, ast.ImportFrom) and node.level]
+        return [ast.unparse(node) for node in relative if node.level > 1 or node.module not in TEXTBOOK]
 
-@each(PACKAGES)
-def test_packages_import_no_scripts_and_no_tests(path: Path) -> None:
-    assert not roots(path) & {"scripts", "tests", *(script.stem for script in python_files("scripts", "tests"))}
-
-
-@each(python_files("scripts"))
-def test_scripts_import_no_tests(path: Path) -> None:
-    assert not roots(path) & {"tests", *(test.stem for test in python_files("tests"))}
-
-
-@each(python_files("tokenization"))
-def test_tokenizers_know_no_models(path: Path) -> None:
-    assert not any("modeling_scratch" in name for name in imported_modules(path))
+    assert violations(SHIPPED, strays) == {}
+    assert violations(SHIPPED, lambda path: roots(path) - SHIPPED_MAY_USE) == {}
 
 
 def code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef, lines: list[str]) -> int:
@@ -149,19 +144,13 @@ def code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef, lines: list[str
     return sum(bool(line.strip()) and not line.strip().startswith("#") for line in body)
 
 
-@each(PACKAGES)
-def test_functions_are_read_at_a_glance(path: Path) -> None:
-    lines = path.read_text(encoding="utf-8").splitlines()
-    functions = [node for node in nodes(path) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    long = {function.name: code_lines(function, lines) for function in functions}
-    assert {name: count for name, count in long.items() if count > LONGEST_FUNCTION} == {}
+def test_functions_are_read_at_a_glance() -> None:
+    def long(path: Path) -> list[str]:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        functions = [node for node in nodes(path) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+        return [function.name for function in functions if code_lines(function, lines) > LONGEST_FUNCTION]
 
-
-@each(EVERYTHING)
-def test_nothing_executes_data_or_edits_the_path(path: Path) -> None:
-    assert not roots(path) & UNSAFE_MODULES
-    found = {name for node in nodes(path) for name in used_names(node)}
-    assert not found & {"eval()", "exec()", "compile()", "__import__()", "torch.load", "sys.path", "allow_pickle=True"}
+    assert violations(PACKAGES, long) == {}
 
 
 def used_names(node: ast.AST) -> list[str]:
@@ -173,12 +162,14 @@ def used_names(node: ast.AST) -> list[str]:
     return [ast.unparse(node)] if isinstance(node, ast.Attribute | ast.keyword) else []
 
 
-@each(EVERYTHING)
-def test_every_file_says_whose_it_is(path: Path) -> None:
-    with path.open(encoding="utf-8") as file:
-        assert file.readline().rstrip("\n") == COPYRIGHT
+def test_nothing_executes_data_or_edits_the_path() -> None:
+    def unsafe(path: Path) -> set[str]:
+        return UNSAFE.intersection(chain.from_iterable(map(used_names, nodes(path)))) | roots(path) & UNSAFE_MODULES
+
+    assert violations(EVERYTHING, unsafe) == {}
 
 
-@each(EVERYTHING)
-def test_every_file_says_what_it_is_for(path: Path) -> None:
-    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+def test_every_file_says_whose_it_is_and_what_it_is_for() -> None:
+    first_lines = {path: path.read_text(encoding="utf-8").partition("\n")[0] for path in EVERYTHING}
+    assert [path for path, line in first_lines.items() if line != COPYRIGHT] == []
+    assert [path for path in EVERYTHING if not ast.get_docstring(tree(path))] == []

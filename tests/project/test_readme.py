@@ -10,17 +10,15 @@ The language of a code block decides what happens to it:
 - text: a file or an output.
 """
 
-import os
 import re
 import shlex
-import subprocess
-import sys
-from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from modeling_scratch_cli.__main__ import PROGRAMS
+from transformers import TrainingArguments
 from warm_python import WarmPython
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,13 +26,15 @@ DOCS = ROOT / "docs"
 COMMAND = "modeling-scratch "
 NOT_RUN = {"serve", "push", "load-test"}  # need a server or the Hub
 # Options that make a command short: the tests check what it does, not how well.
+SMALL = "--config_overrides hidden_size=32,intermediate_size=32,num_hidden_layers=1,num_attention_heads=2"
 FEWER = {
-    "benchmark": "--quick",
-    "pretrain": "--max_steps 4",
-    "train-translation": "--num_train_epochs 1 --average_checkpoints 1 --num_beams 1 --max_length 16",
+    "benchmark": "--quick --batch_size 4",
+    "pretrain": f"{SMALL} --max_steps 2 --save_strategy no",
+    "train-classifier": SMALL,
+    "train-translation": f"{SMALL} --num_train_epochs 1 --average_checkpoints 1 --num_beams 1 --max_length 16",
 }
 # In place of `make train`.
-DEMO = "--max_train_samples 200 --max_eval_samples 50 --num_train_epochs 1 --ema_decay 0"
+DEMO = f"{COMMAND}train-classifier --max_train_samples 200 --max_eval_samples 50 --num_train_epochs 1 --ema_decay 0"
 # Options of accelerate, torchrun and pip.
 OF_OTHERS = {
     "--config_file", "--machine_rank", "--main_process_ip", "--main_process_port", "--no_python", "--nproc_per_node",
@@ -82,12 +82,7 @@ PAGES = [Page.read(ROOT / name) for name in NAMES]
 COMMANDS = list(dict.fromkeys(line for page in PAGES for line in page.lines("bash")))
 SHOWN = [line for page in PAGES for line in page.lines("sh")]
 INLINE = [code for page in PAGES for code in re.findall(r"`([^`\n]+)`", page.prose)]
-EXAMPLES = {
-    f"{page.path.stem}-{number}": block
-    for page in PAGES
-    for number, (language, block) in enumerate(page.blocks)
-    if language == "python"
-}
+EXAMPLES = [block for page in PAGES for language, block in page.blocks if language == "python"]
 
 
 def subcommand(line: str) -> str:
@@ -95,25 +90,8 @@ def subcommand(line: str) -> str:
     return line.partition(COMMAND)[2].partition(" ")[0] if COMMAND in line else ""
 
 
-def program_of(name: str) -> list[str]:
-    return [str(ROOT / "scripts" / f"{PROGRAMS[name]}.py")]
-
-
-def run(arguments: list[str], folder: Path, stdin: str = "") -> str:
-    process = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-        input=stdin,
-    )
-    assert process.returncode == 0, process.stderr
-    return process.stdout
-
-
 def write_inputs(folder: Path) -> None:
+    folder.mkdir()
     rows = [f"a {word} film number {i},{label}" for i in range(60) for word, label in (("great", 1), ("dull", 0))]
     (folder / "reviews.csv").write_text("\n".join(["text,label", *rows]), encoding="utf-8")
     (folder / "new.csv").write_text("text\na great film\na dull film\n", encoding="utf-8")
@@ -127,28 +105,50 @@ def write_inputs(folder: Path) -> None:
 
 
 def run_command(warm: WarmPython, line: str, folder: Path) -> None:
-    text, _, command = line.rpartition(" | ")
+    """A line `modeling-scratch NAME ...`, or `echo TEXT | modeling-scratch NAME ...`."""
+    echo, _, command = line.rpartition(" | ")
     name, *arguments = shlex.split(command.removeprefix(COMMAND))
-    program, options = program_of(name), [*arguments, *FEWER.get(name, "").split()]
-    if text:
-        run([*program, *options], folder, " ".join(shlex.split(text)[1:]))
-        return
-    ended = warm.run(Path(program[0]), *options)
+    fewer = [] if "--model_name_or_path" in arguments else FEWER.get(name, "").split()
+    program = ROOT / "scripts" / f"{PROGRAMS[name]}.py"
+    if echo:
+        (folder / "typed").write_text(" ".join(shlex.split(echo)[1:]), encoding="utf-8")
+        code = f"import runpy, sys\nsys.stdin = open('typed')\nrunpy.run_path({str(program)!r}, run_name='__main__')"
+        program = folder / "reads.py"
+        program.write_text(code, encoding="utf-8")
+    ended = warm.run(program, *arguments, *fewer)
     assert ended.code == 0, f"{line}\n{ended.text}"
 
 
-@pytest.fixture(scope="module")
-def user_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a user after the commands of all pages."""
-    folder = tmp_path_factory.mktemp("user")
+def run_example(libraries: WarmPython, code: str, folder: Path) -> None:
+    printed = folder / "printed"
+    to_file = f"import sys; sys.stdout = open({str(printed)!r}, 'w', encoding='utf-8')\n"
+    (folder / "example.py").write_text(to_file + code, encoding="utf-8")
+    ended = libraries.run(folder / "example.py")
+    assert ended.code == 0, f"{code}\n{ended.text}"
+    assert printed.read_text(encoding="utf-8"), code
+
+
+def test_commands_and_examples_run(tmp_path: Path) -> None:
+    """One test, so that the commands run once, whichever processes the tests run in."""
+    folder, one_thread = tmp_path / "user", {"OMP_NUM_THREADS": "1"}
     write_inputs(folder)
-    modules = sorted(set(PROGRAMS.values()) - {"serve", "load_test"})
-    with WarmPython(tmp_path_factory.mktemp("outputs"), modules, {}, folder) as warm:
-        run_command(warm, f"{COMMAND}train-classifier {DEMO}", folder)
-        for line in COMMANDS:
+    programs = sorted(set(PROGRAMS.values()) - {"serve", "load_test"})
+    with WarmPython(tmp_path, programs, one_thread, folder) as warm:
+        for line in (DEMO, *COMMANDS):
             if COMMAND in line:
                 run_command(warm, line, folder)
-    return folder
+    assert {subcommand(line) for line in COMMANDS} - {""} == PROGRAMS.keys() - NOT_RUN
+    assert len((folder / "answers.jsonl").read_text().splitlines()) == 2
+    assert len((folder / "answers.de").read_text(encoding="utf-8").splitlines()) == 5
+    for name in ("run_config.json", "all_results.json", "evaluation.json", "results.md", "model.safetensors"):
+        assert (folder / "runs" / "mine" / name).is_file()
+    for name in ("runs/tokenizer/tokenizer.json", "runs/plays/learning_curve.png", "runs/en-de/learning_curve.png"):
+        assert (folder / name).is_file()
+
+    # A process without this package, so that an example has to import what it needs.
+    with WarmPython(tmp_path, ["transformers.pipelines"], one_thread, folder) as libraries:
+        for code in EXAMPLES:
+            run_example(libraries, code, folder)
 
 
 def test_bash_blocks_hold_commands_that_run() -> None:
@@ -161,69 +161,32 @@ def test_bash_blocks_hold_commands_that_run() -> None:
         assert {language for language, _ in page.blocks} <= {"bash", "sh", "python", "text"}, page.path
 
 
-def test_commands_write_the_files_that_the_pages_name(user_folder: Path) -> None:
-    assert {subcommand(line) for line in COMMANDS} - {""} == PROGRAMS.keys() - NOT_RUN
-    for name in ("run_config.json", "all_results.json", "evaluation.json", "results.md", "model.safetensors"):
-        assert (user_folder / "runs" / "mine" / name).is_file()
-    assert len((user_folder / "answers.jsonl").read_text().splitlines()) == 2
-    assert len((user_folder / "answers.de").read_text(encoding="utf-8").splitlines()) == 5
-    for name in ("runs/tokenizer/tokenizer.json", "runs/plays/learning_curve.png", "runs/en-de/learning_curve.png"):
-        assert (user_folder / name).is_file()
-
-
-@pytest.fixture(scope="module")
-def options(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
-    """Subcommand: its options."""
-    found = {}
-    modules = sorted(PROGRAMS.values())
-    with WarmPython(tmp_path_factory.mktemp("help"), modules, {}) as warm:
-        for name in PROGRAMS:
-            program = program_of(name)
-            text = warm.run(Path(program[0]), "--help").text
-            if "--help_all" in text:
-                text = warm.run(Path(program[0]), "--help_all").text
-            found[name] = set(re.findall(r"(?<!\S)--[\w-]+", text))
-    return found
-
-
 def options_in(text: str) -> set[str]:
     return set(re.findall(r"(?<![\w-])--[a-zA-Z][\w-]*", text))
 
 
-def test_commands_that_do_not_run_have_valid_options(options: dict[str, set[str]]) -> None:
+def options_of(name: str) -> set[str]:
+    """The options of a program: those of its help, and those of Trainer where --help_all lists them."""
+    shown = options_in((ROOT / "scripts" / "help" / f"{name}.txt").read_text(encoding="utf-8"))
+    return shown | {f"--{field.name}" for field in fields(TrainingArguments) if "--help_all" in shown}
+
+
+def test_commands_that_do_not_run_have_valid_options() -> None:
     for line in (*SHOWN, *INLINE):
         if (name := subcommand(line)) not in ("", "NAME"):
-            assert options_in(line.partition(COMMAND)[2]) <= options[name] | {"--help_all"}, line
+            assert options_in(line.partition(COMMAND)[2]) <= options_of(name) | {"--help_all"}, line
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path.name)
-def test_every_option_belongs_to_a_program(page: Page, options: dict[str, set[str]]) -> None:
-    known = set.union(OF_OTHERS, *options.values())
+def test_every_option_belongs_to_a_program(page: Page) -> None:
     others = r"(pip|pre-commit|torchrun|transformers|curl|sphinx-build|ruff) .*"
-    assert options_in(re.sub(others, "", page.text)) <= known
+    assert options_in(re.sub(others, "", page.text)) <= set.union(OF_OTHERS, *map(options_of, PROGRAMS))
 
 
 def test_every_program_is_described() -> None:
     text = (DOCS / "commands.md").read_text(encoding="utf-8")
     assert re.findall(r"^## (.+)$", text, re.MULTILINE) == list(PROGRAMS)
     assert re.findall(r"^```{literalinclude} ../scripts/help/(.+)\.txt$", text, re.MULTILINE) == list(PROGRAMS)
-
-
-@pytest.fixture(scope="module")
-def libraries(user_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
-    """A process without this package, so that a program has to import what it needs."""
-    with WarmPython(tmp_path_factory.mktemp("printed"), ["transformers.pipelines"], {}, user_folder) as python:
-        yield python
-
-
-@pytest.mark.parametrize("program", EXAMPLES.values(), ids=EXAMPLES)
-def test_python_examples_run(libraries: WarmPython, program: str, tmp_path: Path) -> None:
-    printed = tmp_path / "printed"
-    to_file = f"import sys; sys.stdout = open({str(printed)!r}, 'w', encoding='utf-8')\n"
-    (tmp_path / "example.py").write_text(to_file + program, encoding="utf-8")
-    ended = libraries.run(tmp_path / "example.py")
-    assert ended.code == 0, ended.text
-    assert printed.read_text(encoding="utf-8")
 
 
 def test_make_commands_are_targets() -> None:
