@@ -28,7 +28,7 @@ PATIENCE = 60  # seconds, in which everything here happens on the slowest machin
 
 @dataclass
 class HeldTask(Task):
-    """A task whose model waits at a gate, which is open at first; `working` says that a batch has come to it."""
+    """A task whose model waits at a gate; `working` says that a batch has come to it."""
 
     gate: Event = field(default_factory=Event)
     working: Event = field(default_factory=Event)
@@ -38,18 +38,11 @@ class HeldTask(Task):
         assert self.gate.wait(PATIENCE)
         return super().run(jobs)
 
-    @classmethod
-    def of(cls, task: Task) -> "HeldTask":
-        held = cls(task.name, task.pipe, task.limits, task.defaults)
-        held.gate.set()
-        return held
-
 
 @contextmanager
 def holding(task: Task) -> Iterator[HeldTask]:
     """The task, its model waiting until the gate is set."""
-    held = HeldTask.of(task)
-    held.gate.clear()
+    held = HeldTask(task.name, task.pipe, task.limits, task.defaults)
     yield held
     held.gate.set()
 
