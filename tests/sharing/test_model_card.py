@@ -22,11 +22,14 @@ import torch
 import train_classifier
 import train_translation
 import transformers
+from datasets import Dataset
 from hub_server import HubServer
 from huggingface_hub import ModelCard
+from model_cases import TEXTS
 from test_pretrain import CHARACTERS, MASKED, prose
 from test_train_translation import FAST as FAST_TRANSLATION
 from test_train_translation import write_split
+from toy_text import REVIEWS, toy_tokenizer
 
 import modeling_scratch
 from modeling_scratch.data.splits import DataArguments
@@ -349,6 +352,43 @@ def test_pushes_hold_the_card_and_the_code_and_no_pickle(classifier, hub):
         assert not any("training_args" in path for path in commit.files)
         assert LOCK_FILE not in commit.files
         assert not any(TOKEN.encode() in file.content for file in commit.files.values())
+
+
+class StopAtHalf(transformers.TrainerCallback):
+    def on_save(self, args, state, control, **kwargs):
+        control.should_training_stop = state.global_step == 2
+
+
+def test_training_goes_on_from_the_hub(hub, tmp_path):
+    """Half of a training; then the other half by who has nothing of it but what is on the Hub, and the same bits."""
+    data = toy_tokenizer()([text for text, _ in REVIEWS], padding=True)
+    dataset = Dataset.from_dict({**data, "labels": [label for _, label in REVIEWS]})
+
+    def train(name: str, checkpoint: str | None = None, **settings: Any) -> transformers.Trainer:
+        arguments = transformers.TrainingArguments(
+            str(tmp_path / name), max_steps=4, save_steps=2, use_cpu=True, report_to="none", **settings
+        )
+        model, callbacks = TEXTS.model(hidden_dropout=0.1), [StopAtHalf] if settings else []
+        trainer = transformers.Trainer(
+            model, arguments, train_dataset=dataset, processing_class=toy_tokenizer(), callbacks=callbacks
+        )
+        trainer.train(resume_from_checkpoint=checkpoint)
+        return trainer
+
+    half = train("half", push_to_hub=True, hub_model_id="user/half", hub_strategy="checkpoint", hub_always_push=True)
+    half.push_to_hub()
+    files, copy = hub.files("user/half"), tmp_path / "copy"
+    saved = {path.name: path.read_bytes() for path in (tmp_path / "half" / "checkpoint-2").iterdir()}
+    assert all(files[f"last-checkpoint/{name}"] == content for name, content in saved.items())
+    for name in "config.json", "model.safetensors", "modeling_encoder.py", "tokenizer.json":
+        assert files[name] == saved[name]
+    (copy / "last-checkpoint").mkdir(parents=True)
+    for name in saved:
+        (copy / "last-checkpoint" / name).write_bytes(files[f"last-checkpoint/{name}"])
+    trainers = half, train("whole", f"{copy}/last-checkpoint"), train("uninterrupted")
+    before, resumed, expected = (trainer.model.state_dict() for trainer in trainers)
+    assert all(torch.equal(value, resumed[name]) for name, value in expected.items())
+    assert not all(torch.equal(value, before[name]) for name, value in expected.items())
 
 
 def test_what_a_run_cannot_know_may_be_told(copied):

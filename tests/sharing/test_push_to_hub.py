@@ -17,7 +17,6 @@ from conftest import lively
 from hub_server import SIGNATURE, File, HubServer
 from model_cases import SEQ2SEQ_LM, TEXTS, TINY, Case
 from native_models import Native
-from safetensors.torch import save_file
 from toy_text import toy_tokenizer
 from warm_python import ROOT, Ended, WarmPython
 
@@ -32,48 +31,6 @@ NOT_UPLOADED = {
     "checkpoint-4/model.safetensors", "checkpoint-4/optimizer.pt", "target_tokenizer/notes.txt",
 }  # fmt: skip
 
-
-# Half of a training; then the other half by who has nothing of it but what is on the Hub, and the same bits.
-TRAIN = """
-import sys
-import torch, transformers
-from datasets import Dataset
-from huggingface_hub import snapshot_download
-from model_cases import TEXTS
-from modeling_scratch.training.trainer import SharingTrainer
-from toy_text import REVIEWS, toy_tokenizer
-
-class Stop(transformers.TrainerCallback):
-    def on_save(self, args, state, control, **kwargs):
-        control.should_training_stop = state.global_step == 2
-
-def trainer(folder, *callbacks, **arguments):
-    data = toy_tokenizer()([text for text, _ in REVIEWS], padding=True)
-    return {"Trainer": transformers.Trainer, "SharingTrainer": SharingTrainer}[sys.argv[1]](
-        TEXTS.model(hidden_dropout=0.1),
-        transformers.TrainingArguments(
-            f"{sys.argv[2]}/{folder}", max_steps=4, save_steps=2, use_cpu=True, disable_tqdm=True, report_to="none",
-            **arguments,
-        ),
-        train_dataset=Dataset.from_dict({**data, "labels": [label for _, label in REVIEWS]}),
-        processing_class=toy_tokenizer(), callbacks=list(callbacks),
-    )
-
-hub = {"push_to_hub": True, "hub_model_id": sys.argv[3], "hub_strategy": "checkpoint", "hub_always_push": True}
-if sys.argv[1] == "SharingTrainer":
-    hub["hub_token"] = sys.argv[4]
-first = trainer("first", Stop(), **hub)
-first.train()
-first.push_to_hub()
-second = trainer("second")
-second.train(resume_from_checkpoint=snapshot_download(sys.argv[3]) + "/last-checkpoint")
-uninterrupted = trainer("uninterrupted")
-uninterrupted.train()
-assert second.state.global_step == 4
-there, here, half = (one.model.state_dict() for one in (second, uninterrupted, first))
-assert all(torch.equal(value, there[name]) for name, value in here.items())
-assert not all(torch.equal(value, half[name]) for name, value in here.items())
-"""
 
 VERIFY = "import sys\nfrom modeling_scratch.verify import main\nsys.exit(main())\n"
 
@@ -99,7 +56,7 @@ def hub() -> Iterator[HubServer]:
 def python(hub: HubServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
     """Programs that ask this hub with the right token; none of them writes it anywhere."""
     top = tmp_path_factory.mktemp("programs")
-    modules = ["modeling_scratch.sharing.push", "modeling_scratch.verify", "modeling_scratch.training.trainer"]
+    modules = ["modeling_scratch.sharing.push", "modeling_scratch.verify"]
     settings = {
         "HF_HUB_OFFLINE": "0", "HF_ENDPOINT": hub.url, "HF_HOME": str(top / "home"), "HF_HUB_DISABLE_TELEMETRY": "1",
         "HF_HUB_DISABLE_XET": "1", "HF_TOKEN": TOKEN,
@@ -162,27 +119,12 @@ def assert_one_line(ended: Ended, *parts: str) -> None:
     assert_no_secret(ended.text)
 
 
-@pytest.mark.parametrize("trainer", ["Trainer", "SharingTrainer"])
-def test_training_goes_on_from_the_hub(trainer, hub, python, tmp_path):
-    ended = python.run(write_program(tmp_path, TRAIN), trainer, tmp_path, f"user/{trainer}", TOKEN)
-    assert ended.code == 0, ended.text
-    files = on_the_hub(hub, f"user/{trainer}")
-    saved = contents(tmp_path / "first" / "checkpoint-2")
-    for name, content in saved.items():
-        assert files[f"last-checkpoint/{name}"] == content
-    for name in "config.json", "model.safetensors", "modeling_encoder.py", "tokenizer.json":
-        assert files[name] == saved[name]
-    if trainer == "SharingTrainer":
-        assert not any("training_args" in name for name in files)
-
-
 def push(python: WarmPython, folder: Path, repository: str, *more: object, **environment: str) -> Ended:
     return python.run(SCRIPT, "--folder", folder, "--repo_id", repository, *more, **environment)
 
 
 def test_the_script_uploads_what_makes_a_model_and_nothing_else(python, hub, folder):
     before = contents(folder)
-    hub.repositories.pop("user/mine", None)
     ended = push(python, folder, "user/mine", "--commit_message", "The best of three")
     assert ended.code == 0, ended.text
     assert ended.text.splitlines()[-1] == f"{hub.url}/user/mine"
@@ -204,37 +146,26 @@ def test_a_dry_run_shows_what_would_go_and_asks_nobody(python, hub, folder):
 
 
 def test_a_second_push_sends_what_has_changed(python, hub, folder):
-    """Nothing where nothing has; weights in other pieces replace those that were there."""
-    hub.repositories.pop("user/again", None)
+    """Nothing where nothing has. What an earlier model left goes where it would be loaded as a part of this one."""
+    of_a_model = ["chat_template.jinja", "added_tokens.json", "old_heads.py"]
+    results = ["results.md", "old_curve.png"]
+    for name in of_a_model + results:
+        (folder / name).write_text("{}")
+    toy_tokenizer().save_pretrained(folder / "target_tokenizer")
     assert push(python, folder, "user/again").code == 0
+    assert {*of_a_model, "target_tokenizer/tokenizer.json"} < on_the_hub(hub, "user/again").keys()
     seen = len(hub.requests)
     assert push(python, folder, "user/again").code == 0
     assert len(hub.messages("user/again")) == 2
     assert not [request for request in hub.requests[seen:] if re.search("^PUT|/commit/", request)]
-    (folder / "model.safetensors").unlink()
-    TEXTS.model().save_pretrained(folder, max_shard_size="8KB")
-    assert push(python, folder, "user/again").code == 0
-    assert on_the_hub(hub, "user/again") == contents(folder)
-    assert "model.safetensors" not in hub.files("user/again")
-
-
-def test_what_an_earlier_model_left_goes(hub, python, folder):
-    """What would be loaded or verified as a part of the one that is there now, and nothing else."""
-    of_a_model = ["chat_template.jinja", "added_tokens.json", "old_heads.py", "model-00001-of-00001.safetensors"]
-    results = ["results.md", "old_curve.png"]
-    for name in of_a_model[:3] + results:
-        (folder / name).write_text("{}")
-    save_file({}, folder / of_a_model[3])
-    toy_tokenizer().save_pretrained(folder / "target_tokenizer")
-    assert push(python, folder, "user/renewed").code == 0
-    assert {*of_a_model, "target_tokenizer/tokenizer.json"} < on_the_hub(hub, "user/renewed").keys()
-    for name in of_a_model + results:
+    for name in [*of_a_model, *results, "model.safetensors"]:
         (folder / name).unlink()
     shutil.rmtree(folder / "target_tokenizer")
-    ended = push(python, folder, "user/renewed")
+    TEXTS.model().save_pretrained(folder, max_shard_size="8KB")
+    ended = push(python, folder, "user/again")
     assert ended.code == 0, ended.text
     assert "deleted on the Hub  old_heads.py" in ended.text
-    assert on_the_hub(hub, "user/renewed") == contents(folder) | dict.fromkeys(results, b"{}")
+    assert on_the_hub(hub, "user/again") == contents(folder) | dict.fromkeys(results, b"{}")
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
@@ -259,17 +190,6 @@ def test_an_upload_can_be_interrupted(how, python, hub, folder):
     assert push(python, folder, "user/interrupted").code == 0
     assert {request for request in hub.requests[seen:] if request.startswith("PUT ")} <= {f"PUT /storage/{lost}"}
     assert on_the_hub(hub, "user/interrupted") == contents(folder)
-
-
-@pytest.mark.slow
-def test_the_client_tries_again_and_tells_no_signed_address(hub, python, folder):
-    save_model(folder, hidden_size=24)
-    hub.answers |= {"preupload": [429], "store": [500]}
-    ended = push(python, folder, "user/patient")
-    assert ended.code == 0, ended.text
-    assert "Retrying" in ended.text
-    assert f"/storage/{oid(folder / 'model.safetensors')}***" in ended.text
-    assert on_the_hub(hub, "user/patient") == contents(folder)
 
 
 REFUSED = {
