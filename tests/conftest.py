@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -78,6 +78,16 @@ def watch(module: torch.nn.Module, see: Callable[[Any], object]) -> None:
         return output
 
     module.forward = seen
+
+
+def refused(capfd: pytest.CaptureFixture, main: Callable[..., Any], arguments: Iterable[object], *pieces: str) -> str:
+    """The last line on standard error of a program that ends with exit code 2; it is an error and has every piece."""
+    with pytest.raises(SystemExit) as caught:
+        main([str(argument) for argument in arguments])
+    assert caught.value.code == 2
+    line = capfd.readouterr().err.splitlines()[-1]
+    assert [piece for piece in ("error: ", *pieces) if piece not in line] == [], line
+    return line
 
 
 def run_without_package(code: str, *arguments: str, **environment: str) -> str:

@@ -372,7 +372,7 @@ FIRST = {
     "sharing/verification_outputs.py": ("verify",),
     "sharing/push.py": ("push_to_hub",),
     "serving/batches.py": ("serving_batches", "serve"),
-    "serving/app.py": ("serve_refusals", "serve"),
+    "serving/app.py": ("serve",),
     "serving/metrics.py": ("serve",),
     "serving/tasks.py": ("serve",),
 }

@@ -3,7 +3,7 @@
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +28,7 @@ PATIENCE = 60  # seconds, in which everything here happens on the slowest machin
 
 @dataclass
 class HeldTask(Task):
-    """A task whose model waits at a gate, which is open at first; `working` says that a batch has come to it."""
+    """A task whose model waits at a gate; `working` says that a batch has come to it."""
 
     gate: Event = field(default_factory=Event)
     working: Event = field(default_factory=Event)
@@ -38,18 +38,11 @@ class HeldTask(Task):
         assert self.gate.wait(PATIENCE)
         return super().run(jobs)
 
-    @classmethod
-    def of(cls, task: Task) -> "HeldTask":
-        held = cls(task.name, task.pipe, task.limits, task.defaults)
-        held.gate.set()
-        return held
-
 
 @contextmanager
 def holding(task: Task) -> Iterator[HeldTask]:
     """The task, its model waiting until the gate is set."""
-    held = HeldTask.of(task)
-    held.gate.clear()
+    held = HeldTask(task.name, task.pipe, task.limits, task.defaults)
     yield held
     held.gate.set()
 
@@ -108,18 +101,21 @@ def metric(client: httpx.Client, name: str) -> float:
     return next((float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"{name} ")), 0.0)
 
 
-def save_classifier(folder: Path) -> Path:
-    """Of three labels: a tiny model, and a tokenizer that cuts texts at the model's positions."""
-    tokenizer = train_wordlevel_tokenizer(
+def save_classifier(
+    folder: Path,
+    model_class: Any = ScratchEncoderForSequenceClassification,
+    tokenizer: Any = None,
+    labels: Sequence[str] = ("bad", "middling", "good"),
+    **fields: Any,
+) -> Path:
+    """A tiny model, by default with a tokenizer that cuts texts at POSITIONS."""
+    tokenizer = tokenizer or train_wordlevel_tokenizer(
         writers.WORDS, len(writers.WORDS) + 5, model_max_length=writers.POSITIONS, show_progress=False
     )
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    config = presets.tutorial(vocab_size=len(tokenizer), **sizes, **special_token_ids(tokenizer))
-    config.id2label = dict(enumerate(["bad", "middling", "good"]))
-    model = redraw(ScratchEncoderForSequenceClassification(config), std=0.5, biases=False)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    config = presets.tutorial(vocab_size=len(tokenizer), **sizes, **special_token_ids(tokenizer), **fields)
+    config.id2label = dict(enumerate(labels))
+    return writers.save(folder, redraw(model_class(config), std=0.5, biases=False), tokenizer)
 
 
 def save_translator(folder: Path) -> Path:

@@ -71,7 +71,8 @@ def translator(source: PreTrainedTokenizerBase, target: PreTrainedTokenizerBase,
 
 
 def save(folder: Path, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, **generation: Any) -> Path:
-    model.generation_config.update(**generation)
+    if generation:
+        model.generation_config.update(**generation)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder

@@ -5,7 +5,6 @@ import io
 import json
 import os
 import re
-import subprocess
 import sys
 from functools import cache
 from pathlib import Path
@@ -15,6 +14,7 @@ import generate
 import pytest
 import transformers
 import writers
+from conftest import refused
 from text_samples import write
 from writers import POSITIONS, text_of
 
@@ -31,7 +31,7 @@ both = pytest.mark.parametrize("family", [DECODER, TRANSLATOR])
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def folders(tmp_path_factory):
     folder, characters, words = tmp_path_factory.mktemp("models"), writers.characters(), writers.words()
     return {
         DECODER: writers.save(folder / DECODER, writers.decoder(characters), characters),
@@ -57,16 +57,6 @@ def program(*arguments: object) -> None:
     generate.main([str(argument) for argument in ("--device", "cpu", *arguments)])
 
 
-def refused(capfd: pytest.CaptureFixture, *arguments: object) -> str:
-    """The last line on standard error of a program that ends with exit code 2."""
-    with pytest.raises(SystemExit) as caught:
-        program(*arguments)
-    assert caught.value.code == 2
-    line = capfd.readouterr().err.splitlines()[-1]
-    assert "error: " in line
-    return line
-
-
 @cache
 def load(model: Path) -> tuple[Any, Any]:
     auto_classes = {DECODER: transformers.AutoModelForCausalLM, TRANSLATOR: transformers.AutoModelForSeq2SeqLM}
@@ -88,9 +78,9 @@ def alone(model: Path, text: str, new: int = NEW, **options: Any) -> str:
     return str(tokenizer.decode(output, skip_special_tokens=True))
 
 
-def as_terminal(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
-    stream = io.TextIOWrapper(io.BytesIO(content))
-    monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
+def to_stdin(monkeypatch: pytest.MonkeyPatch, texts: list[str], is_terminal: bool = False) -> None:
+    stream = io.TextIOWrapper(io.BytesIO("".join(text + "\n" for text in texts).encode()))
+    monkeypatch.setattr(stream, "isatty", lambda: is_terminal, raising=False)
     monkeypatch.setattr(sys, "stdin", stream)
 
 
@@ -98,9 +88,8 @@ def as_terminal(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
 
 
 @both
-@pytest.mark.parametrize("options", [{}, {"num_beams": 3}], ids=["greedy", "beam"])
-@pytest.mark.parametrize("batch_size", [3, 32])
-def test_batches_of_a_file_say_what_each_line_says_alone(folders, family, tmp_path, options, batch_size):
+@pytest.mark.parametrize(("options", "batch_size"), [({}, 3), ({"num_beams": 3}, 32)], ids=["greedy", "beam"])
+def test_batches_of_a_file_say_what_each_line_says_alone(folders, family, options, batch_size, tmp_path):
     texts = lines_of(family)
     flags = [flag for name, value in options.items() for flag in (f"--{name}", str(value))]
     found = run(folders[family], texts, tmp_path, "--max_new_tokens", str(NEW), "--batch_size", str(batch_size), *flags)
@@ -123,15 +112,13 @@ def test_a_line_stays_a_line(folders, family, tmp_path, monkeypatch, capfd):
     lines = run(folders[family], texts, tmp_path, *options, name="out.txt")
     assert lines == [record["text"].replace("\n", " ") for record in records]
     assert "empty inputs, answered by empty lines: 2" in capfd.readouterr().err
-    program("--model_name_or_path", folders[family], "--input_file", tmp_path / "in.txt", *options)
-    assert capfd.readouterr().out.split("\n") == [*lines, ""]
-    program("--model_name_or_path", folders[family], "--input_file", tmp_path / "in.txt", *options, "--format", "jsonl")
+    to_stdin(monkeypatch, texts)
+    program("--model_name_or_path", folders[family], *options, "--format", "jsonl")
     assert list(map(json.loads, capfd.readouterr().out.splitlines())) == records
 
 
-@both
-@pytest.mark.parametrize("search", ["", "--do_sample --seed 3"])
-def test_a_prompt_is_shown_as_a_file_has_it(folders, family, tmp_path, capfd, search):
+@pytest.mark.parametrize(("family", "search"), [(DECODER, "--do_sample --seed 3"), (TRANSLATOR, "")])
+def test_a_prompt_is_shown_as_a_file_has_it(folders, family, search, tmp_path, capfd):
     """A word at a time, behind the prompt where it is one."""
     text, options = lines_of(family)[3], ["--max_new_tokens", "20", *search.split()]
     record = run(folders[family], [text], tmp_path, *options)[0]
@@ -158,7 +145,7 @@ def test_several_texts_for_each_line(folders, family, tmp_path, capfd):
 def test_typed_lines_are_answered_one_by_one(folders, family, monkeypatch, capfd):
     """One that is too long is refused, and the next one answered."""
     model, texts = folders[family], [lines_of(family)[0], "a " * POSITIONS, "", lines_of(family)[3]]
-    as_terminal(monkeypatch, "".join(text + "\n" for text in texts).encode())
+    to_stdin(monkeypatch, texts, is_terminal=True)
     program("--model_name_or_path", model, "--max_new_tokens", NEW)
     out, err = capfd.readouterr()
     answers = [(text if family == DECODER else "") + alone(model, text) for text in (texts[0], "", texts[3])]
@@ -168,14 +155,12 @@ def test_typed_lines_are_answered_one_by_one(folders, family, monkeypatch, capfd
     assert f"the model's limit of {POSITIONS}" in err
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
-def test_the_column_of_a_table(folders, tmp_path, suffix):
+def test_the_column_of_a_table(folders, tmp_path):
     texts = {"id": [1, 2, 3], "body": ["abc", None, "ghg\nab"], "other": ["a", "b", "c"]}
-    source = write(tmp_path / f"in{suffix}", texts)
-    model = folders[DECODER]
-    arguments = "--model_name_or_path", model, "--input_file", source, "--output_file", tmp_path / "out.jsonl"
-    program(*arguments, "--text_column", "body", "--max_new_tokens", NEW)
-    records = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    model, output = folders[DECODER], tmp_path / "out.jsonl"
+    arguments = "--model_name_or_path", model, "--input_file", write(tmp_path / "in.parquet", texts)
+    program(*arguments, "--output_file", output, "--text_column", "body", "--max_new_tokens", NEW)
+    records = [json.loads(line) for line in output.read_text().splitlines()]
     assert [record["text"] for record in records] == [alone(model, text or "") for text in texts["body"]]
 
 
@@ -191,17 +176,12 @@ def test_two_vocabularies(tmp_path):
 # Searches
 
 
-@pytest.mark.parametrize(
-    ("family", "option"),
-    [(DECODER, "--temperature 1.5"), (DECODER, "--top_p 0.9"), (TRANSLATOR, "--do_sample"), (TRANSLATOR, "--top_k 0")],
-)
-def test_a_seed_decides_what_is_drawn(folders, family, tmp_path, option):
+@pytest.mark.parametrize(("family", "option"), [(DECODER, "--top_p 0.9"), (TRANSLATOR, "--do_sample")])
+def test_a_seed_decides_what_is_drawn(folders, family, option, tmp_path):
     def texts(*seed: str) -> list[str]:
         return run(folders[family], lines_of(family), tmp_path, *option.split(), *seed, name="out.txt")
 
-    first = texts("--seed", "0")
-    assert texts("--seed", "0") == first
-    assert texts("--seed", "2") != first
+    assert texts("--seed", "0") == texts("--seed", "0")
     assert texts() != texts()
 
 
@@ -230,7 +210,7 @@ def test_texts_without_an_end_are_counted(folders, family, tmp_path, capfd):
     assert {int(total) for _, total in told} == {written}
 
 
-@pytest.mark.parametrize("room", [1, 2, 7])
+@pytest.mark.parametrize("room", [1, 7])
 def test_a_decoder_stops_where_its_positions_end(folders, tmp_path, capfd, room):
     prompt = "abcdefgh" * 3
     model, prompts = folders[DECODER], [prompt[: POSITIONS + 1 - room], "abc"]
@@ -256,9 +236,9 @@ def test_a_text_that_is_too_long_is_refused_before_anything_is_written(folders, 
     source.with_suffix(".en").write_text("\n".join(texts))
     arguments = ["--model_name_or_path", folders[family], "--output_file", tmp_path / "out", "--input_file"]
     for path, unit in ((source, "row"), (source.with_suffix(".en"), "line")):
-        told = refused(capfd, *arguments, path)
-        assert f"{path}, {unit} {len(texts) - 1}: {length} tokens exceed the model's limit of {POSITIONS}" in told
-    assert f"--prompt: {length} tokens" in refused(capfd, *arguments[:2], "--prompt", texts[-2])
+        piece = f"{path}, {unit} {len(texts) - 1}: {length} tokens exceed the model's limit of {POSITIONS}"
+        refused(capfd, generate.main, [*arguments, path], piece)
+    refused(capfd, generate.main, [*arguments[:2], "--prompt", texts[-2]], f"--prompt: {length} tokens")
     assert not (tmp_path / "out").exists()
 
 
@@ -268,7 +248,8 @@ def test_sources_are_cut_where_it_is_asked_for(folders, tmp_path, capfd):
     lines = run(model, texts, tmp_path, "--truncate", "--max_new_tokens", str(NEW), name="out.txt")
     assert lines[1] == alone(model, " ".join(long.split()[: POSITIONS - 1]))
     assert f"6 texts truncated to {POSITIONS} tokens: line 2, 3, 4, 5, 6, ..." in capfd.readouterr().err
-    assert "--truncate" in refused(capfd, "--model_name_or_path", folders[DECODER], "--prompt", "a", "--truncate")
+    arguments = ["--model_name_or_path", folders[DECODER], "--prompt", "a", "--truncate"]
+    refused(capfd, generate.main, arguments, "--truncate")
 
 
 # The library's own models
@@ -324,32 +305,29 @@ def test_arguments_that_cannot_work(folders, tmp_path, capfd):
     model = ["--model_name_or_path", folders[DECODER]]
     data = [*model, "--input_file", source]
     (tmp_path / "out").write_text("precious")
-    for pieces, arguments in {
-        ("none", "folder not found"): ["--model_name_or_path", tmp_path / "none", "--prompt", "a"],
-        ("none.txt",): [*model, "--input_file", tmp_path / "none.txt"],
-        ("none.csv",): [*model, "--input_file", tmp_path / "none.csv"],
-        ("'txt'", "did you mean 'text'?"): [*data, "--text_column", "txt"],
-        ("--text_column", "requires a table"): [*model, "--text_column", "text", "--prompt", "a"],
-        ("--prompt and --input_file",): [*data, "--prompt", "a"],
-        ("--prompt: the text is empty",): [*model, "--prompt", ""],
-        ("--prompt: not valid UTF-8",): [*model, "--prompt", os.fsdecode(b"sch\xf6n")],
-        ("out: file exists", "--overwrite"): [*data, "--output_file", tmp_path / "out"],
-        ("this is the input",): [*data, "--output_file", source, "--overwrite"],
-        ("not found",): [*data, "--output_file", tmp_path / "no" / "out"],
-        ("--batch_size 0",): [*data, "--batch_size", "0"],
-        ("--max_new_tokens 0",): [*data, "--max_new_tokens", "0"],
-        ("--num_return_sequences 2", "--do_sample"): [*data, "--num_return_sequences", "2"],
-        ("--num_return_sequences 3", "--num_beams 3"): [*data, "--num_return_sequences", "3", "--num_beams", "2"],
-        ("--temperature", "--do_sample False"): [*data, "--temperature", "0.5", "--do_sample", "False"],
-        ("--temperature 0.0: must be above 0", "--do_sample False"): [*data, "--temperature", "0"],
-        ("--top_k -1: must be at least 0",): [*data, "--top_k", "-1"],
-        ("--top_p 1.5: must be above 0 and at most 1",): [*data, "--top_p", "1.5"],
-        ("--top_p 0.0: must be above 0",): [*data, "--top_p", "0"],
-        ("--repetition_penalty 0.0: must be above 0",): [*data, "--repetition_penalty", "0"],
-        ("error: --device toaster: ",): [*data, "--device", "toaster"],
-    }.items():
-        told = refused(capfd, *arguments)
-        assert [piece for piece in pieces if piece not in told] == [], told
+    for arguments, *pieces in (
+        (["--model_name_or_path", tmp_path / "none", "--prompt", "a"], "none", "folder not found"),
+        ([*model, "--input_file", tmp_path / "none.txt"], "none.txt"),
+        ([*data, "--text_column", "txt"], "'txt'", "did you mean 'text'?"),
+        ([*model, "--text_column", "text", "--prompt", "a"], "--text_column", "requires a table"),
+        ([*data, "--prompt", "a"], "--prompt and --input_file"),
+        ([*model, "--prompt", ""], "--prompt: the text is empty"),
+        ([*model, "--prompt", os.fsdecode(b"sch\xf6n")], "--prompt: not valid UTF-8"),
+        ([*data, "--output_file", tmp_path / "out"], "out: file exists", "--overwrite"),
+        ([*data, "--output_file", source, "--overwrite"], "this is the input"),
+        ([*data, "--output_file", tmp_path / "no" / "out"], "not found"),
+        ([*data, "--batch_size", "0"], "--batch_size 0"),
+        ([*data, "--max_new_tokens", "0"], "--max_new_tokens 0"),
+        ([*data, "--num_return_sequences", "2"], "--num_return_sequences 2", "--do_sample"),
+        ([*data, "--num_return_sequences", "3", "--num_beams", "2"], "--num_return_sequences 3", "--num_beams 3"),
+        ([*data, "--temperature", "0.5", "--do_sample", "False"], "--temperature", "--do_sample False"),
+        ([*data, "--temperature", "0"], "--temperature 0.0: must be above 0", "--do_sample False"),
+        ([*data, "--top_k", "-1"], "--top_k -1: must be at least 0"),
+        ([*data, "--top_p", "1.5"], "--top_p 1.5: must be above 0 and at most 1"),
+        ([*data, "--repetition_penalty", "0"], "--repetition_penalty 0.0: must be above 0"),
+        ([*data, "--device", "toaster"], "error: --device toaster: "),
+    ):
+        refused(capfd, generate.main, arguments, *pieces)
     assert (tmp_path / "out").read_text() == "precious"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv", "out"]
 
@@ -360,11 +338,11 @@ def test_a_standard_stream_that_is_closed(folders, tmp_path, monkeypatch, capfd,
     monkeypatch.setattr(sys, stream, None)
     (tmp_path / "in.txt").write_text("abc\n")
     other = ["--input_file", tmp_path / "in.txt"] if stream == "stdout" else ["--output_file", tmp_path / "out.txt"]
-    told = refused(capfd, "--model_name_or_path", folders[DECODER], *other)
-    assert f"{option}: standard {stream.removeprefix('std')}put is closed" in told
+    piece = f"{option}: standard {stream.removeprefix('std')}put is closed"
+    refused(capfd, generate.main, ["--model_name_or_path", folders[DECODER], *other], piece)
 
 
-def test_a_folder_that_would_write_at_random(folders, tmp_path, capfd):
+def test_a_folder_that_would_write_at_random(tmp_path, capfd):
     characters = writers.characters()
     decoder = writers.decoder(characters)
     classifier = ScratchDecoderForSequenceClassification(decoder.config)
@@ -378,42 +356,22 @@ def test_a_folder_that_would_write_at_random(folders, tmp_path, capfd):
         model.save_pretrained(tmp_path / name)
         if name != "empty":
             characters.save_pretrained(tmp_path / name)
-        told = refused(capfd, "--model_name_or_path", tmp_path / name, "--prompt", "a")
-        assert [piece for piece in pieces if piece not in told] == [], told
-    (folders[DECODER] / "model.safetensors").rename(tmp_path / "whole")
-    try:
-        weights = (tmp_path / "whole").read_bytes()
-        (folders[DECODER] / "model.safetensors").write_bytes(weights[:1000])
-        assert str(folders[DECODER]) in refused(capfd, "--model_name_or_path", folders[DECODER], "--prompt", "a")
-    finally:
-        (tmp_path / "whole").rename(folders[DECODER] / "model.safetensors")
+        refused(capfd, generate.main, ["--model_name_or_path", tmp_path / name, "--prompt", "a"], *pieces)
+    damaged = writers.save(tmp_path / "damaged", decoder, characters)
+    weights = (damaged / "model.safetensors").read_bytes()
+    (damaged / "model.safetensors").write_bytes(weights[:1000])
+    refused(capfd, generate.main, ["--model_name_or_path", damaged, "--prompt", "a"], str(damaged))
 
 
 # Ends that come from outside
 
 
-@both
-def test_a_reader_that_has_seen_enough(folders, family, monkeypatch, capfd):
+def test_a_reader_that_has_seen_enough(folders, monkeypatch, capfd):
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "wb", buffering=0) as closed:
         monkeypatch.setattr(sys, "stdout", closed)
         with pytest.raises(SystemExit) as caught:
-            program("--model_name_or_path", folders[family], "--prompt", lines_of(family)[0])
+            program("--model_name_or_path", folders[DECODER], "--prompt", PROMPTS[0])
     assert not caught.value.code
     assert "rror" not in capfd.readouterr().err
-
-
-@pytest.mark.slow
-def test_a_process_with_lines_on_standard_input(folders):
-    process = subprocess.run(
-        [sys.executable, generate.__file__, "--model_name_or_path", folders[TRANSLATOR], "--max_new_tokens", str(NEW)],
-        input="".join(text + "\n" for text in SOURCES).encode(),
-        capture_output=True,
-        check=False,
-    )
-    assert process.returncode == 0, process.stderr
-    assert process.stdout.decode().split("\n") == [*(alone(folders[TRANSLATOR], text) for text in SOURCES), ""]
-    *told, last = process.stderr.decode().splitlines()
-    assert told == ["empty inputs, answered by empty lines: 2"]
-    assert "of 5 texts have no end token and were cut at 8 tokens (--max_new_tokens)" in last

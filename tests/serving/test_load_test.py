@@ -3,49 +3,43 @@
 
 import asyncio
 import re
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import load_test
 import pytest
 import writers
+from conftest import refused
 from serving import save_classifier, save_translator, served
 from transformers import HfArgumentParser
 
 from modeling_scratch.serving import load_test as load_test_room
-from modeling_scratch.serving.load_test import LoadArguments, Run, is_same
+from modeling_scratch.serving.load_test import LoadArguments, Run
 from modeling_scratch.serving.server import ServeArguments
 from modeling_scratch.serving.tasks import load_task
 from modeling_scratch.utils.errors import DataError
 
-GOOD = [{"label": "good", "score": 0.7}, {"label": "bad", "score": 0.3}]
 
-
-def test_scores_agree_to_rounding_in_any_order() -> None:
-    assert is_same([{"label": "bad", "score": 0.300009}, {"label": "good", "score": 0.699991}], GOOD)
-    assert not is_same([{"label": "good", "score": 0.70002}, GOOD[1]], GOOD)
-    assert not is_same(GOOD[:1], GOOD)
-    assert is_same([{"translation_text": "a"}], [{"translation_text": "a"}])
-    assert not is_same([{"translation_text": "a"}], [{"translation_text": "b"}])
-
-
-def test_lost_and_wrong_answers_are_counted(capsys: pytest.CaptureFixture) -> None:
-    other = [{"label": "good", "score": 0.4}, {"label": "bad", "score": 0.6}]
-    run = Run("name", 2.0, [0.001, 0.002, 0.003, 0.004], [GOOD, None, other, GOOD])
-    assert run.report([GOOD, GOOD, GOOD, other]) == 3
+def test_lost_and_wrong_answers_are_counted(capsys):
+    """Scores agree to rounding in any order."""
+    good = [{"label": "good", "score": 0.7}, {"label": "bad", "score": 0.3}]
+    same = [{"label": "bad", "score": 0.300009}, {"label": "good", "score": 0.699991}]
+    other = [{"label": "good", "score": 0.70002}, {"label": "bad", "score": 0.3}]
+    texts = [[{"translation_text": text}] for text in "ab"]
+    answers = [good, None, other, same, good[:1], *texts]
+    expected = [good, good, good, good, good, texts[0], texts[0]]
+    assert Run("name", 2.0, [0.001, 0.002, 0.003, 0.004], answers).report(expected) == 4
     name, requests, rate, p50, _, lost, wrong = capsys.readouterr().out.split()
-    assert (name, requests, rate, p50, lost, wrong) == ("name", "4", "2.0", "2.5", "1", "2")
+    assert (name, requests, rate, p50, lost, wrong) == ("name", "4", "2.0", "2.5", "1", "3")
 
 
-def test_the_server_is_told_what_will_be_asked_of_it() -> None:
+def test_the_server_is_told_what_will_be_asked_of_it():
     options = load_test_room.server_options(LoadArguments(model="any", max_new_tokens=300, trust_remote_code=True))
     program: Any = ServeArguments
     (served,) = HfArgumentParser(program).parse_args_into_dataclasses(options)
     assert (served.model, served.max_new_tokens, served.trust_remote_code) == ("any", 300, True)
 
 
-def test_a_refusal_is_no_lost_answer(tmp_path: Path) -> None:
+def test_a_refusal_is_no_lost_answer(tmp_path):
     arguments = LoadArguments(model="any", clients=2)
     with served(load_task(str(save_classifier(tmp_path)))) as client:
         url = f"{client.base_url}/classify"
@@ -55,9 +49,7 @@ def test_a_refusal_is_no_lost_answer(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("save", "from_file"), [(save_classifier, False), (save_translator, True)])
-def test_no_answer_is_lost_or_mixed_up(
-    save: Callable[[Path], Path], from_file: bool, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
+def test_no_answer_is_lost_or_mixed_up(save, from_file, tmp_path, capsys):
     texts = tmp_path / "texts.txt"
     texts.write_text("\n".join(writers.text_of(length) for length in range(1, 20)), encoding="utf-8")
     arguments = ["--model", str(save(tmp_path / "model")), "--requests", "60", "--clients", "8", "--seconds", "60"]
@@ -66,9 +58,6 @@ def test_no_answer_is_lost_or_mixed_up(
     assert [(row[1], row[-2], row[-1]) for row in rows] == [("60", "0", "0")] * 3
 
 
-@pytest.mark.parametrize("wrong", [["--requests", "0"], ["--seconds", "nan"], ["--clients", "-1"]])
-def test_arguments_have_limits(wrong: list[str], capsys: pytest.CaptureFixture) -> None:
-    with pytest.raises(SystemExit) as caught:
-        load_test.main(["--model", "any", *wrong])
-    assert caught.value.code == 2
-    assert wrong[0] in capsys.readouterr().err
+def test_arguments_have_limits(capfd):
+    for name, value in {"--requests": "0", "--seconds": "nan", "--clients": "-1"}.items():
+        refused(capfd, load_test.main, ["--model", "any", name, value], name)

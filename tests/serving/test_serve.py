@@ -1,13 +1,17 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""serve.py over real HTTP: the answers of a pipeline, whoever asks at the same time, and clear refusals."""
+"""serve.py over real HTTP: the answers of a pipeline, whoever asks at the same time; and what is wrong, too large, too
+late or too much is refused, and costs the model nothing."""
 
+import asyncio
 import http.client
 import json
+import math
 import signal
 import socket
-from collections.abc import Iterator
+import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -15,56 +19,49 @@ import pytest
 import serve
 import torch
 import writers
-from conftest import redraw
-from serving import (
-    PATIENCE,
-    HeldTask,
-    holding,
-    metric,
-    save_classifier,
-    save_translator,
-    served,
-    server_process,
-    wait_until,
-)
+from conftest import redraw, refused
+from serving import PATIENCE, holding, metric, save_classifier, save_translator, served, server_process, wait_until
+from starlette.exceptions import HTTPException
 from transformers import ByT5Tokenizer, T5Config, T5ForConditionalGeneration, pipeline
 
-from modeling_scratch.serving import server as serve_room
+from modeling_scratch.serving.app import Service, build_app
+from modeling_scratch.serving.server import ServeArguments, open_socket
 from modeling_scratch.serving.tasks import load_task
 
 TEXTS = [writers.text_of(length) for length in range(1, 21)]
 LONG = writers.text_of(3 * writers.POSITIONS)
+JSON = {"Content-Type": "application/json"}
 
 
 @pytest.fixture(scope="module")
-def classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def classifier(tmp_path_factory):
     return save_classifier(tmp_path_factory.mktemp("classifier"))
 
 
 @pytest.fixture(scope="module")
-def translator(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def translator(tmp_path_factory):
     return save_translator(tmp_path_factory.mktemp("translator"))
 
 
 @pytest.fixture(scope="module")
-def classify_task(classifier: Path) -> Any:
+def classify_task(classifier):
     return load_task(str(classifier))
 
 
 @pytest.fixture(scope="module")
-def translate_task(translator: Path) -> Any:
+def translate_task(translator):
     return load_task(str(translator), max_beams=4, max_new_tokens=writers.POSITIONS)
 
 
 @pytest.fixture
-def held(classify_task: Any) -> Iterator[HeldTask]:
+def held(classify_task):
     with holding(classify_task) as task:
         yield task
 
 
 @pytest.fixture(scope="module")
-def client(classify_task: Any) -> Iterator[httpx.Client]:
-    with served(classify_task, max_texts=4) as client:
+def client(classify_task):
+    with served(classify_task, max_texts=4, max_characters=1000, max_body_bytes=5000) as client:
         yield client
 
 
@@ -75,92 +72,85 @@ def agrees(answer: Any, expected: Any) -> bool:
     return answer["label"] == expected["label"] and answer["score"] == pytest.approx(expected["score"], abs=1e-5)
 
 
-@pytest.mark.parametrize("inputs", [TEXTS[6], TEXTS[:4], [TEXTS[6]], LONG, ""])
-@pytest.mark.parametrize("top_k", [1, 2, 1000])
-def test_labels_are_those_of_the_pipeline(client: httpx.Client, classifier: Path, inputs: Any, top_k: int) -> None:
+def ask(client: httpx.Client, inputs: Any, route: str = "/classify", **options: Any) -> httpx.Response:
+    return client.post(route, json={"inputs": inputs, **options})
+
+
+# Answers
+
+
+@pytest.mark.parametrize(
+    ("inputs", "top_k"), [(TEXTS[6], None), (TEXTS[:4], 2), ([TEXTS[6]], 1), (LONG, 1000), ("", 1)]
+)
+def test_labels_are_those_of_the_pipeline(client, classifier, inputs, top_k):
     pipe = pipeline("text-classification", model=str(classifier), trust_remote_code=False)
-    response = client.post("/classify", json={"inputs": inputs, "top_k": top_k})
-    assert response.status_code == 200
-    assert agrees(response.json()["outputs"], pipe(inputs, top_k=top_k, truncation=True))
+    answer = ask(client, inputs, **({} if top_k is None else {"top_k": top_k})).json()
+    assert agrees(answer["outputs"], pipe(inputs, top_k=top_k or 1, truncation=True))
 
 
-def test_one_label_is_what_is_asked_for_mostly(client: httpx.Client) -> None:
-    outputs = client.post("/classify", json={"inputs": TEXTS[6]}).json()["outputs"]
-    assert outputs == client.post("/classify", json={"inputs": TEXTS[6], "top_k": 1}).json()["outputs"]
-    assert len(outputs) == 1
-
-
-def test_texts_that_are_cut_are_told(client: httpx.Client) -> None:
+def test_texts_that_are_cut_are_told(client):
     exact = writers.text_of(writers.POSITIONS - 2)
     for inputs, truncated in ((LONG, True), (exact, False), ([exact, LONG], [False, True])):
-        assert client.post("/classify", json={"inputs": inputs}).json()["truncated"] == truncated
+        assert ask(client, inputs).json()["truncated"] == truncated
 
 
-@pytest.mark.parametrize("inputs", [TEXTS[6], TEXTS[:4], LONG])
-@pytest.mark.parametrize("options", [{}, {"num_beams": 3, "max_new_tokens": 5}])
-def test_translations_are_those_of_the_pipeline(translate_task: Any, inputs: Any, options: dict) -> None:
+def test_translations_are_those_of_the_pipeline(translate_task):
     with served(translate_task) as client:
-        response = client.post("/translate", json={"inputs": inputs, **options})
-    assert response.json()["outputs"] == translate_task.pipe(inputs, truncation=True, **options)
+        for inputs, options in ((TEXTS[6], {}), (TEXTS[:4], {"num_beams": 3, "max_new_tokens": 5}), (LONG, {})):
+            outputs = ask(client, inputs, "/translate", **options).json()["outputs"]
+            assert outputs == translate_task.pipe(inputs, truncation=True, **options)
 
 
-def test_a_tokenizer_written_in_python_is_served(tmp_path: Path) -> None:
+def test_a_tokenizer_written_in_python_is_served(tmp_path):
     tokenizer = ByT5Tokenizer(model_max_length=8)
     sizes: Any = {"d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2, "decoder_start_token_id": 0}
     folder = writers.save(tmp_path, redraw(T5ForConditionalGeneration(T5Config(vocab_size=384, **sizes))), tokenizer)
-    task, options = load_task(str(folder)), {"max_new_tokens": 4}
-    texts = ["exactly", "too long"]
+    task, texts = load_task(str(folder)), ["exactly", "too long"]
     with served(task) as client:
-        content = client.post("/translate", json={"inputs": texts, **options}).json()
-    assert content == {"outputs": task.pipe(texts, truncation=True, **options), "truncated": [False, True]}
+        content = ask(client, texts, "/translate", max_new_tokens=4).json()
+    assert content == {"outputs": task.pipe(texts, truncation=True, max_new_tokens=4), "truncated": [False, True]}
 
 
-def test_who_asks_at_the_same_time_shares_batches_and_gets_his_own(held: HeldTask) -> None:
+def test_a_tokenizer_without_a_limit_cuts_where_the_positions_end(tmp_path):
+    tokenizer = writers.words()
+    tokenizer.model_max_length = 10**9
+    folder = writers.save(tmp_path, writers.translator(tokenizer, tokenizer), tokenizer)
+    (job,) = load_task(str(folder)).encode([LONG], {})
+    assert (len(job.features["input_ids"]), job.truncated) == (writers.POSITIONS, True)
+
+
+def test_who_asks_at_the_same_time_shares_batches_and_gets_his_own(held):
     with served(held) as client, ThreadPoolExecutor(len(TEXTS)) as clients:
-
-        def ask(text: str) -> Any:
-            return client.post("/classify", json={"inputs": text, "top_k": 3}).json()["outputs"]
-
-        first = clients.submit(ask, TEXTS[0])
+        first = clients.submit(ask, client, TEXTS[0], top_k=3)
         assert held.working.wait(PATIENCE)
-        others = [clients.submit(ask, text) for text in TEXTS[1:]]
+        others = [clients.submit(ask, client, text, top_k=3) for text in TEXTS[1:]]
         wait_until(lambda: metric(client, "serve_queue_texts") == len(others))
         held.gate.set()
         for text, answer in zip(TEXTS, [first, *others]):
-            assert agrees(answer.result(), held.pipe(text, top_k=3))
+            assert agrees(answer.result().json()["outputs"], held.pipe(text, top_k=3))
         assert metric(client, "serve_batch_texts_count") == 2
         assert metric(client, "serve_batch_texts_sum") == len(TEXTS)
         assert metric(client, "serve_tokens_total") == sum(len(text.split()) + 2 for text in TEXTS)
 
 
-def test_translations_of_different_searches_do_not_mix(translate_task: Any) -> None:
-    held = HeldTask.of(translate_task)
-    held.gate.clear()
+def test_translations_of_different_searches_do_not_mix(translate_task):
     searches = [{"num_beams": 1 + number % 3, "max_new_tokens": 4 + number % 2} for number in range(12)]
-    with served(held) as client, ThreadPoolExecutor(len(searches)) as clients:
-        asked = [
-            clients.submit(client.post, "/translate", json={"inputs": text, **search})
-            for text, search in zip(TEXTS, searches)
-        ]
+    with holding(translate_task) as held, served(held) as client, ThreadPoolExecutor(len(searches)) as clients:
+        asked = [clients.submit(ask, client, text, "/translate", **search) for text, search in zip(TEXTS, searches)]
         held.gate.set()
         for text, search, answer in zip(TEXTS, searches, asked):
             assert answer.result().json()["outputs"] == translate_task.pipe(text, **search)
 
 
 @pytest.mark.slow  # a process that imports everything
-def test_what_was_accepted_is_answered_before_the_server_ends(translator: Path) -> None:
+def test_what_was_accepted_is_answered_before_the_server_ends(translator):
     body = json.dumps({"inputs": TEXTS[5], "max_new_tokens": 6}).encode()
     with server_process(translator) as (process, url):
-        address = (httpx.URL(url).host, httpx.URL(url).port or 0)
         assert httpx.get(f"{url}/health").status_code == 200
-        with socket.create_connection(address, timeout=PATIENCE) as connection:
-            head = (
-                f"POST /translate HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
-            )
-            connection.sendall(f"{head}\r\nExpect: 100-continue\r\n\r\n".encode())
+        with connected(httpx.URL(url), len(body), "/translate", "Expect: 100-continue") as connection:
             assert connection.recv(1000).startswith(b"HTTP/1.1 100")  # it has begun with the request
             process.send_signal(signal.SIGTERM)
-            wait_until(lambda: not is_open(address))
+            wait_until(lambda: not is_open(httpx.URL(url)))
             connection.sendall(body)
             response = http.client.HTTPResponse(connection)
             response.begin()
@@ -170,43 +160,185 @@ def test_what_was_accepted_is_answered_before_the_server_ends(translator: Path) 
     assert (process.returncode, errors) == (0, "")
 
 
-def is_open(address: tuple[str, int]) -> bool:
+@contextmanager
+def connected(url: httpx.URL, length: int, route: str = "/classify", *headers: str) -> Any:
+    """A connection on which the head of a request was sent."""
+    with socket.create_connection((url.host, url.port or 0), timeout=PATIENCE) as connection:
+        lines = [f"POST {route} HTTP/1.1", "Host: a", "Content-Type: application/json", f"Content-Length: {length}"]
+        connection.sendall("\r\n".join([*lines, *headers, "", ""]).encode())
+        yield connection
+
+
+def is_open(url: httpx.URL) -> bool:
     try:
-        socket.create_connection(address, timeout=PATIENCE).close()
+        socket.create_connection((url.host, url.port or 0), timeout=PATIENCE).close()
     except ConnectionError:  # refused, or taken back while the listener closes
         return False
     return True
 
 
-def expect_error(capfd: pytest.CaptureFixture, arguments: list[str], *pieces: str) -> None:
-    """Exit code 2, and one line on standard error that has every piece."""
-    with pytest.raises(SystemExit) as caught:
-        serve.main(arguments)
-    assert caught.value.code == 2
-    line = capfd.readouterr().err.splitlines()[-1]
-    assert [piece for piece in pieces if piece not in line] == [], line
+# Refusals
 
 
-def test_what_cannot_be_served_is_said(capfd: pytest.CaptureFixture, classifier: Path, tmp_path: Path) -> None:
-    with serve_room.open_socket("127.0.0.1", 0) as taken:
+def test_what_cannot_be_served_is_said(capfd, classifier, tmp_path):
+    decoder = writers.save(tmp_path / "decoder", writers.decoder(writers.characters()), writers.characters())
+    damaged = load_task(str(classifier)).pipe
+    torch.nn.init.constant_(damaged.model.get_input_embeddings().weight, math.nan)
+    damaged.save_pretrained(tmp_path / "damaged")
+    for folder, *pieces in (
+        (tmp_path / "nix", "folder not found"),
+        (tmp_path, str(tmp_path), "config.json"),
+        (decoder, "neither classifies nor translates"),
+        (tmp_path / "damaged", "weights are damaged"),
+    ):
+        refused(capfd, serve.main, ["--model", folder, "--port", "0"], *pieces)
+    with open_socket("127.0.0.1", 0) as taken:
         taken.listen()
         port = str(taken.getsockname()[1])
-        expect_error(capfd, ["--model", str(classifier), "--port", port], f"--port {port}", "in use")
-    expect_error(capfd, ["--model", str(tmp_path / "nix"), "--port", "0"], "folder not found")
-    expect_error(capfd, ["--model", str(tmp_path), "--port", "0"], str(tmp_path), "config.json")
-    decoder = writers.save(tmp_path / "decoder", writers.decoder(writers.characters()), writers.characters())
-    expect_error(capfd, ["--model", str(decoder), "--port", "0"], "neither classifies nor translates")
-    damaged = load_task(str(classifier)).pipe
-    torch.nn.init.constant_(damaged.model.get_input_embeddings().weight, float("nan"))
-    damaged.save_pretrained(tmp_path / "damaged")
-    expect_error(capfd, ["--model", str(tmp_path / "damaged"), "--port", "0"], "weights are damaged")
+        refused(capfd, serve.main, ["--model", classifier, "--port", port], f"--port {port}", "in use")
     for wrong in (["--max_texts", "0"], ["--timeout", "0"], ["--port", "70000"], ["--max_texts", "2000"]):
-        expect_error(capfd, ["--model", str(classifier), *wrong], *wrong)
+        refused(capfd, serve.main, ["--model", classifier, *wrong], *wrong)
 
 
-def test_a_tokenizer_without_a_limit_cuts_where_the_positions_end(tmp_path: Path) -> None:
+REFUSED = [
+    (400, b'{"inputs": ', JSON, "JSON"),
+    (400, b"[" * 4000, JSON, "JSON"),
+    (400, b'{"inputs": "\xff"}', JSON, "JSON"),
+    (413, b" " * 5001, JSON, "5,000 bytes"),
+    (415, b'{"inputs": "a"}', {"Content-Type": "text/plain"}, "application/json"),
+    (415, b'{"inputs": "a"}', {}, "application/json"),
+    (422, b'["a"]', JSON, "inputs"),
+    (422, b'{"text": "a"}', JSON, "inputs"),
+    (422, b'{"inputs": ["a", 2]}', JSON, "text 2: must be a string, not 2"),
+    (422, b'{"inputs": []}', JSON, "0 texts"),
+    (422, b'{"inputs": ["a", "a", "a", "a", "a"]}', JSON, "5 texts"),
+    (422, b'{"inputs": "' + b"a" * 1001 + b'"}', JSON, "1,001 characters"),
+    (422, b'{"inputs": "\\ud800"}', JSON, "surrogate"),
+    (422, b'{"inputs": "a", "top_k": 0}', JSON, "top_k"),
+    (422, b'{"inputs": "a", "top_k": true}', JSON, "top_k"),
+    (422, b'{"inputs": "a", "num_beams": 2}', JSON, "num_beams"),
+]
+
+
+def test_what_cannot_be_answered_is_refused(client):
+    for status, body, headers, piece in REFUSED:
+        response = client.post("/classify", content=body, headers=headers)
+        assert (response.status_code, piece in response.json()["error"]) == (status, True), body
+        assert ask(client, "a").status_code == 200
+
+
+def test_pieces_of_a_body_are_measured_together(classify_task):
+    """Without a length in front; a connection may bring several at once, here each comes alone."""
+
+    async def pieces() -> Any:
+        for piece in (b'{"inputs": ["a"', *[b" " * 1000] * 5, b"]}"):
+            yield piece
+
+    async def status(max_body_bytes: int) -> int:
+        app = build_app(classify_task, ServeArguments(model="", max_body_bytes=max_body_bytes).limits())
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://a") as client:
+            return (await client.post("/classify", content=pieces(), headers=JSON)).status_code
+
+    assert asyncio.run(status(5017)) == 200
+    assert asyncio.run(status(5016)) == 413
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(classify_task):
+    with served(classify_task, timeout=0.2) as client, connected(client.base_url, length=15) as connection:
+        assert connection.recv(1000).startswith(b"HTTP/1.1 408")
+
+
+def test_options_of_a_translation_have_limits(translate_task):
+    with served(translate_task) as client:
+        for name, most in translate_task.limits.items():
+            response = ask(client, "a", "/translate", **{name: most + 1})
+            assert (response.status_code, f"from 1 to {most}" in response.json()["error"]) == (422, True)
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_beams": 2, "max_new_tokens": 3}])
+def test_the_limits_bind_what_the_checkpoint_asks_for_too(tmp_path, limits):
+    """Of a request without options; and each beam counts as a text of the batch."""
     tokenizer = writers.words()
-    tokenizer.model_max_length = 10**9
-    folder = writers.save(tmp_path, writers.translator(tokenizer, tokenizer), tokenizer)
-    (job,) = load_task(str(folder)).encode([LONG], {})
-    assert (len(job.features["input_ids"]), job.truncated) == (writers.POSITIONS, True)
+    model = writers.translator(tokenizer, tokenizer)
+    folder = writers.save(tmp_path, model, tokenizer, num_beams=5, num_return_sequences=5, max_length=10)
+    task = load_task(str(folder), **limits)
+    jobs = task.encode(TEXTS[:2], {})
+    wanted = {"num_beams": limits.get("max_beams", 5), "max_new_tokens": limits.get("max_new_tokens", 9)}
+    assert dict(jobs[0].options) == {**wanted, "num_return_sequences": 1}
+    assert [job.tokens for job in jobs] == [wanted["num_beams"] * len(job.features["input_ids"]) for job in jobs]
+    assert task.shape(task.run(jobs), True, {}) == task.pipe(TEXTS[:2], num_return_sequences=1, **wanted)
+
+
+def test_other_routes_are_told_apart(client):
+    response = ask(client, "a", "/translate")
+    assert (response.status_code, "POST /classify" in response.json()["error"]) == (404, True)
+    assert client.get("/classify").status_code == 405
+    assert client.get("/any/thing").status_code == 404
+    assert metric(client, 'serve_requests_total{route="other",status="404"}') == 1
+    assert client.get("/health").json() == {"status": "ok", "route": "/classify"}
+
+
+def test_a_text_that_the_model_fails_on_is_the_only_one_to_fail(classifier):
+    """Its weights are damaged, those of one word."""
+    task = load_task(str(classifier))
+    with torch.no_grad():
+        task.pipe.model.get_input_embeddings().weight[task.pipe.tokenizer.convert_tokens_to_ids("word7")] = math.nan
+    with holding(task) as held, served(held) as client, ThreadPoolExecutor(4) as clients:
+        first = clients.submit(ask, client, "word1")
+        assert held.working.wait(PATIENCE)
+        others = [clients.submit(ask, client, text) for text in ("word1 word2", "word6 word7", "word8")]
+        wait_until(lambda: metric(client, "serve_queue_texts") == len(others))
+        held.gate.set()
+        assert [asked.result().status_code for asked in (first, *others)] == [200, 200, 500, 200]
+        assert "weights are damaged" in others[1].result().json()["error"]
+
+
+def test_a_full_queue_sends_away(held):
+    with served(held, max_waiting=2, max_texts=2) as client, ThreadPoolExecutor(2) as clients:
+        first = clients.submit(ask, client, "a")
+        assert held.working.wait(PATIENCE)
+        second = clients.submit(ask, client, TEXTS[:2])
+        wait_until(lambda: metric(client, "serve_queue_texts") == 2)
+        response = ask(client, "a")
+        assert (response.status_code, response.headers["Retry-After"]) == (503, "1")
+        held.gate.set()
+        assert first.result().status_code == second.result().status_code == 200
+
+
+def test_a_request_that_takes_too_long_is_dropped(held):
+    with served(held, timeout=0.2) as client:
+        assert ask(client, "a").status_code == 504  # the model has begun with it
+        assert ask(client, TEXTS[:2]).status_code == 504  # and never sees this one
+        assert metric(client, "serve_queue_texts") == 0
+        held.gate.set()
+        wait_until(lambda: metric(client, "serve_batch_texts_count") == 1)
+        assert ask(client, "a").status_code == 200
+        assert metric(client, "serve_batch_texts_sum") == 2
+
+
+def test_a_client_that_leaves_is_dropped(held):
+    with served(held) as client, ThreadPoolExecutor(1) as clients:
+        first = clients.submit(ask, client, "a")
+        assert held.working.wait(PATIENCE)
+        with connected(client.base_url, length=15) as leaving:
+            leaving.sendall(b'{"inputs": "a"}')
+            wait_until(lambda: metric(client, "serve_queue_texts") == 1)
+        wait_until(lambda: metric(client, 'serve_requests_total{route="/classify",status="499"}') == 1)
+        held.gate.set()
+        assert first.result().status_code == 200
+        assert ask(client, "a").status_code == 200
+        assert metric(client, "serve_batch_texts_sum") == 2
+
+
+def test_the_time_of_a_body_is_a_part_of_that_of_its_request(held):
+    """When all of it is over, the model is not waited for."""
+
+    async def nothing_comes() -> None:
+        await asyncio.Event().wait()
+
+    service = Service(held, ServeArguments(model="", timeout=PATIENCE / 4).limits())
+    request: Any = SimpleNamespace(receive=nothing_comes)
+    begin = time.monotonic()
+    with pytest.raises(HTTPException, match="no answer within"):
+        asyncio.run(service._answers(held.encode(["a"], {}), request, deadline=begin))
+    assert time.monotonic() - begin < PATIENCE / 8

@@ -37,22 +37,3 @@ def test_a_batch_has_its_budget_and_the_oldest_goes_first() -> None:
     assert batches == [[0], [3, 1, 6], [2], [5]]
     batcher.close()
     assert not batcher.is_alive
-
-
-def test_a_text_that_the_model_fails_on_takes_no_other_with_it() -> None:
-    begun, gate = Event(), Event()
-
-    def run(jobs: list) -> list:
-        begun.set()
-        assert gate.wait(PATIENCE)
-        return [10 // each.features["number"] for each in jobs]
-
-    batcher = Batcher(run, max_tokens=10, max_waiting=10)
-    jobs = [job(5), job(2), job(0), job(1)]
-    batcher.submit(jobs[:1])
-    assert begun.wait(PATIENCE)
-    batcher.submit(jobs[1:])
-    gate.set()
-    assert isinstance(jobs[2].answer.exception(PATIENCE), ZeroDivisionError)
-    assert [jobs[number].answer.result(PATIENCE) for number in (0, 1, 3)] == [2, 5, 10]
-    batcher.close()

@@ -4,9 +4,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
@@ -32,62 +29,43 @@ class Served(NamedTuple):
         ids = self.model.generate(**inputs, max_new_tokens=NEW, do_sample=False)[0, inputs["input_ids"].shape[1] :]
         return self.tokenizer.decode(ids, skip_special_tokens=True)
 
-    def ask(self, route: str, **body: Any) -> Any:
-        response = self.client.post(route, json={**body, "max_tokens": NEW, "temperature": 0})
-        assert response.status_code == 200, response.text
-        return response
-
-    def chunks(self, route: str, **body: Any) -> list[dict[str, Any]]:
-        """What a stream brings, choice by choice."""
-        lines = self.ask(route, stream=True, **body).text.splitlines()
-        return [json.loads(line.removeprefix("data: "))["choices"][0] for line in lines if line]
+    def ask(self, route: str, **body: Any) -> tuple[Any, list[dict[str, Any]]]:
+        """The answer, and what a stream of it brings, choice by choice."""
+        body |= {"max_tokens": NEW, "temperature": 0}
+        whole, stream = (self.client.post(route, json={**body, "stream": streams}) for streams in (False, True))
+        assert whole.status_code == stream.status_code == 200, whole.text
+        lines = [line for line in stream.text.splitlines() if line]
+        return whole.json(), [json.loads(line.removeprefix("data: "))["choices"][0] for line in lines]
 
 
-@contextmanager
-def running(folder: Path) -> Iterator[str]:
-    """The server's URL, at a port that it finds itself."""
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """By the program, at a port that it finds itself."""
+    tokenizer = writers.characters()
+    tokenizer.chat_template = TEMPLATE
+    model = writers.decoder(tokenizer, position_type="rotary")
+    folder = writers.save(tmp_path_factory.mktemp("decoder"), model, tokenizer)
     command = [sys.executable, "-c", PROGRAM, "serve", str(folder), "--trust-remote-code", "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
-            assert process.stderr
-            lines = iter(process.stderr.readline, "")
-            log = next((line for line in lines if "running on http" in line), "")
-            yield next(word for word in log.split() if word.startswith("http"))
+            log = next((line for line in iter(process.stderr.readline, "") if "running on http" in line), "")
+            url = next(word for word in log.split() if word.startswith("http"))
+            with httpx.Client(base_url=url, timeout=60) as client:
+                yield Served(client, model, tokenizer)
         finally:
             process.terminate()
             process.communicate()
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    tokenizer = writers.characters()
-    tokenizer.chat_template = TEMPLATE
-    model = writers.decoder(tokenizer, position_type="rotary")
-    folder = writers.save(tmp_path_factory.mktemp("decoder"), model, tokenizer)
-    with running(folder) as url, httpx.Client(base_url=url, timeout=60) as client:
-        yield Served(client, model, tokenizer)
-
-
 @pytest.mark.parametrize("content", CHATS)
-def test_a_chat_is_answered_with_what_generate_writes(served: Served, content: str) -> None:
-    messages = [{"role": "user", "content": content}]
-    answer = served.ask("/v1/chat/completions", messages=messages).json()
+def test_a_chat_and_a_prompt_are_answered_with_what_generate_writes(served, content):
+    chat, chunks = served.ask("/v1/chat/completions", messages=[{"role": "user", "content": content}])
     text = served.expected(f"{content}\n")
-    assert answer["choices"][0]["message"] == {"role": "assistant", "content": text}
-    assert answer["usage"]["prompt_tokens"] == len(content) + 1
-    chunks = served.chunks("/v1/chat/completions", messages=messages)
+    assert chat["choices"][0]["message"] == {"role": "assistant", "content": text}
+    assert chat["usage"]["prompt_tokens"] == len(content) + 1
     assert "".join(chunk["delta"].get("content", "") for chunk in chunks) == text
     assert len(chunks) > 3
-    assert chunks[-1]["finish_reason"] == answer["choices"][0]["finish_reason"]
-
-
-@pytest.mark.parametrize("prompt", CHATS)
-def test_a_prompt_is_completed_as_generate_does(served: Served, prompt: str) -> None:
-    text = served.expected(prompt)
-    assert served.ask("/v1/completions", prompt=prompt).json()["choices"][0]["text"] == text
-    assert "".join(chunk["text"] for chunk in served.chunks("/v1/completions", prompt=prompt)) == text
-
-
-def test_texts_differ(served: Served) -> None:
-    """Otherwise the tests above would say little."""
-    assert len({served.expected(prompt) for content in CHATS for prompt in (content, f"{content}\n")}) == 2 * len(CHATS)
+    assert chunks[-1]["finish_reason"] == chat["choices"][0]["finish_reason"]
+    completion, chunks = served.ask("/v1/completions", prompt=content)
+    assert completion["choices"][0]["text"] == served.expected(content) != text
+    assert "".join(chunk["text"] for chunk in chunks) == completion["choices"][0]["text"]

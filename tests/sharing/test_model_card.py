@@ -16,17 +16,22 @@ from typing import Any
 
 import huggingface_hub
 import pretrain
+import push_to_hub
 import pytest
 import torch
 import train_classifier
 import train_translation
 import transformers
+from datasets import Dataset
 from hub_server import HubServer
 from huggingface_hub import ModelCard
+from model_cases import TEXTS
 from test_pretrain import CHARACTERS, MASKED, prose
 from test_train_translation import FAST as FAST_TRANSLATION
 from test_train_translation import write_split
+from toy_text import REVIEWS, toy_tokenizer
 
+import modeling_scratch
 from modeling_scratch.data.splits import DataArguments
 from modeling_scratch.sharing.card_run import Run
 from modeling_scratch.sharing.model_card import CARD_FILE, make_card, write_card
@@ -51,7 +56,7 @@ LABELS = ["bad|<b>", "good*`"]
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def root(tmp_path_factory):
     return tmp_path_factory.mktemp("runs")
 
 
@@ -77,20 +82,20 @@ def hub() -> Iterator[HubServer]:
 
 
 @pytest.fixture(scope="module")
-def classifier(root: Path, hub: HubServer) -> Path:
+def classifier(root, hub):
     data = root / "hostile_reviews"
     data.mkdir()
     for split, rows, flipped in (("train", 160, 0), ("validation", 20, 0), ("test", 52, 6)):
         write_reviews(data / f"{split}.csv", rows, flipped)
-    options = f"--data_dir {data} {FAST} {SMALL} --num_train_epochs 6 --max_length 24 --class_names".split()
+    options = f"--data_dir {data} {FAST} {SMALL} --num_train_epochs 4 --max_length 24 --class_names".split()
     pushed = f"--output_dir {root / 'reviews'} --push_to_hub --hub_model_id user/pushed --hub_strategy checkpoint"
-    pushed += " --save_strategy steps --save_steps 30"
+    pushed += " --save_strategy steps --save_steps 20"
     train_classifier.main([*options, *LABELS, *pushed.split(), "--hub_always_push", "True", "--hub_token", TOKEN])
     return root / "reviews"
 
 
 @pytest.fixture(scope="module")
-def translator(root: Path) -> Path:
+def translator(root):
     data = root / "pairs"
     data.mkdir()
     for split, rows in {"train": 100, "validation": 10, "test": 12}.items():
@@ -101,7 +106,7 @@ def translator(root: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def decoder(root: Path) -> Path:
+def decoder(root):
     (root / "plays.txt").write_text("\n".join(prose(100)))
     options = f"{CHARACTERS} --train_file {root / 'plays.txt'} --output_dir {root / 'plays'} {FAST} --max_steps 4"
     pretrain.main(options.split())
@@ -109,7 +114,7 @@ def decoder(root: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def encoder(root: Path) -> Path:
+def encoder(root):
     (root / "texts.txt").write_text("\n".join(prose(100)))
     options = f"{MASKED} --train_file {root / 'texts.txt'} --document line --output_dir {root / 'encoder'} {FAST}"
     pretrain.main([*options.split(), "--max_steps", "4"])
@@ -117,8 +122,24 @@ def encoder(root: Path) -> Path:
 
 
 @pytest.fixture(params=["classifier", "translator", "decoder", "encoder"])
-def run(request: pytest.FixtureRequest) -> Path:
+def run(request):
     return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def copied(decoder, tmp_path):
+    return Path(shutil.copytree(decoder, tmp_path / "run"))
+
+
+def trainer_of(folder: Path, repository: str = "") -> SharingTrainer:
+    """Of a run that has ended; it pushes to the repository, if there is one."""
+    arguments = transformers.TrainingArguments(
+        str(folder), report_to="none", use_cpu=True, push_to_hub=bool(repository), hub_model_id=repository or None
+    )
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    return SharingTrainer(
+        transformers.AutoModelForCausalLM.from_pretrained(folder), arguments, processing_class=tokenizer
+    )
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -136,14 +157,11 @@ def section(folder: Path, title: str) -> str:
     return (folder / CARD_FILE).read_text(encoding="utf-8").partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 
-def test_metadata_are_valid_for_the_hub(run: Path, hub: HubServer) -> None:
+def test_metadata_are_valid_for_the_hub(run, hub):
     card = ModelCard.load(run / CARD_FILE)
     card.validate()
     assert "POST /api/validate-yaml" in hub.requests
-    again = ModelCard(str(card))
-    assert again.data.to_dict() == card.data.to_dict()
     assert card.data.library_name == "transformers"
-    assert card.data.eval_results
     assert "license" not in card.data.to_dict()
     assert {result.dataset_type for result in card.data.eval_results} == {"local"}
     name = "pushed" if run.name == "reviews" else run.name
@@ -151,7 +169,7 @@ def test_metadata_are_valid_for_the_hub(run: Path, hub: HubServer) -> None:
     assert f"\n# {name}\n" in card.text
 
 
-def test_metrics_are_those_of_the_evaluation(run: Path) -> None:
+def test_metrics_are_those_of_the_evaluation(run):
     evaluation = read(run / "evaluation.json")
     results = ModelCard.load(run / CARD_FILE).data.eval_results
     found = {(result.metric_type, result.dataset_split): result for result in results}
@@ -170,7 +188,7 @@ def test_metrics_are_those_of_the_evaluation(run: Path) -> None:
         assert found["perplexity", "validation"].metric_value == read(run / "all_results.json")["eval_perplexity"]
 
 
-def test_tables_show_the_figures_of_the_evaluation(classifier: Path, translator: Path, decoder: Path) -> None:
+def test_tables_show_the_figures_of_the_evaluation(classifier, translator, decoder):
     evaluation, rows = read(classifier / "evaluation.json"), rows_of(section(classifier, "Results"))
     assert evaluation["accuracy"] < 1
     for row, scores in zip(rows, (evaluation, evaluation["baseline"])):
@@ -185,7 +203,7 @@ def test_tables_show_the_figures_of_the_evaluation(classifier: Path, translator:
     assert [row[1] for row in rows] == [f"{score['value']:.4f}" for score in evaluation["scores"].values()]
 
 
-def test_examples_of_a_class_are_of_that_class(classifier: Path, root: Path) -> None:
+def test_examples_of_a_class_are_of_that_class(classifier, root):
     """Real ones, right and wrong; where a class has no wrong one, that is said."""
     with (root / "hostile_reviews" / "test.csv").open(encoding="utf-8", newline="") as file:
         label_of = {excerpt(row["text"]): LABELS[int(row["label"])] for row in csv.DictReader(file)}
@@ -201,37 +219,26 @@ def test_examples_of_a_class_are_of_that_class(classifier: Path, root: Path) -> 
     assert {"wrong", f"wrong: {LABELS[0]}"} <= {row[1] for row in rows}
 
 
-def test_sample_translations_are_real(translator: Path, root: Path) -> None:
+def test_sample_translations_are_real(translator, root):
     rows = rows_of(section(translator, "Results"))[6:]
     sides = [(root / "pairs" / f"test.{side}").read_text().splitlines() for side in ("en", "de")]
     translations = (translator / "test.translations.txt").read_text().splitlines()
     assert [tuple(row) for row in rows] == list(zip(sides[0], translations, sides[1]))[:5]
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_text_stays_text(text: str) -> None:
-    row = table(["a", "b"], [[text, 1]]).splitlines()[-1]
-    assert row == f"| {escaped(text)} | 1 |"
-    assert not re.search(r"[<>\\`*\[\]~$]|\|.*\|.*\||\b_|_\b", row[2:-6])
-    assert "\u202e" not in row
-    assert len(html.unescape(escaped(excerpt(text)))) <= LONGEST
-    if len(text) < LONGEST and "\u202e" not in text:
-        assert html.unescape(row[2:-6]) == " ".join(text.split())
-
-
-def test_an_excerpt_can_be_written_to_any_file() -> None:
+def test_text_stays_text():
+    for text in HOSTILE:
+        row = table(["a", "b"], [[text, 1]]).splitlines()[-1]
+        assert row == f"| {escaped(text)} | 1 |"
+        assert not re.search(r"[<>\\`*\[\]~$]|\|.*\|.*\||\b_|_\b", row[2:-6])
+        assert "\u202e" not in row
+        assert len(html.unescape(escaped(excerpt(text)))) <= LONGEST
+        if len(text) < LONGEST and "\u202e" not in text:
+            assert html.unescape(row[2:-6]) == " ".join(text.split())
     assert excerpt("a\ud800b\0c").encode() == b"abc"
 
 
-def test_pictures_and_links_are_there(run: Path) -> None:
-    page = (run / CARD_FILE).read_text(encoding="utf-8")
-    links = re.findall(r"\]\(([^)]+)\)", page)
-    assert "learning_curve.png" in links
-    assert ("confusion_matrix.png" in links) == (run.name == "reviews")
-    assert all((run / link).is_file() for link in links)
-
-
-def test_a_card_says_what_the_run_does(run: Path) -> None:
+def test_a_card_says_what_the_run_does(run):
     record, state, page = read(run / "run_config.json"), read(run / "trainer_state.json"), (run / CARD_FILE).read_text()
     rows = dict(row for row in rows_of(section(run, "Training")) if len(row) == 2)
     assert rows["steps"] == f"{state['global_step']:,}"
@@ -240,7 +247,12 @@ def test_a_card_says_what_the_run_does(run: Path) -> None:
     assert f"torch {torch.__version__}" in rows["versions"]
     model = transformers.AutoConfig.from_pretrained(run)
     assert f"hidden size: {model.hidden_size}" in page
-    assert f"{Run.read(run, None, True).count_parameters():,} parameters" in page
+    trained = getattr(modeling_scratch, model.architectures[0]).from_pretrained(run)
+    assert f"{trained.num_parameters():,} parameters" in page
+    links = re.findall(r"\]\(([^)]+)\)", page)
+    assert "learning_curve.png" in links
+    assert ("confusion_matrix.png" in links) == (run.name == "reviews")
+    assert all((run / link).is_file() for link in links)
     for split, rows_of_split in record.get("rows", {}).items():
         assert [split, f"{rows_of_split:,}"] in rows_of(section(run, "Data"))
     for secret in (str(run.parent), TOKEN, Path.home().name + "/", platform.node()):
@@ -256,21 +268,20 @@ NOT_TOLD = {"overwrite", "search_trials", "search_over"}
 
 
 @pytest.mark.parametrize("kind", OWN)
-def test_each_option_of_our_own_that_changes_training_is_on_the_card(kind: type, decoder: Path, tmp_path: Path) -> None:
+def test_each_option_of_our_own_that_changes_training_is_on_the_card(kind, copied):
     """By the fields of the programs: one that is new is on it, too. As values, numbers that nothing else has."""
-    shutil.copytree(decoder, tmp_path / "run")
-    record = read(decoder / "run_config.json")
+    record = read(copied / "run_config.json")
     library = {field.name for field in fields(transformers.Seq2SeqTrainingArguments)}
     changing = sorted({field.name for field in fields(kind)} - library - NOT_TOLD)
     assert "early_stopping_patience" in changing
     record["training"] |= {name: 0.8125 + number for number, name in enumerate(changing)}
-    (tmp_path / "run" / "run_config.json").write_text(json.dumps(record))
-    assert write_card(tmp_path / "run")
-    values = [row[1] for row in rows_of(section(tmp_path / "run", "Training")) if row[1].endswith(".8125")]
+    (copied / "run_config.json").write_text(json.dumps(record))
+    assert write_card(copied)
+    values = [row[1] for row in rows_of(section(copied, "Training")) if row[1].endswith(".8125")]
     assert sorted(map(float, values)) == [0.8125 + number for number in range(len(changing))]
 
 
-def test_options_are_on_the_card_where_they_have_an_effect(classifier: Path, translator: Path, decoder: Path) -> None:
+def test_options_are_on_the_card_where_they_have_an_effect(classifier, translator, decoder):
     for run in (classifier, translator):
         names = {row[0] for row in rows_of(section(run, "Training"))}
         assert not [name for name in names if re.search("layer|patience|penalty|overwrite|search|train batch", name)]
@@ -283,12 +294,7 @@ def test_options_are_on_the_card_where_they_have_an_effect(classifier: Path, tra
         assert all(row in rows for row in told)
 
 
-def test_parameters_are_those_of_the_model(decoder: Path) -> None:
-    model = transformers.AutoModelForCausalLM.from_pretrained(decoder)
-    assert Run.read(decoder, None, True).count_parameters() == model.num_parameters()
-
-
-def test_programs_of_a_card_run_as_they_stand(run: Path, root: Path, tmp_path: Path, monkeypatch, capsys) -> None:
+def test_programs_of_a_card_run_as_they_stand(run, root, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(root)
     card = str(make_card(Run.read(run, run.name, is_finished=True)))
     programs = re.findall(r"```python\n(.*?)\n```", card, re.DOTALL)
@@ -305,7 +311,7 @@ def test_programs_of_a_card_run_as_they_stand(run: Path, root: Path, tmp_path: P
     assert f"\npython -m modeling_scratch.verify {run.name}\n" in card
 
 
-def test_a_model_of_the_library_brings_no_code(classifier: Path, root: Path, monkeypatch) -> None:
+def test_a_model_of_the_library_brings_no_code(classifier, root, monkeypatch):
     """Nor does its card ask to trust any; of settings it names those alone that had a say."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(classifier)
     sizes = {"hidden_size": 16, "embedding_size": 8, "num_attention_heads": 2, "intermediate_size": 32}
@@ -318,9 +324,7 @@ def test_a_model_of_the_library_brings_no_code(classifier: Path, root: Path, mon
     train_classifier.main(f"{options} {FAST} --max_steps 1 --eval_strategy no --save_strategy no".split())
     card = make_card(Run.read(root / "tuned", None, is_finished=True))
     assert "Fine-tuned from albert: AlbertForSequenceClassification, " in card.text
-    assert "trust_remote_code" not in card.text
-    assert "preset" not in card.text
-    assert "lower-cased" not in card.text
+    assert not re.search("trust_remote_code|preset|lower-cased", card.text)
     monkeypatch.chdir(root)
     for number, program in enumerate(re.findall(r"```python\n(.*?)\n```", card.text, re.DOTALL)):
         (root / f"{number}.py").write_text(program, encoding="utf-8")
@@ -328,12 +332,12 @@ def test_a_model_of_the_library_brings_no_code(classifier: Path, root: Path, mon
     assert number == 1
 
 
-def test_pushes_hold_the_card_and_the_code_and_no_pickle(classifier: Path, hub: HubServer) -> None:
+def test_pushes_hold_the_card_and_the_code_and_no_pickle(classifier, hub):
     repository = hub.repositories["user/pushed"]
     in_training = [commit for commit in repository.commits.values() if commit.message.startswith("Training in")]
     assert {commit.message for commit in in_training} >= {
-        "Training in progress, step 30",
-        "Training in progress, step 60, checkpoint",
+        "Training in progress, step 20",
+        "Training in progress, step 40, checkpoint",
     }
     for commit in in_training:
         assert b"Training is in progress" in commit.files[CARD_FILE].content
@@ -350,28 +354,70 @@ def test_pushes_hold_the_card_and_the_code_and_no_pickle(classifier: Path, hub: 
         assert not any(TOKEN.encode() in file.content for file in commit.files.values())
 
 
-def test_what_a_run_cannot_know_may_be_told(decoder: Path, tmp_path: Path) -> None:
-    shutil.copytree(decoder, tmp_path / "run")
-    (tmp_path / "run" / CARD_FILE).unlink()
-    assert write_card(tmp_path / "run", "me/mine", license="mit", language="en", tags="tiny")
-    found = ModelCard.load(tmp_path / "run" / CARD_FILE).data
+class StopAtHalf(transformers.TrainerCallback):
+    def on_save(self, args, state, control, **kwargs):
+        control.should_training_stop = state.global_step == 2
+
+
+def test_training_goes_on_from_the_hub(hub, tmp_path):
+    """Half of a training; then the other half by who has nothing of it but what is on the Hub, and the same bits."""
+    data = toy_tokenizer()([text for text, _ in REVIEWS], padding=True)
+    dataset = Dataset.from_dict({**data, "labels": [label for _, label in REVIEWS]})
+
+    def train(name: str, checkpoint: str | None = None, **settings: Any) -> transformers.Trainer:
+        arguments = transformers.TrainingArguments(
+            str(tmp_path / name), max_steps=4, save_steps=2, use_cpu=True, report_to="none", **settings
+        )
+        model, callbacks = TEXTS.model(hidden_dropout=0.1), [StopAtHalf] if settings else []
+        trainer = transformers.Trainer(
+            model, arguments, train_dataset=dataset, processing_class=toy_tokenizer(), callbacks=callbacks
+        )
+        trainer.train(resume_from_checkpoint=checkpoint)
+        return trainer
+
+    half = train("half", push_to_hub=True, hub_model_id="user/half", hub_strategy="checkpoint", hub_always_push=True)
+    half.push_to_hub()
+    files, copy = hub.files("user/half"), tmp_path / "copy"
+    saved = {path.name: path.read_bytes() for path in (tmp_path / "half" / "checkpoint-2").iterdir()}
+    assert all(files[f"last-checkpoint/{name}"] == content for name, content in saved.items())
+    for name in "config.json", "model.safetensors", "modeling_encoder.py", "tokenizer.json":
+        assert files[name] == saved[name]
+    (copy / "last-checkpoint").mkdir(parents=True)
+    for name in saved:
+        (copy / "last-checkpoint" / name).write_bytes(files[f"last-checkpoint/{name}"])
+    trainers = half, train("whole", f"{copy}/last-checkpoint"), train("uninterrupted")
+    before, resumed, expected = (trainer.model.state_dict() for trainer in trainers)
+    assert all(torch.equal(value, resumed[name]) for name, value in expected.items())
+    assert not all(torch.equal(value, before[name]) for name, value in expected.items())
+
+
+def test_what_a_run_cannot_know_may_be_told(copied):
+    (copied / CARD_FILE).unlink()
+    assert write_card(copied, "me/mine", license="mit", language="en", tags="tiny")
+    found = ModelCard.load(copied / CARD_FILE).data
     assert (found.license, found.language, found.model_name) == ("mit", "en", "mine")
     assert found.tags == ["modeling-scratch", "scratch_decoder", "tiny"]
 
 
-def test_an_edited_card_is_kept(decoder: Path, tmp_path: Path) -> None:
-    shutil.copytree(decoder, tmp_path / "run")
-    card = tmp_path / "run" / CARD_FILE
-    assert write_card(tmp_path / "run")
+def test_an_edited_card_is_kept(copied):
+    card = copied / CARD_FILE
+    assert write_card(copied)
     edited = card.read_text().replace("## Limits", "## Limits\n\nDo not ask it about the sea.")
     card.write_text(edited)
-    assert not write_card(tmp_path / "run", "me/mine")
+    assert not write_card(copied, "me/mine")
     assert card.read_text() == edited
 
 
-def test_names_on_the_hub_are_links_and_paths_are_none(decoder: Path, tmp_path: Path, monkeypatch) -> None:
+def test_a_push_names_the_repository_and_nothing_of_the_machine(copied, hub):
+    push_to_hub.main(["--folder", str(copied), "--repo_id", "user/plays"])
+    files = hub.files("user/plays")
+    assert b'from_pretrained("user/plays"' in files["README.md"]
+    assert {"README.md", "run_config.json", "evaluation.json", "results.md", "learning_curve.png"} < files.keys()
+    assert not [name for name, content in files.items() if str(copied.parents[2]).encode() in content]
+
+
+def test_names_on_the_hub_are_links_and_paths_are_none(decoder, copied, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    shutil.copytree(decoder, tmp_path / "run")
     (tmp_path / "here").mkdir()
     for name, is_on_the_hub in (("someone/base", True), (str(tmp_path / "here"), False), ("here", False)):
         model = PretrainingModelArguments(objective="clm", tokenizer_kind="character", model_name_or_path=name)
@@ -379,8 +425,8 @@ def test_names_on_the_hub_are_links_and_paths_are_none(decoder: Path, tmp_path: 
         record = read(tmp_path / "here" / "run_config.json")
         (tmp_path / "here" / "run_config.json").unlink()
         settings = read(decoder / "run_config.json") | {key: record[key] for key in ("model", "data", "on_the_hub")}
-        (tmp_path / "run" / "run_config.json").write_text(json.dumps(settings))
-        card = make_card(Run.read(tmp_path / "run", None, True))
+        (copied / "run_config.json").write_text(json.dumps(settings))
+        card = make_card(Run.read(copied, None, True))
         assert card.data.base_model == (name if is_on_the_hub else None)
         assert card.data.datasets == ["stanfordnlp/imdb"]
         assert card.data.eval_results[0].dataset_type == "stanfordnlp/imdb"
@@ -388,39 +434,25 @@ def test_names_on_the_hub_are_links_and_paths_are_none(decoder: Path, tmp_path: 
         assert str(tmp_path) not in str(card)
 
 
-def test_a_run_survives_a_card_that_cannot_be_made(decoder: Path, tmp_path: Path, capsys) -> None:
-    shutil.copytree(decoder, tmp_path / "run")
-    (tmp_path / "run" / "run_config.json").write_text("{}")
-    (tmp_path / "run" / CARD_FILE).unlink()
-    model = transformers.AutoModelForCausalLM.from_pretrained(decoder)
-    arguments = transformers.TrainingArguments(str(tmp_path / "run"), report_to="none", use_cpu=True)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(decoder)
-    share(SharingTrainer(model, arguments, processing_class=tokenizer), ["the cat sees"])
+def test_a_run_survives_a_card_that_cannot_be_made(copied, capsys):
+    (copied / "run_config.json").write_text("{}")
+    (copied / CARD_FILE).unlink()
+    share(trainer_of(copied), ["the cat sees"])
     assert "WARNING: README.md could not be written: " in capsys.readouterr().err
-    assert not (tmp_path / "run" / CARD_FILE).exists()
+    assert not (copied / CARD_FILE).exists()
 
 
-def test_a_push_that_fails_says_how_to_repeat_it(decoder: Path, tmp_path: Path, hub: HubServer) -> None:
-    shutil.copytree(decoder, tmp_path / "run")
-    model = transformers.AutoModelForCausalLM.from_pretrained(decoder)
-    arguments = transformers.TrainingArguments(
-        str(tmp_path / "run"), report_to="none", use_cpu=True, push_to_hub=True, hub_model_id="user/gone"
-    )
-    trainer = SharingTrainer(model, arguments, processing_class=transformers.AutoTokenizer.from_pretrained(decoder))
+def test_a_push_that_fails_says_how_to_repeat_it(copied, hub):
+    trainer = trainer_of(copied, "user/gone")
     del hub.repositories["user/gone"]
     with pytest.raises(DataError, match=r"the run is saved.*modeling-scratch push --folder .*run --repo_id user/gone"):
         share(trainer, ["the cat sees"])
 
 
-def test_what_is_pushed_is_what_was_verified(decoder: Path, tmp_path: Path, hub: HubServer) -> None:
+def test_what_is_pushed_is_what_was_verified(copied, hub):
     """Though the tokenizer was called in other ways before, after, and between what is saved and what is pushed."""
-    shutil.copytree(decoder, tmp_path / "run")
-    model = transformers.AutoModelForCausalLM.from_pretrained(decoder)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(decoder)
-    arguments = transformers.TrainingArguments(
-        str(tmp_path / "run"), report_to="none", use_cpu=True, push_to_hub=True, hub_model_id="user/verified"
-    )
-    trainer = SharingTrainer(model, arguments, processing_class=tokenizer)
+    trainer = trainer_of(copied, "user/verified")
+    tokenizer = trainer.processing_class
     tokenizer(["the cat", "sees"], padding=True)
     trainer.save_model(_internal_call=True)
     tokenizer("the cat sees", truncation=True, max_length=5)
@@ -434,7 +466,7 @@ def test_what_is_pushed_is_what_was_verified(decoder: Path, tmp_path: Path, hub:
     assert (said["truncation"], said["padding"]) == (None, None)
 
 
-def test_hardware_is_named_without_the_machine() -> None:
+def test_hardware_is_named_without_the_machine():
     words = describe_hardware(torch.device("cpu"), processes=2)
     assert re.search(r" with \d+ cores?, \d+ threads? in each of 2 processes$", words)
     assert platform.node() not in words
