@@ -407,11 +407,13 @@ def test_a_repository_of_the_hub(original: Path, hub: HubServer, run: Callable[.
     repository = hub.repositories["user/name"] = Repository(private=False)
     files = {path.name: File(path.read_bytes()) for path in original.iterdir()}
     repository.commit("main", "upload", files)
-    repository.commit("harmed", "changed", {**files, "stack.py": File(b"print()")})
+    planted = {"stack.py": File(b"print()"), "custom_generate/generate.py": File(b"print()")}
+    repository.commit("harmed", "changed", {**files, **planted})
     assert run("user/name").code == Verdict.SAME
     harmed = run("user/name", "--revision", "harmed", "--dtype", "bfloat16")
     assert harmed.code == Verdict.DIFFERENT
     assert re.search(r"stack.py +changed [(]7 bytes is,", harmed.text)
+    assert "custom_generate/generate.py  extra (not in verify.json)" in harmed.text
     missing = run("user/none")
     assert missing.code == Verdict.CANNOT_TELL
     assert "Traceback" not in missing.text
