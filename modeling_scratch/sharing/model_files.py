@@ -6,7 +6,7 @@ The lists follow the loaders of transformers, sentence-transformers and PEFT. A 
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -86,11 +86,11 @@ def weight_files(folder: Path) -> set[str]:
     return {INDEX, *shards} if are_inside else set()
 
 
-def named_code(folder: Path) -> list[str]:
-    """Return all code references in the folder's JSON files. Raises ValueError for an unreadable file."""
+def named_code(folder: Path, names: Iterable[str]) -> list[str]:
+    """Return all code references in the JSON files of these names. Raises ValueError for an unreadable file."""
     references: set[str] = set()
-    for name in all_files(folder):
-        if name.lower().endswith(".json") and is_read(name):
+    for name in names:
+        if name.lower().endswith(".json"):
             try:
                 references |= _code_in(folder / name)
             except (ValueError, RecursionError) as error:

@@ -215,7 +215,7 @@ def _compare_file(name: str, found: dict[str, Any], wanted: dict[str, Any]) -> F
 def _may_run(folder: Path, trust_remote_code: bool, report: Report) -> bool:
     """Return whether code is trusted, and only that of recorded files can run; otherwise report the reasons."""
     recorded = {file.name for file in report.files if file.status != "extra"}
-    named = named_code(folder)
+    named = named_code(folder, filter(is_read, all_files(folder)))
     outside = [f"{_shown(name)} is in no recorded file" for name in named if not _is_in(name, recorded)]
     if outside:
         report.problems.append(f"the code that the folder names cannot be compared: {', '.join(outside[:3])}")

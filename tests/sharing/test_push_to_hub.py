@@ -238,10 +238,11 @@ def test_a_second_push_sends_what_has_changed(python: WarmPython, hub: HubServer
 def test_what_an_earlier_model_left_goes(hub: HubServer, python: WarmPython, folder: Path) -> None:
     """What would be loaded or verified as a part of the one that is there now, and nothing else."""
     of_a_model = ["chat_template.jinja", "added_tokens.json", "old_heads.py", "model-00001-of-00001.safetensors"]
-    results = ["results.md", "old_curve.png"]
+    results = ["results.md", "learning_curve.png"]
     for name in of_a_model[:3] + results:
         (folder / name).write_text("{}")
     save_file({}, folder / of_a_model[3])
+    write_verification(TEXTS.model_class.from_pretrained(folder), None, folder)
     toy_tokenizer().save_pretrained(folder / "target_tokenizer")
     assert push(python, folder, "user/renewed").code == 0
     assert {*of_a_model, "target_tokenizer/tokenizer.json"} < on_the_hub(hub, "user/renewed").keys()
@@ -346,6 +347,8 @@ def test_the_card_of_a_run_names_the_repository(hub: HubServer, python: WarmPyth
 
 def test_a_target_tokenizer_goes_along(hub: HubServer, python: WarmPython, folder: Path) -> None:
     separate = {"share_encoder_decoder_embeddings": False, "decoder_vocab_size": TINY["vocab_size"]}
+    for name in ("modeling_encoder.py", "question_answering.py"):  # of the model that was there before
+        (folder / name).unlink()
     save_model(folder, SEQ2SEQ_LM, **separate)
     toy_tokenizer().save_pretrained(folder / "target_tokenizer")
     assert push(python, folder, "user/pair").code == 0
@@ -383,7 +386,7 @@ FAULTS = {
         '{"architectures": ["Mine"], "model_type": "bert"}',
         "unknown architecture in config.json: Mine",
     ),
-    "a token in a file": ("run.py", f"login('{WRONG}')", "run.py: contains an access token"),
+    "a token in a file": ("stack.py", f"login('{WRONG}')", "stack.py: contains an access token"),
     "the token in a card": ("README.md", f"Use {TOKEN}.", "README.md: contains an access token"),
 }
 

@@ -75,7 +75,7 @@ def test_every_file_that_a_loader_could_read_and_the_record_lacks_is_named(copy:
         put(copy, name)
     report = verify(copy)
     assert unlike(report) == dict.fromkeys(PLANTED, "extra")
-    assert PLANTED == {file.name for file in report.files if file.matters}
+    assert {file.name for file in report.files if file.matters} == PLANTED
 
 
 def test_what_runs_and_people_put_beside_a_model_is_no_part_of_it(copy: Path) -> None:
