@@ -6,20 +6,22 @@
     modeling-scratch push --folder runs/mine --repo_id user/name --private
 
 The files are first loaded in isolation, then uploaded in one commit, so that the repository always holds a whole model.
-Repeating the command after an interruption uploads only the missing files. Checkpoints, optimizers, pickles, logs and
-hidden files are not uploaded. The commit deletes and lists files of other models in the repository (weights, code,
-tokenizers). The model card, unless edited, then names the repository.
+Repeating the command after an interruption uploads only the missing files. Files that no run wrote and that verify.json
+does not record are not uploaded. Links out of the folder and secrets in its texts are errors. The commit deletes and
+lists files of other models in the repository (weights, code, tokenizers). The model card, unless edited, then names the
+repository.
 """
 
 import sys
 from collections.abc import Sequence
 
-from modeling_scratch.sharing.push import LOG_IN, TOKEN, PushArguments, push
+from modeling_scratch.sharing.leaks import secret_in
+from modeling_scratch.sharing.push import LOG_IN, PushArguments, push
 from modeling_scratch.utils.command_line import quiet_libraries, run_program
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    if any(TOKEN.search(argument) for argument in arguments or sys.argv[1:]):
+    if any(map(secret_in, arguments or sys.argv[1:])):
         print(f"push_to_hub.py: error: an access token is no argument, as shells remember: {LOG_IN}", file=sys.stderr)
         sys.exit(2)
     run_program(push, PushArguments, __doc__, arguments)

@@ -1,14 +1,12 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Upload a model to the Hub in one commit, after checking that it loads and contains no secrets."""
 
-import json
 import logging
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,14 +23,28 @@ import modeling_scratch
 from ..bridges.model_sources import load_tokenizers
 from ..pipelines import TARGET_FOLDER
 from ..utils.errors import DataError, attempt
+from .leaks import TOKEN, check_contents, check_links
 from .model_card import CARD_FILE, write_card
+from .model_files import MODEL_FILES, RECORD, all_files, is_one_of, named_code
 from .run_record import RUN_FILE
-from .verification_record import MODEL_FILES, is_one_of, model_files
+from .verification_record import RecordError, read_record
 
 WEIGHTS = ("model.safetensors", "model-*-of-*.safetensors")
 VOCABULARIES = ("tokenizer.json", "vocab.*", "*.spm", "*.model")
-RESULTS = ("README.md", "results.md", "evaluation.json", "all_results.json", "run_config.json", "verify.json", "*.png")
-TOKEN = re.compile("hf_[A-Za-z0-9]{30,}")
+
+TOKENIZER_CONFIGS = ("tokenizer_config.json", f"{TARGET_FOLDER}/tokenizer_config.json")
+
+# What `save_pretrained` writes, beside the code that it names; other files of the model are in verify.json.
+SAVED = (
+    "config.json", "generation_config.json", *WEIGHTS, "model.safetensors.index.json", "tokenizer.json",
+    "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json", "vocab.txt", "merges.txt",
+    "source.spm", "target.spm", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model", "chat_template.jinja",
+    "additional_chat_templates/*.jinja",
+)  # fmt: skip
+RESULTS = (
+    "README.md", "results.md", "evaluation.json", "all_results.json", "run_config.json", RECORD,
+    "confusion_matrix.png", "learning_curve.png",
+)  # fmt: skip
 SIGNATURE = re.compile(r"(?<=\S)[?]\S+=\S+")  # of presigned storage URLs, which grant access
 LOG_IN = "set HF_TOKEN or log in with `hf auth login`"
 REPEAT = "repeat the command to retry"
@@ -65,10 +77,12 @@ def push(arguments: PushArguments) -> None:
     if (folder / RUN_FILE).is_file() and not arguments.dry_run:
         attempt(CARD_FILE, write_card, folder, arguments.repo_id)
     names = files_to_upload(folder)
-    check_for_tokens(folder, names, token)
+    check_contents(folder, names, token)
     print(f"{folder} -> {arguments.repo_id}")
     for name in names:
         print(f"{(folder / name).stat().st_size:>15,} bytes  {name}")
+    for name in left_out(folder, names):
+        print(f"{'left out':>21}  {name}  (no run wrote it, and {RECORD} does not record it)")
     if arguments.dry_run:
         print("Nothing was uploaded (--dry_run).")
         return
@@ -77,31 +91,34 @@ def push(arguments: PushArguments) -> None:
 
 
 def files_to_upload(folder: Path) -> list[str]:
-    """Return the names of the files to upload: those that verify.json records, and the run's results.
+    """Return the names of the files to upload: those that a run writes or verify.json records, and the named code.
 
-    Raises `DataError` if the folder does not hold a model.
+    Raises `DataError` if the folder does not hold a model, or if one of the model's files is a link out of it.
     """
     if not folder.is_dir():
         raise DataError(f"--folder {folder}: folder not found")
-    files = sorted(path.name for path in folder.iterdir() if path.is_file())
+    names = all_files(folder)
+    check_links(folder, [name for name in names if name in RESULTS or is_one_of(name, MODEL_FILES)])
     for kind, patterns in ("config", ("config.json",)), ("weights", WEIGHTS), ("tokenizer", VOCABULARIES):
-        if not any(_is_one_of(name, patterns) for name in files):
+        if not any("/" not in name and is_one_of(name, patterns) for name in names):
             raise DataError(f"--folder {folder}: not a model, no {kind} found ({', '.join(patterns[:2])})")
-    return [*model_files(folder), *(name for name in files if _is_one_of(name, RESULTS))]
+    try:
+        kept = {*RESULTS, *_code(folder), *_recorded(folder)}
+    except ValueError as error:
+        raise DataError(f"--folder {folder}: the files to upload do not load: {error}") from error
+    return [name for name in names if name in kept or is_one_of(name, SAVED)]
 
 
-def _is_one_of(name: str, patterns: Sequence[str]) -> bool:
-    return not name.startswith(".") and any(fnmatchcase(name, pattern) for pattern in patterns)
+def _recorded(folder: Path) -> Iterable[str]:
+    try:
+        return read_record(folder / RECORD)["files"]
+    except (RecordError, OSError):
+        return ()
 
 
-def check_for_tokens(folder: Path, names: Sequence[str], token: str) -> None:
-    """Raise `DataError` if a file contains an access token, which readers of the repository could use."""
-    for path in map(folder.joinpath, names):
-        if path.suffix in (".safetensors", ".png"):
-            continue
-        text = path.read_text(encoding="utf-8", errors="replace")
-        if (token and token in text) or TOKEN.search(text):
-            raise DataError(f"{path}: contains an access token; remove it, and renew it if it may have leaked")
+def left_out(folder: Path, names: Collection[str]) -> list[str]:
+    """Return the names of files that could be taken for the model's or the card's, and are not uploaded."""
+    return [name for name in all_files(folder) if name not in names and is_one_of(name, (*MODEL_FILES, "*.png"))]
 
 
 def check_that_it_loads(folder: Path, names: Sequence[str]) -> None:
@@ -132,12 +149,15 @@ def _load(folder: Path) -> None:
 
 
 def _code(folder: Path) -> list[str]:
-    """Return the Python files that config.json names, and those that they import."""
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    named = [*config.get("auto_map", {}).values()]
-    named += [pipeline["impl"] for pipeline in config.get("custom_pipelines", {}).values()]
-    modules = {name.partition(".")[0] for name in named}
-    return sorted(f"{module}.py" for module in modules.union(*map(get_relative_imports, folder.glob("*.py"))))
+    """Return the Python files that the model and its tokenizer name, and those that they import."""
+    files = ["config.json", *(file for file in TOKENIZER_CONFIGS if (folder / file).is_file())]
+    named = [name for name in named_code(folder, files) if "--" not in name and not name.endswith(".json")]
+    modules, waiting = set[str](), {name.partition(".")[0] for name in named}
+    while waiting:
+        modules.add(module := waiting.pop())
+        if (path := folder / f"{module}.py").is_file():
+            waiting |= set(get_relative_imports(path)) - modules
+    return sorted(f"{module}.py" for module in modules)
 
 
 def upload(folder: Path, names: Sequence[str], arguments: PushArguments, hub: HfApi) -> str:

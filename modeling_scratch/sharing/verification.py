@@ -2,23 +2,31 @@
 """Verify a copy of a model against its verify.json, and report the result."""
 
 import argparse
-import json
 import os
 import sys
 import textwrap
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import torch
-from huggingface_hub import hf_hub_download, snapshot_download
+from huggingface_hub import HfApi, hf_hub_download, snapshot_download
 from transformers import PreTrainedModel
 from transformers.utils import logging
 
-from ..pipelines import TARGET_FOLDER
+from .model_files import (
+    MODEL_FILES,
+    RECORD,
+    WEIGHTS,
+    all_files,
+    is_one_of,
+    is_read,
+    named_code,
+    weight_files,
+)
 from .verification_outputs import (
     describe_model,
     difference,
@@ -26,20 +34,11 @@ from .verification_outputs import (
     load_model,
     load_tokenizers,
     outputs_of,
+    stored_types,
     tolerance,
     versions,
 )
-from .verification_record import (
-    MODEL_FILES,
-    RECORD,
-    WEIGHTS,
-    RecordError,
-    describe_file,
-    is_one_of,
-    model_files,
-    read_record,
-    write_verification,
-)
+from .verification_record import RecordError, describe_file, read_record, write_verification
 
 
 class Verdict(IntEnum):
@@ -52,16 +51,20 @@ class Verdict(IntEnum):
 
 @dataclass
 class FileResult:
-    """status: same, rewritten (equivalent JSON), changed, missing or extra."""
+    """status: same, rewritten (equivalent JSON), changed, missing or extra.
+
+    by_tensor: the file holds the weights, which are compared by tensor.
+    """
 
     name: str
     status: str
     detail: str = ""
+    by_tensor: bool = False
 
     @property
     def matters(self) -> bool:
-        """Whether the status counts as a difference. Weights are compared by tensor, not by file."""
-        return self.status in ("changed", "missing", "extra") and not is_one_of(self.name, WEIGHTS)
+        """Whether the status counts as a difference."""
+        return self.status in ("changed", "missing", "extra") and not self.by_tensor
 
 
 @dataclass
@@ -126,9 +129,6 @@ def _plain(name: str) -> str:
 
 __all__ = ["FileResult", "InputResult", "Report", "Verdict", "verify", "write_verification"]
 
-# JSON keys whose values name code ("file.Class", "repository--file.Class") or further config files.
-LEAD_TO_CODE = ("auto_map", "impl", "configuration_files")
-
 
 def verify(
     folder_or_repo: str | os.PathLike,
@@ -147,17 +147,18 @@ def verify(
     """
     report = Report(str(folder_or_repo))
     try:
-        folder = _find(folder_or_repo, revision)
+        folder, names = _find(folder_or_repo, revision)
         record = read_record(folder / RECORD)
         report.record_sha256 = describe_file(folder / RECORD)["sha256"]
-        report.files = list(_compare_files(folder, record["files"]))
+        report.files = list(_compare_files(folder, names, record["files"]))
     except (RecordError, OSError) as error:
         report.problems.append(str(error))
         return report
     try:
-        is_trusted = trust_remote_code and _runs_what_was_recorded(folder, report)
-        model = load_model(folder, is_trusted)
+        is_trusted = _may_run(folder, trust_remote_code, report)
+        model, unread = load_model(folder, is_trusted)
         _compare_models(model, record, report)
+        _compare_stored(model, unread, folder, report)
         _compare_tokenizers(model, folder, record, is_trusted, report)
         model.to(device=device, dtype=dtype)  # type: ignore[call-arg]
         _compare_outputs(model, record, report)
@@ -168,32 +169,36 @@ def verify(
     return report
 
 
-def _find(folder_or_repo: str | os.PathLike, revision: str | None) -> Path:
-    """Return the local folder, downloading a repository if it has a verify.json."""
+def _find(folder_or_repo: str | os.PathLike, revision: str | None) -> tuple[Path, list[str]]:
+    """Return the local folder and the names of all its files. Of a repository, the model's files are downloaded."""
     folder, name = Path(folder_or_repo), str(folder_or_repo)
-    if not folder.is_dir():
+    if folder.is_dir():
+        names = all_files(folder)
+    else:
         try:
             commit = Path(hf_hub_download(name, RECORD, revision=revision)).parent.name
-            for patterns, below in (([*MODEL_FILES], "*/*"), ([f"{TARGET_FOLDER}/*"], f"{TARGET_FOLDER}/*/*")):
-                # "*" also matches "/": without ignore_patterns, every checkpoint of a run would be downloaded.
-                folder = Path(snapshot_download(name, revision=commit, allow_patterns=patterns, ignore_patterns=below))
+            names = HfApi().list_repo_files(name, revision=commit)
+            wanted = [file for file in names if is_one_of(file, MODEL_FILES)]
+            folder = Path(snapshot_download(name, revision=commit, allow_patterns=[RECORD, *wanted]))
         except Exception as error:  # names, network, server: many types
             reason = textwrap.shorten(str(error), 240)
             raise RecordError(f"neither a folder nor an accessible repository with {RECORD}: {reason}") from error
     if not (folder / RECORD).is_file():
         raise RecordError(f"there is no {RECORD} in it: modeling_scratch.verify.write_verification writes one")
-    return folder
+    return folder, names
 
 
-def _compare_files(folder: Path, recorded: dict[str, dict[str, Any]]) -> Iterator[FileResult]:
-    present = model_files(folder)
+def _compare_files(folder: Path, names: Sequence[str], recorded: dict[str, dict[str, Any]]) -> Iterator[FileResult]:
+    """Compare the recorded files, and name all others that a loader could read or run."""
+    present, weights = set(filter(is_read, names)), weight_files(folder)
     for name in sorted({*recorded, *present}):
         if name not in recorded:
-            yield FileResult(name, "extra", f" (not in {RECORD})")
+            yield FileResult(name, "extra", f" (not in {RECORD})", name in weights)
         elif name not in present:
-            yield FileResult(name, "missing")
+            yield FileResult(name, "missing", by_tensor=is_one_of(name, WEIGHTS))
         else:
-            yield _compare_file(name, describe_file(folder / name), recorded[name])
+            result = _compare_file(name, describe_file(folder / name), recorded[name])
+            yield replace(result, by_tensor=name in weights)
 
 
 def _compare_file(name: str, found: dict[str, Any], wanted: dict[str, Any]) -> FileResult:
@@ -207,15 +212,17 @@ def _compare_file(name: str, found: dict[str, Any], wanted: dict[str, Any]) -> F
     return FileResult(name, "rewritten" if says_the_same else "changed", detail)
 
 
-def _runs_what_was_recorded(folder: Path, report: Report) -> bool:
-    """Return whether only code of recorded files can run; otherwise add the reasons to the report."""
-    reasons = [f"{_shown(file.name)} differs" for file in report.files if file.matters]
-    if not reasons:
-        code = {file.name for file in report.files}
-        reasons = [f"{_shown(name)} is in no recorded file" for name in _named_code(folder) if not _is_in(name, code)]
-    if reasons:
+def _may_run(folder: Path, trust_remote_code: bool, report: Report) -> bool:
+    """Return whether code is trusted, and only that of recorded files can run; otherwise report the reasons."""
+    recorded = {file.name for file in report.files if file.status != "extra"}
+    named = named_code(folder, filter(is_read, all_files(folder)))
+    outside = [f"{_shown(name)} is in no recorded file" for name in named if not _is_in(name, recorded)]
+    if outside:
+        report.problems.append(f"the code that the folder names cannot be compared: {', '.join(outside[:3])}")
+    reasons = [f"{_shown(file.name)} differs" for file in report.files if file.matters] or outside
+    if reasons and trust_remote_code:
         report.remarks.append(f"no code of it was run: {', '.join(reasons[:3])}")
-    return not reasons
+    return trust_remote_code and not reasons
 
 
 def _is_in(reference: str, recorded: Collection[str]) -> bool:
@@ -223,44 +230,21 @@ def _is_in(reference: str, recorded: Collection[str]) -> bool:
     return "--" not in reference and f"{reference.rpartition('.')[0]}.py" in recorded
 
 
-def _named_code(folder: Path) -> list[str]:
-    """Return all code references in the folder's JSON files. Raises RecordError for an unreadable file."""
-    named: list[Any] = []
-
-    def note(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        named.extend(value for key, value in pairs if key in LEAD_TO_CODE)
-        return dict(pairs)
-
-    for path in (*folder.iterdir(), *(folder / TARGET_FOLDER).glob("*")):
-        if path.name.lower().endswith(".json") and path.is_file():
-            try:
-                json.loads(path.read_bytes(), object_pairs_hook=note)
-            except (ValueError, RecursionError) as error:
-                raise RecordError(f"{path.name} is no JSON, and what it says of code cannot be known") from error
-    references: set[str] = set()
-    while named:
-        value = named.pop()
-        if isinstance(value, str):
-            references.add(value)
-        elif isinstance(value, dict | list):
-            named.extend(value.values() if isinstance(value, dict) else value)
-    return sorted(references)
-
-
 def _compare_models(model: PreTrainedModel, record: dict[str, Any], report: Report) -> None:
     found = describe_model(model)
     for name, what in {"model_class": "class", "parameters": "number of parameters", "labels": "labels"}.items():
         if found[name] != record[name]:
             report.differences.append(f"the {what}: {found[name]!a} is, {record[name]!a} was")
-    wanted, tensors = record["tensors"], found["tensors"]
+    wanted, tensors, rounded = record["tensors"], found["tensors"], record["rounded"]
+    known = {name: {digest, *rounded.get(name, ())} for name, digest in wanted.items()}
+    changed = sorted(name for name in wanted.keys() | tensors.keys() if tensors.get(name) not in known.get(name, ()))
     if found["dtype"] != record["dtype"]:
-        report.remarks.append(
-            f"the weights are {found['dtype']}, were {record['dtype']}: the logits alone tell, "
-            "and not what is smaller than their tolerance"
-        )
-        changed = sorted(wanted.keys() ^ tensors.keys())
-    else:
-        changed = sorted(name for name in wanted.keys() | tensors.keys() if wanted.get(name) != tensors.get(name))
+        types = f"the weights are {found['dtype']}, were {record['dtype']}"
+        if rounded:
+            report.remarks.append(f"{types}: compared with the recorded ones, rounded")
+        else:
+            report.problems.append(f"{types}, and an earlier version recorded them: only their logits can be compared")
+            changed = sorted(wanted.keys() ^ tensors.keys())
     if changed:
         names = ", ".join(map(ascii, changed[:3])) + (", ..." if changed[3:] else "")
         report.differences.append(f"{len(changed)} of {len(wanted)} tensors differ: {names}")
@@ -268,6 +252,23 @@ def _compare_models(model: PreTrainedModel, record: dict[str, Any], report: Repo
         report.remarks.append(
             "recorded with " + ", ".join(f"{ascii(k)[1:-1]} {ascii(v)[1:-1]}" for k, v in others.items())
         )
+
+
+def _compare_stored(model: PreTrainedModel, unread: Sequence[str], folder: Path, report: Report) -> None:
+    """Report what changed files of weights hold beside the tensors that were compared: others may load it."""
+    changed = [file.name for file in report.files if file.by_tensor and file.status in ("changed", "extra")]
+    loaded = {name: tensor.dtype for name, tensor in model.state_dict().items()}
+    other = {
+        name
+        for file in changed
+        for name, dtype in stored_types(folder / file).items()
+        if dtype.is_floating_point and dtype != loaded.get(name, model.dtype)
+    }
+    faults = {"that the model does not read": unread if changed else (), "stored in a type that is not loaded": other}
+    for fault, names in faults.items():
+        if names:
+            shown = ", ".join(map(ascii, sorted(names)[:3])) + (", ..." if len(names) > 3 else "")
+            report.problems.append(f"tensors {fault} cannot be compared: {shown}")
 
 
 def _compare_tokenizers(

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 import transformers
+from safetensors import safe_open
 from torch import Tensor
 from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.dynamic_module_utils import get_class_from_dynamic_module
@@ -27,6 +28,8 @@ FEW_COLUMNS, SPREAD_COLUMNS, TOP_COLUMNS = 32, 16, 5
 
 ROUNDINGS, DEVIATIONS = 8, 4  # of a block into what the next one reads; how far out they are tolerated
 
+COPY_TYPES = (torch.float32, torch.bfloat16, torch.float16)
+
 Outputs = dict[str, Tensor]
 
 Tokenizers = tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]
@@ -37,9 +40,11 @@ Tokenizers = tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]
 
 def load_model(
     folder: Path, trust_remote_code: bool = False, otherwise: type[PreTrainedModel] | None = None
-) -> PreTrainedModel:
+) -> tuple[PreTrainedModel, list[str]]:
     """As its config.json names it, in the type it was saved in, in eval mode: of this package, of transformers, or of
     the folder's own code; raises ValueError for a class that is known nowhere, unless there is one to use `otherwise`.
+
+    Return also the names of the stored tensors that it does not read.
     """
     config = AutoConfig.from_pretrained(folder, trust_remote_code=trust_remote_code)
     name = str((config.architectures or ["no class"])[0])
@@ -51,7 +56,17 @@ def load_model(
     known = known or otherwise
     if not (isinstance(known, type) and issubclass(known, PreTrainedModel)):
         raise ValueError(f"config.json names a model class that is not known here: {name!a}")
-    return known.from_pretrained(folder, config=config, use_safetensors=True).eval()
+    made: Any = known.from_pretrained(folder, config=config, use_safetensors=True, output_loading_info=True)
+    model, loading = made
+    return model.eval(), sorted(loading["unexpected_keys"])
+
+
+def stored_types(path: Path) -> dict[str, torch.dtype]:
+    """Return the types that the tensors of a file are stored in; none for an index of such files."""
+    if path.suffix != ".safetensors":
+        return {}
+    with safe_open(path, "pt") as file:
+        return {name: file.get_tensor(name).dtype for name in file.keys()}  # noqa: SIM118  # it is no dict
 
 
 def load_tokenizers(folder: Path, trust_remote_code: bool = False) -> Tokenizers:
@@ -113,6 +128,15 @@ def describe_model(model: PreTrainedModel) -> dict[str, Any]:
         "parameters": model.num_parameters(),
         "labels": [str(labels[index]) for index in sorted(labels)],
         "tensors": {name: _tensor_digest(tensor) for name, tensor in model.state_dict().items()},
+    }
+
+
+def describe_rounded(model: PreTrainedModel) -> dict[str, list[str]]:
+    """Return digests of each tensor as it is in copies of other types, such as bfloat16: rounded, or widened."""
+    return {
+        name: [_tensor_digest(tensor.to(dtype)) for dtype in COPY_TYPES if dtype != tensor.dtype]
+        for name, tensor in model.state_dict().items()
+        if tensor.is_floating_point()
     }
 
 

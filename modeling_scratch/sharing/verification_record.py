@@ -7,17 +7,17 @@ import json
 import os
 import re
 from collections.abc import Callable, Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from ..pipelines import TARGET_FOLDER
 from ..utils.files import file_digest, write_text
+from .model_files import MODEL_FILES, RECORD, WEIGHTS, is_one_of, model_files
 from .verification_outputs import (
     describe_model,
+    describe_rounded,
     encode,
     example_ids,
     length_limit,
@@ -28,18 +28,10 @@ from .verification_outputs import (
     versions,
 )
 
-RECORD, FORMAT = "verify.json", 1
+FORMAT = 1
 
 LARGEST_RECORD = 16 * 2**20  # bytes; typical records have tens of thousands
 LONGEST_INPUT = 512  # tokens
-WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
-CODE = ("*.py",)
-TOKENIZERS = (
-    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.*", "merges.txt",
-    "*.spm", "*.model", "*.jinja",
-)  # fmt: skip
-
-MODEL_FILES = ("config.json", "generation_config.json", "adapter_config.json", *CODE, *WEIGHTS, *TOKENIZERS)
 
 # Config keys that depend on the library version or on the precision, which is compared separately.
 PASSING_KEYS = ("transformers_version", "dtype", "torch_dtype")
@@ -50,22 +42,6 @@ class RecordError(ValueError):
 
 
 # Files
-
-
-def is_one_of(name: str, patterns: tuple[str, ...]) -> bool:
-    """Return whether a file of the model or its target tokenizer matches one of the patterns."""
-    file = name.removeprefix(f"{TARGET_FOLDER}/")
-    inside = re.fullmatch(r"[^./\\:][^/\\:]*", file)  # any name that stays inside the folder
-    return bool(inside) and any(fnmatchcase(file, pattern) for pattern in patterns)
-
-
-def model_files(folder: Path) -> list[str]:
-    """Return the names of the model's files, without card, plots, results and checkpoints."""
-    names = [path.relative_to(folder).as_posix() for path in folder.iterdir() if path.is_file()]
-    target = folder / TARGET_FOLDER
-    target_files = [f"{TARGET_FOLDER}/{path.name}" for path in target.glob("*") if path.is_file()]
-    kept = [name for name in names if is_one_of(name, MODEL_FILES)]
-    return sorted(kept) + sorted(name for name in target_files if is_one_of(name, TOKENIZERS))
 
 
 def describe_file(path: Path) -> dict[str, Any]:
@@ -106,7 +82,7 @@ def write_verification(
     Raises ValueError where the folder holds another model or tokenizer than these, or the outputs are not finite.
     """
     folder = Path(folder)
-    loaded = load_model(folder, otherwise=type(model))
+    loaded, _ = load_model(folder, otherwise=type(model))
     _check_weights(model, loaded, folder)
     entries: list[tuple[str | None, dict[str, list[int]]]] = [(None, example_ids(loaded, seed)) for seed in (0, 1)]
     limit = length_limit(loaded)
@@ -119,7 +95,8 @@ def write_verification(
                 raise ValueError(f"AutoTokenizer does not make this tokenizer of {folder}: save it there first")
             entries += [(text, ids)] if ids["input_ids"] else []
     record = {
-        "format": FORMAT, **describe_model(loaded), "versions": versions(), "max_length": limit,
+        "format": FORMAT, **describe_model(loaded), "rounded": describe_rounded(loaded), "versions": versions(),
+        "max_length": limit,
         "files": {name: describe_file(folder / name) for name in model_files(folder)},
         "inputs": [_record_input(loaded, text, ids) for text, ids in entries],
     }  # fmt: skip
@@ -194,6 +171,7 @@ _SCHEMA = {
     "model_class": _text, "dtype": lambda value: isinstance(getattr(torch, str(value), None), torch.dtype),
     "parameters": _count, "labels": _List(_text, 100_000), "versions": _Map(_text, _text),
     "files": _Map(_file_name, {"size": _count, "sha256": _digest}), "tensors": _Map(_text, _digest),
+    "rounded": _Map(_text, _List(_digest, 4)),
     "max_length": lambda value: _count(value) and 0 < value <= LONGEST_INPUT, "inputs": _List(_INPUT, 64),
 }  # fmt: skip
 
@@ -206,6 +184,8 @@ def read_record(path: Path) -> dict[str, Any]:
         record = json.loads(path.read_bytes())
     except (ValueError, RecursionError, OSError) as error:
         raise RecordError(f"{RECORD} cannot be read: {type(error).__name__}") from error
+    if isinstance(record, dict):
+        record.setdefault("rounded", {})  # records of earlier versions have none
     _check(record, _SCHEMA, "")
     if not record["inputs"]:
         raise RecordError(f"{RECORD}: contains no inputs")

@@ -2,6 +2,7 @@
 """Trainers with packed batches, layer-wise learning rates, and pushes that include code, card and record."""
 
 import re
+import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from transformers.utils.hub import PushInProgress, hf_api
 
 from ..configuration_scratch import ScratchDecoderConfig, ScratchEncoderConfig
 from ..data.collators import FlatBatches
+from ..sharing.leaks import check_contents
 from ..sharing.model_card import CARD_FILE, write_card
 from ..sharing.verification_record import write_verification
 from ..utils.errors import DataError, attempt, one_line
@@ -63,6 +65,7 @@ class SharingTrainer(ResumableTrainer):
     """Trainer that pushes complete models with their code and model card, without pickled arguments."""
 
     push_in_progress: Any  # None if no push is running; set only in the main process
+    is_pushing = False
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
         forget_last_call(self.processing_class)
@@ -81,6 +84,16 @@ class SharingTrainer(ResumableTrainer):
         """Write the card. Of Trainer's arguments, it takes those that the run does not know."""
         if self.is_world_process_zero():
             attempt(CARD_FILE, self._write_card, language=language, license=license, tags=tags)
+            if self.is_pushing:  # Trainer uploads next, whatever the folder holds
+                check_contents(folder := Path(self.args.output_dir or ""), _pushed(folder), self.args.hub_token or "")
+
+    def push_to_hub(self, *args: Any, **kwargs: Any) -> Any:
+        """Raises `DataError` if a file is a link out of the folder, or contains a secret."""
+        self.is_pushing = True
+        try:
+            return super().push_to_hub(*args, **kwargs)
+        finally:
+            self.is_pushing = False
 
     def _write_card(self, **metadata: Any) -> None:
         folder = Path(self.args.output_dir or "")
@@ -96,7 +109,11 @@ class SharingTrainer(ResumableTrainer):
             return
         self._finish_current_push()
         message = f"Training in progress, step {step}"
-        jobs: list[Any] = [self.push_to_hub(message, blocking=False)]
+        try:
+            jobs: list[Any] = [self.push_to_hub(message, blocking=False)]
+        except DataError as error:  # training goes on, and the push at its end reports it again
+            print(f"WARNING: step {step} was not pushed: {error}", file=sys.stderr)
+            return
         if self.is_world_process_zero():
             jobs += self._push_whole_checkpoint(Path(checkpoint_folder), f"{message}, checkpoint")
             self.push_in_progress = PushInProgress(jobs)  # type: ignore[arg-type]  # a list, as in Trainer
@@ -109,6 +126,12 @@ class SharingTrainer(ResumableTrainer):
         upload = partial(hf_api().upload_folder, repo_id=self.hub_model_id or "", run_as_future=True)
         where = {"path_in_repo": name, "token": self.args.hub_token, "revision": self.args.hub_revision}
         return [upload(folder_path=folder, commit_message=message, **where)]
+
+
+def _pushed(folder: Path) -> list[str]:
+    """Return the names of the files that Trainer uploads."""
+    names = [path.relative_to(folder).as_posix() for path in folder.glob("**/*") if path.is_file()]
+    return [name for name in names if not name.startswith(("_", "checkpoint-"))]
 
 
 def forget_last_call(tokenizer: Any) -> None:

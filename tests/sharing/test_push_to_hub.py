@@ -148,9 +148,10 @@ def test_a_dry_run_shows_what_would_go_and_asks_nobody(python, hub, folder):
 def test_a_second_push_sends_what_has_changed(python, hub, folder):
     """Nothing where nothing has. What an earlier model left goes where it would be loaded as a part of this one."""
     of_a_model = ["chat_template.jinja", "added_tokens.json", "old_heads.py"]
-    results = ["results.md", "old_curve.png"]
+    results = ["results.md", "learning_curve.png"]
     for name in of_a_model + results:
         (folder / name).write_text("{}")
+    write_verification(TEXTS.model_class.from_pretrained(folder), None, folder)
     toy_tokenizer().save_pretrained(folder / "target_tokenizer")
     assert push(python, folder, "user/again").code == 0
     assert {*of_a_model, "target_tokenizer/tokenizer.json"} < on_the_hub(hub, "user/again").keys()
@@ -227,6 +228,8 @@ def test_private_repositories_and_branches(hub, python, folder):
 
 def test_a_target_tokenizer_goes_along(hub, python, folder):
     separate = {"share_encoder_decoder_embeddings": False, "decoder_vocab_size": TINY["vocab_size"]}
+    for name in ("modeling_encoder.py", "question_answering.py"):  # of the model that was there before
+        (folder / name).unlink()
     save_model(folder, SEQ2SEQ_LM, **separate)
     toy_tokenizer().save_pretrained(folder / "target_tokenizer")
     assert push(python, folder, "user/pair").code == 0
@@ -248,7 +251,8 @@ def test_a_copy_on_the_hub_is_verified(hub, python, folder, tmp_path):
     repository, files = hub.repositories["user/name"], hub.files("user/name")
     assert {"spiece.model", "extra.jinja", "target_tokenizer/source.spm"} < files.keys()
     others = dict.fromkeys(("checkpoint-5/model.safetensors", "target_tokenizer/old/model.safetensors"), b"other")
-    for branch, more in {"main": others, "harmed": {"stack.py": b"print()"}}.items():
+    planted = {"stack.py": b"print()", "custom_generate/generate.py": b"print()"}
+    for branch, more in {"main": others, "harmed": planted}.items():
         repository.commit(branch, "more", {name: File(content) for name, content in {**files, **more}.items()})
     program, seen = write_program(tmp_path, VERIFY), len(hub.requests)
     assert python.run(program, "user/name").code == Verdict.SAME
@@ -258,6 +262,7 @@ def test_a_copy_on_the_hub_is_verified(hub, python, folder, tmp_path):
     harmed = python.run(program, "user/name", "--revision", "harmed", "--dtype", "bfloat16")
     assert harmed.code == Verdict.DIFFERENT
     assert re.search(r"stack.py +changed [(]7 bytes is,", harmed.text)
+    assert "custom_generate/generate.py  extra (not in verify.json)" in harmed.text
     missing = python.run(program, "user/none")
     assert missing.code == Verdict.CANNOT_TELL
     assert "Traceback" not in missing.text
@@ -313,7 +318,7 @@ FAULTS = {
         '{"architectures": ["Mine"], "model_type": "bert"}',
         "unknown architecture in config.json: Mine",
     ),
-    "a token in a file": ("run.py", f"login('{WRONG}')", "run.py: contains an access token"),
+    "a token in a file": ("stack.py", f"login('{WRONG}')", "stack.py: contains an access token"),
     "the token in a card": ("README.md", f"Use {TOKEN}.", "README.md: contains an access token"),
 }
 

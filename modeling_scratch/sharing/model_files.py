@@ -1,0 +1,117 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The files of a folder: those of the model, those that no loader reads, and all others.
+
+The lists follow the loaders of transformers, sentence-transformers and PEFT. A file on neither list counts as read.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from ..pipelines import TARGET_FOLDER
+
+RECORD = "verify.json"
+SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
+WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
+CODE = ("*.py", "custom_generate/*")
+TOKENIZERS = (
+    "tokenizer.json", "tokenizer.*.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+    "vocab.*", "merges.txt", "*.spm", "*.model", "*.jinja", "additional_chat_templates/*.jinja", "chat_template.json",
+)  # fmt: skip
+CONFIGS = ("config.json", "config.*.json", "generation_config.json", "adapter_config.json", "*processor_config.json")
+SENTENCE_TRANSFORMERS = (
+    "modules.json", "config_sentence_transformers.json", "sentence_*_config.json", "router_config.json",
+    "[0-9]_*/*.json", "[0-9]_*/*.safetensors", "[0-9]_*/*.txt",
+)  # fmt: skip
+MODEL_FILES = (*CONFIGS, *CODE, *WEIGHTS, *TOKENIZERS, *SENTENCE_TRANSFORMERS)
+
+# What runs and people put beside a model.
+UNREAD = (
+    RECORD, "run_config.json", "evaluation.json", "*_results.json", "trainer_state.json", "training_args.bin",
+    "events.out.tfevents.*", "_lock", "LICENSE*", "NOTICE*", "*.md", "*.txt", "*.pdf", "*.html", "*.ipynb", "*.png",
+    "*.jpg", "*.jpeg", "*.gif", "*.svg", "*.csv", "*.tsv", "*.jsonl", "*.parquet", "*.arrow", "*.log",
+)  # fmt: skip
+OTHER_FOLDERS = (".*", "checkpoint-*", "_checkpoint-*", "last-checkpoint")  # loaded only by their own names
+
+# JSON keys whose values name code ("file.Class", "repository--file.Class") or further config files.
+LEAD_TO_CODE = {"modules.json": ("type",), "router_config.json": ("types",)}
+LEAD_TO_CODE_ANYWHERE = ("auto_map", "impl", "configuration_files")
+
+
+def is_one_of(name: str, patterns: tuple[str, ...]) -> bool:
+    """Return whether a file of the model or its target tokenizer matches one of the patterns."""
+    file = name.removeprefix(f"{TARGET_FOLDER}/")
+    inside = all(re.fullmatch(r"[^.\\:][^\\:]*", part) for part in file.split("/"))  # any name that stays inside
+    return inside and any(fnmatchcase(file, one) and file.count("/") == one.count("/") for one in patterns)
+
+
+def is_read(name: str) -> bool:
+    """Return whether a loader could read or run a file, or whether that is unknown."""
+    *folders, file = name.split("/")
+    if file.startswith(".") or any(fnmatchcase(part, one) for part in folders for one in OTHER_FOLDERS):
+        return False
+    return is_one_of(name, MODEL_FILES) or not any(fnmatchcase(file, pattern) for pattern in UNREAD)
+
+
+def all_files(folder: Path) -> list[str]:
+    """Return the names of all files of a folder and below it, without checkpoints. A linked folder is one name."""
+    return sorted(path.relative_to(folder).as_posix() for path in _walk(folder))
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    for path in folder.iterdir():
+        if not path.is_dir() or path.is_symlink():
+            yield path
+        elif not any(fnmatchcase(path.name, pattern) for pattern in OTHER_FOLDERS):
+            yield from _walk(path)
+
+
+def model_files(folder: Path) -> list[str]:
+    """Return the names of the model's files, without card, plots, results and checkpoints."""
+    return [name for name in all_files(folder) if is_one_of(name, MODEL_FILES) and (folder / name).is_file()]
+
+
+def weight_files(folder: Path) -> set[str]:
+    """Return the names of the files that `from_pretrained` reads the weights from; none if that cannot be told."""
+    if (folder / SINGLE).is_file():
+        return {SINGLE}
+    try:
+        shards = set(json.loads((folder / INDEX).read_bytes())["weight_map"].values())
+    except (OSError, ValueError, RecursionError, LookupError, TypeError, AttributeError):
+        return set()
+    are_inside = all(isinstance(name, str) and "/" not in name and is_one_of(name, WEIGHTS) for name in shards)
+    return {INDEX, *shards} if are_inside else set()
+
+
+def named_code(folder: Path, names: Iterable[str]) -> list[str]:
+    """Return all code references in the JSON files of these names. Raises ValueError for an unreadable file."""
+    references: set[str] = set()
+    for name in names:
+        if name.lower().endswith(".json"):
+            try:
+                references |= _code_in(folder / name)
+            except (ValueError, RecursionError) as error:
+                raise ValueError(f"{name} is no JSON, and what it says of code cannot be known") from error
+    return sorted(references)
+
+
+def _code_in(path: Path) -> set[str]:
+    named: list[Any] = []
+    keys = (*LEAD_TO_CODE_ANYWHERE, *LEAD_TO_CODE.get(path.name, ()))
+
+    def note(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        named.extend(value for key, value in pairs if key in keys)
+        return dict(pairs)
+
+    json.loads(path.read_bytes(), object_pairs_hook=note)
+    references: set[str] = set()
+    while named:
+        value = named.pop()
+        if isinstance(value, str) and not value.startswith("sentence_transformers."):
+            references.add(value)
+        elif isinstance(value, dict | list):
+            named.extend(value.values() if isinstance(value, dict) else value)
+    return references
