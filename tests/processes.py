@@ -8,6 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import matplotlib.backends.backend_agg
+import matplotlib.figure  # noqa: F401
+
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # threads do not survive a fork
 
 

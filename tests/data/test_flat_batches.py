@@ -79,16 +79,12 @@ def test_what_cannot_be_flat_is_said_where_it_is_wanted(tmp_path: Path, monkeypa
 
 
 CUDA = {"device": torch.device("cuda"), "n_gpu": 1}
+COMPILED = CUDA | {"torch_compile": True}
 
 
 @pytest.mark.parametrize(
     ("options", "flat"),
-    [
-        ({}, False),
-        (CUDA, True),
-        (CUDA | {"torch_compile": True}, False),
-        (CUDA | {"torch_compile": True, "bf16": True}, True),
-    ],
+    [({}, False), (CUDA, True), (COMPILED, False), (COMPILED | {"bf16": True}, True)],
     ids=["cpu", "cuda", "compiled", "compiled in 16 bits"],
 )
 def test_where_nothing_is_said_the_device_decides(

@@ -8,6 +8,7 @@ streamed text; by real signals to real processes.
 import os
 import signal
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -68,14 +69,15 @@ def run(name: str, data: Path, output: Path, *patches: Callable[[], None], extra
 
 @pytest.fixture(scope="module")
 def untouched(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The folder of each run that nobody touches."""
-    folder = tmp_path_factory.mktemp("untouched")
+    """The folder of each run that nobody touches: one for all files of tests."""
 
     def finished(name: str) -> Path:
-        if not (folder / name).exists():
-            ended = run(name, data, folder / name)
+        if name not in FINISHED:
+            output = tmp_path_factory.mktemp("untouched") / name
+            ended = run(name, data, output)
             assert ended.status == 0, ended.text
-        return folder / name
+            FINISHED[name] = output
+        return FINISHED[name]
 
     return finished
 
@@ -108,9 +110,9 @@ QUICK = [
 ]
 CASES = [
     pytest.param(name, fault, marks=[] if (name, fault) in QUICK else pytest.mark.slow)
-    for name in RUNS
-    for fault in FAULTS
+    for name, fault in product(RUNS, FAULTS)
 ]
+FINISHED: dict[str, Path] = {}
 
 
 @pytest.mark.parametrize(("name", "fault"), CASES)
