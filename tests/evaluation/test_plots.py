@@ -1,9 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The pictures are drawn whatever was logged, are real PNG files, and are written whole or not at all."""
 
-import os
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 
@@ -13,7 +10,6 @@ from PIL import Image
 
 from modeling_scratch.evaluation.plots import confusion_matrix_png, learning_curve_png, token_curve_png
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
 NAN, INFINITY = float("nan"), float("inf")
 RANDOM = np.random.default_rng(0)
 
@@ -100,21 +96,6 @@ def test_a_picture_replaces_an_older_one_and_leaves_nothing_beside_it(tmp_path):
     with pytest.raises(OSError, match=r"curve\.png"):
         learning_curve_png([], path)
     assert list(tmp_path.iterdir()) == [path], "nothing is left behind"
-
-
-@pytest.mark.slow
-def test_matplotlib_is_imported_by_drawing_and_pyplot_never(tmp_path):
-    code = """
-import sys
-import modeling_scratch.evaluation.plots as plots
-assert "matplotlib" not in sys.modules
-plots.learning_curve_png([], sys.argv[1])
-assert "matplotlib.pyplot" not in sys.modules
-"""
-    environment = os.environ | {"PYTHONPATH": str(SCRIPTS), "MPLBACKEND": "tkagg"}  # a display nobody has
-    environment.pop("DISPLAY", None)
-    subprocess.run([sys.executable, "-c", code, str(tmp_path / "curve.png")], env=environment, check=True, timeout=60)
-    assert (tmp_path / "curve.png").exists()
 
 
 @pytest.mark.parametrize("log", [run_log(200), [{"loss": NAN, "step": 1}]], ids=["run", "nothing"])

@@ -165,8 +165,7 @@ def test_a_run_that_goes_back_leaves_later_checkpoints_aside(reviews: Path, tmp_
     vocabulary = (output / "tokenizer.json").read_bytes()
     first, *later = sorted(path.name for path in output.glob("checkpoint-*"))
     assert later
-    with (reviews / "train.csv").open("a", encoding="utf-8") as file:
-        file.write("".join(f"quite another review {number},1\n" for number in range(9)))
+    write_reviews(reviews / "train.csv", 240, seed=7)
     for limit in (9, 1):
         train(reviews, output, f"--save_total_limit {limit} --resume_from_checkpoint {output / first} --max_steps 17")
         assert {f"_{name}" for name in later} <= {path.name for path in output.iterdir()}
@@ -240,10 +239,8 @@ def test_a_run_that_cannot_start_overwrites_nothing(run: Path, reviews: Path, tm
     (stopped / "all_results.json").unlink()
     (stopped / "checkpoint-8").mkdir()
     assert "an unfinished run; continue it with --resume_from_checkpoint last" in refused(capsys, reviews, stopped)
-    (stopped / "thesis.txt").write_text("my thesis")
-    assert "do not belong to a run" in refused(capsys, reviews, stopped, "--overwrite")
-    assert (stopped / "thesis.txt").read_text() == "my thesis"
-    (stopped / "thesis.txt").unlink()
+    assert "do not belong to a run" in refused(capsys, reviews, reviews, "--overwrite")
+    assert (reviews / "train.csv").exists()
     train(reviews, stopped, "--max_steps 2 --overwrite --preset tutorial")
     assert json.loads((stopped / "run_config.json").read_text())["model"]["preset"] == "tutorial"
 
