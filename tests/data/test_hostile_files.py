@@ -18,7 +18,7 @@ import train_classifier
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from processes import in_child
-from test_resume import data, run
+from test_resume import data, finish, run
 
 from modeling_scratch.bridges.checkpoints import WeightFiles
 from modeling_scratch.data.columns import read_texts
@@ -54,8 +54,7 @@ def as_archive(path: Path, content: bytes) -> None:
 @pytest.fixture(scope="module")
 def stopped(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("stopped") / "run"
-    ended = run("best", data, output, extra="--max_steps 3 --save_strategy steps --save_steps 3 --eval_strategy no")
-    assert ended.status == 0, ended.text
+    finish("best", data, output, extra="--max_steps 3 --save_strategy steps --save_steps 3 --eval_strategy no")
     return output
 
 

@@ -16,7 +16,7 @@ import pytest
 import torch
 from processes import Ended, at_call, send
 from safetensors.torch import load_file, save_file
-from test_resume import data, run, untouched
+from test_resume import data, finish, run, untouched
 from transformers import Trainer, TrainingArguments
 from transformers.trainer_callback import DefaultFlowCallback
 
@@ -48,8 +48,7 @@ def content(folder: Path) -> dict[Path, bytes]:
 def saved(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with three checkpoints."""
     output = tmp_path_factory.mktemp("saved") / "run"
-    ended = run("steps", data, output, extra="--max_steps 6 --save_total_limit 3")
-    assert ended.status == 0, ended.text
+    finish("steps", data, output, extra="--max_steps 6 --save_total_limit 3")
     return output
 
 
@@ -114,8 +113,7 @@ CHOSEN = "--learning_rate 1e-9 --save_total_limit 3"  # nothing is learned: the 
 def test_a_run_does_not_go_on_when_its_best_checkpoint_is_lost(data: Path, tmp_path: Path) -> None:
     """Nor does it delete anything; without a choice it does go on."""
     output = tmp_path / "run"
-    ended = run("best", data, output, extra=CHOSEN)
-    assert ended.status == 0, ended.text
+    finish("best", data, output, extra=CHOSEN)
     assert said_of_weights(output) == "- The weights are those of the best checkpoint on the validation split."
     best, resumed, last = checkpoints_in(output)
     shutil.rmtree(last)
@@ -127,8 +125,7 @@ def test_a_run_does_not_go_on_when_its_best_checkpoint_is_lost(data: Path, tmp_p
     assert f"the best checkpoint up to {resumed}, {best}, cannot be loaded: {told}; resume" in ended.text
     assert {checkpoint: content(checkpoint) for checkpoint in checkpoints_in(output)} == before
     remedy = "--resume_from_checkpoint last --eval_strategy no --save_total_limit 1"
-    ended = run("best", data, output, extra=f"{CHOSEN} {remedy}")
-    assert ended.status == 0, ended.text
+    finish("best", data, output, extra=f"{CHOSEN} {remedy}")
     assert "best checkpoint on the validation split" not in (output / CARD_FILE).read_text("utf-8")
     assert check_checkpoint(last) is None, "the last one is not deleted for a best one that nobody takes"
 
@@ -137,8 +134,7 @@ def test_the_last_weights_are_kept_when_the_best_are_lost_meanwhile(data: Path, 
     output = tmp_path / "run"
     best = output / "checkpoint-5"
     lost = at_call(Trainer, "_finalize_training", 1, lambda *_: shutil.rmtree(best))
-    ended = run("best", data, output, lost, extra=CHOSEN)
-    assert ended.status == 0, ended.text
+    ended = finish("best", data, output, lost, extra=CHOSEN)
     assert f"WARNING: the best checkpoint, {best}, cannot be loaded: folder not found; keeping the last" in ended.text
     last = checkpoints_in(output)[-1]
     assert last.name == "checkpoint-15"
@@ -270,8 +266,7 @@ def test_stopped_before_anything_was_evaluated(
     (checkpoint,) = checkpoints_in(output)
     assert check_checkpoint(checkpoint) is None
     assert last_checkpoints(output, 1) == [], "none of those that are averaged"
-    ended = run(name, data, output, extra=f"{extra} --resume_from_checkpoint last")
-    assert ended.status == 0, ended.text
+    finish(name, data, output, extra=f"{extra} --resume_from_checkpoint last")
     assert (output / "model.safetensors").read_bytes() == (untouched(name) / "model.safetensors").read_bytes()
 
 
@@ -320,8 +315,7 @@ def test_a_full_disk(data: Path, small_disk: Path | None, tmp_path: Path, untouc
     check_full(ended, output, before=1)
     if small_disk:
         (small_disk / "filler").unlink()
-    ended = run("steps", data, output, extra="--resume_from_checkpoint last")
-    assert ended.status == 0, ended.text
+    finish("steps", data, output, extra="--resume_from_checkpoint last")
     assert (output / "model.safetensors").read_bytes() == (untouched("steps") / "model.safetensors").read_bytes()
 
 

@@ -14,6 +14,7 @@ import pytest
 import torch
 import train_classifier
 from native_models import Native
+from processes import refusal
 from text_samples import fault, write
 from transformers import (
     AutoModelForCausalLM,
@@ -67,12 +68,7 @@ def run(output: Path, options: str) -> Path:
 
 
 def refused(capsys: pytest.CaptureFixture, output: Path, options: str) -> str:
-    with pytest.raises(SystemExit) as exit_:
-        run(output, options)
-    assert exit_.value.code == 2
-    message = capsys.readouterr().err.strip().splitlines()[-1]
-    assert "error:" in message
-    return message
+    return refusal(capsys, run, output, options)
 
 
 @pytest.fixture(scope="module")

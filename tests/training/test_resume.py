@@ -67,6 +67,13 @@ def run(name: str, data: Path, output: Path, *patches: Callable[[], None], extra
     return in_child(*patches, lambda: main(arguments))
 
 
+def finish(name: str, data: Path, output: Path, *patches: Callable[[], None], extra: str = "") -> Ended:
+    """A run that ends well."""
+    ended = run(name, data, output, *patches, extra=extra)
+    assert ended.status == 0, ended.text
+    return ended
+
+
 @pytest.fixture(scope="module")
 def untouched(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """The folder of each run that nobody touches: one for all files of tests."""
@@ -74,8 +81,7 @@ def untouched(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[
     def finished(name: str) -> Path:
         if name not in FINISHED:
             output = tmp_path_factory.mktemp("untouched") / name
-            ended = run(name, data, output)
-            assert ended.status == 0, ended.text
+            finish(name, data, output)
             FINISHED[name] = output
         return FINISHED[name]
 
@@ -123,8 +129,7 @@ def test_a_resumed_run_ends_with_the_same_weights(
     output = tmp_path / "run"
     ended = run(name, data, output, patch)
     assert ended.status == status, ended.text
-    ended = run(name, data, output, extra="--resume_from_checkpoint last")
-    assert ended.status == 0, ended.text
+    finish(name, data, output, extra="--resume_from_checkpoint last")
     expected = untouched(name)
     assert (output / "model.safetensors").read_bytes() == (expected / "model.safetensors").read_bytes()
     assert [path.name for path in checkpoints_in(output)] == [path.name for path in checkpoints_in(expected)]

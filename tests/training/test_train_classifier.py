@@ -11,6 +11,7 @@ import pytest
 import torch
 import train_classifier
 from native_models import NATIVES, Native
+from processes import refusal
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, TrainingArguments, pipeline
 
 from modeling_scratch import export_config
@@ -63,12 +64,7 @@ def train(folder: Path, output: Path, extra: str = "") -> None:
 
 
 def refused(capsys: pytest.CaptureFixture, folder: Path, output: Path, extra: str = "") -> str:
-    with pytest.raises(SystemExit) as exit_:
-        train(folder, output, extra)
-    assert exit_.value.code == 2
-    message = capsys.readouterr().err.strip().splitlines()[-1]
-    assert "error:" in message
-    return message
+    return refusal(capsys, train, folder, output, extra)
 
 
 def native_of(model_type: str) -> Native:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 import train_translation
+from processes import refusal
 from safetensors.torch import load_file
 from text_samples import fault
 from transformers import AutoModelForSeq2SeqLM, MBartTokenizer
@@ -199,10 +200,7 @@ def test_sources_that_are_judged_but_not_read_whole_are_counted(data: Path, tmp_
 
 
 def refused(capsys: pytest.CaptureFixture, data: Path, output: Path, extra: str) -> str:
-    with pytest.raises(SystemExit) as exit_:
-        train(data, output, extra)
-    assert exit_.value.code == 2
-    return capsys.readouterr().err.strip().splitlines()[-1]
+    return refusal(capsys, train, data, output, extra)
 
 
 REFUSED = {

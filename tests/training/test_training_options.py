@@ -17,7 +17,7 @@ import torch
 import train_classifier
 import train_translation
 from conftest import redraw
-from processes import at_call, in_child, send
+from processes import at_call, in_child, refusal, send
 from text_samples import write
 from transformers import DistilBertConfig, DistilBertForSequenceClassification, PreTrainedModel
 from transformers.integrations import get_available_reporting_integrations
@@ -53,10 +53,7 @@ def train(folder: Path, output: Path, extra: str = "") -> None:
 
 
 def refused(capsys: pytest.CaptureFixture, folder: Path, output: Path, extra: str) -> str:
-    with pytest.raises(SystemExit) as exit_:
-        train(folder, output, extra)
-    assert exit_.value.code == 2
-    return capsys.readouterr().err.strip().splitlines()[-1]
+    return refusal(capsys, train, folder, output, extra)
 
 
 REFUSED = {
