@@ -227,6 +227,7 @@ def test_a_run_that_cannot_start_overwrites_nothing(run: Path, reviews: Path, tm
         ("", "holds another run"),
         ("--overwrite --text_column nowhere", "nowhere"),
         (f"--overwrite --tokenizer_name_or_path {run}", "would delete"),
+        (f"--overwrite --tokenizer_name_or_path {next(run.glob('checkpoint-*'))}", "would delete"),
         (f"--resume_from_checkpoint {tmp_path}", "not a checkpoint"),
     ):
         assert told in refused(capsys, reviews, run, extra)
