@@ -8,6 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import matplotlib.backends.backend_agg
+import matplotlib.figure  # noqa: F401
+import pytest
+
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # threads do not survive a fork
 
 
@@ -48,6 +52,14 @@ def _become(descriptor: int, actions: tuple[Callable[[], Any], ...]) -> None:
     finally:
         sys.stdout.flush()
         os._exit(status)
+
+
+def refusal(capsys: pytest.CaptureFixture, program: Callable[..., Any], *arguments: Any) -> str:
+    """The last line that a program writes where it ends with exit code 2."""
+    with pytest.raises(SystemExit) as ended:
+        program(*arguments)
+    assert ended.value.code == 2
+    return capsys.readouterr().err.strip().splitlines()[-1]
 
 
 def at_call(owner: Any, name: str, number: int, act: Callable[..., Any], after: bool = False) -> Callable[[], None]:

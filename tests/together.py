@@ -17,7 +17,6 @@ from torch.distributed import destroy_process_group, is_initialized
 
 ROOT = Path(__file__).resolve().parents[1]
 SETTINGS = ROOT / "scripts" / "accelerate"
-PRELOADED = ["transformers.trainer", "modeling_scratch", "model_cases", "pretrain"]
 
 
 def free_port() -> int:
@@ -26,10 +25,9 @@ def free_port() -> int:
 
 
 def together(processes: int, function: Callable[..., None], *arguments: Any) -> None:
-    """Call function(rank, *arguments) in each process; nothing of this process is shared."""
-    torch.multiprocessing.set_forkserver_preload(PRELOADED)
+    """Call function(rank, *arguments) in each process, a fork of this one."""
     torch.multiprocessing.start_processes(
-        _process, (processes, free_port(), function, arguments), nprocs=processes, start_method="forkserver"
+        _process, (processes, free_port(), function, arguments), nprocs=processes, start_method="fork"
     )
 
 

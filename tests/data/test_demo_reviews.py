@@ -26,93 +26,45 @@ from modeling_scratch.data.demo_reviews import (
 )
 
 # Verdicts as a person labels them, at least one for each pattern that holds an opinion.
-READINGS = {
-    "NEGATIVE": [
-        "this film is dull",
-        "this thriller, I must say, is thoroughly stale",
-        "in the end this comedy is messy and bland",
-        "this film is not just dull but utterly tedious",
-        "this film is a bore from start to finish",
-        "this film simply bores",
-        "this film bores to the very end",
-        "this film is not gripping",
-        "this film is never clever",
-        "this film is far from elegant",
-        "this film is anything but charming",
-        "this film is neither fresh nor lively",
-        "this film is hardly a treat",
-        "this film could easily have been a gem, and is not",
-        "this film never sparkles",
-        "this film at no point delights",
-        "this film is never less than tedious",
-        "this film could not be less moving",
-        "this film cannot be called anything but clumsy",
-        "this film is nothing if not crude",
-        "I found it boring",
-        "all in all, I thought it quite tiresome",
-        "I would call it a mess",
-        "I hated it",
-        "I loathed every minute of it",
-        "I regretted it from beginning to end",
-        "I did not find it touching",
-        "I never once found it moving or subtle",
-        "I thought it anything but engaging",
-        "I could not call it anything but sloppy",
-        "I would never call it a blessing",
-        "the music is a joy, but this film is dull",
-        "the plot is never dull, yet this film drags",
-        "although the acting is delightful, this film is a chore",
-        "this film is tedious, although the editing shines",
-        "this film is a letdown, even if the opening thrills",
-        "despite the clever dialogue, this film is a slog",
-        "this film disappoints, for all its elegant camera work",
-        "this film is almost gripping at first, but then it is a bore",
-        "my brother loved it, but I hated it",
-        "my sister found it charming, I found it dull",
-        "I disliked it, even though my neighbour would call it a gem",
-        "unlike our dentist, who adored it, I found it bland",
-        "I expected a treat and got a chore",
-        "I got a mess where I had expected a revelation",
-        "instead of a triumph we were given a disaster",
-        "what had looked like a gem was a dud",
-        "by rights this film should have been a delight",
-        "nobody could say that this film is gripping",
-        "it is simply not true that this film works",
-        "I cannot agree that this film is a treat",
-        "not for a moment is this film exciting",
-        "it would be a lie to call this film a success",
-        "there is no denying that this film is not exciting",
-        "not only is this film dull, it is also stupid",
-        "if this film is not a disaster, nothing is",
-        "this film is far more tedious than the gripping original",
-        "this film is even more clumsy than the dull book",
-        "even the tedious original is more gripping than this film",
-        "this film makes the stale book look fresh",
-        "unlike the charming stage version, this film is dull",
-        "the first part is a thrill, but this film is a yawn",
-        "this film drags, whereas the book is never dull",
-    ],
-    "POSITIVE": [
-        "in the end this film is never dull",
-        "this film is anything but tedious",
-        "this film is hardly a bore",
-        "this film is never less than gripping",
-        "I never once found it dull or messy",
-        "although the acting is clumsy, this film is a treat",
-        "this film charms, although the music is hardly a joy",
-        "this film is almost dull at first, but then it thrills",
-        "my brother hated it, I loved it",
-        "unlike my best friend, who did not find it clever, I admired it",
-        "I expected a disaster and got a delight",
-        "by rights this film should have been a chore",
-        "nobody could say that this film stumbles",
-        "I cannot agree that this film is boring",
-        "if this film is not a triumph, nothing is",
-        "this film makes the gripping original look dull",
-        "even the elegant book is more sloppy than this film",
-        "this film is far more lively than the lifeless original",
-    ],
+PARAGRAPHS = {
+    "NEGATIVE": """
+        this film is dull. this thriller, I must say, is thoroughly stale. in the end this comedy is messy and bland.
+        this film is not just dull but utterly tedious. this film is a bore from start to finish. this film simply
+        bores. this film bores to the very end. this film is not gripping. this film is never clever. this film is far
+        from elegant. this film is anything but charming. this film is neither fresh nor lively. this film is hardly a
+        treat. this film could easily have been a gem, and is not. this film never sparkles. this film at no point
+        delights. this film is never less than tedious. this film could not be less moving. this film cannot be called
+        anything but clumsy. this film is nothing if not crude. I found it boring. all in all, I thought it quite
+        tiresome. I would call it a mess. I hated it. I loathed every minute of it. I regretted it from beginning to
+        end. I did not find it touching. I never once found it moving or subtle. I thought it anything but engaging. I
+        could not call it anything but sloppy. I would never call it a blessing. the music is a joy, but this film is
+        dull. the plot is never dull, yet this film drags. although the acting is delightful, this film is a chore. this
+        film is tedious, although the editing shines. this film is a letdown, even if the opening thrills. despite the
+        clever dialogue, this film is a slog. this film disappoints, for all its elegant camera work. this film is
+        almost gripping at first, but then it is a bore. my brother loved it, but I hated it. my sister found it
+        charming, I found it dull. I disliked it, even though my neighbour would call it a gem. unlike our dentist, who
+        adored it, I found it bland. I expected a treat and got a chore. I got a mess where I had expected a revelation.
+        instead of a triumph we were given a disaster. what had looked like a gem was a dud. by rights this film should
+        have been a delight. nobody could say that this film is gripping. it is simply not true that this film works. I
+        cannot agree that this film is a treat. not for a moment is this film exciting. it would be a lie to call this
+        film a success. there is no denying that this film is not exciting. not only is this film dull, it is also
+        stupid. if this film is not a disaster, nothing is. this film is far more tedious than the gripping original.
+        this film is even more clumsy than the dull book. even the tedious original is more gripping than this film.
+        this film makes the stale book look fresh. unlike the charming stage version, this film is dull. the first part
+        is a thrill, but this film is a yawn. this film drags, whereas the book is never dull.
+    """,
+    "POSITIVE": """
+        in the end this film is never dull. this film is anything but tedious. this film is hardly a bore. this film is
+        never less than gripping. I never once found it dull or messy. although the acting is clumsy, this film is a
+        treat. this film charms, although the music is hardly a joy. this film is almost dull at first, but then it
+        thrills. my brother hated it, I loved it. unlike my best friend, who did not find it clever, I admired it. I
+        expected a disaster and got a delight. by rights this film should have been a chore. nobody could say that this
+        film stumbles. I cannot agree that this film is boring. if this film is not a triumph, nothing is. this film
+        makes the gripping original look dull. even the elegant book is more sloppy than this film. this film is far
+        more lively than the lifeless original.
+    """,
 }
+READINGS = {label: " ".join(text.split()).removesuffix(".").split(". ") for label, text in PARAGRAPHS.items()}
 
 OPPOSITE = {word: pair[1 - n] for pair in chain(*PAIRS.values()) for n, word in enumerate(pair)}
 TAG = {word: f"{kind}{'-+'[n]}" for kind, pairs in PAIRS.items() for pair in pairs for n, word in enumerate(pair)}
@@ -166,30 +118,18 @@ def test_a_person_has_labelled_every_pattern():
 
 @pytest.mark.parametrize("split", ["train", "validation", "test"])
 def test_a_review_has_one_reading_its_label(splits, split):
-    assert [(text, label) for text, label in splits[split][:1000] if reading(text) != {LABEL_NAMES[label]}] == []
-
-
-def test_opposite_words_make_the_opposite_review(splits):
-    for text, label in splits["test"][:1000]:
+    for text, label in splits[split][:300]:
+        assert reading(text) == {LABEL_NAMES[label]}, text
         opposite = OPINION.sub(lambda word: OPPOSITE[word[0]], text)
         assert reading(opposite) == {LABEL_NAMES[1 - label]}, opposite
 
 
-def test_only_words_of_opinion_have_an_opinion():
-    assert len(OPPOSITE) == 2 * sum(map(len, PAIRS.values())), "a word in two pairs has two opposites"
-    assert [pattern for pattern in chain(*PATTERNS.values()) if OPINION.search(SLOT.sub("", pattern))] == []
-
-
-def test_no_text_occurs_twice(splits):
+def test_classes_are_balanced_and_reviews_short_and_none_occurs_twice(splits):
+    for reviews in splits.values():
+        assert 2 * sum(label for _, label in reviews) == len(reviews)
+        assert {8 <= len(text.split()) <= 40 for text, _ in reviews} == {True}
     texts = [text for reviews in splits.values() for text, _ in reviews]
     assert len(set(texts)) == len(texts)
-
-
-@pytest.mark.parametrize("split", ["train", "validation", "test"])
-def test_classes_are_balanced_and_reviews_short(splits, split):
-    assert 2 * sum(label for _, label in splits[split]) == len(splits[split])
-    assert {8 <= len(text.split()) <= 40 for text, _ in splits[split]} == {True}
-    assert {len(re.findall(r"\.( |$)", text)) for text, _ in splits[split]} <= {1, 2, 3, 4}
 
 
 class Recorder(Writer):
@@ -211,26 +151,24 @@ def test_pairings_of_word_and_pattern_belong_to_one_split():
             recorder.review(n % 2)
     for split in ("validation", "test"):
         assert not pairings[split] & pairings["train"]
-        assert {word for _, word in pairings[split]} <= {word for _, word in pairings["train"]}
-        assert {around for around, _ in pairings[split]} == {around for around, _ in pairings["train"]}
+        for known, there in zip(zip(*pairings["train"]), zip(*pairings[split])):
+            assert set(there) <= set(known), "each pattern and each word is known, but not together"
     assert not pairings["validation"] & pairings["test"]
 
 
 def test_new_words_of_the_test_split_are_neutral(splits):
     words = {split: set(re.findall(r"\w+", " ".join(text for text, _ in reviews))) for split, reviews in splits.items()}
-    named = " ".join(chain(*(NEW_PATTERNS[symbol] for symbol in ("part", "other", "person", "genre", "title"))))
+    named = " ".join(chain(*(NEW_PATTERNS[symbol] for symbol in ("part", "other", "person", "genre", "title")))).lower()
     assert words["validation"] <= words["train"]
-    assert (
-        {"western", "plumber", "Comets"}
-        <= words["test"] - words["train"]
-        <= set(re.findall(r"\w+", named)) | {word.capitalize() for word in named.split()}
-    )
+    new = words["test"] - words["train"]
+    assert {"western", "plumber", "Comets"} <= new
+    assert {word.lower() for word in new} <= set(re.findall(r"\w+", named))
 
 
-@pytest.mark.parametrize("longest", [1, 2, 3])
+@pytest.mark.parametrize("longest", [1, 2])
 def test_counting_words_tells_little(splits, longest):
     """Even with the regularisation that is best on the test split itself."""
-    (texts, labels), (test_texts, test_labels) = (zip(*splits[split][:8000]) for split in ("train", "test"))
+    (texts, labels), (test_texts, test_labels) = (zip(*splits[split][:4000]) for split in ("train", "test"))
     vectorizer = TfidfVectorizer(ngram_range=(1, longest), token_pattern=r"\b\w+\b")
     features, test_features = vectorizer.fit_transform(texts), vectorizer.transform(test_texts)
     models = [LogisticRegression(C=c, solver="liblinear").fit(features, labels) for c in (0.1, 1, 10)]
@@ -238,21 +176,17 @@ def test_counting_words_tells_little(splits, longest):
 
 
 def test_a_seed_gives_the_same_reviews_in_every_process():
+    """And fewer are the beginning of more."""
     code = "import demo_reviews; print(demo_reviews.generate('test', 300, 7))"
-    outputs = {
-        subprocess.run(
-            [sys.executable, "-c", code],
+    for hash_seed in ("1", "2"):
+        printed = subprocess.run(
+            [sys.executable, "-S", "-c", code],
             cwd=Path(demo_reviews.__file__).parent,
             env={**os.environ, "PYTHONHASHSEED": hash_seed},
-            capture_output=True,
+            stdout=subprocess.PIPE,
             text=True,
             check=True,
         ).stdout
-        for hash_seed in ("1", "2")
-    }
-    assert outputs == {f"{generate('test', 300, 7)}\n"}
+        assert printed == f"{generate('test', 300, 7)}\n"
     assert generate("test", 300, 7) != generate("test", 300, 8)
-
-
-def test_a_smaller_split_is_the_beginning_of_a_larger_one():
-    assert generate("train", 50, 0) == generate("train", 80, 0)[:50]
+    assert generate("test", 50, 7) == generate("test", 300, 7)[:50]

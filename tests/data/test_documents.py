@@ -30,39 +30,25 @@ def many(number: int, start: int = 0) -> dict:
     ],
 )
 def test_a_text_file_is_one_document_or_its_paragraphs_or_its_lines(tmp_path: Path, document: str, expected) -> None:
+    """Validation of any kind goes with it; a test split is never opened."""
     (tmp_path / "train.txt").write_bytes(TEXT.encode())
-    (tmp_path / "valid.txt").write_text("something else")
+    write(tmp_path / "validation.csv", many(3))
+    write(tmp_path / "more.csv", many(2))
+    (tmp_path / "test.csv").write_bytes(b"\xff\xfe no text at all")
     documents = load_documents(DocumentArguments(data_dir=str(tmp_path), document=document))
     assert documents.train == expected
-    assert documents.validation == ["something else"]
-
-
-def test_validation_of_any_kind_goes_with_a_text(tmp_path: Path) -> None:
-    (tmp_path / "train.txt").write_text("a text")
-    write(tmp_path / "validation.csv", many(3))
-    write(tmp_path / "test.csv", many(2))
-    write(tmp_path / "more.csv", many(2))
-    documents = load_documents(DocumentArguments(data_dir=str(tmp_path)))
-    assert documents.notes[0] == "ignored, as not named after a split: more.csv"
-    assert documents.train == ["a text"]
     assert documents.validation == many(3)["text"]
+    assert documents.notes[0] == "ignored, as not named after a split: more.csv"
+    assert "never opened" in documents.describe()
 
 
 @pytest.mark.parametrize(
-    ("names", "split"),
-    [
-        (["train.txt", "dev.txt", "validation.txt"], "validation"),
-        (["train.txt", "validation.txt", "valid.csv"], "validation"),
-        (["train.txt", "train.csv"], "train"),
-    ],
+    ("first", "second", "split"), [("dev.txt", "validation.txt", "validation"), ("train.txt", "train.csv", "train")]
 )
-def test_of_two_files_for_a_split_none_is_taken_in_silence(tmp_path: Path, names: list[str], split: str) -> None:
-    for name in names:
+def test_of_two_files_for_a_split_none_is_taken_in_silence(tmp_path: Path, first: str, second: str, split: str) -> None:
+    for name in ("train.txt", first, second):
         (tmp_path / name).write_text("text\nwords\n")
-    with fault(
-        *(name for name in names if name != "train.txt" or split == "train"),
-        f"are both candidates for the {split} split",
-    ):
+    with fault(first, second, f"are both candidates for the {split} split"):
         load_documents(DocumentArguments(data_dir=str(tmp_path)))
 
 
@@ -83,20 +69,17 @@ def test_of_one_long_text_the_end_is_held_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
 def test_of_many_documents_whole_ones_are_held_out_and_equal_ones_stay_together(tmp_path: Path, suffix: str) -> None:
+    """Which, follows from the seed, and not from the order."""
     columns = {name: values * 3 for name, values in many(200).items()}
-    documents = load(write(tmp_path / f"all{suffix}", columns), validation_fraction=0.1)
+    path = write(tmp_path / f"all{suffix}", columns)
+    documents = load(path, validation_fraction=0.1)
     train, validation = set(documents.train), set(documents.validation)
     assert train | validation == set(columns["text"])
     assert not train & validation
     assert len(documents.validation) == len(validation) == 20
-
-
-def test_what_is_held_out_follows_from_the_seed_and_not_from_the_order(tmp_path: Path) -> None:
-    columns = many(100)
-    first = load(write(tmp_path / "a.csv", columns))
-    turned = load(write(tmp_path / "b.csv", {name: values[::-1] for name, values in columns.items()}))
-    assert set(first.validation) == set(turned.validation)
-    assert set(first.validation) != set(load(tmp_path / "a.csv", split_seed=1).validation)
+    turned = write(tmp_path / f"turned{suffix}", {name: values[::-1] for name, values in columns.items()})
+    assert set(load(turned, validation_fraction=0.1).validation) == validation
+    assert set(load(path, validation_fraction=0.1, split_seed=1).validation) != validation
 
 
 def test_several_files_are_one_text_and_blank_documents_are_left_out(tmp_path: Path) -> None:
@@ -106,13 +89,6 @@ def test_several_files_are_one_text_and_blank_documents_are_left_out(tmp_path: P
     assert documents.train == ["document number 0", "document number 1", "x"]
     assert len(documents.validation) == 3
     assert len(load(first, second, validation_file=[str(validation)], max_validation_documents=2).validation) == 2
-
-
-def test_a_test_split_is_never_opened(tmp_path: Path) -> None:
-    write(tmp_path / "train.csv", many(50))
-    (tmp_path / "test.csv").write_bytes(b"\xff\xfe no text at all")
-    documents = load_documents(DocumentArguments(data_dir=str(tmp_path)))
-    assert "never opened" in documents.describe()
 
 
 def test_a_stream_holds_out_the_same_documents_each_time_it_is_read(tmp_path: Path) -> None:
@@ -136,33 +112,29 @@ def test_data_sets_as_the_hub_has_them(tmp_path: Path, streaming: bool) -> None:
     assert len(documents.validation) == 5
 
 
-@pytest.mark.parametrize("name", ["train.csv", "train.txt"])
-def test_a_stream_of_files_that_declare_no_columns(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("header", ["text\n", ""])
+def test_a_stream_of_files_that_declare_no_columns(tmp_path: Path, header: str) -> None:
     lines = [f"text number {number}" for number in range(40)]
-    (tmp_path / name).write_text("\n".join(["text", *lines] if name.endswith("csv") else lines) + "\n")
+    (tmp_path / ("train.csv" if header else "train.txt")).write_text(header + "\n".join(lines) + "\n")
     documents = load_documents(DocumentArguments(dataset_name=str(tmp_path), streaming=True))
     assert sorted([*documents.train, *documents.validation]) == sorted(lines)
 
 
 def test_what_is_wrong_is_said_with_its_place(tmp_path: Path) -> None:
-    (tmp_path / "empty.txt").write_text("")
-    (tmp_path / "blank.txt").write_text(" \n\n")
-    (tmp_path / "latin.txt").write_bytes("fine\ncaf\u00e9\n".encode("latin-1"))
-    (tmp_path / "tiny.txt").write_text("x")
-    for name in ("empty.txt", "blank.txt"):
-        with fault(name, "only empty text"):
-            load(tmp_path / name)
-    for document in ("file", "line", "paragraph"):
-        with fault("latin.txt, line 2", "UTF-8"):
-            load(tmp_path / "latin.txt", document=document)
-    with fault("tiny.txt", "too little"):
-        load(tmp_path / "tiny.txt")
+    latin = "fine\ncaf\u00e9\n".encode("latin-1")
+    for name, content, options, *told in [
+        ("empty.txt", b"", {}, "only empty text"),
+        ("blank.txt", b" \n\n", {}, "only empty text"),
+        *(("latin.txt", latin, {"document": each}, "line 2", "UTF-8") for each in ("file", "line", "paragraph")),
+        ("tiny.txt", b"x", {}, "too little"),
+        ("a.csv", b"text\nx\ny\n", {"text_column": "body"}, "column 'body'", "'text'"),
+        ("a.docx", b"", {}, "unknown format"),
+    ]:
+        (tmp_path / name).write_bytes(content)
+        with fault(name, *told):
+            load(tmp_path / name, **options)
     with fault("nowhere.txt"):
         load(tmp_path / "nowhere.txt")
-    with fault("column 'body'", "'text'"):
-        load(write(tmp_path / "a.csv", many(3)), text_column="body")
-    with fault("a.docx", "unknown format"):
-        load(tmp_path / "a.docx")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import train_classifier
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from processes import in_child
-from test_resume import data, run
+from test_resume import data, finish, run
 
 from modeling_scratch.bridges.checkpoints import WeightFiles
 from modeling_scratch.data.columns import read_texts
@@ -31,7 +31,7 @@ from modeling_scratch.utils.errors import CheckpointError, DataError
 
 MEGABYTE = 1 << 20
 BOUNDED = settings(
-    max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=100, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 
@@ -54,27 +54,23 @@ def as_archive(path: Path, content: bytes) -> None:
 @pytest.fixture(scope="module")
 def stopped(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("stopped") / "run"
-    ended = run("best", data, output, extra="--max_steps 3 --save_strategy steps --save_steps 3 --eval_strategy no")
-    assert ended.status == 0, ended.text
+    finish("best", data, output, extra="--max_steps 3 --save_strategy steps --save_steps 3 --eval_strategy no")
     return output
 
 
 @pytest.mark.parametrize(
-    ("name", "form"),
-    [("optimizer.pt", as_old), ("optimizer.pt", as_archive), ("scheduler.pt", as_old), ("rng_state.pth", as_archive)],
+    ("name", "form"), [("optimizer.pt", as_old), ("optimizer.pt", as_archive), ("rng_state.pth", as_archive)]
 )
 def test_a_checkpoint_runs_no_code(
     stopped: Path, data: Path, tmp_path: Path, name: str, form: Callable[[Path, bytes], None]
 ) -> None:
     """Though it is sealed by who made it; what Trainer does not read may stand there, too."""
-    victim, checkpoint = tmp_path / "victim", checkpoints_in(stopped)[-1]
-    before = {path: path.read_bytes() for path in checkpoint.iterdir()}
+    victim, output = tmp_path / "victim", shutil.copytree(stopped, tmp_path / "run")
+    checkpoint = checkpoints_in(output)[-1]
     for file in (name, "training_args.bin", "pytorch_model.bin"):
         form(checkpoint / file, pickle_that_runs(f"touch {victim}"))
     seal(checkpoint)
-    ended = run("best", data, stopped, extra="--max_steps 5 --save_strategy no --resume_from_checkpoint last")
-    for path in list(checkpoint.iterdir()):
-        path.write_bytes(before[path]) if path in before else path.unlink()
+    ended = run("best", data, output, extra="--max_steps 5 --save_strategy no --resume_from_checkpoint last")
     assert not victim.exists()
     assert ended.status == 2, ended.text
     assert "cannot be read, and none of it was executed" in ended.text.strip().splitlines()[-1]
@@ -121,10 +117,6 @@ def as_member(texts: pa.Array) -> pa.Array:
     return pa.StructArray.from_arrays([texts], ["a"])
 
 
-def as_map(texts: pa.Array) -> pa.Array:
-    return pa.MapArray.from_arrays(pa.array([0, len(texts)], pa.int32()), pa.array(map(str, range(len(texts)))), texts)
-
-
 def endless_list(path: Path) -> None:
     numbers = pa.ListArray.from_arrays(pa.array([0, 20_000_000], pa.int32()), pa.nulls(20_000_000, pa.int64()))
     pq.write_table(pa.table({"text": numbers}), path, compression="zstd")
@@ -144,9 +136,6 @@ def one_page(path: Path) -> None:
 BOMBS = {
     "text": repeated,
     "dot in the name": partial(repeated, name="a.b"),
-    "list": partial(repeated, within=as_list),
-    "member": partial(repeated, within=as_member),
-    "map": partial(repeated, within=as_map),
     "list of members": partial(repeated, within=lambda texts: as_list(as_member(texts))),
     "endless list": endless_list,
     "shared beginnings": shared_beginnings,
@@ -192,8 +181,8 @@ def test_readers_take_any_bytes(tmp_path: Path, content: bytes, suffix: str) -> 
     """As rows, or with an error that names the file."""
     path = tmp_path / f"fuzz{suffix}"
     path.write_bytes(content)
-    for read in (read_rows, read_texts):
-        assert_read_or_refused(read, path)
+    assert_read_or_refused(read_rows, path)
+    assert_read_or_refused(read_texts, path)
 
 
 @given(st.data())
@@ -209,57 +198,44 @@ def test_readers_take_parquet_with_any_damage(tmp_path: Path, data: st.DataObjec
     assert_read_or_refused(read_rows, path)
 
 
-def test_a_change_of_encoding_in_the_middle_is_found(tmp_path: Path) -> None:
-    path = tmp_path / "mixed.csv"
-    path.write_bytes(b"text\n" + "né\n".encode() * 5_000 + "né\n".encode("latin-1") + "né\n".encode() * 5_000)
-    with pytest.raises(DataError, match="line 5002, byte"):
-        for _ in read_rows(path):
-            pass
-
-
 def test_a_link_out_of_the_data_folder_is_refused(tmp_path: Path) -> None:
     """A folder of a stranger may name any file of the user; those of the cache of the Hub name their blobs."""
-    folder, secret = tmp_path / "models" / "snapshots" / "data", tmp_path / "secret.csv"
-    folder.mkdir(parents=True)
-    secret.write_text("text,label\na,1\n")
-    (folder / "train.csv").symlink_to(secret)
+    folder, link = tmp_path / "models" / "snapshots" / "data", tmp_path / "models" / "snapshots" / "data" / "train.csv"
+    secret, blob = tmp_path / "secret.csv", tmp_path / "models" / "blobs" / "abc"
+    for path in (folder, blob.parent):
+        path.mkdir(parents=True)
+    for path in (secret, blob):
+        path.write_text("text,label\na,1\n")
+    link.symlink_to(secret)
     with pytest.raises(DataError, match=r"a link out of .*--train_file"):
         find_splits(folder)
-    (folder / "train.csv").unlink()
-    blob = tmp_path / "models" / "blobs" / "abc"
-    blob.parent.mkdir()
-    blob.write_text("text,label\na,1\n")
-    (folder / "train.csv").symlink_to(blob)
-    assert find_splits(folder) == {"train": [folder / "train.csv"]}
+    link.unlink()
+    link.symlink_to(blob)
+    assert find_splits(folder) == {"train": [link]}
 
 
-def damaged_model(folder: Path, changes: dict[str, bytes | None]) -> Path:
-    for name, content in changes.items():
-        (folder / name).unlink(missing_ok=True)
-        if content is not None:
-            (folder / name).write_bytes(content)
-    return folder
-
-
-MODELS: dict[str, dict[str, bytes | None]] = {
+MODELS: dict[str, dict[str, bytes]] = {
     "tokenizer that is cut off": {"tokenizer.json": b'{"version": "1.0", "truncat'},
     "tokenizer that is a list": {"tokenizer.json": b"[]"},
-    "tokenizer that is null": {"tokenizer.json": b"null"},
     "tokenizer without end": {"tokenizer.json": b"[" * 200_000},
     "tokenizer of no model": {"tokenizer.json": b'{"version": "1.0", "added_tokens": [], "model": 7}'},
     "tokenizer that is not text": {"tokenizer.json": b"\xff\xfe\x00"},
     "weights that are cut off": {"model.safetensors": struct.pack("<Q", 1 << 40)},
-    "weights that are a pickle": {"model.safetensors": None, "pytorch_model.bin": pickle_that_runs("touch victim")},
+    "weights that are a pickle": {"pytorch_model.bin": pickle_that_runs("touch victim")},
     "config that is a list": {"config.json": b"[]"},
 }
 
 
 @pytest.mark.parametrize("changes", MODELS.values(), ids=MODELS)
 def test_a_hostile_model_is_refused_in_one_line(
-    stopped: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, bytes | None]
+    stopped: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, bytes]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    folder = damaged_model(shutil.copytree(stopped, tmp_path / "model"), changes)
+    folder = shutil.copytree(stopped, tmp_path / "model")
+    if "pytorch_model.bin" in changes:
+        (folder / "model.safetensors").unlink()
+    for name, content in changes.items():
+        (folder / name).write_bytes(content)
     arguments = f"--model_name_or_path {folder} --data_dir {data}/reviews --output_dir {tmp_path}/run --use_cpu"
     ended = in_child(lambda: train_classifier.main(arguments.split()))
     assert ended.status == 2, ended.text
@@ -269,14 +245,16 @@ def test_a_hostile_model_is_refused_in_one_line(
     assert not Path("run").exists()
 
 
+def header(shape: list[int], end: int) -> bytes:
+    text = json.dumps({"a": {"dtype": "F32", "shape": shape, "data_offsets": [0, end]}}).encode()
+    return struct.pack("<Q", len(text)) + text
+
+
 HEADERS = {
     "longer than the file": struct.pack("<Q", 1 << 40) + b"{}",
     "invalid JSON": struct.pack("<Q", 4) + b"[[[[",
-    "beyond the end": struct.pack("<Q", 66)
-    + b'{"a":{"dtype":"F32","shape":[999999999],"data_offsets":[0,4000000]}}'[:66].ljust(66),
-    "overflow": struct.pack("<Q", 90)
-    + b'{"a":{"dtype":"F32","shape":[4294967296,4294967296,4],"data_offsets":[0,8]}}'.ljust(90)
-    + bytes(8),
+    "beyond the end": header([999_999], 4_000_000),
+    "overflow": header([1 << 32, 1 << 32, 4], 8) + bytes(8),
     "empty": b"",
 }
 

@@ -22,20 +22,10 @@ BREAKS_FORMAT = {".csv": "\0", ".tsv": "\0\t\r\n", ".jsonl": "", ".parquet": ""}
 @pytest.mark.parametrize("suffix", WRITERS)
 def test_every_text_comes_back_as_it_was_written(tmp_path: Path, suffix: str) -> None:
     rng = random.Random(0)
-    texts = NASTY + ["".join(rng.choices(NASTY, k=rng.randint(2, 6))) for _ in range(300)]
+    texts = NASTY + ["".join(rng.choices(NASTY, k=rng.randint(2, 6))) for _ in range(300)] + ["word " * 200_000]
     texts = [text for text in texts if not set(text) & set(BREAKS_FORMAT[suffix])]
     path = write(tmp_path / f"data{suffix}", {"id": list(range(len(texts))), "text": texts})
-    assert [values["text"] for _, values in read_rows(path)] == texts
-    assert [(row, values) for row, values in read_rows(path, ["text"])] == [
-        (row, {"text": text}) for row, text in enumerate(texts, 1)
-    ]
-
-
-@pytest.mark.parametrize("suffix", WRITERS)
-def test_a_text_of_a_million_characters_is_read(tmp_path: Path, suffix: str) -> None:
-    text = "word " * 200_000
-    path = write(tmp_path / f"data{suffix}", {"text": ["short", text], "label": [0, 1]})
-    assert [values["text"] for _, values in read_rows(path)] == ["short", text]
+    assert list(read_rows(path, ["text"])) == [(row, {"text": text}) for row, text in enumerate(texts, 1)]
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
@@ -63,12 +53,9 @@ def test_reading_is_streaming(tmp_path: Path) -> None:
     ("name", "content", "pieces"),
     [
         ("a.csv", b"", ["a.csv", "no rows"]),
-        ("a.csv", b"\xef\xbb\xbf", ["no rows"]),
-        ("a.tsv", b"text\tlabel\n\n", ["no rows"]),
         ("a.jsonl", b"\n\n", ["no rows"]),
         ("a.txt", b"some text", ["unknown format", ".csv", ".parquet"]),
         ("a.csv", b"text,label\nok,1\ncaf\xe9,0\n", ["line 3, byte 19", "iconv -f latin-1 -t utf-8"]),
-        ("a.tsv", b"text\tlabel\ncaf\xe9\t0\n", ["line 2, byte 14", "iconv"]),
         ("a.jsonl", b'{"text": "caf\xe9"}\n', ["line 1, byte 13", "iconv"]),
         ("a.csv", b"text,label\nok,1\ncut \xe2\x82", ["line 3, byte 20"]),
         ("a.csv", "text,label\nok,1\n".encode("utf-16"), ["line 1, byte 0", "iconv -f utf-16 -t utf-8"]),
@@ -77,15 +64,12 @@ def test_reading_is_streaming(tmp_path: Path) -> None:
         ("a.csv", b'text,label\nok,1\n"open,0\nmore,1\n', ["row 2 (line 3)", "quote"]),
         ("a.csv", b'text,label\n"a "bad" quote",0\n', ["row 1 (line 2)", "quote"]),
         ("a.csv", b"text,label\nok,1\nn\0l,0\n", ["row 2 (line 3)", "NUL"]),
-        ("a.csv", b"te\0xt,label\nok,1\n", ["header", "NUL"]),
         ("a.csv", b"text,text,label\na,b,1\n", ["duplicate column names", "'text'"]),
         ("a.tsv", b"sentence\tlabel\na\tb\t1\n", ["row 1 (line 2)", "3 fields"]),
         ("a.jsonl", b'{"text": "ok"}\n{"text": \n', ["line 2", "invalid JSON"]),
         ("a.jsonl", b'{"text": "ok"}\n' + b"[" * 100_000, ["line 2", "invalid JSON"]),
-        ("a.jsonl", b'{"text": "raw \0 byte"}\n', ["line 1", "invalid JSON"]),
         ("a.jsonl", b'{"text": "half \\ud83d a pair"}\n', ["line 1", "surrogates"]),
         ("a.json", b'[{"text": "ok"}]', ["line 1", "JSON list", "jq -c"]),
-        ("a.parquet", b"", ["a.parquet", "not Parquet"]),
         ("a.parquet", b"text,label\nok,1\n", ["a.parquet", "not Parquet"]),
     ],
 )
@@ -103,30 +87,18 @@ def test_a_field_without_end_is_refused(tmp_path: Path) -> None:
         list(read_rows(path))
 
 
-def test_parquet_columns_of_one_name_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "data.parquet"
-    pq.write_table(pa.table([pa.array(["a"]), pa.array(["b"])], names=["text", "text"]), path)
-    with fault(str(path), "duplicate column names", "'text'"):
-        list(read_rows(path))
-
-
-def test_a_missing_file_and_a_missing_folder_are_named(tmp_path: Path) -> None:
+def test_what_is_missing_is_named_and_answered_with_the_closest(tmp_path: Path) -> None:
     for suffix in WRITERS:
         with fault(str(tmp_path / f"none{suffix}"), "No such file"):
             list(read_rows(tmp_path / f"none{suffix}"))
+        path = write(tmp_path / f"data{suffix}", {"sentence": ["a"], "label": [1]})
+        with fault(str(path), "no column 'sentense'", "'sentence', 'label'", "did you mean 'sentence'?"):
+            list(read_rows(path, ["sentense"]))
+    path.with_suffix(".jsonl").write_text('{"text": "a", "label": 1}\n\n{"text": "b"}\n')
+    with fault("row 3", "no column 'label'"):
+        list(read_rows(path.with_suffix(".jsonl"), ["text", "label"]))
+    pq.write_table(pa.table([pa.array(["a"]), pa.array(["b"])], names=["text", "text"]), path)
+    with fault(str(path), "duplicate column names", "'text'"):
+        list(read_rows(path))
     with fault(str(tmp_path / "none"), "folder not found"):
         load(tmp_path / "none")
-
-
-@pytest.mark.parametrize("suffix", WRITERS)
-def test_a_missing_column_is_answered_with_the_closest(tmp_path: Path, suffix: str) -> None:
-    path = write(tmp_path / f"data{suffix}", {"sentence": ["a"], "label": [1]})
-    with fault(str(path), "no column 'sentense'", "'sentence', 'label'", "did you mean 'sentence'?"):
-        list(read_rows(path, ["sentense"]))
-
-
-def test_a_json_line_that_lacks_a_column_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "data.jsonl"
-    path.write_text('{"text": "a", "label": 1}\n\n{"text": "b"}\n')
-    with fault("row 3", "no column 'label'"):
-        list(read_rows(path, ["text", "label"]))

@@ -1,11 +1,10 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Several processes, or machines, train together: to the losses and weights of one process with the same texts."""
 
-import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -175,13 +174,15 @@ def test_accelerate_knows_all_that_the_settings_say(file: Path) -> None:
     assert settings.distributed_type in ("MULTI_GPU", "FSDP", "DEEPSPEED")
 
 
-def script(name: str) -> str:
-    return str(ROOT / "scripts" / f"{PROGRAMS[name][0]}.py")
+def launched(settings: str, options: str, *program: str, **environment: str) -> subprocess.Popen[str]:
+    return start(launching(settings, f"--main_process_port {free_port()} {options}", *program), **environment)
 
 
-def launch(settings: str, processes: int, options: str, extra: str = "") -> None:
-    port = f"--num_processes {processes} --main_process_port {free_port()}"
-    started = start(launching(settings, port, script("classifier"), *options.split(), *extra.split()))
+SCRIPT = str(ROOT / "scripts" / "train_classifier.py")
+
+
+def launch(settings: str, processes: int, options: str) -> None:
+    started = launched(settings, f"--num_processes {processes}", SCRIPT, *options.split())
     text, _ = started.communicate()
     assert started.returncode == 0, text
 
@@ -202,56 +203,23 @@ def test_what_accelerate_launches_saves_and_is_resumed_by_others(
     for processes in (2, 1, 3):
         copy = shutil.copytree(output, tmp_path / str(processes))
         options = options_of("classifier", data, copy, processes)
-        launch(settings, processes, options, f"--resume_from_checkpoint {copy / checkpoint.name}")
+        launch(settings, processes, f"{options} --resume_from_checkpoint {copy / checkpoint.name}")
         check_same(copy, alone("classifier"))
 
 
 @pytest.mark.slow
 def test_parts_of_weights_are_not_averaged(data: Path, tmp_path: Path) -> None:
-    options = options_of("average", data, tmp_path / "run", processes=2)
-    started = start(launching("fsdp2", f"--main_process_port {free_port()}", script("classifier"), *options.split()))
+    started = launched("fsdp2", "", SCRIPT, *options_of("average", data, tmp_path / "run", processes=2).split())
     text, _ = started.communicate()
     assert started.returncode
     assert "error: --ema_decay must be 0" in text
 
 
-Machine = tuple[list[str], dict[str, str], str]  # what a command there starts with, its environment, its address
-
-
-@pytest.fixture
-def machines() -> Iterator[list[Machine]]:
-    """Two, with a cable between them, where we may make them; else this one twice."""
-    names = [f"scratch{os.getpid()}{side}" for side in "ab"]
-    cables = [f"s{os.getpid()}{side}" for side in "ab"]
-    may = os.geteuid() == 0 and bool(shutil.which("ip")) and all(_ip(f"netns add {name}") for name in names)
-    if may and _ip(f"link add {cables[0]} type veth peer name {cables[1]}"):
-        made = [_connect(*each) for each in zip(names, cables, ("10.77.0.1", "10.77.0.2"))]
-    else:
-        made = [([], {}, "127.0.0.1")] * 2
-    yield made
-    for name in names if may else ():
-        _ip(f"netns del {name}")
-
-
-def _ip(command: str) -> bool:
-    return subprocess.run(["ip", *command.split()], capture_output=True, check=False).returncode == 0
-
-
-def _connect(name: str, cable: str, address: str) -> Machine:
-    assert _ip(f"link set {cable} netns {name}")
-    assert _ip(f"-n {name} addr add {address}/24 dev {cable}")
-    assert _ip(f"-n {name} link set lo up")
-    assert _ip(f"-n {name} link set {cable} up")
-    return ["ip", "netns", "exec", name], {"GLOO_SOCKET_IFNAME": cable}, address
-
-
-def run_on(machines: list[Machine], options: str, killed: int | None = None) -> list[tuple[int, str]]:
+def run_on_two_machines(options: str, killed: int | None = None) -> list[tuple[int, str]]:
     """Exit status and output of each machine; the process with the number `killed` is, in its fifth step."""
-    port, started = free_port(), []
-    for rank, (command, environment, _) in enumerate(machines):
-        where = f"--num_machines 2 --machine_rank {rank} --main_process_ip {machines[0][2]} --main_process_port {port}"
-        ours = str(ROOT / "tests" / "killed_rank.py"), CLASSIFIER[0], *options.split()
-        started.append(start([*command, *launching("ddp", where, *ours)], KILLED_RANK=str(killed), **environment))
+    port, program = free_port(), (str(ROOT / "tests" / "killed_rank.py"), CLASSIFIER[0], *options.split())
+    there = f"--num_machines 2 --main_process_ip 127.0.0.1 --main_process_port {port} --machine_rank"
+    started = [start(launching("ddp", f"{there} {rank}", *program), KILLED_RANK=str(killed)) for rank in range(2)]
     texts = [each.communicate()[0] for each in started]
     return [(each.returncode, text) for each, text in zip(started, texts)]
 
@@ -259,18 +227,17 @@ def run_on(machines: list[Machine], options: str, killed: int | None = None) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("killed", [0, 1])
 def test_of_two_machines_one_loses_its_process(
-    killed: int, machines: list[Machine], data: Path, tmp_path: Path, alone: Callable[[str], Path]
+    killed: int, data: Path, tmp_path: Path, alone: Callable[[str], Path]
 ) -> None:
     """Both end, each says why, and both go on together where they were."""
     output = tmp_path / "run"
     options = options_of("classifier", data, output, processes=2)
-    ended = run_on(machines, options, killed)
+    ended = run_on_two_machines(options, killed)
     assert all(status for status, _ in ended)
     assert f"Signal {signal.SIGKILL:d} (SIGKILL)" in ended[killed][1]
     assert "error: another process of this run has ended" in ended[1 - killed][1], ended[1 - killed][1]
     assert [path.name for path in checkpoints_in(output)] == ["checkpoint-3"]
-    arguments = TrainingArguments(output_dir=str(output), use_cpu=True)
-    assert check_checkpoint(checkpoint_at(arguments, 3)) is None
-    ended = run_on(machines, f"{options} --resume_from_checkpoint last")
+    assert check_checkpoint(checkpoint_at(TrainingArguments(output_dir=str(output), use_cpu=True), 3)) is None
+    ended = run_on_two_machines(f"{options} --resume_from_checkpoint last")
     assert [status for status, _ in ended] == [0, 0], ended
     check_same(output, alone("classifier"))

@@ -8,6 +8,7 @@ streamed text; by real signals to real processes.
 import os
 import signal
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -66,16 +67,23 @@ def run(name: str, data: Path, output: Path, *patches: Callable[[], None], extra
     return in_child(*patches, lambda: main(arguments))
 
 
+def finish(name: str, data: Path, output: Path, *patches: Callable[[], None], extra: str = "") -> Ended:
+    """A run that ends well."""
+    ended = run(name, data, output, *patches, extra=extra)
+    assert ended.status == 0, ended.text
+    return ended
+
+
 @pytest.fixture(scope="module")
 def untouched(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The folder of each run that nobody touches."""
-    folder = tmp_path_factory.mktemp("untouched")
+    """The folder of each run that nobody touches: one for all files of tests."""
 
     def finished(name: str) -> Path:
-        if not (folder / name).exists():
-            ended = run(name, data, folder / name)
-            assert ended.status == 0, ended.text
-        return folder / name
+        if name not in FINISHED:
+            output = tmp_path_factory.mktemp("untouched") / name
+            finish(name, data, output)
+            FINISHED[name] = output
+        return FINISHED[name]
 
     return finished
 
@@ -108,9 +116,9 @@ QUICK = [
 ]
 CASES = [
     pytest.param(name, fault, marks=[] if (name, fault) in QUICK else pytest.mark.slow)
-    for name in RUNS
-    for fault in FAULTS
+    for name, fault in product(RUNS, FAULTS)
 ]
+FINISHED: dict[str, Path] = {}
 
 
 @pytest.mark.parametrize(("name", "fault"), CASES)
@@ -121,8 +129,7 @@ def test_a_resumed_run_ends_with_the_same_weights(
     output = tmp_path / "run"
     ended = run(name, data, output, patch)
     assert ended.status == status, ended.text
-    ended = run(name, data, output, extra="--resume_from_checkpoint last")
-    assert ended.status == 0, ended.text
+    finish(name, data, output, extra="--resume_from_checkpoint last")
     expected = untouched(name)
     assert (output / "model.safetensors").read_bytes() == (expected / "model.safetensors").read_bytes()
     assert [path.name for path in checkpoints_in(output)] == [path.name for path in checkpoints_in(expected)]

@@ -69,28 +69,17 @@ def check_once(read: list[list[str]]) -> None:
     assert Counter(text for texts in read for text in texts) == Counter(map(name, range(DOCUMENTS)))
 
 
-def check_split(shards: str, folder: Path, before: int, after: int) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize(("before", "after"), [(2, 2), (1, 2), (2, 3), (3, 1)])
+def test_each_document_is_read_once(shards: str, tmp_path: Path, before: int, after: int) -> None:
     """Stopped in the middle of the second shard, resumed by as many processes or others."""
-    output, stopped = folder / "run", STEPS // 2
-    stream(before, output, folder / "first", f"{shards} --max_steps {stopped} --save_steps {stopped}")
-    stream(after, output, folder / "rest", f"{shards} --max_steps {STEPS} --resume_from_checkpoint last")
-    read = documents(output, folder / "first", folder / "rest")
+    output, stopped = tmp_path / "run", STEPS // 2
+    stream(before, output, tmp_path / "first", f"{shards} --max_steps {stopped} --save_steps {stopped}")
+    stream(after, output, tmp_path / "rest", f"{shards} --max_steps {STEPS} --resume_from_checkpoint last")
+    read = documents(output, tmp_path / "first", tmp_path / "rest")
     assert len(read) == before + after
     assert sum(map(len, read[:before])) == stopped * ROWS_A_STEP * 2
     check_once(read)
-
-
-@pytest.mark.slow
-def test_two_processes_read_each_document_once(shards: str, tmp_path: Path) -> None:
-    check_split(shards, tmp_path, before=2, after=2)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("before", "after"), [(1, 2), (2, 3), (3, 1)])
-def test_other_numbers_of_processes_read_each_document_once(
-    shards: str, tmp_path: Path, before: int, after: int
-) -> None:
-    check_split(shards, tmp_path, before, after)
 
 
 @pytest.mark.slow

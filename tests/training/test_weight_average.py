@@ -47,8 +47,7 @@ def train(folder: Path, decay: float, resume: bool = False, max_steps: int = 12)
 @pytest.mark.parametrize("decay", [0.5, 0.999], ids=str)
 def test_the_end_is_the_average_of_all_steps(tmp_path: Path, decay: float) -> None:
     model, trace = train(tmp_path, decay)
-    config = model.config
-    average = flat(redraw(ScratchEncoderForSequenceClassification(config)))
+    average = flat(redraw(ScratchEncoderForSequenceClassification(model.config)))
     for step, weights in enumerate(trace.steps, 1):
         d = min(decay, (step + 1) / (step + 10))
         average = d * average + (1 - d) * weights
@@ -61,19 +60,14 @@ def test_a_resumed_run_ends_with_the_same_average(tmp_path: Path) -> None:
     train(tmp_path / "stopped", 0.9, max_steps=7)
     resumed, _ = train(tmp_path / "stopped", 0.9, resume=True)
     assert torch.equal(flat(resumed), flat(whole))
-
     checkpoint = ScratchEncoderForSequenceClassification.from_pretrained(tmp_path / "whole" / "checkpoint-5")
     assert torch.equal(flat(checkpoint), trace.steps[4]), "a checkpoint holds the weights that training goes on with"
-
-
-def test_an_average_that_is_missing_is_said(tmp_path: Path) -> None:
-    train(tmp_path, 0.9, max_steps=7)
-    (tmp_path / "checkpoint-5" / AVERAGE_FILE).unlink()
+    (tmp_path / "stopped" / "checkpoint-5" / AVERAGE_FILE).unlink()
     with pytest.raises(DataError, match="--ema_decay 0"):
-        train(tmp_path, 0.9, resume=True)
+        train(tmp_path / "stopped", 0.9, resume=True)
 
 
-@pytest.mark.parametrize("decay", [1.0, -0.1, 2])
+@pytest.mark.parametrize("decay", [1.0, -0.1])
 def test_a_decay_that_averages_nothing_is_refused(decay: float) -> None:
     with pytest.raises(DataError, match="--ema_decay"):
         WeightAverage(decay)
