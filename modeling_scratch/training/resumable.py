@@ -23,6 +23,7 @@ from transformers.trainer_pt_utils import LengthGroupedSampler
 from transformers.trainer_utils import TrainOutput, rotate_checkpoints
 
 from ..utils.errors import DataError, one_line
+from ..utils.files import remove
 from .checkpoints import (
     check_best,
     check_checkpoint,
@@ -225,7 +226,7 @@ class ResumableTrainer(Trainer):
         checkpoint, arguments = checkpoint_at(self.args, self.state.global_step), self.args
         if arguments.should_save:
             set_aside(checkpoint)
-            shutil.rmtree(checkpoint, ignore_errors=True)  # never sealed
+            remove(checkpoint)  # never sealed
         limit, pushes = arguments.save_total_limit, arguments.push_to_hub
         arguments.save_total_limit, arguments.push_to_hub = None, False
         try:
@@ -269,13 +270,19 @@ class ResumableTrainer(Trainer):
                 return super().save_model(output_dir, _internal_call)
         unfinished = folder / UNFINISHED
         if self.args.should_save:
-            shutil.rmtree(unfinished, ignore_errors=True)
+            remove(unfinished)
         with saving(unfinished), whole_weights(self):
             super().save_model(str(unfinished), _internal_call=True)
             if self.args.should_save:
                 _move_all(unfinished, folder)
         if self.args.push_to_hub and not _internal_call:
             self.push_to_hub(commit_message="Model save", revision=self.args.hub_revision)
+
+    def _determine_best_metric(self, *args: Any, **kwargs: Any) -> bool:
+        try:
+            return super()._determine_best_metric(*args, **kwargs)
+        except KeyError as error:  # the metrics are known only after an evaluation
+            raise DataError(f"--metric_for_best_model {self.args.metric_for_best_model}: {error.args[0]}") from error
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
         weights = self.model.parameters() if self.model is not None else []
@@ -356,6 +363,6 @@ class LengthGroups(LengthGroupedSampler):
 def _move_all(source: Path, target: Path) -> None:
     for path in source.iterdir():
         if path.is_dir():
-            shutil.rmtree(target / path.name, ignore_errors=True)
+            remove(target / path.name)
         path.replace(target / path.name)
     source.rmdir()

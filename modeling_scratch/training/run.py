@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from transformers import Trainer, TrainingArguments, set_seed
 
 from ..pipelines import TARGET_FOLDER
 from ..sharing.run_record import write_run
+from .arguments import checking_arguments
 from .checkpoints import checkpoint_to_resume, step_of
 from .distributed import whole_model
-from .run_folder import FIXED, check, check_unchanged, claim
+from .run_folder import FIXED, check, check_unchanged, claim, delete_set_aside
 
 FILES = {
     TARGET_FOLDER: "the tokenizer of the targets",
@@ -65,8 +67,12 @@ class Run:
         """Whether this process writes to the folder."""
         return self.groups["training"].should_save
 
-    def start(self, notes: Sequence[str], is_empty: bool = True, **record: Any) -> None:
-        """Claim the folder and write run_config.json. is_empty=False keeps the folder's content."""
+    def start(self, trainer: Trainer, notes: Sequence[str], is_empty: bool = True, **record: Any) -> None:
+        """Claim the folder and write run_config.json. is_empty=False keeps the folder's content.
+
+        Raises `DataError`, before anything is written, if the trainer cannot train with its arguments.
+        """
+        rehearse(trainer)
         if self.is_main:
             if is_empty and not self.checkpoint:
                 claim(self.folder)
@@ -75,11 +81,30 @@ class Run:
     def train(self, trainer: Trainer, evaluates: bool = True) -> None:
         """Train, and save the model, its scores and its history."""
         result = trainer.train(resume_from_checkpoint=self.checkpoint)
-        trainer.save_model(_internal_call=True)  # pushed later, together with the scores
+        self.save(trainer)
         trainer.save_metrics("train", result.metrics)
         if evaluates:
             trainer.save_metrics("eval", trainer.evaluate())
         trainer.save_state()
+
+    def save(self, trainer: Trainer) -> None:
+        """Save the model, and delete the earlier run that it replaces. The push comes later, with the scores."""
+        trainer.save_model(_internal_call=True)
+        if self.is_main:
+            delete_set_aside(self.folder)
+
+
+def rehearse(trainer: Trainer) -> None:
+    """Build what training needs and discard it. Raises `DataError` if the arguments do not permit it."""
+    if trainer.is_deepspeed_enabled:  # its own file describes the optimizer
+        return
+    with checking_arguments(), torch.random.fork_rng(devices=[]):
+        trainer.get_eval_dataloader()
+        batches = trainer.get_train_dataloader()
+        *_, steps = trainer.set_initial_training_values(trainer.args, batches)
+        if not trainer.args.optim.endswith("layerwise"):  # these hook into the model
+            trainer.create_optimizer_and_scheduler(steps)
+    trainer.optimizer = trainer.lr_scheduler = None
 
 
 def summary(trainer: Trainer, checkpoint: str | None) -> str:

@@ -2,11 +2,12 @@
 """Hyperparameter search: several training runs, evaluated on validation only."""
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, fields
 from math import ceil
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import Any, TypeVar
 
 from transformers import TrainingArguments
 from transformers.trainer_utils import SaveStrategy, TrainOutput
@@ -22,6 +23,9 @@ TRIED = ("learning_rate", "per_device_train_batch_size", "num_train_epochs", "dr
 MAY_CHANGE = {"search_trials", "overwrite", "disable_tqdm", "report_to"}  # may change when a search continues
 HIGHEST_DROPOUT = 0.5
 REFUSED = ("resume_from_checkpoint", "push_to_hub", "load_best_model_at_end", "early_stopping_patience")
+
+
+AnyArguments = TypeVar("AnyArguments", bound=TrainingArguments)
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,8 @@ class Space:
 def space_of(arguments: Any) -> Space:
     """Return the search space around the run's arguments. Raises `DataError` for invalid names."""
     names = tuple(dict.fromkeys(arguments.search_over))
+    if not arguments.learning_rate > 0:
+        raise DataError(f"--learning_rate {arguments.learning_rate}: a search needs one above 0")
     if unknown := [name for name in names if name not in TRIED]:
         raise DataError(f"--search_over {unknown[0]}: the choices are {', '.join(TRIED)}")
     if arguments.max_steps > 0 and "num_train_epochs" in names:
@@ -106,8 +112,11 @@ class TrialTrainer(FlatTraining, LayerwiseDecay):
         return output
 
 
-def keep_no_weights(arguments: TrainingArguments) -> None:
-    arguments.save_strategy = SaveStrategy.NO
+def keep_no_weights(arguments: AnyArguments) -> AnyArguments:
+    """Return the arguments of the trials, which save no checkpoints."""
+    trials = copy(arguments)
+    trials.save_strategy = SaveStrategy.NO
+    return trials
 
 
 def search(trainer: TrialTrainer, space: Space, overrides: str | None) -> str:

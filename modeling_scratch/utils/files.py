@@ -4,6 +4,7 @@
 import hashlib
 import json
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -45,13 +46,38 @@ def open_output(name: str) -> Iterator[TextIO]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path that is renamed to `path` on success and deleted on error."""
+    """Yield a temporary path; on success, flush it to disk and rename it to `path`; on error, delete it."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.unlink(missing_ok=True)  # left by a killed process, or a link to another file
     try:
         yield temporary
+        flush(temporary)
         temporary.replace(path)
+        flush(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def leftovers(path: Path) -> list[Path]:
+    """Return what processes that were killed inside `replacing(path)` have left."""
+    return [other for other in path.parent.glob(f".{path.name}.*") if other.suffix[1:].isdecimal()]
+
+
+def flush(path: Path) -> None:
+    """Write a file, or the entries of a folder, from the system's memory to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def remove(path: Path) -> None:
+    """Delete a file, a folder, or a link without what it points to."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:
