@@ -241,6 +241,7 @@ def train(
     fixed = unchangeable(arguments) if goes_on(arguments) else None
     run = Run.open("scripts/train_classifier.py", model_arguments, data_arguments, arguments, inputs, fixed)
     data = load_demo(data_arguments) if data_arguments.uses_demo else load_splits(data_arguments)
+    run.check_data(data.digests())
     print(data.describe())
     tokenizer = build_tokenizer(model_arguments, list(data.splits["train"]["text"]), run.checkpoint)
     model = build_model(model_arguments, tokenizer, data.label_names)
@@ -300,7 +301,7 @@ def search_arguments(run: Run, data: ReviewData, tokenizer: PreTrainedTokenizerB
 
     metrics = ClassificationMetrics(data.label_names)
     trainer = build_trainer(TrialTrainer, tokenizer, splits, metrics, keep_no_weights(arguments), model_init=model_of)
-    run.start(trainer, data.notes, is_empty=not goes_on(arguments), labels=data.label_names)
+    run.start(trainer, data.notes, labels=data.label_names)
     report = search(trainer, space, overrides)
     delete_set_aside(run.folder)
     return report

@@ -122,6 +122,7 @@ def pretrain(
     inputs = inputs_of(model_arguments, data_arguments)
     run = Run.open("scripts/pretrain.py", model_arguments, data_arguments, arguments, inputs)
     documents = load_documents(data_arguments)
+    run.check_data(documents.digests())
     print(documents.describe())
     tokenizer = build_tokenizer(model_arguments, documents.train, run.checkpoint)
     model = build_model(model_arguments, tokenizer)

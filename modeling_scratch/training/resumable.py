@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.optim.lr_scheduler import LambdaLR
 from torch.utils.data import Sampler
 from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer import TRAINER_STATE_NAME
@@ -300,8 +301,10 @@ class ResumableTrainer(Trainer):
             super()._load_from_checkpoint(resume_from_checkpoint, *args, **kwargs)
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        given = hyperparameters(self.optimizer)
         with reading(checkpoint):
             super()._load_optimizer_and_scheduler(checkpoint)
+        apply_hyperparameters(given, self.optimizer, self.lr_scheduler)
 
     def _load_scaler(self, checkpoint: str | None) -> None:
         with reading(checkpoint):
@@ -327,6 +330,29 @@ class ResumableTrainer(Trainer):
             f"WARNING: the best checkpoint, {best}, cannot be loaded: {fault}; keeping the last weights",
             file=sys.stderr,
         )
+
+
+HYPERPARAMETERS = ("initial_lr", "weight_decay", "betas", "eps")  # those that TrainingArguments names
+
+
+def hyperparameters(optimizer: Any) -> list[dict[str, Any]]:
+    """Return those of each parameter group. initial_lr is the peak of the schedule."""
+    groups = optimizer.param_groups if optimizer is not None else []
+    return [{name: group[name] for name in HYPERPARAMETERS if name in group} for group in groups]
+
+
+def apply_hyperparameters(given: list[dict[str, Any]], optimizer: Any, scheduler: Any) -> None:
+    """Replace those of a loaded optimizer that differ from the given ones. The schedule goes on with the new peak."""
+    if given == hyperparameters(optimizer):
+        return
+    for group, changed in zip(optimizer.param_groups, given):
+        group.update(changed)
+    if isinstance(scheduler, LambdaLR) and all("initial_lr" in group for group in given):
+        peaks = [group["initial_lr"] for group in given]
+        rates = [peak * factor(scheduler.last_epoch) for peak, factor in zip(peaks, scheduler.lr_lambdas)]
+        scheduler.load_state_dict({**scheduler.state_dict(), "base_lrs": peaks, "_last_lr": rates})
+        for group, rate in zip(optimizer.param_groups, rates):
+            group["lr"] = rate
 
 
 class AfterSaving(TrainerCallback):

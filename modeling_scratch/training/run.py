@@ -1,8 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The life cycle of a training run: check, record, train, save and summarise."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from ..sharing.run_record import write_run
 from .arguments import checking_arguments
 from .checkpoints import checkpoint_to_resume, step_of
 from .distributed import whole_model
-from .run_folder import FIXED, check, check_unchanged, claim, delete_set_aside
+from .run_folder import DIGESTS, FIXED, check, check_same_data, check_schedule, check_unchanged, claim, delete_set_aside
 
 FILES = {
     TARGET_FOLDER: "the tokenizer of the targets",
@@ -32,6 +32,8 @@ class Run:
     program: str  # recorded as scripts/NAME.py
     groups: dict[str, Any]  # argument dataclasses: model, data, training
     checkpoint: str | None  # to resume from
+    continues: bool = False  # from a checkpoint, or a search from its trials
+    digests: Mapping[str, str | None] = field(default_factory=dict)  # of the rows of each split
 
     @classmethod
     def open(
@@ -49,10 +51,9 @@ class Run:
         a checkpoint, the training arguments that must not change.
         """
         run = cls(program, {"model": model, "data": data, "training": training}, checkpoint_to_resume(training))
-        if run.checkpoint:
-            check_unchanged(run.folder, run.groups, FIXED)
-        elif fixed is not None:
-            check_unchanged(run.folder, run.groups, fixed)
+        run.continues = run.checkpoint is not None or fixed is not None
+        if run.continues:
+            check_unchanged(run.folder, run.groups, FIXED if run.checkpoint else fixed or ())
         elif run.is_main:
             check(run.folder, training.overwrite, inputs)  # type: ignore[attr-defined]
         set_seed(training.seed)
@@ -67,14 +68,23 @@ class Run:
         """Whether this process writes to the folder."""
         return self.groups["training"].should_save
 
-    def start(self, trainer: Trainer, notes: Sequence[str], is_empty: bool = True, **record: Any) -> None:
-        """Claim the folder and write run_config.json. is_empty=False keeps the folder's content.
+    def check_data(self, digests: Mapping[str, str | None]) -> None:
+        """Record the digests of the rows. Raises `DataError` if a continued run was started with other rows."""
+        self.digests = digests
+        if self.continues:
+            check_same_data(self.folder, digests)
+
+    def start(self, trainer: Trainer, notes: Sequence[str], **record: Any) -> None:
+        """Claim the folder of a new run, and write run_config.json.
 
         Raises `DataError`, before anything is written, if the trainer cannot train with its arguments.
         """
+        if self.checkpoint:
+            check_schedule(self.folder, self.groups["training"])
         rehearse(trainer)
+        record |= {DIGESTS: self.digests, "resumed_at": step_of(self.checkpoint)}
         if self.is_main:
-            if is_empty and not self.checkpoint:
+            if not self.continues:
                 claim(self.folder)
             write_run(self.folder, self.program, self.groups, notes, **record)
 
@@ -104,6 +114,8 @@ def rehearse(trainer: Trainer) -> None:
         *_, steps = trainer.set_initial_training_values(trainer.args, batches)
         if not trainer.args.optim.endswith("layerwise"):  # these hook into the model
             trainer.create_optimizer_and_scheduler(steps)
+            for rate_at in getattr(trainer.lr_scheduler, "lr_lambdas", ()):
+                rate_at(steps)
     trainer.optimizer = trainer.lr_scheduler = None
 
 

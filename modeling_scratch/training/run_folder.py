@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
+from transformers import TrainingArguments
 
 from ..sharing.run_record import RUN_FILE, read_run, settings_of
 from ..utils.errors import DataError
@@ -20,7 +21,9 @@ from ..utils.files import leftovers, remove
 
 LOCK_FILE = "_lock"  # Trainer does not push files whose names start with an underscore
 SET_ASIDE = "_replaced-"
-FIXED = ("layer_decay",)  # determines the optimizer's parameter groups, and so its state
+DIGESTS = "data_digests"  # in run_config.json
+FIXED = ("layer_decay", "optim", "optim_args", "optim_target_modules")  # they determine the state of the optimizer
+ADAPTIVE = {"reduce_lr_on_plateau", "greedy"}  # schedules whose state is the rate itself
 
 
 def check(folder: Path, overwrite: bool, inputs: Sequence[str | None]) -> None:
@@ -124,6 +127,27 @@ def check_unchanged(folder: Path, groups: Mapping[str, Any], fixed: Collection[s
         raise DataError(
             f"cannot continue the run in {folder}: {'; '.join(changes)}; restore these arguments, "
             "or choose another --output_dir for a new run"
+        )
+
+
+def check_schedule(folder: Path, training: TrainingArguments) -> None:
+    """Raise `DataError` if a resumed run changes the learning rate or the type of a schedule that cannot follow it."""
+    before = read_run(folder).get("training", {}).get("lr_scheduler_type")
+    if ADAPTIVE & {before, training.lr_scheduler_type}:
+        check_unchanged(folder, {"training": training}, ("lr_scheduler_type", "learning_rate"))
+
+
+def check_same_data(folder: Path, digests: Mapping[str, str | None]) -> None:
+    """Raise `DataError` if a continued run would read other rows, or rows in another order, than those recorded."""
+    recorded = read_run(folder).get(DIGESTS, {})
+    if not recorded or None in digests.values():
+        reason = "are streamed from the Hub" if recorded else f"have no digests in {folder / RUN_FILE}"
+        print(f"the training data {reason}: whether they have changed is not known", file=sys.stderr)
+    changed = [split for split in {**recorded, **digests} if recorded.get(split) != digests.get(split)]
+    if recorded and changed:
+        raise DataError(
+            f"cannot continue the run in {folder}: the rows of {' and '.join(changed)}, or their order, are not those "
+            "that it was started with; restore the data, or choose another --output_dir for a new run"
         )
 
 

@@ -267,6 +267,7 @@ def train(
     inputs = inputs_of(model_arguments, data_arguments)
     run = Run.open("scripts/train_translation.py", model_arguments, data_arguments, arguments, inputs)
     data = load_pairs(data_arguments)
+    run.check_data(data.digests())
     tokenizers = build_tokenizers(model_arguments, data, run.checkpoint)
     model, length = build_model(model_arguments, tokenizers), model_arguments.max_length
     greedy: dict[str, Any] = {"max_new_tokens": length, "num_beams": 1, "do_sample": False}

@@ -7,8 +7,9 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -95,6 +96,16 @@ def file_digest(path: Path) -> str:
     with path.open("rb") as file:
         while part := file.read(2**20):
             digest.update(part)
+    return digest.hexdigest()
+
+
+def rows_digest(rows: Iterable[Iterable[str]]) -> str:
+    """Return the SHA-256 digest of rows of equally many texts, in their order."""
+    digest = hashlib.sha256()
+    for text in chain.from_iterable(rows):
+        content = text.encode("utf-8", "surrogatepass")
+        digest.update(b"%d:" % len(content))
+        digest.update(content)
     return digest.hexdigest()
 
 
