@@ -7,7 +7,7 @@ It contains no host name and no absolute path, so that it can be shared.
 import json
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from transformers import TrainingArguments
 
+from ..utils.errors import DataError
 from ..utils.files import write_json
 
 CPU_INFO = Path("/proc/cpuinfo")  # Linux; elsewhere `platform` names the processor
@@ -74,7 +75,7 @@ def write_run(
     """
     settings: dict[str, Any] = {name: settings_of(group) for name, group in groups.items()}
     where = {"environment": environment(), "hardware": _hardware(groups)}
-    if earlier := read_run(folder):
+    if earlier := read_run(folder, groups):
         changed = dict(sorted(earlier["training"].items() - settings["training"].items()))
         moved = dict(sorted(_machine(earlier).items() - _machine(where).items()))
         until = {UNTIL: resumed_at} if resumed_at else {}
@@ -103,9 +104,19 @@ def changed_settings(record: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {', then '.join(values[name])}" for name in sorted(values))
 
 
-def read_run(folder: Path) -> dict[str, Any]:
+def read_run(folder: Path, groups: Collection[str] = ()) -> dict[str, Any]:
+    """Return the record of a run, {} if there is none. Raises `DataError` if it is damaged or lacks one of `groups`."""
     path = folder / RUN_FILE
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    if not path.is_file():
+        return {}
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        is_whole = "program" in record and all(isinstance(record[group], dict) for group in groups)
+    except (ValueError, TypeError, LookupError, RecursionError):
+        is_whole = False
+    if not is_whole:
+        raise DataError(f"{path} is damaged: restore it from a copy, or start a new run with --overwrite")
+    return record
 
 
 def settings_of(group: Any) -> dict[str, Any]:

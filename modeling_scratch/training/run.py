@@ -14,7 +14,17 @@ from ..sharing.run_record import write_run
 from .arguments import checking_arguments
 from .checkpoints import checkpoint_to_resume, step_of
 from .distributed import whole_model
-from .run_folder import DIGESTS, FIXED, check, check_same_data, check_schedule, check_unchanged, claim, delete_set_aside
+from .run_folder import (
+    DIGESTS,
+    FIXED,
+    check,
+    check_links,
+    check_same_data,
+    check_schedule,
+    check_unchanged,
+    claim,
+    delete_set_aside,
+)
 
 FILES = {
     TARGET_FOLDER: "the tokenizer of the targets",
@@ -53,6 +63,7 @@ class Run:
         run = cls(program, {"model": model, "data": data, "training": training}, checkpoint_to_resume(training))
         run.continues = run.checkpoint is not None or fixed is not None
         if run.continues:
+            check_links(run.folder)
             check_unchanged(run.folder, run.groups, FIXED if run.checkpoint else fixed or ())
         elif run.is_main:
             check(run.folder, training.overwrite, inputs)  # type: ignore[attr-defined]

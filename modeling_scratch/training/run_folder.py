@@ -110,13 +110,19 @@ def _entries(folder: Path) -> list[Path]:
     return [path for path in folder.iterdir() if path not in ours]
 
 
+def check_links(folder: Path) -> None:
+    """Raise `DataError` if files of a continued run are links: it would write to what they point to."""
+    if links := [path for path in folder.iterdir() if path.is_symlink() and not path.name.startswith("checkpoint-")]:
+        raise DataError(f"{links[0]}: a link, through which the run would write; remove it")
+
+
 def check_unchanged(folder: Path, groups: Mapping[str, Any], fixed: Collection[str] = FIXED) -> None:
     """Raise `DataError` if the arguments of a continued run differ from its recorded ones.
 
     groups: the argument dataclasses under their names in run_config.json, as for `write_run`. Of the group "training",
     only the `fixed` arguments are compared.
     """
-    record = read_run(folder)
+    record = read_run(folder, groups)
     changes = [
         f"--{name} was {record[group][name]!r} and is {value!r}"
         for group, arguments in groups.items()
@@ -189,15 +195,18 @@ def locked(folder: Path) -> Iterator[None]:
     """Lock the folder, creating it if needed. A newly created folder is removed if it is empty at the end."""
     if folder.exists() and not folder.is_dir():
         raise DataError(f"--output_dir {folder}: this is a file, not a folder")
-    is_new = not folder.exists()
+    is_new, lock = not folder.exists(), folder / LOCK_FILE
     folder.mkdir(parents=True, exist_ok=True)
+    if lock.is_symlink():
+        raise DataError(f"{lock}: a link, through which the lock would be written; remove it")
     try:
-        with FileLock(folder / LOCK_FILE, timeout=0):
+        with FileLock(lock, timeout=0):
             try:
                 yield
             finally:
                 with suppress(OSError):  # Windows keeps open files
-                    (folder / LOCK_FILE).unlink()
+                    if not lock.stat().st_size:  # with content, it is somebody's file
+                        lock.unlink()
     except Timeout:
         reason = "in use by another run; wait for it, stop it or choose another folder"
         raise DataError(f"--output_dir {folder}: {reason}") from None

@@ -1,9 +1,11 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Hyperparameter search: several training runs, evaluated on validation only."""
 
+import sqlite3
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, fields
+from functools import partial
 from math import ceil
 from pathlib import Path
 from shlex import quote
@@ -125,7 +127,7 @@ def search(trainer: TrialTrainer, space: Space, overrides: str | None) -> str:
     A stopped search continues: finished trials count and are not repeated.
     """
     optuna, arguments = _optuna(), trainer.args
-    name: Any = {"study_name": STUDY, "storage": f"sqlite:///{_study_file(arguments)}", "load_if_exists": True}
+    name: Any = {"study_name": STUDY, "storage": _storage(_study_file(arguments)), "load_if_exists": True}
     study = optuna.create_study(direction="maximize", **name)
     missing = getattr(arguments, "search_trials", 0) - len(_finished(study))
     if missing > 0:
@@ -155,6 +157,14 @@ def _optuna() -> Any:
 
 def _study_file(arguments: TrainingArguments) -> Path:
     return Path(arguments.output_dir or "") / STUDY_FILE
+
+
+def _storage(file: Path) -> Any:
+    """Return an SQLite storage. In a URL, "?" and "%" in the name of the folder would have another meaning."""
+    from sqlalchemy.pool import NullPool  # installed with Optuna
+
+    engine = {"creator": partial(sqlite3.connect, file), "poolclass": NullPool}
+    return _optuna().storages.RDBStorage("sqlite://", engine)
 
 
 def _finished(study: Any) -> list[Any]:
