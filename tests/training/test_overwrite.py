@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from processes import at_call, send
+import train_tokenizer
+from processes import at_call, in_child, send
 from test_faults import content
 from test_resume import KILL, data, run
 from transformers import Trainer
@@ -145,3 +146,13 @@ def test_a_record_that_a_killed_process_has_not_written_in_full_is_in_nobodys_wa
     ended = run("steps", data, tmp_path, extra=SHORT)
     assert ended.status == 0, ended.text
     assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_tokenizer_program_that_was_killed_while_it_saved_runs_again(number: int, data: Path, tmp_path: Path) -> None:
+    arguments = f"--train_file {data}/many.csv --vocab_size 300 --output_dir {tmp_path}".split()
+    ended = in_child(at_call(Path, "replace", number, KILL), lambda: train_tokenizer.main(arguments))
+    assert ended.status == -signal.SIGKILL, ended.text
+    ended = in_child(lambda: train_tokenizer.main([*arguments, "--overwrite"]))
+    assert ended.status == 0, ended.text
+    assert {path.name for path in tmp_path.iterdir()} == {"tokenizer.json", "tokenizer_config.json"}
