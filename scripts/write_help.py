@@ -7,9 +7,11 @@ python scripts/write_help.py
 import os
 from contextlib import redirect_stdout, suppress
 from io import StringIO
+from pathlib import Path
 
-from modeling_scratch_cli.__main__ import FOLDER, PROGRAMS, run
+from modeling_scratch_cli.__main__ import PROGRAMS, run
 
+FOLDER = Path(__file__).parent  # not that of an installation elsewhere
 WIDTH = 100
 
 

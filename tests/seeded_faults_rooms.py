@@ -173,7 +173,7 @@ TRAINING = (
     ),
     Fault(
         "resumed_run_empties_its_folder", "training/run.py",
-        "if is_empty and not self.checkpoint:", "if is_empty:",
+        "if not self.continues:", "if True:",
         "a run that goes on deletes the checkpoints that it goes on from",
     ),
     Fault(

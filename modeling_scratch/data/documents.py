@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..utils.errors import DataError
+from ..utils.files import file_digest, rows_digest
 from .columns import parse_text, read_lines, read_texts
 from .rows import READERS, encoding_error
 from .splits import SPLIT_NAMES, FileSource, HubSource, Source, open_folder, open_hub, refuse_links_out
@@ -70,9 +71,10 @@ class DocumentArguments:
 
 @dataclass(frozen=True)
 class Stream:
-    """An iterable that re-reads its texts on each iteration."""
+    """An iterable that re-reads its texts on each iteration, from files unless they come from the Hub."""
 
     read: Callable[[], Iterator[str]]
+    files: Sequence[Path] = ()
 
     def __iter__(self) -> Iterator[str]:
         return self.read()
@@ -86,9 +88,19 @@ class Documents:
     validation: Sequence[str]
     notes: list[str]
 
+    def digests(self) -> dict[str, str | None]:
+        """Return a digest of the documents of each split, in their order: of the files of a stream, or None."""
+        return {"train": _digest(self.train), "validation": _digest(self.validation)}
+
     def describe(self) -> str:
         train = _size(self.train) if isinstance(self.train, Sequence) else "streamed"
         return "\n".join([f"train: {train}", f"validation: {_size(self.validation)}", *self.notes])
+
+
+def _digest(texts: Iterable[str]) -> str | None:
+    if isinstance(texts, Stream):
+        return rows_digest([map(file_digest, texts.files)]) if texts.files else None
+    return rows_digest([texts])
 
 
 def _size(documents: Sequence[str]) -> str:
@@ -105,7 +117,8 @@ def load_documents(arguments: DocumentArguments) -> Documents:
     if arguments.streaming and arguments.document == "file" and _has_plain_text(sources["train"]):
         raise DataError("--streaming cannot read a whole txt file as one document: set --document to line or paragraph")
     notes = [*notes, "test: never opened; pretraining reads only train and validation"]
-    train = Stream(partial(read_documents, sources["train"], arguments))
+    files = getattr(sources["train"], "paths", ())
+    train = Stream(partial(read_documents, sources["train"], arguments), files)
     given = read_documents(sources["validation"], arguments) if "validation" in sources else None
     divide: Any = _divide_stream if arguments.streaming else _divide
     train_texts, validation, what = divide(train, given, arguments)
@@ -244,7 +257,7 @@ def _divide_stream(
     fraction, seed = arguments.validation_fraction, arguments.split_seed
     limit = arguments.max_validation_documents or STREAMED_VALIDATION
     held_out = list(islice((text for text in train if _draw(text, seed) < fraction), limit))
-    kept = Stream(partial(_kept, train, fraction, seed))
+    kept = Stream(partial(_kept, train, fraction, seed), train.files)
     what = f"the first {limit:,} of the {fraction:.0%} of train that are held out (--validation_fraction, --split_seed)"
     return kept, held_out, what
 

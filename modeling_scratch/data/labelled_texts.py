@@ -14,6 +14,7 @@ from typing import NamedTuple
 import datasets
 
 from ..utils.errors import DataError
+from ..utils.files import rows_digest
 from .columns import SAMPLE_ROWS, SENTIMENT_NAMES, Label, choose_columns, name_labels, parse_label, parse_text
 from .splits import DataArguments, Source, open_sources
 
@@ -46,6 +47,13 @@ class ReviewData:
             for split, pairs in splits.items()
         }
         return cls(datasets.DatasetDict(tables), label_names, notes, warnings)
+
+    def digests(self) -> dict[str, str | None]:
+        """Return a digest of the texts and labels of each split, in their order."""
+        return {
+            split: rows_digest((text, self.label_names[label]) for text, label in zip(rows["text"], rows["label"]))
+            for split, rows in self.splits.items()
+        }
 
     def describe(self) -> str:
         """Return a report: the size of each split by class, then the notes, then the warnings."""

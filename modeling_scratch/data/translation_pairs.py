@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..utils.errors import DataError
+from ..utils.files import rows_digest
 from .columns import is_missing, read_lines
 from .rows import READERS, Row, missing_column
 from .splits import SPLIT_NAMES, DataArguments, FileSource, Source, open_folder, open_hub
@@ -145,6 +146,10 @@ class TranslationData:
 
     def targets(self, split: str) -> list[str]:
         return [target for _, target in self.splits[split]]
+
+    def digests(self) -> dict[str, str | None]:
+        """Return a digest of the pairs of each split, in their order."""
+        return {split: rows_digest(pairs) for split, pairs in self.splits.items()}
 
     def describe(self) -> str:
         sizes = [f"{split}: {len(pairs):,} pairs" for split, pairs in self.splits.items()]

@@ -7,7 +7,7 @@ It contains no host name and no absolute path, so that it can be shared.
 import json
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from transformers import TrainingArguments
 
+from ..utils.errors import DataError
 from ..utils.files import write_json
 
 CPU_INFO = Path("/proc/cpuinfo")  # Linux; elsewhere `platform` names the processor
@@ -46,11 +47,12 @@ def _each(processes: int) -> str:
 
 
 RUN_FILE = "run_config.json"
+BEFORE, UNTIL = "training_before_it_was_resumed", "until_step"
 ON_THE_HUB = ("model_name_or_path", "dataset_name")  # arguments that hold a Hub name or a local path
 
 # Arguments of a single start rather than of the run.
 OF_ONE_START = ("resume_from_checkpoint", "overwrite", "output_dir", "run_name", "logging_dir")
-PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "scikit-learn", "sacrebleu")
+PACKAGES = ("torch", "numpy", "transformers", "tokenizers", "datasets", "accelerate", "scikit-learn", "sacrebleu")
 
 
 def without_paths(value: Any) -> Any:
@@ -63,33 +65,58 @@ def without_paths(value: Any) -> Any:
     return Path(value).name or value if is_path else value
 
 
-def write_run(folder: Path, program: str, groups: Mapping[str, Any], notes: Sequence[str], **record: Any) -> None:
+def write_run(
+    folder: Path, program: str, groups: Mapping[str, Any], notes: Sequence[str], resumed_at: int = 0, **record: Any
+) -> None:
     """Write run_config.json: all arguments, notes on the data, versions and hardware.
 
-    groups: argument dataclasses; "training" is a transformers.TrainingArguments. For a resumed run, the record
-    keeps the previous values of changed training arguments, one mapping per resumption.
+    groups: argument dataclasses; "training" is a transformers.TrainingArguments. For a run resumed at a step, the
+    record keeps what was different until then, training arguments, versions and hardware: one mapping per resumption.
     """
     settings: dict[str, Any] = {name: settings_of(group) for name, group in groups.items()}
-    if earlier := read_run(folder):
+    where = {"environment": environment(), "hardware": _hardware(groups)}
+    if earlier := read_run(folder, groups):
         changed = dict(sorted(earlier["training"].items() - settings["training"].items()))
-        settings["training_before_it_was_resumed"] = [*earlier.get("training_before_it_was_resumed", []), changed]
+        moved = dict(sorted(_machine(earlier).items() - _machine(where).items()))
+        until = {UNTIL: resumed_at} if resumed_at else {}
+        settings[BEFORE] = [*earlier.get(BEFORE, []), {**changed, **moved, **until}]
         if changes := changed_settings(settings):
             print(f"resuming with changed settings; before: {changes}")
+        if moved:
+            print(f"other {', '.join(moved)}: the weights will not be bit for bit those of an uninterrupted run")
     shared_notes = [" ".join(map(without_paths, note.split(" "))) for note in notes]
-    where = {"on_the_hub": _on_the_hub(groups), "environment": environment(), "hardware": _hardware(groups)}
-    write_json(folder / RUN_FILE, {"program": program, **settings, **record, "notes": shared_notes, **where})
+    content = {"program": program, **settings, **record, "notes": shared_notes, "on_the_hub": _on_the_hub(groups)}
+    write_json(folder / RUN_FILE, content | where)
+
+
+def _machine(record: Mapping[str, Any]) -> dict[str, str]:
+    """Return what decides on the last bits of the weights, beside the arguments and the data."""
+    return {**record.get("environment", {}), "hardware": record.get("hardware")}
 
 
 def changed_settings(record: Mapping[str, Any]) -> str:
-    """Return the changed arguments of a resumed run with their previous values."""
-    times = record.get("training_before_it_was_resumed", [])
-    values = {name: [str(time[name]) for time in times if name in time] for time in times for name in time}
-    return ", ".join(f"{name} {', then '.join(values[name])}" for name in sorted(values) if name not in OF_ONE_START)
+    """Return the changed arguments of a resumed run with their previous values, and their last steps."""
+    values: dict[str, list[str]] = {}
+    for time in record.get(BEFORE, []):
+        until = f" to step {time[UNTIL]}" if UNTIL in time else ""
+        for name in time.keys() - {UNTIL, *OF_ONE_START}:
+            values.setdefault(name, []).append(f"{time[name]}{until}")
+    return ", ".join(f"{name} {', then '.join(values[name])}" for name in sorted(values))
 
 
-def read_run(folder: Path) -> dict[str, Any]:
+def read_run(folder: Path, groups: Collection[str] = ()) -> dict[str, Any]:
+    """Return the record of a run, {} if there is none. Raises `DataError` if it is damaged or lacks one of `groups`."""
     path = folder / RUN_FILE
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    if not path.is_file():
+        return {}
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        is_whole = "program" in record and all(isinstance(record[group], dict) for group in groups)
+    except (ValueError, TypeError, LookupError, RecursionError):
+        is_whole = False
+    if not is_whole:
+        raise DataError(f"{path} is damaged: restore it from a copy, or start a new run with --overwrite")
+    return record
 
 
 def settings_of(group: Any) -> dict[str, Any]:

@@ -1,12 +1,51 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Arguments that every training program adds to TrainingArguments, or whose defaults it changes."""
 
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 import torch
 
-from ..utils.errors import DataError
+from ..utils.errors import DataError, one_line
 from .callbacks import check_patience
+
+# The least and the greatest value of arguments of which Trainer accepts others, and stops late or ignores them.
+BOUNDS: dict[str, tuple[float, float]] = {
+    **dict.fromkeys(["learning_rate", "weight_decay", "max_grad_norm", "num_train_epochs"], (0, math.inf)),
+    **dict.fromkeys(["logging_steps", "eval_steps", "save_steps", "save_total_limit", "eval_delay"], (0, math.inf)),
+    **dict.fromkeys(["neftune_noise_alpha", "dataloader_num_workers"], (0, math.inf)),
+    **dict.fromkeys(["per_device_train_batch_size", "per_device_eval_batch_size"], (1, math.inf)),
+    **dict.fromkeys(["gradient_accumulation_steps", "eval_accumulation_steps"], (1, math.inf)),
+    **dict.fromkeys(["seed", "data_seed"], (0, 2**32 - 1)),
+    "label_smoothing_factor": (0, 1),
+    "max_steps": (-1, math.inf),
+}
+
+
+def check_numbers(arguments: Any) -> None:
+    """Raise `DataError` for a number that is not finite or not within its bounds."""
+    for name in (each.name for each in fields(arguments)):
+        value = getattr(arguments, name)
+        if isinstance(value, float) and not math.isfinite(value):
+            raise DataError(f"--{name} {value}: must be a finite number")
+        least, most = BOUNDS.get(name, (-math.inf, math.inf))
+        if value is not None and name in BOUNDS and not least <= value <= most:
+            limit = f"at least {least}" if value < least else f"at most {most}"
+            raise DataError(f"--{name} {value}: must be {limit}")
+
+
+@contextmanager
+def checking_arguments() -> Iterator[None]:
+    """Raise a one-line `DataError` for any error of a library that is given the arguments of a run."""
+    try:
+        yield
+    except DataError:
+        raise
+    except Exception as error:
+        raise DataError(f"training cannot start with these arguments: {one_line(error)}") from error
 
 
 @dataclass
@@ -31,10 +70,14 @@ class RunArguments:
     resume_from_checkpoint: str | None = field(
         default=None, metadata={"help": "The checkpoint folder to resume from; last: the last complete one."}
     )
-    overwrite: bool = field(default=False, metadata={"help": "Delete the existing run in the output folder."})
+    overwrite: bool = field(default=False, metadata={"help": "Replace the existing run in the output folder."})
 
     def __post_init__(self) -> None:
-        super().__post_init__()  # type: ignore[misc]
+        check_numbers(self)
+        with checking_arguments():
+            super().__post_init__()  # type: ignore[misc]
+        if self.mixed_precision == "fp16" and self.device.type == "cpu":  # type: ignore[attr-defined]
+            raise DataError("--fp16 requires a GPU; a CPU would train in float32: use --bf16, or neither")
         check_patience(self.early_stopping_patience)
         if not self.do_train:
             raise DataError(

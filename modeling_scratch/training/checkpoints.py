@@ -6,7 +6,6 @@ it; a damaged one does not match it.
 """
 
 import json
-import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -24,7 +23,7 @@ from transformers.utils import SAFE_WEIGHTS_NAME
 
 from ..sharing.run_record import RUN_FILE
 from ..utils.errors import DataError, one_line
-from ..utils.files import file_digest, write_json
+from ..utils.files import file_digest, flush, write_json
 
 MANIFEST = "manifest.json"
 
@@ -112,11 +111,9 @@ def seal(checkpoint: Path, is_extra: bool = False) -> None:
     """
     files = {}
     for path in sorted(path for path in checkpoint.rglob("*") if path.is_file() and path.name != MANIFEST):
-        _to_disk(path)
+        flush(path)
         files[path.relative_to(checkpoint).as_posix()] = {"size": path.stat().st_size, "sha256": file_digest(path)}
     write_json(checkpoint / MANIFEST, {"files": files, "is_extra": is_extra})
-    _to_disk(checkpoint / MANIFEST)
-    _to_disk(checkpoint)
 
 
 def check_checkpoint(checkpoint: Path) -> str | None:
@@ -149,14 +146,6 @@ def is_regular(checkpoint: Path) -> bool:
 
 def _manifest(checkpoint: Path) -> Any:
     return json.loads((checkpoint / MANIFEST).read_text(encoding="utf-8"))
-
-
-def _to_disk(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

@@ -36,10 +36,10 @@ from ..data.splits import DataArguments
 from ..evaluation.classification import Judge
 from ..evaluation.classification_metrics import ClassificationMetrics
 from ..utils.errors import DataError
-from .arguments import RunArguments
+from .arguments import RunArguments, checking_arguments
 from .callbacks import WeightAverage, early_stopping, save_where_judged
 from .run import Run, summary
-from .run_folder import alone
+from .run_folder import alone, delete_set_aside
 from .search import (
     TRIED,
     TrialTrainer,
@@ -224,6 +224,8 @@ class ClassifierTrainingArguments(RunArguments, TrainingArguments):
         super().__post_init__()
         check_layer_decay(self.layer_decay)
         check_search(self)
+        if self.prediction_loss_only or self.label_names:
+            raise DataError("--prediction_loss_only and --label_names are not supported: the scores are of the labels")
 
 
 class ClassifierTrainer(FlatTraining, LayerwiseDecay, SharingTrainer):
@@ -239,6 +241,7 @@ def train(
     fixed = unchangeable(arguments) if goes_on(arguments) else None
     run = Run.open("scripts/train_classifier.py", model_arguments, data_arguments, arguments, inputs, fixed)
     data = load_demo(data_arguments) if data_arguments.uses_demo else load_splits(data_arguments)
+    run.check_data(data.digests())
     print(data.describe())
     tokenizer = build_tokenizer(model_arguments, list(data.splits["train"]["text"]), run.checkpoint)
     model = build_model(model_arguments, tokenizer, data.label_names)
@@ -249,8 +252,8 @@ def train(
     choose_epoch_on_validation(arguments, data)
     judge = Judge(data, arguments.seed, judges=run.is_main)
     rows = {split: len(dataset) for split, dataset in data.splits.items()}
-    run.start([*data.notes, *data.warnings, *truncations], labels=data.label_names, rows=rows)
     trainer = build_trainer(ClassifierTrainer, tokenizer, splits, judge.metrics, arguments, model=model)
+    run.start(trainer, [*data.notes, *data.warnings, *truncations], labels=data.label_names, rows=rows)
     run.train(trainer, evaluates=judge.split == "test")  # otherwise the judge evaluates on validation
     print(judge.evaluate(trainer, splits))
     share(trainer, judge.texts)
@@ -260,6 +263,7 @@ def train(
         print(f"\n{summary(trainer, run.checkpoint)}")
 
 
+@checking_arguments()
 def build_trainer(
     trainer_class: type[AnyTrainer],
     tokenizer: PreTrainedTokenizerBase,
@@ -286,7 +290,6 @@ def build_trainer(
 def search_arguments(run: Run, data: ReviewData, tokenizer: PreTrainedTokenizerBase, splits: DatasetDict) -> str:
     """Search for arguments: each trial is a complete training run, scored on validation. Test is not used."""
     groups, arguments = run.groups, run.groups["training"]
-    run.start(data.notes, is_empty=not goes_on(arguments), labels=data.label_names)
     space, overrides = space_of(arguments), groups["model"].config_overrides
 
     def model_of(trial: Any) -> PreTrainedModel:
@@ -296,10 +299,12 @@ def search_arguments(run: Run, data: ReviewData, tokenizer: PreTrainedTokenizerB
         set_seed(arguments.seed)  # as Trainer does for a given model
         return model
 
-    keep_no_weights(arguments)
     metrics = ClassificationMetrics(data.label_names)
-    trainer = build_trainer(TrialTrainer, tokenizer, splits, metrics, arguments, model_init=model_of)
-    return search(trainer, space, overrides)
+    trainer = build_trainer(TrialTrainer, tokenizer, splits, metrics, keep_no_weights(arguments), model_init=model_of)
+    run.start(trainer, data.notes, labels=data.label_names)
+    report = search(trainer, space, overrides)
+    delete_set_aside(run.folder)
+    return report
 
 
 def inputs_of(model_arguments: ModelArguments, data_arguments: DataArguments) -> list[str | None]:

@@ -1,7 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Pretrain on plain text: masked tokens, next tokens or denoising."""
 
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -20,7 +21,7 @@ from ..data.documents import DocumentArguments, load_documents
 from ..data.packed_documents import NumberedRows, Pieces, SimilarLengths, StreamedRows
 from ..evaluation.pretraining import first_words, report_pretraining, token_losses, token_metrics, write_sample
 from ..utils.errors import DataError
-from .arguments import RunArguments
+from .arguments import RunArguments, checking_arguments
 from .callbacks import WeightAverage, early_stopping
 from .checkpoints import step_of
 from .distributed import whole_model
@@ -121,13 +122,14 @@ def pretrain(
     inputs = inputs_of(model_arguments, data_arguments)
     run = Run.open("scripts/pretrain.py", model_arguments, data_arguments, arguments, inputs)
     documents = load_documents(data_arguments)
+    run.check_data(documents.digests())
     print(documents.describe())
     tokenizer = build_tokenizer(model_arguments, documents.train, run.checkpoint)
     model = build_model(model_arguments, tokenizer)
     data = prepare(model_arguments, documents, tokenizer, arguments.seed)
     print(*data.notes, f"model: {model.num_parameters():,} parameters", sep="\n")
-    run.start([*documents.notes, *data.notes])
     trainer = build_trainer(model, tokenizer, data, arguments)
+    run.start(trainer, [*documents.notes, *data.notes])
     run.train(trainer)
     if run.is_main:
         print("", report_pretraining(trainer, data, documents.validation[0], step_of(run.checkpoint)), sep="\n")
@@ -148,6 +150,7 @@ def check_training(data_arguments: DocumentArguments, arguments: PretrainingArgu
         raise DataError("--prediction_loss_only is not supported: the evaluation loss is computed from the predictions")
 
 
+@checking_arguments()
 def build_trainer(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, data: PretrainingData, arguments: PretrainingArguments
 ) -> PretrainingTrainer:
@@ -155,13 +158,14 @@ def build_trainer(
     if arguments.ema_decay:
         callbacks.append(WeightAverage(arguments.ema_decay))
     callbacks += early_stopping(arguments.early_stopping_patience)
+    arguments = copy(arguments)  # run_config.json has those of the user
     arguments.remove_unused_columns = False  # the collators use columns that the model does not
     arguments.label_names = [data.label_name]
     if isinstance(
         data.train, StreamedRows
     ):  # each process reads the stream: batches differ in length and cannot be dispatched
         accelerate: Any = arguments.accelerator_config
-        accelerate.dispatch_batches = False
+        arguments.accelerator_config = replace(accelerate, dispatch_batches=False)
     return PretrainingTrainer(
         model,
         arguments,

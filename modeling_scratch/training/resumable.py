@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.optim.lr_scheduler import LambdaLR
 from torch.utils.data import Sampler
 from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer import TRAINER_STATE_NAME
@@ -23,6 +24,7 @@ from transformers.trainer_pt_utils import LengthGroupedSampler
 from transformers.trainer_utils import TrainOutput, rotate_checkpoints
 
 from ..utils.errors import DataError, one_line
+from ..utils.files import remove
 from .checkpoints import (
     check_best,
     check_checkpoint,
@@ -225,7 +227,7 @@ class ResumableTrainer(Trainer):
         checkpoint, arguments = checkpoint_at(self.args, self.state.global_step), self.args
         if arguments.should_save:
             set_aside(checkpoint)
-            shutil.rmtree(checkpoint, ignore_errors=True)  # never sealed
+            remove(checkpoint)  # never sealed
         limit, pushes = arguments.save_total_limit, arguments.push_to_hub
         arguments.save_total_limit, arguments.push_to_hub = None, False
         try:
@@ -269,13 +271,19 @@ class ResumableTrainer(Trainer):
                 return super().save_model(output_dir, _internal_call)
         unfinished = folder / UNFINISHED
         if self.args.should_save:
-            shutil.rmtree(unfinished, ignore_errors=True)
+            remove(unfinished)
         with saving(unfinished), whole_weights(self):
             super().save_model(str(unfinished), _internal_call=True)
             if self.args.should_save:
                 _move_all(unfinished, folder)
         if self.args.push_to_hub and not _internal_call:
             self.push_to_hub(commit_message="Model save", revision=self.args.hub_revision)
+
+    def _determine_best_metric(self, *args: Any, **kwargs: Any) -> bool:
+        try:
+            return super()._determine_best_metric(*args, **kwargs)
+        except KeyError as error:  # the metrics are known only after an evaluation
+            raise DataError(f"--metric_for_best_model {self.args.metric_for_best_model}: {error.args[0]}") from error
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
         weights = self.model.parameters() if self.model is not None else []
@@ -293,8 +301,10 @@ class ResumableTrainer(Trainer):
             super()._load_from_checkpoint(resume_from_checkpoint, *args, **kwargs)
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        given = hyperparameters(self.optimizer)
         with reading(checkpoint):
             super()._load_optimizer_and_scheduler(checkpoint)
+        apply_hyperparameters(given, self.optimizer, self.lr_scheduler)
 
     def _load_scaler(self, checkpoint: str | None) -> None:
         with reading(checkpoint):
@@ -320,6 +330,29 @@ class ResumableTrainer(Trainer):
             f"WARNING: the best checkpoint, {best}, cannot be loaded: {fault}; keeping the last weights",
             file=sys.stderr,
         )
+
+
+HYPERPARAMETERS = ("initial_lr", "weight_decay", "betas", "eps")  # those that TrainingArguments names
+
+
+def hyperparameters(optimizer: Any) -> list[dict[str, Any]]:
+    """Return those of each parameter group. initial_lr is the peak of the schedule."""
+    groups = optimizer.param_groups if optimizer is not None else []
+    return [{name: group[name] for name in HYPERPARAMETERS if name in group} for group in groups]
+
+
+def apply_hyperparameters(given: list[dict[str, Any]], optimizer: Any, scheduler: Any) -> None:
+    """Replace those of a loaded optimizer that differ from the given ones. The schedule goes on with the new peak."""
+    if given == hyperparameters(optimizer):
+        return
+    for group, changed in zip(optimizer.param_groups, given):
+        group.update(changed)
+    if isinstance(scheduler, LambdaLR) and all("initial_lr" in group for group in given):
+        peaks = [group["initial_lr"] for group in given]
+        rates = [peak * factor(scheduler.last_epoch) for peak, factor in zip(peaks, scheduler.lr_lambdas)]
+        scheduler.load_state_dict({**scheduler.state_dict(), "base_lrs": peaks, "_last_lr": rates})
+        for group, rate in zip(optimizer.param_groups, rates):
+            group["lr"] = rate
 
 
 class AfterSaving(TrainerCallback):
@@ -356,6 +389,6 @@ class LengthGroups(LengthGroupedSampler):
 def _move_all(source: Path, target: Path) -> None:
     for path in source.iterdir():
         if path.is_dir():
-            shutil.rmtree(target / path.name, ignore_errors=True)
+            remove(target / path.name)
         path.replace(target / path.name)
     source.rmdir()

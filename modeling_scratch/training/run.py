@@ -1,18 +1,30 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The life cycle of a training run: check, record, train, save and summarise."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
 from transformers import Trainer, TrainingArguments, set_seed
 
 from ..pipelines import TARGET_FOLDER
 from ..sharing.run_record import write_run
+from .arguments import checking_arguments
 from .checkpoints import checkpoint_to_resume, step_of
 from .distributed import whole_model
-from .run_folder import FIXED, check, check_unchanged, claim
+from .run_folder import (
+    DIGESTS,
+    FIXED,
+    check,
+    check_links,
+    check_same_data,
+    check_schedule,
+    check_unchanged,
+    claim,
+    delete_set_aside,
+)
 
 FILES = {
     TARGET_FOLDER: "the tokenizer of the targets",
@@ -30,6 +42,8 @@ class Run:
     program: str  # recorded as scripts/NAME.py
     groups: dict[str, Any]  # argument dataclasses: model, data, training
     checkpoint: str | None  # to resume from
+    continues: bool = False  # from a checkpoint, or a search from its trials
+    digests: Mapping[str, str | None] = field(default_factory=dict)  # of the rows of each split
 
     @classmethod
     def open(
@@ -47,10 +61,10 @@ class Run:
         a checkpoint, the training arguments that must not change.
         """
         run = cls(program, {"model": model, "data": data, "training": training}, checkpoint_to_resume(training))
-        if run.checkpoint:
-            check_unchanged(run.folder, run.groups, FIXED)
-        elif fixed is not None:
-            check_unchanged(run.folder, run.groups, fixed)
+        run.continues = run.checkpoint is not None or fixed is not None
+        if run.continues:
+            check_links(run.folder)
+            check_unchanged(run.folder, run.groups, FIXED if run.checkpoint else fixed or ())
         elif run.is_main:
             check(run.folder, training.overwrite, inputs)  # type: ignore[attr-defined]
         set_seed(training.seed)
@@ -65,21 +79,55 @@ class Run:
         """Whether this process writes to the folder."""
         return self.groups["training"].should_save
 
-    def start(self, notes: Sequence[str], is_empty: bool = True, **record: Any) -> None:
-        """Claim the folder and write run_config.json. is_empty=False keeps the folder's content."""
+    def check_data(self, digests: Mapping[str, str | None]) -> None:
+        """Record the digests of the rows. Raises `DataError` if a continued run was started with other rows."""
+        self.digests = digests
+        if self.continues:
+            check_same_data(self.folder, digests)
+
+    def start(self, trainer: Trainer, notes: Sequence[str], **record: Any) -> None:
+        """Claim the folder of a new run, and write run_config.json.
+
+        Raises `DataError`, before anything is written, if the trainer cannot train with its arguments.
+        """
+        if self.checkpoint:
+            check_schedule(self.folder, self.groups["training"])
+        rehearse(trainer)
+        record |= {DIGESTS: self.digests, "resumed_at": step_of(self.checkpoint)}
         if self.is_main:
-            if is_empty and not self.checkpoint:
+            if not self.continues:
                 claim(self.folder)
             write_run(self.folder, self.program, self.groups, notes, **record)
 
     def train(self, trainer: Trainer, evaluates: bool = True) -> None:
         """Train, and save the model, its scores and its history."""
         result = trainer.train(resume_from_checkpoint=self.checkpoint)
-        trainer.save_model(_internal_call=True)  # pushed later, together with the scores
+        self.save(trainer)
         trainer.save_metrics("train", result.metrics)
         if evaluates:
             trainer.save_metrics("eval", trainer.evaluate())
         trainer.save_state()
+
+    def save(self, trainer: Trainer) -> None:
+        """Save the model, and delete the earlier run that it replaces. The push comes later, with the scores."""
+        trainer.save_model(_internal_call=True)
+        if self.is_main:
+            delete_set_aside(self.folder)
+
+
+def rehearse(trainer: Trainer) -> None:
+    """Build what training needs and discard it. Raises `DataError` if the arguments do not permit it."""
+    if trainer.is_deepspeed_enabled:  # its own file describes the optimizer
+        return
+    with checking_arguments(), torch.random.fork_rng(devices=[]):
+        trainer.get_eval_dataloader()
+        batches = trainer.get_train_dataloader()
+        *_, steps = trainer.set_initial_training_values(trainer.args, batches)
+        if not trainer.args.optim.endswith("layerwise"):  # these hook into the model
+            trainer.create_optimizer_and_scheduler(steps)
+            for rate_at in getattr(trainer.lr_scheduler, "lr_lambdas", ()):
+                rate_at(steps)
+    trainer.optimizer = trainer.lr_scheduler = None
 
 
 def summary(trainer: Trainer, checkpoint: str | None) -> str:

@@ -1,20 +1,29 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Lock and claim the folder of a run before training starts, without losing existing content."""
+"""Lock and claim the folder of a run before training starts, without losing existing content.
 
-import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+--overwrite sets the existing run aside, in _replaced-1 inside the folder. It is deleted when the new run has saved its
+model, and put back if the new run fails before it has written anything.
+"""
+
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
+from transformers import TrainingArguments
 
 from ..sharing.run_record import RUN_FILE, read_run, settings_of
 from ..utils.errors import DataError
+from ..utils.files import leftovers, remove
 
 LOCK_FILE = "_lock"  # Trainer does not push files whose names start with an underscore
-FIXED = ("layer_decay",)  # determines the optimizer's parameter groups, and so its state
+SET_ASIDE = "_replaced-"
+DIGESTS = "data_digests"  # in run_config.json
+FIXED = ("layer_decay", "optim", "optim_args", "optim_target_modules")  # they determine the state of the optimizer
+ADAPTIVE = {"reduce_lr_on_plateau", "greedy"}  # schedules whose state is the rate itself
 
 
 def check(folder: Path, overwrite: bool, inputs: Sequence[str | None]) -> None:
@@ -24,13 +33,16 @@ def check(folder: Path, overwrite: bool, inputs: Sequence[str | None]) -> None:
     """
     if folder.exists() and not folder.is_dir():
         raise DataError(f"--output_dir {folder}: this is a file, not a folder")
-    if not folder.is_dir() or not _entries(folder):
+    entries, earlier = (_entries(folder), runs_set_aside(folder)) if folder.is_dir() else ([], [])
+    if not entries and not earlier:
         return
-    if not (folder / RUN_FILE).is_file():
+    if entries and not (folder / RUN_FILE).is_file():
         raise DataError(f"--output_dir {folder} holds files that do not belong to a run; choose another folder")
     if not overwrite:
         is_over = (folder / "all_results.json").is_file() or not any(folder.glob("checkpoint-*"))
-        held = "another run;" if is_over else "an unfinished run; continue it with --resume_from_checkpoint last,"
+        aside = f" (the earlier run is in {earlier[-1].name})" if earlier else ""
+        held = f"an unfinished run{aside}; continue it with --resume_from_checkpoint last,"
+        held = f"another run{aside};" if is_over else held
         raise DataError(f"--output_dir {folder} holds {held} choose another folder, or delete the run with --overwrite")
     for name in filter(None, inputs):
         if folder.resolve() in (Path(name).resolve(), *Path(name).resolve().parents):
@@ -38,15 +50,70 @@ def check(folder: Path, overwrite: bool, inputs: Sequence[str | None]) -> None:
 
 
 def claim(folder: Path) -> None:
-    """Create or empty the folder for a new run, after `check`."""
-    if (folder / RUN_FILE).is_file():
-        for path in _entries(folder):
-            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+    """Create the folder for a new run, after `check`. An existing run is set aside."""
     folder.mkdir(parents=True, exist_ok=True)
+    if (folder / RUN_FILE).is_file():
+        aside = folder / f"{SET_ASIDE}{1 + max(map(_number, runs_set_aside(folder)), default=0)}"
+        aside.mkdir(exist_ok=True)  # it exists if a process was killed here
+        _move(_record_last(path for path in _entries(folder) if path != aside), aside)
+    for path in leftovers(folder / RUN_FILE):
+        path.unlink()
+
+
+def runs_set_aside(folder: Path) -> list[Path]:
+    """Return the earlier runs that were set aside for the one in the folder, oldest first."""
+    paths = (path for path in folder.glob(f"{SET_ASIDE}*") if (path / RUN_FILE).is_file())
+    return sorted((path for path in paths if path.name[len(SET_ASIDE) :].isdecimal()), key=_number)
+
+
+def _number(aside: Path) -> int:
+    return int(aside.name.removeprefix(SET_ASIDE))
+
+
+def delete_set_aside(folder: Path) -> None:
+    """Delete the earlier runs, after the new one has saved its model."""
+    for aside in runs_set_aside(folder):
+        _remove(aside.iterdir())
+        aside.rmdir()
+
+
+def put_back(folder: Path) -> None:
+    """After a failure, restore the run that was set aside, if the new one has written nothing but its record."""
+    aside = runs_set_aside(folder)[-1]
+    if {path.name for path in _entries(folder)} <= {RUN_FILE}:
+        _remove(_entries(folder))
+        _move(reversed(_record_last(aside.iterdir())), folder)
+        aside.rmdir()
+        print(f"{folder}: the earlier run was put back", file=sys.stderr)
+    else:
+        print(f"{folder}: the earlier run is in {aside.name}", file=sys.stderr)
+
+
+def _move(paths: Iterable[Path], target: Path) -> None:
+    for path in paths:
+        path.rename(target / path.name)
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    for path in _record_last(paths):
+        remove(path)
+
+
+def _record_last(paths: Iterable[Path]) -> list[Path]:
+    """Sort the record last: a folder in which a process was killed is still known to hold a run."""
+    return sorted(paths, key=lambda path: path.name == RUN_FILE)
 
 
 def _entries(folder: Path) -> list[Path]:
-    return [path for path in folder.iterdir() if path.name != LOCK_FILE]
+    """Return the content of the folder, without the lock, earlier runs, and a record that was not written in full."""
+    ours = {folder / LOCK_FILE, *runs_set_aside(folder), *leftovers(folder / RUN_FILE)}
+    return [path for path in folder.iterdir() if path not in ours]
+
+
+def check_links(folder: Path) -> None:
+    """Raise `DataError` if files of a continued run are links: it would write to what they point to."""
+    if links := [path for path in folder.iterdir() if path.is_symlink() and not path.name.startswith("checkpoint-")]:
+        raise DataError(f"{links[0]}: a link, through which the run would write; remove it")
 
 
 def check_unchanged(folder: Path, groups: Mapping[str, Any], fixed: Collection[str] = FIXED) -> None:
@@ -55,7 +122,7 @@ def check_unchanged(folder: Path, groups: Mapping[str, Any], fixed: Collection[s
     groups: the argument dataclasses under their names in run_config.json, as for `write_run`. Of the group "training",
     only the `fixed` arguments are compared.
     """
-    record = read_run(folder)
+    record = read_run(folder, groups)
     changes = [
         f"--{name} was {record[group][name]!r} and is {value!r}"
         for group, arguments in groups.items()
@@ -66,6 +133,27 @@ def check_unchanged(folder: Path, groups: Mapping[str, Any], fixed: Collection[s
         raise DataError(
             f"cannot continue the run in {folder}: {'; '.join(changes)}; restore these arguments, "
             "or choose another --output_dir for a new run"
+        )
+
+
+def check_schedule(folder: Path, training: TrainingArguments) -> None:
+    """Raise `DataError` if a resumed run changes the learning rate or the type of a schedule that cannot follow it."""
+    before = read_run(folder).get("training", {}).get("lr_scheduler_type")
+    if ADAPTIVE & {before, training.lr_scheduler_type}:
+        check_unchanged(folder, {"training": training}, ("lr_scheduler_type", "learning_rate"))
+
+
+def check_same_data(folder: Path, digests: Mapping[str, str | None]) -> None:
+    """Raise `DataError` if a continued run would read other rows, or rows in another order, than those recorded."""
+    recorded = read_run(folder).get(DIGESTS, {})
+    if not recorded or None in digests.values():
+        reason = "are streamed from the Hub" if recorded else f"have no digests in {folder / RUN_FILE}"
+        print(f"the training data {reason}: whether they have changed is not known", file=sys.stderr)
+    changed = [split for split in {**recorded, **digests} if recorded.get(split) != digests.get(split)]
+    if recorded and changed:
+        raise DataError(
+            f"cannot continue the run in {folder}: the rows of {' and '.join(changed)}, or their order, are not those "
+            "that it was started with; restore the data, or choose another --output_dir for a new run"
         )
 
 
@@ -89,8 +177,15 @@ def alone(program: Callable[..., None]) -> Callable[..., None]:
         training = arguments[-1]
         if not getattr(training, "should_save", False):
             return program(*arguments)
-        with locked(Path(getattr(training, "output_dir", None) or "")):
-            program(*arguments)
+        folder = Path(getattr(training, "output_dir", None) or "")
+        with locked(folder):
+            before = runs_set_aside(folder)
+            try:
+                program(*arguments)
+            except BaseException:
+                if len(runs_set_aside(folder)) > len(before):
+                    put_back(folder)
+                raise
 
     return run
 
@@ -100,15 +195,18 @@ def locked(folder: Path) -> Iterator[None]:
     """Lock the folder, creating it if needed. A newly created folder is removed if it is empty at the end."""
     if folder.exists() and not folder.is_dir():
         raise DataError(f"--output_dir {folder}: this is a file, not a folder")
-    is_new = not folder.exists()
+    is_new, lock = not folder.exists(), folder / LOCK_FILE
     folder.mkdir(parents=True, exist_ok=True)
+    if lock.is_symlink():
+        raise DataError(f"{lock}: a link, through which the lock would be written; remove it")
     try:
-        with FileLock(folder / LOCK_FILE, timeout=0):
+        with FileLock(lock, timeout=0):
             try:
                 yield
             finally:
                 with suppress(OSError):  # Windows keeps open files
-                    (folder / LOCK_FILE).unlink()
+                    if not lock.stat().st_size:  # with content, it is somebody's file
+                        lock.unlink()
     except Timeout:
         reason = "in use by another run; wait for it, stop it or choose another folder"
         raise DataError(f"--output_dir {folder}: {reason}") from None

@@ -1,12 +1,15 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Hyperparameter search: several training runs, evaluated on validation only."""
 
+import sqlite3
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, fields
+from functools import partial
 from math import ceil
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import Any, TypeVar
 
 from transformers import TrainingArguments
 from transformers.trainer_utils import SaveStrategy, TrainOutput
@@ -22,6 +25,9 @@ TRIED = ("learning_rate", "per_device_train_batch_size", "num_train_epochs", "dr
 MAY_CHANGE = {"search_trials", "overwrite", "disable_tqdm", "report_to"}  # may change when a search continues
 HIGHEST_DROPOUT = 0.5
 REFUSED = ("resume_from_checkpoint", "push_to_hub", "load_best_model_at_end", "early_stopping_patience")
+
+
+AnyArguments = TypeVar("AnyArguments", bound=TrainingArguments)
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,8 @@ class Space:
 def space_of(arguments: Any) -> Space:
     """Return the search space around the run's arguments. Raises `DataError` for invalid names."""
     names = tuple(dict.fromkeys(arguments.search_over))
+    if not arguments.learning_rate > 0:
+        raise DataError(f"--learning_rate {arguments.learning_rate}: a search needs one above 0")
     if unknown := [name for name in names if name not in TRIED]:
         raise DataError(f"--search_over {unknown[0]}: the choices are {', '.join(TRIED)}")
     if arguments.max_steps > 0 and "num_train_epochs" in names:
@@ -106,8 +114,11 @@ class TrialTrainer(FlatTraining, LayerwiseDecay):
         return output
 
 
-def keep_no_weights(arguments: TrainingArguments) -> None:
-    arguments.save_strategy = SaveStrategy.NO
+def keep_no_weights(arguments: AnyArguments) -> AnyArguments:
+    """Return the arguments of the trials, which save no checkpoints."""
+    trials = copy(arguments)
+    trials.save_strategy = SaveStrategy.NO
+    return trials
 
 
 def search(trainer: TrialTrainer, space: Space, overrides: str | None) -> str:
@@ -116,7 +127,7 @@ def search(trainer: TrialTrainer, space: Space, overrides: str | None) -> str:
     A stopped search continues: finished trials count and are not repeated.
     """
     optuna, arguments = _optuna(), trainer.args
-    name: Any = {"study_name": STUDY, "storage": f"sqlite:///{_study_file(arguments)}", "load_if_exists": True}
+    name: Any = {"study_name": STUDY, "storage": _storage(_study_file(arguments)), "load_if_exists": True}
     study = optuna.create_study(direction="maximize", **name)
     missing = getattr(arguments, "search_trials", 0) - len(_finished(study))
     if missing > 0:
@@ -146,6 +157,14 @@ def _optuna() -> Any:
 
 def _study_file(arguments: TrainingArguments) -> Path:
     return Path(arguments.output_dir or "") / STUDY_FILE
+
+
+def _storage(file: Path) -> Any:
+    """Return an SQLite storage. In a URL, "?" and "%" in the name of the folder would have another meaning."""
+    from sqlalchemy.pool import NullPool  # installed with Optuna
+
+    engine = {"creator": partial(sqlite3.connect, file), "poolclass": NullPool}
+    return _optuna().storages.RDBStorage("sqlite://", engine)
 
 
 def _finished(study: Any) -> list[Any]:

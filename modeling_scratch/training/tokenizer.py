@@ -18,8 +18,10 @@ from ..data.columns import read_texts
 from ..data.documents import read_column, read_plain_text
 from ..data.splits import find_splits, open_hub
 from ..utils.errors import DataError
+from ..utils.files import flush, remove
 
 TOKENIZER_FILES = {"tokenizer.json", "tokenizer_config.json"}
+UNFINISHED = ".new-"  # begins the name of the folder that a tokenizer is saved into first
 SAMPLE_TEXTS = 1_000
 
 
@@ -112,20 +114,31 @@ def check_output(folder: Path, overwrite: bool) -> None:
         return
     if not folder.is_dir():
         raise DataError(f"--output_dir {folder}: this is a file, not a folder")
-    names = {path.name for path in folder.iterdir()}
+    names = {path.name for path in folder.iterdir() if not _is_unfinished(path)}
     if others := sorted(names - TOKENIZER_FILES):
         raise DataError(f"--output_dir {folder}: contains other files, such as {others[0]}; choose another folder")
     if names and not overwrite:
         raise DataError(f"--output_dir {folder}: contains a tokenizer; choose another folder or give --overwrite")
 
 
+def _is_unfinished(path: Path) -> bool:
+    """Return whether a killed process has left a folder of a tokenizer."""
+    return (
+        path.name.startswith(UNFINISHED) and path.is_dir() and {one.name for one in path.iterdir()} <= TOKENIZER_FILES
+    )
+
+
 def save(tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
     """Save into a temporary folder, then move each file into place. Other files in the folder are kept."""
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".new-") as beside:
+    for left in filter(_is_unfinished, list(folder.iterdir())):
+        remove(left)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=UNFINISHED) as beside:
         tokenizer.save_pretrained(beside)
         for path in sorted(Path(beside).iterdir()):
+            flush(path)
             path.replace(folder / path.name)
+    flush(folder)
 
 
 def train(texts: Iterator[str], arguments: TokenizerArguments) -> PreTrainedTokenizerFast:

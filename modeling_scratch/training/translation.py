@@ -31,7 +31,7 @@ from ..inference.text_generators import Translator, position_limit
 from ..modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration
 from ..pipelines import TARGET_FOLDER
 from ..utils.errors import DataError
-from .arguments import RunArguments
+from .arguments import RunArguments, checking_arguments
 from .callbacks import early_stopping, save_where_judged
 from .checkpoints import average_weights, last_checkpoints, load_weights
 from .distributed import check_whole
@@ -267,6 +267,7 @@ def train(
     inputs = inputs_of(model_arguments, data_arguments)
     run = Run.open("scripts/train_translation.py", model_arguments, data_arguments, arguments, inputs)
     data = load_pairs(data_arguments)
+    run.check_data(data.digests())
     tokenizers = build_tokenizers(model_arguments, data, run.checkpoint)
     model, length = build_model(model_arguments, tokenizers), model_arguments.max_length
     greedy: dict[str, Any] = {"max_new_tokens": length, "num_beams": 1, "do_sample": False}
@@ -279,10 +280,13 @@ def train(
     )
     print(f"{model.num_parameters():,} parameters, peak learning rate {arguments.learning_rate:.2g}")
     rows = {split: len(pairs) for split, pairs in data.splits.items()}
-    run.start(data.notes, columns=data.columns, rows=rows)
-    train_and_judge(run, build_trainer(translator, arguments, encoded, data))
+    trainer = build_trainer(translator, arguments, encoded, data)
+    check_whole(trainer, "translation")  # each process translates on its own
+    run.start(trainer, data.notes, columns=data.columns, rows=rows)
+    train_and_judge(run, trainer)
 
 
+@checking_arguments()
 def build_trainer(
     translator: Translator,
     arguments: TranslationTrainingArguments,
@@ -306,7 +310,6 @@ def build_trainer(
 
 def train_and_judge(run: Run, trainer: TranslationTrainer) -> None:
     """Train, choose the weights, save them with their generation settings, and evaluate them."""
-    check_whole(trainer, "translation")  # each process translates on its own
     arguments, translator = trainer.args, trainer.translator
     result = trainer.train(resume_from_checkpoint=run.checkpoint)
     trainer.save_metrics("train", result.metrics)
@@ -314,7 +317,7 @@ def train_and_judge(run: Run, trainer: TranslationTrainer) -> None:
     translator.generation |= arguments.beam_search
     weights = choose_weights(trainer, translator, trainer.data)
     translator.model.generation_config.update(**translator.generation)
-    trainer.save_model(_internal_call=True)  # pushed later, together with the scores
+    run.save(trainer)
     if run.is_main:
         print(report_translation(trainer, translator, trainer.data, weights, is_resumed=run.checkpoint is not None))
     share(trainer, trainer.data.sources(list(trainer.data.splits)[-1]))

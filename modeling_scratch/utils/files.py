@@ -4,10 +4,12 @@
 import hashlib
 import json
 import os
+import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -45,13 +47,38 @@ def open_output(name: str) -> Iterator[TextIO]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path that is renamed to `path` on success and deleted on error."""
+    """Yield a temporary path; on success, flush it to disk and rename it to `path`; on error, delete it."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.unlink(missing_ok=True)  # left by a killed process, or a link to another file
     try:
         yield temporary
+        flush(temporary)
         temporary.replace(path)
+        flush(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def leftovers(path: Path) -> list[Path]:
+    """Return what processes that were killed inside `replacing(path)` have left."""
+    return [other for other in path.parent.glob(f".{path.name}.*") if other.suffix[1:].isdecimal()]
+
+
+def flush(path: Path) -> None:
+    """Write a file, or the entries of a folder, from the system's memory to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def remove(path: Path) -> None:
+    """Delete a file, a folder, or a link without what it points to."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -69,6 +96,16 @@ def file_digest(path: Path) -> str:
     with path.open("rb") as file:
         while part := file.read(2**20):
             digest.update(part)
+    return digest.hexdigest()
+
+
+def rows_digest(rows: Iterable[Iterable[str]]) -> str:
+    """Return the SHA-256 digest of rows of equally many texts, in their order."""
+    digest = hashlib.sha256()
+    for text in chain.from_iterable(rows):
+        content = text.encode("utf-8", "surrogatepass")
+        digest.update(b"%d:" % len(content))
+        digest.update(content)
     return digest.hexdigest()
 
 

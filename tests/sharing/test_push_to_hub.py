@@ -250,7 +250,7 @@ def test_a_copy_on_the_hub_is_verified(hub, python, folder, tmp_path):
     assert push(python, folder, "user/name").code == 0
     repository, files = hub.repositories["user/name"], hub.files("user/name")
     assert {"spiece.model", "extra.jinja", "target_tokenizer/source.spm"} < files.keys()
-    others = dict.fromkeys(("checkpoint-5/model.safetensors", "target_tokenizer/old/model.safetensors"), b"other")
+    others = {"checkpoint-5/model.safetensors": b"other"}
     planted = {"stack.py": b"print()", "custom_generate/generate.py": b"print()"}
     for branch, more in {"main": others, "harmed": planted}.items():
         repository.commit(branch, "more", {name: File(content) for name, content in {**files, **more}.items()})

@@ -194,13 +194,12 @@ def test_a_stopped_run_goes_on_where_it_was(texts: Path, tmp_path: Path, options
 
 
 def test_a_run_goes_on_with_its_own_tokenizer_and_arguments(tmp_path: Path, capsys, caplog) -> None:
-    """Also where the text has changed, and where it was stopped while it wrote a checkpoint."""
+    """Also where it was stopped while it wrote a checkpoint."""
     text, output = tmp_path / "text.txt", tmp_path / "run"
     text.write_text("\n".join(prose(60)))
     options = f"{CHARACTERS} --train_file {text} --eval_steps 2"
     run(output, f"{options} --max_steps 4 --save_steps 4")
     vocabulary = (output / "tokenizer.json").read_bytes()
-    text.write_text("\n".join(prose(60)).upper())
     (output / "checkpoint-999").mkdir()
     shutil.copy(output / "trainer_state.json", output / "checkpoint-999")
 
@@ -208,7 +207,7 @@ def test_a_run_goes_on_with_its_own_tokenizer_and_arguments(tmp_path: Path, caps
     run(output, f"{options} --max_steps 6 --save_strategy no --resume_from_checkpoint last")
     told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("resuming with changed settings")]
     assert len(told) == 1
-    assert "max_steps 4, " in told[0]
+    assert "max_steps 4 to step 4, " in told[0]
     assert "resume_from_checkpoint" not in told[0]
     assert "| before resuming | " in (output / "README.md").read_text(encoding="utf-8")
     assert "missing keys" not in caplog.text  # of tables that two modules share
