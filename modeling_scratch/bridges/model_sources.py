@@ -102,6 +102,19 @@ def load_model(auto_class: Any, head: str, name: str, trust_remote_code: bool, *
 
 Tokenizers = tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]
 
+ALLOW_SPECIAL_TOKENS = "Read special tokens that a text spells out, such as [SEP], as these tokens and not as text."
+
+
+def read_special_tokens(tokenizer: PreTrainedTokenizerBase, are_allowed: bool | None) -> None:
+    """Decide whether special tokens that a text spells out are tokens or text, also after the tokenizer is saved.
+
+    are_allowed: None: as the saved tokenizer states. If it states nothing, they are text: texts of strangers must not
+    end, pad or mask what the model reads.
+    """
+    settings = tokenizer.init_kwargs
+    are_text = settings.get("split_special_tokens", True) if are_allowed is None else not are_allowed
+    tokenizer.split_special_tokens = settings["split_special_tokens"] = bool(are_text)
+
 
 def load_tokenizers(name: str, trust_remote_code: bool = False) -> Tokenizers:
     """Load source and target tokenizers. Raises `DataError` if a separate target tokenizer is missing."""

@@ -17,7 +17,14 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
 import modeling_scratch  # noqa: F401  registers its models with the Auto classes
 
-from ..bridges.model_sources import Tokenizers, check_folder, load_checkpoint, load_tokenizers
+from ..bridges.model_sources import (
+    ALLOW_SPECIAL_TOKENS,
+    Tokenizers,
+    check_folder,
+    load_checkpoint,
+    load_tokenizers,
+    read_special_tokens,
+)
 from ..data.columns import NumberedText, is_missing, read_lines, read_texts
 from ..data.rows import READERS
 from ..utils.command_line import option
@@ -87,7 +94,12 @@ class SearchArguments:
 
 
 def load_generator(
-    name: str, search: SearchArguments, batch_size: int, device: str | None, trust_remote_code: bool
+    name: str,
+    search: SearchArguments,
+    batch_size: int,
+    device: str | None,
+    trust_remote_code: bool,
+    allow_special_tokens: bool = False,
 ) -> TextGenerator:
     """Load a text generator. Raises `DataError` for a checkpoint without trained generation head or tokenizer."""
     check_folder(name, "--model_name_or_path")
@@ -97,6 +109,7 @@ def load_generator(
         raise
     except Exception as error:  # from files, network, configuration or code: the libraries' own are open-ended
         raise DataError(f"--model_name_or_path {name}: {textwrap.shorten(str(error), 240)}") from error
+    read_special_tokens(tokenizers[0], allow_special_tokens or None)
     _move(model.eval(), device)
     generator: TextGenerator
     if model.config.is_encoder_decoder:
@@ -168,6 +181,7 @@ class GenerateArguments:
         default=None, help="The sampling seed; results are reproducible for equal seed, input and batch size."
     )
     device: str | None = option(default=None, help="cpu, cuda, cuda:1, ...; by default an available accelerator.")
+    allow_special_tokens: bool = option(default=False, help=ALLOW_SPECIAL_TOKENS)
     trust_remote_code: bool = option(default=False, help="Allow the checkpoint's own code to run.")
     no_progress: bool = option(default=False, help="Disable the progress bar, which is shown only on a terminal.")
 
@@ -207,7 +221,12 @@ def generate(arguments: GenerateArguments, search: SearchArguments) -> None:
     """Generate texts for every input. Raises `DataError` for an invalid input or model."""
     rows = None if arguments.is_conversation else list(read_input(arguments))
     generator = load_generator(
-        arguments.model_name_or_path, search, arguments.batch_size, arguments.device, arguments.trust_remote_code
+        arguments.model_name_or_path,
+        search,
+        arguments.batch_size,
+        arguments.device,
+        arguments.trust_remote_code,
+        arguments.allow_special_tokens,
     )
     if arguments.truncate and not isinstance(generator, Translator):
         raise DataError(

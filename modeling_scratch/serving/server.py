@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 
 import uvicorn
 
+from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS
 from ..utils.command_line import option
 from ..utils.errors import DataError
 from .app import Limits, build_app
@@ -34,6 +35,7 @@ class ServeArguments:
     )
     timeout: float = option(default=30.0, help="The time limit of a request in seconds, also at shutdown.")
     device: str | None = option(default=None, help="cpu, cuda, cuda:1, ...; by default an available accelerator.")
+    allow_special_tokens: bool = option(default=False, help=ALLOW_SPECIAL_TOKENS)
     trust_remote_code: bool = option(default=False, help="Allow the checkpoint's own code to run.")
 
     def __post_init__(self) -> None:
@@ -69,6 +71,7 @@ def serve(arguments: ServeArguments) -> None:
             arguments.trust_remote_code,
             arguments.max_beams,
             arguments.max_new_tokens,
+            arguments.allow_special_tokens,
         )
         seconds = int(arguments.timeout) + 1
         config = uvicorn.Config(
