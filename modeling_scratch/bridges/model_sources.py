@@ -16,6 +16,7 @@ from ..configuration_scratch import ScratchConfig
 from ..pipelines import TARGET_FOLDER
 from ..utils.errors import DataError
 from .configs import FAMILIES
+from .model_files import check_model_files
 
 Config = TypeVar("Config", bound=ScratchConfig)
 
@@ -64,11 +65,16 @@ def _parse_overrides(text: str) -> dict[str, Any]:
 
 
 def check_folder(name: str, option: str = "") -> None:
-    """Raise `DataError` if a name is clearly a path and the folder is missing, to avoid a request to the Hub."""
+    """Raise `DataError` for a folder that `check_model_files` refuses, or a path of no folder.
+
+    A name that is clearly a path does not cause a request to the Hub.
+    """
     path = Path(name)
     is_path = len(path.parts) > 2 or name[:1] in "./~" or (len(path.parts) == 2 and path.parent.is_dir())
     if is_path and not path.is_dir():
         raise DataError(f"{option} {name}: folder not found".lstrip())
+    if path.is_dir():
+        check_model_files(path)
 
 
 def load_checkpoint(auto_class: Any, name: str, trust_remote_code: bool, **options: Any) -> Any:

@@ -42,9 +42,9 @@ OTHER_HEADS = {
 
 SAMPLING = ("temperature", "top_k", "top_p")
 LIMITS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "max_new_tokens": (lambda value: value >= 1, "at least 1"),
-    "num_beams": (lambda value: value >= 1, "at least 1"),
-    "num_return_sequences": (lambda value: value >= 1, "at least 1"),
+    "max_new_tokens": (lambda value: 1 <= value <= 1_000_000, "from 1 to 1,000,000"),
+    "num_beams": (lambda value: 1 <= value <= 1_000, "from 1 to 1,000"),
+    "num_return_sequences": (lambda value: 1 <= value <= 1_000, "from 1 to 1,000"),
     "temperature": (lambda value: value > 0, "above 0; for greedy decoding use --do_sample False"),
     "top_k": (lambda value: value >= 0, "at least 0"),
     "top_p": (lambda value: 0 < value <= 1, "above 0 and at most 1"),
@@ -116,6 +116,7 @@ def load_generator(
         generator = Translator(model, *tokenizers, batch_size=batch_size, **search.given())
     else:
         generator = Continuer(model, tokenizers[0], batch_size, **search.given())
+    _check_defaults(generator, name)
     generator.generation["max_new_tokens"] = generator.max_new_tokens
     # max_length would conflict with max_new_tokens, and a forced end would hide that a text was cut.
     model.generation_config.max_length = model.generation_config.forced_eos_token_id = None
@@ -149,6 +150,16 @@ def _load(name: str, trust_remote_code: bool) -> tuple[Any, Tokenizers]:
         ):  # the fallback of some families without a tokenizer file
             raise DataError(f"--model_name_or_path {name}: no tokenizer")
     return model, tokenizers
+
+
+def _check_defaults(generator: TextGenerator, name: str) -> None:
+    """Raise `DataError` for a length or a number in generation_config.json that is outside of the options' limits."""
+    for each in ("num_beams", "num_return_sequences", "max_new_tokens", "max_length"):
+        fits, limits = LIMITS.get(each, LIMITS["max_new_tokens"])
+        value = generator.setting(each, 1)
+        if not (type(value) is int and fits(value)):
+            fault = f"{each} in generation_config.json must be {limits}, not {ascii(value)[:40]}"
+            raise DataError(f"--model_name_or_path {name}: {fault}")
 
 
 def _check_number_of_texts(generator: TextGenerator) -> None:

@@ -19,6 +19,7 @@ from transformers.dynamic_module_utils import get_class_from_dynamic_module
 
 import modeling_scratch
 
+from ..bridges.model_files import check_model_files
 from ..pipelines import TARGET_FOLDER
 
 MAX_LENGTH = 64  # tokens per example
@@ -41,6 +42,7 @@ def load_model(
     """As its config.json names it, in the type it was saved in, in eval mode: of this package, of transformers, or of
     the folder's own code; raises ValueError for a class that is known nowhere, unless there is one to use `otherwise`.
     """
+    check_model_files(Path(folder))
     config = AutoConfig.from_pretrained(folder, trust_remote_code=trust_remote_code)
     name = str((config.architectures or ["no class"])[0])
     known = getattr(modeling_scratch, name, None) or getattr(transformers, name, None)

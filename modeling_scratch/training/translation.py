@@ -34,6 +34,7 @@ from ..bridges.model_sources import (
 from ..data.translation_pairs import TranslationData, TranslationDataArguments, load_pairs
 from ..evaluation.translation import report_translation, score_translations
 from ..heads import cross_entropy
+from ..inference.generation import SearchArguments
 from ..inference.text_generators import Translator, position_limit
 from ..modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration
 from ..pipelines import TARGET_FOLDER
@@ -226,6 +227,7 @@ class TranslationTrainingArguments(RunArguments, Seq2SeqTrainingArguments):
         super().__post_init__()
         if self.average_checkpoints < 1 or self.num_beams < 1:
             raise DataError("--average_checkpoints and --num_beams must be at least 1")
+        SearchArguments(num_beams=self.num_beams)  # applies the same checks
         if self.eval_strategy == self.save_strategy != "no":
             self.load_best_model_at_end = True
             save_where_judged(self)

@@ -29,6 +29,19 @@ def check_output(option: str, name: str, source: str, overwrite: bool) -> None:
         raise DataError(f"{option} {output}: file exists; choose another name or give --overwrite")
 
 
+def check_regular(path: Path, most: int, option: str = "") -> None:
+    """Raise `DataError` for a path that is no regular file, or a file of more than `most` bytes.
+
+    Pipes and devices can block forever or never end. option: that which raises the limit. Missing files pass.
+    """
+    if not path.exists() or path.is_dir():
+        return
+    if not path.is_file():
+        raise DataError(f"{path}: not a regular file; write its content to a file first")
+    if (size := path.stat().st_size) > most:
+        raise DataError(f"{path}: {size:,} bytes; the maximum is {most:,}{option and f' ({option})'}")
+
+
 @contextmanager
 def open_output(name: str) -> Iterator[TextIO]:
     """Open standard output for "-", or a file that is renamed into place once it is complete."""
