@@ -25,7 +25,7 @@ from ..data.columns import NumberedText, is_missing, read_lines, read_texts
 from ..fast.text_classification import batches_by_length
 from ..utils.command_line import option
 from ..utils.errors import DataError
-from ..utils.files import check_output, open_output
+from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check_output, open_output
 
 REDUCED = ("bfloat16", "int8")
 
@@ -58,6 +58,7 @@ class PredictArguments:
     input: str = option(
         default="-", help="A csv, tsv, jsonl or parquet file, or txt with one text per line; -: standard input."
     )
+    max_file_size: float = option(default=MAX_FILE_SIZE, help=MAX_FILE_SIZE_HELP)
     output: str = option(default="-", help="The output file, jsonl or csv; -: standard output.")
     format: Literal["jsonl", "csv"] | None = option(
         default=None, help="The output format; inferred from the file name, else jsonl."
@@ -85,6 +86,7 @@ class PredictArguments:
         self.format = self.format or ("csv" if output.suffix.lower() == ".csv" else "jsonl")
         if self.batch_size < 1:
             raise DataError(f"--batch_size {self.batch_size}: must be at least 1")
+        check_inputs([self.input], self.max_file_size)
         check_output("--output", self.output, self.input, self.overwrite)
 
 

@@ -29,7 +29,7 @@ from ..data.columns import NumberedText, is_missing, read_lines, read_texts
 from ..data.rows import READERS
 from ..utils.command_line import option
 from ..utils.errors import DataError
-from ..utils.files import check_output, open_output
+from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check_output, open_output
 from .text_generators import DEFAULT_NEW_TOKENS, Continuer, Generated, TextGenerator, Translator
 
 # Heads whose checkpoints generation classes would load with random or unsuitable weights.
@@ -180,6 +180,7 @@ class GenerateArguments:
     input_file: str = option(
         default="-", help="A csv, tsv, jsonl or parquet file, or one text per line; -: standard input."
     )
+    max_file_size: float = option(default=MAX_FILE_SIZE, help=MAX_FILE_SIZE_HELP)
     text_column: str | None = option(default=None, help="The text column; inferred by default.")
     output_file: str = option(default="-", help="The output file; -: standard output.")
     format: Literal["lines", "jsonl"] | None = option(
@@ -211,6 +212,7 @@ class GenerateArguments:
             raise DataError("--input_file -: standard input is closed; name a file or give --prompt")
         if sys.stdout is None and self.output_file == "-":
             raise DataError("--output_file -: standard output is closed; name a file")
+        check_inputs([self.input_file], self.max_file_size)
         check_output("--output_file", self.output_file, self.input_file, self.overwrite)
 
     @property

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
@@ -29,7 +29,11 @@ def check_output(option: str, name: str, source: str, overwrite: bool) -> None:
         raise DataError(f"{option} {output}: file exists; choose another name or give --overwrite")
 
 
-def check_regular(path: Path, most: int, option: str = "") -> None:
+MAX_FILE_SIZE = 10.0
+MAX_FILE_SIZE_HELP = "The maximum size of an input file in GB (10^9 bytes)."
+
+
+def check_regular(path: Path, most: float = float("inf"), option: str = "") -> None:
     """Raise `DataError` for a path that is no regular file, or a file of more than `most` bytes.
 
     Pipes and devices can block forever or never end. option: that which raises the limit. Missing files pass.
@@ -39,7 +43,16 @@ def check_regular(path: Path, most: int, option: str = "") -> None:
     if not path.is_file():
         raise DataError(f"{path}: not a regular file; write its content to a file first")
     if (size := path.stat().st_size) > most:
-        raise DataError(f"{path}: {size:,} bytes; the maximum is {most:,}{option and f' ({option})'}")
+        raise DataError(f"{path}: {size:,} bytes; the maximum is {most:,.0f}{option and f' ({option})'}")
+
+
+def check_inputs(names: Iterable[str | Path | None], gigabytes: float) -> None:
+    """Apply `check_regular` to each input file that is given. gigabytes: --max_file_size."""
+    if not gigabytes > 0:
+        raise DataError(f"--max_file_size {gigabytes}: must be above 0")
+    for name in names:
+        if name and name != "-":
+            check_regular(Path(name), gigabytes * 1e9, f"--max_file_size {gigabytes:g}")
 
 
 @contextmanager
