@@ -48,7 +48,12 @@ def held(classify_task: Any) -> Iterator[HeldTask]:
 def connected(client: httpx.Client, length: int) -> Iterator[socket.socket]:
     """A connection on which the head of a request was sent."""
     with socket.create_connection((client.base_url.host, client.base_url.port or 0), timeout=PATIENCE) as connection:
-        lines = ["POST /classify HTTP/1.1", "Host: a", "Content-Type: application/json", f"Content-Length: {length}"]
+        lines = [
+            "POST /classify HTTP/1.1",
+            "Host: 127.0.0.1",
+            "Content-Type: application/json",
+            f"Content-Length: {length}",
+        ]
         connection.sendall("\r\n".join([*lines, "", ""]).encode())
         yield connection
 
