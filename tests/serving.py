@@ -22,7 +22,7 @@ from modeling_scratch.serving import server as serve_room
 from modeling_scratch.serving.tasks import Task
 from tokenization import special_token_ids, train_wordlevel_tokenizer
 
-PATIENCE = 5  # seconds, in which everything here happens on the slowest machine
+PATIENCE = 60  # seconds, in which everything here happens on the slowest machine
 
 
 @dataclass

@@ -19,6 +19,7 @@ from transformers import PreTrainedModel
 from transformers.utils import logging
 
 from ..pipelines import TARGET_FOLDER
+from ..utils.terminal import protect_terminal
 from .verification_outputs import (
     describe_model,
     difference,
@@ -304,6 +305,7 @@ def _shown(text: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> Verdict:
+    protect_terminal()
     parser = argparse.ArgumentParser(description="Is this the model that was trained?")
     parser.add_argument("folder_or_repo", help="a folder, or a repository of the Hub")
     parser.add_argument("--revision", help="of the repository: a branch, a tag or a commit")
