@@ -19,7 +19,6 @@ from conftest import redraw
 
 from modeling_scratch import ScratchEncoderForSequenceClassification, presets
 from modeling_scratch.serving import server as serve_room
-from modeling_scratch.serving.app import Limits, build_app
 from modeling_scratch.serving.tasks import Task
 from tokenization import special_token_ids, train_wordlevel_tokenizer
 
@@ -50,8 +49,10 @@ def holding(task: Task) -> Iterator[HeldTask]:
 class ThreadServer(uvicorn.Server):
     """As serve.py runs it, but for the signals, which belong to the main thread."""
 
-    def __init__(self, task: Task, limits: Limits) -> None:
-        super().__init__(uvicorn.Config(build_app(task, limits), log_level="error", timeout_graceful_shutdown=1))
+    def __init__(self, task: Task, arguments: serve_room.ServeArguments) -> None:
+        config = serve_room.configuration(task, arguments)
+        config.timeout_graceful_shutdown = 1
+        super().__init__(config)
         self.listening = Event()
 
     async def startup(self, sockets: Any = None) -> None:
@@ -61,10 +62,10 @@ class ThreadServer(uvicorn.Server):
 
 @contextmanager
 def served(task: Task, **limits: Any) -> Iterator[httpx.Client]:
-    """A client of a server of this task; limits: those of `Limits` that are not the defaults of the program."""
+    """A client of a server of this task; limits: options that are not the defaults of the program."""
     arguments = serve_room.ServeArguments(model="", **limits)
     with serve_room.open_socket("127.0.0.1", 0) as listener:
-        server = ThreadServer(task, arguments.limits())
+        server = ThreadServer(task, arguments)
         thread = Thread(target=server.run, args=([listener],), daemon=True)
         thread.start()
         assert server.listening.wait(PATIENCE)

@@ -16,6 +16,7 @@ from ..configuration_scratch import ScratchConfig
 from ..pipelines import TARGET_FOLDER
 from ..utils.errors import DataError
 from .configs import FAMILIES
+from .model_files import check_model_files
 
 Config = TypeVar("Config", bound=ScratchConfig)
 
@@ -64,11 +65,16 @@ def _parse_overrides(text: str) -> dict[str, Any]:
 
 
 def check_folder(name: str, option: str = "") -> None:
-    """Raise `DataError` if a name is clearly a path and the folder is missing, to avoid a request to the Hub."""
+    """Raise `DataError` for a folder that `check_model_files` refuses, or a path of no folder.
+
+    A name that is clearly a path does not cause a request to the Hub.
+    """
     path = Path(name)
     is_path = len(path.parts) > 2 or name[:1] in "./~" or (len(path.parts) == 2 and path.parent.is_dir())
     if is_path and not path.is_dir():
         raise DataError(f"{option} {name}: folder not found".lstrip())
+    if path.is_dir():
+        check_model_files(path)
 
 
 def load_checkpoint(auto_class: Any, name: str, trust_remote_code: bool, **options: Any) -> Any:
@@ -101,6 +107,19 @@ def load_model(auto_class: Any, head: str, name: str, trust_remote_code: bool, *
 
 
 Tokenizers = tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]
+
+ALLOW_SPECIAL_TOKENS = "Read special tokens that a text spells out, such as [SEP], as these tokens and not as text."
+
+
+def read_special_tokens(tokenizer: PreTrainedTokenizerBase, are_allowed: bool | None) -> None:
+    """Decide whether special tokens that a text spells out are tokens or text, also after the tokenizer is saved.
+
+    are_allowed: None: as the saved tokenizer states. If it states nothing, they are text: texts of strangers must not
+    end, pad or mask what the model reads.
+    """
+    settings = tokenizer.init_kwargs
+    are_text = settings.get("split_special_tokens", True) if are_allowed is None else not are_allowed
+    tokenizer.split_special_tokens = settings["split_special_tokens"] = bool(are_text)
 
 
 def load_tokenizers(name: str, trust_remote_code: bool = False) -> Tokenizers:

@@ -15,7 +15,7 @@ import modeling_scratch
 
 from ..pipelines import TARGET_FOLDER
 from ..utils.errors import DataError
-from ..utils.files import complete_folder
+from ..utils.files import MAX_FILE_SIZE, check_inputs, complete_folder
 from .configs import FAMILIES
 from .conversion import export_model
 from .model_sources import load_checkpoint
@@ -69,6 +69,7 @@ def _lines(name: str | None) -> list[str]:
     if name is None:
         return []
     try:
+        check_inputs([name], MAX_FILE_SIZE)
         lines = Path(name).read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError as error:
         raise DataError(f"--text_file {name}: not UTF-8: {error}") from error

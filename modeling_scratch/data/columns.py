@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeGuard
 
 from ..utils.errors import DataError
-from .rows import Row, missing_column, read_rows
+from .rows import Row, bounded_lines, missing_column, read_rows
 
 Label = int | str
 NumberedText = tuple[int, str]  # row or line number from 1, text
@@ -89,7 +89,7 @@ def choose_columns(
 
 def read_lines(handle: BinaryIO, where: str) -> Iterator[NumberedText]:
     """Stream `(line, text)` from UTF-8 text with one text per line."""
-    for number, line in enumerate(handle, 1):
+    for number, line in enumerate(bounded_lines(handle, where), 1):
         try:
             yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
         except UnicodeDecodeError as error:

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..utils.errors import DataError
-from ..utils.files import file_digest, rows_digest
+from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, file_digest, rows_digest
 from .columns import parse_text, read_lines, read_texts
 from .rows import READERS, encoding_error
-from .splits import SPLIT_NAMES, FileSource, HubSource, Source, open_folder, open_hub, refuse_links_out
+from .splits import SPLIT_NAMES, FileSource, HubSource, Source, check_sources, open_folder, open_hub, refuse_links_out
 
 DocumentKind = Literal["file", "paragraph", "line"]
 
@@ -52,6 +52,7 @@ class DocumentArguments:
         },
     )
     split_seed: int = field(default=0, metadata={"help": "The seed of the held-out split."})
+    max_file_size: float = field(default=MAX_FILE_SIZE, metadata={"help": MAX_FILE_SIZE_HELP})
     streaming: bool = field(
         default=False, metadata={"help": "Stream the training data, for data larger than memory; requires --max_steps."}
     )
@@ -67,6 +68,7 @@ class DocumentArguments:
             raise DataError(f"--split_seed {self.split_seed}: must be at least 0 and below 2^64")
         if self.max_validation_documents is not None and self.max_validation_documents < 1:
             raise DataError(f"--max_validation_documents {self.max_validation_documents}: must be at least 1")
+        check_sources(self.data_dir, self.max_file_size, self.train_file, self.validation_file)
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,16 @@ import csv
 import difflib
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, AnyStr
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ..utils.errors import DataError, one_line
+from ..utils.files import check_regular
 
 Row = dict[str, Any]
 
@@ -37,6 +38,7 @@ def read_rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[tupl
     reader = _read_review_folder if is_review_folder(path) else READERS.get(path.suffix.lower())
     if reader is None:
         raise DataError(f"{path}: unknown format; supported suffixes: {', '.join(READERS)}")
+    check_regular(path)
     row = 0
     try:
         for row, values in reader(path, columns):
@@ -69,11 +71,22 @@ def _refuse_duplicates(names: Sequence[str], path: Path) -> None:
         raise DataError(f"{path}: duplicate column names: {', '.join(map(repr, repeated))}; rename one")
 
 
+def bounded_lines(handle: IO[AnyStr], where: str) -> Iterator[AnyStr]:
+    """Yield the lines of a text or binary file. Raises `DataError` for one that would exhaust memory."""
+    for number in count(1):
+        line = handle.readline(MAX_BYTES)
+        if not line:
+            return
+        if len(line) == MAX_BYTES:
+            raise DataError(f"{where}, line {number}: longer than {MAX_BYTES:,} characters; is it a text file?")
+        yield line
+
+
 def encoding_error(path: Path) -> DataError:
     """Return the error that locates the first invalid byte. The decoder reports only the offset in its buffer."""
     place, encoding, offset = str(path), "latin-1", 0
     with path.open("rb") as handle:
-        for number, line in enumerate(handle, 1):
+        for number, line in enumerate(bounded_lines(handle, str(path)), 1):
             if offset == 0 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
                 encoding = "utf-16"
             try:
@@ -98,7 +111,7 @@ def _read_tsv(path: Path, columns: Sequence[str] | None) -> Iterator[tuple[int, 
 def _read_table(path: Path, **dialect: Any) -> Iterator[tuple[int, Row]]:
     csv.field_size_limit(MAX_FIELD_CHARACTERS)
     with path.open(encoding="utf-8-sig", newline="") as handle:
-        records = _records(csv.reader(handle, **dialect), path)
+        records = _records(csv.reader(bounded_lines(handle, str(path)), **dialect), path)
         header: list[str] = next(records, ("", []))[1]
         _refuse_duplicates(header, path)
         for row, (where, fields) in enumerate(records, 1):
@@ -133,7 +146,7 @@ def _records(reader: Any, path: Path) -> Iterator[tuple[str, list[str]]]:
 
 def _read_json_lines(path: Path, columns: Sequence[str] | None) -> Iterator[tuple[int, Row]]:
     with path.open(encoding="utf-8-sig", newline="\n") as handle:
-        for number, line in enumerate(handle, 1):
+        for number, line in enumerate(bounded_lines(handle, str(path)), 1):
             if line.strip():
                 yield number, _json_object(line, f"{path}, line {number}")
 
@@ -175,6 +188,7 @@ def _read_review_folder(path: Path, columns: Sequence[str] | None) -> Iterator[t
     files = [file for label in REVIEW_FOLDERS for file in sorted((path / label).glob("*.txt"))]
     refuse_links_out(path, files)
     for row, file in enumerate(files, 1):
+        check_regular(file)
         try:
             yield row, {"text": file.read_text(encoding="utf-8-sig"), "label": file.parent.name}
         except UnicodeDecodeError:

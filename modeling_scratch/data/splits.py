@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..utils.errors import DataError, one_line
+from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs
 from .rows import READERS, Row, is_review_folder, missing_column, read_rows, refuse_links_out
 
 SPLIT_NAMES = {
@@ -70,6 +71,13 @@ def _only_candidate(split: str, candidates: list[list[Path]]) -> list[Path]:
     return files
 
 
+def check_sources(folder: str | None, gigabytes: float, *names: str | list[str] | None) -> None:
+    """Apply `check_inputs` to the files that a data set's options name, and to those of splits in a folder."""
+    named = [name for each in names for name in (each if isinstance(each, list) else [each])]
+    found = [path for path in (Path(folder).glob("*.*") if folder else ()) if path.stem.split("-")[0] in SPLIT_NAMES]
+    check_inputs([*named, *found], gigabytes)
+
+
 HUB_ALIASES = {"sst2": ("nyu-mll/glue", "sst2"), "imdb": ("stanfordnlp/imdb", None)}
 
 
@@ -101,6 +109,7 @@ class DataArguments:
         default=0.1, metadata={"help": "The fraction of train to hold out for each missing split."}
     )
     split_seed: int = field(default=0, metadata={"help": "The seed of held-out splits and of subsampling."})
+    max_file_size: float = field(default=MAX_FILE_SIZE, metadata={"help": MAX_FILE_SIZE_HELP})
 
     def __post_init__(self) -> None:
         files = self.train_file or self.validation_file or self.test_file
@@ -117,6 +126,7 @@ class DataArguments:
         for option in ("max_train_samples", "max_eval_samples"):
             if (limit := getattr(self, option)) is not None and limit < 1:
                 raise DataError(f"--{option} {limit}: must be at least 1")
+        check_sources(self.data_dir, self.max_file_size, self.train_file, self.validation_file, self.test_file)
 
     @property
     def uses_demo(self) -> bool:

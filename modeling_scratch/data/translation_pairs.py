@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..utils.errors import DataError
-from ..utils.files import rows_digest
+from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, rows_digest
 from .columns import is_missing, read_lines
 from .rows import READERS, Row, missing_column
 from .splits import SPLIT_NAMES, DataArguments, FileSource, Source, open_folder, open_hub
@@ -118,6 +118,7 @@ class TranslationDataArguments:
         default=0.02, metadata={"help": "The fraction of train to hold out if there is no validation split."}
     )
     split_seed: int = field(default=0, metadata={"help": "The seed of the held-out split."})
+    max_file_size: float = field(default=MAX_FILE_SIZE, metadata={"help": MAX_FILE_SIZE_HELP})
 
     def __post_init__(self) -> None:
         shared = {each.name for each in fields(DataArguments)} & {each.name for each in fields(self)}

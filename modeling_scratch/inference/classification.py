@@ -20,12 +20,12 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, Data
 
 import modeling_scratch  # noqa: F401  registers its models with the Auto classes
 
-from ..bridges.model_sources import check_folder
+from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS, check_folder, read_special_tokens
 from ..data.columns import NumberedText, is_missing, read_lines, read_texts
 from ..fast.text_classification import batches_by_length
 from ..utils.command_line import option
 from ..utils.errors import DataError
-from ..utils.files import check_output, open_output
+from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check_output, open_output
 
 REDUCED = ("bfloat16", "int8")
 
@@ -58,6 +58,7 @@ class PredictArguments:
     input: str = option(
         default="-", help="A csv, tsv, jsonl or parquet file, or txt with one text per line; -: standard input."
     )
+    max_file_size: float = option(default=MAX_FILE_SIZE, help=MAX_FILE_SIZE_HELP)
     output: str = option(default="-", help="The output file, jsonl or csv; -: standard output.")
     format: Literal["jsonl", "csv"] | None = option(
         default=None, help="The output format; inferred from the file name, else jsonl."
@@ -74,6 +75,7 @@ class PredictArguments:
     precision: Literal["float32", "bfloat16", "int8"] = option(
         default="float32", help="The precision of the weights; on a CPU, lower precision pays off for large models."
     )
+    allow_special_tokens: bool = option(default=False, help=ALLOW_SPECIAL_TOKENS)
     trust_remote_code: bool = option(default=False, help="Allow the checkpoint's own code to run.")
     no_progress: bool = option(default=False, help="Disable the progress bar, which is shown only on a terminal.")
 
@@ -84,6 +86,7 @@ class PredictArguments:
         self.format = self.format or ("csv" if output.suffix.lower() == ".csv" else "jsonl")
         if self.batch_size < 1:
             raise DataError(f"--batch_size {self.batch_size}: must be at least 1")
+        check_inputs([self.input], self.max_file_size)
         check_output("--output", self.output, self.input, self.overwrite)
 
 
@@ -211,6 +214,7 @@ def load_classifier(arguments: PredictArguments) -> Classifier:
             ) from error
         place = "" if Path(name).exists() else "folder not found, and as a name on the Hub: "
         raise DataError(f"--model {name}: {place}{textwrap.shorten(str(error), 240)}") from error
+    read_special_tokens(tokenizer, arguments.allow_special_tokens or None)
     model = to_precision(model, arguments.precision)
     limit = tokenizer.model_max_length if arguments.max_length is None else arguments.max_length
     if limit > 10**20:  # the tokenizers' value for no limit

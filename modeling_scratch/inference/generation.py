@@ -17,12 +17,19 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
 import modeling_scratch  # noqa: F401  registers its models with the Auto classes
 
-from ..bridges.model_sources import Tokenizers, check_folder, load_checkpoint, load_tokenizers
+from ..bridges.model_sources import (
+    ALLOW_SPECIAL_TOKENS,
+    Tokenizers,
+    check_folder,
+    load_checkpoint,
+    load_tokenizers,
+    read_special_tokens,
+)
 from ..data.columns import NumberedText, is_missing, read_lines, read_texts
 from ..data.rows import READERS
 from ..utils.command_line import option
 from ..utils.errors import DataError
-from ..utils.files import check_output, open_output
+from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check_output, open_output
 from .text_generators import DEFAULT_NEW_TOKENS, Continuer, Generated, TextGenerator, Translator
 
 # Heads whose checkpoints generation classes would load with random or unsuitable weights.
@@ -35,9 +42,9 @@ OTHER_HEADS = {
 
 SAMPLING = ("temperature", "top_k", "top_p")
 LIMITS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "max_new_tokens": (lambda value: value >= 1, "at least 1"),
-    "num_beams": (lambda value: value >= 1, "at least 1"),
-    "num_return_sequences": (lambda value: value >= 1, "at least 1"),
+    "max_new_tokens": (lambda value: 1 <= value <= 1_000_000, "from 1 to 1,000,000"),
+    "num_beams": (lambda value: 1 <= value <= 1_000, "from 1 to 1,000"),
+    "num_return_sequences": (lambda value: 1 <= value <= 1_000, "from 1 to 1,000"),
     "temperature": (lambda value: value > 0, "above 0; for greedy decoding use --do_sample False"),
     "top_k": (lambda value: value >= 0, "at least 0"),
     "top_p": (lambda value: 0 < value <= 1, "above 0 and at most 1"),
@@ -87,7 +94,12 @@ class SearchArguments:
 
 
 def load_generator(
-    name: str, search: SearchArguments, batch_size: int, device: str | None, trust_remote_code: bool
+    name: str,
+    search: SearchArguments,
+    batch_size: int,
+    device: str | None,
+    trust_remote_code: bool,
+    allow_special_tokens: bool = False,
 ) -> TextGenerator:
     """Load a text generator. Raises `DataError` for a checkpoint without trained generation head or tokenizer."""
     check_folder(name, "--model_name_or_path")
@@ -97,12 +109,14 @@ def load_generator(
         raise
     except Exception as error:  # from files, network, configuration or code: the libraries' own are open-ended
         raise DataError(f"--model_name_or_path {name}: {textwrap.shorten(str(error), 240)}") from error
+    read_special_tokens(tokenizers[0], allow_special_tokens or None)
     _move(model.eval(), device)
     generator: TextGenerator
     if model.config.is_encoder_decoder:
         generator = Translator(model, *tokenizers, batch_size=batch_size, **search.given())
     else:
         generator = Continuer(model, tokenizers[0], batch_size, **search.given())
+    _check_defaults(generator, name)
     generator.generation["max_new_tokens"] = generator.max_new_tokens
     # max_length would conflict with max_new_tokens, and a forced end would hide that a text was cut.
     model.generation_config.max_length = model.generation_config.forced_eos_token_id = None
@@ -138,6 +152,16 @@ def _load(name: str, trust_remote_code: bool) -> tuple[Any, Tokenizers]:
     return model, tokenizers
 
 
+def _check_defaults(generator: TextGenerator, name: str) -> None:
+    """Raise `DataError` for a length or a number in generation_config.json that is outside of the options' limits."""
+    for each in ("num_beams", "num_return_sequences", "max_new_tokens", "max_length"):
+        fits, limits = LIMITS.get(each, LIMITS["max_new_tokens"])
+        value = generator.setting(each, 1)
+        if not (type(value) is int and fits(value)):
+            fault = f"{each} in generation_config.json must be {limits}, not {ascii(value)[:40]}"
+            raise DataError(f"--model_name_or_path {name}: {fault}")
+
+
 def _check_number_of_texts(generator: TextGenerator) -> None:
     texts, beams = (generator.setting(name, 1) for name in ("num_return_sequences", "num_beams"))
     if texts > beams and (beams > 1 or not generator.setting("do_sample", False)):
@@ -156,6 +180,7 @@ class GenerateArguments:
     input_file: str = option(
         default="-", help="A csv, tsv, jsonl or parquet file, or one text per line; -: standard input."
     )
+    max_file_size: float = option(default=MAX_FILE_SIZE, help=MAX_FILE_SIZE_HELP)
     text_column: str | None = option(default=None, help="The text column; inferred by default.")
     output_file: str = option(default="-", help="The output file; -: standard output.")
     format: Literal["lines", "jsonl"] | None = option(
@@ -168,6 +193,7 @@ class GenerateArguments:
         default=None, help="The sampling seed; results are reproducible for equal seed, input and batch size."
     )
     device: str | None = option(default=None, help="cpu, cuda, cuda:1, ...; by default an available accelerator.")
+    allow_special_tokens: bool = option(default=False, help=ALLOW_SPECIAL_TOKENS)
     trust_remote_code: bool = option(default=False, help="Allow the checkpoint's own code to run.")
     no_progress: bool = option(default=False, help="Disable the progress bar, which is shown only on a terminal.")
 
@@ -186,6 +212,7 @@ class GenerateArguments:
             raise DataError("--input_file -: standard input is closed; name a file or give --prompt")
         if sys.stdout is None and self.output_file == "-":
             raise DataError("--output_file -: standard output is closed; name a file")
+        check_inputs([self.input_file], self.max_file_size)
         check_output("--output_file", self.output_file, self.input_file, self.overwrite)
 
     @property
@@ -207,7 +234,12 @@ def generate(arguments: GenerateArguments, search: SearchArguments) -> None:
     """Generate texts for every input. Raises `DataError` for an invalid input or model."""
     rows = None if arguments.is_conversation else list(read_input(arguments))
     generator = load_generator(
-        arguments.model_name_or_path, search, arguments.batch_size, arguments.device, arguments.trust_remote_code
+        arguments.model_name_or_path,
+        search,
+        arguments.batch_size,
+        arguments.device,
+        arguments.trust_remote_code,
+        arguments.allow_special_tokens,
     )
     if arguments.truncate and not isinstance(generator, Translator):
         raise DataError(

@@ -11,12 +11,14 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .batches import Batcher, Job, QueueFullError
+from .connections import LOOPBACK, KnownHosts
 from .metrics import Metrics
 from .tasks import TASKS, Task
 
@@ -76,7 +78,10 @@ class Service:
             self.batcher.submit(jobs)
         except QueueFullError:
             raise HTTPException(503, "the queue is full: try again", {"Retry-After": "1"}) from None
-        answers: asyncio.Future = asyncio.gather(*(asyncio.wrap_future(job.answer) for job in jobs))
+        # Never cancelled itself: its exception would be reported as one that nobody retrieved.
+        answers: asyncio.Future = asyncio.gather(
+            *(asyncio.wrap_future(job.answer) for job in jobs), return_exceptions=True
+        )
         gone: asyncio.Future = asyncio.ensure_future(
             request.receive()
         )  # the body is read: the next message is a disconnect
@@ -87,12 +92,12 @@ class Service:
                 raise ClientDisconnect
             if not answers.done():
                 raise HTTPException(504, f"no answer within {self.limits.timeout:g} seconds")
-            if error := answers.exception():
+            results = answers.result()
+            if error := next((result for result in results if isinstance(result, BaseException)), None):
                 raise HTTPException(500, f"the model fails on this text: {error}")
-            return answers.result()
+            return results
         finally:
             gone.cancel()
-            answers.cancel()
             for job in jobs:
                 job.answer.cancel()
 
@@ -112,7 +117,8 @@ class Service:
         self.batcher.close(self.limits.timeout)
 
 
-def build_app(task: Task, limits: Limits) -> ASGIApp:
+def build_app(task: Task, limits: Limits, hosts: tuple[str, ...] = LOOPBACK) -> ASGIApp:
+    """hosts: the names that requests may address the server by."""
     service = Service(task, limits)
     routes = [
         Route("/health", service.health),
@@ -121,7 +127,9 @@ def build_app(task: Task, limits: Limits) -> ASGIApp:
         *(Route(f"/{name}", service.other_task, methods=["GET", "POST"]) for name in TASKS if name != task.name),
     ]
     handlers: Any = {HTTPException: error_response, Exception: error_response}
-    return Counted(Starlette(routes=routes, exception_handlers=handlers, lifespan=service.lifespan), service.metrics)
+    known = [Middleware(KnownHosts, hosts=hosts)]
+    app = Starlette(routes=routes, middleware=known, exception_handlers=handlers, lifespan=service.lifespan)
+    return Counted(app, service.metrics)
 
 
 async def error_response(request: Request, error: Exception) -> Response:

@@ -2,14 +2,22 @@
 """The HTTP server of a model: arguments, socket and signals."""
 
 import socket
-from dataclasses import dataclass, fields
+import sys
+from dataclasses import dataclass, field, fields
+from functools import partial
+from typing import Any
 
 import uvicorn
 
+from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS
 from ..utils.command_line import option
 from ..utils.errors import DataError
 from .app import Limits, build_app
-from .tasks import MOST_BEAMS, MOST_NEW_TOKENS, load_task
+from .connections import LOOPBACK, LimitedConnection
+from .tasks import MOST_BEAMS, MOST_NEW_TOKENS, Task, load_task
+
+HEAD_SECONDS = 10.0  # for the head of a request
+BACKLOG = 128  # connections that are accepted at a time
 
 
 @dataclass
@@ -21,6 +29,10 @@ class ServeArguments:
         default="127.0.0.1", help="The address to bind; any other than the default exposes the server to the network."
     )
     port: int = option(default=8000, help="The port; 0: any free port, printed at start.")
+    allow_host: list[str] | None = field(
+        default=None, metadata={"help": "Further host names in the Host and Origin of requests; *: any."}
+    )
+    max_connections: int = option(default=512, help="The maximum number of open connections.")
     max_batch_tokens: int = option(default=4096, help="The maximum number of tokens per batch, without padding.")
     max_waiting: int = option(default=1024, help="The maximum number of queued texts; further requests get status 503.")
     max_texts: int = option(default=64, help="The maximum number of texts per request.")
@@ -34,6 +46,7 @@ class ServeArguments:
     )
     timeout: float = option(default=30.0, help="The time limit of a request in seconds, also at shutdown.")
     device: str | None = option(default=None, help="cpu, cuda, cuda:1, ...; by default an available accelerator.")
+    allow_special_tokens: bool = option(default=False, help=ALLOW_SPECIAL_TOKENS)
     trust_remote_code: bool = option(default=False, help="Allow the checkpoint's own code to run.")
 
     def __post_init__(self) -> None:
@@ -46,6 +59,10 @@ class ServeArguments:
             raise DataError(f"--port {self.port}: must be from 0 to {2**16 - 1}")
         if self.max_texts > self.max_waiting:
             raise DataError(f"--max_texts {self.max_texts}: exceeds --max_waiting {self.max_waiting}; raise the latter")
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        return (*LOOPBACK, self.host, *(self.allow_host or ()))
 
     def limits(self) -> Limits:
         return Limits(**{limit.name: getattr(self, limit.name) for limit in fields(Limits)})
@@ -69,17 +86,40 @@ def serve(arguments: ServeArguments) -> None:
             arguments.trust_remote_code,
             arguments.max_beams,
             arguments.max_new_tokens,
+            arguments.allow_special_tokens,
         )
-        seconds = int(arguments.timeout) + 1
-        config = uvicorn.Config(
-            build_app(task, arguments.limits()),
-            log_level="warning",
-            access_log=False,
-            ws="none",
-            server_header=False,
-            timeout_graceful_shutdown=seconds,
-        )
-        Server(config).run(sockets=[listener])
+        Server(configuration(task, arguments)).run(sockets=[listener])
+
+
+def configuration(task: Task, arguments: ServeArguments) -> uvicorn.Config:
+    """Return the settings of the HTTP server."""
+    seconds = arguments.timeout
+    connection: Any = partial(
+        LimitedConnection,
+        head=min(HEAD_SECONDS, seconds),
+        request=2 * seconds + 1,  # its body, its answers, and a client that is slow to read them
+        most=min(arguments.max_connections, open_files() // 2),
+    )
+    return uvicorn.Config(
+        build_app(task, arguments.limits(), arguments.hosts),
+        http=connection,
+        log_level="warning",
+        use_colors=False,
+        access_log=False,
+        ws="none",
+        server_header=False,
+        backlog=BACKLOG,
+        timeout_graceful_shutdown=int(seconds) + 1,
+    )
+
+
+def open_files() -> int:
+    """Return how many files and connections the operating system lets this process open."""
+    if sys.platform == "win32":
+        return 2**16
+    import resource
+
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
 def open_socket(host: str, port: int) -> socket.socket:

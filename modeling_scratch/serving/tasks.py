@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoModelForSeq2SeqLM, DataCollatorWithPadding, pipeline
 
-from ..bridges.model_sources import check_folder, load_checkpoint, load_tokenizers
+from ..bridges.model_sources import check_folder, load_checkpoint, load_tokenizers, read_special_tokens
 from ..inference.classification import PredictArguments, load_classifier
 from ..inference.text_generators import position_limit
 from ..pipelines import DEFAULT_NEW_TOKENS, TranslationPipeline
@@ -78,6 +78,7 @@ def load_task(
     trust_remote_code: bool = False,
     max_beams: int = MOST_BEAMS,
     max_new_tokens: int = MOST_NEW_TOKENS,
+    allow_special_tokens: bool = False,
 ) -> Task:
     """Load the task of a checkpoint. Raises `DataError` for other architectures and untrained heads."""
     check_folder(name, "--model")
@@ -93,6 +94,7 @@ def load_task(
             task.defaults |= _defaults(task)
         else:
             raise DataError(f"--model {name}: {architecture or 'this model'} neither classifies nor translates texts")
+        read_special_tokens(task.pipe.tokenizer, allow_special_tokens or None)
         return _ready(task)
     except DataError:
         raise

@@ -62,7 +62,7 @@ SETTINGS = {  # of run_config.json
 # is trained, or that a tokenizer which is not new leaves without effect.
 LIBRARY = {field.name for field in fields(Seq2SeqTrainingArguments)} | {"train_batch_size", "eval_batch_size"}
 OTHERS = {
-    "overwrite", "search_trials", "search_over", "model_name_or_path", "trust_remote_code",
+    "overwrite", "search_trials", "search_over", "model_name_or_path", "trust_remote_code", "allow_special_tokens",
     "tokenizer_name_or_path", "tokenizer_kind", "vocab_size", "lowercase",
 }  # fmt: skip
 

@@ -20,6 +20,7 @@ from transformers.dynamic_module_utils import get_relative_imports
 
 import modeling_scratch
 
+from ..bridges.model_files import check_model_files
 from ..bridges.model_sources import load_tokenizers
 from ..pipelines import TARGET_FOLDER
 from ..utils.errors import DataError, attempt
@@ -136,6 +137,7 @@ def check_that_it_loads(folder: Path, names: Sequence[str]) -> None:
 
 def _load(folder: Path) -> None:
     """Load with installed classes. The folder's own code is not executed."""
+    check_model_files(folder)
     architecture = (AutoConfig.from_pretrained(folder, trust_remote_code=False).architectures or ["none"])[0]
     model_class = getattr(modeling_scratch, architecture, None) or getattr(transformers, architecture, None)
     if model_class is None:

@@ -17,6 +17,7 @@ from huggingface_hub import HfApi, hf_hub_download, snapshot_download
 from transformers import PreTrainedModel
 from transformers.utils import logging
 
+from ..utils.terminal import protect_terminal
 from .model_files import (
     MODEL_FILES,
     RECORD,
@@ -305,6 +306,7 @@ def _shown(text: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> Verdict:
+    protect_terminal()
     parser = argparse.ArgumentParser(description="Is this the model that was trained?")
     parser.add_argument("folder_or_repo", help="a folder, or a repository of the Hub")
     parser.add_argument("--revision", help="of the repository: a branch, a tag or a commit")

@@ -20,6 +20,7 @@ from transformers.dynamic_module_utils import get_class_from_dynamic_module
 
 import modeling_scratch
 
+from ..bridges.model_files import check_model_files
 from ..pipelines import TARGET_FOLDER
 
 MAX_LENGTH = 64  # tokens per example
@@ -46,6 +47,7 @@ def load_model(
 
     Return also the names of the stored tensors that it does not read.
     """
+    check_model_files(Path(folder))
     config = AutoConfig.from_pretrained(folder, trust_remote_code=trust_remote_code)
     name = str((config.architectures or ["no class"])[0])
     known = getattr(modeling_scratch, name, None) or getattr(transformers, name, None)

@@ -28,7 +28,14 @@ import modeling_scratch
 from tokenization import KINDS, special_token_ids
 
 from .. import presets
-from ..bridges.model_sources import checkpoint_overrides, load_checkpoint, load_model, preset_config
+from ..bridges.model_sources import (
+    ALLOW_SPECIAL_TOKENS,
+    checkpoint_overrides,
+    load_checkpoint,
+    load_model,
+    preset_config,
+    read_special_tokens,
+)
 from ..configuration_scratch import ScratchEncoderConfig
 from ..data import demo_reviews
 from ..data.labelled_texts import ReviewData, load_splits
@@ -83,6 +90,7 @@ class ModelArguments:
     max_length: int | None = field(
         default=None, metadata={"help": "The maximum number of tokens; longer texts are truncated."}
     )
+    allow_special_tokens: bool = field(default=False, metadata={"help": ALLOW_SPECIAL_TOKENS})
     trust_remote_code: bool = field(default=False, metadata={"help": "Allow the checkpoint's own code to run."})
 
     def __post_init__(self) -> None:
@@ -105,13 +113,19 @@ def build_tokenizer(
         tokenizer = load_checkpoint(AutoTokenizer, name, arguments.trust_remote_code)
         if arguments.max_length is not None:
             tokenizer.model_max_length = arguments.max_length
+        # A run that an earlier version started goes on as it read its texts.
+        read_special_tokens(
+            tokenizer, not tokenizer.split_special_tokens if resumed else arguments.allow_special_tokens
+        )
         return _with_padding(tokenizer, name)
     limit = _preset_config(arguments).max_position_embeddings
     options = {"lowercase": arguments.lowercase, "model_max_length": limit, "min_frequency": 2, "length": len(texts)}
     try:
-        return KINDS[arguments.tokenizer_kind](texts, arguments.vocab_size, style="bert", **options)
+        tokenizer = KINDS[arguments.tokenizer_kind](texts, arguments.vocab_size, style="bert", **options)
     except ValueError as error:
         raise DataError(f"cannot train a tokenizer: {error}") from error
+    read_special_tokens(tokenizer, arguments.allow_special_tokens)
+    return tokenizer
 
 
 def _with_padding(tokenizer: PreTrainedTokenizerBase, name: str) -> PreTrainedTokenizerBase:

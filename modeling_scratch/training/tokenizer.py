@@ -16,9 +16,9 @@ from tokenization import KINDS, STYLES
 
 from ..data.columns import read_texts
 from ..data.documents import read_column, read_plain_text
-from ..data.splits import find_splits, open_hub
+from ..data.splits import check_sources, find_splits, open_hub
 from ..utils.errors import DataError
-from ..utils.files import flush, remove
+from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, flush, remove
 
 TOKENIZER_FILES = {"tokenizer.json", "tokenizer_config.json"}
 UNFINISHED = ".new-"  # begins the name of the folder that a tokenizer is saved into first
@@ -38,10 +38,12 @@ class TextArguments:
     text_column: list[str] | None = field(
         default=None, metadata={"help": "The text columns; inferred if there is only one."}
     )
+    max_file_size: float = field(default=MAX_FILE_SIZE, metadata={"help": MAX_FILE_SIZE_HELP})
 
     def __post_init__(self) -> None:
         if [self.train_file, self.data_dir, self.dataset_name].count(None) != 2:
             raise DataError("give exactly one of --train_file, --data_dir and --dataset_name")
+        check_sources(self.data_dir, self.max_file_size, self.train_file)
 
 
 @dataclass

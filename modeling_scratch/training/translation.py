@@ -23,10 +23,18 @@ from transformers import (
 from tokenization import KINDS, special_token_ids
 
 from .. import presets
-from ..bridges.model_sources import Tokenizers, load_checkpoint, load_tokenizers, preset_config
+from ..bridges.model_sources import (
+    ALLOW_SPECIAL_TOKENS,
+    Tokenizers,
+    load_checkpoint,
+    load_tokenizers,
+    preset_config,
+    read_special_tokens,
+)
 from ..data.translation_pairs import TranslationData, TranslationDataArguments, load_pairs
 from ..evaluation.translation import report_translation, score_translations
 from ..heads import cross_entropy
+from ..inference.generation import SearchArguments
 from ..inference.text_generators import Translator, position_limit
 from ..modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration
 from ..pipelines import TARGET_FOLDER
@@ -100,6 +108,7 @@ class TranslationModelArguments:
         default=128,
         metadata={"help": "The maximum number of tokens; longer training pairs are dropped, longer sources truncated."},
     )
+    allow_special_tokens: bool = field(default=False, metadata={"help": ALLOW_SPECIAL_TOKENS})
     trust_remote_code: bool = field(default=False, metadata={"help": "Allow the checkpoint's own code to run."})
 
     def __post_init__(self) -> None:
@@ -116,12 +125,14 @@ def build_tokenizers(arguments: TranslationModelArguments, data: TranslationData
     checkpoint: the one that this run resumes from. New tokenizers are trained on the train split only.
     """
     if name := checkpoint or arguments.model_name_or_path:
-        return load_tokenizers(name, arguments.trust_remote_code)
-    sources, targets = data.sources("train"), data.targets("train")
-    if arguments.separate_vocabularies:
-        return _train(arguments, sources), _train(arguments, targets)
-    shared = _train(arguments, sources + targets)
-    return shared, shared
+        tokenizers = load_tokenizers(name, arguments.trust_remote_code)
+    elif arguments.separate_vocabularies:
+        tokenizers = _train(arguments, data.sources("train")), _train(arguments, data.targets("train"))
+    else:
+        tokenizers = (_train(arguments, data.sources("train") + data.targets("train")),) * 2
+    for each in tokenizers:  # a run that an earlier version started goes on as it read its texts
+        read_special_tokens(each, not each.split_special_tokens if checkpoint else arguments.allow_special_tokens)
+    return tokenizers
 
 
 def _train(arguments: TranslationModelArguments, texts: list[str]) -> PreTrainedTokenizerBase:
@@ -216,6 +227,7 @@ class TranslationTrainingArguments(RunArguments, Seq2SeqTrainingArguments):
         super().__post_init__()
         if self.average_checkpoints < 1 or self.num_beams < 1:
             raise DataError("--average_checkpoints and --num_beams must be at least 1")
+        SearchArguments(num_beams=self.num_beams)  # applies the same checks
         if self.eval_strategy == self.save_strategy != "no":
             self.load_best_model_at_end = True
             save_where_judged(self)

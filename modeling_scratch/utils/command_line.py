@@ -17,6 +17,7 @@ from transformers.hf_argparser import HfArg
 from transformers.integrations import get_reporting_integration_callbacks
 
 from .errors import DataError
+from .terminal import protect_terminal
 
 option: Any = HfArg  # a dataclass field; its own type is that of a field, not of the field's value
 
@@ -91,6 +92,7 @@ def run_program(
     Invalid arguments and `expected` errors are user errors: they print one line and exit with code 2.
     Any other error is a bug and keeps its traceback.
     """
+    protect_terminal()
     parser = OneLineParser(dataclass_types, description=(description or "").partition("\n")[0])
     try:
         dataclasses = parser.parse_dict(vars(parser.parse_args(arguments)))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from .errors import DataError
+from .terminal import plain
 
 
 def check_output(option: str, name: str, source: str, overwrite: bool) -> None:
@@ -31,13 +32,39 @@ def check_output(option: str, name: str, source: str, overwrite: bool) -> None:
         raise DataError(f"{option} {output}: file exists; choose another name or give --overwrite")
 
 
+MAX_FILE_SIZE = 10.0
+MAX_FILE_SIZE_HELP = "The maximum size of an input file in GB (10^9 bytes)."
+
+
+def check_regular(path: Path, most: float = float("inf"), option: str = "") -> None:
+    """Raise `DataError` for a path that is no regular file, or a file of more than `most` bytes.
+
+    Pipes and devices can block forever or never end. option: that which raises the limit. Missing files pass.
+    """
+    if not path.exists() or path.is_dir():
+        return
+    if not path.is_file():
+        raise DataError(f"{path}: not a regular file; write its content to a file first")
+    if (size := path.stat().st_size) > most:
+        raise DataError(f"{path}: {size:,} bytes; the maximum is {most:,.0f}{option and f' ({option})'}")
+
+
+def check_inputs(names: Iterable[str | Path | None], gigabytes: float) -> None:
+    """Apply `check_regular` to each input file that is given. gigabytes: --max_file_size."""
+    if not gigabytes > 0:
+        raise DataError(f"--max_file_size {gigabytes}: must be above 0")
+    for name in names:
+        if name and name != "-":
+            check_regular(Path(name), gigabytes * 1e9, f"--max_file_size {gigabytes:g}")
+
+
 @contextmanager
 def open_output(name: str) -> Iterator[TextIO]:
     """Open standard output for "-", or a file that is renamed into place once it is complete."""
     if name == "-":
         try:
             with open(sys.stdout.fileno(), "w", encoding="utf-8", newline="", closefd=False) as handle:
-                yield handle
+                yield plain(handle)
         except BrokenPipeError:
             sys.exit()  # the reader, such as head, has closed the pipe
         return

@@ -237,11 +237,11 @@ class InterruptedInput(io.BytesIO):
         self.folder = folder
         self.seen: list[str] = []
 
-    def __next__(self) -> bytes:
+    def readline(self, size: int | None = -1) -> bytes:
         self.seen = names(self.folder)
         if self.tell() == 10:
             signal.raise_signal(signal.SIGINT)
-        return super().__next__()
+        return super().readline(size)
 
 
 def test_ctrl_c_leaves_no_half_file(folder, tmp_path, monkeypatch):

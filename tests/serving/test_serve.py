@@ -164,8 +164,8 @@ def test_what_was_accepted_is_answered_before_the_server_ends(translator):
 def connected(url: httpx.URL, length: int, route: str = "/classify", *headers: str) -> Any:
     """A connection on which the head of a request was sent."""
     with socket.create_connection((url.host, url.port or 0), timeout=PATIENCE) as connection:
-        lines = [f"POST {route} HTTP/1.1", "Host: a", "Content-Type: application/json", f"Content-Length: {length}"]
-        connection.sendall("\r\n".join([*lines, *headers, "", ""]).encode())
+        headers = "Host: localhost", "Content-Type: application/json", f"Content-Length: {length}", *headers
+        connection.sendall("\r\n".join([f"POST {route} HTTP/1.1", *headers, "", ""]).encode())
         yield connection
 
 

@@ -1,0 +1,96 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Connections of the server: limits on their number and on the time of a request, and the hosts that it answers as."""
+
+import asyncio
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+ANY_HOST = "*"
+
+
+class LimitedConnection(H11Protocol):
+    """A connection that is closed if a request's head, or a whole request with its response, takes too long.
+
+    Among more than `most` connections, the one that has waited for a head for the longest time is closed. Clients that
+    send nothing, or a byte now and then, cannot keep others out.
+    """
+
+    def __init__(self, *arguments: Any, head: float, request: float, most: int, **named: Any) -> None:
+        """head, request: the time limits in seconds."""
+        super().__init__(*arguments, **named)
+        self.seconds, self.most = {False: head, True: request}, most
+        self.stage: tuple[object, bool] | None = None
+        self.since = 0.0
+        self.timer: asyncio.TimerHandle | None = None
+
+    @property
+    def is_answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._limit()
+        others = [each for each in self.connections if isinstance(each, LimitedConnection) and not each.is_answering]
+        if len(self.connections) > self.most:
+            min(others, key=lambda each: each.since)._close()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._limit()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._limit()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self.timer:
+            self.timer.cancel()
+
+    def _limit(self) -> None:
+        """Start the time limit of the stage, head or request, that the connection has entered."""
+        if self.stage == (stage := (self.cycle, self.is_answering)):
+            return
+        self.stage, self.since = stage, self.loop.time()
+        if self.timer:
+            self.timer.cancel()
+        self.timer = self.loop.call_later(self.seconds[self.is_answering], self._close)
+
+    def _close(self) -> None:
+        self.connections.discard(self)  # now: those that come before the event loop closes it count, too
+        self.transport.abort()
+
+
+class KnownHosts:
+    """Middleware that refuses requests whose Host or Origin names another host.
+
+    A page of the web can make a browser send requests to a server on its own machine, under the name of the page.
+    """
+
+    def __init__(self, app: ASGIApp, hosts: tuple[str, ...]) -> None:
+        self.app, self.hosts = app, {host.lower().strip("[]") for host in hosts}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope) if scope["type"] == "http" else {}
+        named = {"Host": f"//{headers.get('host', '')}", "Origin": headers.get("origin")}
+        for header, url in named.items() if scope["type"] == "http" and ANY_HOST not in self.hosts else ():
+            if url is not None and host_of(url) not in self.hosts:
+                given = ascii(headers.get(header.lower(), ""))[:80]
+                fault = f"{header} {given}: not a host of this server; see --allow_host"
+                await JSONResponse({"error": fault}, 403)(scope, receive, send)
+                return
+        await self.app(scope, receive, send)
+
+
+def host_of(url: str) -> str | None:
+    """Return the host of a URL, in lower case, without port and brackets."""
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None

@@ -1,0 +1,170 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Model folders that would take all time or memory, or lead out of the folder, are refused in one line by all."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import convert_checkpoint
+import generate
+import predict
+import pytest
+import serve
+import train_classifier
+import writers
+from safetensors import safe_open
+from serving import save_classifier
+
+from modeling_scratch import ScratchEncoderForSequenceClassification
+from modeling_scratch.bridges.model_files import check_model_files
+from modeling_scratch.bridges.model_sources import check_folder
+from modeling_scratch.sharing.push import check_that_it_loads
+from modeling_scratch.utils.errors import DataError
+from modeling_scratch.verify import verify, write_verification
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_classifier(tmp_path_factory.mktemp("classifier"))
+
+
+@pytest.fixture
+def folder(saved: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(saved, tmp_path / "model"))
+
+
+def change(path: Path, **fields: Any) -> None:
+    content = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps(content | fields))
+
+
+def lead_outside(folder: Path) -> None:
+    """The weights are those of somebody else, in a folder beside this one."""
+    other = Path(shutil.move(folder / "model.safetensors", folder.parent / "other.safetensors"))
+    with safe_open(other, "pt") as weights:
+        shards = dict.fromkeys(weights.keys(), "../other.safetensors")
+    change(folder / "model.safetensors.index.json", metadata={}, weight_map=shards)
+
+
+def multiply_texts(folder: Path) -> None:
+    step = {"type": "Replace", "pattern": {"String": "w"}, "content": "w" * 100}
+    change(folder / "tokenizer.json", normalizer={"type": "Sequence", "normalizers": [step] * 9})
+
+
+def multiply_answers(folder: Path) -> None:
+    step = {"type": "Replace", "pattern": {"Regex": "."}, "content": "w" * 100}
+    change(folder / "tokenizer.json", decoder={"type": "Sequence", "decoders": [step] * 9})
+
+
+def config(**fields: Any) -> Callable[[Path], None]:
+    return lambda folder: change(folder / "config.json", **fields)
+
+
+def pipe(folder: Path) -> None:
+    (folder / "config.json").unlink()
+    os.mkfifo(folder / "config.json")
+
+
+ATTACKS: dict[str, tuple[Callable[[Path], None], str]] = {
+    "layers": (config(num_hidden_layers=100_000), "config.json: 100,000 layers"),
+    "inner layers": (config(text_config={"num_hidden_layers": 100_000}), "config.json: 100,000 layers"),
+    "width": (config(hidden_size=2**20), "config.json: describes about"),
+    "vocabulary": (config(vocab_size=2 * 10**9), "config.json: describes about"),
+    "labels": (config(id2label={"0": "bad", "5": "good"}), "id2label must name the labels 0, 1, ..."),
+    "label types": (config(id2label={"0": "bad", "1": 5}), "id2label must name the labels 0, 1, ..."),
+    "length": (lambda folder: change(folder / "tokenizer_config.json", model_max_length="x"), "model_max_length must"),
+    "normalizer": (multiply_texts, "tokenizer.json: the normalizer multiplies texts"),
+    "decoder": (multiply_answers, "tokenizer.json: the decoder multiplies texts"),
+    "index": (lead_outside, "'../other.safetensors', which is not a file of its folder"),
+    "pipe": (pipe, "config.json: not a regular file"),
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_folder_that_no_training_wrote_is_refused(folder: Path, attack: str) -> None:
+    check_folder(str(folder))
+    act, message = ATTACKS[attack]
+    act(folder)
+    with pytest.raises(DataError) as refused:
+        check_folder(str(folder))
+    assert message in str(refused.value)
+    assert str(folder) in str(refused.value)
+    assert len(str(refused.value).splitlines()) == 1
+
+
+PROGRAMS: dict[str, tuple[Callable[..., Any], str]] = {
+    "predict": (predict.main, "--model {} --input -"),
+    "generate": (generate.main, "--model_name_or_path {} --prompt a"),
+    "serve": (serve.main, "--model {} --port 0"),
+    "convert": (convert_checkpoint.main, "--input {} --output_dir {}/new"),
+    "train": (train_classifier.main, "--data_dir {0}/data --output_dir {0}/run --use_cpu --model_name_or_path {0}"),
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_programs_that_load_a_folder_refuse_it_in_one_line(
+    folder: Path, program: str, capsys: pytest.CaptureFixture
+) -> None:
+    lead_outside(folder)
+    (folder / "data").mkdir()
+    rows = [f"text {number},{number % 2}" for number in range(40)]
+    (folder / "data" / "train.csv").write_text("\n".join(["text,label", *rows]))
+    main, options = PROGRAMS[program]
+    with pytest.raises(SystemExit) as ended:
+        main(options.format(folder, folder).split())
+    assert ended.value.code == 2
+    assert "'../other.safetensors', which is not a file of its folder" in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_copy_is_not_verified_and_not_pushed_with_it(folder: Path) -> None:
+    write_verification(ScratchEncoderForSequenceClassification.from_pretrained(folder), None, folder)
+    names = [path.name for path in folder.iterdir()]
+    lead_outside(folder)
+    report = verify(folder)
+    assert report.verdict != 0
+    assert any("not a file of its folder" in line for line in [*report.problems, *report.differences])
+    with pytest.raises(DataError, match="not a file of its folder"):
+        check_that_it_loads(folder, [*{*names, "model.safetensors.index.json"} - {"model.safetensors"}])
+
+
+REAL = [
+    {"type": "Sequence", "normalizers": [
+        {"type": "Replace", "pattern": {"String": "``"}, "content": '"'}, {"type": "NFKD"}, {"type": "StripAccents"},
+        {"type": "Lowercase"}, {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "},
+    ]},
+    {"type": "Sequence", "normalizers": [
+        {"type": "Prepend", "prepend": "▁"}, {"type": "Replace", "pattern": {"String": " "}, "content": "▁"},
+    ]},
+    {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "lowercase": True},
+    None,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("normalizer", REAL)
+def test_tokenizers_of_well_known_models_pass(folder: Path, normalizer: Any) -> None:
+    """ALBERT's, Llama's, BERT's, and none."""
+    change(folder / "tokenizer.json", normalizer=normalizer)
+    check_model_files(folder)
+
+
+@pytest.fixture(scope="module")
+def decoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    tokenizer = writers.words()
+    return writers.save(tmp_path_factory.mktemp("decoder"), writers.decoder(tokenizer), tokenizer)
+
+
+@pytest.mark.parametrize("name", ["num_beams", "num_return_sequences", "max_new_tokens"])
+def test_generate_bounds_what_is_asked_for(
+    decoder: Path, tmp_path: Path, capsys: pytest.CaptureFixture, name: str
+) -> None:
+    """By the user, and by the checkpoint."""
+    folder = shutil.copytree(decoder, tmp_path / "model")
+    change(folder / "generation_config.json", **{name: 10**7})
+    for model, options in ((decoder, f"--{name} 10000000"), (folder, "")):
+        with pytest.raises(SystemExit) as ended:
+            generate.main(f"--model_name_or_path {model} --prompt word1 {options}".split())
+        message = capsys.readouterr().err.splitlines()[-1]
+        assert (ended.value.code, name in message) == (2, True)

@@ -1,0 +1,124 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Input files that never end, never begin or are too large are refused by every program before it reads them."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import convert_checkpoint
+import generate
+import predict
+import pretrain
+import pytest
+import serving
+import train_classifier
+import train_tokenizer
+import train_translation
+
+from modeling_scratch.data.columns import read_lines
+from modeling_scratch.data.rows import read_rows
+from modeling_scratch.utils.errors import DataError
+
+PROGRAMS: dict[str, tuple[Callable[..., Any], str]] = {
+    "predict": (predict.main, "--model {folder} --input {file}"),
+    "generate": (generate.main, "--model_name_or_path {folder} --input_file {file}"),
+    "train-classifier": (train_classifier.main, "--train_file {file} --output_dir {folder}/run --use_cpu"),
+    "train-translation": (train_translation.main, "--train_file {file} --output_dir {folder}/run --use_cpu"),
+    "train-tokenizer": (train_tokenizer.main, "--train_file {file} --output_dir {folder}/run"),
+    "pretrain": (pretrain.main, "--objective clm --train_file {file} --output_dir {folder}/run --use_cpu"),
+    "validation": (
+        train_classifier.main,
+        "--train_file {folder}/x --validation_file {file} --output_dir {folder}/run --use_cpu",
+    ),
+}
+DATA_DIR = "--data_dir {folder} --output_dir {folder}/run"
+
+
+def refusal(main: Callable[..., Any], options: str, capsys: pytest.CaptureFixture) -> str:
+    with pytest.raises(SystemExit) as ended:
+        main(options.split())
+    message = capsys.readouterr().err.splitlines()[-1]
+    assert ended.value.code == 2, message
+    return message
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("kind", ["pipe", "device", "large"])
+def test_programs_read_regular_files_of_bounded_size(
+    tmp_path: Path, capsys: pytest.CaptureFixture, program: str, kind: str
+) -> None:
+    file = tmp_path / "train.csv"
+    if kind == "pipe":
+        os.mkfifo(file)
+    elif kind == "device":
+        file.symlink_to("/dev/zero")
+    else:
+        file.touch()
+        os.truncate(file, 10**10 + 1)  # takes no room on the disk
+    main, options = PROGRAMS[program]
+    message = refusal(main, options.format(file=file, folder=tmp_path), capsys)
+    wanted = "10,000,000,001 bytes; the maximum is 10,000,000,000 (--max_file_size 10)"
+    assert f"{file}: {wanted if kind == 'large' else 'not a regular file'}" in message
+
+
+@pytest.mark.parametrize(
+    ("main", "needed"),
+    [(train_classifier.main, ""), (train_tokenizer.main, ""), (pretrain.main, "--objective clm")],
+)
+def test_files_of_a_folder_are_bounded_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture, main: Any, needed: str
+) -> None:
+    (tmp_path / "train.jsonl").touch()
+    os.truncate(tmp_path / "train.jsonl", 2_000_001)
+    message = refusal(main, f"{DATA_DIR.format(folder=tmp_path)} --max_file_size 0.002 {needed}", capsys)
+    assert "train.jsonl: 2,000,001 bytes; the maximum is 2,000,000 (--max_file_size 0.002)" in message
+
+
+def test_the_bound_has_to_be_one(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    message = refusal(predict.main, f"--model {tmp_path} --max_file_size nan", capsys)
+    assert "--max_file_size nan: must be above 0" in message
+
+
+def test_texts_of_a_conversion_come_from_a_regular_file(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    os.mkfifo(tmp_path / "texts.txt")
+    options = f"--input {tmp_path} --output_dir {tmp_path}/new --text_file {tmp_path}/texts.txt"
+    assert "texts.txt: not a regular file" in refusal(convert_checkpoint.main, options, capsys)
+
+
+def test_a_review_may_not_be_a_pipe(tmp_path: Path) -> None:
+    for name in ("neg", "pos"):
+        (tmp_path / name).mkdir()
+    os.mkfifo(tmp_path / "neg" / "1.txt")
+    with pytest.raises(DataError, match=r"1\.txt: not a regular file"):
+        list(read_rows(tmp_path))
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
+def test_a_line_without_an_end_is_not_read_whole(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"file{suffix}"
+    path.touch()
+    os.truncate(path, 2**33)
+    with pytest.raises(DataError, match="line 1: longer than 40,000,000 characters"):
+        list(read_rows(path))
+
+
+def test_standard_input_without_an_end_of_line_is_not_read_whole() -> None:
+    with Path("/dev/zero").open("rb") as handle, pytest.raises(DataError, match="--input -, line 1: longer than"):
+        list(read_lines(handle, "--input -"))
+
+
+def test_long_lines_are_read(tmp_path: Path) -> None:
+    """Those that texts have: books, as a field of one line."""
+    text = "a book " * 1_000_000
+    (tmp_path / "books.tsv").write_text(f"text\n{text}\n{text}")
+    assert [values for _, values in read_rows(tmp_path / "books.tsv")] == [{"text": text}] * 2
+
+
+def test_predict_reads_a_file_within_its_bound(tmp_path: Path) -> None:
+    folder = serving.save_classifier(tmp_path / "model")
+    (tmp_path / "texts.txt").write_text("word1\n" * 10)
+    predict.main(
+        f"--model {folder} --input {tmp_path}/texts.txt --output {tmp_path}/labels.jsonl --max_file_size 7e-8".split()
+    )
+    assert len((tmp_path / "labels.jsonl").read_text().splitlines()) == 10

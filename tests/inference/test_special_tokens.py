@@ -1,0 +1,104 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Special tokens that a text spells out are text, in every program, as in the training of the model."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import generate
+import predict
+import pytest
+import writers
+from serving import save_classifier, save_translator
+from transformers import AutoTokenizer, PreTrainedTokenizerFast, pipeline
+
+from modeling_scratch.serving.tasks import load_task
+from modeling_scratch.training.classification import ModelArguments, build_tokenizer
+from tokenization import train_wordlevel_tokenizer
+
+SPELLED = "word1 [SEP] word2 [PAD]"
+# The same words with other special tokens: different texts to a model that reads these, equal ones to one that does
+# not know the brackets.
+TEXTS = [SPELLED, SPELLED.replace("[SEP]", "[CLS]").replace("[PAD]", "[MASK]")]
+
+
+@pytest.fixture(scope="module")
+def classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_classifier(tmp_path_factory.mktemp("classifier"))
+
+
+def scores(folder: Path, *options: str) -> list[float]:
+    source, output = folder / "texts.txt", folder / "answers.jsonl"
+    source.write_text("\n".join(TEXTS))
+    program = ["--model", folder, "--input", source, "--output", output, "--overwrite", *options]
+    predict.main(list(map(str, program)))
+    return [json.loads(line)["score"] for line in output.read_text().splitlines()]
+
+
+def test_predict_reads_them_as_text_unless_they_are_allowed(classifier: Path) -> None:
+    first, second = scores(classifier)
+    assert first == pytest.approx(second)
+    first, second = scores(classifier, "--allow_special_tokens")
+    assert first != pytest.approx(second)
+
+
+def test_the_server_reads_them_as_text_unless_they_are_allowed(classifier: Path, tmp_path: Path) -> None:
+    for folder, text in ((classifier, "a [SEP] b"), (save_translator(tmp_path), "a </s> b")):
+        for allowed in (False, True):
+            task = load_task(str(folder), allow_special_tokens=allowed)
+            ids = task.encode([text], {})[0].features["input_ids"].tolist()
+            end = task.pipe.tokenizer.sep_token_id or task.pipe.tokenizer.eos_token_id
+            assert ids.count(end) == (2 if allowed else 1)
+
+
+def test_generate_reads_them_as_text_unless_they_are_allowed(tmp_path: Path) -> None:
+    tokenizer = writers.words()
+    folder = writers.save(tmp_path, writers.decoder(tokenizer), tokenizer)
+    written = []
+    for options in ([], ["--allow_special_tokens"]):
+        for prompt in ("word1 </s> word2", "word1 <pad> word2"):
+            output = tmp_path / f"{len(written)}.txt"
+            source = tmp_path / "prompt.txt"
+            source.write_text(prompt)
+            program = ["--model_name_or_path", folder, "--input_file", source, "--output_file", output]
+            generate.main([*map(str, program), "--max_new_tokens", "6", *options])
+            written.append(output.read_text())
+    assert written[0] == written[1]
+    assert written[2] != written[3]
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_predict_reads_a_text_as_the_training_of_its_model_did(tmp_path: Path, allowed: bool) -> None:
+    """Without a word of whom the folder goes to: a plain pipeline reads it that way, too."""
+    save_classifier(tmp_path)
+    tokenizer = build_tokenizer(ModelArguments(allow_special_tokens=allowed, max_length=24), [*writers.WORDS * 2])
+    tokenizer.save_pretrained(tmp_path)
+    assert tokenizer(SPELLED)["input_ids"].count(tokenizer.sep_token_id) == (2 if allowed else 1)
+    assert (
+        load_task(str(tmp_path)).encode([SPELLED], {})[0].features["input_ids"].tolist()
+        == (tokenizer(SPELLED)["input_ids"])
+    )
+    classify = pipeline("text-classification", str(tmp_path), device="cpu")
+    assert scores(tmp_path) == pytest.approx([answer["score"] for answer in classify(TEXTS)], abs=1e-5)
+
+
+def tokenizer_of_an_earlier_version(folder: Path) -> PreTrainedTokenizerFast:
+    tokenizer: Any = train_wordlevel_tokenizer(["great film"], 20, show_progress=False)
+    tokenizer.save_pretrained(folder)
+    return tokenizer
+
+
+def test_a_run_of_an_earlier_version_goes_on_as_it_read_its_texts(tmp_path: Path) -> None:
+    tokenizer = tokenizer_of_an_earlier_version(tmp_path)
+    ids = tokenizer("great [SEP] film")["input_ids"]
+    resumed = build_tokenizer(ModelArguments(), [], str(tmp_path))
+    assert resumed("great [SEP] film")["input_ids"] == ids
+    resumed.save_pretrained(tmp_path)
+    assert AutoTokenizer.from_pretrained(tmp_path)("great [SEP] film")["input_ids"] == ids
+    assert build_tokenizer(ModelArguments(tokenizer_name_or_path=str(tmp_path)), [])("great [SEP]")["input_ids"] != ids
+
+
+def test_a_mask_stays_a_mask_where_its_user_asks_for_it(tmp_path: Path) -> None:
+    """The tokenizer of a masked language model, which no program reads texts of strangers with."""
+    tokenizer = tokenizer_of_an_earlier_version(tmp_path)
+    assert tokenizer.mask_token_id in AutoTokenizer.from_pretrained(tmp_path)("a [MASK] film")["input_ids"]

@@ -1,0 +1,118 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The server among clients that send slowly, never finish, leave, or come under the name of somebody else."""
+
+import gc
+import json
+import socket
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import serve
+from serving import PATIENCE, holding, metric, save_classifier, served, wait_until
+
+from modeling_scratch.serving.tasks import load_task
+
+HALF = b"POST /classify HTTP/1.1\r\nHost: localhost\r\nX-Slow: "
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return load_task(str(save_classifier(tmp_path_factory.mktemp("classifier"))))
+
+
+def connect(client: httpx.Client) -> socket.socket:
+    return socket.create_connection((client.base_url.host, client.base_url.port or 0), timeout=PATIENCE)
+
+
+def is_closed(connection: socket.socket) -> bool:
+    """By the other side: there is nothing to read, and never will be."""
+    try:
+        return connection.recv(1000) == b""
+    except ConnectionError:
+        return True
+
+
+def send_without_end(connection: socket.socket) -> None:
+    while True:
+        connection.sendall(b" ")
+
+
+def test_half_sent_requests_keep_nobody_out_and_end(task: Any) -> None:
+    with served(task, max_connections=8, timeout=0.5) as client, ExitStack() as stack:
+        slow = [stack.enter_context(connect(client)) for _ in range(40)]
+        for connection in slow:
+            with suppress(ConnectionError):  # closed already, as there are newer ones
+                connection.sendall(HALF)
+        assert client.post("/classify", json={"inputs": "word1"}).status_code == 200
+        assert all(map(is_closed, slow))
+
+
+def test_a_connection_without_a_request_ends(task: Any) -> None:
+    with served(task, timeout=0.2) as client, connect(client) as connection:
+        assert is_closed(connection)
+
+
+def test_bytes_that_go_on_after_the_answer_do_not_hold_a_connection(task: Any) -> None:
+    """A body that is too long, and is sent all the same."""
+    with served(task, timeout=0.2) as client, connect(client) as connection:
+        head = b"POST /classify HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        connection.sendall(head + b"Content-Length: 1000000000\r\n\r\n")
+        assert connection.recv(1000).startswith(b"HTTP/1.1 413")
+        with pytest.raises(ConnectionError):
+            send_without_end(connection)
+
+
+HOSTS = [
+    ({"Host": "localhost"}, 200), ({"Host": "127.0.0.1:8000"}, 200), ({"Host": "[::1]:8000"}, 200),
+    ({"Host": "LOCALHOST"}, 200), ({"Host": "attacker.example"}, 403), ({"Host": "localhost.attacker.example"}, 403),
+    ({"Host": "[::1"}, 403), ({"Host": ""}, 403), ({"Origin": "http://localhost:3000"}, 200),
+    ({"Origin": "https://attacker.example"}, 403), ({"Origin": "null"}, 403),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def client(task: Any) -> Any:
+    with served(task) as client:
+        yield client
+
+
+@pytest.mark.parametrize(("headers", "status"), HOSTS)
+def test_requests_for_another_host_are_refused(client: httpx.Client, headers: dict[str, str], status: int) -> None:
+    """A page of the web can have a browser send them."""
+    response = client.post("/classify", json={"inputs": "word1"}, headers=headers)
+    assert response.status_code == status
+    if status == 403:
+        assert "see --allow_host" in response.json()["error"]
+
+
+@pytest.mark.parametrize("names", [["models.example"], ["*"]])
+def test_further_hosts_are_allowed_by_name(task: Any, names: list[str]) -> None:
+    with served(task, allow_host=names) as client:
+        for host, status in (("models.example", 200), ("other.example", 200 if names == ["*"] else 403)):
+            assert client.get("/health", headers={"Host": host}).status_code == status
+
+
+def test_clients_that_leave_leave_nothing_in_the_log(task: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """Neither those whose texts the model is working on, nor those whose texts wait."""
+    body = json.dumps({"inputs": ["word1", "word2"]}).encode()
+    head = "POST /classify HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    with holding(task) as held, served(held) as client:
+        with connect(client) as first, connect(client) as second:
+            for connection in (first, second):
+                connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+                assert held.working.wait(PATIENCE)
+            wait_until(lambda: metric(client, "serve_queue_texts") == 2)
+        wait_until(lambda: metric(client, 'serve_requests_total{route="/classify",status="499"}') == 2)
+        held.gate.set()
+        assert client.post("/classify", json={"inputs": "word1"}).status_code == 200
+    gc.collect()
+    assert [record.getMessage() for record in caplog.records if "never retrieved" in record.getMessage()] == []
+
+
+def test_the_bound_of_connections_has_to_be_one(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(SystemExit):
+        serve.main(["--model", str(tmp_path), "--max_connections", "0"])
+    assert "--max_connections 0: must be at least 1" in capsys.readouterr().err
