@@ -5,13 +5,14 @@
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from transformers.utils import logging
 
 from .configuration_scratch import ScratchConfig
+from .field_names import likely_field
 from .pipelines import SEQ2SEQ_PIPELINES
-from .presets import likely_field
 from .question_answering import ENCODER_PIPELINES
 
 logger = logging.get_logger(__name__)
@@ -40,7 +41,9 @@ def post_init(self: ScratchConfig, **kwargs: Any) -> None:
         if field := likely_field(name, type(self)):
             logger.warning(f"{type(self).__name__} has no field {name!r}, which has no effect: did you mean {field!r}?")
     _post_init(self, **kwargs)
-    if pipelines := getattr(self, "custom_pipelines", None):
+    # From the Hub, only the folder's own class knows of which revision the second tokenizer has to be.
+    is_one_place = getattr(self, "share_encoder_decoder_embeddings", True) or Path(self.name_or_path).is_dir()
+    if is_one_place and (pipelines := getattr(self, "custom_pipelines", None)):
         self.custom_pipelines = CustomPipelines(pipelines)
 
 

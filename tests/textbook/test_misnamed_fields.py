@@ -13,6 +13,7 @@ from transformers import AutoConfig, BertConfig
 import modeling_scratch
 from modeling_scratch import ScratchConfig, ScratchDecoderConfig, ScratchEncoderConfig, ScratchSeq2SeqConfig, presets
 from modeling_scratch.bridges.configs import FAMILIES
+from modeling_scratch.field_names import likely_field
 
 CONFIG_CLASSES = (ScratchEncoderConfig, ScratchDecoderConfig, ScratchSeq2SeqConfig)
 every_class = pytest.mark.parametrize("config_class", CONFIG_CLASSES)
@@ -74,7 +75,7 @@ def test_every_field_of_a_convertible_family_is_known(family: Any) -> None:
     config_class = getattr(modeling_scratch, family.config)
     for theirs, ours in family.fields.items():
         for name in [theirs] if isinstance(theirs, str) else theirs:
-            assert presets.likely_field(name, config_class) == ours
+            assert likely_field(name, config_class) == ours
 
 
 @pytest.mark.parametrize(("name", "field"), [*MISNAMED.items(), ("hidden_dim_size", "hidden_size")])
