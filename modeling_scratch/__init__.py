@@ -16,7 +16,7 @@ torch.Size([1, 7])
 import transformers
 from transformers.pipelines import PIPELINE_REGISTRY
 
-from . import fast, presets
+from . import fast, installed_configs, presets
 from .base_models import ScratchDecoderModel, ScratchEncoderModel
 from .bridges.conversion import (
     convert_config,
@@ -70,9 +70,9 @@ for _config_class in (ScratchEncoderConfig, ScratchDecoderConfig, ScratchSeq2Seq
             _model_class = globals()[_reference.partition(".")[2]]
             getattr(transformers, _auto_class).register(_config_class, _model_class, exist_ok=True)
 
-for _head in (ScratchEncoderForQuestionAnswering, ScratchSeq2SeqForConditionalGeneration):
-    for _task, (_pipeline, _auto_class) in _head.pipelines.items():
-        if _task not in PIPELINE_REGISTRY.supported_tasks:
-            PIPELINE_REGISTRY.register_pipeline(_task, _pipeline, pt_model=getattr(transformers, _auto_class))
+for _task, (_pipeline, _auto_class) in installed_configs.PIPELINES.items():
+    if _task not in PIPELINE_REGISTRY.supported_tasks:
+        PIPELINE_REGISTRY.register_pipeline(_task, _pipeline, pt_model=getattr(transformers, _auto_class))
 
+installed_configs.enable()
 fast.enable()

@@ -6,7 +6,6 @@ Shapes: B batch, T length, S length of what the encoder read, E embedding size.
 
 from typing import Any
 
-from torch import nn
 from transformers import Cache, DynamicCache, EncoderDecoderCache
 from transformers.modeling_outputs import (
     BaseModelOutput,
@@ -27,19 +26,7 @@ class ScratchEncoderPreTrainedModel(ScratchPreTrainedModel):
     config: ScratchEncoderConfig
 
 
-class TokenTable:
-    """Access to the table of token embeddings, for resizing and tying."""
-
-    embeddings: Embeddings
-
-    def get_input_embeddings(self) -> nn.Embedding:
-        return self.embeddings.tokens
-
-    def set_input_embeddings(self, value: Any) -> None:
-        self.embeddings.tokens = value
-
-
-class ScratchEncoderModel(TokenTable, ScratchEncoderPreTrainedModel):
+class ScratchEncoderModel(ScratchEncoderPreTrainedModel):
     """Embeddings and a bidirectional stack (Vaswani et al. 2017, 3.1; Devlin et al. 2019)."""
 
     def __init__(self, config: ScratchConfig, add_pooling_layer: bool = True) -> None:
@@ -79,7 +66,7 @@ class ScratchDecoderPreTrainedModel(ScratchPreTrainedModel):
     }
 
 
-class ScratchDecoderModel(TokenTable, ScratchDecoderPreTrainedModel):
+class ScratchDecoderModel(ScratchDecoderPreTrainedModel):
     """Embeddings and a causal stack (Radford et al. 2018); in an encoder-decoder it also attends to the encoder."""
 
     def __init__(self, config: ScratchDecoderConfig | ScratchSeq2SeqConfig) -> None:

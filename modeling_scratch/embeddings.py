@@ -51,8 +51,7 @@ class Inputs:
             raise ValueError(f"{message}{f'; a single text is {name}[None]' if tensor.ndim + 1 == rank else ''}.")
         if not is_tracing(tensor) and 0 in tensor.shape[:2]:
             raise ValueError(f"{message}, none of them 0; leave empty texts out.")
-        if not self.has_past:
-            check_mask(self.attention_mask, tensor, f"{self.prefix}attention_mask", name)
+        check_mask(self.attention_mask, tensor, f"{self.prefix}attention_mask", name, self.has_past)
 
     @property
     def shape(self) -> torch.Size:
@@ -103,13 +102,15 @@ def check_tensor(value: Any, name: str) -> None:
         raise TypeError(f"{name}: a {type(value).__name__} is no tensor; tokenizers make one by return_tensors='pt'.")
 
 
-def check_mask(mask: Any, states: Tensor, name: str, of: str) -> None:
+def check_mask(mask: Any, states: Tensor, name: str, of: str, has_past: bool = False) -> None:
     """Raises ValueError where a mask of padding has not the shape (texts, tokens) of what it masks, or TypeError."""
     if mask is None or is_tracing(states) or len(getattr(mask, "shape", ())) == 4:
         return  # the last says what sees what, which is the backend's to check
     check_tensor(mask, name)
-    if mask.shape != states.shape[:2]:
+    if not has_past and mask.shape != states.shape[:2]:
         raise ValueError(f"{name} {tuple(mask.shape)}: has to be {tuple(states.shape[:2])}, as {of} (texts, tokens).")
+    if mask.is_floating_point() and (mask < 0).any():
+        raise ValueError(f"{name} has negative values: has to be 1 at real tokens and 0 at padding; biases are 4-D.")
 
 
 class Embeddings(nn.Module):

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from transformers import Cache, EncoderDecoderCache
+from transformers import AttentionMaskInterface, Cache, EncoderDecoderCache
 from transformers.masking_utils import create_bidirectional_mask, create_causal_mask, packed_sequence_mask_function
 from transformers.utils import is_tracing, logging
 
@@ -21,6 +21,7 @@ from .embeddings import Inputs, check_mask
 from .positions import rotary
 
 logger = logging.get_logger(__name__)
+SCORE_OPTIONS = {"position_bias", "s_aux", "sliding_window", "softcap"}  # which some backends take, others ignore
 
 
 def textbook_engine(
@@ -33,6 +34,8 @@ def textbook_engine(
     token_indices (N,): which of the B * T hidden states are read. All are computed here; another engine may leave out
     the others. attention_fn: in place of the backend that the config names, with masks as eager attention takes them.
     """
+    if given := SCORE_OPTIONS & kwargs.keys():
+        raise ValueError(f"{', '.join(sorted(given))}: not for these models; a 4-D attention_mask takes biases.")
     if attention_fn is None and model.is_asked_for("output_attentions", kwargs):
         attention_fn = eager_attention
         if model.config._attn_implementation != "eager" and not is_tracing(inputs.input_ids):
@@ -83,6 +86,7 @@ def self_attention_mask(config: ScratchConfig, inputs: Inputs, is_causal: bool, 
     reads_mask = cache is None and "flash" not in config._attn_implementation  # whose kernels read segment_bounds
     segments = inputs.segment_ids() if reads_mask else None
     same_segment = None if segments is None else packed_sequence_mask_function(segments)
+    check_backend(config, inputs.attention_mask)
     arguments = config, shape_only(inputs), inputs.attention_mask
     if is_causal:
         cache = cache.self_attention_cache if isinstance(cache, EncoderDecoderCache) else cache
@@ -97,7 +101,23 @@ def cross_attention_mask(
     if encoder_hidden_states is None:
         return None
     check_mask(attention_mask, encoder_hidden_states, "attention_mask", "what the encoder read")
+    check_backend(config, attention_mask)
     return create_bidirectional_mask(config, shape_only(inputs), attention_mask, encoder_hidden_states)
+
+
+def check_backend(config: ScratchConfig, mask: Any) -> None:
+    """Raises ValueError for a mask that the backend would ignore or misread."""
+    backend, is_dense = config._attn_implementation, isinstance(mask, Tensor)
+    if len(getattr(mask, "shape", ())) == 4:
+        is_read = "flash" not in backend and is_dense != (backend == "flex_attention")
+        is_read &= not is_dense or mask.dtype == torch.bool or mask.is_floating_point()
+    else:
+        is_read = mask is None or is_tracing(mask) or backend in AttentionMaskInterface() or bool(mask.all())
+    if not is_read:
+        raise ValueError(
+            f"{backend} attention would ignore or misread this attention_mask {tuple(mask.shape)}. Eager and sdpa take "
+            "(texts, tokens), or (texts, 1, queries, keys) of booleans, or of floats that are added to the scores."
+        )
 
 
 def shape_only(inputs: Inputs) -> Tensor:

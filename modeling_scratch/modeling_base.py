@@ -27,6 +27,7 @@ class ScratchPreTrainedModel(PreTrainedModel):
 
     config: ScratchConfig
     base_model_prefix = "model"
+    _input_embed_layer = "tokens"  # of model.embeddings
     supports_gradient_checkpointing = True
     _no_split_modules = ["Block"]
     _supports_sdpa = True

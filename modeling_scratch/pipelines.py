@@ -4,8 +4,7 @@
 They serve scratch models and native ones. `import modeling_scratch` registers them as "seq2seq-generation",
 "seq2seq-summarization" and "seq2seq-translation", and that of question_answering.py as
 "extractive-question-answering". A saved scratch model brings them along and names them, so that
-`pipeline(task, model=folder, trust_remote_code=True)` finds them anywhere (of a folder that names pipelines, the
-library takes those alone, so that the flag is needed where this package is installed, too).
+`pipeline(task, model=folder, trust_remote_code=True)` finds them where this package is not installed.
 """
 
 import copy

@@ -15,11 +15,11 @@ defaults.
 
 from collections.abc import Callable
 from dataclasses import fields
-from difflib import get_close_matches
 from functools import partial
 from typing import Any, TypeVar
 
 from .configuration_scratch import ScratchConfig, ScratchDecoderConfig, ScratchEncoderConfig, ScratchSeq2SeqConfig
+from .field_names import likely_field
 
 Config = TypeVar("Config", bound=ScratchConfig)
 
@@ -163,9 +163,9 @@ def _preset(config_class: type[Config], overrides: dict[str, Any], **settings: A
     """Build a config; overrides take precedence. Raises ValueError for unknown fields, which configs would accept."""
     known = {field.name for field in fields(config_class)} | {"num_labels", "attn_implementation"}
     for name in overrides.keys() - known:
-        hint = get_close_matches(name, known, n=1)
+        hint = likely_field(name, config_class, similarity=0.6)
         raise ValueError(
-            f"{config_class.__name__} has no field {name!r}" + (f", did you mean {hint[0]!r}?" if hint else ".")
+            f"{config_class.__name__} has no field {name!r}" + (f", did you mean {hint!r}?" if hint else ".")
             + f" The fields are: {', '.join(sorted(known))}."
         )  # fmt: skip
     return config_class(**{**settings, **overrides})

@@ -72,6 +72,7 @@ LIBRARY_ATTRIBUTES = {
     "_supports_attention_backend": Use(True, "page Building a compatible model backend"),
     "_tied_weights_keys": Use(True, "page Model structure rules, TRF004"),
     "_tp_plan": Use(True, "page Tensor parallelism"),
+    "_input_embed_layer": Use(False, "name of the table of token embeddings, for resizing and tying"),
     "_auto_class": Use(False, "what register_for_auto_class sets, which is documented; here it is set on the class"),
     "_build_translation_inputs": Use(False, "tokenizers of several languages (NLLB, mBART) take language codes by it"),
     "_can_compile_fullgraph": Use(False, "flag of PreTrainedModel: generate may compile the forward pass"),

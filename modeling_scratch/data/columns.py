@@ -3,6 +3,7 @@
 
 import math
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -50,10 +51,11 @@ def parse_label(value: object, column: str, where: str) -> Label | None:
     "1", 1.0 and "1.0" (pandas' form of integers in a column with gaps) become 1. True becomes "True", as in CSV.
     Raises `DataError` for fractions, which are regression targets, and for lists and other non-scalar types.
     """
-    if is_missing(value):
+    key = label_key(value)
+    if is_missing(key):
         return None
     if isinstance(value, str):
-        integral = value.strip().removesuffix(".0")
+        integral = key.removesuffix(".0")
         if not _FRACTION.fullmatch(integral):
             return int(integral) if _INTEGER.fullmatch(integral) else value
     elif isinstance(value, bool):
@@ -62,6 +64,23 @@ def parse_label(value: object, column: str, where: str) -> Label | None:
         return int(value)
     fault = "is a fraction, not a class label" if isinstance(value, str | float) else "is not a label"
     raise DataError(f"{where}, column {column!r}: {_shown(value)} {fault}; name the label column with --label_column")
+
+
+def label_key(label: Any) -> Any:
+    """Return what all spellings of a string label share: NFC, single blanks, no invisible characters."""
+    if not isinstance(label, str):
+        return label
+    composed = unicodedata.normalize("NFC", label)
+    visible = "".join(character for character in composed if unicodedata.category(character) != "Cf")
+    return " ".join(visible.split())
+
+
+def similar_labels(labels: Iterable[Label]) -> list[list[Label]]:
+    """Return the groups of labels that differ only by case or by compatibility characters (NFKC)."""
+    groups: dict[str, list[Label]] = {}
+    for label in labels:
+        groups.setdefault(unicodedata.normalize("NFKC", label_key(str(label))).casefold(), []).append(label)
+    return [group for group in groups.values() if len(group) > 1]
 
 
 def _shown(value: object) -> str:
@@ -189,9 +208,9 @@ def _numbers_first(label: Label) -> tuple[float, str]:
 
 
 def _given_names(order: Sequence[Label], given: Sequence[str], may_rename: bool) -> dict[Label, str]:
-    label_of = {str(label): label for label in order}
-    if set(given) == set(label_of):
-        return {label_of[name]: name for name in given}
+    label_of = {label_key(str(label)): label for label in order}
+    if {label_key(name) for name in given} == set(label_of):
+        return {label_of[label_key(name)]: name for name in given}
     if not may_rename or len(set(given)) != len(order) or len(given) != len(order):
         raise DataError(
             f"--class_names {' '.join(given)} does not match the labels of the train split: {', '.join(label_of)}"

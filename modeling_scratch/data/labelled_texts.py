@@ -6,7 +6,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
@@ -15,7 +15,17 @@ import datasets
 
 from ..utils.errors import DataError
 from ..utils.files import rows_digest
-from .columns import SAMPLE_ROWS, SENTIMENT_NAMES, Label, choose_columns, name_labels, parse_label, parse_text
+from .columns import (
+    SAMPLE_ROWS,
+    SENTIMENT_NAMES,
+    Label,
+    choose_columns,
+    label_key,
+    name_labels,
+    parse_label,
+    parse_text,
+    similar_labels,
+)
 from .splits import DataArguments, Source, open_sources
 
 SPLITS = ("train", "validation", "test")
@@ -84,22 +94,28 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     sample = [values for _, values in islice(sources["train"].rows(), SAMPLE_ROWS)]
     columns = choose_columns(sample, str(sources["train"]), arguments.text_column, arguments.label_column)
     notes.append(f"text column: {columns[0]!r}; label column: {columns[1]!r}")
-    train = _read_examples("train", sources["train"], columns, notes)
+    spellings: dict[Label, Label] = {}
+    train = _read_examples("train", sources["train"], columns, spellings, notes)
     names = _name_labels(train, sources["train"].class_names(columns[1]), arguments, notes)
     _check_labels("train", train, columns[1], names)
     splits = {"train": train}
     for split in ("validation", "test"):
         if split in sources:
-            rows = _read_evaluation(split, sources[split], columns, names, notes, named=bool(arguments.train_file))
+            named = bool(arguments.train_file)
+            rows = _read_evaluation(split, sources[split], columns, names, spellings, notes, named)
             splits.update({split: rows} if rows else {})
     splits = _fill_splits(splits, arguments, notes)
     splits = {split: _limit(split, rows, arguments, notes) for split, rows in splits.items()}
     ids = {label: number for number, label in enumerate(names)}
     pairs = {split: [(example.text, ids[example.label]) for example in rows] for split, rows in splits.items()}
-    return ReviewData.from_pairs(pairs, list(names.values()), notes, _overlaps(splits))
+    warnings = [*_similar_labels(names), *_overlaps(splits)]
+    return ReviewData.from_pairs(pairs, list(names.values()), notes, warnings)
 
 
-def _read_examples(split: str, source: Source, columns: tuple[str, str], notes: list[str]) -> list[Example]:
+def _read_examples(
+    split: str, source: Source, columns: tuple[str, str], spellings: dict[Label, Label], notes: list[str]
+) -> list[Example]:
+    """Return the labelled texts of a split. `spellings` is that of each label in the splits so far, and is extended."""
     text_column, label_column = columns
     examples = []
     left_out: dict[str, list[str]] = {"text": [], "label": []}
@@ -110,7 +126,8 @@ def _read_examples(split: str, source: Source, columns: tuple[str, str], notes: 
             left_out["text" if text is None else "label"].append(where)
         else:
             examples.append(Example(text, label, where))
-    if class_names := source.class_names(label_column):
+    class_names = source.class_names(label_column) or []
+    if class_names:
         name_of: dict[Label, str] = dict(enumerate(class_names))
         left_out["label"] += [example.where for example in examples if example.label == HIDDEN_LABEL]
         examples = [
@@ -126,15 +143,35 @@ def _read_examples(split: str, source: Source, columns: tuple[str, str], notes: 
             notes.append(
                 f"{split}: {len(locations):,} rows without a {field} were dropped, first {'; '.join(locations[:3])}"
             )
-    return examples
+    return _one_spelling(split, examples, class_names, spellings, notes)
+
+
+def _one_spelling(
+    split: str, examples: list[Example], declared: Sequence[str], spellings: dict[Label, Label], notes: list[str]
+) -> list[Example]:
+    """Read the spellings of a label that look alike as one: the declared one, or else the most frequent in train."""
+    counts = Counter(example.label for example in examples)
+    for label in [*declared, *(label for label, _ in counts.most_common())]:
+        spellings.setdefault(label_key(label), label)
+    read_as = {label: label if label in declared else spellings[label_key(label)] for label in counts}
+    for label, spelling in read_as.items():
+        if label != spelling:
+            notes.append(f"{split}: the label {label!a} of {counts[label]:,} rows is read as {spelling!a}")
+    return [example._replace(label=read_as[example.label]) for example in examples]
 
 
 def _read_evaluation(
-    split: str, source: Source, columns: tuple[str, str], names: Mapping[Label, str], notes: list[str], named: bool
+    split: str,
+    source: Source,
+    columns: tuple[str, str],
+    names: Mapping[Label, str],
+    spellings: dict[Label, Label],
+    notes: list[str],
+    named: bool,
 ) -> list[Example]:
     """Return the checked examples of a split, or none if its labels are withheld and the file was not named."""
     unlabelled = split == "test" and not named and columns[1] not in next(source.rows())[1]
-    examples = [] if unlabelled else _read_examples(split, source, columns, notes)
+    examples = [] if unlabelled else _read_examples(split, source, columns, spellings, notes)
     if not named and {example.label for example in examples} <= {HIDDEN_LABEL} - set(names):
         notes.append(f"{split}: not used, as it has no labels")
         return []
@@ -221,6 +258,15 @@ def _limit(split: str, examples: list[Example], arguments: DataArguments, notes:
     notes.append(f"{split}: {limit:,} of {len(examples):,} rows used, stratified by class")
     order = stratified_order([example.label for example in examples], arguments.split_seed)
     return [examples[row] for row in sorted(order[:limit])]
+
+
+def _similar_labels(labels: Iterable[Label]) -> list[str]:
+    """Return warnings on labels that are probably one class."""
+    return [
+        f"the labels {' and '.join(map(ascii, group))} are different classes, but differ only by case or by "
+        "compatibility characters; if they are one class, give them one spelling"
+        for group in similar_labels(labels)
+    ]
 
 
 def _overlaps(splits: Mapping[str, Sequence[Example]]) -> list[str]:

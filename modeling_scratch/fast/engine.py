@@ -27,6 +27,7 @@ from ..attention import additive
 from ..configuration_scratch import ScratchConfig
 from ..embeddings import Inputs
 from ..engine import (
+    SCORE_OPTIONS,
     cross_attention_mask,
     eager_config,
     rotary_angles,
@@ -41,6 +42,7 @@ from .packing import Packing, packing_from_lengths, packing_from_mask, same_segm
 from .varlen import has_varlen_kernels, varlen_attention
 
 MANY_TEXTS = 32  # from this many texts of one token each, plain matrix products are faster than the fused kernel
+FOR_THE_TEXTBOOK = {"attention_fn", *SCORE_OPTIONS}
 OF_EVERY_LAYER = "output_attentions", "output_hidden_states"
 LEAST_TOKENS = 48  # planning takes longer than a smaller batch
 
@@ -58,8 +60,8 @@ def fast_engine(
     """As textbook_engine: inputs (B, T) -> hidden states (B, T, hidden); the values of unread tokens are undefined."""
     encoder: Any = {"encoder_hidden_states": encoder_hidden_states, "encoder_attention_mask": encoder_attention_mask}
     textbook = partial(textbook_engine, model, inputs, past_key_values=past_key_values, **encoder, **kwargs)
-    is_asked_for = model.is_asked_for
-    if "attention_fn" in kwargs or _is_tiny(inputs) or any(is_asked_for(name, kwargs) for name in OF_EVERY_LAYER):
+    is_of_every_layer = any(model.is_asked_for(name, kwargs) for name in OF_EVERY_LAYER)
+    if kwargs.keys() & FOR_THE_TEXTBOOK or _is_tiny(inputs) or is_of_every_layer:
         return textbook()
     traced = any(is_tracing(each) for each in (inputs.input_ids, inputs.inputs_embeds, inputs.attention_mask))
     attention_fn = None if traced or not _attends_eagerly(model, inputs) else eager_attention

@@ -184,7 +184,7 @@ AnyTrainer = TypeVar("AnyTrainer", bound=Trainer)
 
 SENTENCES = (
     "This thriller is gripping from start to finish.",
-    "I had expected a masterpiece, but this film is dull.",
+    "I had expected a triumph, but this film is dull.",
     "I cannot agree that this drama is a yawn.",
 )
 

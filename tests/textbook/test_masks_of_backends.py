@@ -1,0 +1,117 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""A mask or a bias that the attention backend would ignore or misread is an error, with either engine."""
+
+from typing import Any
+
+import pytest
+import torch
+from conftest import lively
+from torch import Tensor
+from transformers import AttentionInterface
+
+from modeling_scratch import (
+    ScratchDecoderConfig,
+    ScratchDecoderModel,
+    ScratchEncoderConfig,
+    ScratchEncoderModel,
+    ScratchSeq2SeqConfig,
+    ScratchSeq2SeqModel,
+)
+
+FAMILIES = {"encoder": ScratchEncoderModel, "decoder": ScratchDecoderModel, "encoder-decoder": ScratchSeq2SeqModel}
+CONFIGS = {"encoder": ScratchEncoderConfig, "decoder": ScratchDecoderConfig, "encoder-decoder": ScratchSeq2SeqConfig}
+TEXTS, LENGTH, HEADS = 3, 20, 2
+PADDED = (torch.arange(LENGTH) < torch.tensor([LENGTH, 7, 12])[:, None]).long()
+PAIRS = torch.rand(TEXTS, 1, LENGTH, LENGTH, generator=torch.Generator().manual_seed(0)) < 0.5
+PAIRS |= torch.eye(LENGTH, dtype=torch.bool)
+BIASES = torch.randn(TEXTS, 1, LENGTH, LENGTH, generator=torch.Generator().manual_seed(0))
+BIAS_A_HEAD = torch.randn(TEXTS, HEADS, LENGTH, LENGTH, generator=torch.Generator().manual_seed(0))
+
+pytestmark = pytest.mark.usefixtures("engine")
+families = pytest.mark.parametrize("family", FAMILIES)
+
+
+def make(family: str, backend: str) -> Any:
+    sizes = {"vocab_size": 50, "hidden_size": 16, "num_attention_heads": HEADS, "intermediate_size": 16}
+    config = CONFIGS[family](**sizes, num_hidden_layers=2)
+    torch.manual_seed(0)
+    model = lively(FAMILIES[family](config))
+    model.config._attn_implementation = backend  # set_attn_implementation asks for what is installed
+    for part in model.modules():
+        if hasattr(part, "config"):
+            part.config._attn_implementation = backend
+    return model
+
+
+def read(model: Any, mask: Any, **kwargs: Any) -> Tensor:
+    ids = torch.randint(1, 50, (TEXTS, LENGTH), generator=torch.Generator().manual_seed(1))
+    if model.config.is_encoder_decoder:
+        kwargs["decoder_input_ids"] = ids
+    with torch.no_grad():
+        return model(ids, attention_mask=mask, **kwargs).last_hidden_state
+
+
+MISREAD = {
+    "biases with flash attention": ("flash_attention_2", BIASES),
+    "pairs with flash attention": ("flash_attention_2", PAIRS),
+    "pairs with a kernel of the Hub": ("kernels-community/flash-attn2", PAIRS),
+    "biases with flex attention": ("flex_attention", BIASES),
+    "pairs with flex attention": ("flex_attention", PAIRS),
+    "a bias a head with flex attention": ("flex_attention", BIAS_A_HEAD),
+    "integers with eager attention": ("eager", PAIRS.long()),
+    "integers with sdpa": ("sdpa", PAIRS.long()),
+}
+
+
+@families
+@pytest.mark.parametrize(("backend", "mask"), MISREAD.values(), ids=MISREAD)
+def test_a_mask_that_the_backend_would_ignore_or_misread_is_refused(family: str, backend: str, mask: Any) -> None:
+    model = make(family, backend)
+    with pytest.raises(ValueError, match="attention_mask") as caught:
+        read(model, mask)
+    assert backend in str(caught.value)
+
+
+def test_a_mask_of_the_source_that_the_backend_would_ignore_is_refused() -> None:
+    source = make("encoder-decoder", "eager").encoder(torch.ones(TEXTS, LENGTH, dtype=torch.long))
+    model = make("encoder-decoder", "flash_attention_2")
+    with pytest.raises(ValueError, match="attention_mask"):
+        read(model, PAIRS, encoder_outputs=source)
+
+
+@families
+@pytest.mark.parametrize("mask", [PAIRS, BIASES, BIAS_A_HEAD], ids=["pairs", "biases", "a bias a head"])
+def test_eager_attention_and_sdpa_read_a_4d_mask_alike(family: str, mask: Tensor) -> None:
+    eager, sdpa = (read(make(family, backend), mask) for backend in ("eager", "sdpa"))
+    torch.testing.assert_close(sdpa, eager, atol=1e-4, rtol=1e-4)
+    assert (eager - read(make(family, "eager"), None)).abs().max() > 0.1
+
+
+@families
+def test_a_2d_mask_of_biases_is_refused(family: str) -> None:
+    with pytest.raises(ValueError, match="negative"):
+        read(make(family, "eager"), (1.0 - PADDED) * -1e9)
+
+
+@families
+@pytest.mark.parametrize("option", ["position_bias", "softcap", "sliding_window"])
+@pytest.mark.parametrize("backend", ["eager", "sdpa"])
+def test_an_option_that_only_some_backends_know_is_refused(family: str, option: str, backend: str) -> None:
+    value = {"position_bias": BIAS_A_HEAD, "softcap": 10.0, "sliding_window": 4}[option]
+    with pytest.raises(ValueError, match=option):
+        read(make(family, backend), None, **{option: value})
+
+
+def unmasked(module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any, scaling: float, **_: Any) -> Any:
+    """A user's backend, for which no mask function is registered."""
+    assert mask is None
+    return ((query @ key.transpose(-2, -1) * scaling).softmax(-1) @ value).transpose(1, 2), None
+
+
+@pytest.mark.parametrize("family", ["decoder", "encoder-decoder"])  # an encoder's texts are packed, without masks
+def test_a_backend_without_mask_function_takes_no_padding(family: str) -> None:
+    AttentionInterface.register("unmasked", unmasked)
+    model = make(family, "unmasked")
+    assert torch.equal(read(model, torch.ones_like(PADDED)), read(model, None))
+    with pytest.raises(ValueError, match=r"unmasked.*attention_mask"):
+        read(model, PADDED)

@@ -1,0 +1,74 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The package's own pipelines by name, from a saved folder: with the package, nobody has to trust the folder's code."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import redraw
+from toy_text import toy_tokenizer
+from transformers import AutoConfig, pipeline
+
+from modeling_scratch import (
+    ScratchEncoderConfig,
+    ScratchEncoderForQuestionAnswering,
+    ScratchSeq2SeqConfig,
+    ScratchSeq2SeqForConditionalGeneration,
+)
+from modeling_scratch.pipelines import SEQ2SEQ_PIPELINES
+from modeling_scratch.question_answering import ENCODER_PIPELINES, QuestionAnsweringPipeline
+
+SIZES = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+QUESTION = {"question": "who ?", "context": "what a good film by Anna Berg"}
+ALL = [*ENCODER_PIPELINES, *SEQ2SEQ_PIPELINES]
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> dict[str, str]:
+    """Of each task, a folder whose model it serves."""
+    tokenizer = toy_tokenizer()
+    sizes = {**SIZES, "vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id}
+    target = {"decoder_start_token_id": tokenizer.pad_token_id, "eos_token_id": 1}
+    models: Any = {
+        "encoder": ScratchEncoderForQuestionAnswering(ScratchEncoderConfig(**sizes)),
+        "encoder-decoder": ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqConfig(**sizes, **target)),
+    }
+    for name, model in models.items():
+        redraw(model).save_pretrained(tmp_path / name)
+        tokenizer.save_pretrained(tmp_path / name)
+    return {task: str(tmp_path / ("encoder" if task in ENCODER_PIPELINES else "encoder-decoder")) for task in ALL}
+
+
+@pytest.mark.parametrize("trust", [None, False, True])
+@pytest.mark.parametrize("task", ALL)
+def test_a_pipeline_of_the_package_is_found_by_its_name(folders: dict[str, str], task: str, trust: bool | None) -> None:
+    serve: Any = pipeline(task, model=folders[task], trust_remote_code=trust)
+    assert type(serve) is (ENCODER_PIPELINES | SEQ2SEQ_PIPELINES)[task][0]
+    answers = serve(**QUESTION) if task in ENCODER_PIPELINES else serve("a good film", max_new_tokens=3)
+    assert answers
+
+
+def test_the_only_task_of_a_folder_need_not_be_named(folders: dict[str, str]) -> None:
+    serve: Any = pipeline(model=folders["extractive-question-answering"])
+    assert type(serve) is QuestionAnsweringPipeline
+
+
+@pytest.mark.parametrize("task", ["extractive-question-answering", "reviews"])
+def test_code_of_others_needs_trust_whatever_its_task_is_called(folders: dict[str, str], task: str) -> None:
+    folder = Path(folders["extractive-question-answering"])
+    config = json.loads((folder / "config.json").read_text())
+    config["custom_pipelines"] = {task: {"impl": "theirs.Pipeline", "pt": ["AutoModelForQuestionAnswering"]}}
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match="trust_remote_code"):
+        pipeline(task, model=str(folder))
+
+
+def test_a_folder_goes_on_naming_its_pipelines(folders: dict[str, str], tmp_path: Path) -> None:
+    """For whoever has not installed the package."""
+    folder = folders["seq2seq-translation"]
+    config = AutoConfig.from_pretrained(folder)
+    config.save_pretrained(tmp_path / "config")
+    ScratchSeq2SeqForConditionalGeneration.from_pretrained(folder).save_pretrained(tmp_path / "model")
+    for copy in (tmp_path / "config", tmp_path / "model"):
+        assert json.loads((copy / "config.json").read_text())["custom_pipelines"].keys() == SEQ2SEQ_PIPELINES.keys()
