@@ -236,7 +236,7 @@ def test_pieces_of_a_body_are_measured_together(classify_task):
 
     async def status(max_body_bytes: int) -> int:
         app = build_app(classify_task, ServeArguments(model="", max_body_bytes=max_body_bytes).limits())
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://a") as client:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
             return (await client.post("/classify", content=pieces(), headers=JSON)).status_code
 
     assert asyncio.run(status(5017)) == 200
