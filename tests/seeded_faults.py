@@ -359,7 +359,7 @@ FIRST = {
     "attention.py": ("attention", "modeling_decoder", "modeling_seq2seq"),
     "embeddings.py": ("embeddings", "textbook", "packing"),
     "stack.py": ("stack", "textbook"),
-    "heads.py": ("heads", "engines"),
+    "heads.py": ("heads", "packing", "modeling_decoder", "engines"),
     "engine.py": ("modeling_decoder", "packing"),
     "base_models.py": ("textbook", "modeling_decoder"),
     "modeling_encoder.py": ("heads", "textbook", "modeling_encoder"),
