@@ -168,7 +168,7 @@ def test_a_sparse_step_is_the_same(case: Case, form: str) -> None:
 @pytest.mark.parametrize("pooling", ["first", "mean", "max"])
 @pytest.mark.parametrize("form", FORMS)
 def test_every_pooling_is_the_same(form: str, pooling: str) -> None:
-    model = TEXTS.model(classifier_pooling=pooling, position_type="rotary", num_key_value_heads=2)
+    model = TEXTS.model(classifier_pooling=pooling, num_key_value_heads=2)
     assert_engines_agree(model, TEXTS, form)
 
 
