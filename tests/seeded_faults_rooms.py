@@ -72,7 +72,7 @@ DATA = (
     ),
     Fault(
         "held_out_and_trained_on", "data/documents.py",
-        "kept = Stream(partial(_kept, train, fraction, seed))", "kept = train",
+        "kept = Stream(partial(_kept, train, fraction, seed), train.files)", "kept = train",
         "streaming: the documents that are held out are trained on as well",
     ),
     Fault(
@@ -101,7 +101,7 @@ DATA = (
 TRAINING = (
     Fault(
         "sealed_before_the_disk", "training/checkpoints.py",
-        "_to_disk(path)", "pass",
+        "        flush(path)", "        pass",
         "a checkpoint is sealed whose files have not reached the disk",
     ),
     Fault(
