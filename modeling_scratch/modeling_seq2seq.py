@@ -85,9 +85,7 @@ class ScratchSeq2SeqModel(ScratchSeq2SeqPreTrainedModel):
                 "and reads the source at once (no prefill_chunk_size)."
             )
         if (decoder_input_ids is None) == (decoder_inputs_embeds is None):
-            raise ValueError(
-                "Give decoder_input_ids or decoder_inputs_embeds, exactly one of them; labels would make the first."
-            )
+            raise ValueError("Give either decoder_input_ids or decoder_inputs_embeds (or labels, which make the first).")
         if encoder_outputs is None:
             encoder_kwargs = {name: kwargs[name] for name in ENCODER_ARGUMENTS if name in kwargs}
             encoder_outputs = self.encoder(
@@ -96,10 +94,9 @@ class ScratchSeq2SeqModel(ScratchSeq2SeqPreTrainedModel):
         elif not isinstance(encoder_outputs, ModelOutput):
             encoder_outputs = BaseModelOutput(*encoder_outputs)
         encoder_states = encoder_outputs.last_hidden_state
-        decoder_inputs = decoder_input_ids, decoder_attention_mask, decoder_position_ids
         outputs = self.decoder(
-            *decoder_inputs, past_key_values, decoder_inputs_embeds, encoder_states, attention_mask,
-            use_cache=use_cache, return_dict=True, **kwargs,
+            decoder_input_ids, decoder_attention_mask, decoder_position_ids, past_key_values, decoder_inputs_embeds,
+            encoder_states, attention_mask, use_cache=use_cache, return_dict=True, **kwargs,
         )  # fmt: skip
         return Seq2SeqModelOutput(
             last_hidden_state=outputs.last_hidden_state,
