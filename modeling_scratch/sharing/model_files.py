@@ -11,6 +11,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from transformers.dynamic_module_utils import get_relative_imports
+
 from ..pipelines import TARGET_FOLDER
 
 RECORD = "verify.json"
@@ -27,6 +29,20 @@ SENTENCE_TRANSFORMERS = (
     "[0-9]_*/*.json", "[0-9]_*/*.safetensors", "[0-9]_*/*.txt",
 )  # fmt: skip
 MODEL_FILES = (*CONFIGS, *CODE, *WEIGHTS, *TOKENIZERS, *SENTENCE_TRANSFORMERS)
+
+# What `save_pretrained` writes, beside the code that it names; other files of the model are in verify.json.
+SAVED_WEIGHTS = ("model.safetensors", "model-*-of-*.safetensors")
+SAVED = (
+    "config.json", "generation_config.json", *SAVED_WEIGHTS, INDEX, "tokenizer.json", "tokenizer_config.json",
+    "special_tokens_map.json", "added_tokens.json", "vocab.json", "vocab.txt", "merges.txt", "source.spm", "target.spm",
+    "spiece.model", "sentencepiece.bpe.model", "tokenizer.model", "chat_template.jinja",
+    "additional_chat_templates/*.jinja",
+)  # fmt: skip
+RESULTS = (
+    "README.md", "results.md", "evaluation.json", "all_results.json", "run_config.json", RECORD,
+    "confusion_matrix.png", "learning_curve.png",
+)  # fmt: skip
+TOKENIZER_CONFIGS = ("tokenizer_config.json", f"{TARGET_FOLDER}/tokenizer_config.json")
 
 # What runs and people put beside a model.
 UNREAD = (
@@ -96,6 +112,18 @@ def named_code(folder: Path, names: Iterable[str]) -> list[str]:
             except (ValueError, RecursionError) as error:
                 raise ValueError(f"{name} is no JSON, and what it says of code cannot be known") from error
     return sorted(references)
+
+
+def code_files(folder: Path) -> list[str]:
+    """Return the Python files that the model and its tokenizer name, and those that they import."""
+    files = [file for file in ("config.json", *TOKENIZER_CONFIGS) if (folder / file).is_file()]
+    named = [name for name in named_code(folder, files) if "--" not in name and not name.endswith(".json")]
+    modules, waiting = set[str](), {name.partition(".")[0] for name in named}
+    while waiting:
+        modules.add(module := waiting.pop())
+        if (path := folder / f"{module}.py").is_file():
+            waiting |= set(get_relative_imports(path)) - modules
+    return sorted(f"{module}.py" for module in modules)
 
 
 def _code_in(path: Path) -> set[str]:

@@ -16,7 +16,6 @@ import transformers
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
 from huggingface_hub.utils import validate_repo_id
 from transformers import AutoConfig
-from transformers.dynamic_module_utils import get_relative_imports
 
 import modeling_scratch
 
@@ -26,26 +25,12 @@ from ..pipelines import TARGET_FOLDER
 from ..utils.errors import DataError, attempt
 from .leaks import TOKEN, check_contents, check_links
 from .model_card import CARD_FILE, write_card
-from .model_files import MODEL_FILES, RECORD, all_files, is_one_of, named_code
+from .model_files import MODEL_FILES, RECORD, RESULTS, SAVED, SAVED_WEIGHTS, all_files, code_files, is_one_of
 from .run_record import RUN_FILE
 from .verification_record import RecordError, read_record
 
-WEIGHTS = ("model.safetensors", "model-*-of-*.safetensors")
 VOCABULARIES = ("tokenizer.json", "vocab.*", "*.spm", "*.model")
 
-TOKENIZER_CONFIGS = ("tokenizer_config.json", f"{TARGET_FOLDER}/tokenizer_config.json")
-
-# What `save_pretrained` writes, beside the code that it names; other files of the model are in verify.json.
-SAVED = (
-    "config.json", "generation_config.json", *WEIGHTS, "model.safetensors.index.json", "tokenizer.json",
-    "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json", "vocab.txt", "merges.txt",
-    "source.spm", "target.spm", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model", "chat_template.jinja",
-    "additional_chat_templates/*.jinja",
-)  # fmt: skip
-RESULTS = (
-    "README.md", "results.md", "evaluation.json", "all_results.json", "run_config.json", RECORD,
-    "confusion_matrix.png", "learning_curve.png",
-)  # fmt: skip
 SIGNATURE = re.compile(r"(?<=\S)[?]\S+=\S+")  # of presigned storage URLs, which grant access
 LOG_IN = "set HF_TOKEN or log in with `hf auth login`"
 REPEAT = "repeat the command to retry"
@@ -100,11 +85,11 @@ def files_to_upload(folder: Path) -> list[str]:
         raise DataError(f"--folder {folder}: folder not found")
     names = all_files(folder)
     check_links(folder, [name for name in names if name in RESULTS or is_one_of(name, MODEL_FILES)])
-    for kind, patterns in ("config", ("config.json",)), ("weights", WEIGHTS), ("tokenizer", VOCABULARIES):
+    for kind, patterns in ("config", ("config.json",)), ("weights", SAVED_WEIGHTS), ("tokenizer", VOCABULARIES):
         if not any("/" not in name and is_one_of(name, patterns) for name in names):
             raise DataError(f"--folder {folder}: not a model, no {kind} found ({', '.join(patterns[:2])})")
     try:
-        kept = {*RESULTS, *_code(folder), *_recorded(folder)}
+        kept = {*RESULTS, *code_files(folder), *_recorded(folder)}
     except ValueError as error:
         raise DataError(f"--folder {folder}: the files to upload do not load: {error}") from error
     return [name for name in names if name in kept or is_one_of(name, SAVED)]
@@ -146,20 +131,8 @@ def _load(folder: Path) -> None:
     if missing := sorted(info["missing_keys"]):
         raise DataError(f"the weights lack {', '.join(missing[:3])}")
     load_tokenizers(str(folder))
-    if missing := [name for name in _code(folder) if not (folder / name).is_file()]:
+    if missing := [name for name in code_files(folder) if not (folder / name).is_file()]:
         raise DataError(f"the code lacks {', '.join(missing[:3])}: others could not load the model")
-
-
-def _code(folder: Path) -> list[str]:
-    """Return the Python files that the model and its tokenizer name, and those that they import."""
-    files = ["config.json", *(file for file in TOKENIZER_CONFIGS if (folder / file).is_file())]
-    named = [name for name in named_code(folder, files) if "--" not in name and not name.endswith(".json")]
-    modules, waiting = set[str](), {name.partition(".")[0] for name in named}
-    while waiting:
-        modules.add(module := waiting.pop())
-        if (path := folder / f"{module}.py").is_file():
-            waiting |= set(get_relative_imports(path)) - modules
-    return sorted(f"{module}.py" for module in modules)
 
 
 def upload(folder: Path, names: Sequence[str], arguments: PushArguments, hub: HfApi) -> str:

@@ -2,7 +2,7 @@
 """Lock and claim the folder of a run before training starts, without losing existing content.
 
 --overwrite sets the existing run aside, in _replaced-1 inside the folder. It is deleted when the new run has saved its
-model, and put back if the new run fails before it has written anything.
+model, and put back if the new run fails before it has written anything. Files that no run writes stay where they are.
 """
 
 import sys
@@ -15,12 +15,19 @@ from typing import Any
 from filelock import FileLock, Timeout
 from transformers import TrainingArguments
 
+from ..pipelines import TARGET_FOLDER
+from ..sharing.model_files import RESULTS, SAVED, code_files, is_one_of
 from ..sharing.run_record import RUN_FILE, read_run, settings_of
 from ..utils.errors import DataError
 from ..utils.files import leftovers, remove
 
 LOCK_FILE = "_lock"  # Trainer does not push files whose names start with an underscore
 SET_ASIDE = "_replaced-"
+# What a run writes, beside the code of its model.
+WRITTEN = (
+    *SAVED, *RESULTS, "*_results.json", "trainer_state.json", "training_args.bin", "*.translations.txt", "search.md",
+    "study.db*", "checkpoint-*", "_checkpoint-*", "last-checkpoint", "run-*", "runs", TARGET_FOLDER,
+)  # fmt: skip
 DIGESTS = "data_digests"  # in run_config.json
 FIXED = ("layer_decay", "optim", "optim_args", "optim_target_modules")  # they determine the state of the optimizer
 ADAPTIVE = {"reduce_lr_on_plateau", "greedy"}  # schedules whose state is the rate itself
@@ -55,7 +62,7 @@ def claim(folder: Path) -> None:
     if (folder / RUN_FILE).is_file():
         aside = folder / f"{SET_ASIDE}{1 + max(map(_number, runs_set_aside(folder)), default=0)}"
         aside.mkdir(exist_ok=True)  # it exists if a process was killed here
-        _move(_record_last(path for path in _entries(folder) if path != aside), aside)
+        _move(_record_last(path for path in _written(folder) if path != aside), aside)
     for path in leftovers(folder / RUN_FILE):
         path.unlink()
 
@@ -80,8 +87,8 @@ def delete_set_aside(folder: Path) -> None:
 def put_back(folder: Path) -> None:
     """After a failure, restore the run that was set aside, if the new one has written nothing but its record."""
     aside = runs_set_aside(folder)[-1]
-    if {path.name for path in _entries(folder)} <= {RUN_FILE}:
-        _remove(_entries(folder))
+    if {path.name for path in _written(folder)} <= {RUN_FILE}:
+        _remove(_written(folder))
         _move(reversed(_record_last(aside.iterdir())), folder)
         aside.rmdir()
         print(f"{folder}: the earlier run was put back", file=sys.stderr)
@@ -108,6 +115,14 @@ def _entries(folder: Path) -> list[Path]:
     """Return the content of the folder, without the lock, earlier runs, and a record that was not written in full."""
     ours = {folder / LOCK_FILE, *runs_set_aside(folder), *leftovers(folder / RUN_FILE)}
     return [path for path in folder.iterdir() if path not in ours]
+
+
+def _written(folder: Path) -> list[Path]:
+    """Return the files and folders in the folder that its run has written."""
+    names = {".unfinished"}
+    with suppress(ValueError):
+        names.update(code_files(folder))
+    return [path for path in _entries(folder) if path.name in names or is_one_of(path.name, WRITTEN)]
 
 
 def check_links(folder: Path) -> None:

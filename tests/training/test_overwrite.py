@@ -32,33 +32,34 @@ def finished(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
     return of
 
 
-REFUSED = [
-    *(
-        "ema_decay 2",
-        "learning_rate -1",
-        "learning_rate nan",
-        "weight_decay -1",
-        "max_grad_norm nan",
-        "warmup_steps nan",
-    ),
-    *("per_device_train_batch_size 0", "per_device_eval_batch_size 0", "gradient_accumulation_steps 0"),
-    *(
-        "dataloader_num_workers -1",
-        "dataloader_persistent_workers True",
-        "adam_beta1 1.5",
-        "adam_epsilon -1",
-        "seed -1",
-    ),
-    *(
-        "label_smoothing_factor 2",
-        "neftune_noise_alpha -1",
-        "optim adamw_anyprecision",
-        "optim_args momentum --optim sgd",
-    ),
-    *("lr_scheduler_type cosine_with_min_lr", "lr_scheduler_type warmup_stable_decay", "push_to_hub True"),
-    *("save_strategy best", "metric_for_best_model nothing --eval_strategy steps --save_strategy steps --eval_steps 1"),
-    *("fsdp full_shard", "torch_compile_backend nothing", 'accelerator_config {"nothing":1}'),
-]
+REFUSED = """
+ema_decay 2
+learning_rate -1
+learning_rate nan
+weight_decay -1
+max_grad_norm nan
+warmup_steps nan
+per_device_train_batch_size 0
+per_device_eval_batch_size 0
+gradient_accumulation_steps 0
+dataloader_num_workers -1
+dataloader_persistent_workers True
+adam_beta1 1.5
+adam_epsilon -1
+seed -1
+label_smoothing_factor 2
+neftune_noise_alpha -1
+optim adamw_anyprecision
+optim_args momentum --optim sgd
+lr_scheduler_type cosine_with_min_lr
+lr_scheduler_type warmup_stable_decay
+push_to_hub True
+save_strategy best
+metric_for_best_model nothing --eval_strategy steps --save_strategy steps --eval_steps 1
+fsdp full_shard
+torch_compile_backend nothing
+accelerator_config {"nothing":1}
+""".strip().splitlines()
 
 
 def test_arguments_that_do_not_permit_training_leave_the_run_as_it_was(data: Path, finished: Callable) -> None:
@@ -117,6 +118,20 @@ def test_a_run_that_has_a_checkpoint_keeps_it_beside_the_earlier_one(
     ended = run("steps", data, folder, extra="--resume_from_checkpoint last --max_steps 4")
     assert ended.status == 0, ended.text
     assert not aside.exists()
+
+
+def test_files_that_no_run_writes_stay(data: Path, finished: Callable, tmp_path: Path) -> None:
+    folder = shutil.copytree(finished("steps"), tmp_path / "run")
+    own = "thesis.txt", "analysis.py", "notes/day.md", ".gitignore", "predictions.csv"
+    for name in own:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(name)
+    weights = (folder / "model.safetensors").read_bytes()
+    ended = run("steps", data, folder, extra=f"{OVERWRITE} --seed 7")
+    assert ended.status == 0, ended.text
+    assert [(folder / name).read_text() for name in own] == [*own]
+    assert (folder / "model.safetensors").read_bytes() != weights
+    assert not list(folder.glob("_replaced*"))
 
 
 @pytest.mark.parametrize("number", [1, 4, "last"])
