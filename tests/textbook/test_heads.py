@@ -167,6 +167,13 @@ def test_spans_outside_the_text_do_not_count() -> None:
     assert_close(span_loss(starts, ends, first, last), expected)
 
 
+def test_spans_in_the_padding_do_not_count() -> None:
+    starts, ends, place, mask = draw(2, 8), draw(2, 8, seed=1), torch.tensor([3, 6]), torch.ones(2, 8)
+    mask[1, 5:] = 0
+    expected = (F.cross_entropy(starts[:1], place[:1]) + F.cross_entropy(ends[:1], place[:1])) / 2
+    assert_close(span_loss(starts, ends, place, place, mask), expected)
+
+
 def test_no_span_at_all_is_no_loss_and_no_gradient() -> None:
     starts, ends = draw(2, 8), draw(2, 8, seed=1)
     loss = span_loss(starts, ends, torch.tensor([8, -1]), torch.tensor([-100, 9]))
