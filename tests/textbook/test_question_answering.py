@@ -256,23 +256,23 @@ def test_a_folder_names_the_pipelines_that_serve_its_head_and_those_of_its_user(
 
 def test_what_cannot_be_is_refused(serve: QuestionAnsweringPipeline) -> None:
     faults: list[tuple[dict, str]] = [
-        ({"question": "who ?", "context": " "}, "context: ' ' is no text"),
-        ({"question": "", "context": CONTEXT}, "question: '' is no text"),
-        ({"question": "who ?"}, "Give question and context"),
+        ({"question": "who ?", "context": " "}, "context: ' ' is not a text"),
+        ({"question": "", "context": CONTEXT}, "question: '' is not a text"),
+        ({"question": "who ?"}, "Pass question and context"),
         ({"question": ["a", "b"], "context": [CONTEXT]}, "2 questions and 1 contexts"),
         ({"question": "who ?", "context": CONTEXT, "top_k": 0}, "top_k=0"),
-        ({"question": "who ?", "context": CONTEXT, "stride": 3}, "stride: no argument"),
+        ({"question": "who ?", "context": CONTEXT, "stride": 3}, "stride: not an argument"),
         ({"question": "who ?", "context": CONTEXT, "doc_stride": -1}, "doc_stride=-1: has to be at least 0"),
         ({"question": "who ?", "context": CONTEXT, "max_seq_len": 30, "doc_stride": 30}, "doc_stride=30"),
-        ({"inputs": {"question": "who ?"}}, "context: 'None' is no text"),
+        ({"inputs": {"question": "who ?"}}, "context: 'None' is not a text"),
     ]
     for arguments, message in faults:
         with pytest.raises(ValueError, match=message):
             serve(**arguments)
 
 
-def test_a_tokenizer_that_does_not_say_where_its_tokens_stand_is_refused() -> None:
-    with pytest.raises(ValueError, match="ByT5Tokenizer does not say where"):
+def test_a_tokenizer_without_character_offsets_is_refused() -> None:
+    with pytest.raises(ValueError, match="ByT5Tokenizer has no character offsets"):
         QuestionAnsweringPipeline(model=build(TOKENIZERS["bert"]()), tokenizer=ByT5Tokenizer())
 
 
