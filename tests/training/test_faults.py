@@ -251,7 +251,9 @@ def fail(*_: Any, **__: Any) -> None:
     ("name", "extra", "stop", "patches"),
     [
         ("best", "--early_stopping_patience 9", signal.SIGINT, []),
-        ("average", "", signal.SIGTERM, [at_call(DefaultFlowCallback, "on_save", 1, fail)]),
+        pytest.param(
+            "average", "", signal.SIGTERM, [at_call(DefaultFlowCallback, "on_save", 1, fail)], marks=pytest.mark.slow
+        ),
     ],
     ids=["best", "average"],
 )

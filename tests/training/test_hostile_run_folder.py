@@ -98,6 +98,7 @@ def test_a_checkpoint_is_not_written_into_a_linked_folder(data: Path, copied: Pa
     assert not list((tmp_path / "mine").iterdir())
 
 
+@pytest.mark.slow
 def test_searches_keep_their_trials_in_their_own_folders(data: Path, tmp_path: Path) -> None:
     search = "--search_trials 1 --max_steps 1 --search_over learning_rate"
     for name in ("why?100%41", "why?b#c"):

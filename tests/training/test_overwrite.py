@@ -72,7 +72,7 @@ def test_arguments_that_do_not_permit_training_leave_the_run_as_it_was(data: Pat
         assert content(folder) == before, setting
 
 
-@pytest.mark.parametrize("name", ["packed", "translation"])
+@pytest.mark.parametrize("name", ["packed", pytest.param("translation", marks=pytest.mark.slow)])
 def test_every_program_checks_its_arguments_first(name: str, data: Path, finished: Callable) -> None:
     folder = finished(name)
     before = content(folder)
@@ -134,7 +134,7 @@ def test_files_that_no_run_writes_stay(data: Path, finished: Callable, tmp_path:
     assert not list(folder.glob("_replaced*"))
 
 
-@pytest.mark.parametrize("number", [1, 4, "last"])
+@pytest.mark.parametrize("number", [pytest.param(1, marks=pytest.mark.slow), 4, "last"])
 def test_a_kill_while_a_run_is_set_aside_leaves_a_folder_that_overwrite_accepts(
     number: int | str, data: Path, finished: Callable, tmp_path: Path
 ) -> None:

@@ -45,7 +45,9 @@ def test_the_schedule_goes_on_with_another_peak(data: Path, stopped: Path, tmp_p
     assert "rate 0.01 to step 2" in (tmp_path / "run" / "README.md").read_text()
 
 
-@pytest.mark.parametrize("name", ["best", "packed", "translation"])
+@pytest.mark.parametrize(
+    "name", ["best", *(pytest.param(each, marks=pytest.mark.slow) for each in ("packed", "translation"))]
+)
 def test_a_rate_of_almost_zero_leaves_the_weights_as_they_were(name: str, data: Path, tmp_path: Path) -> None:
     ended = run(name, data, tmp_path, STOP, extra=f"{COMMON} --average_checkpoints 1" if name[0] == "t" else COMMON)
     assert ended.status == 143, ended.text
@@ -82,6 +84,7 @@ def test_a_state_that_cannot_follow_is_refused(
     assert said in ended.text
 
 
+@pytest.mark.slow
 def test_another_number_of_threads_is_told(data: Path, stopped: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(stopped, tmp_path / "run")
     ended = run("best", data, folder, lambda: torch.set_num_threads(2), extra=RESUME)
