@@ -79,7 +79,7 @@ def write_language_model(folder: Path, case: Case) -> str:
 def write_texts(folder: Path, code: str = "", **settings: Any) -> str:
     TEXTS.model(**settings).save_pretrained(folder)
     if code:
-        with (folder / "modeling_encoder.py").open("a") as file:
+        with (folder / "base_models.py").open("a") as file:
             file.write(code)
     return str(folder)
 
