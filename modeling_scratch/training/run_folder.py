@@ -29,10 +29,12 @@ ADAPTIVE = {"reduce_lr_on_plateau", "greedy"}  # schedules whose state is the ra
 def check(folder: Path, overwrite: bool, inputs: Sequence[str | None]) -> None:
     """Raise `DataError` if a new run cannot use the folder. Nothing is modified.
 
-    The folder must not hold another run (without `overwrite`), unrelated files, or inputs of the new run.
+    The folder must not hold another run (without `overwrite`), unrelated files, inputs of the new run, or links in
+    place of earlier runs.
     """
     if folder.exists() and not folder.is_dir():
         raise DataError(f"--output_dir {folder}: this is a file, not a folder")
+    check_links(folder, f"{SET_ASIDE}*")
     entries, earlier = (_entries(folder), runs_set_aside(folder)) if folder.is_dir() else ([], [])
     if not entries and not earlier:
         return
@@ -110,9 +112,10 @@ def _entries(folder: Path) -> list[Path]:
     return [path for path in folder.iterdir() if path not in ours]
 
 
-def check_links(folder: Path) -> None:
-    """Raise `DataError` if files of a continued run are links: it would write to what they point to."""
-    if links := [path for path in folder.iterdir() if path.is_symlink() and not path.name.startswith("checkpoint-")]:
+def check_links(folder: Path, pattern: str = "*") -> None:
+    """Raise `DataError` if files of a run are links: it would write to, or delete, what they point to."""
+    links = [path for path in folder.glob(pattern) if path.is_symlink() and not path.name.startswith("checkpoint-")]
+    if links:
         raise DataError(f"{links[0]}: a link, through which the run would write; remove it")
 
 

@@ -79,6 +79,17 @@ def test_a_file_that_has_the_name_of_the_lock_is_kept(data: Path, copied: Path, 
     assert (copied / "_lock").read_text() == "my thesis"
 
 
+@pytest.mark.parametrize("extra", ["", "--overwrite", RESUME])
+def test_a_link_in_place_of_an_earlier_run_is_not_followed(
+    extra: str, data: Path, whole: Path, copied: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    mine = shutil.copytree(whole, tmp_path / "mine")
+    before = content(mine)
+    (copied / "_replaced-1").symlink_to(mine)
+    assert "_replaced-1: a link" in refused(capsys, data, copied, extra)
+    assert content(mine) == before
+
+
 @pytest.mark.parametrize("name", ["all_results.json", "trainer_state.json", ".unfinished"])
 def test_a_resumed_run_does_not_write_through_links(
     name: str, data: Path, copied: Path, tmp_path: Path, capsys: pytest.CaptureFixture
