@@ -83,7 +83,7 @@ def write_run(
         if changes := changed_settings(settings):
             print(f"resuming with changed settings; before: {changes}")
         if moved:
-            print(f"other {', '.join(moved)}: the weights will not be bit for bit those of an uninterrupted run")
+            print(f"other {', '.join(moved)}: the weights may not be bit for bit those of an uninterrupted run")
     shared_notes = [" ".join(map(without_paths, note.split(" "))) for note in notes]
     content = {"program": program, **settings, **record, "notes": shared_notes, "on_the_hub": _on_the_hub(groups)}
     write_json(folder / RUN_FILE, content | where)
