@@ -20,7 +20,7 @@ from transformers.dynamic_module_utils import get_relative_imports
 
 import modeling_scratch
 
-from ..bridges.model_files import check_model_files
+from ..bridges.model_limits import check_model_files
 from ..bridges.model_sources import load_tokenizers
 from ..pipelines import TARGET_FOLDER
 from ..utils.errors import DataError, attempt

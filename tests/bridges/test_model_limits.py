@@ -19,7 +19,7 @@ from safetensors import safe_open
 from serving import save_classifier
 
 from modeling_scratch import ScratchEncoderForSequenceClassification
-from modeling_scratch.bridges.model_files import check_model_files
+from modeling_scratch.bridges.model_limits import check_model_files
 from modeling_scratch.bridges.model_sources import check_folder
 from modeling_scratch.sharing.push import check_that_it_loads
 from modeling_scratch.utils.errors import DataError
