@@ -15,13 +15,12 @@ from typing import Any
 from filelock import FileLock, Timeout
 from transformers import TrainingArguments
 
-from ..sharing.run_record import RUN_FILE, read_run, settings_of
+from ..sharing.run_record import DIGESTS, RUN_FILE, read_run, settings_of
 from ..utils.errors import DataError
 from ..utils.files import leftovers, remove
 
 LOCK_FILE = "_lock"  # Trainer does not push files whose names start with an underscore
 SET_ASIDE = "_replaced-"
-DIGESTS = "data_digests"  # in run_config.json
 FIXED = ("layer_decay", "optim", "optim_args", "optim_target_modules")  # they determine the state of the optimizer
 ADAPTIVE = {"reduce_lr_on_plateau", "greedy"}  # schedules whose state is the rate itself
 

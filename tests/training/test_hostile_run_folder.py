@@ -55,6 +55,16 @@ def test_a_damaged_record_is_refused(damage: bytes, data: Path, copied: Path, ca
     assert content(copied) == before
 
 
+@pytest.mark.parametrize("value", [[1], "x", 5, None])
+@pytest.mark.parametrize("part", ["model", "data_digests", "environment", "training_before_it_was_resumed"])
+def test_a_record_with_a_damaged_part_is_refused(
+    part: str, value: object, data: Path, copied: Path, capsys: pytest.CaptureFixture
+) -> None:
+    record = json.loads((copied / "run_config.json").read_text())
+    (copied / "run_config.json").write_text(json.dumps(record | {part: value}))
+    assert f"{copied / 'run_config.json'} is damaged: restore it" in refused(capsys, data, copied, RESUME)
+
+
 def test_a_run_with_a_damaged_record_can_be_replaced(data: Path, copied: Path) -> None:
     (copied / "run_config.json").write_bytes(b"{")
     ended = run("steps", data, copied, extra=f"{SHORT} --overwrite")
