@@ -150,6 +150,13 @@ def test_tokenizers_of_well_known_models_pass(folder: Path, normalizer: Any) -> 
     check_model_files(folder)
 
 
+def test_a_tokenizer_with_the_configuration_of_a_large_model_passes(folder: Path) -> None:
+    """As Trainer saves them: training_args.bin holds no weights."""
+    (folder / "model.safetensors").rename(folder / "training_args.bin")
+    change(folder / "config.json", hidden_size=2**20)
+    check_model_files(folder)
+
+
 @pytest.fixture(scope="module")
 def decoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tokenizer = writers.words()
