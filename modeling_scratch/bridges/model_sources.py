@@ -16,7 +16,7 @@ from ..configuration_scratch import ScratchConfig
 from ..pipelines import TARGET_FOLDER
 from ..utils.errors import DataError
 from .configs import FAMILIES
-from .model_files import check_model_files
+from .model_limits import check_model_files
 
 Config = TypeVar("Config", bound=ScratchConfig)
 

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any, Literal
 
 from ..utils.errors import DataError
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, file_digest, rows_digest
 from .columns import parse_text, read_lines, read_texts
-from .rows import READERS, encoding_error
+from .rows import READERS, encoding_error, files_in
 from .splits import SPLIT_NAMES, FileSource, HubSource, Source, check_sources, open_folder, open_hub, refuse_links_out
 
 DocumentKind = Literal["file", "paragraph", "line"]
@@ -101,7 +101,8 @@ class Documents:
 
 def _digest(texts: Iterable[str]) -> str | None:
     if isinstance(texts, Stream):
-        return rows_digest([map(file_digest, texts.files)]) if texts.files else None
+        files = chain.from_iterable(map(files_in, texts.files))
+        return rows_digest([map(file_digest, files)]) if texts.files else None
     return rows_digest([texts])
 
 

@@ -185,7 +185,7 @@ def _read_parquet(path: Path, columns: Sequence[str] | None) -> Iterator[tuple[i
 
 def _read_review_folder(path: Path, columns: Sequence[str] | None) -> Iterator[tuple[int, Row]]:
     """`text` is a file's content and `label` its folder's name. File names are sorted for a reproducible order."""
-    files = [file for label in REVIEW_FOLDERS for file in sorted((path / label).glob("*.txt"))]
+    files = files_in(path)
     refuse_links_out(path, files)
     for row, file in enumerate(files, 1):
         check_regular(file)
@@ -221,6 +221,13 @@ READERS = {
 def is_review_folder(path: Path) -> bool:
     """Return whether `path` is a split of unpacked aclImdb: a folder with neg/ and pos/."""
     return all((path / label).is_dir() for label in REVIEW_FOLDERS)
+
+
+def files_in(path: Path) -> list[Path]:
+    """Return the files that `read_rows` reads, in this order: the file itself, or those of a folder of reviews."""
+    if not is_review_folder(path):
+        return [path]
+    return [file for label in REVIEW_FOLDERS for file in sorted((path / label).glob("*.txt"))]
 
 
 BATCH_ROWS = 1_000

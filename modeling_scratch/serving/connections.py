@@ -55,12 +55,13 @@ class LimitedConnection(H11Protocol):
 
     def _limit(self) -> None:
         """Start the time limit of the stage, head or request, that the connection has entered."""
-        if self.stage == (stage := (self.cycle, self.is_answering)):
+        is_sending = self.transport.get_write_buffer_size() > 0  # the client has not read the whole answer
+        if self.stage == (stage := (self.cycle, self.is_answering or is_sending)):
             return
         self.stage, self.since = stage, self.loop.time()
         if self.timer:
             self.timer.cancel()
-        self.timer = self.loop.call_later(self.seconds[self.is_answering], self._close)
+        self.timer = self.loop.call_later(self.seconds[stage[1]], self._close)
 
     def _close(self) -> None:
         self.connections.discard(self)  # now: those that come before the event loop closes it count, too

@@ -17,7 +17,7 @@ SECRETS = {
     ),
     "an access token of GitHub": re.compile(r"gh[opsur]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{60,}"),
     "an access token of GitLab": re.compile(r"\bglpat-[\w-]{20,}"),
-    "an access token of OpenAI or Anthropic": re.compile(r"\bsk-(?=[\w-]*\d)[\w-]{32,}"),
+    "an access token of OpenAI or Anthropic": re.compile(r"\bsk-(?=[\w-]{0,63}\d)[\w-]{32,}"),
     "an access token of Google": re.compile(r"\bAIza[\w-]{35}"),
     "an access token of Slack": re.compile(r"\bxox[abeoprs]-[\w-]{20,}"),
     "an access token of Stripe": re.compile(r"\b[rs]k_live_[A-Za-z0-9]{20,}"),

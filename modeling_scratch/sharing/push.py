@@ -19,7 +19,7 @@ from transformers import AutoConfig
 
 import modeling_scratch
 
-from ..bridges.model_files import check_model_files
+from ..bridges.model_limits import check_model_files
 from ..bridges.model_sources import load_tokenizers
 from ..pipelines import TARGET_FOLDER
 from ..utils.errors import DataError, attempt

@@ -47,6 +47,7 @@ def _each(processes: int) -> str:
 
 
 RUN_FILE = "run_config.json"
+DIGESTS = "data_digests"
 BEFORE, UNTIL = "training_before_it_was_resumed", "until_step"
 ON_THE_HUB = ("model_name_or_path", "dataset_name")  # arguments that hold a Hub name or a local path
 
@@ -76,17 +77,22 @@ def write_run(
     settings: dict[str, Any] = {name: settings_of(group) for name, group in groups.items()}
     where = {"environment": environment(), "hardware": _hardware(groups)}
     if earlier := read_run(folder, groups):
-        changed = dict(sorted(earlier["training"].items() - settings["training"].items()))
-        moved = dict(sorted(_machine(earlier).items() - _machine(where).items()))
+        changed = _changed(earlier["training"], settings["training"])
+        moved = _changed(_machine(earlier), _machine(where))
         until = {UNTIL: resumed_at} if resumed_at else {}
         settings[BEFORE] = [*earlier.get(BEFORE, []), {**changed, **moved, **until}]
         if changes := changed_settings(settings):
             print(f"resuming with changed settings; before: {changes}")
         if moved:
-            print(f"other {', '.join(moved)}: the weights will not be bit for bit those of an uninterrupted run")
+            print(f"other {', '.join(moved)}: the weights may not be bit for bit those of an uninterrupted run")
     shared_notes = [" ".join(map(without_paths, note.split(" "))) for note in notes]
     content = {"program": program, **settings, **record, "notes": shared_notes, "on_the_hub": _on_the_hub(groups)}
     write_json(folder / RUN_FILE, content | where)
+
+
+def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the earlier values of what has changed."""
+    return {name: before[name] for name in sorted(before) if name not in now or now[name] != before[name]}
 
 
 def _machine(record: Mapping[str, Any]) -> dict[str, str]:
@@ -111,8 +117,9 @@ def read_run(folder: Path, groups: Collection[str] = ()) -> dict[str, Any]:
         return {}
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        is_whole = "program" in record and all(isinstance(record[group], dict) for group in groups)
-    except (ValueError, TypeError, LookupError, RecursionError):
+        parts = [record.get(DIGESTS, {}), record.get("environment", {}), *record.get(BEFORE, [])]
+        is_whole = "program" in record and all(isinstance(one, dict) for one in (*parts, *map(record.get, groups)))
+    except (ValueError, TypeError, AttributeError, RecursionError):
         is_whole = False
     if not is_whole:
         raise DataError(f"{path} is damaged: restore it from a copy, or start a new run with --overwrite")

@@ -20,7 +20,7 @@ from transformers.dynamic_module_utils import get_class_from_dynamic_module
 
 import modeling_scratch
 
-from ..bridges.model_files import check_model_files
+from ..bridges.model_limits import check_model_files
 from ..pipelines import TARGET_FOLDER
 
 MAX_LENGTH = 64  # tokens per example

@@ -10,12 +10,11 @@ import torch
 from transformers import Trainer, TrainingArguments, set_seed
 
 from ..pipelines import TARGET_FOLDER
-from ..sharing.run_record import write_run
+from ..sharing.run_record import DIGESTS, write_run
 from .arguments import checking_arguments
 from .checkpoints import checkpoint_to_resume, step_of
 from .distributed import whole_model
 from .run_folder import (
-    DIGESTS,
     FIXED,
     check,
     check_links,

@@ -17,7 +17,7 @@ from transformers import TrainingArguments
 
 from ..pipelines import TARGET_FOLDER
 from ..sharing.model_files import RESULTS, SAVED, code_files, is_one_of
-from ..sharing.run_record import RUN_FILE, read_run, settings_of
+from ..sharing.run_record import DIGESTS, RUN_FILE, read_run, settings_of
 from ..utils.errors import DataError
 from ..utils.files import leftovers, remove
 
@@ -26,9 +26,8 @@ SET_ASIDE = "_replaced-"
 # What a run writes, beside the code of its model.
 WRITTEN = (
     *SAVED, *RESULTS, "*_results.json", "trainer_state.json", "training_args.bin", "*.translations.txt", "search.md",
-    "study.db*", "checkpoint-*", "_checkpoint-*", "last-checkpoint", "run-*", "runs", TARGET_FOLDER,
+    "study.db*", "checkpoint-*", "_*checkpoint-*", "last-checkpoint", "run-*", "runs", TARGET_FOLDER,
 )  # fmt: skip
-DIGESTS = "data_digests"  # in run_config.json
 FIXED = ("layer_decay", "optim", "optim_args", "optim_target_modules")  # they determine the state of the optimizer
 ADAPTIVE = {"reduce_lr_on_plateau", "greedy"}  # schedules whose state is the rate itself
 
@@ -36,10 +35,12 @@ ADAPTIVE = {"reduce_lr_on_plateau", "greedy"}  # schedules whose state is the ra
 def check(folder: Path, overwrite: bool, inputs: Sequence[str | None]) -> None:
     """Raise `DataError` if a new run cannot use the folder. Nothing is modified.
 
-    The folder must not hold another run (without `overwrite`), unrelated files, or inputs of the new run.
+    The folder must not hold another run (without `overwrite`), unrelated files, inputs of the new run, or links in
+    place of earlier runs.
     """
     if folder.exists() and not folder.is_dir():
         raise DataError(f"--output_dir {folder}: this is a file, not a folder")
+    check_links(folder, f"{SET_ASIDE}*")
     entries, earlier = (_entries(folder), runs_set_aside(folder)) if folder.is_dir() else ([], [])
     if not entries and not earlier:
         return
@@ -50,7 +51,7 @@ def check(folder: Path, overwrite: bool, inputs: Sequence[str | None]) -> None:
         aside = f" (the earlier run is in {earlier[-1].name})" if earlier else ""
         held = f"an unfinished run{aside}; continue it with --resume_from_checkpoint last,"
         held = f"another run{aside};" if is_over else held
-        raise DataError(f"--output_dir {folder} holds {held} choose another folder, or delete the run with --overwrite")
+        raise DataError(f"--output_dir {folder} holds {held} choose another folder, or replace the run with --overwrite")
     for name in filter(None, inputs):
         if folder.resolve() in (Path(name).resolve(), *Path(name).resolve().parents):
             raise DataError(f"--overwrite would delete {name}, which the new run reads; choose another --output_dir")
@@ -125,9 +126,10 @@ def _written(folder: Path) -> list[Path]:
     return [path for path in _entries(folder) if path.name in names or is_one_of(path.name, WRITTEN)]
 
 
-def check_links(folder: Path) -> None:
-    """Raise `DataError` if files of a continued run are links: it would write to what they point to."""
-    if links := [path for path in folder.iterdir() if path.is_symlink() and not path.name.startswith("checkpoint-")]:
+def check_links(folder: Path, pattern: str = "*") -> None:
+    """Raise `DataError` if files of a run are links: it would write to, or delete, what they point to."""
+    links = [path for path in folder.glob(pattern) if path.is_symlink() and not path.name.startswith("checkpoint-")]
+    if links:
         raise DataError(f"{links[0]}: a link, through which the run would write; remove it")
 
 

@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Atomic file and folder output: written under a temporary name, then renamed."""
 
+import errno
 import hashlib
 import json
 import os
@@ -96,6 +97,9 @@ def flush(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # some network file systems cannot flush folders
+            raise
     finally:
         os.close(descriptor)
 

@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Texts of strangers on a terminal: control characters are shown, never obeyed."""
 
+import os
 import re
 import sys
 from typing import Any
@@ -37,6 +38,12 @@ def plain(stream: Any, **options: Any) -> Any:
 
 
 def protect_terminal() -> None:
-    """Make standard output and standard error plain, those that lead to a terminal. Progress bars work as before."""
+    """Make standard output and standard error plain, those that lead to a terminal. Progress bars work as before.
+
+    Libraries write no colours, which would be escaped, too.
+    """
     sys.stdout = plain(sys.stdout)
     sys.stderr = plain(sys.stderr, kept="\n\t\r", has_bars=True)
+    if any(isinstance(stream, PlainTerminal) for stream in (sys.stdout, sys.stderr)):
+        os.environ.pop("FORCE_COLOR", None)
+        os.environ["NO_COLOR"] = "1"

@@ -3,6 +3,7 @@
 
 import fcntl
 import json
+import logging
 import os
 import pty
 import struct
@@ -11,6 +12,7 @@ import termios
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import colorlog  # comes with Optuna
 import generate
 import predict
 import pytest
@@ -19,6 +21,7 @@ import writers
 from serving import save_classifier
 
 from modeling_scratch.sharing import verification
+from modeling_scratch.utils.terminal import protect_terminal
 
 EVIL = "a\x1b]0;title\x07b\x1b[2J\x9b31m\x7f\u202ec"
 RAW = ["\x1b", "\x07", "\x9b", "\x7f", "\u202e"]
@@ -99,6 +102,20 @@ def test_what_verify_finds_is_shown(tmp_path: Path) -> None:
     shown = on_terminal(verification.main, [str(folder)])
     assert [character for character in RAW if character in shown] == []
     assert "Cannot tell" in shown
+
+
+def log_in_colours(arguments: Sequence[str]) -> None:
+    protect_terminal()
+    formatter = colorlog.TTYColoredFormatter("%(log_color)s%(message)s%(reset)s", stream=sys.stderr)
+    handler = logging.StreamHandler()
+    handler.setFormatter(formatter)
+    handler.handle(logging.makeLogRecord({"msg": "trial 1", "levelname": "INFO"}))
+
+
+def test_colours_of_libraries_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Optuna's, which logs by colorlog, and Python's own from version 3.13 on."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert on_terminal(log_in_colours, []).strip() == "trial 1"
 
 
 def test_what_is_no_terminal_gets_the_characters_themselves(

@@ -5,17 +5,22 @@ import gc
 import json
 import socket
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import httpx
 import pytest
 import serve
+import uvicorn
 from serving import PATIENCE, holding, metric, save_classifier, served, wait_until
 
+from modeling_scratch.serving.connections import LimitedConnection
 from modeling_scratch.serving.tasks import load_task
 
 HALF = b"POST /classify HTTP/1.1\r\nHost: localhost\r\nX-Slow: "
+LARGE = 2**25  # bytes
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +68,34 @@ def test_bytes_that_go_on_after_the_answer_do_not_hold_a_connection(task: Any) -
         assert connection.recv(1000).startswith(b"HTTP/1.1 413")
         with pytest.raises(ConnectionError):
             send_without_end(connection)
+
+
+async def large_answer(scope: Any, receive: Any, send: Any) -> None:
+    """An application whose answers are larger than what the system holds for a client."""
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"Content-Length", b"%d" % LARGE)]})
+    await send({"type": "http.response.body", "body": bytes(LARGE)})
+
+
+def test_a_client_that_reads_slowly_gets_the_whole_answer() -> None:
+    """It has the time of a request for it, and not that of the head of the next one."""
+    protocol: Any = partial(LimitedConnection, head=0.1, request=2 * PATIENCE, most=10)
+    server = uvicorn.Server(uvicorn.Config(large_answer, http=protocol, log_level="warning", lifespan="off"))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = Thread(target=server.run, args=([listener],), daemon=True)
+        thread.start()
+        with socket.socket() as slow, socket.socket() as silent:
+            slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**14)
+            for connection in (slow, silent):
+                connection.settimeout(PATIENCE)
+            slow.connect(listener.getsockname())
+            slow.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            head = slow.recv(1)
+            silent.connect(listener.getsockname())
+            assert is_closed(silent)
+            head, body = (head + b"".join(iter(partial(slow.recv, 2**20), b""))).split(b"\r\n\r\n", 1)
+            assert len(body) == LARGE
+        server.should_exit = True
+        thread.join(PATIENCE)
 
 
 HOSTS = [

@@ -89,7 +89,7 @@ def test_a_secret_is_no_argument(folder: Path, capsys: pytest.CaptureFixture[str
 def test_texts_that_resemble_secrets_go(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     digest, long = "sha256:" + "0a" * 32, "1" * 40
     (folder / "README.md").write_text(
-        f"{digest}\nrisk-{long}\nsk-learn-{'a' * 40}\nAKIA\nghp_short\nBEGIN PRIVATE KEY\n"
+        f"{digest}\nrisk-{long}\nsk-learn-{'a' * 40}\n{'sk-' * 100_000}\nAKIA\nghp_short\nBEGIN PRIVATE KEY\n"
     )
     assert "README.md" in check(folder, capsys)
 

@@ -81,7 +81,8 @@ def test_every_file_that_a_loader_could_read_and_the_record_lacks_is_named(copy:
 def test_what_runs_and_people_put_beside_a_model_is_no_part_of_it(copy: Path) -> None:
     for name in (
         "README.md", "LICENSE", "notes.txt", "curve.png", "predictions.csv", ".gitattributes", ".cache/download.json",
-        "test_results.json", "checkpoint-5/model.py", "last-checkpoint/config.json", "runs/events.out.tfevents.1",
+        "test_results.json", "checkpoint-5/model.py", "__checkpoint-5/config.json", "last-checkpoint/config.json",
+        "runs/events.out.tfevents.1",
     ):  # fmt: skip
         put(copy, name)
     report = verify(copy)

@@ -36,6 +36,7 @@ from modeling_scratch.training.checkpoints import (
 from modeling_scratch.training.resumable import NanGuard
 from modeling_scratch.training.run_folder import LOCK_FILE, locked
 from modeling_scratch.utils.errors import DataError
+from modeling_scratch.utils.files import flush
 
 Damage = Callable[[Path], object]
 
@@ -356,6 +357,12 @@ def test_a_seal_is_set_when_all_has_reached_the_disk(tmp_path: Path, monkeypatch
     monkeypatch.setattr(os, "fsync", lambda descriptor: reached.append(os.fstat(descriptor).st_ino))
     seal(tmp_path)
     assert reached == [path.stat().st_ino for path in (tmp_path / "weights", tmp_path / MANIFEST, tmp_path)]
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="Linux only")
+def test_a_folder_that_its_file_system_cannot_flush_is_no_error() -> None:
+    """Those of some network file systems, and of /proc."""
+    flush(Path("/proc/self"))
 
 
 def test_weights_of_16_bits_are_averaged_in_32(tmp_path: Path) -> None:

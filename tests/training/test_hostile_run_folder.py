@@ -55,6 +55,16 @@ def test_a_damaged_record_is_refused(damage: bytes, data: Path, copied: Path, ca
     assert content(copied) == before
 
 
+@pytest.mark.parametrize("value", [[1], "x", 5, None])
+@pytest.mark.parametrize("part", ["model", "data_digests", "environment", "training_before_it_was_resumed"])
+def test_a_record_with_a_damaged_part_is_refused(
+    part: str, value: object, data: Path, copied: Path, capsys: pytest.CaptureFixture
+) -> None:
+    record = json.loads((copied / "run_config.json").read_text())
+    (copied / "run_config.json").write_text(json.dumps(record | {part: value}))
+    assert f"{copied / 'run_config.json'} is damaged: restore it" in refused(capsys, data, copied, RESUME)
+
+
 def test_a_run_with_a_damaged_record_can_be_replaced(data: Path, copied: Path) -> None:
     (copied / "run_config.json").write_bytes(b"{")
     ended = run("steps", data, copied, extra=f"{SHORT} --overwrite")
@@ -77,6 +87,17 @@ def test_a_file_that_has_the_name_of_the_lock_is_kept(data: Path, copied: Path, 
     ended = run("steps", data, copied, extra=RESUME)
     assert ended.status == 0, ended.text
     assert (copied / "_lock").read_text() == "my thesis"
+
+
+@pytest.mark.parametrize("extra", ["", "--overwrite", RESUME])
+def test_a_link_in_place_of_an_earlier_run_is_not_followed(
+    extra: str, data: Path, whole: Path, copied: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    mine = shutil.copytree(whole, tmp_path / "mine")
+    before = content(mine)
+    (copied / "_replaced-1").symlink_to(mine)
+    assert "_replaced-1: a link" in refused(capsys, data, copied, extra)
+    assert content(mine) == before
 
 
 @pytest.mark.parametrize("name", ["all_results.json", "trainer_state.json", ".unfinished"])

@@ -15,6 +15,7 @@ from ..utils.files import check_regular
 MOST_LAYERS = 1_000
 MOST_GROWTH = 1_000  # of a text in the normalizer; beyond, a text of a few kilobytes exhausts memory
 MOST_WEIGHTS = 100  # per byte of the weight files; quantised and shared weights need a few
+WEIGHT_FILES = ("*.safetensors", "pytorch_model*.bin")
 JSON_BYTES = 16_000_000
 TOKENIZER_BYTES = 256_000_000
 # The names of sizes in the configurations of the library's families.
@@ -54,7 +55,7 @@ def _check_config(path: Path) -> None:
         if layers > MOST_LAYERS:
             raise DataError(f"{path}: {layers:,} layers; the maximum is {MOST_LAYERS:,}")
         weights = width * (vocabulary + layers * (width + inner))
-        stored = sum(file.stat().st_size for kind in ("*.safetensors", "*.bin") for file in path.parent.glob(kind))
+        stored = sum(file.stat().st_size for kind in WEIGHT_FILES for file in path.parent.glob(kind))
         if stored and weights > MOST_WEIGHTS * stored:
             raise DataError(f"{path}: describes about {weights:,} weights, but the files have only {stored:,} bytes")
         labels = config.get("id2label")

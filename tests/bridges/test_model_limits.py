@@ -19,7 +19,7 @@ from safetensors import safe_open
 from serving import save_classifier
 
 from modeling_scratch import ScratchEncoderForSequenceClassification
-from modeling_scratch.bridges.model_files import check_model_files
+from modeling_scratch.bridges.model_limits import check_model_files
 from modeling_scratch.bridges.model_sources import check_folder
 from modeling_scratch.sharing.push import check_that_it_loads
 from modeling_scratch.utils.errors import DataError
@@ -147,6 +147,13 @@ REAL = [
 def test_tokenizers_of_well_known_models_pass(folder: Path, normalizer: Any) -> None:
     """ALBERT's, Llama's, BERT's, and none."""
     change(folder / "tokenizer.json", normalizer=normalizer)
+    check_model_files(folder)
+
+
+def test_a_tokenizer_with_the_configuration_of_a_large_model_passes(folder: Path) -> None:
+    """As Trainer saves them: training_args.bin holds no weights."""
+    (folder / "model.safetensors").rename(folder / "training_args.bin")
+    change(folder / "config.json", hidden_size=2**20)
     check_model_files(folder)
 
 
