@@ -51,7 +51,7 @@ def check(folder: Path, overwrite: bool, inputs: Sequence[str | None]) -> None:
         aside = f" (the earlier run is in {earlier[-1].name})" if earlier else ""
         held = f"an unfinished run{aside}; continue it with --resume_from_checkpoint last,"
         held = f"another run{aside};" if is_over else held
-        raise DataError(f"--output_dir {folder} holds {held} choose another folder, or replace the run with --overwrite")
+        raise DataError(f"--output_dir {folder} holds {held} choose another folder, or replace it with --overwrite")
     for name in filter(None, inputs):
         if folder.resolve() in (Path(name).resolve(), *Path(name).resolve().parents):
             raise DataError(f"--overwrite would delete {name}, which the new run reads; choose another --output_dir")
