@@ -60,8 +60,8 @@ def fast_engine(
     """As textbook_engine: inputs (B, T) -> hidden states (B, T, hidden); the values of unread tokens are undefined."""
     encoder: Any = {"encoder_hidden_states": encoder_hidden_states, "encoder_attention_mask": encoder_attention_mask}
     textbook = partial(textbook_engine, model, inputs, past_key_values=past_key_values, **encoder, **kwargs)
-    is_of_every_layer = any(model.is_asked_for(name, kwargs) for name in OF_EVERY_LAYER)
-    if kwargs.keys() & FOR_THE_TEXTBOOK or _is_tiny(inputs) or is_of_every_layer:
+    of_every_layer = (model.is_asked_for(name, kwargs) for name in OF_EVERY_LAYER)
+    if not FOR_THE_TEXTBOOK.isdisjoint(kwargs) or _is_tiny(inputs) or any(of_every_layer):
         return textbook()
     traced = any(is_tracing(each) for each in (inputs.input_ids, inputs.inputs_embeds, inputs.attention_mask))
     attention_fn = None if traced or not _attends_eagerly(model, inputs) else eager_attention
