@@ -13,9 +13,11 @@ import generate
 import predict
 import pytest
 import serve
+import torch
 import train_classifier
 import writers
 from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 from serving import save_classifier
 
 from modeling_scratch import ScratchEncoderForSequenceClassification
@@ -59,6 +61,22 @@ def multiply_answers(folder: Path) -> None:
     change(folder / "tokenizer.json", decoder={"type": "Sequence", "decoders": [step] * 9})
 
 
+def store_as(kind: torch.dtype) -> Callable[[Path], None]:
+    def store(folder: Path) -> None:
+        weights = load_file(folder / "model.safetensors")
+        save_file({name: weight.to(kind) for name, weight in weights.items()}, folder / "model.safetensors")
+
+    return store
+
+
+def index_of(shards: Any) -> Callable[[Path], None]:
+    return lambda folder: change(folder / "model.safetensors.index.json", metadata={}, weight_map=shards)
+
+
+def limit(tokens: Any) -> Callable[[Path], None]:
+    return lambda folder: change(folder / "tokenizer_config.json", model_max_length=tokens)
+
+
 def config(**fields: Any) -> Callable[[Path], None]:
     return lambda folder: change(folder / "config.json", **fields)
 
@@ -75,7 +93,14 @@ ATTACKS: dict[str, tuple[Callable[[Path], None], str]] = {
     "vocabulary": (config(vocab_size=2 * 10**9), "config.json: describes about"),
     "labels": (config(id2label={"0": "bad", "5": "good"}), "id2label must name the labels 0, 1, ..."),
     "label types": (config(id2label={"0": "bad", "1": 5}), "id2label must name the labels 0, 1, ..."),
-    "length": (lambda folder: change(folder / "tokenizer_config.json", model_max_length="x"), "model_max_length must"),
+    "equal labels": (config(id2label={"0": "bad", "1": "bad"}), "id2label gives several labels the name 'bad'"),
+    "length": (limit("x"), "tokenizer_config.json: model_max_length must"),
+    "part of a token": (limit(3.7), "tokenizer_config.json: model_max_length must"),
+    "bytes": (store_as(torch.int8), "model.safetensors: classifier.out_proj.bias is stored as I8"),
+    "bits": (store_as(torch.bool), "model.safetensors: classifier.out_proj.bias is stored as BOOL"),
+    "list of weights": (index_of(["a"]), "index.json: weight_map must give the file of each weight"),
+    "numbers of files": (index_of({"a": 1}), "index.json: weight_map must give the file of each weight"),
+    "empty tokenizer": (lambda folder: (folder / "tokenizer.json").write_text("{}") and None, "tokenizer.json: not a"),
     "normalizer": (multiply_texts, "tokenizer.json: the normalizer multiplies texts"),
     "decoder": (multiply_answers, "tokenizer.json: the decoder multiplies texts"),
     "index": (lead_outside, "'../other.safetensors', which is not a file of its folder"),
