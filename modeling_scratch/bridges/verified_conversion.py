@@ -18,7 +18,7 @@ from ..utils.errors import DataError
 from ..utils.files import MAX_FILE_SIZE, check_inputs, complete_folder
 from .configs import FAMILIES
 from .conversion import export_model
-from .model_sources import load_checkpoint
+from .model_sources import check_loaded, load_checkpoint
 
 # The maximum difference relative to the largest output.
 TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}
@@ -86,7 +86,8 @@ def _convert(
     if config.model_type.startswith("scratch_"):
         if arguments.model_class is not None:
             raise DataError("--model_class applies to native checkpoints only")
-        ours = _own_class(config, arguments.input).from_pretrained(arguments.input).eval()
+        ours, info = _own_class(config, arguments.input).from_pretrained(arguments.input, output_loading_info=True)
+        check_loaded(ours.eval(), info, "not a trained model")
         native = export_model(ours, arguments.model_type)
         native.save_pretrained(folder, max_shard_size=arguments.max_shard_size)
         return ours, type(native).from_pretrained(folder).eval()
@@ -155,7 +156,8 @@ def _batches(
     if tokenizer is None:
         return
     for text in texts:
-        found = tokenizer(text, truncation=True, max_length=length, return_tensors="pt")
+        options = {"truncation": True, "max_length": length, "return_attention_mask": True, "return_tensors": "pt"}
+        found = tokenizer(text, **options)
         yield f"{text[:40]!r}", {name: found[name] for name in ("input_ids", "attention_mask")}
 
 

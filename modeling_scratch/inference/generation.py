@@ -21,6 +21,7 @@ from ..bridges.model_sources import (
     ALLOW_SPECIAL_TOKENS,
     Tokenizers,
     check_folder,
+    check_loaded,
     load_checkpoint,
     load_tokenizers,
     read_special_tokens,
@@ -141,8 +142,7 @@ def _load(name: str, trust_remote_code: bool) -> tuple[Any, Tokenizers]:
             raise DataError(f"--model_name_or_path {name}: {architecture} does not generate texts; {advice}")
     auto_class = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
     model, info = load_checkpoint(auto_class, name, trust_remote_code, output_loading_info=True)
-    if missing := sorted(info["missing_keys"]):
-        raise DataError(f"--model_name_or_path {name}: no trained generation head, missing {', '.join(missing[:3])}")
+    check_loaded(model, info, "no trained generation head")
     tokenizers = load_tokenizers(name, trust_remote_code)
     for tokenizer in tokenizers:
         if len(tokenizer) <= len(

@@ -9,7 +9,14 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoModelForSeq2SeqLM, DataCollatorWithPadding, pipeline
 
-from ..bridges.model_sources import check_folder, load_checkpoint, load_tokenizers, read_special_tokens
+from ..bridges.model_sources import (
+    ask_for_mask,
+    check_folder,
+    check_loaded,
+    load_checkpoint,
+    load_tokenizers,
+    read_special_tokens,
+)
 from ..inference.classification import PredictArguments, load_classifier
 from ..inference.text_generators import position_limit
 from ..pipelines import DEFAULT_NEW_TOKENS, TranslationPipeline
@@ -112,9 +119,9 @@ def _classification(name: str, device: str | None, trust_remote_code: bool) -> T
 
 def _translation(name: str, device: str | None, trust_remote_code: bool) -> Task:
     model, info = load_checkpoint(AutoModelForSeq2SeqLM, name, trust_remote_code, output_loading_info=True)
-    if missing := sorted(info["missing_keys"]):
-        raise DataError(f"--model {name}: no trained generation head, missing {', '.join(missing[:3])}")
+    check_loaded(model, info, "no trained generation head")
     source, target = load_tokenizers(name, trust_remote_code)
+    ask_for_mask(source, model)
     place = device or torch.accelerator.current_accelerator(check_available=True) or "cpu"
     pipe = TranslationPipeline(model=model.eval(), tokenizer=source, target_tokenizer=target, device=place)
     return Task("translate", pipe, {})

@@ -19,6 +19,7 @@ import writers
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from serving import save_classifier
+from transformers import BertConfig, BertForSequenceClassification
 
 from modeling_scratch import ScratchEncoderForSequenceClassification
 from modeling_scratch.bridges.model_files import check_model_files
@@ -31,6 +32,12 @@ from modeling_scratch.verify import verify, write_verification
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_classifier(tmp_path_factory.mktemp("classifier"))
+
+
+@pytest.fixture(scope="module")
+def decoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    tokenizer = writers.words()
+    return writers.save(tmp_path_factory.mktemp("decoder"), writers.decoder(tokenizer), tokenizer)
 
 
 @pytest.fixture
@@ -120,6 +127,12 @@ def test_a_folder_that_no_training_wrote_is_refused(folder: Path, attack: str) -
     assert len(str(refused.value).splitlines()) == 1
 
 
+def write_reviews(folder: Path) -> None:
+    folder.mkdir()
+    rows = [f"text {number},{number % 2}" for number in range(40)]
+    (folder / "train.csv").write_text("\n".join(["text,label", *rows]))
+
+
 PROGRAMS: dict[str, tuple[Callable[..., Any], str]] = {
     "predict": (predict.main, "--model {} --input -"),
     "generate": (generate.main, "--model_name_or_path {} --prompt a"),
@@ -134,14 +147,46 @@ def test_programs_that_load_a_folder_refuse_it_in_one_line(
     folder: Path, program: str, capsys: pytest.CaptureFixture
 ) -> None:
     lead_outside(folder)
-    (folder / "data").mkdir()
-    rows = [f"text {number},{number % 2}" for number in range(40)]
-    (folder / "data" / "train.csv").write_text("\n".join(["text,label", *rows]))
+    write_reviews(folder / "data")
     main, options = PROGRAMS[program]
     with pytest.raises(SystemExit) as ended:
         main(options.format(folder, folder).split())
     assert ended.value.code == 2
     assert "'../other.safetensors', which is not a file of its folder" in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_config_that_leaves_weights_out_is_refused(
+    folder: Path, decoder: Path, program: str, capsys: pytest.CaptureFixture
+) -> None:
+    """Its model would answer, but is another one than was trained."""
+    if program == "generate":
+        folder = Path(shutil.copytree(decoder, folder / "decoder"))
+    change(folder / "config.json", num_hidden_layers=0)
+    write_reviews(folder / "data")
+    main, options = PROGRAMS[program]
+    with pytest.raises(SystemExit) as ended:
+        main(options.format(folder, folder).split())
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert (ended.value.code, "weights that config.json does not describe, such as model." in line) == (2, True), line
+    assert f"{folder}: " in line
+
+
+def test_weights_that_another_packages_class_leaves_out_are_a_warning(
+    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture
+) -> None:
+    sizes = {"hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 8, "pad_token_id": 0}
+    model = BertForSequenceClassification(BertConfig(vocab_size=40, num_hidden_layers=2, **sizes))
+    model.save_pretrained(folder)
+    (tmp_path / "in.txt").write_text("word1")
+    arguments = f"--model {folder} --input {tmp_path / 'in.txt'}".split()
+    predict.main(arguments)
+    assert "WARNING" not in capfd.readouterr().err
+    change(folder / "config.json", num_hidden_layers=1)
+    predict.main(arguments)
+    answer, errors = capfd.readouterr()
+    assert f"WARNING: {folder}: the files have 16 weights that config.json does not describe" in errors
+    assert json.loads(answer)["row"] == 1
 
 
 def test_a_copy_is_not_verified_and_not_pushed_with_it(folder: Path) -> None:
@@ -173,12 +218,6 @@ def test_tokenizers_of_well_known_models_pass(folder: Path, normalizer: Any) -> 
     """ALBERT's, Llama's, BERT's, and none."""
     change(folder / "tokenizer.json", normalizer=normalizer)
     check_model_files(folder)
-
-
-@pytest.fixture(scope="module")
-def decoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    tokenizer = writers.words()
-    return writers.save(tmp_path_factory.mktemp("decoder"), writers.decoder(tokenizer), tokenizer)
 
 
 @pytest.mark.parametrize("name", ["num_beams", "num_return_sequences", "max_new_tokens"])

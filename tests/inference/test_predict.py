@@ -4,6 +4,7 @@
 import csv
 import io
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -167,6 +168,15 @@ def test_a_tokenizer_without_a_limit_is_cut_where_the_positions_end(folder, sour
     )
     run(short, source, tmp_path / "out.jsonl")
     assert "texts truncated to 20 tokens: 4" in capfd.readouterr().err
+
+
+def test_padding_is_masked_also_if_the_tokenizer_does_not_name_the_mask(folder, source, tmp_path):
+    """Else, an answer would depend on the other texts of its batch."""
+    other = shutil.copytree(folder, tmp_path / "model")
+    content = json.loads((other / "tokenizer_config.json").read_text())
+    (other / "tokenizer_config.json").write_text(json.dumps({**content, "model_input_names": ["input_ids"]}))
+    masked, unnamed = (run(each, source, tmp_path / f"{each.name}.jsonl") for each in (folder, other))
+    assert unnamed == masked
 
 
 def test_a_folder_that_would_answer_at_random_is_refused(folder, source, tmp_path, capfd):
