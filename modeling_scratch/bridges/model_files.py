@@ -2,6 +2,7 @@
 """Refuse files of a model folder that would take all time or memory, or lead elsewhere, before a library reads them."""
 
 import json
+import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from math import prod
@@ -16,6 +17,7 @@ from ..utils.files import check_regular
 
 MOST_LAYERS = 1_000
 MOST_GROWTH = 1_000  # of a text in the normalizer; beyond, a text of a few kilobytes exhausts memory
+MOST_PENALTY = 10  # of a length in beam search: the power must stay within float32
 MOST_WEIGHTS = 100  # per byte of the weight files; quantised and shared weights need a few
 NO_LIMIT = 10**20  # a larger model_max_length means no limit, and can be written as 1e30
 JSON_BYTES = 16_000_000
@@ -35,6 +37,7 @@ def check_model_files(folder: Path) -> None:
     if not _read(folder / "config.json").get("quantization_config"):
         for weights in filter(Path.exists, folder.glob("*.safetensors")):
             _check_weights(weights, weights.stat().st_mtime_ns, weights.stat().st_size)
+    _check_generation_config(folder / "generation_config.json")
     for index in folder.glob("*.index.json"):
         _check_index(index)
     for place in (folder, folder / TARGET_FOLDER):
@@ -112,6 +115,13 @@ def _check_index(path: Path) -> None:
     for shard in set((shards or {}).values()):
         if Path(shard).name != shard:
             raise DataError(f"{path}: names {ascii(shard)[:80]}, which is not a file of its folder")
+
+
+def _check_generation_config(path: Path) -> None:
+    for name, value in _read(path).items():
+        most = MOST_PENALTY if name == "length_penalty" else sys.float_info.max
+        if isinstance(value, int | float) and not abs(value) <= most:
+            raise DataError(f"{path}: {name} must be a number from {-most:g} to {most:g}, not {ascii(value)[:40]}")
 
 
 def _check_tokenizer_config(path: Path) -> None:

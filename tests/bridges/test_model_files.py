@@ -84,6 +84,10 @@ def limit(tokens: Any) -> Callable[[Path], None]:
     return lambda folder: change(folder / "tokenizer_config.json", model_max_length=tokens)
 
 
+def penalty(exponent: float) -> Callable[[Path], None]:
+    return lambda folder: change(folder / "generation_config.json", length_penalty=exponent)
+
+
 def config(**fields: Any) -> Callable[[Path], None]:
     return lambda folder: change(folder / "config.json", **fields)
 
@@ -111,6 +115,8 @@ ATTACKS: dict[str, tuple[Callable[[Path], None], str]] = {
     "normalizer": (multiply_texts, "tokenizer.json: the normalizer multiplies texts"),
     "decoder": (multiply_answers, "tokenizer.json: the decoder multiplies texts"),
     "index": (lead_outside, "'../other.safetensors', which is not a file of its folder"),
+    "penalty": (penalty(1e300), "generation_config.json: length_penalty must be a number from -10 to 10, not 1e+300"),
+    "no number": (penalty(float("nan")), "generation_config.json: length_penalty must be a number from -10 to 10"),
     "pipe": (pipe, "config.json: not a regular file"),
 }
 
