@@ -20,7 +20,7 @@ from ..bridges.model_sources import (
 from ..inference.classification import PredictArguments, load_classifier
 from ..inference.text_generators import position_limit
 from ..pipelines import DEFAULT_NEW_TOKENS, TranslationPipeline
-from ..utils.errors import DataError
+from ..utils.errors import DataError, panics_as_errors
 from .batches import Job
 
 TASKS = ("classify", "translate")
@@ -44,8 +44,9 @@ class Task:
     defaults: dict[str, int] = field(default_factory=dict)
 
     def encode(self, texts: Sequence[str], options: Mapping[str, int]) -> list[Job]:
-        """Tokenise texts into jobs. Raises `ValueError` for an empty text."""
-        return [self._encode(text, options) for text in texts]
+        """Tokenise texts into jobs. Raises `ValueError` for an empty text, and one that the tokenizer fails on."""
+        with panics_as_errors():
+            return [self._encode(text, options) for text in texts]
 
     def _encode(self, text: str, options: Mapping[str, int]) -> Job:
         encoded = self.pipe.preprocess(text, truncation=True)

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import predict
@@ -21,6 +22,7 @@ from writers import POSITIONS, text_of
 
 from modeling_scratch import ScratchEncoderForMaskedLM
 from modeling_scratch.inference import classification as predict_room
+from modeling_scratch.serving.tasks import load_task
 
 TEXTS = [text_of(length) for length in (3, 50, 1, 22, 7, 12, 23, 2, 17, 2, 30, 12, 1)]  # 3 exceed the limit
 AWKWARD = ['with "quotes", commas', "two\nlines", "carriage\rreturn", "ünïcödé ☃\u2028", "'", "\ttab"]
@@ -189,6 +191,33 @@ def test_a_folder_that_would_answer_at_random_is_refused(folder, source, tmp_pat
     refused(capfd, predict.main, [*data, tmp_path / "bert"], "no tokenizer")
     transformers.AutoTokenizer.from_pretrained(folder).save_pretrained(tmp_path / "bert")
     assert run(tmp_path / "bert", source, tmp_path / "out.jsonl")[0]["label"] in ("LABEL_0", "LABEL_1")
+
+
+def test_a_text_that_exhausts_the_tokenizer(folder, tmp_path, capfd):
+    """Its library panics, which is no `Exception`; a server goes on with the next text."""
+    other = shutil.copytree(folder, tmp_path / "model")
+    content = json.loads((other / "tokenizer.json").read_text())
+    slow = {"type": "Split", "pattern": {"Regex": "^(a+)+$"}, "behavior": "Isolated", "invert": False}
+    (other / "tokenizer.json").write_text(json.dumps({**content, "pre_tokenizer": slow}))
+    source = write(tmp_path / "in.csv", {"text": [TEXTS[0], "a" * 60 + "b"]})
+    fault = "the tokenizer fails on a text: "
+    arguments = ["--model", other, "--input", source, "--output", tmp_path / "out.jsonl"]
+    refused(capfd, predict.main, arguments, fault)
+    assert names(tmp_path) == ["in.csv", "model"]
+    task = load_task(str(other))
+    with pytest.raises(ValueError, match=fault):
+        task.encode(["a" * 60 + "b"], {})
+    assert len(task.encode(["word1"], {})) == 1
+
+
+def test_a_full_disk(folder, source, monkeypatch, capfd):
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        line = refused(capfd, predict.main, ["--model", folder, "--input", source], "free disk space, then repeat")
+        monkeypatch.undo()
+        with suppress(OSError):
+            full.close()
+    assert "--resume_from_checkpoint" not in line
 
 
 def test_a_model_that_fails_or_answers_nan(source, tmp_path, capfd):
