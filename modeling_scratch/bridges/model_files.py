@@ -99,7 +99,8 @@ def _check_weights(path: Path, changed: int, size: int) -> None:
     check_regular(path)
     try:
         with safe_open(path, "pt") as file:
-            kinds = {name: file.get_slice(name).get_dtype() for name in file.keys() if name.endswith(FLOATING)}
+            names = [name for name in file.keys() if name.endswith(FLOATING)]  # noqa: SIM118  # it is no dict
+            kinds = {name: file.get_slice(name).get_dtype() for name in names}
     except (SafetensorError, OSError):
         return
     for name, kind in kinds.items():

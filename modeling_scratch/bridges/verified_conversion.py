@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 import transformers
+from safetensors import SafetensorError
 from torch import Tensor
 from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
@@ -60,7 +61,7 @@ def convert(arguments: ConversionArguments) -> None:
             tokenizer = _copy_tokenizer(arguments.input, folder)
             for line in compare(source, written, tokenizer, texts):
                 print(line)
-    except (ValueError, FileExistsError) as error:
+    except (ValueError, FileExistsError, SafetensorError) as error:  # the last for a full disk
         raise DataError(f"{arguments.input}: {error}") from error
     print(f"{arguments.output_dir}: {type(written).__name__}, equivalent to {type(source).__name__}")
 
@@ -123,9 +124,10 @@ def _copy_tokenizer(name: str, folder: Path) -> PreTrainedTokenizerBase | None:
 
 
 def compare(
-    source: PreTrainedModel, written: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, texts: Sequence[str]
+    source: PreTrainedModel, written: Any, tokenizer: PreTrainedTokenizerBase | None, texts: Sequence[str]
 ) -> Iterator[str]:
     """Yield a line for each input. Raises DataError if the outputs differ."""
+    written = written.to(source.dtype)  # of a config.json that names another type than that of the weights
     for name, batch in _batches(source, tokenizer, texts):
         with torch.inference_mode():
             first, second = (_answer(model, batch) for model in (source, written))

@@ -7,6 +7,7 @@ copied nor scored further, and reordering beams does not move the encoder states
 Shapes: B texts, k beams per text, n candidates, V vocabulary, L maximum length in tokens.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +32,8 @@ def beam_search(
     For generate(custom_generate=beam_search), which prepares its arguments.
     """
     config, count = generation_config, generation_config.num_beams
+    if not math.isfinite(config.length_penalty):
+        raise ValueError(f"length_penalty has to be a finite number, not {config.length_penalty}.")
     texts, prompt = len(input_ids) // count, input_ids.shape[1]
     kept = max(2, 1 + len(end_tokens(config))) * count  # enough to continue if all others end
     running = Beams.start(input_ids, texts, config)
@@ -55,6 +58,8 @@ def beam_search(
         is_open &= _may_improve(running, finished, length - prompt, prompt, config)
         is_done = ~is_open.any() | ended.all() | (finished.lengths.all() & (config.early_stopping is True))
         if is_done:
+            if logits.isnan().any():
+                raise ValueError("The model returns NaN: its weights or its inputs are damaged.")
             return finished.answers(config.num_return_sequences, prompt)
         _reorder(inputs.get("past_key_values"), parents.gather(1, chosen).flatten())
         last = 1 if inputs["use_cache"] else None  # the last token (B * k, 1), or all where nothing is cached

@@ -22,6 +22,7 @@ import modeling_scratch  # noqa: F401  registers its models with the Auto classe
 
 from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS, ask_for_mask, check_folder, check_loaded, read_special_tokens
 from ..data.columns import NumberedText, is_missing, read_lines, read_texts
+from ..data.rows import READERS
 from ..fast.text_classification import batches_by_length
 from ..utils.command_line import option
 from ..utils.errors import DataError
@@ -86,6 +87,8 @@ class PredictArguments:
         self.format = self.format or ("csv" if output.suffix.lower() == ".csv" else "jsonl")
         if self.batch_size < 1:
             raise DataError(f"--batch_size {self.batch_size}: must be at least 1")
+        if self.text_column and (self.input == "-" or Path(self.input).suffix.lower() == ".txt"):
+            raise DataError(f"--text_column {self.text_column}: requires a table ({', '.join(READERS)})")
         check_inputs([self.input], self.max_file_size)
         check_output("--output", self.output, self.input, self.overwrite)
 
@@ -110,6 +113,8 @@ def read_input(arguments: PredictArguments) -> Iterator[NumberedText]:
     """Stream `(row, text)`; a missing text is "". Raises `DataError` or OSError for unreadable input."""
     path = Path(arguments.input)
     if arguments.input != "-" and path.suffix.lower() != ".txt":
+        if path.is_file() and path.suffix.lower() not in READERS:
+            raise DataError(f"--input {path}: unknown format; supported suffixes: .txt, {', '.join(READERS)}")
         yield from read_texts(path, arguments.text_column)
         return
     with sys.stdin.buffer if arguments.input == "-" else path.open("rb") as handle:

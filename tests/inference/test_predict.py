@@ -211,7 +211,7 @@ def test_a_text_that_exhausts_the_tokenizer(folder, tmp_path, capfd):
 
 
 def test_a_full_disk(folder, source, monkeypatch, capfd):
-    with open("/dev/full", "w", encoding="utf-8") as full:
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
         monkeypatch.setattr(sys, "stdout", full)
         line = refused(capfd, predict.main, ["--model", folder, "--input", source], "free disk space, then repeat")
         monkeypatch.undo()
@@ -239,6 +239,9 @@ def test_arguments_that_cannot_work(folder, source, tmp_path, monkeypatch, capfd
         (["--model", tmp_path / "run", "--input", source], "unfinished", "checkpoint-*"),
         ([*model, "--input", tmp_path / "none.csv"], "none.csv"),
         ([*model, "--input", tmp_path / "none.txt"], "none.txt"),
+        ([*model, "--input", tmp_path / "none"], "none: file not found"),
+        ([*model, "--input", folder / "model.safetensors"], "unknown format; supported suffixes: .txt, .csv"),
+        ([*model, "--text_column", "text"], "--text_column text: requires a table"),
         ([*data, "--text_column", "txt"], "'txt'", "did you mean 'text'?"),
         ([*data, "--output", source, "--overwrite"], str(source), "this is the input"),
         ([*data, "--output", tmp_path, "--format", "csv"], "not a regular file"),
