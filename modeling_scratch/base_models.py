@@ -95,7 +95,7 @@ class ScratchDecoderModel(ScratchDecoderPreTrainedModel):
             raise ValueError("encoder_hidden_states go to the decoder of an encoder-decoder, and to no other.")
         inputs = Inputs(
             input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids, kwargs.get("cu_seq_lens_q"),
-            prefix=self.prefix, has_past=past_key_values is not None,
+            prefix=self.prefix, past=getattr(past_key_values, "get_seq_length", int)(),
         )  # fmt: skip
         if use_cache is None:
             use_cache = self.config.use_cache and not self.training

@@ -22,7 +22,7 @@ class Inputs:
     """input_ids (B, T) or inputs_embeds (B, T, E), and what goes with them; errors call them by their names.
 
     attention_mask (B, past + T), 1 at real tokens, or (B, 1, T, past + T), true where a query sees a key. prefix: of
-    the arguments' names, "decoder_" or nothing. has_past: whether the mask covers cached tokens, too.
+    the arguments' names, "decoder_" or nothing. past: the number of cached tokens; a tensor is not looked at.
 
     A row may hold several sequences, segments that do not see each other, in Hugging Face's form
     (DataCollatorWithFlattening): without attention_mask, and with position_ids that restart, or with the boundaries
@@ -36,7 +36,7 @@ class Inputs:
     token_type_ids: Tensor | None = None
     cu_seq_lens: Tensor | None = None
     prefix: str = ""
-    has_past: bool = False
+    past: Tensor | int | None = 0
 
     def __post_init__(self) -> None:
         """Raises ValueError, or TypeError for what is no tensor; traced graphs check no sizes."""
@@ -51,7 +51,7 @@ class Inputs:
             raise ValueError(f"{message}{f'; a single text is {name}[None]' if tensor.ndim + 1 == rank else ''}.")
         if not is_tracing(tensor) and 0 in tensor.shape[:2]:
             raise ValueError(f"{message}, none of them 0; leave empty texts out.")
-        check_mask(self.attention_mask, tensor, f"{self.prefix}attention_mask", name, self.has_past)
+        check_mask(self.attention_mask, tensor, f"{self.prefix}attention_mask", name, self.past)
 
     @property
     def shape(self) -> torch.Size:
@@ -102,13 +102,14 @@ def check_tensor(value: Any, name: str) -> None:
         raise TypeError(f"{name}: a {type(value).__name__} is no tensor; tokenizers make one by return_tensors='pt'.")
 
 
-def check_mask(mask: Any, states: Tensor, name: str, of: str, has_past: bool = False) -> None:
+def check_mask(mask: Any, states: Tensor, name: str, of: str, past: Any = 0) -> None:
     """Raises ValueError where a mask of padding has not the shape (texts, tokens) of what it masks, or TypeError."""
     if mask is None or is_tracing(states) or len(getattr(mask, "shape", ())) == 4:
         return  # the last says what sees what, which is the backend's to check
     check_tensor(mask, name)
-    if not has_past and mask.shape != states.shape[:2]:
-        raise ValueError(f"{name} {tuple(mask.shape)}: has to be {tuple(states.shape[:2])}, as {of} (texts, tokens).")
+    if isinstance(past, int) and mask.shape != (shape := (len(states), past + states.shape[1])):
+        cached = " after the cached tokens" if past else ""
+        raise ValueError(f"{name} {tuple(mask.shape)}: has to be {shape}, as {of} (texts, tokens){cached}.")
     if mask.is_floating_point() and (mask < 0).any():
         raise ValueError(f"{name} has negative values: has to be 1 at real tokens and 0 at padding; biases are 4-D.")
 

@@ -77,7 +77,7 @@ class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, GenerationMixin):
             if shift_labels is None:
                 inputs = Inputs(
                     input_ids, inputs_embeds, attention_mask, position_ids, cu_seq_lens=kwargs.get("cu_seq_lens_q"),
-                    has_past=past_key_values is not None,
+                    past=None,  # the base model has checked the mask, and filled the cache
                 )  # fmt: skip
                 shift_labels = next_tokens(labels, inputs)
                 num_items_in_batch = count_predicted(num_items_in_batch, labels, shift_labels)
@@ -110,7 +110,7 @@ class ScratchDecoderForSequenceClassification(ScratchDecoderPreTrainedModel):
         """
         inputs = Inputs(
             input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids, kwargs.get("cu_seq_lens_q"),
-            has_past=past_key_values is not None,
+            past=getattr(past_key_values, "get_seq_length", int)(),
         )  # fmt: skip
         use_cache = False if use_cache is None and labels is not None else use_cache
         caching = {"past_key_values": past_key_values, "use_cache": use_cache}

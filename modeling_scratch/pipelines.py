@@ -150,8 +150,8 @@ class Text2TextGenerationPipeline(Pipeline):
 
     def _length(self, source: int, generation: dict[str, Any]) -> dict[str, int]:
         """The limit of an answer's length, where nobody has set one; the lengths that are set are checked."""
-        longest = self._setting("max_new_tokens", generation) or self._setting("max_length", generation)
-        if longest:
+        lengths = (self._setting(name, generation) for name in ("max_new_tokens", "max_length"))
+        if (longest := next((length for length in lengths if length is not None), None)) is not None:
             self.check_inputs(source, self._setting("min_length", generation) or 0, longest)
             return {}
         positions = getattr(self.model.config, "max_position_embeddings", None) or DEFAULT_NEW_TOKENS

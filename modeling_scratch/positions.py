@@ -24,7 +24,7 @@ def positions_from_mask(
     """
     if attention_mask is None or attention_mask.ndim != 2:
         return torch.arange(shape[1], device=device)[None] + past
-    return (attention_mask.long().cumsum(-1) - 1).clamp(min=0)[:, -shape[1] :]
+    return (attention_mask.bool().long().cumsum(-1) - 1).clamp(min=0)[:, -shape[1] :]
 
 
 def positions_from_lengths(lengths: Tensor, shape: Sequence[int]) -> Tensor:

@@ -75,6 +75,8 @@ def _check(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None
             parser.error(f"--{option} {path}: folder {path.parent} not found")
     if "precision" in options.workload and options.model is None:
         parser.error("precision requires --model, the folder of a trained text classifier")
+    if not 0 <= options.seed < 2**32:
+        parser.error(f"--seed {options.seed}: must be from 0 to {2**32 - 1:,}")
     for name in ("rounds", "threads", "batch_size"):
         if (number := getattr(options, name)) is not None and number < 1:
             parser.error(f"--{name} {number}: must be at least 1")

@@ -1,8 +1,10 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Model sources: presets with overrides, and checkpoints, with one-line errors."""
 
+import inspect
 import json
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +15,7 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedT
 import modeling_scratch
 
 from ..configuration_scratch import ScratchConfig
+from ..modeling_base import ScratchPreTrainedModel
 from ..pipelines import TARGET_FOLDER
 from ..utils.errors import DataError
 from .configs import FAMILIES
@@ -87,6 +90,37 @@ def load_checkpoint(auto_class: Any, name: str, trust_remote_code: bool, **optio
         raise DataError(f"{name} cannot be loaded as a checkpoint: {first_line[:300]}") from error
 
 
+def check_loaded(model: Any, info: Mapping[str, Any], untrained: str) -> None:
+    """Raise `ValueError` for a model without trained head, or with weights in its files that it does not use.
+
+    Such a model is another one than was trained: its config.json was changed. Classes of other packages may leave
+    weights out by design: there, it is a warning. info: that of from_pretrained; untrained: the words for a model
+    without trained head.
+    """
+    if missing := sorted(info["missing_keys"]):
+        raise ValueError(f"{untrained}, missing {', '.join(missing[:3])}")
+    _check_used(model, info["unexpected_keys"])
+
+
+def _check_used(model: Any, unexpected: Iterable[str]) -> None:
+    if not (unused := sorted(unexpected)):
+        return
+    fault = f"the files have {len(unused):,} weights that config.json does not describe, such as {unused[0]}"
+    if isinstance(model, ScratchPreTrainedModel):
+        raise ValueError(f"{fault}; restore config.json")
+    print(f"WARNING: {model.config.name_or_path}: {fault}; they are not used", file=sys.stderr)
+
+
+def load_body(auto_class: Any, name: str, trust_remote_code: bool, **options: Any) -> Any:
+    """Load a checkpoint for training, whose head may be another one. The rest is checked as in `check_loaded`."""
+    model, info = load_checkpoint(auto_class, name, trust_remote_code, output_loading_info=True, **options)
+    try:
+        _check_used(model, [key for key in info["unexpected_keys"] if key.startswith(f"{model.base_model_prefix}.")])
+    except ValueError as error:
+        raise DataError(f"--model_name_or_path {name}: {error}") from error
+    return model
+
+
 def load_model(auto_class: Any, head: str, name: str, trust_remote_code: bool, **options: Any) -> PreTrainedModel:
     """Load a checkpoint for training, converting supported native families to scratch models.
 
@@ -96,7 +130,7 @@ def load_model(auto_class: Any, head: str, name: str, trust_remote_code: bool, *
     config = load_checkpoint(AutoConfig, name, trust_remote_code)
     options["dtype"] = torch.float32
     if config.model_type not in FAMILIES:
-        return load_checkpoint(auto_class, name, trust_remote_code, **options)
+        return load_body(auto_class, name, trust_remote_code, **options)
     scratch_class = next((ours for ours in FAMILIES[config.model_type].heads if ours.endswith(head)), None)
     if scratch_class is None:
         raise DataError(f"--model_name_or_path {name}: {config.model_type} has no {head} in this package")
@@ -120,6 +154,16 @@ def read_special_tokens(tokenizer: PreTrainedTokenizerBase, are_allowed: bool | 
     settings = tokenizer.init_kwargs
     are_text = settings.get("split_special_tokens", True) if are_allowed is None else not are_allowed
     tokenizer.split_special_tokens = settings["split_special_tokens"] = bool(are_text)
+
+
+def ask_for_mask(tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel) -> None:
+    """Let the tokenizer give the attention mask that the model takes, also if its files do not name it.
+
+    Without one, padding is read as text, and an answer depends on the other texts of its batch.
+    """
+    is_taken = "attention_mask" in inspect.signature(model.forward).parameters
+    if is_taken and "attention_mask" not in tokenizer.model_input_names:
+        tokenizer.model_input_names = [*tokenizer.model_input_names, "attention_mask"]
 
 
 def load_tokenizers(name: str, trust_remote_code: bool = False) -> Tokenizers:

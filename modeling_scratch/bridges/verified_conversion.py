@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 import transformers
+from safetensors import SafetensorError
 from torch import Tensor
 from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
@@ -18,7 +19,7 @@ from ..utils.errors import DataError
 from ..utils.files import MAX_FILE_SIZE, check_inputs, complete_folder
 from .configs import FAMILIES
 from .conversion import export_model
-from .model_sources import load_checkpoint
+from .model_sources import check_loaded, load_checkpoint
 
 # The maximum difference relative to the largest output.
 TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}
@@ -60,7 +61,7 @@ def convert(arguments: ConversionArguments) -> None:
             tokenizer = _copy_tokenizer(arguments.input, folder)
             for line in compare(source, written, tokenizer, texts):
                 print(line)
-    except (ValueError, FileExistsError) as error:
+    except (ValueError, FileExistsError, SafetensorError) as error:  # the last for a full disk
         raise DataError(f"{arguments.input}: {error}") from error
     print(f"{arguments.output_dir}: {type(written).__name__}, equivalent to {type(source).__name__}")
 
@@ -86,7 +87,8 @@ def _convert(
     if config.model_type.startswith("scratch_"):
         if arguments.model_class is not None:
             raise DataError("--model_class applies to native checkpoints only")
-        ours = _own_class(config, arguments.input).from_pretrained(arguments.input).eval()
+        ours, info = _own_class(config, arguments.input).from_pretrained(arguments.input, output_loading_info=True)
+        check_loaded(ours.eval(), info, "not a trained model")
         native = export_model(ours, arguments.model_type)
         native.save_pretrained(folder, max_shard_size=arguments.max_shard_size)
         return ours, type(native).from_pretrained(folder).eval()
@@ -122,9 +124,10 @@ def _copy_tokenizer(name: str, folder: Path) -> PreTrainedTokenizerBase | None:
 
 
 def compare(
-    source: PreTrainedModel, written: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, texts: Sequence[str]
+    source: PreTrainedModel, written: Any, tokenizer: PreTrainedTokenizerBase | None, texts: Sequence[str]
 ) -> Iterator[str]:
     """Yield a line for each input. Raises DataError if the outputs differ."""
+    written = written.to(source.dtype)  # of a config.json that names another type than that of the weights
     for name, batch in _batches(source, tokenizer, texts):
         with torch.inference_mode():
             first, second = (_answer(model, batch) for model in (source, written))
@@ -155,7 +158,8 @@ def _batches(
     if tokenizer is None:
         return
     for text in texts:
-        found = tokenizer(text, truncation=True, max_length=length, return_tensors="pt")
+        options = {"truncation": True, "max_length": length, "return_attention_mask": True, "return_tensors": "pt"}
+        found = tokenizer(text, **options)
         yield f"{text[:40]!r}", {name: found[name] for name in ("input_ids", "attention_mask")}
 
 

@@ -36,6 +36,8 @@ def read_rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[tupl
     Raises `DataError` during iteration if the input cannot be read.
     """
     reader = _read_review_folder if is_review_folder(path) else READERS.get(path.suffix.lower())
+    if reader is None and not path.exists():
+        raise DataError(f"{path}: file not found")
     if reader is None:
         raise DataError(f"{path}: unknown format; supported suffixes: {', '.join(READERS)}")
     check_regular(path)

@@ -7,6 +7,7 @@ copied nor scored further, and reordering beams does not move the encoder states
 Shapes: B texts, k beams per text, n candidates, V vocabulary, L maximum length in tokens.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,10 +56,17 @@ def beam_search(
         is_open &= _may_improve(running, finished, length - prompt, prompt, config)
         is_done = ~is_open.any() | ended.all() | (finished.lengths.all() & (config.early_stopping is True))
         if is_done:
-            return finished.answers(config.num_return_sequences, prompt)
+            return _without_nan(logits, finished.answers(config.num_return_sequences, prompt))
         _reorder(inputs.get("past_key_values"), parents.gather(1, chosen).flatten())
         last = 1 if inputs["use_cache"] else None  # the last token (B * k, 1), or all where nothing is cached
         read = model.prepare_inputs_for_generation(running.tokens(length), next_sequence_length=last, **inputs)
+
+
+def _without_nan(logits: Tensor, answers: Tensor) -> Tensor:
+    """The answers, if the last logits are numbers: NaN would look like an empty text."""
+    if logits.isnan().any():
+        raise ValueError("The model returns NaN: its weights or its inputs are damaged.")
+    return answers
 
 
 def end_tokens(config: GenerationConfig) -> list[int]:
@@ -93,6 +101,8 @@ class Beams:
     @classmethod
     def start(cls, input_ids: Tensor, texts: int, config: GenerationConfig) -> "Beams":
         """Initialise the scores: of k equal beams, only the first counts."""
+        if not math.isfinite(config.length_penalty):
+            raise ValueError(f"length_penalty has to be a finite number, not {config.length_penalty}.")
         ends, count = end_tokens(config), config.num_beams
         fill = (config.pad_token_id or ends[0]) if ends else -1
         sequences = input_ids.new_full((texts, count, config.max_length), fill)

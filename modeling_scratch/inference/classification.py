@@ -20,8 +20,9 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, Data
 
 import modeling_scratch  # noqa: F401  registers its models with the Auto classes
 
-from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS, check_folder, read_special_tokens
+from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS, ask_for_mask, check_folder, check_loaded, read_special_tokens
 from ..data.columns import NumberedText, is_missing, read_lines, read_texts
+from ..data.rows import READERS
 from ..fast.text_classification import batches_by_length
 from ..utils.command_line import option
 from ..utils.errors import DataError
@@ -86,6 +87,8 @@ class PredictArguments:
         self.format = self.format or ("csv" if output.suffix.lower() == ".csv" else "jsonl")
         if self.batch_size < 1:
             raise DataError(f"--batch_size {self.batch_size}: must be at least 1")
+        if self.text_column and (self.input == "-" or Path(self.input).suffix.lower() == ".txt"):
+            raise DataError(f"--text_column {self.text_column}: requires a table ({', '.join(READERS)})")
         check_inputs([self.input], self.max_file_size)
         check_output("--output", self.output, self.input, self.overwrite)
 
@@ -110,6 +113,8 @@ def read_input(arguments: PredictArguments) -> Iterator[NumberedText]:
     """Stream `(row, text)`; a missing text is "". Raises `DataError` or OSError for unreadable input."""
     path = Path(arguments.input)
     if arguments.input != "-" and path.suffix.lower() != ".txt":
+        if path.is_file() and path.suffix.lower() not in READERS:
+            raise DataError(f"--input {path}: unknown format; supported suffixes: .txt, {', '.join(READERS)}")
         yield from read_texts(path, arguments.text_column)
         return
     with sys.stdin.buffer if arguments.input == "-" else path.open("rb") as handle:
@@ -199,8 +204,7 @@ def load_classifier(arguments: PredictArguments) -> Classifier:
     try:
         auto_class = AutoModelForSequenceClassification
         model, info = auto_class.from_pretrained(name, trust_remote_code=trusts, output_loading_info=True)
-        if missing := sorted(info["missing_keys"]):
-            raise DataError(f"not a trained text classifier, missing {', '.join(missing[:3])}")
+        check_loaded(model, info, "not a trained text classifier")
         tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=trusts)
         if len(tokenizer) <= len(
             tokenizer.all_special_tokens
@@ -215,6 +219,7 @@ def load_classifier(arguments: PredictArguments) -> Classifier:
         place = "" if Path(name).exists() else "folder not found, and as a name on the Hub: "
         raise DataError(f"--model {name}: {place}{textwrap.shorten(str(error), 240)}") from error
     read_special_tokens(tokenizer, arguments.allow_special_tokens or None)
+    ask_for_mask(tokenizer, model)
     model = to_precision(model, arguments.precision)
     limit = tokenizer.model_max_length if arguments.max_length is None else arguments.max_length
     if limit > 10**20:  # the tokenizers' value for no limit

@@ -2,6 +2,7 @@
 """Continue prompts and translate sources, in input order."""
 
 import json
+import math
 import sys
 import textwrap
 from collections import Counter
@@ -17,10 +18,12 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
 import modeling_scratch  # noqa: F401  registers its models with the Auto classes
 
+from ..bridges.model_files import MOST_PENALTY
 from ..bridges.model_sources import (
     ALLOW_SPECIAL_TOKENS,
     Tokenizers,
     check_folder,
+    check_loaded,
     load_checkpoint,
     load_tokenizers,
     read_special_tokens,
@@ -45,10 +48,11 @@ LIMITS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "max_new_tokens": (lambda value: 1 <= value <= 1_000_000, "from 1 to 1,000,000"),
     "num_beams": (lambda value: 1 <= value <= 1_000, "from 1 to 1,000"),
     "num_return_sequences": (lambda value: 1 <= value <= 1_000, "from 1 to 1,000"),
-    "temperature": (lambda value: value > 0, "above 0; for greedy decoding use --do_sample False"),
+    "temperature": (lambda value: value >= 1e-5, "at least 0.00001; for greedy decoding use --do_sample False"),
     "top_k": (lambda value: value >= 0, "at least 0"),
     "top_p": (lambda value: 0 < value <= 1, "above 0 and at most 1"),
-    "repetition_penalty": (lambda value: value > 0, "above 0"),
+    "repetition_penalty": (lambda value: 0 < value < math.inf, "above 0"),
+    "length_penalty": (lambda value: abs(value) <= MOST_PENALTY, f"from {-MOST_PENALTY} to {MOST_PENALTY}"),
 }
 
 
@@ -141,8 +145,7 @@ def _load(name: str, trust_remote_code: bool) -> tuple[Any, Tokenizers]:
             raise DataError(f"--model_name_or_path {name}: {architecture} does not generate texts; {advice}")
     auto_class = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
     model, info = load_checkpoint(auto_class, name, trust_remote_code, output_loading_info=True)
-    if missing := sorted(info["missing_keys"]):
-        raise DataError(f"--model_name_or_path {name}: no trained generation head, missing {', '.join(missing[:3])}")
+    check_loaded(model, info, "no trained generation head")
     tokenizers = load_tokenizers(name, trust_remote_code)
     for tokenizer in tokenizers:
         if len(tokenizer) <= len(
@@ -208,6 +211,8 @@ class GenerateArguments:
             raise DataError(f"--text_column {self.text_column}: requires a table ({', '.join(READERS)})")
         if self.batch_size < 1:
             raise DataError(f"--batch_size {self.batch_size}: must be at least 1")
+        if self.seed is not None and not 0 <= self.seed < 2**32:
+            raise DataError(f"--seed {self.seed}: must be from 0 to {2**32 - 1:,}")
         if sys.stdin is None and self.input_file == "-" and self.prompt is None:
             raise DataError("--input_file -: standard input is closed; name a file or give --prompt")
         if sys.stdout is None and self.output_file == "-":
@@ -356,7 +361,7 @@ def run_model(function: Any, *arguments: Any) -> Any:
     """Call function(*arguments). Raises `DataError` for unsupported settings or exhausted memory."""
     try:
         return function(*arguments)
-    except (RuntimeError, IndexError, ValueError) as error:
+    except (RuntimeError, IndexError, ValueError, OverflowError) as error:
         fault = textwrap.shorten(str(error), 240)
         raise DataError(f"the model fails (--batch_size, --max_new_tokens): {fault}") from error
 

@@ -9,11 +9,18 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoModelForSeq2SeqLM, DataCollatorWithPadding, pipeline
 
-from ..bridges.model_sources import check_folder, load_checkpoint, load_tokenizers, read_special_tokens
+from ..bridges.model_sources import (
+    ask_for_mask,
+    check_folder,
+    check_loaded,
+    load_checkpoint,
+    load_tokenizers,
+    read_special_tokens,
+)
 from ..inference.classification import PredictArguments, load_classifier
 from ..inference.text_generators import position_limit
 from ..pipelines import DEFAULT_NEW_TOKENS, TranslationPipeline
-from ..utils.errors import DataError
+from ..utils.errors import DataError, panics_as_errors
 from .batches import Job
 
 TASKS = ("classify", "translate")
@@ -37,8 +44,9 @@ class Task:
     defaults: dict[str, int] = field(default_factory=dict)
 
     def encode(self, texts: Sequence[str], options: Mapping[str, int]) -> list[Job]:
-        """Tokenise texts into jobs. Raises `ValueError` for an empty text."""
-        return [self._encode(text, options) for text in texts]
+        """Tokenise texts into jobs. Raises `ValueError` for an empty text, and one that the tokenizer fails on."""
+        with panics_as_errors():
+            return [self._encode(text, options) for text in texts]
 
     def _encode(self, text: str, options: Mapping[str, int]) -> Job:
         encoded = self.pipe.preprocess(text, truncation=True)
@@ -112,9 +120,9 @@ def _classification(name: str, device: str | None, trust_remote_code: bool) -> T
 
 def _translation(name: str, device: str | None, trust_remote_code: bool) -> Task:
     model, info = load_checkpoint(AutoModelForSeq2SeqLM, name, trust_remote_code, output_loading_info=True)
-    if missing := sorted(info["missing_keys"]):
-        raise DataError(f"--model {name}: no trained generation head, missing {', '.join(missing[:3])}")
+    check_loaded(model, info, "no trained generation head")
     source, target = load_tokenizers(name, trust_remote_code)
+    ask_for_mask(source, model)
     place = device or torch.accelerator.current_accelerator(check_available=True) or "cpu"
     pipe = TranslationPipeline(model=model.eval(), tokenizer=source, target_tokenizer=target, device=place)
     return Task("translate", pipe, {})

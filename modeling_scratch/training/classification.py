@@ -30,6 +30,7 @@ from tokenization import KINDS, special_token_ids
 from .. import presets
 from ..bridges.model_sources import (
     ALLOW_SPECIAL_TOKENS,
+    ask_for_mask,
     checkpoint_overrides,
     load_checkpoint,
     load_model,
@@ -168,10 +169,13 @@ def build_model(
         model = load_model(AutoModelForSequenceClassification, head, name, arguments.trust_remote_code, **options)
         if model.config.pad_token_id is None:
             model.config.pad_token_id = tokenizer.pad_token_id
+        ask_for_mask(tokenizer, model)
         return model
     ids = special_token_ids(tokenizer)
     config = _preset_config(arguments, vocab_size=len(tokenizer), num_labels=len(label_names), **ids, **labels)
-    return modeling_scratch.ScratchEncoderForSequenceClassification(config)
+    model = modeling_scratch.ScratchEncoderForSequenceClassification(config)
+    ask_for_mask(tokenizer, model)
+    return model
 
 
 def _preset_config(arguments: ModelArguments, **settings: Any) -> ScratchEncoderConfig:

@@ -26,7 +26,8 @@ from .. import presets
 from ..bridges.model_sources import (
     ALLOW_SPECIAL_TOKENS,
     Tokenizers,
-    load_checkpoint,
+    ask_for_mask,
+    load_body,
     load_tokenizers,
     preset_config,
     read_special_tokens,
@@ -147,10 +148,11 @@ def _train(arguments: TranslationModelArguments, texts: list[str]) -> PreTrained
 def build_model(arguments: TranslationModelArguments, tokenizers: Tokenizers) -> PreTrainedModel:
     """Build a model from the preset or load the checkpoint. It must have positions for max_length tokens."""
     if name := arguments.model_name_or_path:
-        model = load_checkpoint(AutoModelForSeq2SeqLM, name, arguments.trust_remote_code, dtype=torch.float32)
+        model = load_body(AutoModelForSeq2SeqLM, name, arguments.trust_remote_code, dtype=torch.float32)
         model.generation_config.update(**dict.fromkeys(SEARCH))
     else:
         model = _new_model(arguments, *tokenizers)
+    ask_for_mask(tokenizers[0], model)
     limit = position_limit(model.config)
     if limit is not None and arguments.max_length > limit:
         raise DataError(f"--max_length {arguments.max_length}: the model has positions for only {limit} tokens")

@@ -16,7 +16,7 @@ from transformers import HfArgumentParser, TrainingArguments
 from transformers.hf_argparser import HfArg
 from transformers.integrations import get_reporting_integration_callbacks
 
-from .errors import DataError
+from .errors import DataError, panics_as_errors
 from .terminal import protect_terminal
 
 option: Any = HfArg  # a dataclass field; its own type is that of a field, not of the field's value
@@ -100,9 +100,10 @@ def run_program(
         parser.error(str(error))
     try:
         check_reporters(dataclasses)
-        program(*dataclasses)
+        with panics_as_errors():
+            program(*dataclasses)
     except expected as error:
-        parser.error(_message(error))
+        parser.error(_message(error, dataclasses))
     except KeyboardInterrupt:
         parser.exit(130, f"{parser.prog}: stopped\n")
 
@@ -118,8 +119,10 @@ def check_reporters(dataclasses: Iterable[object]) -> None:
                 raise DataError(f"--report_to {name}: {error}") from error
 
 
-def _message(error: Exception) -> str:
+def _message(error: Exception, dataclasses: Iterable[object]) -> str:
     """Return the error's message, with advice if the disk is full: the system then names no file."""
     if isinstance(error, OSError) and error.errno in NO_ROOM:
-        return f"{error}: a file could not be written; free disk space, then resume with --resume_from_checkpoint last"
+        is_run = any(isinstance(arguments, TrainingArguments) for arguments in dataclasses)
+        advice = "resume with --resume_from_checkpoint last" if is_run else "repeat the command"
+        return f"{error}: a file could not be written; free disk space, then {advice}"
     return str(error)

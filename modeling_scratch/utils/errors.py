@@ -2,7 +2,8 @@
 """Errors that a user can correct, and the reporting of library errors."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -10,9 +11,23 @@ class DataError(ValueError):
     """Invalid user data. The message names the file, the location, the fault and the remedy."""
 
 
-def one_line(error: Exception) -> str:
+def one_line(error: BaseException) -> str:
     """Return a library's possibly multi-line error message as one line."""
     return " ".join(str(error).split())
+
+
+@contextmanager
+def panics_as_errors() -> Iterator[None]:
+    """Raise `DataError` for a panic of a library written in Rust, which is no `Exception`.
+
+    A tokenizer panics if a regular expression in its files needs too many steps for a text.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise DataError(f"the tokenizer fails on a text: {one_line(error)}") from error
 
 
 def attempt(file: str, write: Callable[..., object], *arguments: Any, **options: Any) -> None:

@@ -50,6 +50,14 @@ def test_there_and_back(native: Path, tmp_path: Path, capsys: pytest.CaptureFixt
         torch.testing.assert_close(model(**inputs).logits, theirs(**inputs).logits, atol=1e-5, rtol=0)
 
 
+def test_weights_of_16_bits_under_a_config_of_32(native: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    config = (native / "config.json").read_text()
+    BertForSequenceClassification.from_pretrained(native, dtype=torch.bfloat16).save_pretrained(native)
+    (native / "config.json").write_text(config)
+    convert("--input", native, "--output_dir", tmp_path / "ours")
+    assert "equivalent to BertForSequenceClassification" in capsys.readouterr().out
+
+
 def test_a_result_that_answers_differently_is_never_there(
     native: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:

@@ -13,10 +13,13 @@ import generate
 import predict
 import pytest
 import serve
+import torch
 import train_classifier
 import writers
 from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 from serving import save_classifier
+from transformers import BertConfig, BertForSequenceClassification
 
 from modeling_scratch import ScratchEncoderForSequenceClassification
 from modeling_scratch.bridges.model_limits import check_model_files
@@ -29,6 +32,12 @@ from modeling_scratch.verify import verify, write_verification
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_classifier(tmp_path_factory.mktemp("classifier"))
+
+
+@pytest.fixture(scope="module")
+def decoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    tokenizer = writers.words()
+    return writers.save(tmp_path_factory.mktemp("decoder"), writers.decoder(tokenizer), tokenizer)
 
 
 @pytest.fixture
@@ -59,6 +68,26 @@ def multiply_answers(folder: Path) -> None:
     change(folder / "tokenizer.json", decoder={"type": "Sequence", "decoders": [step] * 9})
 
 
+def store_as(kind: torch.dtype) -> Callable[[Path], None]:
+    def store(folder: Path) -> None:
+        weights = load_file(folder / "model.safetensors")
+        save_file({name: weight.to(kind) for name, weight in weights.items()}, folder / "model.safetensors")
+
+    return store
+
+
+def index_of(shards: Any) -> Callable[[Path], None]:
+    return lambda folder: change(folder / "model.safetensors.index.json", metadata={}, weight_map=shards)
+
+
+def limit(tokens: Any) -> Callable[[Path], None]:
+    return lambda folder: change(folder / "tokenizer_config.json", model_max_length=tokens)
+
+
+def penalty(exponent: float) -> Callable[[Path], None]:
+    return lambda folder: change(folder / "generation_config.json", length_penalty=exponent)
+
+
 def config(**fields: Any) -> Callable[[Path], None]:
     return lambda folder: change(folder / "config.json", **fields)
 
@@ -75,10 +104,19 @@ ATTACKS: dict[str, tuple[Callable[[Path], None], str]] = {
     "vocabulary": (config(vocab_size=2 * 10**9), "config.json: describes about"),
     "labels": (config(id2label={"0": "bad", "5": "good"}), "id2label must name the labels 0, 1, ..."),
     "label types": (config(id2label={"0": "bad", "1": 5}), "id2label must name the labels 0, 1, ..."),
-    "length": (lambda folder: change(folder / "tokenizer_config.json", model_max_length="x"), "model_max_length must"),
+    "equal labels": (config(id2label={"0": "bad", "1": "bad"}), "id2label gives several labels the name 'bad'"),
+    "length": (limit("x"), "tokenizer_config.json: model_max_length must"),
+    "part of a token": (limit(3.7), "tokenizer_config.json: model_max_length must"),
+    "bytes": (store_as(torch.int8), "model.safetensors: classifier.out_proj.bias is stored as I8"),
+    "bits": (store_as(torch.bool), "model.safetensors: classifier.out_proj.bias is stored as BOOL"),
+    "list of weights": (index_of(["a"]), "index.json: weight_map must give the file of each weight"),
+    "numbers of files": (index_of({"a": 1}), "index.json: weight_map must give the file of each weight"),
+    "empty tokenizer": (lambda folder: (folder / "tokenizer.json").write_text("{}") and None, "tokenizer.json: not a"),
     "normalizer": (multiply_texts, "tokenizer.json: the normalizer multiplies texts"),
     "decoder": (multiply_answers, "tokenizer.json: the decoder multiplies texts"),
     "index": (lead_outside, "'../other.safetensors', which is not a file of its folder"),
+    "penalty": (penalty(1e300), "generation_config.json: length_penalty must be a number from -10 to 10, not 1e+300"),
+    "no number": (penalty(float("nan")), "generation_config.json: length_penalty must be a number from -10 to 10"),
     "pipe": (pipe, "config.json: not a regular file"),
 }
 
@@ -95,6 +133,12 @@ def test_a_folder_that_no_training_wrote_is_refused(folder: Path, attack: str) -
     assert len(str(refused.value).splitlines()) == 1
 
 
+def write_reviews(folder: Path) -> None:
+    folder.mkdir()
+    rows = [f"text {number},{number % 2}" for number in range(40)]
+    (folder / "train.csv").write_text("\n".join(["text,label", *rows]))
+
+
 PROGRAMS: dict[str, tuple[Callable[..., Any], str]] = {
     "predict": (predict.main, "--model {} --input -"),
     "generate": (generate.main, "--model_name_or_path {} --prompt a"),
@@ -109,14 +153,46 @@ def test_programs_that_load_a_folder_refuse_it_in_one_line(
     folder: Path, program: str, capsys: pytest.CaptureFixture
 ) -> None:
     lead_outside(folder)
-    (folder / "data").mkdir()
-    rows = [f"text {number},{number % 2}" for number in range(40)]
-    (folder / "data" / "train.csv").write_text("\n".join(["text,label", *rows]))
+    write_reviews(folder / "data")
     main, options = PROGRAMS[program]
     with pytest.raises(SystemExit) as ended:
         main(options.format(folder, folder).split())
     assert ended.value.code == 2
     assert "'../other.safetensors', which is not a file of its folder" in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_config_that_leaves_weights_out_is_refused(
+    folder: Path, decoder: Path, program: str, capsys: pytest.CaptureFixture
+) -> None:
+    """Its model would answer, but is another one than was trained."""
+    if program == "generate":
+        folder = Path(shutil.copytree(decoder, folder / "decoder"))
+    change(folder / "config.json", num_hidden_layers=0)
+    write_reviews(folder / "data")
+    main, options = PROGRAMS[program]
+    with pytest.raises(SystemExit) as ended:
+        main(options.format(folder, folder).split())
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert (ended.value.code, "weights that config.json does not describe, such as model." in line) == (2, True), line
+    assert f"{folder}: " in line
+
+
+def test_weights_that_another_packages_class_leaves_out_are_a_warning(
+    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture
+) -> None:
+    sizes = {"hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 8, "pad_token_id": 0}
+    model = BertForSequenceClassification(BertConfig(vocab_size=40, num_hidden_layers=2, **sizes))
+    model.save_pretrained(folder)
+    (tmp_path / "in.txt").write_text("word1")
+    arguments = f"--model {folder} --input {tmp_path / 'in.txt'}".split()
+    predict.main(arguments)
+    assert "WARNING" not in capfd.readouterr().err
+    change(folder / "config.json", num_hidden_layers=1)
+    predict.main(arguments)
+    answer, errors = capfd.readouterr()
+    assert f"WARNING: {folder}: the files have 16 weights that config.json does not describe" in errors
+    assert json.loads(answer)["row"] == 1
 
 
 def test_a_copy_is_not_verified_and_not_pushed_with_it(folder: Path) -> None:
@@ -155,12 +231,6 @@ def test_a_tokenizer_with_the_configuration_of_a_large_model_passes(folder: Path
     (folder / "model.safetensors").rename(folder / "training_args.bin")
     change(folder / "config.json", hidden_size=2**20)
     check_model_files(folder)
-
-
-@pytest.fixture(scope="module")
-def decoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    tokenizer = writers.words()
-    return writers.save(tmp_path_factory.mktemp("decoder"), writers.decoder(tokenizer), tokenizer)
 
 
 @pytest.mark.parametrize("name", ["num_beams", "num_return_sequences", "max_new_tokens"])

@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Our beam search finds the texts that the library's own finds."""
 
+import math
 from itertools import cycle, product
 from typing import Any
 
@@ -81,6 +82,16 @@ def test_the_highest_are_those_of_topk(width: int, count: int) -> None:
     values, places = highest(rows, count)
     assert torch.equal(values, rows.topk(min(count, width)).values)
     assert torch.equal(rows.gather(1, places), values)
+
+
+def test_what_no_text_can_come_of_is_an_error(models: dict[Case, Any]) -> None:
+    model, search = models[CAUSAL_LM], {"num_beams": 2, "max_new_tokens": 4}
+    with pytest.raises(ValueError, match="length_penalty has to be a finite number"):
+        model.generate(IDS, length_penalty=math.nan, **search)
+    damaged = lively(CAUSAL_LM.model())
+    torch.nn.init.constant_(damaged.lm_head.weight, math.nan)
+    with pytest.raises(ValueError, match="returns NaN"):
+        damaged.generate(IDS, **search)
 
 
 def test_a_large_vocabulary_is_searched_by_chunks() -> None:

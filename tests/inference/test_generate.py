@@ -321,10 +321,15 @@ def test_arguments_that_cannot_work(folders, tmp_path, capfd):
         ([*data, "--num_return_sequences", "2"], "--num_return_sequences 2", "--do_sample"),
         ([*data, "--num_return_sequences", "3", "--num_beams", "2"], "--num_return_sequences 3", "--num_beams 3"),
         ([*data, "--temperature", "0.5", "--do_sample", "False"], "--temperature", "--do_sample False"),
-        ([*data, "--temperature", "0"], "--temperature 0.0: must be above 0", "--do_sample False"),
+        ([*data, "--temperature", "0"], "--temperature 0.0: must be at least 0.00001", "--do_sample False"),
         ([*data, "--top_k", "-1"], "--top_k -1: must be at least 0"),
         ([*data, "--top_p", "1.5"], "--top_p 1.5: must be above 0 and at most 1"),
         ([*data, "--repetition_penalty", "0"], "--repetition_penalty 0.0: must be above 0"),
+        ([*data, "--temperature", "1e-40"], "--temperature 1e-40: must be at least 0.00001"),
+        ([*data, "--length_penalty", "nan"], "--length_penalty nan: must be from -10 to 10"),
+        ([*data, "--length_penalty", "1e300"], "--length_penalty 1e+300: must be from -10 to 10"),
+        ([*data, "--seed", "-1"], "--seed -1: must be from 0 to 4,294,967,295"),
+        ([*data, "--seed", str(2**32)], f"--seed {2**32}: must be from 0 to"),
         ([*data, "--device", "toaster"], "error: --device toaster: "),
     ):
         refused(capfd, generate.main, arguments, *pieces)

@@ -4,9 +4,11 @@
 import csv
 import io
 import json
+import shutil
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import predict
@@ -20,6 +22,7 @@ from writers import POSITIONS, text_of
 
 from modeling_scratch import ScratchEncoderForMaskedLM
 from modeling_scratch.inference import classification as predict_room
+from modeling_scratch.serving.tasks import load_task
 
 TEXTS = [text_of(length) for length in (3, 50, 1, 22, 7, 12, 23, 2, 17, 2, 30, 12, 1)]  # 3 exceed the limit
 AWKWARD = ['with "quotes", commas', "two\nlines", "carriage\rreturn", "ünïcödé ☃\u2028", "'", "\ttab"]
@@ -169,6 +172,15 @@ def test_a_tokenizer_without_a_limit_is_cut_where_the_positions_end(folder, sour
     assert "texts truncated to 20 tokens: 4" in capfd.readouterr().err
 
 
+def test_padding_is_masked_also_if_the_tokenizer_does_not_name_the_mask(folder, source, tmp_path):
+    """Else, an answer would depend on the other texts of its batch."""
+    other = shutil.copytree(folder, tmp_path / "model")
+    content = json.loads((other / "tokenizer_config.json").read_text())
+    (other / "tokenizer_config.json").write_text(json.dumps({**content, "model_input_names": ["input_ids"]}))
+    masked, unnamed = (run(each, source, tmp_path / f"{each.name}.jsonl") for each in (folder, other))
+    assert unnamed == masked
+
+
 def test_a_folder_that_would_answer_at_random_is_refused(folder, source, tmp_path, capfd):
     data = ["--input", source, "--model"]
     pretrained = save_classifier(tmp_path / "pretrained", ScratchEncoderForMaskedLM)
@@ -179,6 +191,33 @@ def test_a_folder_that_would_answer_at_random_is_refused(folder, source, tmp_pat
     refused(capfd, predict.main, [*data, tmp_path / "bert"], "no tokenizer")
     transformers.AutoTokenizer.from_pretrained(folder).save_pretrained(tmp_path / "bert")
     assert run(tmp_path / "bert", source, tmp_path / "out.jsonl")[0]["label"] in ("LABEL_0", "LABEL_1")
+
+
+def test_a_text_that_exhausts_the_tokenizer(folder, tmp_path, capfd):
+    """Its library panics, which is no `Exception`; a server goes on with the next text."""
+    other = shutil.copytree(folder, tmp_path / "model")
+    content = json.loads((other / "tokenizer.json").read_text())
+    slow = {"type": "Split", "pattern": {"Regex": "^(a+)+$"}, "behavior": "Isolated", "invert": False}
+    (other / "tokenizer.json").write_text(json.dumps({**content, "pre_tokenizer": slow}))
+    source = write(tmp_path / "in.csv", {"text": [TEXTS[0], "a" * 60 + "b"]})
+    fault = "the tokenizer fails on a text: "
+    arguments = ["--model", other, "--input", source, "--output", tmp_path / "out.jsonl"]
+    refused(capfd, predict.main, arguments, fault)
+    assert names(tmp_path) == ["in.csv", "model"]
+    task = load_task(str(other))
+    with pytest.raises(ValueError, match=fault):
+        task.encode(["a" * 60 + "b"], {})
+    assert len(task.encode(["word1"], {})) == 1
+
+
+def test_a_full_disk(folder, source, monkeypatch, capfd):
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        line = refused(capfd, predict.main, ["--model", folder, "--input", source], "free disk space, then repeat")
+        monkeypatch.undo()
+        with suppress(OSError):
+            full.close()
+    assert "--resume_from_checkpoint" not in line
 
 
 def test_a_model_that_fails_or_answers_nan(source, tmp_path, capfd):
@@ -200,6 +239,9 @@ def test_arguments_that_cannot_work(folder, source, tmp_path, monkeypatch, capfd
         (["--model", tmp_path / "run", "--input", source], "unfinished", "checkpoint-*"),
         ([*model, "--input", tmp_path / "none.csv"], "none.csv"),
         ([*model, "--input", tmp_path / "none.txt"], "none.txt"),
+        ([*model, "--input", tmp_path / "none"], "none: file not found"),
+        ([*model, "--input", folder / "model.safetensors"], "unknown format; supported suffixes: .txt, .csv"),
+        ([*model, "--text_column", "text"], "--text_column text: requires a table"),
         ([*data, "--text_column", "txt"], "'txt'", "did you mean 'text'?"),
         ([*data, "--output", source, "--overwrite"], str(source), "this is the input"),
         ([*data, "--output", tmp_path, "--format", "csv"], "not a regular file"),

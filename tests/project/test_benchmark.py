@@ -192,6 +192,7 @@ def test_what_is_wrong_with_the_arguments_is_one_line(tmp_path: Path, capsys: py
         (["train-mnist"], "invalid choice: 'train-mnist'"),
         (["load", "--json", str(tmp_path / "none" / "rows.json")], "folder"),
         (["load", "--rounds", "0"], "--rounds 0: must be at least 1"),
+        (["load", "--seed", "-1"], "--seed -1: must be from 0 to 4,294,967,295"),
         (["precision"], "--model"),
     ):
         with pytest.raises(SystemExit):

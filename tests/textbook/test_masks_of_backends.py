@@ -94,6 +94,26 @@ def test_a_2d_mask_of_biases_is_refused(family: str) -> None:
 
 
 @families
+@pytest.mark.parametrize("real", [2, -1, 0.5, True])
+def test_every_number_but_0_is_a_real_token(family: str, real: Any) -> None:
+    mask = torch.where(PADDED.bool(), torch.tensor(real), torch.tensor(0).to(torch.tensor(real).dtype))
+    model, is_real = make(family, "eager"), PADDED.bool()
+    assert torch.equal(read(model, mask)[is_real], read(model, PADDED)[is_real])
+
+
+def test_a_mask_of_the_new_tokens_alone_is_refused_beside_a_cache() -> None:
+    model = make("decoder", "eager")
+    ids = torch.randint(1, 50, (TEXTS, LENGTH), generator=torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        whole = model(ids, attention_mask=PADDED.flip(-1)).last_hidden_state
+        past = model(ids[:, :-3], attention_mask=PADDED.flip(-1)[:, :-3], use_cache=True).past_key_values
+        with pytest.raises(ValueError, match=r"attention_mask \(3, 3\): has to be \(3, 20\)"):
+            model(ids[:, -3:], attention_mask=torch.ones_like(ids[:, -3:]), past_key_values=past)
+        rest = model(ids[:, -3:], attention_mask=PADDED.flip(-1), past_key_values=past).last_hidden_state
+    torch.testing.assert_close(rest, whole[:, -3:], atol=1e-4, rtol=1e-4)
+
+
+@families
 @pytest.mark.parametrize("option", ["position_bias", "softcap", "sliding_window"])
 @pytest.mark.parametrize("backend", ["eager", "sdpa"])
 def test_an_option_that_only_some_backends_know_is_refused(family: str, option: str, backend: str) -> None:

@@ -318,3 +318,8 @@ def test_what_cannot_be_is_refused(model: Any, tokenizer: Any) -> None:
     config = ScratchSeq2SeqConfig(**SIZES, vocab_size=40, decoder_vocab_size=30, share_encoder_decoder_embeddings=False)
     with pytest.raises(ValueError, match="give target_tokenizer"):
         Text2TextGenerationPipeline(model=ScratchSeq2SeqForConditionalGeneration(config), tokenizer=tokenizer)
+
+
+def test_an_answer_of_no_tokens_is_refused_as_generate_refuses_it(model: Any, tokenizer: Any) -> None:
+    with pytest.raises(ValueError, match="max_new_tokens"):
+        Text2TextGenerationPipeline(model=model, tokenizer=tokenizer)(TEXTS[1], max_new_tokens=0)
