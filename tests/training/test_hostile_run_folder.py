@@ -13,6 +13,8 @@ from processes import Ended
 from test_faults import content
 from test_resume import RUNS, data, run
 
+from modeling_scratch.training.checkpoints import seal
+
 SHORT = "--max_steps 1 --save_strategy steps --save_steps 1"
 RESUME = "--max_steps 2 --save_strategy no --resume_from_checkpoint last"
 
@@ -96,6 +98,37 @@ def test_a_checkpoint_is_not_written_into_a_linked_folder(data: Path, copied: Pa
     ended = run("steps", data, copied, extra="--max_steps 2 --save_steps 1 --resume_from_checkpoint last")
     assert ended.status == 0, ended.text
     assert not list((tmp_path / "mine").iterdir())
+
+
+def test_a_run_is_not_set_aside_into_a_folder_of_somebody_else(data: Path, copied: Path, tmp_path: Path) -> None:
+    for folder in tmp_path / "mine", copied / "_replaced-2":
+        folder.mkdir()
+        (folder / "thesis.tex").write_text("my thesis")
+    shutil.copy(copied / "run_config.json", tmp_path / "mine")
+    (copied / "_replaced-1").symlink_to(tmp_path / "mine")
+    (copied / "_replaced-3").write_text("my thesis")
+    ended = run("steps", data, copied, extra=f"{SHORT} --overwrite")
+    assert ended.status == 0, ended.text
+    assert sorted(path.name for path in (tmp_path / "mine").iterdir()) == ["run_config.json", "thesis.tex"]
+    assert (copied / "_replaced-2" / "thesis.tex").is_file()
+    assert not (copied / "_replaced-4").exists()
+
+
+@pytest.mark.parametrize("name", ["checkpoint-9", "checkpoint-004", "checkpoint-\u0669"])
+def test_a_checkpoint_under_the_name_of_another_step_is_skipped(
+    name: str, data: Path, copied: Path, capsys: pytest.CaptureFixture
+) -> None:
+    (copied / "checkpoint-1").rename(copied / name)
+    assert "no complete checkpoint of a run" in refused(capsys, data, copied, RESUME)
+
+
+@pytest.mark.parametrize("state", ["[]", "null", "{", '{"global_step": "1"}'])
+def test_a_checkpoint_whose_state_was_changed_and_sealed_is_skipped(
+    state: str, data: Path, copied: Path, capsys: pytest.CaptureFixture
+) -> None:
+    (copied / "checkpoint-1" / "trainer_state.json").write_text(state)
+    seal(copied / "checkpoint-1")
+    assert "no complete checkpoint of a run" in refused(capsys, data, copied, RESUME)
 
 
 def test_searches_keep_their_trials_in_their_own_folders(data: Path, tmp_path: Path) -> None:
