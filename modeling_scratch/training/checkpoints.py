@@ -33,7 +33,9 @@ def checkpoint_to_resume(arguments: TrainingArguments) -> str | None:
     name, output = arguments.resume_from_checkpoint, Path(arguments.output_dir or "")
     if not name or name.lower() == "false":
         return None
-    checkpoints = checkpoints_in(output) if (output / RUN_FILE).is_file() else []
+    checkpoints = checkpoints_in(output)
+    if checkpoints and not (output / RUN_FILE).is_file():
+        raise DataError(f"--resume_from_checkpoint: {output / RUN_FILE} is missing; restore it from a copy")
     if name.lower() in ("true", "last"):
         return str(_last_complete(checkpoints, output))
     if Path(name).resolve() not in [checkpoint.resolve() for checkpoint in checkpoints]:

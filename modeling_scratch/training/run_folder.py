@@ -5,7 +5,9 @@
 model, and put back if the new run fails before it has written anything. Files that no run writes stay where they are.
 """
 
+import signal
 import sys
+import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import wraps
@@ -64,7 +66,12 @@ def claim(folder: Path) -> None:
         numbers = count(1 + max(map(_number, runs_set_aside(folder)), default=0))
         aside = next(path for number in numbers if _is_free(path := folder / f"{SET_ASIDE}{number}"))
         aside.mkdir(exist_ok=True)  # it exists if a process was killed here
-        _move(_record_last(path for path in _written(folder) if path != aside), aside)
+        try:
+            _move(_record_last(path for path in _written(folder) if path != aside), aside)
+        except BaseException:
+            _move(list(aside.iterdir()), folder)
+            aside.rmdir()
+            raise
     for path in leftovers(folder / RUN_FILE):
         path.unlink()
 
@@ -202,7 +209,7 @@ def alone(program: Callable[..., None]) -> Callable[..., None]:
         if not getattr(training, "should_save", False):
             return program(*arguments)
         folder = Path(getattr(training, "output_dir", None) or "")
-        with locked(folder):
+        with ended_by_sigterm(), locked(folder):
             before = runs_set_aside(folder)
             try:
                 program(*arguments)
@@ -212,6 +219,25 @@ def alone(program: Callable[..., None]) -> Callable[..., None]:
                 raise
 
     return run
+
+
+@contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """Turn SIGTERM into SystemExit, so that what was begun is put right. During the training, it saves a checkpoint."""
+
+    def leave(number: int, frame: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        sys.exit(128 + number)
+
+    is_free = threading.current_thread() is threading.main_thread()
+    if not is_free or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 @contextmanager

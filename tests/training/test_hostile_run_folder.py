@@ -57,6 +57,11 @@ def test_a_damaged_record_is_refused(damage: bytes, data: Path, copied: Path, ca
     assert content(copied) == before
 
 
+def test_a_run_without_its_record_is_not_resumed(data: Path, copied: Path, capsys: pytest.CaptureFixture) -> None:
+    (copied / "run_config.json").unlink()
+    assert f"{copied / 'run_config.json'} is missing; restore it from a copy" in refused(capsys, data, copied, RESUME)
+
+
 def test_a_run_with_a_damaged_record_can_be_replaced(data: Path, copied: Path) -> None:
     (copied / "run_config.json").write_bytes(b"{")
     ended = run("steps", data, copied, extra=f"{SHORT} --overwrite")

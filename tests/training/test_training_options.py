@@ -275,6 +275,8 @@ def test_a_search_goes_on_with_the_trials_it_has(searched: Path, reviews: Path, 
     assert set(after) - set(before) == {3}, "2 was killed"
     assert {number: after[number] for number in before} == before
     assert "holds another run" in refused(capsys, reviews, run, "")
+    (run / "study.db").write_text("garbage")
+    assert "study.db cannot be read: " in refused(capsys, reviews, run, options)
 
 
 # Reports
