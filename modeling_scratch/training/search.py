@@ -127,8 +127,8 @@ def search(trainer: TrialTrainer, space: Space, overrides: str | None) -> str:
     A stopped search continues: finished trials count and are not repeated.
     """
     optuna, arguments = _optuna(), trainer.args
-    name: Any = {"study_name": STUDY, "storage": _storage(_study_file(arguments)), "load_if_exists": True}
     try:
+        name: Any = {"study_name": STUDY, "storage": _storage(_study_file(arguments)), "load_if_exists": True}
         study = optuna.create_study(direction="maximize", **name)
     except Exception as error:  # of the data base: many types
         reason = f"{_study_file(arguments)} cannot be read: {one_line(error)[:120]}"
