@@ -24,7 +24,7 @@ from .model_limits import check_model_files
 Config = TypeVar("Config", bound=ScratchConfig)
 
 WITHOUT_WEIGHTS = ("dropout", "dropout_prob", "classifier_pooling")
-DECIDED_ELSEWHERE = {"vocab_size", "decoder_vocab_size", "num_labels", "id2label", "label2id"}
+DECIDED_ELSEWHERE = {"vocab_size", "decoder_vocab_size", "num_labels", "id2label", "label2id", "problem_type"}
 
 
 def preset_config(

@@ -155,7 +155,10 @@ class FileSource:
             return None
         schema = pq.read_schema(self.paths[0])
         only_column = pa.schema([schema.field(column)], metadata=schema.metadata)
-        return _class_names(datasets.Features.from_arrow_schema(only_column)[column])
+        try:
+            return _class_names(datasets.Features.from_arrow_schema(only_column)[column])
+        except Exception as error:  # the metadata can hold any JSON, or none
+            raise DataError(f"{self}, column {column!r}: invalid class names in its metadata: {error}") from error
 
 
 @dataclass(frozen=True)

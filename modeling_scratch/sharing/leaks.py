@@ -24,7 +24,9 @@ SECRETS = {
     "an access token of npm or PyPI": re.compile(r"\bnpm_[A-Za-z0-9]{36}|\bpypi-AgE[\w-]{50,}"),
     "a private key": re.compile("-----BEGIN [A-Z ]*PRIVATE KEY"),
 }
-BINARY = (".safetensors", ".bin", ".pt", ".pth")
+BINARY = (".bin", ".pt", ".pth")
+ESCAPED = re.compile(r"\\u00([2-7][0-9a-fA-F])")  # an ASCII character in JSON
+LONGEST_HEADER = 100_000_000  # bytes, as safetensors reads it
 
 
 def secret_in(text: str, token: str = "") -> tuple[str, int] | None:
@@ -40,11 +42,20 @@ def check_contents(folder: Path, names: Sequence[str], token: str = "") -> None:
     for path in map(folder.joinpath, names):
         if path.suffix in BINARY or not path.is_file():
             continue
-        text = path.read_text(encoding="utf-8", errors="replace").replace("\0", "")  # UTF-16, too
+        text = _text_of(path)
         if secret := secret_in(text, token):
             kind, start = secret
             line = text.count("\n", 0, start) + 1
             raise DataError(f"{path}: contains {kind} in line {line}; remove it, and renew it if it may have leaked")
+
+
+def _text_of(path: Path) -> str:
+    """Return the text of a file, with ASCII characters for their escapes; of weights, the header with its metadata."""
+    with path.open("rb") as file:
+        is_weights = path.suffix == ".safetensors"
+        content = file.read(min(int.from_bytes(file.read(8), "little"), LONGEST_HEADER) if is_weights else -1)
+    text = content.decode("utf-8", "replace").replace("\0", "")  # UTF-16, too
+    return ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
 
 
 def check_links(folder: Path, names: Sequence[str]) -> None:

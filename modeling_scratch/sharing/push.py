@@ -1,8 +1,10 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Upload a model to the Hub in one commit, after checking that it loads and contains no secrets."""
 
+import ast
 import logging
 import re
+import sys
 import textwrap
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +16,7 @@ from typing import Any
 import huggingface_hub
 import transformers
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
+from huggingface_hub.repocard import metadata_load
 from huggingface_hub.utils import validate_repo_id
 from transformers import AutoConfig
 
@@ -22,11 +25,13 @@ import modeling_scratch
 from ..bridges.model_limits import check_model_files
 from ..bridges.model_sources import load_tokenizers
 from ..pipelines import TARGET_FOLDER
-from ..utils.errors import DataError, attempt
+from ..utils.errors import DataError, attempt, one_line
+from ..utils.files import check_regular
 from .leaks import TOKEN, check_contents, check_links
 from .model_card import CARD_FILE, write_card
 from .model_files import MODEL_FILES, RECORD, RESULTS, SAVED, SAVED_WEIGHTS, all_files, code_files, is_one_of
 from .run_record import RUN_FILE
+from .verification import Verdict, verify
 from .verification_record import RecordError, read_record
 
 VOCABULARIES = ("tokenizer.json", "vocab.*", "*.spm", "*.model")
@@ -34,6 +39,8 @@ VOCABULARIES = ("tokenizer.json", "vocab.*", "*.spm", "*.model")
 SIGNATURE = re.compile(r"(?<=\S)[?]\S+=\S+")  # of presigned storage URLs, which grant access
 LOG_IN = "set HF_TOKEN or log in with `hf auth login`"
 REPEAT = "repeat the command to retry"
+# What `git check-ref-format` allows, in short.
+BRANCH = re.compile(r"(?![-/])(?!.*([.][.]|//|/[.]|@[{]|[.]lock(/|$)|[/.]$))[^\s~^:?*\[\\\x00-\x1f\x7f]+")
 
 
 @dataclass
@@ -51,6 +58,8 @@ class PushArguments:
         validate_repo_id(self.repo_id)
         if not self.commit_message.strip():
             raise DataError("--commit_message must not be empty")
+        if self.revision is not None and not BRANCH.fullmatch(self.revision):
+            raise DataError(f"--revision {self.revision!a}: not the name of a branch")
 
 
 def push(arguments: PushArguments) -> None:
@@ -64,6 +73,7 @@ def push(arguments: PushArguments) -> None:
         attempt(CARD_FILE, write_card, folder, arguments.repo_id)
     names = files_to_upload(folder)
     check_contents(folder, names, token)
+    check_card(folder / CARD_FILE)
     print(f"{folder} -> {arguments.repo_id}")
     for name in names:
         print(f"{(folder / name).stat().st_size:>15,} bytes  {name}")
@@ -92,7 +102,10 @@ def files_to_upload(folder: Path) -> list[str]:
         kept = {*RESULTS, *code_files(folder), *_recorded(folder)}
     except ValueError as error:
         raise DataError(f"--folder {folder}: the files to upload do not load: {error}") from error
-    return [name for name in names if name in kept or is_one_of(name, SAVED)]
+    kept |= {name for name in names if is_one_of(name, SAVED)}
+    for name in kept:
+        check_regular(folder / name)
+    return [name for name in names if name in kept]
 
 
 def _recorded(folder: Path) -> Iterable[str]:
@@ -118,10 +131,32 @@ def check_that_it_loads(folder: Path, names: Sequence[str]) -> None:
         except Exception as error:  # files, weights, configuration: libraries raise many types
             reason = textwrap.shorten(str(error).replace(alone, str(folder)), 240)
             raise DataError(f"--folder {folder}: the files to upload do not load: {reason}") from error
+        warn_of_record(Path(alone), folder)
+
+
+def warn_of_record(alone: Path, folder: Path) -> None:
+    """Warn if the files to upload are not those that verify.json records: no reader could verify them."""
+    if (alone / RECORD).is_file() and (report := verify(alone)).verdict is not Verdict.SAME:
+        reasons = [f"{file.name} {file.status}" for file in report.files if file.matters]
+        shown = textwrap.shorten("; ".join([*reasons, *report.differences, *report.problems]), 200)
+        print(
+            f"WARNING: {folder / RECORD} does not describe these files ({shown}): `verify` will not accept the upload; "
+            "modeling_scratch.verify.write_verification writes a new one",
+            file=sys.stderr,
+        )
+
+
+def check_card(path: Path) -> None:
+    """Raise `DataError` for a card whose metadata the Hub cannot read."""
+    try:
+        if path.is_file():
+            metadata_load(path)
+    except Exception as error:  # of the YAML library: many types
+        raise DataError(f"{path}: its metadata are no valid YAML: {textwrap.shorten(one_line(error), 160)}") from error
 
 
 def _load(folder: Path) -> None:
-    """Load with installed classes. The folder's own code is not executed."""
+    """Load with installed classes. The folder's own code is parsed, and not executed."""
     check_model_files(folder)
     architecture = (AutoConfig.from_pretrained(folder, trust_remote_code=False).architectures or ["none"])[0]
     model_class = getattr(modeling_scratch, architecture, None) or getattr(transformers, architecture, None)
@@ -133,6 +168,17 @@ def _load(folder: Path) -> None:
     load_tokenizers(str(folder))
     if missing := [name for name in code_files(folder) if not (folder / name).is_file()]:
         raise DataError(f"the code lacks {', '.join(missing[:3])}: others could not load the model")
+    for name in code_files(folder):
+        _check_code(name, (folder / name).read_bytes())
+
+
+def _check_code(name: str, source: bytes) -> None:
+    """Raise `DataError` for code that no reader could import: invalid, or with imports that no loader follows."""
+    for node in ast.walk(ast.parse(source, name)):
+        if isinstance(node, ast.ImportFrom) and node.level and (node.level > 1 or not node.module):
+            raise DataError(
+                f"{name}, line {node.lineno}: others load only what is imported as `from .file import name`"
+            )
 
 
 def upload(folder: Path, names: Sequence[str], arguments: PushArguments, hub: HfApi) -> str:

@@ -174,6 +174,8 @@ def _find(folder_or_repo: str | os.PathLike, revision: str | None) -> tuple[Path
     """Return the local folder and the names of all its files. Of a repository, the model's files are downloaded."""
     folder, name = Path(folder_or_repo), str(folder_or_repo)
     if folder.is_dir():
+        if revision is not None:
+            raise RecordError(f"--revision {revision}: a folder has none; leave it out, or name a repository")
         names = all_files(folder)
     else:
         try:

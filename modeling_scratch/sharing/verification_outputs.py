@@ -22,6 +22,7 @@ import modeling_scratch
 
 from ..bridges.model_limits import check_model_files
 from ..pipelines import TARGET_FOLDER
+from .model_files import weight_files
 
 MAX_LENGTH = 64  # tokens per example
 
@@ -58,6 +59,8 @@ def load_model(
     known = known or otherwise
     if not (isinstance(known, type) and issubclass(known, PreTrainedModel)):
         raise ValueError(f"config.json names a model class that is not known here: {name!a}")
+    if (half := _half_type(folder)) is not None:
+        config.dtype = half  # a rounded copy can have the config.json of the original
     made: Any = known.from_pretrained(folder, config=config, use_safetensors=True, output_loading_info=True)
     model, loading = made
     return model.eval(), sorted(loading["unexpected_keys"])
@@ -69,6 +72,13 @@ def stored_types(path: Path) -> dict[str, torch.dtype]:
         return {}
     with safe_open(path, "pt") as file:
         return {name: file.get_tensor(name).dtype for name in file.keys()}  # noqa: SIM118  # it is no dict
+
+
+def _half_type(folder: Path) -> torch.dtype | None:
+    """Return the type of 16 bits that all weights are stored in, if there is one."""
+    kinds = {dtype for name in weight_files(Path(folder)) for dtype in stored_types(folder / name).values()}
+    kinds = {dtype for dtype in kinds if dtype.is_floating_point}
+    return kinds.pop() if len(kinds) == 1 and kinds < {torch.bfloat16, torch.float16} else None
 
 
 def load_tokenizers(folder: Path, trust_remote_code: bool = False) -> Tokenizers:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 import torch
+from transformers.utils import is_liger_kernel_available
 
 from ..utils.errors import DataError, one_line
 from .callbacks import check_patience
@@ -74,10 +75,15 @@ class RunArguments:
 
     def __post_init__(self) -> None:
         check_numbers(self)
+        output: str | None = self.output_dir  # type: ignore[attr-defined]
+        if not output or "://" in output:
+            raise DataError(f"--output_dir {output!r}: must be a local folder")
+        if self.use_liger_kernel and not is_liger_kernel_available():  # type: ignore[attr-defined]
+            raise DataError("--use_liger_kernel requires another package: pip install liger-kernel")
         with checking_arguments():
             super().__post_init__()  # type: ignore[misc]
         if self.mixed_precision == "fp16" and self.device.type == "cpu":  # type: ignore[attr-defined]
-            raise DataError("--fp16 requires a GPU; a CPU would train in float32: use --bf16, or neither")
+            raise DataError("--fp16 requires a GPU; a CPU would train in float32: use --bf16 --use_cpu, or neither")
         check_patience(self.early_stopping_patience)
         if not self.do_train:
             raise DataError(

@@ -33,7 +33,9 @@ def checkpoint_to_resume(arguments: TrainingArguments) -> str | None:
     name, output = arguments.resume_from_checkpoint, Path(arguments.output_dir or "")
     if not name or name.lower() == "false":
         return None
-    checkpoints = checkpoints_in(output) if (output / RUN_FILE).is_file() else []
+    checkpoints = checkpoints_in(output)
+    if checkpoints and not (output / RUN_FILE).is_file():
+        raise DataError(f"--resume_from_checkpoint: {output / RUN_FILE} is missing; restore it from a copy")
     if name.lower() in ("true", "last"):
         return str(_last_complete(checkpoints, output))
     if Path(name).resolve() not in [checkpoint.resolve() for checkpoint in checkpoints]:
@@ -92,7 +94,8 @@ def forget_folder(state: Path) -> None:
 def checkpoints_in(folder: Path) -> list[Path]:
     """Return the folders named like checkpoints, in the order of their steps."""
     paths = folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*")
-    return sorted((path for path in paths if path.name.rpartition("-")[2].isdecimal()), key=lambda path: step_of(path))
+    numbered = [path for path in paths if path.name.rpartition("-")[2].isdecimal()]
+    return sorted((path for path in numbered if path.name.endswith(f"-{step_of(path)}")), key=step_of)  # not 004
 
 
 def step_of(checkpoint: str | Path | None) -> int:
@@ -133,7 +136,18 @@ def check_checkpoint(checkpoint: Path) -> str | None:
         return f"incomplete, the run was stopped while writing it (no {MANIFEST})"
     except (ValueError, TypeError, LookupError, AttributeError, OSError):
         return f"damaged, {MANIFEST} cannot be read"
-    return None
+    return _fault_of_state(checkpoint / TRAINER_STATE_NAME)
+
+
+def _fault_of_state(state: Path) -> str | None:
+    """Return what is wrong with the state of a checkpoint that was renamed, or changed and sealed again."""
+    if not state.is_file():
+        return None
+    try:
+        step = json.loads(state.read_bytes())["global_step"]
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return f"damaged, {state.name} cannot be read"
+    return None if step == step_of(state.parent) else f"damaged, {state.name} is of step {ascii(step)[:20]}"
 
 
 def is_regular(checkpoint: Path) -> bool:

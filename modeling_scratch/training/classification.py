@@ -43,7 +43,7 @@ from ..data.labelled_texts import ReviewData, load_splits
 from ..data.splits import DataArguments
 from ..evaluation.classification import Judge
 from ..evaluation.classification_metrics import ClassificationMetrics
-from ..utils.errors import DataError
+from ..utils.errors import DataError, one_line
 from .arguments import RunArguments, checking_arguments
 from .callbacks import WeightAverage, early_stopping, save_where_judged
 from .run import Run, summary
@@ -150,7 +150,10 @@ def encode_splits(
     notes = []
     encoded = {}
     for split, rows in splits.items():
-        columns = tokenizer(list(rows["text"]), truncation=True)
+        try:
+            columns = tokenizer(list(rows["text"]), truncation=True)
+        except Exception as error:  # of tokenizers: of no type of its own
+            raise DataError(f"{split}: the tokenizer cannot read the texts: {one_line(error)}") from error
         cut = sum(bool(encoding.overflowing) for encoding in columns.encodings or ())
         if cut:
             notes.append(f"{split}: {cut:,} texts exceed {limit} tokens and were truncated (--max_length)")

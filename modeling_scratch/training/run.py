@@ -8,9 +8,11 @@ from typing import Any
 
 import torch
 from transformers import Trainer, TrainingArguments, set_seed
+from transformers.trainer_utils import has_length
 
 from ..pipelines import TARGET_FOLDER
 from ..sharing.run_record import DIGESTS, write_run
+from ..utils.errors import DataError
 from .arguments import checking_arguments
 from .checkpoints import checkpoint_to_resume, step_of
 from .distributed import whole_model
@@ -121,6 +123,8 @@ def rehearse(trainer: Trainer) -> None:
     with checking_arguments(), torch.random.fork_rng(devices=[]):
         trainer.get_eval_dataloader()
         batches = trainer.get_train_dataloader()
+        if has_length(batches) and not len(batches):
+            raise DataError("--dataloader_drop_last: fewer rows than a batch; lower --per_device_train_batch_size")
         *_, steps = trainer.set_initial_training_values(trainer.args, batches)
         if not trainer.args.optim.endswith("layerwise"):  # these hook into the model
             trainer.create_optimizer_and_scheduler(steps)

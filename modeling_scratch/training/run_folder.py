@@ -5,10 +5,13 @@
 model, and put back if the new run fails before it has written anything. Files that no run writes stay where they are.
 """
 
+import signal
 import sys
+import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import wraps
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -61,17 +64,30 @@ def claim(folder: Path) -> None:
     """Create the folder for a new run, after `check`. An existing run is set aside."""
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / RUN_FILE).is_file():
-        aside = folder / f"{SET_ASIDE}{1 + max(map(_number, runs_set_aside(folder)), default=0)}"
+        numbers = count(1 + max(map(_number, runs_set_aside(folder)), default=0))
+        aside = next(path for number in numbers if _is_free(path := folder / f"{SET_ASIDE}{number}"))
         aside.mkdir(exist_ok=True)  # it exists if a process was killed here
-        _move(_record_last(path for path in _written(folder) if path != aside), aside)
+        try:
+            _move(_record_last(path for path in _written(folder) if path != aside), aside)
+        except BaseException:
+            _move(list(aside.iterdir()), folder)
+            aside.rmdir()
+            raise
     for path in leftovers(folder / RUN_FILE):
         path.unlink()
 
 
 def runs_set_aside(folder: Path) -> list[Path]:
     """Return the earlier runs that were set aside for the one in the folder, oldest first."""
-    paths = (path for path in folder.glob(f"{SET_ASIDE}*") if (path / RUN_FILE).is_file())
+    paths = (path for path in folder.glob(f"{SET_ASIDE}*") if (path / RUN_FILE).is_file() and not path.is_symlink())
     return sorted((path for path in paths if path.name[len(SET_ASIDE) :].isdecimal()), key=_number)
+
+
+def _is_free(aside: Path) -> bool:
+    """Return whether a run can be set aside there: nothing is there, or what a killed process had moved there."""
+    if aside.is_symlink() or not aside.is_dir():
+        return not (aside.exists() or aside.is_symlink())
+    return all(path.suffix == ".py" or is_one_of(path.name, (".unfinished", *WRITTEN)) for path in aside.iterdir())
 
 
 def _number(aside: Path) -> int:
@@ -195,7 +211,7 @@ def alone(program: Callable[..., None]) -> Callable[..., None]:
         if not getattr(training, "should_save", False):
             return program(*arguments)
         folder = Path(getattr(training, "output_dir", None) or "")
-        with locked(folder):
+        with ended_by_sigterm(), locked(folder):
             before = runs_set_aside(folder)
             try:
                 program(*arguments)
@@ -205,6 +221,25 @@ def alone(program: Callable[..., None]) -> Callable[..., None]:
                 raise
 
     return run
+
+
+@contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """Turn SIGTERM into SystemExit, so that what was begun is put right. During the training, it saves a checkpoint."""
+
+    def leave(number: int, frame: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        sys.exit(128 + number)
+
+    is_free = threading.current_thread() is threading.main_thread()
+    if not is_free or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 @contextmanager

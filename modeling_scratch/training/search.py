@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from transformers import TrainingArguments
 from transformers.trainer_utils import SaveStrategy, TrainOutput
 
-from ..utils.errors import DataError
+from ..utils.errors import DataError, one_line
 from ..utils.files import write_json, write_text
 from .trainer import FlatTraining, LayerwiseDecay
 
@@ -127,8 +127,12 @@ def search(trainer: TrialTrainer, space: Space, overrides: str | None) -> str:
     A stopped search continues: finished trials count and are not repeated.
     """
     optuna, arguments = _optuna(), trainer.args
-    name: Any = {"study_name": STUDY, "storage": _storage(_study_file(arguments)), "load_if_exists": True}
-    study = optuna.create_study(direction="maximize", **name)
+    try:
+        name: Any = {"study_name": STUDY, "storage": _storage(_study_file(arguments)), "load_if_exists": True}
+        study = optuna.create_study(direction="maximize", **name)
+    except Exception as error:  # of the data base: many types
+        reason = f"{_study_file(arguments)} cannot be read: {one_line(error)[:120]}"
+        raise DataError(f"{reason}; start a new search with --overwrite") from error
     missing = getattr(arguments, "search_trials", 0) - len(_finished(study))
     if missing > 0:
         sampler = optuna.samplers.TPESampler(

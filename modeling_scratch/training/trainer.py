@@ -3,7 +3,8 @@
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -27,7 +28,27 @@ from .resumable import ResumableTrainer
 FLAT_MODEL_TYPES = ScratchEncoderConfig.model_type, ScratchDecoderConfig.model_type
 
 
-class FlatTraining(Trainer):
+class WholeEvaluation(Trainer):
+    """Trainer that evaluates on every row: `dataloader_drop_last` applies to training."""
+
+    def get_eval_dataloader(self, *args: Any, **kwargs: Any) -> DataLoader:
+        with self._every_row():
+            return super().get_eval_dataloader(*args, **kwargs)
+
+    def get_test_dataloader(self, *args: Any, **kwargs: Any) -> DataLoader:
+        with self._every_row():
+            return super().get_test_dataloader(*args, **kwargs)
+
+    @contextmanager
+    def _every_row(self) -> Iterator[None]:
+        drops, self.args.dataloader_drop_last = self.args.dataloader_drop_last, False
+        try:
+            yield
+        finally:
+            self.args.dataloader_drop_last = drops
+
+
+class FlatTraining(WholeEvaluation):
     """Trainer that trains on `FlatBatches` if `flat_batches` is True, or unset on a device that benefits.
 
     Evaluation uses padded batches, as its loss is a mean over rows and each text must be one row.
@@ -61,7 +82,7 @@ class FlatTraining(Trainer):
 VERIFIED_TEXTS = 3
 
 
-class SharingTrainer(ResumableTrainer):
+class SharingTrainer(WholeEvaluation, ResumableTrainer):
     """Trainer that pushes complete models with their code and model card, without pickled arguments."""
 
     push_in_progress: Any  # None if no push is running; set only in the main process

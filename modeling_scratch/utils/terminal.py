@@ -4,6 +4,7 @@
 import os
 import re
 import sys
+from io import TextIOWrapper
 from typing import Any
 
 # C0 and C1 controls, DEL, and the characters that reverse the direction of what follows.
@@ -40,8 +41,12 @@ def plain(stream: Any, **options: Any) -> Any:
 def protect_terminal() -> None:
     """Make standard output and standard error plain, those that lead to a terminal. Progress bars work as before.
 
-    Libraries write no colours, which would be escaped, too.
+    Libraries write no colours, which would be escaped, too. Characters that the encoding lacks, as under
+    PYTHONIOENCODING=latin-1, are written as `\\u05d8`.
     """
+    for stream in sys.stdout, sys.stderr:
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     sys.stdout = plain(sys.stdout)
     sys.stderr = plain(sys.stderr, kept="\n\t\r", has_bars=True)
     if any(isinstance(stream, PlainTerminal) for stream in (sys.stdout, sys.stderr)):

@@ -4,6 +4,8 @@
 from pathlib import Path
 
 import datasets
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from text_samples import WRITERS, fault, load, write
 
@@ -94,6 +96,16 @@ def test_labels_become_ids_and_names(
     assert data.label_names == names
     assert data.splits["train"]["label"][:] == ids * 4
     assert data.splits["validation"]["label"][:] == ids[:1]
+
+
+@pytest.mark.parametrize(
+    "metadata", [b"\xff", b"{", b'{"info": {"features": {"label": {"names": ["a", "a"], "_type": "ClassLabel"}}}}']
+)
+def test_metadata_of_a_parquet_file_without_valid_class_names_are_refused(tmp_path: Path, metadata: bytes) -> None:
+    table = pa.table({"text": TEXTS, "label": [0, 1] * 6}).replace_schema_metadata({"huggingface": metadata})
+    pq.write_table(table, tmp_path / "train.parquet")
+    with fault("train.parquet, column 'label': invalid class names in its metadata"):
+        load(tmp_path)
 
 
 def test_class_names_in_a_parquet_file_are_kept(tmp_path: Path) -> None:

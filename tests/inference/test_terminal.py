@@ -2,6 +2,7 @@
 """Labels, texts and file names on a real terminal: none of them moves the cursor, clears it or types into it."""
 
 import fcntl
+import io
 import json
 import logging
 import os
@@ -125,3 +126,10 @@ def test_what_is_no_terminal_gets_the_characters_themselves(
     (tmp_path / "in.txt").write_text(EVIL + "\n", encoding="utf-8")
     predict.main(f"--model {classifier} --input {tmp_path}/in.txt --with_text --format csv".split())
     assert EVIL in capfd.readouterr().out
+
+
+def test_texts_that_the_encoding_of_the_output_lacks_are_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), "latin-1"))
+    protect_terminal()
+    print("é ט", flush=True)
+    assert sys.stdout.buffer.getvalue() == b"\xe9 \\u05d8\n"  # type: ignore[attr-defined]

@@ -1,6 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """A push takes what a run wrote, and nothing behind links, and no secret of anybody."""
 
+import json
+import os
 import shutil
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import push_to_hub
 import pytest
 from datasets import Dataset
 from model_cases import TEXTS
+from safetensors.torch import load_file, save_file
 from toy_text import REVIEWS, toy_tokenizer
 from transformers import TrainingArguments
 
@@ -78,6 +81,35 @@ def test_a_secret_in_a_text_stays(secret: str, folder: Path, capsys: pytest.Capt
 def test_a_secret_in_any_text_file_stays(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "evaluation.json").write_bytes(SECRETS["GitHub"].encode("utf-16"))
     assert "evaluation.json: contains an access token of GitHub" in refusal(folder, capsys)
+
+
+def test_a_secret_in_the_metadata_of_weights_or_behind_escapes_stays(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    weights = load_file(folder / "model.safetensors")
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt", "note": SECRETS["GitHub"]})
+    assert "model.safetensors: contains an access token of GitHub" in refusal(folder, capsys)
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    (folder / "evaluation.json").write_text(json.dumps(SECRETS["npm"]).replace("n", "\\u006e"))
+    assert "evaluation.json: contains an access token of npm or PyPI" in refusal(folder, capsys)
+
+
+def test_a_pipe_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "README.md").unlink()
+    os.mkfifo(folder / "README.md")
+    assert "README.md: not a regular file" in refusal(folder, capsys)
+
+
+def test_files_that_the_record_does_not_describe_are_warned_of(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "private.py").write_text("left out")
+    push_to_hub.main(arguments := ["--folder", str(folder), "--repo_id", "user/name", "--dry_run"])
+    assert "WARNING" not in capsys.readouterr().err
+    with (folder / "heads.py").open("a") as code:
+        code.write("import nowhere\n")
+    push_to_hub.main(arguments)
+    assert f"WARNING: {folder}/verify.json does not describe these files (heads.py changed)" in capsys.readouterr().err
 
 
 def test_a_secret_is_no_argument(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

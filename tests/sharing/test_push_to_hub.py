@@ -318,6 +318,9 @@ FAULTS = {
         '{"architectures": ["Mine"], "model_type": "bert"}',
         "unknown architecture in config.json: Mine",
     ),
+    "code that is none": ("stack.py", "def", "do not load: "),
+    "code out of reach": ("stack.py", "from . import helper", "stack.py, line 1: others load only what is imported as"),
+    "a card that is none": ("README.md", "---\nlicense: [\n---\n", "README.md: its metadata are no valid YAML"),
     "a token in a file": ("stack.py", f"login('{WRONG}')", "stack.py: contains an access token"),
     "the token in a card": ("README.md", f"Use {TOKEN}.", "README.md: contains an access token"),
 }
@@ -348,6 +351,8 @@ def test_arguments_that_cannot_work(folder, monkeypatch, capsys):
         (["--repo_id", "user/x/y"], "user/x/y"),
         (["--commit_message", " "], "--commit_message must not be empty"),
         (["--folder", "nowhere"], "--folder nowhere: folder not found"),
+        (["--revision", "../x"], "--revision '../x': not the name of a branch"),
+        (["--revision", "a b"], "--revision 'a b': not the name of a branch"),
     ):
         arguments = ["--folder", str(folder), "--repo_id", "user/x", *arguments]
         assert_refused(monkeypatch, capsys, arguments, TOKEN, part)

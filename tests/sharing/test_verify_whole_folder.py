@@ -140,6 +140,8 @@ HALVES = [torch.bfloat16, torch.float16]
 def test_a_rounded_copy_is_recognised_exactly(dtype: torch.dtype, copy: Path) -> None:
     save_copy(copy, dtype)
     assert verify(copy).verdict is Verdict.SAME
+    change_json(copy / "config.json", dtype="float32")
+    assert verify(copy).verdict is Verdict.SAME
     token = unused_token(copy)
     save_copy(copy, dtype, lambda weights: weights[TOKENS][token].add_(5))
     report = verify(copy)
@@ -182,6 +184,12 @@ def test_weights_behind_the_type_that_the_config_names_are_not_vouched_for(copy:
     report = verify(copy)
     assert report.verdict is not Verdict.SAME
     assert "stored in a type that is not loaded" in str(report)
+
+
+def test_a_revision_of_a_folder_cannot_be_told(copy: Path) -> None:
+    report = verify(copy, revision="v1")
+    assert report.verdict is Verdict.CANNOT_TELL
+    assert "--revision v1: a folder has none" in str(report)
 
 
 def test_tensors_that_the_model_does_not_read_are_not_vouched_for(copy: Path) -> None:

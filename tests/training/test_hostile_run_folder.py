@@ -13,6 +13,8 @@ from processes import Ended
 from test_faults import content
 from test_resume import RUNS, data, run
 
+from modeling_scratch.training.checkpoints import seal
+
 SHORT = "--max_steps 1 --save_strategy steps --save_steps 1"
 RESUME = "--max_steps 2 --save_strategy no --resume_from_checkpoint last"
 
@@ -63,6 +65,11 @@ def test_a_record_with_a_damaged_part_is_refused(
     record = json.loads((copied / "run_config.json").read_text())
     (copied / "run_config.json").write_text(json.dumps(record | {part: value}))
     assert f"{copied / 'run_config.json'} is damaged: restore it" in refused(capsys, data, copied, RESUME)
+
+
+def test_a_run_without_its_record_is_not_resumed(data: Path, copied: Path, capsys: pytest.CaptureFixture) -> None:
+    (copied / "run_config.json").unlink()
+    assert f"{copied / 'run_config.json'} is missing; restore it from a copy" in refused(capsys, data, copied, RESUME)
 
 
 def test_a_run_with_a_damaged_record_can_be_replaced(data: Path, copied: Path) -> None:
@@ -117,6 +124,34 @@ def test_a_checkpoint_is_not_written_into_a_linked_folder(data: Path, copied: Pa
     ended = run("steps", data, copied, extra="--max_steps 2 --save_steps 1 --resume_from_checkpoint last")
     assert ended.status == 0, ended.text
     assert not list((tmp_path / "mine").iterdir())
+
+
+def test_a_run_is_not_set_aside_into_a_folder_of_somebody_else(data: Path, copied: Path) -> None:
+    (copied / "_replaced-1").mkdir()
+    (copied / "_replaced-1" / "thesis.tex").write_text("my thesis")
+    (copied / "_replaced-2").write_text("my thesis")
+    ended = run("steps", data, copied, extra=f"{SHORT} --overwrite")
+    assert ended.status == 0, ended.text
+    assert (copied / "_replaced-1" / "thesis.tex").is_file()
+    assert (copied / "_replaced-2").read_text() == "my thesis"
+    assert not (copied / "_replaced-3").exists()
+
+
+@pytest.mark.parametrize("name", ["checkpoint-9", "checkpoint-004", "checkpoint-\u0669"])
+def test_a_checkpoint_under_the_name_of_another_step_is_skipped(
+    name: str, data: Path, copied: Path, capsys: pytest.CaptureFixture
+) -> None:
+    (copied / "checkpoint-1").rename(copied / name)
+    assert "no complete checkpoint of a run" in refused(capsys, data, copied, RESUME)
+
+
+@pytest.mark.parametrize("state", ["[]", "null", "{", '{"global_step": "1"}'])
+def test_a_checkpoint_whose_state_was_changed_and_sealed_is_skipped(
+    state: str, data: Path, copied: Path, capsys: pytest.CaptureFixture
+) -> None:
+    (copied / "checkpoint-1" / "trainer_state.json").write_text(state)
+    seal(copied / "checkpoint-1")
+    assert "no complete checkpoint of a run" in refused(capsys, data, copied, RESUME)
 
 
 @pytest.mark.slow

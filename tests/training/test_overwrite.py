@@ -6,6 +6,7 @@ import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from resource import RLIMIT_FSIZE, setrlimit
 
 import pytest
 import train_tokenizer
@@ -13,6 +14,8 @@ from processes import at_call, in_child, send
 from test_faults import content
 from test_resume import KILL, data, run
 from transformers import Trainer
+
+from modeling_scratch.training import run as run_room
 
 SHORT = "--max_steps 2 --save_strategy no"
 OVERWRITE = f"{SHORT} --overwrite"
@@ -100,6 +103,25 @@ def test_a_run_that_diverges_before_its_first_checkpoint_puts_the_earlier_one_ba
     assert ended.status == 2, ended.text
     assert "the earlier run was put back" in ended.text
     assert content(folder) == before
+
+
+@pytest.mark.parametrize(("owner", "name", "number"), [(Path, "rename", 3), (run_room, "write_run", 1)])
+def test_a_run_that_is_stopped_before_it_trains_puts_the_earlier_one_back(
+    owner: object, name: str, number: int, data: Path, finished: Callable
+) -> None:
+    folder = finished("steps")
+    before = content(folder)
+    ended = run("steps", data, folder, at_call(owner, name, number, send(signal.SIGTERM)), extra=OVERWRITE)
+    assert ended.status == 143, ended.text
+    assert content(folder) == before
+
+
+def test_a_tokenizer_that_finds_no_room_is_told_in_one_line(data: Path, tmp_path: Path) -> None:
+    limits = lambda: (signal.signal(signal.SIGXFSZ, signal.SIG_IGN), setrlimit(RLIMIT_FSIZE, (500, 500)))  # noqa: E731
+    options = f"--train_file {data / 'many.csv'} --vocab_size 300 --output_dir {tmp_path / 'new'}".split()
+    ended = in_child(limits, lambda: train_tokenizer.main(options))
+    assert ended.status == 2, ended.text
+    assert "the tokenizer could not be saved: File too large" in ended.text
 
 
 def test_a_run_that_has_a_checkpoint_keeps_it_beside_the_earlier_one(

@@ -31,6 +31,7 @@ from modeling_scratch.training.search import TRIED, Space, TrialTrainer, search
 from modeling_scratch.training.trainer import LayerwiseDecay, depths
 
 TINY = "hidden_size=8,intermediate_size=8,num_hidden_layers=2,num_attention_heads=2,hidden_dropout=0.1"
+DROP_LAST = "--dataloader_drop_last True"  # of training: fewer rows than a batch are evaluated all the same
 FAST = "--learning_rate 2e-2 --per_device_train_batch_size 16 --use_cpu --disable_tqdm True --report_to none"
 SIZES: dict[str, Any] = {"vocab_size": 16, "hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 3}
 ROWS = [{"input_ids": torch.tensor([i % 7 + 5, i % 5 + 5, 3]), "labels": i % 2} for i in range(4)]
@@ -58,6 +59,11 @@ def refused(capsys: pytest.CaptureFixture, folder: Path, output: Path, extra: st
 
 REFUSED = {
     "--do_train False": "--do_train False is not supported",
+    "--output_dir=": "--output_dir '': must be a local folder",
+    "--output_dir s3://bucket/run": "--output_dir 's3://bucket/run': must be a local folder",
+    "--use_liger_kernel True": "pip install liger-kernel",
+    "--config_overrides problem_type=regression": "--config_overrides problem_type: determined by",
+    "--dataloader_drop_last True --per_device_train_batch_size 200": "--dataloader_drop_last: fewer rows than a batch",
     "--layer_decay 0": "--layer_decay",
     "--layer_decay 1.5": "--layer_decay",
     "--early_stopping_patience 2": "--ema_decay 0",
@@ -193,7 +199,8 @@ def test_translation_stops_early_by_bleu(tmp_path: Path) -> None:
     train_translation.main(
         f"--data_dir {tmp_path} --output_dir {tmp_path / 'run'} --config_overrides {TINY} --tokenizer_kind wordlevel "
         f"--vocab_size 20 --max_length 6 --source_column en --target_column de {FAST} --learning_rate 1e-9 "
-        "--num_beams 1 --num_train_epochs 9 --early_stopping_patience 2".split()
+        f"--num_beams 1 --num_train_epochs 9 --early_stopping_patience 2 --per_device_train_batch_size 8 "
+        f"{DROP_LAST}".split()
     )
     assert len(history(tmp_path / "run", "eval_bleu")) == 3, "no rate, nothing learnt: the first is the best"
 
@@ -210,6 +217,7 @@ def pretrain_characters(folder: Path, extra: str) -> Path:
 def test_pretraining_stops_early_by_its_loss_and_keeps_the_best(tmp_path: Path, capsys) -> None:
     """At a rate that is far too high, so that the loss soon rises."""
     options = "--early_stopping_patience 2 --learning_rate 0.3 --max_steps 60 --eval_steps 2 --save_total_limit 50"
+    options += f" {DROP_LAST}"
     run = pretrain_characters(tmp_path, options)
     *losses, kept = history(run, "eval_loss")
     best = losses.index(min(losses))
@@ -267,6 +275,8 @@ def test_a_search_goes_on_with_the_trials_it_has(searched: Path, reviews: Path, 
     assert set(after) - set(before) == {3}, "2 was killed"
     assert {number: after[number] for number in before} == before
     assert "holds another run" in refused(capsys, reviews, run, "")
+    (run / "study.db").write_text("garbage")
+    assert "study.db cannot be read: " in refused(capsys, reviews, run, options)
 
 
 # Reports
@@ -276,7 +286,8 @@ def test_tensorboard_has_what_the_history_has(reviews: Path, tmp_path: Path) -> 
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     run = tmp_path / "run"
-    train(reviews, run, "--report_to tensorboard --num_train_epochs 1 --logging_steps 5")
+    train(reviews, run, f"--report_to tensorboard --num_train_epochs 1 --logging_steps 5 {DROP_LAST}")
+    assert json.loads((run / "evaluation.json").read_text())["texts"] == 60
     (folder,) = {file.parent for file in run.rglob("events.out.tfevents.*")}
     events = EventAccumulator(str(folder)).Reload()
     for tag, name in (("train/loss", "loss"), ("eval/accuracy", "eval_accuracy")):
