@@ -72,10 +72,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(name: str, arguments: Sequence[str]) -> None:
-    """Run a program as its script. If a library is missing, exit with the extra to install."""
+    """Run a program as its script. If a library is missing, exit with the extra to install; on Ctrl-C, with 130."""
     sys.argv = [f"modeling-scratch {name}", *arguments]
     try:
         runpy.run_module(f"modeling_scratch_cli.{PROGRAMS[name]}", run_name="__main__")
+    except KeyboardInterrupt:  # while the program is imported
+        print(f"modeling-scratch {name}: stopped", file=sys.stderr)
+        sys.exit(130)
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         extra = next((extra for extra, modules in EXTRAS.items() if missing in modules), None)

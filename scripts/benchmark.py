@@ -12,18 +12,28 @@ clipping and fused AdamW, as in Trainer, without Trainer's overhead, which is eq
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 import transformers
 
 from modeling_scratch.benchmark.run import parse, run
 from modeling_scratch.utils.errors import DataError
+from modeling_scratch.utils.terminal import flush_output, protect_terminal
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
+    protect_terminal()
     try:
         run(parse(arguments))
+        flush_output()
     except (DataError, OSError) as error:
-        sys.exit(f"benchmark.py: error: {error}")
+        with suppress(OSError):
+            flush_output()
+        print(f"benchmark.py: error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("benchmark.py: stopped", file=sys.stderr)
+        sys.exit(130)
 
 
 if __name__ == "__main__":

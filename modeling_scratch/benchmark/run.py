@@ -2,9 +2,11 @@
 """The benchmark program: workloads, options, table and plot of the results."""
 
 import argparse
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, fields
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,10 @@ import transformers
 
 from ..evaluation.plots import BLUE, new_figure, write_png
 from ..sharing.run_record import describe_hardware
-from ..utils.files import write_json
+from ..utils.errors import DataError
+from ..utils.files import check_output, write_json
 from .answers import generate, infer, precisions, translate
+from .models import CLASSIFIER, make_peer
 from .programs import imports, load, tokenizer_train
 from .settings import Settings
 from .training import memory, mlm, overhead, padding, textbook, train, train_translator, without_onednn
@@ -64,6 +68,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="The seed of weights, texts and their order.")
     parser.add_argument("--json", type=Path, help="A JSON file for all results.")
     parser.add_argument("--plot", type=Path, help="A PNG file for a plot of the ratios.")
+    parser.add_argument("--overwrite", action="store_true", help="Replace the files of --json and --plot.")
     options = parser.parse_args(arguments)
     _check(options, parser)
     return options
@@ -71,8 +76,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def _check(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     for option in ("json", "plot"):
-        if (path := getattr(options, option)) is not None and not path.parent.is_dir():
-            parser.error(f"--{option} {path}: folder {path.parent} not found")
+        if (path := getattr(options, option)) is not None:
+            check_output(f"--{option}", str(path), options.model, options.overwrite)
     if "precision" in options.workload and options.model is None:
         parser.error("precision requires --model, the folder of a trained text classifier")
     if not 0 <= options.seed < 2**32:
@@ -80,6 +85,26 @@ def _check(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None
     for name in ("rounds", "threads", "batch_size"):
         if (number := getattr(options, name)) is not None and number < 1:
             parser.error(f"--{name} {number}: must be at least 1")
+    if options.threads and options.threads > (processors := os.cpu_count() or 1):
+        parser.error(f"--threads {options.threads}: this machine has {processors} processors")
+    for name in ("dropout", "attention_dropout"):
+        if not 0 <= (rate := getattr(options, name)) < 1:
+            parser.error(f"--{name} {rate}: must be at least 0 and below 1")
+    if options.peak_tflops is not None and not 0 < options.peak_tflops < inf:
+        parser.error(f"--peak_tflops {options.peak_tflops}: must be above 0")
+    if not 0 <= options.seed < 2**32:
+        parser.error(f"--seed {options.seed}: must be from 0 to 2^32 - 1")
+    for option, use in (("device", partial(torch.empty, 0)), ("attention", _try_attention)):
+        try:
+            use(**{option: getattr(options, option)})
+        except (RuntimeError, AssertionError, ValueError, ImportError) as error:
+            reason = str(error).partition("\n")[0] or "not available"
+            raise DataError(f"--{option} {getattr(options, option)}: {reason}") from error
+
+
+def _try_attention(attention: str) -> None:
+    """Build a tiny model with an attention backend, which raises an error if there is none of that name."""
+    make_peer(CLASSIFIER, Settings(quick=True, attention=attention))
 
 
 def run(options: argparse.Namespace) -> list[dict[str, Any]]:

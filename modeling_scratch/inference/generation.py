@@ -215,8 +215,6 @@ class GenerateArguments:
             raise DataError(f"--seed {self.seed}: must be from 0 to {2**32 - 1:,}")
         if sys.stdin is None and self.input_file == "-" and self.prompt is None:
             raise DataError("--input_file -: standard input is closed; name a file or give --prompt")
-        if sys.stdout is None and self.output_file == "-":
-            raise DataError("--output_file -: standard output is closed; name a file")
         check_inputs([self.input_file], self.max_file_size)
         check_output("--output_file", self.output_file, self.input_file, self.overwrite)
 

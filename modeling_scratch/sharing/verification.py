@@ -6,6 +6,7 @@ import os
 import sys
 import textwrap
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from itertools import zip_longest
@@ -17,7 +18,7 @@ from huggingface_hub import HfApi, hf_hub_download, snapshot_download
 from transformers import PreTrainedModel
 from transformers.utils import logging
 
-from ..utils.terminal import protect_terminal
+from ..utils.terminal import flush_output, protect_terminal
 from .model_files import (
     MODEL_FILES,
     RECORD,
@@ -322,7 +323,13 @@ def main(arguments: Sequence[str] | None = None) -> Verdict:
     if not Path(name := options["folder_or_repo"]).is_dir():
         print(f"There is no folder {name}: looking for a repository on the Hub.", file=sys.stderr, flush=True)
     report = verify(**options)
-    print(report)
+    try:
+        print(report)
+        flush_output()
+    except OSError as error:  # the verdict is not told: status 2, undetermined
+        with suppress(OSError):
+            flush_output()
+        parser.exit(2, f"{parser.prog}: error: standard output: {error}\n")
     return report.verdict
 
 

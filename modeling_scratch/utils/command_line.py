@@ -7,6 +7,7 @@ import logging
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from difflib import get_close_matches
 from typing import Any, NoReturn
@@ -17,7 +18,7 @@ from transformers.hf_argparser import HfArg
 from transformers.integrations import get_reporting_integration_callbacks
 
 from .errors import DataError, panics_as_errors
-from .terminal import protect_terminal
+from .terminal import flush_output, protect_terminal
 
 option: Any = HfArg  # a dataclass field; its own type is that of a field, not of the field's value
 
@@ -102,8 +103,11 @@ def run_program(
         check_reporters(dataclasses)
         with panics_as_errors():
             program(*dataclasses)
+        flush_output()
     except expected as error:
-        parser.error(_message(error, dataclasses))
+        with suppress(OSError):
+            flush_output()
+        parser.error(_message(error, any(isinstance(each, TrainingArguments) for each in dataclasses)))
     except KeyboardInterrupt:
         parser.exit(130, f"{parser.prog}: stopped\n")
 
@@ -119,10 +123,9 @@ def check_reporters(dataclasses: Iterable[object]) -> None:
                 raise DataError(f"--report_to {name}: {error}") from error
 
 
-def _message(error: Exception, dataclasses: Iterable[object]) -> str:
+def _message(error: Exception, resumes: bool) -> str:
     """Return the error's message, with advice if the disk is full: the system then names no file."""
     if isinstance(error, OSError) and error.errno in NO_ROOM:
-        is_run = any(isinstance(arguments, TrainingArguments) for arguments in dataclasses)
-        advice = "resume with --resume_from_checkpoint last" if is_run else "repeat the command"
-        return f"{error}: a file could not be written; free disk space, then {advice}"
+        advice = "resume with --resume_from_checkpoint last" if resumes else "repeat the command"
+        return f"{error}: the output could not be written; free disk space, then {advice}"
     return str(error)

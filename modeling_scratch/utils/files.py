@@ -18,16 +18,18 @@ from .errors import DataError
 from .terminal import plain
 
 
-def check_output(option: str, name: str, source: str, overwrite: bool) -> None:
+def check_output(option: str, name: str, source: str | None, overwrite: bool) -> None:
     """Raise `DataError` if the file that an option names cannot be written or would overwrite another."""
     output = Path(name)
     if name == "-":
+        if sys.stdout is None:
+            raise DataError(f"{option} -: standard output is closed; name a file")
         return
     if not output.parent.is_dir():
         raise DataError(f"{option} {output}: folder {output.parent} not found")
     if not output.exists():
         return
-    if not output.is_file() or (Path(source).exists() and output.samefile(source)):
+    if not output.is_file() or (source and Path(source).exists() and output.samefile(source)):
         raise DataError(f"{option} {output}: this is the input or not a regular file; choose another name")
     if not overwrite:
         raise DataError(f"{option} {output}: file exists; choose another name or give --overwrite")
@@ -76,6 +78,8 @@ def open_output(name: str) -> Iterator[TextIO]:
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path; on success, flush it to disk and rename it to `path`; on error, delete it."""
+    if path.exists() and not path.is_file():
+        raise DataError(f"{path}: not a regular file; choose another name")
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.unlink(missing_ok=True)  # left by a killed process, or a link to another file
     try:

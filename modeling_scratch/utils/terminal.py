@@ -1,10 +1,11 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Texts of strangers on a terminal: control characters are shown, never obeyed."""
+"""Standard output and standard error: control characters and missing letters are escaped, full disks reported."""
 
+import io
 import os
 import re
 import sys
-from io import TextIOWrapper
+from contextlib import suppress
 from typing import Any
 
 # C0 and C1 controls, DEL, and the characters that reverse the direction of what follows.
@@ -41,14 +42,27 @@ def plain(stream: Any, **options: Any) -> Any:
 def protect_terminal() -> None:
     """Make standard output and standard error plain, those that lead to a terminal. Progress bars work as before.
 
-    Libraries write no colours, which would be escaped, too. Characters that the encoding lacks, as under
-    PYTHONIOENCODING=latin-1, are written as `\\u05d8`.
+    Libraries write no colours, which would be escaped, too. Characters that the encoding of a stream lacks, and
+    undecodable bytes of file names, are escaped.
     """
-    for stream in sys.stdout, sys.stderr:
-        if isinstance(stream, TextIOWrapper):
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     sys.stdout = plain(sys.stdout)
     sys.stderr = plain(sys.stderr, kept="\n\t\r", has_bars=True)
     if any(isinstance(stream, PlainTerminal) for stream in (sys.stdout, sys.stderr)):
         os.environ.pop("FORCE_COLOR", None)
         os.environ["NO_COLOR"] = "1"
+
+
+def flush_output() -> None:
+    """Flush standard output. If that fails, discard the rest, which Python would write again at exit, and raise."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        with suppress(OSError):  # a stream without a file
+            nothing = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nothing, sys.stdout.fileno())
+            os.close(nothing)
+        raise

@@ -2,7 +2,6 @@
 """Labels, texts and file names on a real terminal: none of them moves the cursor, clears it or types into it."""
 
 import fcntl
-import io
 import json
 import logging
 import os
@@ -13,12 +12,14 @@ import termios
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import benchmark
 import colorlog  # comes with Optuna
 import generate
 import predict
 import pytest
 import train_tokenizer
 import writers
+from processes import in_child, refusal
 from serving import save_classifier
 
 from modeling_scratch.sharing import verification
@@ -128,8 +129,54 @@ def test_what_is_no_terminal_gets_the_characters_themselves(
     assert EVIL in capfd.readouterr().out
 
 
-def test_texts_that_the_encoding_of_the_output_lacks_are_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), "latin-1"))
-    protect_terminal()
-    print("é ט", flush=True)
-    assert sys.stdout.buffer.getvalue() == b"\xe9 \\u05d8\n"  # type: ignore[attr-defined]
+NO_ROOM = "No space left on device"
+
+
+@pytest.mark.parametrize(
+    ("main", "options", "message"),
+    [
+        (predict.main, "--model {model} --input {folder}/in.txt", f"{NO_ROOM}: the output could not be written; free"),
+        (predict.main, "--model {model} --input {folder}/in.txt", "then repeat the command"),
+        (verification.main, "{folder}", NO_ROOM),
+        (benchmark.main, "load --quick", NO_ROOM),
+    ],
+    ids=["predict", "its-advice", "verify", "benchmark"],
+)
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_standard_output_without_room_is_one_line(
+    classifier: Path, tmp_path: Path, main: Callable[[Sequence[str]], object], options: str, message: str
+) -> None:
+    """Buffered, so that the system refuses at the end, where Python itself would print a traceback."""
+    (tmp_path / "in.txt").write_text("word1\n")
+
+    def fill() -> None:
+        with Path("/dev/full").open("wb") as full:
+            os.dup2(full.fileno(), 1)
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+        main(options.format(model=classifier, folder=tmp_path).split())
+
+    ended = in_child(fill)
+    assert ended.status == 2
+    assert message in ended.text
+    assert "Traceback" not in ended.text
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_labels_and_paths_that_an_encoding_lacks_are_escaped(tmp_path: Path, encoding: str) -> None:
+    (folder := tmp_path / "שלום").mkdir()
+
+    def encode() -> None:
+        sys.stdout = open(1, "w", encoding=encoding, closefd=False)  # noqa: SIM115
+        sys.exit(verification.main([str(folder)]))
+
+    ended = in_child(encode)
+    assert ended.status == 2
+    assert r"\u05e9\u05dc" in ended.text
+    assert "Traceback" not in ended.text
+
+
+def test_a_closed_standard_output_is_refused(
+    classifier: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    assert "--output -: standard output is closed" in refusal(capsys, predict.main, ["--model", str(classifier)])

@@ -11,6 +11,7 @@ from typing import Any
 import benchmark
 import pytest
 import torch
+from processes import refusal
 from serving import save_classifier
 from text_samples import write
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -186,18 +187,27 @@ def test_texts_are_those_of_the_folder_or_as_long(data_folder: Path) -> None:
 
 
 def test_what_is_wrong_with_the_arguments_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match=r"sst2/train\.parquet not found"):
-        benchmark.main(["train-sst2", "--quick", "--data_folder", str(tmp_path)])
+    (tmp_path / "file").write_text("of the user")
     for arguments, message in (
         (["train-mnist"], "invalid choice: 'train-mnist'"),
         (["load", "--json", str(tmp_path / "none" / "rows.json")], "folder"),
         (["load", "--rounds", "0"], "--rounds 0: must be at least 1"),
         (["load", "--seed", "-1"], "--seed -1: must be from 0 to 4,294,967,295"),
         (["precision"], "--model"),
+        (["train-sst2", "--quick", "--data_folder", str(tmp_path)], "sst2/train.parquet not found"),
+        (["load", "--threads", "100000"], "--threads 100000: this machine has"),
+        (["load", "--device", "junk"], "--device junk: "),
+        (["load", "--device", "cuda:99"], "--device cuda:99: "),
+        (["load", "--attention", "nope"], "--attention nope: "),
+        (["load", "--seed", str(2**70)], "--seed"),
+        (["load", "--dropout", "nan"], "--dropout nan: must be"),
+        (["load", "--attention_dropout", "1"], "--attention_dropout 1.0: must be"),
+        (["load", "--peak_tflops", "0"], "--peak_tflops 0.0: must be"),
+        (["load", "--json", str(tmp_path)], "not a regular file"),
+        (["load", "--plot", str(tmp_path / "file")], "file exists; choose another name or give --overwrite"),
     ):
-        with pytest.raises(SystemExit):
-            benchmark.main(arguments)
-        assert message in capsys.readouterr().err
+        assert message in refusal(capsys, benchmark.main, arguments)
+    assert (tmp_path / "file").read_text() == "of the user"
 
 
 @pytest.mark.usefixtures("one_thread")
