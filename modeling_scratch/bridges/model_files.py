@@ -17,6 +17,7 @@ MOST_GROWTH = 1_000  # of a text in the normalizer; beyond, a text of a few kilo
 MOST_WEIGHTS = 100  # per byte of the weight files; quantised and shared weights need a few
 JSON_BYTES = 16_000_000
 TOKENIZER_BYTES = 256_000_000
+NEEDS_UNKNOWN = ("WordLevel", "WordPiece")  # the library raises an error at the first unknown word
 # The names of sizes in the configurations of the library's families.
 LAYERS = ("num_hidden_layers", "encoder_layers", "decoder_layers", "n_layer", "n_layers", "num_layers")
 WIDTHS = ("hidden_size", "d_model", "n_embd", "dim")
@@ -98,6 +99,10 @@ def _check_tokenizer(path: Path, changed: int, size: int) -> None:
     for name in ("normalizer", "decoder"):
         if (growth := _growth(content.get(name))) > MOST_GROWTH:
             raise DataError(f"{path}: the {name} multiplies texts by up to {growth:.3g}; use another tokenizer")
+    model = content.get("model")
+    vocabulary = model.get("vocab") if isinstance(model, dict) and model.get("type") in NEEDS_UNKNOWN else None
+    if isinstance(vocabulary, dict) and str(unknown := model.get("unk_token")) not in vocabulary:
+        raise DataError(f"{path}: the vocabulary lacks the unknown token, {ascii(unknown)[:40]}; restore the file")
 
 
 def _growth(part: Any) -> float:

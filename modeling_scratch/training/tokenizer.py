@@ -17,7 +17,7 @@ from tokenization import KINDS, STYLES
 from ..data.columns import read_texts
 from ..data.documents import read_column, read_plain_text
 from ..data.splits import check_sources, find_splits, open_hub
-from ..utils.errors import DataError
+from ..utils.errors import DataError, one_line
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, flush, remove
 
 TOKENIZER_FILES = {"tokenizer.json", "tokenizer_config.json"}
@@ -136,7 +136,10 @@ def save(tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
     for left in filter(_is_unfinished, list(folder.iterdir())):
         remove(left)
     with tempfile.TemporaryDirectory(dir=folder, prefix=UNFINISHED) as beside:
-        tokenizer.save_pretrained(beside)
+        try:
+            tokenizer.save_pretrained(beside)
+        except Exception as error:  # tokenizers raises Exception itself, on a full disk too
+            raise DataError(f"--output_dir {folder}: cannot be written: {one_line(error)}; free disk space") from error
         for path in sorted(Path(beside).iterdir()):
             flush(path)
             path.replace(folder / path.name)

@@ -59,6 +59,11 @@ def multiply_answers(folder: Path) -> None:
     change(folder / "tokenizer.json", decoder={"type": "Sequence", "decoders": [step] * 9})
 
 
+def lose_the_unknown_token(folder: Path) -> None:
+    model = json.loads((folder / "tokenizer.json").read_text())["model"]
+    change(folder / "tokenizer.json", model=model | {"vocab": {"a": 0}})
+
+
 def config(**fields: Any) -> Callable[[Path], None]:
     return lambda folder: change(folder / "config.json", **fields)
 
@@ -78,6 +83,7 @@ ATTACKS: dict[str, tuple[Callable[[Path], None], str]] = {
     "length": (lambda folder: change(folder / "tokenizer_config.json", model_max_length="x"), "model_max_length must"),
     "normalizer": (multiply_texts, "tokenizer.json: the normalizer multiplies texts"),
     "decoder": (multiply_answers, "tokenizer.json: the decoder multiplies texts"),
+    "unknown token": (lose_the_unknown_token, "tokenizer.json: the vocabulary lacks the unknown token, '[UNK]'"),
     "index": (lead_outside, "'../other.safetensors', which is not a file of its folder"),
     "pipe": (pipe, "config.json: not a regular file"),
 }
