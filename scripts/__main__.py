@@ -85,9 +85,6 @@ def run(name: str, arguments: Sequence[str]) -> None:
         if extra is None:
             raise
         sys.exit(f"modeling-scratch {name}: error: it needs {missing}: pip install 'modeling-scratch[{extra}]'")
-    except KeyboardInterrupt:  # while the libraries are imported
-        print(f"modeling-scratch {name}: stopped", file=sys.stderr)
-        sys.exit(130)
 
 
 def overview() -> str:

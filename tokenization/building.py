@@ -37,7 +37,10 @@ def check_room(vocab_size: int, minimum: int, what: str) -> None:
 
 def check_words(words: int) -> None:
     if words == 0:
-        raise ValueError("texts hold no words to learn from; an iterator that was used before is empty, too.")
+        raise ValueError(
+            "texts hold no words to learn from, or none that occurs min_frequency times; an iterator that was used "
+            "before is empty, too."
+        )
 
 
 def make_normalizer(normalization: Normalization | None, lowercase: bool) -> normalizers.Normalizer | None:

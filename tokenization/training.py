@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
 from .building import Normalization, check_options, check_room, check_words, checked_texts, finish, make_normalizer
@@ -18,6 +18,7 @@ from .special_tokens import SpecialTokens, choose_style
 
 END_OF_WORD = "</w>"
 REPEATED_WORDS = 1_000
+LONGEST_WORD = 1_000  # characters to learn from; a merge takes the square of the length of a word
 
 
 def train_bpe_tokenizer(
@@ -133,7 +134,7 @@ def _train_byte_level(
         initial_alphabet=alphabet,
         show_progress=False,
     )
-    tokenizer.train_from_iterator(texts, trainer)
+    _learn(tokenizer, texts, trainer)
     check_words(trainer.get_word_count())
 
 
@@ -169,9 +170,18 @@ def _train_end_of_word(
 def _count_words(tokenizer: Tokenizer, texts: Iterator[str]) -> dict[str, int]:
     """How often each word occurs, as `tokenizer` normalises and splits the texts, counted on all threads."""
     counter = trainers.BpeTrainer(vocab_size=0, show_progress=False)
-    tokenizer.train_from_iterator(texts, counter)
+    _learn(tokenizer, texts, counter)
     # A trainer shows its counts in its state only, which is JSON.
     return json.loads(counter.__getstate__())["BpeTrainer"]["words"]
+
+
+def _learn(tokenizer: Tokenizer, texts: Iterator[str], trainer: trainers.BpeTrainer) -> None:
+    """Train on the words as `tokenizer` splits them, in parts where they are too long."""
+    splitter = tokenizer.pre_tokenizer
+    cut = pre_tokenizers.Split(Regex(rf"[\s\S]{{{LONGEST_WORD}}}"), "isolated")
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([splitter, cut])
+    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.pre_tokenizer = splitter
 
 
 def _repeated(words: Mapping[str, int]) -> Iterator[str]:

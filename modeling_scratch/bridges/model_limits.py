@@ -23,6 +23,7 @@ WEIGHT_FILES = ("*.safetensors", "pytorch_model*.bin")
 NO_LIMIT = 10**20  # a larger model_max_length means no limit, and can be written as 1e30
 JSON_BYTES = 16_000_000
 TOKENIZER_BYTES = 256_000_000
+NEEDS_UNKNOWN = ("WordLevel", "WordPiece")  # the library raises an error at the first unknown word
 # The names of sizes in the configurations of the library's families.
 LAYERS = ("num_hidden_layers", "encoder_layers", "decoder_layers", "n_layer", "n_layers", "num_layers")
 WIDTHS = ("hidden_size", "d_model", "n_embd", "dim")
@@ -141,6 +142,10 @@ def _check_tokenizer(path: Path, changed: int, size: int) -> None:
     for name in ("normalizer", "decoder"):
         if (growth := _growth(content.get(name))) > MOST_GROWTH:
             raise DataError(f"{path}: the {name} multiplies texts by up to {growth:.3g}; use another tokenizer")
+    model = content.get("model")
+    vocabulary = model.get("vocab") if isinstance(model, dict) and model.get("type") in NEEDS_UNKNOWN else None
+    if isinstance(vocabulary, dict) and str(unknown := model.get("unk_token")) not in vocabulary:
+        raise DataError(f"{path}: the vocabulary lacks the unknown token, {ascii(unknown)[:40]}; restore the file")
 
 
 def _growth(part: Any) -> float:

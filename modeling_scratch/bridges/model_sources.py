@@ -17,7 +17,7 @@ import modeling_scratch
 from ..configuration_scratch import ScratchConfig
 from ..modeling_base import ScratchPreTrainedModel
 from ..pipelines import TARGET_FOLDER
-from ..utils.errors import DataError
+from ..utils.errors import DataError, one_line
 from .configs import FAMILIES
 from .model_limits import check_model_files
 
@@ -87,7 +87,8 @@ def load_checkpoint(auto_class: Any, name: str, trust_remote_code: bool, **optio
         return auto_class.from_pretrained(name, trust_remote_code=trust_remote_code, **options)
     except Exception as error:  # damaged or malicious files raise many types, tokenizers even Exception
         first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise DataError(f"{name} cannot be loaded as a checkpoint: {first_line[:300]}") from error
+        fault = one_line(error) if first_line.endswith(":") else first_line
+        raise DataError(f"{name} cannot be loaded as a checkpoint: {fault[:300]}") from error
 
 
 def check_loaded(model: Any, info: Mapping[str, Any], untrained: str) -> None:

@@ -28,9 +28,9 @@ _FRACTION = re.compile(r"[+-]?[0-9]*\.[0-9]+")
 
 
 def is_missing(value: object) -> bool:
-    """Return whether a value is null, NaN or a blank string."""
+    """Return whether a value is null, NaN or a string of blanks and invisible characters."""
     if isinstance(value, str):
-        return not value.strip()
+        return all(character.isspace() or _is_invisible(character) for character in value)
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
@@ -71,8 +71,12 @@ def label_key(label: Any) -> Any:
     if not isinstance(label, str):
         return label
     composed = unicodedata.normalize("NFC", label)
-    visible = "".join(character for character in composed if unicodedata.category(character) != "Cf")
+    visible = "".join(character for character in composed if not _is_invisible(character))
     return " ".join(visible.split())
+
+
+def _is_invisible(character: str) -> bool:
+    return unicodedata.category(character) == "Cf"
 
 
 def similar_labels(labels: Iterable[Label]) -> list[list[Label]]:

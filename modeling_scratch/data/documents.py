@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from ..utils.errors import DataError
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, file_digest, rows_digest
-from .columns import parse_text, read_lines, read_texts
+from .columns import is_missing, parse_text, read_lines, read_texts
 from .rows import READERS, encoding_error, files_in
 from .splits import SPLIT_NAMES, FileSource, HubSource, Source, check_sources, open_folder, open_hub, refuse_links_out
 
@@ -129,7 +129,18 @@ def load_documents(arguments: DocumentArguments) -> Documents:
         raise DataError(
             f"{sources['train']}: too little text to hold out a validation split; add text or set --validation_file"
         )
-    return Documents(train_texts, validation[: arguments.max_validation_documents], [*notes, f"validation: {what}"])
+    validation, notes = validation[: arguments.max_validation_documents], [*notes, f"validation: {what}"]
+    if given is not None and isinstance(train_texts, Sequence):
+        notes += _overlap(train_texts, validation)
+    return Documents(train_texts, validation, notes)
+
+
+def _overlap(train: Sequence[str], validation: Sequence[str]) -> list[str]:
+    known = set(train)
+    if not (leaked := sum(text in known for text in validation)):
+        return []
+    share = f"{leaked:,} of its {counted(len(validation), 'document')}"
+    return [f"WARNING: validation: {share} also occur in train, which lowers its loss; they were kept"]
 
 
 def _open_sources(arguments: DocumentArguments) -> tuple[dict[str, Source], list[str]]:
@@ -180,7 +191,7 @@ def read_documents(source: Source, arguments: DocumentArguments) -> Iterator[str
         texts = (text for path in source.paths for text in _read_file(path, arguments))
     has_documents = False
     for text in texts:
-        if text.strip():
+        if not is_missing(text):
             has_documents = True
             yield text
     if not has_documents:

@@ -155,7 +155,7 @@ def _read_json_lines(path: Path, columns: Sequence[str] | None) -> Iterator[tupl
 
 def _json_object(line: str, where: str) -> Row:
     try:
-        values = json.loads(line)
+        values = json.loads(line, object_pairs_hook=_unique_keys)
         if "\\ud" in line.lower():  # a lone surrogate is legal JSON but not valid text
             json.dumps(values, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
@@ -165,6 +165,14 @@ def _json_object(line: str, where: str) -> Row:
             f"{where}: a JSON {type(values).__name__}, but expected one object per line; "
             "convert an array with: jq -c '.[]' array.json > lines.jsonl"
         )
+    return values
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> Row:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"duplicate key {next(name for name in names if names.count(name) > 1)!r}")
     return values
 
 

@@ -125,7 +125,8 @@ class Judge:
         try:
             self.baseline = run_baseline(list(train["text"]), list(train["label"]), self.texts, seed)
         except ValueError as error:
-            raise DataError(f"the baseline cannot be trained: {error}") from error
+            classes = ", ".join(f"{index} is {name!a}" for index, name in enumerate(data.label_names[:10]))
+            raise DataError(f"the baseline cannot be trained: {error}; class {classes}") from error
 
     def evaluate(self, trainer: Trainer, splits: datasets.DatasetDict) -> str:
         """Return the table of results. Table, scores and plots are also written to the run's folder."""

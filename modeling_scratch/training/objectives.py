@@ -32,6 +32,7 @@ from ..modeling_base import ScratchPreTrainedModel
 from ..utils.errors import DataError
 
 STREAMED_TEXTS = 100_000  # the number of first documents of a stream that a new tokenizer is trained on
+MOST_PADDING = 10  # rows of so many times the training text
 SENTINELS = [f"<extra_id_{number}>" for number in range(100)]  # as in T5
 
 
@@ -246,11 +247,18 @@ def prepare(
         train = StreamedRows(documents.train, to_tokens, partial(layout.cut, **options), seed)
     else:
         train = layout(to_tokens(documents.train), **options)
+        _check_padding(arguments, len(train.ids))
         notes.insert(0, f"train: {train}, {_counts(train.ids, tokenizer)}")
     return PretrainingData(
         train, validation, collator, train.tokens_per_row(), arguments.task, arguments.block_size,
         TextSize.of(documents.validation), arguments.objective == "clm" and bool(frame[0]), notes,
     )  # fmt: skip
+
+
+def _check_padding(arguments: PretrainingModelArguments, tokens: int) -> None:
+    """Refuse packed rows that are nearly all padding: they take the time and the memory of text."""
+    if not arguments.denoising and arguments.block_size > MOST_PADDING * tokens:
+        raise DataError(f"--block_size {arguments.block_size}: the training text has only {tokens:,} tokens; lower it")
 
 
 def document_frame(tokenizer: PreTrainedTokenizerBase, objective: str) -> Frame:

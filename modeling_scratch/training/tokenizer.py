@@ -138,8 +138,8 @@ def save(tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
     with tempfile.TemporaryDirectory(dir=folder, prefix=UNFINISHED) as beside:
         try:
             tokenizer.save_pretrained(beside)
-        except Exception as error:  # of tokenizers: of no type of its own
-            raise DataError(f"--output_dir {folder}: the tokenizer could not be saved: {one_line(error)}") from error
+        except Exception as error:  # tokenizers raises Exception itself, on a full disk too
+            raise DataError(f"--output_dir {folder}: cannot be written: {one_line(error)}; free disk space") from error
         for path in sorted(Path(beside).iterdir()):
             flush(path)
             path.replace(folder / path.name)

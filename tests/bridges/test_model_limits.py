@@ -88,6 +88,11 @@ def penalty(exponent: float) -> Callable[[Path], None]:
     return lambda folder: change(folder / "generation_config.json", length_penalty=exponent)
 
 
+def lose_the_unknown_token(folder: Path) -> None:
+    model = json.loads((folder / "tokenizer.json").read_text())["model"]
+    change(folder / "tokenizer.json", model=model | {"vocab": {"a": 0}})
+
+
 def config(**fields: Any) -> Callable[[Path], None]:
     return lambda folder: change(folder / "config.json", **fields)
 
@@ -114,6 +119,7 @@ ATTACKS: dict[str, tuple[Callable[[Path], None], str]] = {
     "empty tokenizer": (lambda folder: (folder / "tokenizer.json").write_text("{}") and None, "tokenizer.json: not a"),
     "normalizer": (multiply_texts, "tokenizer.json: the normalizer multiplies texts"),
     "decoder": (multiply_answers, "tokenizer.json: the decoder multiplies texts"),
+    "unknown token": (lose_the_unknown_token, "tokenizer.json: the vocabulary lacks the unknown token, '[UNK]'"),
     "index": (lead_outside, "'../other.safetensors', which is not a file of its folder"),
     "penalty": (penalty(1e300), "generation_config.json: length_penalty must be a number from -10 to 10, not 1e+300"),
     "no number": (penalty(float("nan")), "generation_config.json: length_penalty must be a number from -10 to 10"),

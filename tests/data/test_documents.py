@@ -138,6 +138,15 @@ def test_a_stream_of_files_that_declare_no_columns(tmp_path: Path, header: str) 
     assert sorted([*documents.train, *documents.validation]) == sorted(lines)
 
 
+def test_documents_of_validation_that_are_in_train_are_warned_of(tmp_path: Path) -> None:
+    for name, lines in [("train.txt", "one\ntwo\n"), ("validation.txt", "two\nthree\n")]:
+        (tmp_path / name).write_text(lines)
+    files = {"document": "line", "validation_file": [str(tmp_path / "validation.txt")]}
+    warning = "WARNING: validation: 1 of its 2 documents also occur in train"
+    assert warning in load(tmp_path / "train.txt", **files).describe()
+    assert "WARNING" not in load(tmp_path / "train.txt", document="line").describe()
+
+
 def test_what_is_wrong_is_said_with_its_place(tmp_path: Path) -> None:
     latin = "fine\ncaf\u00e9\n".encode("latin-1")
     for name, content, options, *told in [
@@ -147,6 +156,8 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path: Path) -> None:
         ("tiny.txt", b"x", {}, "too little"),
         ("a.csv", b"text\nx\ny\n", {"text_column": "body"}, "column 'body'", "'text'"),
         ("a.docx", b"", {}, "unknown format"),
+        ("invisible.txt", "\u200b\u200d\n".encode(), {}, "only empty text"),
+        ("twice.jsonl", b'{"text": "x", "text": "y"}\n', {}, "line 1", "duplicate key 'text'"),
     ]:
         (tmp_path / name).write_bytes(content)
         with fault(name, *told):

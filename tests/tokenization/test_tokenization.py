@@ -117,6 +117,17 @@ def learned(tokenizer):
     return model["vocab"], model["merges"]
 
 
+@pytest.mark.parametrize("kind", ["byte_level", "end_of_word"])
+def test_a_word_is_learned_from_in_parts(kind):
+    """The time of a merge is the square of the length of a word, and a word of megabytes would take hours."""
+    generator = random.Random(0)
+    word = "".join(generator.choices("abcdefgh", k=20_000))
+    parts = [word[start : start + 1_000] for start in range(0, len(word), 1_000)]
+    tokenizer = train(kind, [word], 600)
+    assert learned(tokenizer) == learned(train(kind, parts, 600))
+    assert tokenizer.decode(tokenizer(word)["input_ids"], skip_special_tokens=True) == word
+
+
 def toy_texts(seed, letters):
     """A corpus of few short words and small counts, so that most choices are ties."""
     generator = random.Random(seed)

@@ -291,6 +291,7 @@ STOPS_EARLY = f"{CHARACTERS} --early_stopping_patience"
         (f"{MASKED} --preset gpt2", ["gpt2", "reviews", "bert"]),
         ("--objective nsp", ["nsp", "mlm"]),
         (f"{CHARACTERS} --block_size 4", ["--block_size 4"]),
+        (f"{CHARACTERS} --block_size 1000000", ["--block_size 1000000", "tokens"]),
         (f"{CHARACTERS} --streaming --max_steps -1", ["--max_steps"]),
         (f"{CHARACTERS} --whole_word", ["--whole_word"]),
         (f"{CHARACTERS} --label_smoothing_factor 0.1", ["--label_smoothing_factor"]),

@@ -1,6 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The program that trains a tokenizer: what it reads, what it saves, and how it refuses."""
 
+import resource
+import signal
 from functools import partial
 
 import pytest
@@ -125,6 +127,21 @@ FAULTS = {
     "invalid choice: 'xml'": "--train_file data.txt --kind xml",
     "unrecognized arguments: --sizes 3": "--train_file data.txt --sizes 3",
 }
+
+
+def test_a_disk_without_room_is_one_line_and_keeps_the_old_tokenizer(tmp_path, capsys):
+    arguments = ["--train_file", write_data(tmp_path / "data.txt"), "--output_dir", tmp_path / "out"]
+    run(*arguments)
+    before, limits = contents(tmp_path / "out"), resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, limits[1]))
+        message = refused(capsys, *arguments, "--overwrite")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert "cannot be written" in message
+    assert contents(tmp_path / "out") == before
 
 
 def test_faults_are_one_line(tmp_path, capsys, monkeypatch):
