@@ -230,7 +230,7 @@ TEXTBOOK = (
     ),
     Fault(
         "memory_without_mask", "modeling_seq2seq.py",
-        "decoder_inputs_embeds, encoder_states, attention_mask,", "decoder_inputs_embeds, encoder_states, None,",
+        "encoder_states, attention_mask, use_cache=use_cache", "encoder_states, None, use_cache=use_cache",
         "the decoder attends to padding of the source",
     ),
     Fault(

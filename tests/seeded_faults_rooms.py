@@ -106,7 +106,7 @@ TRAINING = (
     ),
     Fault(
         "steps_sorted_as_text", "training/checkpoints.py",
-        "key=lambda path: step_of(path)", "key=lambda path: path.name",
+        "key=step_of)  # not 004", "key=lambda path: path.name)",
         "the last checkpoint of a run is checkpoint-900 and not checkpoint-1000",
     ),
     Fault(

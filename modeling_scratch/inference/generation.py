@@ -18,7 +18,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
 import modeling_scratch  # noqa: F401  registers its models with the Auto classes
 
-from ..bridges.model_files import MOST_PENALTY
+from ..bridges.model_limits import MOST_PENALTY
 from ..bridges.model_sources import (
     ALLOW_SPECIAL_TOKENS,
     Tokenizers,
