@@ -94,7 +94,8 @@ def _check(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None
         parser.error(f"--peak_tflops {options.peak_tflops}: must be above 0")
     if not 0 <= options.seed < 2**32:
         parser.error(f"--seed {options.seed}: must be from 0 to 2^32 - 1")
-    for option, use in (("device", partial(torch.empty, 0)), ("attention", _try_attention)):
+    tries: dict[str, Callable[..., object]] = {"device": partial(torch.empty, 0), "attention": _try_attention}
+    for option, use in tries.items():
         try:
             use(**{option: getattr(options, option)})
         except (RuntimeError, AssertionError, ValueError, ImportError) as error:
