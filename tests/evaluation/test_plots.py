@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from modeling_scratch.evaluation.plots import confusion_matrix_png, learning_curve_png, token_curve_png
+from modeling_scratch.utils.errors import DataError
 
 NAN, INFINITY = float("nan"), float("inf")
 RANDOM = np.random.default_rng(0)
@@ -93,7 +94,7 @@ def test_a_picture_replaces_an_older_one_and_leaves_nothing_beside_it(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
     path.unlink()
     (path / "in the way").mkdir(parents=True)
-    with pytest.raises(OSError, match=r"curve\.png"):
+    with pytest.raises(DataError, match=r"curve\.png: not a regular file"):
         learning_curve_png([], path)
     assert list(tmp_path.iterdir()) == [path], "nothing is left behind"
 
