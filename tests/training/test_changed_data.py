@@ -5,11 +5,12 @@
 import json
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from test_faults import content
-from test_resume import data, run
+from test_resume import data, run, run_once
 
 START = "--max_steps 1 --save_strategy steps --save_steps 1"
 RESUME = "--max_steps 2 --save_strategy no --resume_from_checkpoint last"
@@ -18,15 +19,7 @@ RESUME = "--max_steps 2 --save_strategy no --resume_from_checkpoint last"
 @pytest.fixture(scope="module")
 def started(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """The folder of each run, after its first step."""
-    folder = tmp_path_factory.mktemp("started")
-
-    def of(name: str) -> Path:
-        if not (folder / name).exists():
-            ended = run(name, data, folder / name, extra=START)
-            assert ended.status == 0, ended.text
-        return folder / name
-
-    return of
+    return partial(run_once, data, tmp_path_factory.mktemp("started"), START)
 
 
 def append(lines: list[str]) -> list[str]:

@@ -5,6 +5,7 @@
 import shutil
 import signal
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from resource import RLIMIT_FSIZE, setrlimit
 
@@ -12,7 +13,7 @@ import pytest
 import train_tokenizer
 from processes import at_call, in_child, send
 from test_faults import content
-from test_resume import KILL, data, run
+from test_resume import KILL, data, run, run_once
 from transformers import Trainer
 
 from modeling_scratch.training import run as run_room
@@ -24,15 +25,7 @@ OVERWRITE = f"{SHORT} --overwrite"
 @pytest.fixture(scope="module")
 def finished(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """The folder of each finished run."""
-    folder = tmp_path_factory.mktemp("finished")
-
-    def of(name: str) -> Path:
-        if not (folder / name).exists():
-            ended = run(name, data, folder / name, extra=SHORT)
-            assert ended.status == 0, ended.text
-        return folder / name
-
-    return of
+    return partial(run_once, data, tmp_path_factory.mktemp("finished"), SHORT)
 
 
 REFUSED = """

@@ -67,6 +67,14 @@ def run(name: str, data: Path, output: Path, *patches: Callable[[], None], extra
     return in_child(*patches, lambda: main(arguments))
 
 
+def run_once(data: Path, folder: Path, extra: str, name: str) -> Path:
+    """The folder of a run that ends well, made at the first call."""
+    if not (folder / name).exists():
+        ended = run(name, data, folder / name, extra=extra)
+        assert ended.status == 0, ended.text
+    return folder / name
+
+
 def finish(name: str, data: Path, output: Path, *patches: Callable[[], None], extra: str = "") -> Ended:
     """A run that ends well."""
     ended = run(name, data, output, *patches, extra=extra)
