@@ -3,6 +3,7 @@
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 from math import prod
@@ -73,8 +74,8 @@ def _check_config(path: Path) -> None:
         labels = config.get("id2label")
         if labels is not None and not _are_labels(labels):
             raise DataError(f"{path}: id2label must name the labels 0, 1, ... without a gap, not {ascii(labels)[:80]}")
-        names = list((labels or {}).values())
-        if twice := next((name for name in names if names.count(name) > 1), None):
+        counts = Counter((labels or {}).values())
+        if twice := next((name for name, count in counts.items() if count > 1), None):
             raise DataError(f"{path}: id2label gives several labels the name {ascii(twice)[:80]}")
 
 

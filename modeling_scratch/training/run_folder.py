@@ -87,7 +87,7 @@ def _is_free(aside: Path) -> bool:
     """Return whether a run can be set aside there: nothing is there, or what a killed process had moved there."""
     if aside.is_symlink() or not aside.is_dir():
         return not (aside.exists() or aside.is_symlink())
-    return all(path.suffix == ".py" or is_one_of(path.name, (".unfinished", *WRITTEN)) for path in aside.iterdir())
+    return all(path.suffix == ".py" or _is_written(path.name) for path in aside.iterdir())
 
 
 def _number(aside: Path) -> int:
@@ -136,10 +136,15 @@ def _entries(folder: Path) -> list[Path]:
 
 def _written(folder: Path) -> list[Path]:
     """Return the files and folders in the folder that its run has written."""
-    names = {".unfinished"}
+    code: list[str] = []
     with suppress(ValueError):
-        names.update(code_files(folder))
-    return [path for path in _entries(folder) if path.name in names or is_one_of(path.name, WRITTEN)]
+        code = code_files(folder)
+    return [path for path in _entries(folder) if path.name in code or _is_written(path.name)]
+
+
+def _is_written(name: str) -> bool:
+    """Return whether runs write a file or folder of this name, apart from the code of their models."""
+    return name == ".unfinished" or is_one_of(name, WRITTEN)
 
 
 def check_links(folder: Path, pattern: str = "*") -> None:
