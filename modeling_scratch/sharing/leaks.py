@@ -38,7 +38,7 @@ def secret_in(text: str, token: str = "") -> tuple[str, int] | None:
 
 def check_contents(folder: Path, names: Sequence[str], token: str = "") -> None:
     """Raise `DataError` if a file is a link out of the folder, or contains a secret that its readers could use."""
-    check_links(folder, names)
+    check_links_inside(folder, names)
     for path in map(folder.joinpath, names):
         if path.suffix in BINARY or not path.is_file():
             continue
@@ -58,7 +58,7 @@ def _text_of(path: Path) -> str:
     return ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
 
 
-def check_links(folder: Path, names: Sequence[str]) -> None:
+def check_links_inside(folder: Path, names: Sequence[str]) -> None:
     """Raise `DataError` if a file is a link out of the folder."""
     for path in map(folder.joinpath, names):
         if not path.resolve().is_relative_to(folder.resolve()):

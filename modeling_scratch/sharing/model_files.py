@@ -17,7 +17,7 @@ from ..pipelines import TARGET_FOLDER
 
 RECORD = "verify.json"
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
-WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
+WEIGHT_PATTERNS = ("*.safetensors", "*.safetensors.index.json")
 CODE = ("*.py", "custom_generate/*")
 TOKENIZERS = (
     "tokenizer.json", "tokenizer.*.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
@@ -28,7 +28,7 @@ SENTENCE_TRANSFORMERS = (
     "modules.json", "config_sentence_transformers.json", "sentence_*_config.json", "router_config.json",
     "[0-9]_*/*.json", "[0-9]_*/*.safetensors", "[0-9]_*/*.txt",
 )  # fmt: skip
-MODEL_FILES = (*CONFIGS, *CODE, *WEIGHTS, *TOKENIZERS, *SENTENCE_TRANSFORMERS)
+MODEL_FILES = (*CONFIGS, *CODE, *WEIGHT_PATTERNS, *TOKENIZERS, *SENTENCE_TRANSFORMERS)
 
 # What `save_pretrained` writes, beside the code that it names; other files of the model are in verify.json.
 SAVED_WEIGHTS = ("model.safetensors", "model-*-of-*.safetensors")
@@ -98,7 +98,7 @@ def weight_files(folder: Path) -> set[str]:
         shards = set(json.loads((folder / INDEX).read_bytes())["weight_map"].values())
     except (OSError, ValueError, RecursionError, LookupError, TypeError, AttributeError):
         return set()
-    are_inside = all(isinstance(name, str) and "/" not in name and is_one_of(name, WEIGHTS) for name in shards)
+    are_inside = all(isinstance(name, str) and "/" not in name and is_one_of(name, WEIGHT_PATTERNS) for name in shards)
     return {INDEX, *shards} if are_inside else set()
 
 

@@ -27,7 +27,7 @@ from ..bridges.model_sources import load_tokenizers
 from ..pipelines import TARGET_FOLDER
 from ..utils.errors import DataError, attempt, one_line
 from ..utils.files import check_regular
-from .leaks import TOKEN, check_contents, check_links
+from .leaks import TOKEN, check_contents, check_links_inside
 from .model_card import CARD_FILE, write_card
 from .model_files import MODEL_FILES, RECORD, RESULTS, SAVED, SAVED_WEIGHTS, all_files, code_files, is_one_of
 from .run_record import RUN_FILE
@@ -94,7 +94,7 @@ def files_to_upload(folder: Path) -> list[str]:
     if not folder.is_dir():
         raise DataError(f"--folder {folder}: folder not found")
     names = all_files(folder)
-    check_links(folder, [name for name in names if name in RESULTS or is_one_of(name, MODEL_FILES)])
+    check_links_inside(folder, [name for name in names if name in RESULTS or is_one_of(name, MODEL_FILES)])
     for kind, patterns in ("config", ("config.json",)), ("weights", SAVED_WEIGHTS), ("tokenizer", VOCABULARIES):
         if not any("/" not in name and is_one_of(name, patterns) for name in names):
             raise DataError(f"--folder {folder}: not a model, no {kind} found ({', '.join(patterns[:2])})")

@@ -22,7 +22,7 @@ from ..utils.terminal import flush_output, protect_terminal
 from .model_files import (
     MODEL_FILES,
     RECORD,
-    WEIGHTS,
+    WEIGHT_PATTERNS,
     all_files,
     is_one_of,
     is_read,
@@ -34,9 +34,9 @@ from .verification_outputs import (
     difference,
     encode,
     load_model,
-    load_tokenizers,
     outputs_of,
     stored_types,
+    tokenizers_in,
     tolerance,
     versions,
 )
@@ -199,7 +199,7 @@ def _compare_files(folder: Path, names: Sequence[str], recorded: dict[str, dict[
         if name not in recorded:
             yield FileResult(name, "extra", f" (not in {RECORD})", name in weights)
         elif name not in present:
-            yield FileResult(name, "missing", by_tensor=is_one_of(name, WEIGHTS))
+            yield FileResult(name, "missing", by_tensor=is_one_of(name, WEIGHT_PATTERNS))
         else:
             result = _compare_file(name, describe_file(folder / name), recorded[name])
             yield replace(result, by_tensor=name in weights)
@@ -281,7 +281,7 @@ def _compare_tokenizers(
     entries = [entry for entry in record["inputs"] if entry["text"] is not None]
     if not entries:
         return
-    pair = load_tokenizers(folder, trust_remote_code)
+    pair = tokenizers_in(folder, trust_remote_code)
     for entry in entries:
         found = encode(entry["text"], pair, model, record["max_length"])
         for name, wanted in entry["ids"].items():

@@ -81,7 +81,7 @@ def _half_type(folder: Path) -> torch.dtype | None:
     return kinds.pop() if len(kinds) == 1 and kinds < {torch.bfloat16, torch.float16} else None
 
 
-def load_tokenizers(folder: Path, trust_remote_code: bool = False) -> Tokenizers:
+def tokenizers_in(folder: Path, trust_remote_code: bool = False) -> Tokenizers:
     """Load the source and target tokenizers, often the same object."""
     source = AutoTokenizer.from_pretrained(folder, trust_remote_code=trust_remote_code)
     if not (folder / TARGET_FOLDER).is_dir():

@@ -14,7 +14,7 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ..utils.files import file_digest, write_text
-from .model_files import MODEL_FILES, RECORD, WEIGHTS, is_one_of, model_files
+from .model_files import MODEL_FILES, RECORD, WEIGHT_PATTERNS, is_one_of, model_files
 from .verification_outputs import (
     describe_model,
     describe_rounded,
@@ -22,9 +22,9 @@ from .verification_outputs import (
     example_ids,
     length_limit,
     load_model,
-    load_tokenizers,
     outputs_of,
     summarise,
+    tokenizers_in,
     versions,
 )
 
@@ -47,7 +47,7 @@ class RecordError(ValueError):
 def describe_file(path: Path) -> dict[str, Any]:
     """Return size and SHA-256; for JSON also a digest that ignores key order and indentation."""
     entry = {"size": path.stat().st_size, "sha256": file_digest(path)}
-    if path.suffix != ".json" or is_one_of(path.name, WEIGHTS):
+    if path.suffix != ".json" or is_one_of(path.name, WEIGHT_PATTERNS):
         return entry
     try:
         content = json.loads(path.read_bytes())
@@ -87,7 +87,7 @@ def write_verification(
     entries: list[tuple[str | None, dict[str, list[int]]]] = [(None, example_ids(loaded, seed)) for seed in (0, 1)]
     limit = length_limit(loaded)
     if tokenizer is not None:
-        pair = load_tokenizers(folder)
+        pair = tokenizers_in(folder)
         held = copy.deepcopy(tokenizer)  # calls change a tokenizer's truncation state, which is saved
         for text in texts or TEXTS:
             ids = encode(text, pair, loaded, limit)

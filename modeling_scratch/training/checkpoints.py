@@ -26,6 +26,7 @@ from ..utils.errors import DataError, one_line
 from ..utils.files import file_digest, flush, write_json
 
 MANIFEST = "manifest.json"
+UNFINISHED = ".unfinished"  # the folder in a run where its model is saved first
 
 
 def checkpoint_to_resume(arguments: TrainingArguments) -> str | None:

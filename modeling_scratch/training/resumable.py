@@ -26,6 +26,7 @@ from transformers.trainer_utils import TrainOutput, rotate_checkpoints
 from ..utils.errors import DataError, one_line
 from ..utils.files import remove
 from .checkpoints import (
+    UNFINISHED,
     check_best,
     check_checkpoint,
     checkpoint_at,
@@ -123,7 +124,6 @@ def is_synchronous(device: torch.device) -> bool:
     return device.type == "cpu"
 
 
-UNFINISHED = ".unfinished"
 REMEDIES = "try a lower --learning_rate, more --warmup_steps, --max_grad_norm 1, or neither --fp16 nor --bf16"
 
 

@@ -19,12 +19,12 @@ from .distributed import whole_model
 from .run_folder import (
     FIXED,
     check,
-    check_links,
     check_same_data,
     check_schedule,
     check_unchanged,
     claim,
     delete_set_aside,
+    refuse_links,
 )
 
 FILES = {
@@ -64,7 +64,7 @@ class Run:
         run = cls(program, {"model": model, "data": data, "training": training}, checkpoint_to_resume(training))
         run.continues = run.checkpoint is not None or fixed is not None
         if run.continues:
-            check_links(run.folder)
+            refuse_links(run.folder)
             check_unchanged(run.folder, run.groups, FIXED if run.checkpoint else fixed or ())
         elif run.is_main:
             check(run.folder, training.overwrite, inputs)  # type: ignore[attr-defined]

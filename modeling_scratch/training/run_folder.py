@@ -23,6 +23,7 @@ from ..sharing.model_files import RESULTS, SAVED, code_files, is_one_of
 from ..sharing.run_record import DIGESTS, RUN_FILE, read_run, settings_of
 from ..utils.errors import DataError
 from ..utils.files import leftovers, remove
+from .checkpoints import UNFINISHED
 
 LOCK_FILE = "_lock"  # Trainer does not push files whose names start with an underscore
 SET_ASIDE = "_replaced-"
@@ -43,7 +44,7 @@ def check(folder: Path, overwrite: bool, inputs: Sequence[str | None]) -> None:
     """
     if folder.exists() and not folder.is_dir():
         raise DataError(f"--output_dir {folder}: this is a file, not a folder")
-    check_links(folder, f"{SET_ASIDE}*")
+    refuse_links(folder, f"{SET_ASIDE}*")
     entries, earlier = (_entries(folder), runs_set_aside(folder)) if folder.is_dir() else ([], [])
     if not entries and not earlier:
         return
@@ -144,10 +145,10 @@ def _written(folder: Path) -> list[Path]:
 
 def _is_written(name: str) -> bool:
     """Return whether runs write a file or folder of this name, apart from the code of their models."""
-    return name == ".unfinished" or is_one_of(name, WRITTEN)
+    return name == UNFINISHED or is_one_of(name, WRITTEN)
 
 
-def check_links(folder: Path, pattern: str = "*") -> None:
+def refuse_links(folder: Path, pattern: str = "*") -> None:
     """Raise `DataError` if files of a run are links: it would write to, or delete, what they point to."""
     links = [path for path in folder.glob(pattern) if path.is_symlink() and not path.name.startswith("checkpoint-")]
     if links:

@@ -109,7 +109,7 @@ def _read_file(path: Path, columns: Sequence[str | None]) -> Iterator[str]:
     return (text for column in columns for _, text in read_texts(path, column))
 
 
-def check_output(folder: Path, overwrite: bool) -> None:
+def check_tokenizer_folder(folder: Path, overwrite: bool) -> None:
     """Raise `DataError` if the folder holds other files, or a tokenizer without `overwrite`."""
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -177,7 +177,7 @@ def summarize_tokenizer(tokenizer: PreTrainedTokenizerFast, sample: Sample) -> s
 def run(texts: TextArguments, arguments: TokenizerArguments) -> None:
     """Train, save and report."""
     folder = Path(arguments.output_dir)
-    check_output(folder, arguments.overwrite)
+    check_tokenizer_folder(folder, arguments.overwrite)
     start, sample = time.perf_counter(), Sample()
     tokenizer = train(sample.watch(stream_texts(texts)), arguments)
     seconds = time.perf_counter() - start
