@@ -234,6 +234,10 @@ class ClassifierTrainingArguments(RunArguments, TrainingArguments):
         default=None,
         metadata={"help": "Train on batches without padding; by default only on CUDA (CPUs pack internally)."},
     )
+    mean_with_baseline: bool = field(
+        default=False,
+        metadata={"help": "Also score the mean of the probabilities of the model and of its best linear baseline."},
+    )
     search_trials: int = field(
         default=0, metadata={"help": "The number of trials of a hyperparameter search on validation; 0: train once."}
     )
@@ -271,7 +275,7 @@ def train(
     if arguments.search_trials:
         return print(search_arguments(run, data, tokenizer, splits))
     choose_epoch_on_validation(arguments, data)
-    judge = Judge(data, arguments.seed, judges=run.is_main)
+    judge = Judge(data, arguments.seed, judges=run.is_main, with_mean=arguments.mean_with_baseline)
     rows = {split: len(dataset) for split, dataset in data.splits.items()}
     trainer = build_trainer(ClassifierTrainer, tokenizer, splits, judge.metrics, arguments, model=model)
     run.start(trainer, [*data.notes, *data.warnings, *truncations], labels=data.label_names, rows=rows)

@@ -19,6 +19,7 @@ from modeling_scratch.evaluation.classification_metrics import (
     bootstrap_interval,
     comparison_table,
     mcnemar,
+    strongest,
 )
 
 
@@ -188,7 +189,7 @@ def test_the_table_says_in_a_sentence_which_is_better(only_model, only_baseline,
     references = np.arange(200) % 2
     model, baseline = (np.where(correct, references, 1 - references) for correct in pairs)
     header, rule, model_row, baseline_row, _, sentence = comparison_table(
-        ["negative", "positive"], references, model, baseline
+        ["negative", "positive"], references, model, {"TF-IDF + logistic regression": baseline}
     ).split("\n")
     assert header.endswith("| F1 (positive) |")
     assert {line.count("|") for line in (header, rule, model_row, baseline_row)} == {5}
@@ -196,3 +197,22 @@ def test_the_table_says_in_a_sentence_which_is_better(only_model, only_baseline,
     assert f"| {(100 + only_model) / 200:.2%} | {low:.2%} to {high:.2%} |" in model_row
     assert f"| {(100 + only_baseline) / 200:.2%} |" in baseline_row
     assert sentence.startswith(finding)
+
+
+def test_the_sentence_compares_with_the_strongest_baseline():
+    """Others have a row, however strong; of equal baselines, the first is compared."""
+    references = np.ones(20, dtype=int)
+    right = {count: np.arange(20) < count for count in (8, 14, 20)}
+    model, weak, strong, perfect = (right[count].astype(int) for count in (14, 8, 20, 20))
+    for baselines, name in (
+        ({"weak": weak, "strong": strong}, "strong"),
+        ({"strong": strong, "weak": weak}, "strong"),
+        ({"weak": weak, "first": strong, "second": strong.copy()}, "first"),
+        ({"weak": weak}, "weak"),
+    ):
+        assert strongest(references, baselines) == name
+        lines = comparison_table(["negative", "positive"], references, model, baselines, {"mean": perfect}).split("\n")
+        assert [line.split(" | ")[0] for line in lines[2:-2]] == [
+            f"| {each}" for each in ("Transformer", *baselines, "mean")
+        ]
+        assert f"Transformer is {'better' if name == 'weak' else 'worse'} than {name}: of 20 examples" in lines[-1]

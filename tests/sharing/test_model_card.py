@@ -89,7 +89,7 @@ def classifier(root, hub):
         write_reviews(data / f"{split}.csv", rows, flipped)
     options = f"--data_dir {data} {FAST} {SMALL} --num_train_epochs 4 --max_length 24 --class_names".split()
     pushed = f"--output_dir {root / 'reviews'} --push_to_hub --hub_model_id user/pushed --hub_strategy checkpoint"
-    pushed += " --save_strategy steps --save_steps 20"
+    pushed += " --save_strategy steps --save_steps 20 --mean_with_baseline"
     train_classifier.main([*options, *LABELS, *pushed.split(), "--hub_always_push", "True", "--hub_token", TOKEN])
     return root / "reviews"
 
@@ -176,7 +176,8 @@ def test_metrics_are_those_of_the_evaluation(run):
     if "mcnemar" in evaluation:
         assert found["accuracy", "test"].metric_value == evaluation["accuracy"]
         assert found["f1", "test"].metric_value == evaluation["f1"] == read(run / "all_results.json")["test_f1"]
-        for figure in (*evaluation["accuracy_interval_95"], evaluation["baseline"]["accuracy"]):
+        of_baselines = (baseline["accuracy"] for baseline in evaluation["baselines"])
+        for figure in (*evaluation["accuracy_interval_95"], *of_baselines):
             assert f"{figure:.2%}".replace("%", " %") in found["accuracy", "test"].metric_name
     elif "weights" in evaluation:
         for split in ("validation", "test"):
@@ -191,7 +192,11 @@ def test_metrics_are_those_of_the_evaluation(run):
 def test_tables_show_the_figures_of_the_evaluation(classifier, translator, decoder):
     evaluation, rows = read(classifier / "evaluation.json"), rows_of(section(classifier, "Results"))
     assert evaluation["accuracy"] < 1
-    for row, scores in zip(rows, (evaluation, evaluation["baseline"])):
+    models = [evaluation, *evaluation["baselines"], *evaluation["others"]]
+    assert [row[0] for row in rows[1 : len(models)]] == [
+        *(baseline["settings"]["model"] for baseline in evaluation["baselines"]), "mean of Transformer and TF-IDF + logistic regression",
+    ]
+    for row, scores in zip(rows, models):
         low, high = (f"{bound:.2%}".replace("%", " %") for bound in scores["accuracy_interval_95"])
         expected = [f"{scores['accuracy']:.2%}", f"{low} to {high}", f"{scores['f1']:.2%}"]
         assert [cell.replace(" %", "%") for cell in row[1:]] == [figure.replace(" %", "%") for figure in expected]
@@ -203,12 +208,24 @@ def test_tables_show_the_figures_of_the_evaluation(classifier, translator, decod
     assert [row[1] for row in rows] == [f"{score['value']:.4f}" for score in evaluation["scores"].values()]
 
 
+def test_an_evaluation_of_an_earlier_version_has_one_baseline(classifier):
+    evaluation = read(classifier / "evaluation.json")
+    first = evaluation.pop("baselines")[0]
+    earlier = {**evaluation, "baseline": first, "mcnemar": {"p_value": 0.25, "verdict": "no significant difference"}}
+    del earlier["others"], first["name"]
+    results = classification(earlier)
+    assert [row[0] for row in rows_of(results.text)[:3]] == ["this model", first["settings"]["model"], LABELS[0]]
+    sentence = f"compared with {escaped(first['settings']['model'])}: no significant difference"
+    assert sentence in results.text
+    assert results.metrics[0].name.count("of the baseline") == 1
+
+
 def test_examples_of_a_class_are_of_that_class(classifier, root):
     """Real ones, right and wrong; where a class has no wrong one, that is said."""
     with (root / "hostile_reviews" / "test.csv").open(encoding="utf-8", newline="") as file:
         label_of = {excerpt(row["text"]): LABELS[int(row["label"])] for row in csv.DictReader(file)}
     matrix = read(classifier / "evaluation.json")["confusion_matrix"]
-    rows = rows_of(section(classifier, "Results"))[2:]
+    rows = rows_of(section(classifier, "Results"))[4:]
     assert all(len(row) == 3 for row in rows)
     for label, counts in enumerate(matrix):
         wrong = sum(counts) - counts[label]
