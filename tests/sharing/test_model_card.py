@@ -33,6 +33,7 @@ from toy_text import REVIEWS, toy_tokenizer
 
 import modeling_scratch
 from modeling_scratch.data.splits import DataArguments
+from modeling_scratch.sharing.card_results import classification
 from modeling_scratch.sharing.card_run import Run
 from modeling_scratch.sharing.model_card import CARD_FILE, make_card, write_card
 from modeling_scratch.sharing.run_record import describe_hardware, write_run
@@ -194,7 +195,8 @@ def test_tables_show_the_figures_of_the_evaluation(classifier, translator, decod
     assert evaluation["accuracy"] < 1
     models = [evaluation, *evaluation["baselines"], *evaluation["others"]]
     assert [row[0] for row in rows[1 : len(models)]] == [
-        *(baseline["settings"]["model"] for baseline in evaluation["baselines"]), "mean of Transformer and TF-IDF + logistic regression",
+        *(baseline["settings"]["model"] for baseline in evaluation["baselines"]),
+        "mean of Transformer and TF-IDF + logistic regression",
     ]
     for row, scores in zip(rows, models):
         low, high = (f"{bound:.2%}".replace("%", " %") for bound in scores["accuracy_interval_95"])
