@@ -10,7 +10,7 @@ import time
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -197,39 +197,42 @@ def run_baselines(
     if not train_counts[0].shape[1]:
         raise ValueError("no word occurs in two training texts: the baseline has nothing to learn from")
     counting = time.perf_counter() - start
-    results = []
     # Sparse products are single-threaded, and contending BLAS threads are 15 times slower on two busy cores. A single
     # thread also makes the result independent of the number of cores.
     with threadpool_limits(limits=1):
-        for baseline in BASELINES:
-            start = time.perf_counter()
-            counts = (hstack(of_n[: baseline.longest], format="csr") for of_n in (train_counts, eval_counts))
-            features, eval_features = baseline.features(*counts)
-            accuracies = _accuracy_of_each_c(baseline, features, labels, seed)
-            best_c = max(accuracies, key=accuracies.__getitem__)  # ties: the first, most regularised
-            classifier = baseline.classifier(best_c).fit(features, labels)
-            settings = {
-                "model": baseline.model,
-                "C": best_c,
-                "held_out_accuracy": {str(c): accuracy for c, accuracy in accuracies.items()},
-                "held_out_share": HELD_OUT_SHARE,
-                "min_df": ngrams.min_df,
-                "features": features.shape[1],
-                "seed": seed,
-                "scikit_learn": sklearn.__version__,
-            }
-            results.append(
-                BaselineResult(
-                    baseline.name,
-                    classifier.predict(eval_features),
-                    classifier.classes_,
-                    classifier.predict_proba(eval_features),
-                    accuracies[best_c],
-                    settings,
-                    counting + time.perf_counter() - start,
-                )
-            )
-    return results
+        results = [_run(baseline, train_counts, labels, eval_counts, seed) for baseline in BASELINES]
+    return [
+        replace(result, settings={**result.settings, "min_df": ngrams.min_df}, seconds=counting + result.seconds)
+        for result in results
+    ]
+
+
+def _run(
+    baseline: Baseline,
+    train_counts: Sequence[csr_matrix],
+    labels: np.ndarray,
+    eval_counts: Sequence[csr_matrix],
+    seed: int,
+) -> BaselineResult:
+    start = time.perf_counter()
+    counts = (hstack(of_n[: baseline.longest], format="csr") for of_n in (train_counts, eval_counts))
+    features, eval_features = baseline.features(*counts)
+    accuracies = _accuracy_of_each_c(baseline, features, labels, seed)
+    best_c = max(accuracies, key=accuracies.__getitem__)  # ties: the first, most regularised
+    classifier = baseline.classifier(best_c).fit(features, labels)
+    predictions, probabilities = classifier.predict(eval_features), classifier.predict_proba(eval_features)
+    settings = {
+        "model": baseline.model,
+        "C": best_c,
+        "held_out_accuracy": {str(c): accuracy for c, accuracy in accuracies.items()},
+        "held_out_share": HELD_OUT_SHARE,
+        "features": features.shape[1],
+        "seed": seed,
+        "scikit_learn": sklearn.__version__,
+    }
+    seconds = time.perf_counter() - start
+    best = accuracies[best_c]
+    return BaselineResult(baseline.name, predictions, classifier.classes_, probabilities, best, settings, seconds)
 
 
 def _checked_labels(texts: Sequence[str], labels: Sequence[int]) -> np.ndarray:
