@@ -59,7 +59,7 @@ from .search import (
     unchangeable,
     with_dropout,
 )
-from .trainer import FlatTraining, LayerwiseDecay, SharingTrainer, check_layer_decay, share
+from .trainer import FlatTraining, RatesByDepth, SharingTrainer, check_rates, share
 
 
 @dataclass
@@ -226,6 +226,9 @@ class ClassifierTrainingArguments(RunArguments, TrainingArguments):
         default=0.999,
         metadata={"help": "Decay of the moving average of weights used at the end; 0: no averaging."},
     )
+    embedding_learning_rate: float | None = field(
+        default=None, metadata={"help": "The peak learning rate of the embeddings; by default that of the layers."}
+    )
     layer_decay: float = field(
         default=1.0,
         metadata={"help": "Factor on the learning rate from each layer to the one below; 1: no decay."},
@@ -243,13 +246,13 @@ class ClassifierTrainingArguments(RunArguments, TrainingArguments):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_layer_decay(self.layer_decay)
+        check_rates(self.layer_decay, self.embedding_learning_rate)
         check_search(self)
         if self.prediction_loss_only or self.label_names:
             raise DataError("--prediction_loss_only and --label_names are not supported: the scores are of the labels")
 
 
-class ClassifierTrainer(FlatTraining, LayerwiseDecay, SharingTrainer):
+class ClassifierTrainer(FlatTraining, RatesByDepth, SharingTrainer):
     """The trainer of a classification run."""
 
 

@@ -28,7 +28,7 @@ from modeling_scratch import ScratchDecoderForSequenceClassification, ScratchEnc
 from modeling_scratch.training import classification as train_classifier_room
 from modeling_scratch.training.resumable import LengthGroups
 from modeling_scratch.training.search import TRIED, Space, TrialTrainer, search
-from modeling_scratch.training.trainer import LayerwiseDecay, depths
+from modeling_scratch.training.trainer import RatesByDepth, depths
 
 TINY = "hidden_size=8,intermediate_size=8,num_hidden_layers=2,num_attention_heads=2,hidden_dropout=0.1"
 DROP_LAST = "--dataloader_drop_last True"  # of training: fewer rows than a batch are evaluated all the same
@@ -66,6 +66,7 @@ REFUSED = {
     "--dataloader_drop_last True --per_device_train_batch_size 200": "--dataloader_drop_last: fewer rows than a batch",
     "--layer_decay 0": "--layer_decay",
     "--layer_decay 1.5": "--layer_decay",
+    "--embedding_learning_rate 0": "--embedding_learning_rate",
     "--early_stopping_patience 2": "--ema_decay 0",
     "--early_stopping_patience 2 --ema_decay 0 --save_strategy no": "--save_strategy",
     "--early_stopping_patience 2 --ema_decay 0 --eval_strategy no": "--save_strategy",
@@ -93,8 +94,9 @@ def history(run: Path, name: str) -> list[float]:
 # Learning rates that fall from layer to layer
 
 
-def encoder() -> PreTrainedModel:
-    return ScratchEncoderForSequenceClassification(presets.bert(**SIZES, num_attention_heads=2, pad_token_id=0))
+def encoder(**changes: int) -> PreTrainedModel:
+    sizes = {**SIZES, **changes}
+    return ScratchEncoderForSequenceClassification(presets.bert(**sizes, num_attention_heads=2, pad_token_id=0))
 
 
 def decoder() -> PreTrainedModel:
@@ -132,7 +134,7 @@ def test_a_step_of_sgd_is_smaller_with_each_layer_down(tmp_path: Path) -> None:
         for module in model.modules():
             if isinstance(module, torch.nn.Dropout):
                 module.p = 0.0
-        LayerwiseDecay(model, arguments, train_dataset=ROWS).train()
+        RatesByDepth(model, arguments, train_dataset=ROWS).train()
         return [after.detach() - old for after, old in zip(model.parameters(), before)]
 
     for depth, whole, scaled in zip(depths(encoder(), "model").values(), step(1.0), step(0.5)):
@@ -144,7 +146,7 @@ def test_the_groups_of_weight_decay_stay_and_the_head_is_logged(tmp_path: Path) 
         arguments = train_classifier_room.ClassifierTrainingArguments(
             str(tmp_path), layer_decay=decay, learning_rate=1e-3, eval_strategy="no", use_cpu=True
         )
-        return LayerwiseDecay(model, arguments).create_optimizer()
+        return RatesByDepth(model, arguments).create_optimizer()
 
     def weight_decays(optimizer: torch.optim.Optimizer) -> dict[torch.Tensor, float]:
         return {weight: group["weight_decay"] for group in optimizer.param_groups for weight in group["params"]}
@@ -156,6 +158,19 @@ def test_the_groups_of_weight_decay_stay_and_the_head_is_logged(tmp_path: Path) 
     assert [group["lr"] for group in split.param_groups] == [
         1e-3 * 0.5**depth for depth in (0, 0, 1, 1, 2, 2, 3, 3, 4, 4)
     ]
+
+
+def test_embeddings_have_a_rate_of_their_own(tmp_path: Path) -> None:
+    """Also where there are no layers; the head's rate is logged."""
+    for model in (encoder(), encoder(num_hidden_layers=0)):
+        arguments = train_classifier_room.ClassifierTrainingArguments(
+            str(tmp_path), embedding_learning_rate=0.5, learning_rate=1e-3, eval_strategy="no", use_cpu=True
+        )
+        optimizer = RatesByDepth(model, arguments).create_optimizer()
+        rates = {weight: group["lr"] for group in optimizer.param_groups for weight in group["params"]}
+        for name, weight in model.named_parameters():
+            assert rates[weight] == (0.5 if "embeddings." in name else 1e-3), name
+        assert optimizer.param_groups[0]["lr"] == 1e-3
 
 
 def test_a_run_with_layer_decay_goes_on_exactly_and_only_with_the_same(reviews: Path, tmp_path: Path, capsys) -> None:
