@@ -7,12 +7,18 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Condition, Thread
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
+
+import huggingface_hub
+import pytest
+import transformers
 
 LARGEST_REGULAR_FILE = 10_000_000
 SIGNATURE = "X-Amz-Signature=5ec3e7"  # of an address in the storage, which whoever knows it may write to
@@ -103,6 +109,20 @@ class HubServer(ThreadingHTTPServer):
         return [commit.message for commit in self.repositories[repository].commits.values()]
 
 
+@contextmanager
+def hub_of_this_process(token: str, home: Path) -> Iterator[HubServer]:
+    """The Hub that the clients of this process and of its forks ask, as if the environment had named it."""
+    with HubServer(token) as hub, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_TOKEN", token)
+        for name, value in {
+            "ENDPOINT": hub.url, "HUGGINGFACE_CO_URL_TEMPLATE": hub.url + "/{repo_id}/resolve/{revision}/{filename}",
+            "HF_HUB_OFFLINE": False, "HF_HUB_DISABLE_XET": True, "HF_HUB_CACHE": str(home),
+        }.items():  # fmt: skip
+            patch.setattr(huggingface_hub.constants, name, value)
+        patch.setattr(transformers.utils.hub, "_hf_api", None)
+        yield hub
+
+
 class Handler(BaseHTTPRequestHandler):
     """Finds the endpoint that ROUTES has for a request: answers are JSON where they are nothing else."""
 
@@ -184,9 +204,7 @@ class Handler(BaseHTTPRequestHandler):
         request = json.loads(self.body)
         if not self.is_authorized():
             raise Refusal(401, "Invalid username or password.")
-        if (owner := request.get("organization") or self.server.user) != self.server.user:
-            raise Refusal(403, f"You don't have the rights to create a model under the namespace {owner!r}")
-        name = f"{owner}/{request['name']}"
+        name = f"{self.server.user}/{request['name']}"
         with self.server.changed:
             if name in self.server.repositories:
                 url = json.dumps({"error": "You already created this model repo", "url": f"{self.server.url}/{name}"})
