@@ -8,13 +8,11 @@ import platform
 import re
 import runpy
 import shutil
-from collections.abc import Iterator
 from dataclasses import fields
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import huggingface_hub
 import pretrain
 import push_to_hub
 import pytest
@@ -22,14 +20,11 @@ import torch
 import train_classifier
 import train_translation
 import transformers
-from datasets import Dataset
-from hub_server import HubServer
+from hub_server import hub_of_this_process
 from huggingface_hub import ModelCard
-from model_cases import TEXTS
 from test_pretrain import CHARACTERS, MASKED, prose
 from test_train_translation import FAST as FAST_TRANSLATION
 from test_train_translation import write_split
-from toy_text import REVIEWS, toy_tokenizer
 
 import modeling_scratch
 from modeling_scratch.data.splits import DataArguments
@@ -72,12 +67,8 @@ def write_reviews(path: Path, rows: int, flipped: int = 0) -> None:
 
 
 @pytest.fixture(scope="module")
-def hub() -> Iterator[HubServer]:
-    with HubServer(TOKEN) as server, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HF_TOKEN", TOKEN)
-        for name, value in {"ENDPOINT": server.url, "HF_HUB_OFFLINE": False, "HF_HUB_DISABLE_XET": True}.items():
-            patch.setattr(huggingface_hub.constants, name, value)
-        patch.setattr(transformers.utils.hub, "_hf_api", None)
+def hub(root):
+    with hub_of_this_process(TOKEN, root / "home") as server:
         yield server
 
 
@@ -85,11 +76,11 @@ def hub() -> Iterator[HubServer]:
 def classifier(root, hub):
     data = root / "hostile_reviews"
     data.mkdir()
-    for split, rows, flipped in (("train", 160, 0), ("validation", 20, 0), ("test", 52, 6)):
+    for split, rows, flipped in (("train", 96, 0), ("validation", 12, 0), ("test", 52, 6)):
         write_reviews(data / f"{split}.csv", rows, flipped)
-    options = f"--data_dir {data} {FAST} {SMALL} --num_train_epochs 4 --max_length 24 --class_names".split()
+    options = f"--data_dir {data} {FAST} {SMALL} --num_train_epochs 3 --max_length 24 --class_names".split()
     pushed = f"--output_dir {root / 'reviews'} --push_to_hub --hub_model_id user/pushed --hub_strategy checkpoint"
-    pushed += " --save_strategy steps --save_steps 20"
+    pushed += " --save_strategy steps --save_steps 9"
     train_classifier.main([*options, *LABELS, *pushed.split(), "--hub_always_push", "True", "--hub_token", TOKEN])
     return root / "reviews"
 
@@ -98,7 +89,7 @@ def classifier(root, hub):
 def translator(root):
     data = root / "pairs"
     data.mkdir()
-    for split, rows in {"train": 100, "validation": 10, "test": 12}.items():
+    for split, rows in {"train": 40, "validation": 6, "test": 8}.items():
         write_split(data, split, rows, rows)
     options = f"--data_dir {data} --output_dir {root / 'en-de'} --separate_vocabularies {FAST_TRANSLATION}"
     train_translation.main([*options.split(), "--num_train_epochs", "2"])
@@ -108,7 +99,7 @@ def translator(root):
 @pytest.fixture(scope="module")
 def decoder(root):
     (root / "plays.txt").write_text("\n".join(prose(100)))
-    options = f"{CHARACTERS} --train_file {root / 'plays.txt'} --output_dir {root / 'plays'} {FAST} --max_steps 4"
+    options = f"{CHARACTERS} --train_file {root / 'plays.txt'} --output_dir {root / 'plays'} {FAST} --max_steps 2"
     pretrain.main(options.split())
     return root / "plays"
 
@@ -117,7 +108,7 @@ def decoder(root):
 def encoder(root):
     (root / "texts.txt").write_text("\n".join(prose(100)))
     options = f"{MASKED} --train_file {root / 'texts.txt'} --document line --output_dir {root / 'encoder'} {FAST}"
-    pretrain.main([*options.split(), "--max_steps", "4"])
+    pretrain.main([*options.split(), "--max_steps", "2"])
     return root / "encoder"
 
 
@@ -216,7 +207,7 @@ def test_examples_of_a_class_are_of_that_class(classifier, root):
             found = [row for row in rows if row[0] == LABELS[label] and row[1].startswith(answer)]
             assert len(found) == max(1, min(2, count))
             assert all(label_of[row[2]] == LABELS[label] for row in found) if count else found[0][2] == "(none is)"
-    assert {"wrong", f"wrong: {LABELS[0]}"} <= {row[1] for row in rows}
+    assert len({row[1] for row in rows if row[1].startswith("wrong")}) == 2  # a class with and one without
 
 
 def test_sample_translations_are_real(translator, root):
@@ -336,8 +327,8 @@ def test_pushes_hold_the_card_and_the_code_and_no_pickle(classifier, hub):
     repository = hub.repositories["user/pushed"]
     in_training = [commit for commit in repository.commits.values() if commit.message.startswith("Training in")]
     assert {commit.message for commit in in_training} >= {
-        "Training in progress, step 20",
-        "Training in progress, step 40, checkpoint",
+        "Training in progress, step 9",
+        "Training in progress, step 18, checkpoint",
     }
     for commit in in_training:
         assert b"Training is in progress" in commit.files[CARD_FILE].content
@@ -352,43 +343,6 @@ def test_pushes_hold_the_card_and_the_code_and_no_pickle(classifier, hub):
         assert not any("training_args" in path for path in commit.files)
         assert LOCK_FILE not in commit.files
         assert not any(TOKEN.encode() in file.content for file in commit.files.values())
-
-
-class StopAtHalf(transformers.TrainerCallback):
-    def on_save(self, args, state, control, **kwargs):
-        control.should_training_stop = state.global_step == 2
-
-
-def test_training_goes_on_from_the_hub(hub, tmp_path):
-    """Half of a training; then the other half by who has nothing of it but what is on the Hub, and the same bits."""
-    data = toy_tokenizer()([text for text, _ in REVIEWS], padding=True)
-    dataset = Dataset.from_dict({**data, "labels": [label for _, label in REVIEWS]})
-
-    def train(name: str, checkpoint: str | None = None, **settings: Any) -> transformers.Trainer:
-        arguments = transformers.TrainingArguments(
-            str(tmp_path / name), max_steps=4, save_steps=2, use_cpu=True, report_to="none", **settings
-        )
-        model, callbacks = TEXTS.model(hidden_dropout=0.1), [StopAtHalf] if settings else []
-        trainer = transformers.Trainer(
-            model, arguments, train_dataset=dataset, processing_class=toy_tokenizer(), callbacks=callbacks
-        )
-        trainer.train(resume_from_checkpoint=checkpoint)
-        return trainer
-
-    half = train("half", push_to_hub=True, hub_model_id="user/half", hub_strategy="checkpoint", hub_always_push=True)
-    half.push_to_hub()
-    files, copy = hub.files("user/half"), tmp_path / "copy"
-    saved = {path.name: path.read_bytes() for path in (tmp_path / "half" / "checkpoint-2").iterdir()}
-    assert all(files[f"last-checkpoint/{name}"] == content for name, content in saved.items())
-    for name in "config.json", "model.safetensors", "modeling_encoder.py", "tokenizer.json":
-        assert files[name] == saved[name]
-    (copy / "last-checkpoint").mkdir(parents=True)
-    for name in saved:
-        (copy / "last-checkpoint" / name).write_bytes(files[f"last-checkpoint/{name}"])
-    trainers = half, train("whole", f"{copy}/last-checkpoint"), train("uninterrupted")
-    before, resumed, expected = (trainer.model.state_dict() for trainer in trainers)
-    assert all(torch.equal(value, resumed[name]) for name, value in expected.items())
-    assert not all(torch.equal(value, before[name]) for name, value in expected.items())
 
 
 def test_what_a_run_cannot_know_may_be_told(copied):
@@ -464,10 +418,3 @@ def test_what_is_pushed_is_what_was_verified(copied, hub):
     }
     said = json.loads(pushed["tokenizer.json"])
     assert (said["truncation"], said["padding"]) == (None, None)
-
-
-def test_hardware_is_named_without_the_machine():
-    words = describe_hardware(torch.device("cpu"), processes=2)
-    assert re.search(r" with \d+ cores?, \d+ threads? in each of 2 processes$", words)
-    assert platform.node() not in words
-    assert describe_hardware(torch.device("mps")).startswith("MPS, ")
