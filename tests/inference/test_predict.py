@@ -4,11 +4,10 @@
 import csv
 import io
 import json
+import runpy
 import shutil
 import signal
-import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import predict
@@ -16,6 +15,7 @@ import pytest
 import torch
 import transformers
 from conftest import refused
+from processes import in_child
 from serving import save_classifier
 from text_samples import write
 from writers import POSITIONS, text_of
@@ -124,8 +124,6 @@ def test_standard_output_and_format(folder, source, capfd):
     ("labels", "problem_type", "suffix"),
     [
         (3, "multi_label_classification", ".csv"),
-        (3, "multi_label_classification", ".jsonl"),
-        (1, "regression", ".jsonl"),
         (1, None, ".jsonl"),
         (2, "regression", ".jsonl"),
     ],
@@ -142,15 +140,6 @@ def test_several_labels_a_text_and_regressions(source, tmp_path, labels, problem
         assert answer["label"] == (classes if labels > 1 else classes[0])
         found = dict(zip(classes, answer["score"] if labels > 1 else [answer["score"]]))
         assert found == pytest.approx({pair["label"]: pair["score"] for pair in pairs}, abs=1e-5)
-
-
-def test_chunks_are_bounded_by_rows_and_by_characters(monkeypatch):
-    monkeypatch.setattr(predict_room, "CHUNK_TEXTS", 3)
-    monkeypatch.setattr(predict_room, "CHUNK_CHARACTERS", 10)
-    rows = list(enumerate(["a"] * 4 + ["long enough", "", "12345", "12345", "b"], 1))
-    chunks = list(predict_room.in_chunks(rows))
-    assert [len(chunk) for chunk in chunks] == [3, 2, 3, 1]
-    assert [row for chunk in chunks for row in chunk] == rows
 
 
 def test_max_length_with_a_tokenizer_written_in_python(tmp_path, capfd):
@@ -210,16 +199,6 @@ def test_a_text_that_exhausts_the_tokenizer(folder, tmp_path, capfd):
     assert len(task.encode(["word1"], {})) == 1
 
 
-def test_a_full_disk(folder, source, monkeypatch, capfd):
-    with Path("/dev/full").open("w", encoding="utf-8") as full:
-        monkeypatch.setattr(sys, "stdout", full)
-        line = refused(capfd, predict.main, ["--model", folder, "--input", source], "free disk space, then repeat")
-        monkeypatch.undo()
-        with suppress(OSError):
-            full.close()
-    assert "--resume_from_checkpoint" not in line
-
-
 def test_a_model_that_fails_or_answers_nan(source, tmp_path, capfd):
     short = save_classifier(tmp_path / "model", position_type="learned", max_position_embeddings=20)
     arguments = ["--model", short, "--input", source]
@@ -272,52 +251,24 @@ def test_an_existing_output_stays_until_the_last_answer(folder, tmp_path, monkey
 
 
 class InterruptedInput(io.BytesIO):
-    """Standard input at which somebody presses Ctrl-C once the first chunk has been answered."""
+    """Standard input at which a signal comes once the first chunk has been answered."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, how: signal.Signals) -> None:
         super().__init__(b"fine\n" * 3)
-        self.folder = folder
-        self.seen: list[str] = []
+        self.folder, self.how = folder, how
 
     def readline(self, size: int | None = -1) -> bytes:
-        self.seen = names(self.folder)
         if self.tell() == 10:
-            signal.raise_signal(signal.SIGINT)
+            (half,) = names(self.folder)
+            assert half != "out.csv"
+            signal.raise_signal(self.how)
         return super().readline(size)
 
 
-def test_ctrl_c_leaves_no_half_file(folder, tmp_path, monkeypatch):
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_leaves_no_half_file(how, folder, tmp_path, monkeypatch):
     monkeypatch.setattr(predict_room, "CHUNK_TEXTS", 1)
-    stream = InterruptedInput(tmp_path)
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stream))
-    with pytest.raises(SystemExit, match="130"):
-        predict.main(["--model", str(folder), "--output", str(tmp_path / "out.csv")])
-    assert len(stream.seen) == 1  # there was a half file, under another name
-    assert "out.csv" not in stream.seen
-    assert names(tmp_path) == []
-
-
-def start(*arguments: str) -> subprocess.Popen:
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen([sys.executable, predict.__file__, *arguments], **pipes)
-
-
-@pytest.mark.slow
-def test_a_process_that_is_terminated_leaves_no_half_file(folder, tmp_path):
-    process = start("--model", str(folder), "--output", str(tmp_path / "out.jsonl"))
-    # The first chunk, and then more than a pipe holds: it can be written only while the second chunk is read.
-    process.stdin.write(b"fine\n" + b"\n" * (predict_room.CHUNK_TEXTS - 1) + (b" " * 999 + b"\n") * 1_000)
-    assert [name != "out.jsonl" for name in names(tmp_path)] == [True]
-    process.terminate()
-    _, errors = process.communicate()
-    assert (process.returncode, errors, names(tmp_path)) == (128 + signal.SIGTERM, b"", [])
-
-
-@pytest.mark.slow
-def test_a_closed_pipe_ends_the_process_quietly(folder):
-    process = start("--model", str(folder))
-    process.stdin.write(b"\n" * 3 * predict_room.CHUNK_TEXTS)
-    process.stdin.close()
-    assert json.loads(process.stdout.readline()) == {"row": 1, "label": None, "score": None}
-    process.stdout.close()
-    assert (process.stderr.read(), process.wait()) == (b"", 0)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(InterruptedInput(tmp_path, how)))
+    monkeypatch.setattr(sys, "argv", ["predict.py", "--model", str(folder), "--output", str(tmp_path / "out.csv")])
+    ended = in_child(lambda: runpy.run_path(predict.__file__, run_name="__main__"))
+    assert (ended.status, names(tmp_path)) == (128 + how, []), ended.text
