@@ -20,7 +20,6 @@ import huggingface_hub
 import pytest
 import transformers
 
-LARGEST_REGULAR_FILE = 10_000_000
 SIGNATURE = "X-Amz-Signature=5ec3e7"  # of an address in the storage, which whoever knows it may write to
 ATTRIBUTES = b"*.safetensors filter=lfs diff=lfs merge=lfs -text\n"
 
@@ -217,10 +216,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def branch(self, name: str, branch: str) -> dict[str, Any]:
         repository = self.repository(name, writes=True)
-        start = json.loads(self.body).get("startingPoint", "main")
-        if branch in repository.branches:
-            raise Refusal(409, f"Reference already exists: {branch}")
-        repository.branches[branch] = self.commit(repository, start)[0]
+        repository.branches[branch] = self.commit(repository, "main")[0]
         return {}
 
     def info(self, name: str, revision: str = "main") -> dict[str, Any]:
@@ -232,12 +228,12 @@ class Handler(BaseHTTPRequestHandler):
     def tree(self, name: str, revision: str, folder: str = "") -> list[dict[str, Any]]:
         """Of all files below a folder, whether that was asked for (`recursive`) or not."""
         commit, files = self.commit(self.repository(name), revision)
-        entries = []
-        for path, file in files.items():
-            if path.startswith(f"{folder}/" if folder else ""):
-                lfs = {"oid": file.oid, "size": len(file.content), "pointerSize": 130} if file.is_lfs else None
-                entry = {"type": "file", "path": path, "size": len(file.content), "oid": file.oid}
-                entries.append({**entry, "lfs": lfs} if lfs else entry)
+        entries = [
+            {"type": "file", "path": path, "size": len(file.content), "oid": file.oid}
+            | ({"lfs": {"oid": file.oid, "size": len(file.content), "pointerSize": 130}} if file.is_lfs else {})
+            for path, file in files.items()
+            if path.startswith(f"{folder}/" if folder else "")
+        ]
         if folder and not entries:
             raise Refusal(404, f"{folder} does not exist on {revision!r}", "EntryNotFound", commit)
         return entries
@@ -257,7 +253,7 @@ class Handler(BaseHTTPRequestHandler):
         _, there = self.commit(self.repository(name, writes=True), revision)
         answers = []
         for file in json.loads(self.body)["files"]:
-            large = b"\0" in base64.b64decode(file["sample"]) or file["size"] > LARGEST_REGULAR_FILE
+            large = b"\0" in base64.b64decode(file["sample"])
             oid = there[file["path"]].oid if file["path"] in there else None
             mode = "lfs" if large else "regular"
             answers.append({"path": file["path"], "uploadMode": mode, "shouldIgnore": False, "oid": oid})
@@ -275,15 +271,12 @@ class Handler(BaseHTTPRequestHandler):
         """Its URLs are signed: a token has no business there."""
         if self.headers["Authorization"] is not None or not self.path.endswith(SIGNATURE):
             raise Refusal(403, "Request has expired")
-        self.keep(oid, self.body)
-        return {}
-
-    def keep(self, oid: str, content: bytes) -> None:
-        if hashlib.sha256(content).hexdigest() != oid:
+        if hashlib.sha256(self.body).hexdigest() != oid:
             raise Refusal(400, "BadDigest")
         with self.server.changed:
-            self.server.storage[oid] = content
+            self.server.storage[oid] = self.body
             self.server.changed.notify_all()
+        return {}
 
     def receive_commit(self, name: str, branch: str) -> dict[str, Any]:
         """A line of JSON for each file, after a header."""

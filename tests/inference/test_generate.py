@@ -149,15 +149,6 @@ def test_typed_lines_are_answered_one_by_one(folders, monkeypatch, capfd):
     assert f"the model's limit of {POSITIONS}" in err
 
 
-def test_the_column_of_a_table(folders, tmp_path):
-    texts = {"id": [1, 2, 3], "body": ["abc", None, "ghg\nab"], "other": ["a", "b", "c"]}
-    model, output = folders[DECODER], tmp_path / "out.jsonl"
-    arguments = "--model_name_or_path", model, "--input_file", write(tmp_path / "in.parquet", texts)
-    program(*arguments, "--output_file", output, "--text_column", "body", "--max_new_tokens", NEW)
-    records = [json.loads(line) for line in output.read_text().splitlines()]
-    assert [record["text"] for record in records] == [alone(model, text or "") for text in texts["body"]]
-
-
 def test_two_vocabularies(tmp_path):
     source, target = writers.words(), writers.words("target")
     model = writers.save(tmp_path / TRANSLATOR, writers.translator(source, target), source)
@@ -209,13 +200,6 @@ def test_a_decoder_stops_where_its_positions_end(folders, tmp_path, capfd):
     err = capfd.readouterr().err
     assert "1 of 2 texts have no end token and were cut at the model's position limit" in err
     assert "1 of 2 texts have no end token and were cut at 9 tokens (--max_new_tokens)" in err
-
-
-def test_positions_without_end(tmp_path):
-    characters = writers.characters()
-    model = writers.save(tmp_path / DECODER, writers.decoder(characters, position_type="rotary"), characters)
-    record = run(model, ["abc" * POSITIONS], tmp_path, "--max_new_tokens", str(2 * POSITIONS), "--do_sample")[0]
-    assert record["text"]
 
 
 def test_a_text_that_is_too_long_is_refused_before_anything_is_written(folders, tmp_path, capfd):

@@ -94,17 +94,16 @@ def test_nulls_and_a_file_without_any_text(folder, tmp_path):
     assert answers == [{"row": row, "label": None, "score": None} for row in (1, 2)]
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
-def test_awkward_texts_come_back_as_they_were(folder, tmp_path, suffix):
+def test_awkward_texts_come_back_as_they_were(folder, tmp_path):
     source = write(tmp_path / "in.parquet", {"text": AWKWARD})
-    answers = run(folder, source, tmp_path / f"out{suffix}", "--with_text")
-    assert [answer["text"] for answer in answers] == AWKWARD
+    for suffix in (".csv", ".jsonl"):
+        answers = run(folder, source, tmp_path / f"out{suffix}", "--with_text")
+        assert [answer["text"] for answer in answers] == AWKWARD
 
 
-@pytest.mark.parametrize("precision", ["bfloat16", "int8"])
-def test_fewer_bits_answer_nearly_alike(folder, source, tmp_path, precision):
+def test_fewer_bits_answer_nearly_alike(folder, source, tmp_path):
     full = run(folder, source, tmp_path / "full.jsonl")
-    reduced = run(folder, source, tmp_path / "reduced.jsonl", "--precision", precision)
+    reduced = run(folder, source, tmp_path / "reduced.jsonl", "--precision", "int8")
     assert full != reduced
     scores = [torch.tensor([answer["score"] for answer in answers]) for answers in (full, reduced)]
     torch.testing.assert_close(*scores, atol=0.1, rtol=0)
@@ -140,15 +139,6 @@ def test_several_labels_a_text_and_regressions(source, tmp_path, labels, problem
         assert answer["label"] == (classes if labels > 1 else classes[0])
         found = dict(zip(classes, answer["score"] if labels > 1 else [answer["score"]]))
         assert found == pytest.approx({pair["label"]: pair["score"] for pair in pairs}, abs=1e-5)
-
-
-def test_max_length_with_a_tokenizer_written_in_python(tmp_path, capfd):
-    folder = save_classifier(tmp_path / "model", tokenizer=transformers.ByT5Tokenizer(extra_ids=0))
-    source = write(tmp_path / "in.csv", {"text": ["a" * 11, "b" * 12, "c" * 40]})
-    answers = run(folder, source, tmp_path / "out.jsonl", "--max_length", "12")
-    assert "texts truncated to 12 tokens: 2" in capfd.readouterr().err
-    expected = transformers.pipeline("text-classification", str(folder))("c" * 40, truncation=True, max_length=12)
-    assert answers[2]["score"] == pytest.approx(expected[0]["score"], abs=1e-5)
 
 
 def test_a_tokenizer_without_a_limit_is_cut_where_the_positions_end(folder, source, tmp_path, capfd):

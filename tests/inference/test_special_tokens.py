@@ -72,10 +72,8 @@ def test_predict_reads_a_text_as_the_training_of_its_model_did(tmp_path: Path, a
     tokenizer = build_tokenizer(ModelArguments(allow_special_tokens=allowed, max_length=24), [*writers.WORDS * 2])
     tokenizer.save_pretrained(tmp_path)
     assert tokenizer(SPELLED)["input_ids"].count(tokenizer.sep_token_id) == (2 if allowed else 1)
-    assert (
-        load_task(str(tmp_path)).encode([SPELLED], {})[0].features["input_ids"].tolist()
-        == (tokenizer(SPELLED)["input_ids"])
-    )
+    (job,) = load_task(str(tmp_path)).encode([SPELLED], {})
+    assert job.features["input_ids"].tolist() == tokenizer(SPELLED)["input_ids"]
     classify = pipeline("text-classification", str(tmp_path), device="cpu")
     assert scores(tmp_path) == pytest.approx([answer["score"] for answer in classify(TEXTS)], abs=1e-5)
 

@@ -44,11 +44,6 @@ def test_a_batch_says_what_its_sources_say_alone(parts, num_beams, batch_size):
     assert all(word.startswith("targetword") for text in found for word in text.split())
 
 
-def test_no_sources_and_blank_ones(parts):
-    assert translate(parts, []) == []
-    assert translate(parts, ["", " \t"]) == [Generated("", None)] * 2
-
-
 def test_a_text_is_cut_where_it_found_no_end(parts):
     """One that ends does so at every limit from there on; one that does not is longer with a higher limit."""
     longest = translate(parts, max_new_tokens=POSITIONS)

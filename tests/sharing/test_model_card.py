@@ -8,7 +8,6 @@ import platform
 import re
 import runpy
 import shutil
-from dataclasses import fields
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -31,9 +30,6 @@ from modeling_scratch.data.splits import DataArguments
 from modeling_scratch.sharing.card_run import Run
 from modeling_scratch.sharing.model_card import CARD_FILE, make_card, write_card
 from modeling_scratch.sharing.run_record import describe_hardware, write_run
-from modeling_scratch.training import classification as train_classifier_room
-from modeling_scratch.training import pretraining as pretrain_room
-from modeling_scratch.training import translation as train_translation_room
 from modeling_scratch.training.objectives import PretrainingModelArguments
 from modeling_scratch.training.run_folder import LOCK_FILE
 from modeling_scratch.training.trainer import SharingTrainer, share
@@ -96,20 +92,20 @@ def translator(root):
     return root / "en-de"
 
 
+def pretrained(root: Path, name: str, options: str) -> Path:
+    (root / "texts.txt").write_text("\n".join(prose(100)))
+    pretrain.main(f"{options} --train_file {root}/texts.txt --output_dir {root / name} {FAST} --max_steps 2".split())
+    return root / name
+
+
 @pytest.fixture(scope="module")
 def decoder(root):
-    (root / "plays.txt").write_text("\n".join(prose(100)))
-    options = f"{CHARACTERS} --train_file {root / 'plays.txt'} --output_dir {root / 'plays'} {FAST} --max_steps 2"
-    pretrain.main(options.split())
-    return root / "plays"
+    return pretrained(root, "plays", CHARACTERS)
 
 
 @pytest.fixture(scope="module")
 def encoder(root):
-    (root / "texts.txt").write_text("\n".join(prose(100)))
-    options = f"{MASKED} --train_file {root / 'texts.txt'} --document line --output_dir {root / 'encoder'} {FAST}"
-    pretrain.main([*options.split(), "--max_steps", "2"])
-    return root / "encoder"
+    return pretrained(root, "encoder", f"{MASKED} --document line")
 
 
 @pytest.fixture(params=["classifier", "translator", "decoder", "encoder"])
@@ -183,9 +179,9 @@ def test_tables_show_the_figures_of_the_evaluation(classifier, translator, decod
     evaluation, rows = read(classifier / "evaluation.json"), rows_of(section(classifier, "Results"))
     assert evaluation["accuracy"] < 1
     for row, scores in zip(rows, (evaluation, evaluation["baseline"])):
-        low, high = (f"{bound:.2%}".replace("%", " %") for bound in scores["accuracy_interval_95"])
+        low, high = (f"{bound:.2%}" for bound in scores["accuracy_interval_95"])
         expected = [f"{scores['accuracy']:.2%}", f"{low} to {high}", f"{scores['f1']:.2%}"]
-        assert [cell.replace(" %", "%") for cell in row[1:]] == [figure.replace(" %", "%") for figure in expected]
+        assert [cell.replace(" %", "%") for cell in row[1:]] == expected
     evaluation, rows = read(translator / "evaluation.json"), rows_of(section(translator, "Results"))
     scores = [score for split in ("validation", "test") for score in evaluation[split]]
     assert [row[2] for row in rows[:6]] == [f"{score['value']:.2f}" for score in scores]
@@ -248,28 +244,6 @@ def test_a_card_says_what_the_run_does(run):
         assert [split, f"{rows_of_split:,}"] in rows_of(section(run, "Data"))
     for secret in (str(run.parent), TOKEN, Path.home().name + "/", platform.node()):
         assert secret not in page
-
-
-OWN = [
-    train_classifier_room.ClassifierTrainingArguments,
-    train_translation_room.TranslationTrainingArguments,
-    pretrain_room.PretrainingArguments,
-]
-NOT_TOLD = {"overwrite", "search_trials", "search_over"}
-
-
-@pytest.mark.parametrize("kind", OWN)
-def test_each_option_of_our_own_that_changes_training_is_on_the_card(kind, copied):
-    """By the fields of the programs: one that is new is on it, too. As values, numbers that nothing else has."""
-    record = read(copied / "run_config.json")
-    library = {field.name for field in fields(transformers.Seq2SeqTrainingArguments)}
-    changing = sorted({field.name for field in fields(kind)} - library - NOT_TOLD)
-    assert "early_stopping_patience" in changing
-    record["training"] |= {name: 0.8125 + number for number, name in enumerate(changing)}
-    (copied / "run_config.json").write_text(json.dumps(record))
-    assert write_card(copied)
-    values = [row[1] for row in rows_of(section(copied, "Training")) if row[1].endswith(".8125")]
-    assert sorted(map(float, values)) == [0.8125 + number for number in range(len(changing))]
 
 
 def test_options_are_on_the_card_where_they_have_an_effect(classifier, translator, decoder):
@@ -345,17 +319,12 @@ def test_pushes_hold_the_card_and_the_code_and_no_pickle(classifier, hub):
         assert not any(TOKEN.encode() in file.content for file in commit.files.values())
 
 
-def test_what_a_run_cannot_know_may_be_told(copied):
-    (copied / CARD_FILE).unlink()
+def test_a_card_is_written_anew_until_somebody_has_edited_it(copied):
+    card = copied / CARD_FILE
     assert write_card(copied, "me/mine", license="mit", language="en", tags="tiny")
-    found = ModelCard.load(copied / CARD_FILE).data
+    found = ModelCard.load(card).data
     assert (found.license, found.language, found.model_name) == ("mit", "en", "mine")
     assert found.tags == ["modeling-scratch", "scratch_decoder", "tiny"]
-
-
-def test_an_edited_card_is_kept(copied):
-    card = copied / CARD_FILE
-    assert write_card(copied)
     edited = card.read_text().replace("## Limits", "## Limits\n\nDo not ask it about the sea.")
     card.write_text(edited)
     assert not write_card(copied, "me/mine")

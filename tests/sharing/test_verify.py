@@ -145,6 +145,11 @@ FAULTS: dict[str, tuple[Callable[[Path], Any], dict[str, str], str]] = {
     "no tokenizer": (lambda folder: (folder / "tokenizer.json").unlink(), {"tokenizer.json": "missing"}, ""),
     "code": (lambda folder: (folder / "stack.py").write_text("print()"), {"stack.py": "changed"}, "every logit agrees"),
     "more code": (lambda folder: (folder / "extra.py").write_text("print()"), {"extra.py": "extra"}, "(not in verify"),
+    "a link": (
+        lambda folder: (folder / "custom_generate").symlink_to(folder.parent, target_is_directory=True),
+        {"custom_generate": "extra"},  # and not followed
+        "",
+    ),
     "a weight": (
         lambda folder: change_weights(folder, lambda weights: weights[ATTENTION][0, 0].add_(1)),
         {WEIGHTS: "changed"},
@@ -185,10 +190,6 @@ def test_sharded_weights(tmp_path):
     shards[0].unlink()
     report = verify(tmp_path)
     assert (report.verdict, statuses(report)) == (Verdict.DIFFERENT, {shards[0].name: "missing"})
-    for shard in tmp_path.glob("*.safetensors*"):
-        shard.unlink(missing_ok=True)
-    model.save_pretrained(tmp_path)  # in one file
-    assert verify(tmp_path).verdict is Verdict.SAME
 
 
 def test_two_tokenizers_of_a_translator(tmp_path):
@@ -205,15 +206,11 @@ def test_two_tokenizers_of_a_translator(tmp_path):
 
 HOSTILE: dict[str, Callable[[Any], Any]] = {
     "outside": lambda record: record["files"].update({"../../etc/passwd": {"size": 1, "sha256": "0" * 64}}),
-    "absolute": lambda record: record["files"].update({"/etc/passwd.py": {"size": 1, "sha256": "0" * 64}}),
     "below": lambda record: record["files"].update({"target_tokenizer/../vocab.txt": {"size": 1, "sha256": "0" * 64}}),
     "endless": lambda record: record["inputs"][0]["ids"].update(input_ids=[1] * 100_000),
     "huge": lambda record: record["inputs"][0]["outputs"]["logits"]["rows"][0].update(mean=10**400),
-    "infinite": lambda record: record["inputs"][0]["outputs"]["logits"]["rows"][0].update(mean=float("inf")),
-    "type": lambda record: record.update(labels={"0": "bad"}),
     "dtype": lambda record: record.update(dtype="load"),
     "place": lambda record: record["inputs"][0]["outputs"]["logits"]["rows"][0].update(row=7),
-    "nothing": lambda record: record.update(inputs=[]),
     "field": lambda record: record.pop("tensors"),
     "format": lambda record: record.update(format=2),
 }
@@ -366,12 +363,6 @@ def test_what_runs_and_people_put_beside_a_model_is_no_part_of_it(copy):
         put(copy, name)
     report = verify(copy)
     assert (report.verdict, statuses(report)) == (Verdict.SAME, {})
-
-
-def test_a_linked_folder_is_named_and_not_followed(copy):
-    (copy / "custom_generate").symlink_to(copy.parent, target_is_directory=True)
-    report = verify(copy)
-    assert (report.verdict, statuses(report)) == (Verdict.DIFFERENT, {"custom_generate": "extra"})
 
 
 SENTENCES = "sentence_transformers.models"
