@@ -65,14 +65,6 @@ def test_each_of_several_tokens_ends_a_text(parts):
     assert translate(parts, source, eos_token_id=ends) == [Generated(" ".join(words[: words.index(end)]))]
 
 
-def test_sources_are_cut_at_the_limit(parts):
-    """The end of a source, which the tokenizer adds, is not what is lost."""
-    long = text_of(40)
-    cut = " ".join(long.split()[: POSITIONS - 1])
-    assert translate(parts, [long])[0].text == alone(parts, cut)
-    assert translate(parts, [long], max_source_length=6)[0].text == alone(parts, " ".join(long.split()[:5]))
-
-
 def test_the_limit_is_the_tokenizers_or_that_of_the_positions():
     tokenizer = writers.words()
     endless = writers.translator(tokenizer, tokenizer, position_type="sinusoidal")

@@ -128,15 +128,6 @@ def test_who_asks_at_the_same_time_shares_batches_and_gets_his_own(held):
         assert metric(client, "serve_tokens_total") == sum(len(text.split()) + 2 for text in TEXTS)
 
 
-def test_translations_of_different_searches_do_not_mix(translate_task):
-    searches = [{"num_beams": 1 + number % 2, "max_new_tokens": 4 + number % 2} for number in range(6)]
-    with holding(translate_task) as held, served(held) as client, ThreadPoolExecutor(len(searches)) as clients:
-        asked = [clients.submit(ask, client, text, "/translate", **search) for text, search in zip(TEXTS, searches)]
-        held.gate.set()
-        for text, search, answer in zip(TEXTS, searches, asked):
-            assert answer.result().json()["outputs"] == translate_task.pipe(text, **search)
-
-
 @pytest.mark.slow  # a process that imports everything
 def test_what_was_accepted_is_answered_before_the_server_ends(translator):
     body = json.dumps({"inputs": TEXTS[5], "max_new_tokens": 6}).encode()
