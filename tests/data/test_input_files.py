@@ -11,7 +11,6 @@ import generate
 import predict
 import pretrain
 import pytest
-import serving
 import train_classifier
 import train_tokenizer
 import train_translation
@@ -106,19 +105,3 @@ def test_a_line_without_an_end_is_not_read_whole(tmp_path: Path, suffix: str) ->
 def test_standard_input_without_an_end_of_line_is_not_read_whole() -> None:
     with Path("/dev/zero").open("rb") as handle, pytest.raises(DataError, match="--input -, line 1: longer than"):
         list(read_lines(handle, "--input -"))
-
-
-def test_long_lines_are_read(tmp_path: Path) -> None:
-    """Those that texts have: books, as a field of one line."""
-    text = "a book " * 1_000_000
-    (tmp_path / "books.tsv").write_text(f"text\n{text}\n{text}")
-    assert [values for _, values in read_rows(tmp_path / "books.tsv")] == [{"text": text}] * 2
-
-
-def test_predict_reads_a_file_within_its_bound(tmp_path: Path) -> None:
-    folder = serving.save_classifier(tmp_path / "model")
-    (tmp_path / "texts.txt").write_text("word1\n" * 10)
-    predict.main(
-        f"--model {folder} --input {tmp_path}/texts.txt --output {tmp_path}/labels.jsonl --max_file_size 7e-8".split()
-    )
-    assert len((tmp_path / "labels.jsonl").read_text().splitlines()) == 10
