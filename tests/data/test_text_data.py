@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Splits: what is left out, held out, sampled and warned of; and real data read whole."""
+"""Splits: what is left out, held out, sampled and warned of."""
 
 from collections import Counter
 from pathlib import Path

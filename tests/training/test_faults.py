@@ -68,7 +68,6 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "lost": (lose("optimizer.pt"), "optimizer.pt is missing"),
     "cut": (write("rng_state.pth", b"PK"), "rng_state.pth has"),
     "cut manifest": (write(MANIFEST, b'{"files'), f"{MANIFEST} cannot be read"),
-    "other manifest": (write(MANIFEST, b"[]"), f"{MANIFEST} cannot be read"),
     "no text": (write(MANIFEST, b"\xff{}"), f"{MANIFEST} cannot be read"),
     "bit": (flip_a_bit, "model.safetensors does not match its checksum"),
 }

@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from processes import refusal
 from small_runs import RUNS, content, data, finish, made, run, saved
 
 from modeling_scratch.training.checkpoints import checkpoints_in, seal
@@ -23,11 +24,7 @@ def copied(saved: Path, tmp_path: Path) -> Path:
 
 def refused(capsys: pytest.CaptureFixture, data: Path, folder: Path, extra: str) -> str:
     main, options = RUNS["steps"]
-    with pytest.raises(SystemExit) as ended:
-        main(f"--output_dir {folder} {options.format(data=data)} {extra}".split())
-    lines = capsys.readouterr().err.strip().splitlines()
-    assert ended.value.code == 2
-    return lines[-1]
+    return refusal(capsys, main, f"--output_dir {folder} {options.format(data=data)} {extra}".split())
 
 
 DAMAGES = (

@@ -69,10 +69,6 @@ def run(output: Path, options: str) -> Path:
     return output
 
 
-def refused(capsys: pytest.CaptureFixture, output: Path, options: str) -> str:
-    return refusal(capsys, run, output, options)
-
-
 @pytest.fixture(scope="module")
 def decoder(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What its run prints stands beside it."""
@@ -221,10 +217,10 @@ def test_a_run_goes_on_with_its_own_tokenizer_and_arguments(
     assert [earlier["max_steps"] for earlier in record["training_before_it_was_resumed"]] == [40]
 
     changed = options.replace("--block_size 32", "--block_size 64").replace(str(text), f"{text} {text}")
-    message = refused(capsys, output, f"{changed} last")
+    message = refusal(capsys, run, output, f"{changed} last")
     assert "--block_size was 32 and is 64" in message
     assert "--train_file was ['long.txt'] and is ['long.txt', 'long.txt']" in message
-    assert "complete" in refused(capsys, output, f"{options} {output / 'checkpoint-999'}")
+    assert "complete" in refusal(capsys, run, output, f"{options} {output / 'checkpoint-999'}")
 
 
 def test_a_run_may_name_its_files_from_another_folder(tmp_path: Path) -> None:
@@ -317,7 +313,7 @@ def test_what_cannot_be_trained_ends_in_one_clear_line(
     decoder: Path, encoder: Path, texts: Path, tmp_path: Path, capsys, options: str, said: list[str]
 ) -> None:
     options = options.format(decoder=decoder, encoder=encoder)
-    message = refused(capsys, tmp_path / "run", f"--train_file {texts / 'many.csv'} {options}")
+    message = refusal(capsys, run, tmp_path / "run", f"--train_file {texts / 'many.csv'} {options}")
     assert [part for part in said if part not in message] == []
     assert not (tmp_path / "run").exists()
 

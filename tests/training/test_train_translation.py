@@ -141,7 +141,7 @@ def test_a_stopped_run_is_resumed_to_the_same_weights_with_its_vocabularies(
     last = last_checkpoints(output, 1)[0]
     shutil.rmtree(last)
     extra = f"{SEPARATE} --resume_from_checkpoint last"
-    assert "--max_length was 12 and is 11" in refused(capsys, same, output, extra + " --max_length 11")
+    assert "--max_length was 12 and is 11" in refusal(capsys, train, same, output, extra + " --max_length 11")
     train(same, output, extra)
     before, found = (load_file(folder / "model.safetensors") for folder in (two_vocabularies / last.name, last))
     assert all(torch.equal(weight, found[name]) for name, weight in before.items())
@@ -195,10 +195,6 @@ def test_sources_that_are_judged_but_not_read_whole_are_counted(data: Path, tmp_
         assert f"; {long} sources were truncated to 4 tokens" in results
 
 
-def refused(capsys: pytest.CaptureFixture, data: Path, output: Path, extra: str) -> str:
-    return refusal(capsys, train, data, output, extra)
-
-
 REFUSED = {
     "--max_length 4 --tokenizer_kind byte_bpe --vocab_size 259": "exceed 4 tokens",
     "--preset bert": "--preset bert: the choices are",
@@ -212,5 +208,5 @@ REFUSED = {
 def test_what_cannot_be_is_refused_before_anything_is_written(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture, options: str, told: str
 ) -> None:
-    assert told in refused(capsys, data, tmp_path / "run", options)
+    assert told in refusal(capsys, train, data, tmp_path / "run", options)
     assert not (tmp_path / "run").exists()

@@ -54,10 +54,6 @@ def train(folder: Path, output: Path, extra: str = "") -> None:
     train_classifier.main(f"--data_dir {folder} --output_dir {output} --config_overrides {TINY} {FAST} {extra}".split())
 
 
-def refused(capsys: pytest.CaptureFixture, folder: Path, output: Path, extra: str) -> str:
-    return refusal(capsys, train, folder, output, extra)
-
-
 REFUSED = {
     "--do_train False": "--do_train False is not supported",
     "--output_dir=": "--output_dir '': must be a local folder",
@@ -81,7 +77,7 @@ REFUSED = {
 def test_what_cannot_be_is_refused_before_anything_is_written(
     reviews: Path, tmp_path: Path, capsys, options: str, told: str
 ) -> None:
-    assert told in refused(capsys, reviews, tmp_path / "run", options)
+    assert told in refusal(capsys, train, reviews, tmp_path / "run", options)
     assert not (tmp_path / "run").exists()
 
 
@@ -274,7 +270,7 @@ def test_the_best_arguments_give_the_score_that_the_search_saw(searched: Path, r
 
 def test_a_search_goes_on_with_the_trials_it_has(searched: Path, reviews: Path, tmp_path: Path, capsys) -> None:
     run, options = shutil.copytree(searched, tmp_path / "run"), "--search_trials 3 --num_train_epochs 2"
-    told = refused(capsys, reviews, run, f"{options} --learning_rate 0.5")
+    told = refusal(capsys, train, reviews, run, f"{options} --learning_rate 0.5")
     assert "--learning_rate was 0.02 and is 0.5" in told
     killed = in_child(
         at_call(TrialTrainer, "training_step", 3, send(signal.SIGKILL)), lambda: train(reviews, run, options)
@@ -284,9 +280,9 @@ def test_a_search_goes_on_with_the_trials_it_has(searched: Path, reviews: Path, 
     before, after = ({row["trial"]: row for row in trials(folder)} for folder in (searched, run))
     assert set(after) - set(before) == {3}, "2 was killed"
     assert {number: after[number] for number in before} == before
-    assert "holds another run" in refused(capsys, reviews, run, "")
+    assert "holds another run" in refusal(capsys, train, reviews, run, "")
     (run / "study.db").write_text("garbage")
-    assert "study.db cannot be read: " in refused(capsys, reviews, run, options)
+    assert "study.db cannot be read: " in refusal(capsys, train, reviews, run, options)
 
 
 # Reports
@@ -296,7 +292,7 @@ def test_a_report_that_cannot_be_made_is_told_before_anything_is_deleted(searche
     missing = sorted(set(INTEGRATION_TO_CALLBACK) - set(get_available_reporting_integrations()) - {"codecarbon"})
     before = {path: path.read_bytes() for path in searched.iterdir()}
     for name in ("nowhere", *missing[:1]):
-        assert f"--report_to {name}" in refused(capsys, reviews, searched, f"--overwrite --report_to {name}")
+        assert f"--report_to {name}" in refusal(capsys, train, reviews, searched, f"--overwrite --report_to {name}")
     assert {path: path.read_bytes() for path in searched.iterdir()} == before
 
 
