@@ -306,6 +306,7 @@ STOPS_EARLY = f"{CHARACTERS} --early_stopping_patience"
         ("--objective clm --model_name_or_path {decoder} --preset characters", ["--preset"]),
         (f"{STOPS_EARLY} 1 --ema_decay 0.9", ["--early_stopping_patience"]),
         (f"{STOPS_EARLY} 1 --eval_strategy no", ["--early_stopping_patience"]),
+        (f"{STOPS_EARLY} -1", ["--early_stopping_patience"]),
     ],
     ids=lambda value: " ".join(value.split()[-2:]) if isinstance(value, str) else "",
 )
