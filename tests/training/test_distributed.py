@@ -14,7 +14,7 @@ import torch
 from accelerate.commands.config.config_args import load_config_from_file
 from model_cases import CASES, CAUSAL_LM, HEADS, SWITCHES, Case
 from safetensors.torch import load_file
-from test_resume import data
+from small_runs import data
 from together import ROOT, SETTINGS, free_port, launching, losses, program, start, together
 from torch.distributed import barrier, init_process_group
 from torch.utils.data import Dataset
@@ -24,7 +24,7 @@ from transformers.distributed import DistributedConfig
 from modeling_scratch import fast
 from modeling_scratch.training.checkpoints import check_checkpoint, checkpoint_at, checkpoints_in
 
-# ruff: noqa: F401, F811  (the fixture comes from test_resume)
+# ruff: noqa: F401, F811  (the fixture comes from small_runs)
 
 PROCESSES = 2
 
