@@ -21,7 +21,6 @@ from writers import text_of
 from modeling_scratch.benchmark import run as benchmark_room
 from modeling_scratch.benchmark.data import (
     draw_texts,
-    full_rows,
     grouped_by_length,
     in_random_order,
     packed,
@@ -42,8 +41,6 @@ from modeling_scratch.benchmark.settings import Settings
 from modeling_scratch.benchmark.timing import (
     Comparison,
     Side,
-    linear_shapes,
-    matrix_products,
     measure,
     training_work,
 )
@@ -76,7 +73,7 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
 
 
-FAST = ["mlm", "padding", "generate-gpt2", "translate-marian", "load"]
+FAST = ["padding", "translate-marian", "load"]  # the documentation runs one that trains
 
 
 @pytest.mark.parametrize("names", [FAST, pytest.param(["all"], marks=pytest.mark.slow)], ids=["some", "all"])
@@ -143,19 +140,9 @@ def test_random_batches_hold_each_text_once_and_grouped_ones_have_less_padding()
     assert sorted(ids for batches in random for batch in batches for ids in batch) == sorted(rows)
     waste = []
     for rounds in (random, grouped):
-        assert [len(batch) for batches in rounds for batch in batches] == [8] * 50
         sizes = [(8 * max(map(len, batch)), sum(map(len, batch))) for batches in rounds for batch in batches]
         waste.append(1 - sum(real for _, real in sizes) / sum(slots for slots, _ in sizes))
     assert waste[1] < 0.1 < waste[0]
-    for batches in grouped:  # the longest and the shortest in each round
-        assert max(map(len, batches[0])) > 30
-        assert max(map(len, batches[-1])) < 10
-
-
-def test_texts_are_cut_into_full_rows_and_too_few_are_refused() -> None:
-    assert full_rows(ROWS, 10) == [[token for row in ROWS for token in row][i : i + 10] for i in (0, 10, 20, 30)]
-    with pytest.raises(DataError, match="8 texts are too few for 3 rounds"):
-        in_random_order(ROWS, 4, 1, 3, seed=0)
 
 
 def test_operations_are_counted_as_a_profiler_counts_them(tokenizer: object) -> None:
@@ -168,22 +155,6 @@ def test_operations_are_counted_as_a_profiler_counts_them(tokenizer: object) -> 
     head = 3 * 2 * len(lengths) * width * (width + labels)
     computed = training_work(settings.shape, lengths, texts_read=True).computed
     assert counter.total == pytest.approx(computed + head, rel=0.01)  # more by biases that are products
-
-
-def test_the_products_are_those_of_one_block() -> None:
-    jobs, operations = matrix_products(QUICK, tokens=10)
-    with Operations() as counter:
-        jobs["products"](0)
-    assert counter.total == operations == 6 * 10 * sum(a * b for a, b in linear_shapes(QUICK.shape))
-
-
-def test_texts_are_those_of_the_folder_or_as_long(data_folder: Path) -> None:
-    for name in ("sst2", "imdb"):
-        real, source = draw_texts(replace(QUICK, data_folder=data_folder), name, 300)
-        invented, other = draw_texts(QUICK, name, 300)
-        assert (source, other) == (name, f"lengths as of {name}")
-        means = [sum(len(text.split()) for text in texts) / 300 for texts in (real, invented)]
-        assert 0.6 < means[0] / means[1] < 1.4
 
 
 def test_what_is_wrong_with_the_arguments_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from modeling_scratch_cli.__main__ import EXTRAS, PROGRAMS, main
+from modeling_scratch_cli.__main__ import PROGRAMS, main
 from setuptools import find_packages
 from setuptools.config.setupcfg import read_configuration
 from write_help import WIDTH
@@ -110,23 +110,15 @@ def test_ctrl_c_while_a_program_is_imported_is_one_line(
     assert (ended.value.code, capsys.readouterr().err) == (130, "modeling-scratch serve: stopped\n")
 
 
-def test_every_extra_names_modules_of_its_own() -> None:
-    declared = read_configuration(ROOT / "setup.cfg")["options"]["extras_require"]
-    distributions = {"sklearn": "scikit-learn", "prometheus_client": "prometheus-client"}
-    for extra, modules in EXTRAS.items():
-        assert {distributions.get(module, module) for module in modules} <= set(declared[extra]), extra
-
-
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash here")
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [("pre", {"predict", "pretrain"}), ("predict --in", {"--input"}), ("convert --ou", {"--output_dir"})],
-    ids=["a name", "an option", "an option of another"],
-)
-def test_bash_completes_names_and_options(words: str, expected: set[str]) -> None:
-    typed = f"COMP_WORDS=(modeling-scratch {words}); COMP_CWORD={len(words.split())}"
-    ask = f'{typed}; _modeling_scratch; echo "${{COMPREPLY[@]}}"'
-    assert set(run(["bash", "-c", f"{command('completion')}\n{ask}"]).split()) == expected
+def test_bash_completes_names_and_options() -> None:
+    expected = {"pre": {"predict", "pretrain"}, "predict --in": {"--input"}, "convert --ou": {"--output_dir"}}
+    lines = [command("completion")]
+    for words in expected:
+        typed = f"COMP_WORDS=(modeling-scratch {words}); COMP_CWORD={len(words.split())}"
+        lines.append(f'{typed}; _modeling_scratch; echo "${{COMPREPLY[@]}}"')
+    printed = run(["bash", "-c", "\n".join(lines)])
+    assert [set(line.split()) for line in printed.splitlines()] == [*expected.values()]
 
 
 def test_every_package_is_installed() -> None:
