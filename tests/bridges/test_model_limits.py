@@ -156,32 +156,22 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], str]] = {
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_programs_that_load_a_folder_refuse_it_in_one_line(
-    folder: Path, program: str, capsys: pytest.CaptureFixture
+    folder: Path, decoder: Path, tmp_path: Path, program: str, capsys: pytest.CaptureFixture
 ) -> None:
+    """One whose weights lie elsewhere; and one whose model would answer, but is another one than was trained."""
+    shallow = Path(shutil.copytree(decoder if program == "generate" else folder, tmp_path / "shallow"))
+    change(shallow / "config.json", num_hidden_layers=0)
     lead_outside(folder)
-    write_reviews(folder / "data")
     main, options = PROGRAMS[program]
-    with pytest.raises(SystemExit) as ended:
-        main(options.format(folder, folder).split())
-    assert ended.value.code == 2
-    assert "'../other.safetensors', which is not a file of its folder" in capsys.readouterr().err.splitlines()[-1]
-
-
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_a_config_that_leaves_weights_out_is_refused(
-    folder: Path, decoder: Path, program: str, capsys: pytest.CaptureFixture
-) -> None:
-    """Its model would answer, but is another one than was trained."""
-    if program == "generate":
-        folder = Path(shutil.copytree(decoder, folder / "decoder"))
-    change(folder / "config.json", num_hidden_layers=0)
-    write_reviews(folder / "data")
-    main, options = PROGRAMS[program]
-    with pytest.raises(SystemExit) as ended:
-        main(options.format(folder, folder).split())
-    line = capsys.readouterr().err.splitlines()[-1]
-    assert (ended.value.code, "weights that config.json does not describe, such as model." in line) == (2, True), line
-    assert f"{folder}: " in line
+    for each, message in (
+        (folder, "'../other.safetensors', which is not a file of its folder"),
+        (shallow, f"{shallow}: the files have"),
+    ):
+        write_reviews(each / "data")
+        with pytest.raises(SystemExit) as ended:
+            main(options.format(each, each).split())
+        line = capsys.readouterr().err.splitlines()[-1]
+        assert (ended.value.code, message in line) == (2, True), line
 
 
 def test_weights_that_another_packages_class_leaves_out_are_a_warning(
