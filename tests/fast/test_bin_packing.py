@@ -87,24 +87,3 @@ def test_small_arrangements(lengths: list[int], expected: list[Rows]) -> None:
 def test_rows_hold_several_of_the_longest_where_those_fill_them() -> None:
     (rows,) = arrange([3, 2] * 33)
     assert (rows.width, rows.padding) in {(5, 0), (6, 3)}
-
-
-def test_no_texts_that_are_left_fill_a_row_better() -> None:
-    """The longest starts a row; the others' lengths add up to as much of the rest as those left can."""
-    rows_looked_at = 0
-    for seed in SEEDS:
-        draw = random.Random(seed)
-        lengths = [draw.randrange(1, 25) for _ in range(40)]
-        for rows in (rows for rows in arrange(lengths) if any(len(row) > 1 for row in rows.texts)):
-            left = {text for row in rows.texts for text in row}
-            for row in rows.texts:
-                left.remove(row[0])
-                assert lengths[row[0]] == max(lengths[text] for text in (*left, row[0]))
-                room = rows.width - lengths[row[0]]
-                sums = {0}
-                for text in left:
-                    sums |= {total + lengths[text] for total in sums}
-                assert sum(lengths[text] for text in row[1:]) == max(total for total in sums if total <= room)
-                left -= set(row)
-                rows_looked_at += 1
-    assert rows_looked_at > 200

@@ -47,9 +47,9 @@ def make(rows: tuple[int, ...], features: int, answers: int, bias: bool = True) 
     return states, weight, last if bias else None
 
 
-@pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize(
-    ("rows", "features", "answers"), [((1, 90), 24, 40), ((3, 7), 40, 24), ((33,), 24, 24), ((2, 3, 4), 1, 3)], ids=str
+    ("rows", "features", "answers", "bias"),
+    [((1, 90), 24, 40, True), ((3, 7), 40, 24, False), ((33,), 24, 24, True), ((2, 3, 4), 1, 3, False)],
 )
 def test_the_answer_and_its_gradients_are_those_of_torch(
     rows: tuple[int, ...], features: int, answers: int, bias: bool
@@ -87,7 +87,7 @@ def test_any_layout_and_any_bias_is_taken_that_torch_takes() -> None:
         linear(torch.randn(9, 25), weight, bias)
 
 
-@pytest.mark.parametrize("learning", [(0,), (1,), (2,), (0, 2), (1, 2)], ids=str)
+@pytest.mark.parametrize("learning", [(0,), (1, 2)], ids=str)
 def test_nothing_is_kept_and_computed_for_what_is_frozen(learning: tuple[int, ...]) -> None:
     inputs = [each.requires_grad_(place in learning) for place, each in enumerate(make((30,), 24, 40))]
     kept: list[Tensor] = []
@@ -98,8 +98,7 @@ def test_nothing_is_kept_and_computed_for_what_is_frozen(learning: tuple[int, ..
     assert [place for place, each in enumerate(inputs) if each.grad is not None] == [*learning]
 
 
-@pytest.mark.parametrize("rows", [(30,), (5, 6)], ids=str)
-def test_the_answer_may_be_changed_in_place(rows: tuple[int, ...]) -> None:
+def test_the_answer_may_be_changed_in_place() -> None:
     """As adapters do that serve several tasks in one batch."""
 
     def doubled_from_the_second_on(f: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
@@ -108,7 +107,7 @@ def test_the_answer_may_be_changed_in_place(rows: tuple[int, ...]) -> None:
         return answer
 
     found, expected = (
-        gradients(partial(doubled_from_the_second_on, f), *make(rows, 24, 40)) for f in (linear, F.linear)
+        gradients(partial(doubled_from_the_second_on, f), *make((30,), 24, 40)) for f in (linear, F.linear)
     )
     torch.testing.assert_close(found, expected)
 

@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Packing is exact: whichever way a batch comes, its tokens see their own sequence, all of it, and nothing else."""
 
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -18,8 +19,8 @@ from modeling_scratch import (
 )
 from modeling_scratch.fast.packing import packing_from_mask
 
-LENGTH = 120
-LENGTHS = [3, LENGTH, 40, 40, LENGTH, 7]  # rows of one text, which need no mask, and rows that texts share
+LENGTH = 48
+LENGTHS = [3, LENGTH, 16, 16, LENGTH, 7]  # rows of one text, which need no mask, and rows that texts share
 
 
 def make_mask() -> Tensor:
@@ -43,8 +44,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "sinusoidal_halves": {"position_type": "sinusoidal_halves", "embedding_size": 8, "type_vocab_size": 2},
     "dynamic": {"position_type": "rotary", "rope_parameters": {"rope_type": "dynamic", "factor": 2.0}},
 }  # fmt: skip
-
-every_setting = pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
 
 
 def make(model_class: Any = ScratchEncoderModel, backend: str = "sdpa", **settings: Any) -> Any:
@@ -106,23 +105,22 @@ PACKED_IDS = torch.cat(sequences())[None]
 
 
 @engines
-@backends
-@every_setting
-def test_a_batch_that_arrives_packed_equals_each_sequence_on_its_own(backend: str, settings: dict) -> None:
+@pytest.mark.parametrize(("settings", "backend"), [*zip(SETTINGS.values(), cycle(("eager", "sdpa")))])
+def test_a_batch_that_arrives_packed_equals_each_sequence_on_its_own(settings: dict, backend: str) -> None:
     model = make(backend=backend, **settings)
     expected = one_by_one(model)
     for form in FORMS:
         assert_close(model(PACKED_IDS, **form()).last_hidden_state[0], expected)
 
 
-@backends
-@pytest.mark.parametrize("asked", ["output_attentions", "output_hidden_states"])
-def test_asked_for_its_insides_a_packed_batch_keeps_its_sequences_apart(backend: str, asked: str) -> None:
+@pytest.mark.parametrize(("asked", "backend"), [("output_attentions", "eager"), ("output_hidden_states", "sdpa")])
+def test_asked_for_its_insides_a_packed_batch_keeps_its_sequences_apart(asked: str, backend: str) -> None:
     model = make(backend=backend)
     same = torch.block_diag(*[torch.ones(len(ids), len(ids)) for ids in sequences()]).bool()
+    expected = one_by_one(model)
     for form in FORMS:
         outputs = model(PACKED_IDS, **form(), **{asked: True})
-        assert_close(outputs.last_hidden_state[0], one_by_one(model))
+        assert_close(outputs.last_hidden_state[0], expected)
         assert all((weights[..., ~same] == 0).all() for weights in outputs.get("attentions", ()))
 
 
@@ -130,15 +128,13 @@ def test_asked_for_its_insides_a_packed_batch_keeps_its_sequences_apart(backend:
 @backends
 def test_rows_hold_several_sequences(backend: str) -> None:
     model = make(backend=backend)
-    rows = [[30, 50, 40], [1, 1, 118], [120], [60, 60]]
+    rows = [[12, 20, 16], [1, 1, 46], [48], [24, 24]]
     position_ids, ids = torch.cat([restarting(row) for row in rows]), IDS[: len(rows)]
     expected = [
         torch.cat([model(part[None]).last_hidden_state[0] for part in row_ids.split(row)])
         for row_ids, row in zip(ids, rows, strict=True)
     ]
     assert_close(model(ids, position_ids=position_ids).last_hidden_state, torch.stack(expected))
-    asked = model(ids, position_ids=position_ids, output_hidden_states=True)
-    assert_close(asked.last_hidden_state, torch.stack(expected))
 
 
 @engines
@@ -170,6 +166,7 @@ def test_each_packed_sequence_is_one_text_to_classify(pooling: str) -> None:
 # Graphs: nothing may depend on what a traced tensor holds
 
 
+@pytest.mark.slow
 def test_compiled_in_one_graph_sequences_stay_apart() -> None:
     model = make(num_hidden_layers=1)
     compiled = torch.compile(model, backend="eager", fullgraph=True)
@@ -200,7 +197,7 @@ def test_flex_attention_agrees() -> None:
 # The parts
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(3))
 def test_unpacking_undoes_packing(seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)
     rows, length = (int(torch.randint(1, 30, (), generator=generator)) for _ in range(2))

@@ -36,16 +36,17 @@ from modeling_scratch.fast import varlen
 SIZES = {"hidden_size": 32, "num_attention_heads": 4, "attn_implementation": "sdpa"}
 CLASSES = {"problem_type": "single_label_classification"}  # told: labels would have to be looked at
 KERNELS = torch.ops.aten._flash_attention_forward.default, torch.ops.aten._efficient_attention_forward.default
-HEADS = {"full": {}, "grouped": {"num_key_value_heads": 2}}
-every_head = pytest.mark.parametrize("heads", HEADS.values(), ids=HEADS)
+GROUPED = {"num_key_value_heads": 2}
 
 
 def without_values(case: Case, lengths: Sequence[int] = LENGTHS) -> dict[str, Any]:
     return on_device(packed(case, lengths), "meta")
 
 
-@pytest.mark.parametrize(("pooling", "heads"), [("first", {}), ("mean", HEADS["grouped"]), ("max", {})], ids=str)
-@parametrize_cases(PACKED_HEADS)
+@pytest.mark.parametrize(
+    ("case", "pooling", "heads"),
+    [*((case, "first", {}) for case in PACKED_HEADS), (TEXTS, "mean", GROUPED), (TEXTS, "max", {})],
+)
 def test_a_training_step_waits_for_nothing(case: Case, pooling: str, heads: dict) -> None:
     """Fewer learned positions than tokens: they are enough for each text."""
     settings = {"position_type": "learned", "max_position_embeddings": max(LENGTHS), "classifier_pooling": pooling}
@@ -101,8 +102,7 @@ def attend_text_by_text(query: Tensor, key: Tensor, value: Tensor, scale: float,
 
 
 @torch.no_grad()
-@every_head
-@pytest.mark.parametrize("position_type", ["learned", "rotary"])
+@pytest.mark.parametrize(("position_type", "heads"), [("learned", {}), ("rotary", GROUPED)])
 @parametrize_cases((TEXTS, MASKED_LM, CAUSAL_LM))
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 def test_the_kernels_are_asked_for_what_the_other_backends_do(
