@@ -222,13 +222,6 @@ def test_tokenizers_of_well_known_models_pass(folder: Path, normalizer: Any) -> 
     check_model_files(folder)
 
 
-def test_a_tokenizer_with_the_configuration_of_a_large_model_passes(folder: Path) -> None:
-    """As Trainer saves them: training_args.bin holds no weights."""
-    (folder / "model.safetensors").rename(folder / "training_args.bin")
-    change(folder / "config.json", hidden_size=2**20)
-    check_model_files(folder)
-
-
 @pytest.mark.parametrize("name", ["num_beams", "num_return_sequences", "max_new_tokens"])
 def test_generate_bounds_what_is_asked_for(
     decoder: Path, tmp_path: Path, capsys: pytest.CaptureFixture, name: str

@@ -182,18 +182,6 @@ def test_exported_with_one_sequence_several_stay_apart() -> None:
     assert_close(states[0], one_by_one(model))
 
 
-@pytest.mark.slow
-@engines
-@torch.no_grad()
-def test_flex_attention_agrees() -> None:
-    """Inference alone: on a CPU it has no gradients."""
-    settings = {"position_type": "rotary", "num_key_value_heads": 2}
-    flex, eager = (make(backend=backend, **settings) for backend in ("flex_attention", "eager"))
-    expected = one_by_one(eager)
-    assert_close(flex(IDS, MASK).last_hidden_state[REAL], expected)
-    assert_close(flex(PACKED_IDS, **by_positions()).last_hidden_state[0], expected)
-
-
 # The parts
 
 

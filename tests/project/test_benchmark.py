@@ -23,10 +23,8 @@ from modeling_scratch.benchmark.data import (
     draw_texts,
     grouped_by_length,
     in_random_order,
-    packed,
     padded,
     train_tokenizer,
-    with_more_padding,
 )
 from modeling_scratch.benchmark.models import (
     CLASSIFIER,
@@ -117,21 +115,6 @@ def test_models_of_another_function_are_not_compared(kind: object) -> None:
         [parameter for name, parameter in ours.named_parameters() if "norm" in name][-1].add_(0.01)
     with pytest.raises(DataError, match="not timed"):
         check_logits(ours, peer, batch, batch, QUICK)
-
-
-def test_sides_have_equal_sizes_dropout_and_backend() -> None:
-    ours, peer = make_pair(CLASSIFIER, replace(QUICK, dropout=0.2, attention_dropout=0.3))
-    assert (ours.config.hidden_dropout, ours.config.attention_dropout) == (0.2, 0.3)
-    assert (peer.config.hidden_dropout_prob, peer.config.attention_probs_dropout_prob) == (0.2, 0.3)
-    assert ours.config._attn_implementation == peer.config._attn_implementation == "sdpa"
-    assert ours.num_parameters() == peer.num_parameters()
-
-
-def test_a_packed_batch_and_one_with_more_padding_are_the_same_to_ours(tokenizer: object) -> None:
-    ours, peer = make_pair(CLASSIFIER, QUICK)
-    batch = padded(tokenizer, ROWS)
-    check_logits(ours, peer, batch, packed(ROWS), QUICK)
-    check_logits(ours, peer, batch, with_more_padding(batch), QUICK)
 
 
 def test_random_batches_hold_each_text_once_and_grouped_ones_have_less_padding() -> None:

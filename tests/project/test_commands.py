@@ -44,12 +44,6 @@ def test_without_a_name_it_lists_the_programs() -> None:
     assert re.findall(r"^  ([\w-]+) ", printed, re.MULTILINE) == [*PROGRAMS, "completion"]
 
 
-def test_every_program_has_a_script_and_a_help() -> None:
-    helpers = {"__init__", "__main__", "write_help"}
-    assert {path.stem for path in SCRIPTS.glob("*.py")} - helpers == set(PROGRAMS.values())
-    assert HELP.keys() == PROGRAMS.keys()
-
-
 def test_help_is_printed_without_a_library() -> None:
     """In a process in which the libraries cannot be imported at all."""
     hidden = f"import sys\nfor name in {HEAVY}: sys.modules[name] = None\n"

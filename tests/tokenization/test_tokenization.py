@@ -187,22 +187,6 @@ def test_bytes_and_characters_decode_every_text_exactly(kind, style):
         assert kind != "character" or len(tokenizer(text, add_special_tokens=False)["input_ids"]) == len(text)
 
 
-@pytest.mark.parametrize("kind", ["end_of_word", "wordlevel"])
-def test_words_decode_up_to_white_space(kind):
-    tokenizer = train(kind, vocab_size=10_000, normalization=None)
-    for text in CORPUS:
-        decoded = tokenizer.decode(tokenizer(text)["input_ids"], skip_special_tokens=True)
-        assert "".join(decoded.split()) == "".join(text.split())
-
-
-def test_a_character_of_the_corpus_is_known_wherever_it_stands():
-    tokenizer = train("end_of_word", ["xab yab"], 100)
-    ids = tokenizer("bax abyb x", add_special_tokens=False)["input_ids"]
-    assert tokenizer.unk_token_id not in ids
-    assert tokenizer.decode(ids) == "bax abyb x"
-    assert tokenizer.unk_token_id in tokenizer("q")["input_ids"]
-
-
 @pytest.mark.parametrize("prefix_space", [False, True])
 def test_byte_level_offsets_are_where_the_token_stands_without_the_space_before_it(prefix_space):
     tokenizer = train("byte_level", add_prefix_space=prefix_space)
@@ -351,13 +335,6 @@ def test_files_are_the_same_on_any_number_of_threads(tmp_path):
     )
     assert one == four
     assert len(one) == 2 * len(KINDS)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_training_again_gives_the_same_file(kind):
-    texts = toy_texts(1, "abcdefghij")
-    files = {train(kind, random.Random(n).sample(texts, len(texts)), 320).backend_tokenizer.to_str() for n in range(5)}
-    assert len(files) == 1
 
 
 # The corpus as it comes
