@@ -19,7 +19,6 @@ import writers
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from serving import save_classifier
-from transformers import BertConfig, BertForSequenceClassification
 
 from modeling_scratch import ScratchEncoderForSequenceClassification
 from modeling_scratch.bridges.model_limits import check_model_files
@@ -172,23 +171,6 @@ def test_programs_that_load_a_folder_refuse_it_in_one_line(
             main(options.format(each, each).split())
         line = capsys.readouterr().err.splitlines()[-1]
         assert (ended.value.code, message in line) == (2, True), line
-
-
-def test_weights_that_another_packages_class_leaves_out_are_a_warning(
-    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture
-) -> None:
-    sizes = {"hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 8, "pad_token_id": 0}
-    model = BertForSequenceClassification(BertConfig(vocab_size=40, num_hidden_layers=2, **sizes))
-    model.save_pretrained(folder)
-    (tmp_path / "in.txt").write_text("word1")
-    arguments = f"--model {folder} --input {tmp_path / 'in.txt'}".split()
-    predict.main(arguments)
-    assert "WARNING" not in capfd.readouterr().err
-    change(folder / "config.json", num_hidden_layers=1)
-    predict.main(arguments)
-    answer, errors = capfd.readouterr()
-    assert f"WARNING: {folder}: the files have 16 weights that config.json does not describe" in errors
-    assert json.loads(answer)["row"] == 1
 
 
 def test_a_copy_is_not_verified_and_not_pushed_with_it(folder: Path) -> None:

@@ -30,10 +30,6 @@ def sentences(seed: int) -> list[int]:
     return [max(9, round(draw.gauss(15, 4))) for _ in range(64)]
 
 
-def cost(arrangement: list[Rows]) -> int:
-    return sum(rows.cost for rows in arrangement)
-
-
 @pytest.mark.parametrize("make", [arrange, equal_rows])
 def test_every_text_stands_whole_in_one_row(make: Callable[[list[int]], list[Rows]]) -> None:
     for lengths in map(random_lengths, SEEDS):
@@ -44,15 +40,6 @@ def test_every_text_stands_whole_in_one_row(make: Callable[[list[int]], list[Row
             filled = [sum(lengths[text] for text in row) for row in rows.texts]
             assert all(0 < tokens <= rows.width for tokens in filled)
             assert rows.padding == sum(rows.width - tokens for tokens in filled)
-
-
-def test_no_simpler_way_costs_less() -> None:
-    """Padded to the longest, each text in a row; or a call for each text."""
-    for seed in SEEDS:
-        lengths = [*random_lengths(seed), 3]
-        texts = [[text] for text, length in enumerate(lengths) if length]
-        padded = Rows(max(lengths), texts, max(lengths) * len(texts) - sum(lengths))
-        assert cost(arrange(lengths)) <= min(padded.cost, cost([Rows(lengths[text[0]], [text], 0) for text in texts]))
 
 
 @pytest.mark.parametrize(("draw", "share"), [(phrases, 0.012), (sentences, 0.05)])

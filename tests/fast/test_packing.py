@@ -9,11 +9,10 @@ import torch
 from conftest import redraw
 from model_cases import TINY, backends, boundaries, engines, restarting
 from torch import Tensor, nn
-from transformers import AttentionInterface, DataCollatorWithFlattening
+from transformers import AttentionInterface
 
 from modeling_scratch import (
     ScratchEncoderConfig,
-    ScratchEncoderForMaskedLM,
     ScratchEncoderForSequenceClassification,
     ScratchEncoderModel,
 )
@@ -135,19 +134,6 @@ def test_rows_hold_several_sequences(backend: str) -> None:
         for row_ids, row in zip(ids, rows, strict=True)
     ]
     assert_close(model(ids, position_ids=position_ids).last_hidden_state, torch.stack(expected))
-
-
-@engines
-@pytest.mark.parametrize("extras", [False, True], ids=["positions", "boundaries"])
-def test_what_the_collator_of_the_library_makes_is_taken(extras: bool) -> None:
-    """Its labels leave out the first token of each text."""
-    features = [{"input_ids": ids.tolist()} for ids in sequences()]
-    collate = DataCollatorWithFlattening(return_flash_attn_kwargs=extras, return_seq_idx=extras)
-    model = make(ScratchEncoderForMaskedLM)
-    labels = torch.where(REAL & (MASK.cumsum(-1) > 1), IDS, -100)
-    outputs, expected = model(**collate(features, return_tensors="pt")), model(IDS, MASK, labels=labels)
-    assert_close(outputs.logits[0], expected.logits[REAL])
-    assert_close(outputs.loss, expected.loss)
 
 
 @engines

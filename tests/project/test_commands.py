@@ -5,7 +5,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import zipfile
@@ -82,26 +81,6 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
     monkeypatch.delitem(sys.modules, "modeling_scratch.serving.server", raising=False)
     with pytest.raises(SystemExit, match=r"serve: error: it needs uvicorn: pip install 'modeling-scratch\[serve\]'"):
         main(["serve", "--model", "x"])
-
-
-class Interrupted:
-    """A finder of modules that gets Ctrl-C while the server is looked for."""
-
-    @staticmethod
-    def find_spec(name: str, *_: object) -> None:
-        if name == "modeling_scratch.serving.server":
-            signal.raise_signal(signal.SIGINT)
-
-
-def test_ctrl_c_while_a_program_is_imported_is_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", [])
-    monkeypatch.setattr(sys, "meta_path", [Interrupted, *sys.meta_path])
-    monkeypatch.delitem(sys.modules, "modeling_scratch.serving.server", raising=False)
-    with pytest.raises(SystemExit) as ended:
-        main(["serve", "--model", "x"])
-    assert (ended.value.code, capsys.readouterr().err) == (130, "modeling-scratch serve: stopped\n")
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash here")

@@ -207,7 +207,3 @@ def test_links_and_anchors_exist(page: Page) -> None:
         target = (page.path.parent / path).resolve() if path else page.path
         assert target.exists(), path
         assert not anchor or anchor in Page.read(target).anchors(), f"{path}#{anchor}"
-
-
-def test_every_page_is_in_the_table_of_contents() -> None:
-    assert sorted(path.stem for path in DOCS.glob("*.md")) == sorted([*table_of_contents(), "index"])

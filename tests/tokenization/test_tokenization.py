@@ -8,7 +8,6 @@ import os
 import random
 import subprocess
 import sys
-import unicodedata
 import weakref
 from collections import Counter
 from functools import partial
@@ -229,12 +228,6 @@ def test_lowercase_and_normalization_apply_to_training_and_use(kind):
     tokenizer = train(kind, lowercase=True, normalization="NFKC")
     assert tokenizer("CAFE\u0301 ﬁNAL")["input_ids"] == tokenizer("café final")["input_ids"]
     assert tokenizer("CAFE")["input_ids"] != tokenizer("CAFÉ")["input_ids"]
-
-
-def test_wordlevel_takes_composed_and_combining_characters_for_the_same_word(tokenizers):
-    word = unicodedata.normalize("NFD", "café")
-    assert tokenizers["wordlevel"](word)["input_ids"] == tokenizers["wordlevel"]("café")["input_ids"]
-    assert tokenizers["byte_level"](word)["input_ids"] != tokenizers["byte_level"]("café")["input_ids"]
 
 
 # Special tokens
