@@ -107,7 +107,8 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         "cls.predictions.decoder.weight differs from a copy",
     ),
     "no bridge": (
-        lambda folder: OPTConfig().save_pretrained(folder), "model_type 'opt' is not supported; convertible families: bert"
+        lambda folder: OPTConfig().save_pretrained(folder),
+        "model_type 'opt' is not supported; convertible families: bert",
     ),
     "relative attention": (config(position_embedding_type="relative_key"), "position_embedding_type='relative_key'"),
     "a decoder": (config(is_decoder=True), "is_decoder=True cannot be converted"),
