@@ -116,7 +116,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "quantised": (config(quantization_config={"quant_method": "fp8"}), "quantization_config"),
     "no file of the index": (index_of(BASE, "model-00001-of-00002.safetensors"), "00002.safetensors, which is missing"),
     "index of other names": (index_of("no.such.weight", "model.safetensors"), "disagree about"),
-    "index that leads away": (index_of(BASE, "../elsewhere.safetensors"), "elsewhere.safetensors, which is missing"),
+    "index that leads away": (index_of(BASE, "../bert/model.safetensors"), "model.safetensors, which is missing"),
     "damaged index": (lambda folder: (folder / INDEX).write_text("[1, 2"), "not a safetensors index"),
 }  # fmt: skip
 
