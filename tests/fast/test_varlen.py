@@ -161,3 +161,15 @@ def test_what_the_encoder_read_is_not_cut_where_the_targets_end(monkeypatch: pyt
     with TextByText() as kernels:
         torch.testing.assert_close(model(**inputs, use_cache=False).logits, expected)
     assert not kernels.asked
+
+
+@torch.no_grad()
+def test_positions_alone_or_boundaries_alone_tell_the_kernels_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, whole = CAUSAL_LM.model(**SIZES), packed(CAUSAL_LM)
+    expected = model(**whole).logits
+    monkeypatch.setattr(varlen, "DEVICES", "cpu")
+    for names in (["position_ids"], ["cu_seq_lens_q"]):
+        with TextByText() as kernels:
+            found = model(input_ids=whole["input_ids"], **{name: whole[name] for name in names}).logits
+        torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
+        assert kernels.asked == {KERNELS[1]}
