@@ -28,6 +28,7 @@ from transformers import AttentionInterface, PreTrainedModel
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from modeling_scratch import fast
+from tokenization import train_bpe_tokenizer
 
 pytestmark = pytest.mark.usefixtures("low_thresholds")
 
@@ -151,3 +152,16 @@ def test_threads_share_a_model() -> None:
         assert_same(logits, expected)
         assert torch.equal(texts, written)
     assert not any("forward" in vars(module) for each in (model, writer) for module in each.modules())
+
+
+def test_beams_stop_at_strings_and_run_in_a_trainer() -> None:
+    """Seq2SeqTrainer says that no process waits for another: synced_gpus=False."""
+    texts = ["once upon a time", "the green field and the old dog"]
+    tokenizer = train_bpe_tokenizer(texts * 3, 300, style="gpt", show_progress=False)
+    model = lively(CAUSAL_LM.model_class(CAUSAL_LM.config(vocab_size=len(tokenizer))))
+    options = {"num_beams": 3, "max_new_tokens": 8, "synced_gpus": False}
+    options |= {"stop_strings": ["the"], "tokenizer": tokenizer}
+    ids = torch.tensor([[5, 6, 7]])
+    with fast.disabled():
+        expected = model.generate(ids, **options)
+    assert torch.equal(model.generate(ids, **options), expected)

@@ -85,6 +85,16 @@ def roots(path: Path) -> set[str]:
     return {name.partition(".")[0] for name in imported_modules(path) if not name.startswith(".")}
 
 
+def test_no_import_comes_back() -> None:
+    """Files of the package can be put in a row in which each imports from those before it alone."""
+    names = {".".join(path.relative_to(PACKAGE).with_suffix("").parts): path for path in MODEL_FILES}
+    names = {name.removesuffix(".__init__"): path for name, path in names.items()}
+    left = {name: siblings(path) & names.keys() - {name} for name, path in names.items()}
+    while ready := {name for name, imports in left.items() if not imports}:
+        left = {name: imports - ready for name, imports in left.items() if name not in ready}
+    assert left == {}
+
+
 def room_of(module: str) -> str:
     """ "data.rows" -> "data", "attention" -> "textbook"."""
     room = module.partition(".")[0]
