@@ -114,7 +114,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     ]  # fmt: skip
     known = [*LANGUAGE_MODELS, *SERVED]
     names = [*known, *(function for _, function, *_ in plan[len(known) :])]
-    return dict(zip(names, run_fresh(WAYS, plan, top / "home"), strict=True))
+    return dict(zip(names, run_fresh(WAYS, plan), strict=True))
 
 
 @pytest.mark.parametrize("auto_class", LANGUAGE_MODELS)

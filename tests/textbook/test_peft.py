@@ -110,40 +110,26 @@ def prepare(case: Case, top: Path) -> list[str]:
     return [TASKS[case][0], str(top / "base"), str(top / "run" / "checkpoint-2"), str(top / "merged")]
 
 
-@pytest.fixture(scope="module")
-def top(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("adapters")
-
-
 COMMON, OTHERS = (TEXTS, CAUSAL_LM), (SEQ2SEQ_LM, TOKENS, SPANS, DECODER_TEXTS)
 
 
-@pytest.fixture(scope="module", params=[COMMON, pytest.param(OTHERS, marks=pytest.mark.slow)], ids=["common", "others"])
-def loaded(request: pytest.FixtureRequest, top: Path) -> dict[Case, dict[str, Any]]:
+@pytest.mark.parametrize("cases", [COMMON, pytest.param(OTHERS, marks=pytest.mark.slow)], ids=["common", "others"])
+def test_an_adapter_is_loaded_and_merged_where_only_the_folder_is(cases: tuple[Case, ...], tmp_path: Path) -> None:
+    """New heads are trained whole; a folder of an adapter needs no code; a merged model has the names of its class."""
     gc.freeze()  # Trainer collects garbage at each run: leave out what the imports made
-    rows = [prepare(case, top / case.model_class.__name__) for case in request.param]
-    (found,) = run_fresh(LOAD, [("there", "answers_of", *rows)], top / "home")
-    return dict(zip(request.param, found, strict=True))
-
-
-def test_an_adapter_is_loaded_and_merged_where_only_the_folder_is(
-    top: Path, loaded: dict[Case, dict[str, Any]]
-) -> None:
-    for case, found in loaded.items():
-        expected = load_file(top / case.model_class.__name__ / "expected")["logits"]
-        logits = {name: torch.tensor(value) for name, value in found.items() if name != "modules"}
-        assert found["modules"] == ["transformers_modules"]
+    folders = [tmp_path / case.model_class.__name__ for case in cases]
+    rows = [prepare(case, folder) for case, folder in zip(cases, folders)]
+    (answers,) = run_fresh(LOAD, [("there", "answers_of", *rows)])
+    for case, folder, found in zip(cases, folders, answers, strict=True):
+        expected = load_file(folder / "expected")["logits"]
+        assert found.pop("modules") == ["transformers_modules"]
+        logits = {name: torch.tensor(value) for name, value in found.items()}
         assert not torch.allclose(logits["base"], expected, atol=0.1)
         for name in "adapted", "by task", "by folder":
             assert torch.equal(logits[name], expected), name
         torch.testing.assert_close(logits["merged"], expected, atol=1e-5, rtol=1e-5)
         assert torch.equal(logits["merged"], logits["saved"])
 
-
-def test_an_adapter_holds_what_was_trained_and_nothing_else(top: Path, loaded: dict[Case, dict[str, Any]]) -> None:
-    """New heads are trained whole; a folder of an adapter needs no code; a merged model has the names of its class."""
-    for case in loaded:
-        folder = top / case.model_class.__name__
         adapter = folder / "run" / "checkpoint-2"
         assert not list(adapter.glob("*.py"))
         whole = {name for name in load_file(adapter / "adapter_model.safetensors") if "lora" not in name}
