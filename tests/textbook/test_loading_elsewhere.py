@@ -47,13 +47,6 @@ def in_every_way(where, auto_class, folder):
         answers[name] = {"dtype": str(logits.dtype), "logits": logits.tolist()}
     return answers
 
-def resized(where, folder):
-    resize = {"num_labels": 5, "ignore_mismatched_sizes": True, "output_loading_info": True}
-    model, info = load("AutoModelForSequenceClassification", folder, **resize)
-    fresh = model.get_parameter("classifier.out_proj.weight")
-    return {"fresh": sorted(name for name, *_ in info["mismatched_keys"]), "missing": sorted(info["missing_keys"]),
-            "shape": list(fresh.shape), "largest": fresh.abs().max().item()}
-
 def below(where, folder, name):
     return load("AutoModelForSequenceClassification", folder, subfolder=name).config.num_labels
 
@@ -109,7 +102,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         toy_tokenizer().save_pretrained(top / task)
         plan.append(("there", "served", str(top / task), task, inputs))
     plan += [
-        ("there", "resized", root), ("there", "below", root, "best"), ("there", "two_versions", old, new, old),
+        ("there", "below", root, "best"), ("there", "two_versions", old, new, old),
         ("there", "embedded", str(top / "encoder"), REVIEW_TEXTS),
     ]  # fmt: skip
     known = [*LANGUAGE_MODELS, *SERVED]
@@ -136,14 +129,6 @@ def test_pipelines_answer_as_they_do_here(task: str, found: dict[str, Any]) -> N
     for answer, wanted in zip(answers, expected if isinstance(expected, list) else [expected], strict=True):
         assert answer.pop("score", 0) == pytest.approx(wanted.pop("score", 0), rel=1e-4)
         assert answer == wanted
-
-
-def test_a_head_of_another_size_is_fresh(found: dict[str, Any]) -> None:
-    head = found["resized"]
-    assert head["fresh"] == ["classifier.out_proj.bias", "classifier.out_proj.weight"]
-    assert head["shape"] == [5, 16]
-    assert not head["missing"]
-    assert 0 < head["largest"] < 6 * TEXTS.config().initializer_range
 
 
 def test_a_folder_below_uses_the_code_of_the_one_above(found: dict[str, Any]) -> None:
