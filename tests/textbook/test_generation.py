@@ -18,7 +18,6 @@ from model_cases import (
     parametrize_cases,
 )
 from torch import Tensor, nn
-from transformers import EncoderDecoderCache, LogitsProcessorList
 
 from modeling_scratch.fast.engine import MANY_TEXTS
 from modeling_scratch.fast.generation import MANY_ROWS, WORTH_A_COPY, quick_head
@@ -90,27 +89,6 @@ def test_a_static_cache_compiles(case: Case) -> None:
     assert_same_texts(generate(model, cache_implementation="static"), expected)
 
 
-def test_the_source_is_read_once() -> None:
-    """By the encoder, and by the projections of the decoder that make keys and values of it: later they may change."""
-    translator = lively(SEQ2SEQ_LM.model())
-    expected = generate(translator)
-    readers = [
-        module
-        for name, module in translator.named_modules()
-        if name.endswith(("cross_attention.k_proj", "cross_attention.v_proj"))
-    ]
-
-    def spoil(ids: Tensor, scores: Tensor) -> Tensor:
-        for parameter in (*translator.get_encoder().stack.parameters(), *nn.ModuleList(readers).parameters()):
-            parameter.data.zero_()
-        return scores
-
-    outputs = generate(translator, logits_processor=LogitsProcessorList([spoil]))
-    assert_same_texts(outputs, expected)
-    assert isinstance(outputs.past_key_values, EncoderDecoderCache)
-    assert {layer.keys.shape[2] for layer in outputs.past_key_values.cross_attention_cache.layers} == {IDS.shape[1]}
-
-
 # Batches
 
 
@@ -123,22 +101,6 @@ def test_a_batch_says_what_its_texts_say_one_by_one(case: Case, settings: dict) 
         assert len(together.unique(dim=0)) > 1
         apart = torch.cat([new_tokens(generate(model, row[None], **search)) for row in ROWS])
         assert torch.equal(together, apart)
-
-
-@every_generator
-def test_a_text_may_end_earlier_than_others(case: Case) -> None:
-    """What follows its end is padding, and lengths have a minimum and a maximum."""
-    model = lively(case.model())
-    free = new_tokens(generate(model))
-    end = int(free[0, 2])
-    outputs = new_tokens(generate(model, eos_token_id=end, min_new_tokens=0))
-    for row, whole in zip(outputs, free):
-        length = whole.tolist().index(end) + 1 if end in whole else NEW
-        assert torch.equal(row[:length], whole[:length])
-        assert (row[length:] == model.config.pad_token_id).all()
-    longer = new_tokens(generate(model, eos_token_id=end, min_new_tokens=5, max_new_tokens=6))
-    assert longer.shape[1] == 6
-    assert not (longer[:, :5] == end).any()
 
 
 def test_embeddings_may_stand_for_the_prompt() -> None:

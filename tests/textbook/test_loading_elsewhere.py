@@ -47,13 +47,6 @@ def in_every_way(where, auto_class, folder):
         answers[name] = {"dtype": str(logits.dtype), "logits": logits.tolist()}
     return answers
 
-def below(where, folder, name):
-    return load("AutoModelForSequenceClassification", folder, subfolder=name).config.num_labels
-
-def two_versions(where, *folders):
-    models = [load("AutoModel", folder) for folder in folders]
-    return [getattr(sys.modules[type(model).__module__], "VERSION", None) for model in models]
-
 def served(where, folder, task, inputs):
     return transformers.pipeline(task, model=folder, trust_remote_code=True)(**inputs)
 
@@ -66,14 +59,6 @@ def embedded(where, folder, texts):
 def write_language_model(folder: Path, case: Case) -> str:
     case.model().bfloat16().save_pretrained(folder, max_shard_size="4KB")
     save_file(case.inputs(), folder / "batch")
-    return str(folder)
-
-
-def write_texts(folder: Path, code: str = "", **settings: Any) -> str:
-    TEXTS.model(**settings).save_pretrained(folder)
-    if code:
-        with (folder / "base_models.py").open("a") as file:
-            file.write(code)
     return str(folder)
 
 
@@ -92,19 +77,13 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         ("there", "in_every_way", auto_class, write_language_model(top / auto_class, case))
         for auto_class, case in LANGUAGE_MODELS.items()
     ]
-    root = write_texts(top / "root", num_labels=2)
-    write_texts(top / "root" / "best", num_labels=7)
-    old, new = (write_texts(top / name, f"\nVERSION = '{name}'\n") for name in ("old", "new"))
     ENCODER.model(classifier_pooling="mean").save_pretrained(top / "encoder")
     toy_tokenizer().save_pretrained(top / "encoder")
     for task, (case, inputs) in SERVED.items():
         case.model().save_pretrained(top / task)
         toy_tokenizer().save_pretrained(top / task)
         plan.append(("there", "served", str(top / task), task, inputs))
-    plan += [
-        ("there", "below", root, "best"), ("there", "two_versions", old, new, old),
-        ("there", "embedded", str(top / "encoder"), REVIEW_TEXTS),
-    ]  # fmt: skip
+    plan.append(("there", "embedded", str(top / "encoder"), REVIEW_TEXTS))
     known = [*LANGUAGE_MODELS, *SERVED]
     names = [*known, *(function for _, function, *_ in plan[len(known) :])]
     return dict(zip(names, run_fresh(WAYS, plan), strict=True))
@@ -129,15 +108,6 @@ def test_pipelines_answer_as_they_do_here(task: str, found: dict[str, Any]) -> N
     for answer, wanted in zip(answers, expected if isinstance(expected, list) else [expected], strict=True):
         assert answer.pop("score", 0) == pytest.approx(wanted.pop("score", 0), rel=1e-4)
         assert answer == wanted
-
-
-def test_a_folder_below_uses_the_code_of_the_one_above(found: dict[str, Any]) -> None:
-    """The library looks for code at the top of a repository alone, which is where a run and its checkpoints have it."""
-    assert found["below"] == 7
-
-
-def test_two_versions_of_the_code_work_in_one_process(found: dict[str, Any]) -> None:
-    assert found["two_versions"] == ["old", "new", "old"]
 
 
 def test_sentence_transformers_take_an_encoder_as_it_is(found: dict[str, Any]) -> None:

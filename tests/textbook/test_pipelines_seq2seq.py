@@ -236,25 +236,6 @@ def test_the_name_of_the_task_holds_the_languages_and_a_call_can_name_others(
     assert plain(TEXTS[0], tgt_lang="de", **OPTIONS) == plain(TEXTS[0], **OPTIONS)
 
 
-@pytest.mark.filterwarnings("ignore:Unfeasible length constraints")
-def test_lengths_that_cannot_be_meant_are_warned_of(model: Any, tokenizer: Any) -> None:
-    summarize = SummarizationPipeline(model=model, tokenizer=tokenizer, do_sample=False)
-    translate = TranslationPipeline(model=model, tokenizer=tokenizer, do_sample=False)
-    cases: list[tuple[Any, dict, str]] = [
-        (summarize, {"min_length": 9, "max_length": 8}, "min_length=9, and at most 8 tokens"),
-        (summarize, {"max_length": 60}, "its summary may have 60"),
-        (translate, {"max_new_tokens": 4}, "its translation at most 4"),
-        (summarize, {"min_length": 2, "max_length": 8}, ""),
-        (translate, {"max_length": 40}, ""),
-    ]
-    for serve, options, expected in cases:
-        with library_messages() as messages:
-            serve(TEXTS[0], **options)
-        ours = [message for message in messages if "summary" in message or "translation" in message]
-        assert len(ours) == bool(expected)
-        assert all(expected in message for message in ours)
-
-
 def test_a_native_model_that_a_pipeline_saves_brings_the_pipeline_along(
     bart: Any, tokenizer: Any, tmp_path: Path
 ) -> None:
