@@ -96,17 +96,6 @@ def test_sparse_prediction_sends_the_labelled_tokens_alone_through_the_head() ->
     assert sparse(**unlabelled, labels=torch.full_like(batch["labels"], -100)).loss == 0
 
 
-@engines
-@pytest.mark.parametrize("norm_position", ["pre", "post", "output"])
-def test_hidden_states_that_are_read_are_the_same_whichever_are_read(norm_position: str) -> None:
-    model = ENCODER.model(norm_position=norm_position)
-    inputs, indices = TEXTS.inputs(), torch.tensor([0, 3, 4, 20])
-    expected = model(**inputs).last_hidden_state
-    found = model(**inputs, token_indices=indices).last_hidden_state
-    assert found.shape == expected.shape
-    torch.testing.assert_close(found.flatten(0, 1)[indices], expected.flatten(0, 1)[indices])
-
-
 @pytest.mark.parametrize("case", [TEXTS, MASKED_LM], ids=["texts", "masked_lm"])
 def test_what_is_spared_comes_back_where_all_hidden_states_are_asked_for(case: Case) -> None:
     model = case.model(sparse_prediction=True, classifier_pooling="first").eval()

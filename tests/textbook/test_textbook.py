@@ -148,11 +148,13 @@ def test_parts_in_evaluation_drop_nothing_while_the_rest_trains(case: Case) -> N
 
 @always
 @engines
-@pytest.mark.parametrize("position_type", ["rotary", "learned"])
+@pytest.mark.parametrize(
+    ("position_type", "norm_position"), [("rotary", "post"), ("learned", "pre"), ("none", "output")]
+)
 @parametrize_cases((ENCODER, DECODER))
-def test_the_token_that_is_read_sees_what_it_always_sees(case: Case, position_type: str) -> None:
+def test_the_token_that_is_read_sees_what_it_always_sees(case: Case, position_type: str, norm_position: str) -> None:
     """One of each text, not the last one: in a decoder those behind it stay unseen. Two heads share their keys."""
-    model = case.model(position_type=position_type, num_key_value_heads=2)
+    model = case.model(position_type=position_type, norm_position=norm_position, num_key_value_heads=2)
     for place, mask in (2, None), (4, MASK), (4, None):
         indices = torch.arange(len(IDS)) * IDS.shape[1] + place
         expected = model(IDS, mask).last_hidden_state[:, place]
