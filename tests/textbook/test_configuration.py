@@ -55,6 +55,7 @@ REFUSED: list[tuple[dict[str, Any], list[str]]] = [
     )),
     ({"num_key_value_heads": 3}, ["num_key_value_heads=3", "num_attention_heads=4"]),
     ({"num_key_value_heads": 8}, ["num_key_value_heads=8", "num_attention_heads=4"]),
+    ({"embedding_size": 6, "output_embedding_size": 16}, ["output_embedding_size=16", "embedding_size=6", "tie_word"]),
     ({"hidden_size": 18}, ["hidden_size=18", "num_attention_heads=4", "head_dim"]),
     ({"position_type": "sinusoidal", "embedding_size": 7}, ["embedding_size=7", "odd"]),
     ({"position_type": "sinusoidal_halves", "embedding_size": 7}, ["embedding_size=7", "odd"]),

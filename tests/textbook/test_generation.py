@@ -9,7 +9,6 @@ from conftest import lively
 from model_cases import (
     CAUSAL_LM,
     MASK,
-    POSITIONS,
     SEQ2SEQ_LM,
     Case,
     draw_ids,
@@ -31,6 +30,7 @@ every_generator = parametrize_cases(GENERATORS)
 
 # One continuation of each text, and several, drawn by chance.
 SEARCHES: tuple[dict[str, Any], ...] = ({}, {"num_beams": 3, "num_return_sequences": 2, "do_sample": True})
+STATIC = {"cache_implementation": "static", "disable_compile": True}
 
 
 def generate(model: Any, ids: Tensor = IDS, mask: Tensor | None = None, seed: int = 0, **settings: Any) -> Any:
@@ -60,24 +60,18 @@ def new_tokens(outputs: Any) -> Tensor:
 def test_a_cache_changes_nothing(case: Case, settings: dict) -> None:
     model = lively(case.model(**settings))
     for search in SEARCHES:
-        assert_same_texts(generate(model, use_cache=True, **search), generate(model, use_cache=False, **search))
-
-
-@in_turn(GENERATORS, POSITIONS)
-def test_a_static_cache_changes_nothing(case: Case, settings: dict) -> None:
-    model = lively(case.model(**settings))
-    static = generate(model, cache_implementation="static", disable_compile=True)
-    assert_same_texts(static, generate(model))
+        expected = generate(model, use_cache=False, **search)
+        assert_same_texts(generate(model, use_cache=True, **search), expected)
+    assert_same_texts(generate(model, **STATIC), generate(model))
 
 
 @every_generator
 def test_a_static_cache_changes_nothing_for_many_texts(case: Case) -> None:
     """One token of each of many is read by plain products, which are given the mask of the fused kernel."""
-    model, static = lively(case.model()), {"cache_implementation": "static", "disable_compile": True}
-    few = IDS[::2], MASK[::2]  # without the text that is padded on the right
+    model, few = lively(case.model()), (IDS[::2], MASK[::2])  # without the text that is padded on the right
     many = [states.repeat(MANY_TEXTS, 1) for states in few]
-    assert_same_texts(generate(model, *many, **static), generate(model, *many))
-    assert_same_texts(generate(model, *few, **static, output_attentions=True), generate(model, *few))
+    assert_same_texts(generate(model, *many, **STATIC), generate(model, *many))
+    assert_same_texts(generate(model, *few, **STATIC, output_attentions=True), generate(model, *few))
 
 
 @pytest.mark.slow

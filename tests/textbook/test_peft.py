@@ -8,17 +8,13 @@ from typing import Any
 
 import pytest
 import torch
-from datasets import Dataset
 from fresh_process import run_fresh
 from model_cases import CAUSAL_LM, DECODER_TEXTS, SEQ2SEQ_LM, SPANS, TEXTS, TOKENS, Case
 from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
-from toy_text import REVIEWS, toy_tokenizer
-from transformers import Trainer, TrainingArguments
+from test_trainer import reviews, trainer
 
 from modeling_scratch import fast
-
-Arguments = dict[str, Any]
 
 QUERIES_AND_VALUES = ["q_proj", "v_proj"]
 TASKS: dict[Case, tuple[str, str, Any]] = {
@@ -72,26 +68,6 @@ def adapted(case: Case, base: Path, **settings: Any) -> PeftModel:
     return get_peft_model(case.model_class.from_pretrained(base), config)
 
 
-def reviews(case: Case) -> Dataset:
-    ids = toy_tokenizer()([text for text, _ in REVIEWS], padding=True)
-    labels: Arguments = {"labels": ids["input_ids"]}
-    if case in (TEXTS, DECODER_TEXTS):
-        labels = {"labels": [label for _, label in REVIEWS]}
-    elif case is TOKENS:
-        labels = {"labels": [[i % 3 for i in row] for row in ids["input_ids"]]}
-    elif case is SPANS:
-        labels = {"start_positions": [1] * len(REVIEWS), "end_positions": [2] * len(REVIEWS)}
-    return Dataset.from_dict({**ids, **labels})
-
-
-def train(model: PeftModel, data: Dataset, folder: Path, **settings: Any) -> Trainer:
-    """Two steps of Trainer, which leave the adapter in folder/checkpoint-2."""
-    settings |= {"max_steps": 2, "save_steps": 2, "use_cpu": True, "disable_tqdm": True, "learning_rate": 0.1}
-    trainer = Trainer(model, TrainingArguments(str(folder), **settings), train_dataset=data, eval_dataset=data)
-    trainer.train()
-    return trainer
-
-
 def prepare(case: Case, top: Path) -> list[str]:
     """base/, its batch and what the adapted model says; the adapter in run/checkpoint-2."""
     settings = {"classifier_activation": "tanh"} if case is TEXTS else {}
@@ -102,8 +78,10 @@ def prepare(case: Case, top: Path) -> list[str]:
         for name, parameter in model.named_parameters():
             if "lora_B" in name:  # zero at first, which would hide half of what training does
                 parameter.normal_(std=0.3)
-    trainer = train(model, reviews(case), top / "run", gradient_checkpointing=case is CAUSAL_LM)
-    assert trainer.evaluate()["eval_loss"] > 0
+    steps = {"max_steps": 2, "save_strategy": "steps", "save_steps": 2, "gradient_checkpointing": case is CAUSAL_LM}
+    made = trainer(model, top / "run", reviews(case), **steps)
+    made.train()
+    assert made.evaluate(reviews(case))["eval_loss"] > 0
     with torch.no_grad(), fast.disabled():  # where the package is unknown, the textbook computes
         outputs = model.eval()(**case.inputs())
     save_file({"logits": outputs.get("logits", outputs.get("start_logits")).contiguous()}, top / "expected")

@@ -30,7 +30,6 @@ ENTITIES = named("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 # task: class, settings of its config, texts, arguments of the call
 TASKS: dict[str, tuple[Case, dict, list[str], dict]] = {
     "text-classification": (TEXTS, SENTIMENT, REVIEW_TEXTS, {"top_k": None}),
-    "sentiment-analysis": (TEXTS, SENTIMENT, REVIEW_TEXTS, {}),
     "token-classification": (TOKENS, ENTITIES, REVIEW_TEXTS, {"ignore_labels": []}),
     "ner": (TOKENS, ENTITIES, REVIEW_TEXTS, {"aggregation_strategy": "simple"}),
     "fill-mask": (MASKED_LM, {}, MASKED_TEXTS, {"top_k": 3}),
@@ -83,22 +82,11 @@ def test_many_texts_at_once_get_the_answers_of_one_by_one(task: str, tmp_path: P
     _, _, texts, arguments = TASKS[task]
     served = serve(task, tmp_path)
     together, alone = list(served(texts, batch_size=3, **arguments)), [served(text, **arguments) for text in texts]
-    if task == "sentiment-analysis":
-        alone = [answer for (answer,) in alone]  # a single text is answered by a list of one
     if task == "feature-extraction":
         together = [[rows[0][: len(own[0])]] for rows, own in zip(together, alone)]  # those of padding come along
         states = served.model(**toy_tokenizer()(texts[0], return_tensors="pt")).last_hidden_state
         torch.testing.assert_close(torch.tensor(alone[0]), states, atol=1e-6, rtol=0)
     assert_same_answers(together, alone)
-
-
-def test_sentiment_has_names_and_probabilities() -> None:
-    served = serve("sentiment-analysis")
-    for text in REVIEW_TEXTS:
-        probabilities = served.model(**toy_tokenizer()(text, return_tensors="pt")).logits.softmax(-1)[0]
-        (answer,) = served(text)
-        assert answer["label"] == ("NEGATIVE", "POSITIVE")[int(probabilities.argmax())]
-        assert answer["score"] == pytest.approx(probabilities.max().item(), abs=1e-6)
 
 
 def test_long_texts_are_refused_with_a_reason_or_cut_when_asked() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from model_cases import ENCODER, assert_close
+from model_cases import assert_close
 from transformers import LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
 from transformers.models.stablelm import StableLmConfig
@@ -97,11 +97,3 @@ def test_positions_count_real_tokens(dtype: torch.dtype) -> None:
         found = positions_from_mask(torch.tensor([mask], dtype=dtype), (1, 5), torch.device("cpu"))[0].tolist()
         assert [place if real else None for place, real in zip(found, mask, strict=True)] == expected
         assert set(found) <= set(range(5))
-
-
-@pytest.mark.parametrize(("position_type", "relative"), [("rotary", True), ("none", True), ("sinusoidal", False)])
-def test_only_relative_positions_survive_a_shift(position_type: str, relative: bool) -> None:
-    model = ENCODER.model(position_type=position_type)
-    ids = torch.tensor([[5, 3, 8, 8, 1]])
-    here, there = (model(ids, position_ids=torch.arange(5)[None] + shift).last_hidden_state for shift in (0, 7))
-    assert torch.allclose(here, there, atol=1e-5) == relative

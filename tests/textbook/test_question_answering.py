@@ -121,13 +121,12 @@ def context_tokens(tokenizer: PreTrainedTokenizerFast, question: str, context: s
 SPACES = "a tower  \n\n\n of iron"
 
 
-@pytest.mark.parametrize("align_to_words", [True, False])
-def test_white_space_is_no_answer(align_to_words: bool) -> None:
+def test_white_space_is_no_answer() -> None:
     """Wherever the model looks for one, and as many as are asked for."""
     tokenizer = TOKENIZERS["bytes_roberta"]()
     for place in context_tokens(tokenizer, "who ?", SPACES):
         serve = sure_of(tokenizer, place, place)
-        for answer in serve("who ?", SPACES, top_k=1000, align_to_words=align_to_words):
+        for answer in serve("who ?", SPACES, top_k=1000, align_to_words=place % 2 == 0):
             assert answer["answer"] == SPACES[answer["start"] : answer["end"]] == answer["answer"].strip() != ""
 
 

@@ -7,7 +7,6 @@ import pytest
 import torch
 from model_cases import (
     CAUSAL_LM,
-    DECODER_TEXTS,
     HEADS,
     MASK,
     MASKED_LM,
@@ -17,7 +16,6 @@ from model_cases import (
     Case,
     assert_same_outputs,
     in_turn,
-    library_messages,
     parametrize_cases,
 )
 from safetensors.torch import load_file, save_file
@@ -109,18 +107,6 @@ def test_initialisation_follows_the_recipe(case: Case, settings: dict, tmp_path:
         assert drawn.std() == pytest.approx(0.1, rel=0.1)
 
 
-@in_turn((MASKED_LM, SEQ2SEQ_LM), {"post": {}, "factorised": {"embedding_size": 8}}, backends=["sdpa"])
-def test_a_file_keeps_its_type_and_dtype_changes_it(case: Case, settings: dict, tmp_path: Path) -> None:
-    model = case.model(**settings).bfloat16()
-    model.save_pretrained(tmp_path)
-    kept, wide = (case.model_class.from_pretrained(tmp_path, **kwargs) for kwargs in ({}, {"dtype": torch.float32}))
-    assert {p.dtype for p in kept.parameters()} == {torch.bfloat16}
-    assert {p.dtype for p in wide.parameters()} == {torch.float32}
-    assert_same_outputs(kept(**case.batch()), model(**case.batch()))
-    assert all(torch.equal(value.bfloat16(), kept.state_dict()[name]) for name, value in wide.state_dict().items())
-    assert case.model_class.from_pretrained(tmp_path, dtype="auto").dtype == torch.bfloat16
-
-
 @parametrize_cases((MASKED_LM, TEXTS, SPANS, CAUSAL_LM, SEQ2SEQ_LM))
 def test_base_into_head_and_head_into_base(case: Case, tmp_path: Path) -> None:
     head = case.model()
@@ -138,28 +124,6 @@ def test_base_into_head_and_head_into_base(case: Case, tmp_path: Path) -> None:
     for name in own:
         assert_initialised(again, name)
     assert_same_outputs(again.base_model(**case.inputs()), base(**case.inputs()))
-
-
-@parametrize_cases((TEXTS, DECODER_TEXTS))
-def test_another_number_of_labels_gives_a_fresh_head_and_says_so(case: Case, tmp_path: Path) -> None:
-    model = case.model(num_labels=3, classifier_activation="tanh")
-    model.save_pretrained(tmp_path)
-    with pytest.raises(RuntimeError, match="ignore_mismatched_sizes"):
-        case.model_class.from_pretrained(tmp_path, num_labels=5)
-
-    with library_messages() as messages:
-        loaded, info = case.model_class.from_pretrained(
-            tmp_path, num_labels=5, ignore_mismatched_sizes=True, output_loading_info=True
-        )
-    fresh = {name for name, *_ in info["mismatched_keys"]}
-    assert fresh == {name for name, value in model.state_dict().items() if len(value) == 3}
-    assert all(name in "".join(messages) for name in fresh)
-    for name, value in loaded.state_dict().items():
-        if name in fresh:
-            assert_initialised(loaded, name)
-        else:
-            assert torch.equal(value, model.state_dict()[name])
-    assert loaded(**case.inputs()).logits.shape[-1] == 5
 
 
 @pytest.mark.parametrize("size", [None, 8], ids=["square", "factorised"])

@@ -30,15 +30,6 @@ def test_what_is_listed_is_what_a_folder_holds(case: Case, tmp_path: Path) -> No
         assert shipped.line_count(tmp_path / path.name) == path.read_bytes().count(b"\n")
 
 
-def test_the_tables_hold_no_row_that_nothing_uses() -> None:
-    sources = shipped.all_sources()
-    used = {name for source in sources.values() for _, name in shipped.library_imports(source)}
-    assert {
-        row for row in shipped.LIBRARY_NAMES if row not in used | {name.rpartition(".")[0] for name in used}
-    } == set()
-    assert shipped.LIBRARY_ATTRIBUTES.keys() == shipped.library_attributes(sources).keys()
-
-
 def test_private_names_of_torch_stay_in_the_engine_with_their_reason() -> None:
     for file, source in all_files().items():
         if shipped.private_torch_names(source):

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from datasets import Dataset
 from model_cases import (
     CAUSAL_LM,
+    DECODER_TEXTS,
     MASKED_LM,
     SEQ2SEQ_LM,
     SPANS,
@@ -46,6 +47,7 @@ def reviews(case: Case = TEXTS, count: int = len(REVIEWS), **columns: list) -> D
         MASKED_LM: lambda: {"labels": [[i if i % 3 else -100 for i in row] for row in ids]},
         TEXTS: lambda: {"label": [label for _, label in REVIEWS[:count]]},
         TOKENS: lambda: {"labels": [[-100, *(i % 3 for i in row[1:-1]), -100] for row in ids]},
+        DECODER_TEXTS: lambda: {"label": [label for _, label in REVIEWS[:count]]},
         CAUSAL_LM: lambda: {"labels": ids},
         SEQ2SEQ_LM: lambda: {"labels": [[*row[1:], *row[1:3]] for row in ids]},
         SPANS: lambda: {"start_positions": [1] * count, "end_positions": [len(row) - 2 for row in ids]},
