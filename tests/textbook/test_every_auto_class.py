@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import huggingface_hub
 import pytest
 import torch.distributed
+import transformers
 from datasets import Dataset
 from fresh_process import home, run_fresh
+from hub_server import HubServer
 from model_cases import CASES, CAUSAL_LM, MASKED_LM, SEQ2SEQ_LM, TEXTS, Case, names_of_auto_classes
 from safetensors.torch import load_file
 from torch.distributed.fsdp import fully_shard
@@ -129,17 +132,30 @@ def save_again(where, source, folder):
 """
 
 
-def test_a_repository_saved_again_without_the_package_is_the_same(tmp_path: Path) -> None:
+def test_a_pushed_model_saved_again_without_the_package_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """All of the code goes along, and refers to no repository that it was loaded from."""
-    repository, commit = Path(home()) / "hub" / "models--user--7a-v1.5", 40 * "a"
-    (repository / "refs").mkdir(parents=True)
-    (repository / "refs" / "main").write_text(commit)
-    first, second = repository / "snapshots" / commit, tmp_path / "second"
-    SEQ2SEQ_LM.model().save_pretrained(first)
-    run_fresh(SAVE, [("there", "save_again", "user/7a-v1.5", str(second))])
-    pushed, again = ({path.name: path.read_bytes() for path in folder.iterdir()} for folder in (first, second))
+    token, commit = "hf_" + "t" * 34, 40 * "a"
+    with HubServer(token) as server:
+        monkeypatch.setenv("HF_TOKEN", token)
+        for name, value in {"ENDPOINT": server.url, "HF_HUB_OFFLINE": False, "HF_HUB_DISABLE_XET": True}.items():
+            monkeypatch.setattr(huggingface_hub.constants, name, value)
+        monkeypatch.setattr(transformers.utils.hub, "_hf_api", None)
+        SEQ2SEQ_LM.model().save_pretrained(tmp_path / "first", push_to_hub=True, repo_id="user/7a-v1.5")
+        pushed = server.files("user/7a-v1.5", "main")
     assert "modeling_seq2seq.py" in pushed
-    assert pushed == again
+
+    repository = Path(home()) / "hub" / "models--user--7a-v1.5"  # as the cache of the Hub holds it
+    snapshot = repository / "snapshots" / commit
+    files = {repository / "refs" / "main": commit.encode(), **{snapshot / name: each for name, each in pushed.items()}}
+    for path, content in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    run_fresh(SAVE, [("there", "save_again", "user/7a-v1.5", str(tmp_path / "second"))])
+    again = {path.name: path.read_bytes() for path in (tmp_path / "second").iterdir()}
+    assert {name: pushed[name] for name in again} == again
+    assert {name for name in pushed if name.endswith(".py")} <= again.keys()
 
 
 def test_only_the_main_process_writes(tmp_path: Path) -> None:
