@@ -2,6 +2,7 @@
 """Answers found in a context: the best span over all windows, and exactly where it stands."""
 
 import json
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -79,7 +80,7 @@ def brute_force(serve: Any, question: str, context: str, longest: int) -> dict[t
 
 @torch.no_grad()
 def test_finds_the_most_probable_span_of_all_windows(serve: QuestionAnsweringPipeline) -> None:
-    for question, context in zip(QUESTIONS[1:], (CONTEXT, LONG)):
+    for question, context in product(QUESTIONS[1:], (CONTEXT, LONG)):
         spans = brute_force(serve, question, context, longest=6)
         options = {"max_answer_len": 6, "align_to_words": False, **WINDOWS}
         best = sorted(spans.items(), key=lambda item: -item[1])[:3]
