@@ -78,8 +78,8 @@ def prepare(case: Case, top: Path) -> list[str]:
         for name, parameter in model.named_parameters():
             if "lora_B" in name:  # zero at first, which would hide half of what training does
                 parameter.normal_(std=0.3)
-    steps = {"max_steps": 2, "save_strategy": "steps", "save_steps": 2, "gradient_checkpointing": case is CAUSAL_LM}
-    made = trainer(model, top / "run", reviews(case), **steps)
+    steps = {"max_steps": 2, "save_strategy": "steps", "save_steps": 2, "optim": "adamw_torch", "learning_rate": 0.1}
+    made = trainer(model, top / "run", reviews(case), **steps, gradient_checkpointing=case is CAUSAL_LM)
     made.train()
     assert made.evaluate(reviews(case))["eval_loss"] > 0
     with torch.no_grad(), fast.disabled():  # where the package is unknown, the textbook computes
