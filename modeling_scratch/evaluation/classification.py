@@ -22,6 +22,7 @@ from ..data.labelled_texts import ReviewData
 from ..utils.errors import DataError
 from ..utils.files import write_json, write_text
 from ..utils.markdown import excerpt
+from .calibration import Calibration, calibration_scores, calibration_text
 from .classification_metrics import ClassificationMetrics, bootstrap_interval, comparison_table, mcnemar
 from .plots import confusion_matrix_png, learning_curve_png
 
@@ -128,21 +129,24 @@ class Judge:
             classes = ", ".join(f"{index} is {name!a}" for index, name in enumerate(data.label_names[:10]))
             raise DataError(f"the baseline cannot be trained: {error}; class {classes}") from error
 
-    def evaluate(self, trainer: Trainer, splits: datasets.DatasetDict) -> str:
+    def evaluate(self, trainer: Trainer, splits: datasets.DatasetDict, calibration: Calibration) -> str:
         """Return the table of results. Table, scores and plots are also written to the run's folder."""
         output = Path(trainer.args.output_dir or "")
         prediction = trainer.predict(splits[self.split], metric_key_prefix=self.prefix)
         trainer.save_metrics(self.prefix, prediction.metrics)
         if not trainer.is_world_process_zero():
             return ""
-        predicted = np.asarray(prediction.predictions).argmax(-1)
+        logits = np.asarray(prediction.predictions)
+        predicted = logits.argmax(-1)
         names = self.metrics.label_names
         matrix = self.metrics.confusion_matrix(predicted, self.labels)
         table = comparison_table(names, self.labels, predicted, self.baseline.predictions)
         table = f"\n{len(self.labels):,} texts of the {self.split} split\n\n{table}\n"
         evaluation = self._evaluation(predicted, matrix)
+        evaluation["calibration"] = calibration_scores(calibration, logits, self.labels, self.split)
         if answer := evaluation["only_answer"]:
             table += f"\nThe Transformer predicts {answer} for every text: it has not learned. {REMEDY}\n"
+        table += f"\n{calibration_text(evaluation['calibration'])}\n"
         write_text(output / "results.md", table)
         write_json(output / "evaluation.json", evaluation)
         confusion_matrix_png(matrix, names, output / "confusion_matrix.png")

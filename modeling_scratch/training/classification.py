@@ -23,6 +23,7 @@ from transformers import (
     pipeline,
     set_seed,
 )
+from transformers.trainer_utils import TrainOutput
 
 import modeling_scratch
 from tokenization import KINDS, special_token_ids
@@ -41,6 +42,7 @@ from ..configuration_scratch import ScratchEncoderConfig
 from ..data import demo_reviews
 from ..data.labelled_texts import ReviewData, load_splits
 from ..data.splits import DataArguments
+from ..evaluation.calibration import Calibration
 from ..evaluation.classification import Judge
 from ..evaluation.classification_metrics import ClassificationMetrics
 from ..utils.errors import DataError, one_line
@@ -59,6 +61,7 @@ from .search import (
     unchangeable,
     with_dropout,
 )
+from .temperature import calibrate
 from .trainer import FlatTraining, RatesByDepth, SharingTrainer, check_rates, share
 
 
@@ -253,7 +256,14 @@ class ClassifierTrainingArguments(RunArguments, TrainingArguments):
 
 
 class ClassifierTrainer(FlatTraining, RatesByDepth, SharingTrainer):
-    """The trainer of a classification run."""
+    """The trainer of a classification run. After training, the probabilities are calibrated on validation."""
+
+    calibration = Calibration()
+
+    def train(self, *args: Any, **kwargs: Any) -> TrainOutput:
+        result = super().train(*args, **kwargs)
+        self.calibration = calibrate(self)  # of the final weights; checkpoints keep those of training
+        return result
 
 
 @alone
@@ -279,7 +289,7 @@ def train(
     trainer = build_trainer(ClassifierTrainer, tokenizer, splits, judge.metrics, arguments, model=model)
     run.start(trainer, [*data.notes, *data.warnings, *truncations], labels=data.label_names, rows=rows)
     run.train(trainer, evaluates=judge.split == "test")  # otherwise the judge evaluates on validation
-    print(judge.evaluate(trainer, splits))
+    print(judge.evaluate(trainer, splits, trainer.calibration))
     share(trainer, judge.texts)
     if run.is_main:
         sentences = SENTENCES if data_arguments.uses_demo else judge.texts[:3]

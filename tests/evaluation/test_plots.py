@@ -19,6 +19,7 @@ RANDOM = np.random.default_rng(0)
 def _warnings_are_errors():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("default", ResourceWarning)  # of files of other tests, closed at any moment
         yield
 
 
