@@ -14,6 +14,7 @@ from ..utils.errors import DataError
 from ..utils.files import write_json, write_text
 from ..utils.markdown import excerpt
 from .baselines import BaselineResult, run_baselines
+from .calibration import Calibration, calibration_scores, calibration_text
 from .classification_metrics import ClassificationMetrics, bootstrap_interval, comparison_table, mcnemar, strongest
 from .plots import confusion_matrix_png, learning_curve_png
 
@@ -43,7 +44,7 @@ class Judge:
             classes = ", ".join(f"{index} is {name!a}" for index, name in enumerate(data.label_names[:10]))
             raise DataError(f"the baseline cannot be trained: {error}; class {classes}") from error
 
-    def evaluate(self, trainer: Trainer, splits: datasets.DatasetDict) -> str:
+    def evaluate(self, trainer: Trainer, splits: datasets.DatasetDict, calibration: Calibration) -> str:
         """Return the table of results. Table, scores and plots are also written to the run's folder."""
         output = Path(trainer.args.output_dir or "")
         prediction = trainer.predict(splits[self.split], metric_key_prefix=self.prefix)
@@ -59,8 +60,10 @@ class Judge:
         table = comparison_table(names, self.labels, predicted, rivals, others)
         table = f"\n{len(self.labels):,} texts of the {self.split} split\n\n{table}\n"
         evaluation = self._evaluation(predicted, matrix, others)
+        evaluation["calibration"] = calibration_scores(calibration, logits, self.labels, self.split)
         if answer := evaluation["only_answer"]:
             table += f"\nThe Transformer predicts {answer} for every text: it has not learned. {REMEDY}\n"
+        table += f"\n{calibration_text(evaluation['calibration'])}\n"
         write_text(output / "results.md", table)
         write_json(output / "evaluation.json", evaluation)
         confusion_matrix_png(matrix, names, output / "confusion_matrix.png")
@@ -118,7 +121,7 @@ def mean_predictions(logits: np.ndarray, baselines: list[BaselineResult]) -> dic
     """Return the classes of the greatest mean of the probabilities of the model and of a baseline, under their names.
 
     The baseline is the best one on held-out training texts: the judged texts do not choose it. The saved folder does
-    not contain it, so that the score is not one of the folder.
+    not contain it, so that the score is not one of the folder. The logits are those of the calibrated model.
     """
     baseline = max(baselines, key=lambda result: result.held_out_accuracy)
     probabilities = softmax(logits, axis=-1)

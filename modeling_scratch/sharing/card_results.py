@@ -4,6 +4,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from ..evaluation.calibration import calibration_text
 from ..utils.markdown import escaped, percent, table
 
 Evaluation = Mapping[str, Any]
@@ -48,6 +49,8 @@ def classification(evaluation: Evaluation) -> Results:
         f"The first correctly and wrongly classified texts of each class in the {split} split:",
         _texts_of_classes(evaluation),
     ]
+    if calibration := evaluation.get("calibration"):
+        text.append(calibration_text(calibration))
     if answer := evaluation.get("only_answer"):
         text.insert(2, f"**It predicts {escaped(answer)} for all of these texts: it has not learned.**")
     metrics = [Metric("accuracy", evaluation["accuracy"], accuracy, split), Metric("f1", evaluation["f1"], f1, split)]

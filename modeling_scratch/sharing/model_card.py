@@ -51,6 +51,7 @@ SETTINGS = {  # of run_config.json
     "max_grad_norm": "maximum gradient norm",
     "label_smoothing_factor": "label smoothing",
     "ema_decay": "decay of the weight average",
+    "embedding_learning_rate": "learning rate of the embeddings",
     "layer_decay": "layer-wise learning rate decay",
     "bf16": "bfloat16",
     "fp16": "float16",

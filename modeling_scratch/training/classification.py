@@ -23,6 +23,7 @@ from transformers import (
     pipeline,
     set_seed,
 )
+from transformers.trainer_utils import TrainOutput
 
 import modeling_scratch
 from tokenization import KINDS, special_token_ids
@@ -41,6 +42,7 @@ from ..configuration_scratch import ScratchEncoderConfig
 from ..data import demo_reviews
 from ..data.labelled_texts import ReviewData, load_splits
 from ..data.splits import DataArguments
+from ..evaluation.calibration import Calibration
 from ..evaluation.classification import Judge
 from ..evaluation.classification_metrics import ClassificationMetrics
 from ..utils.errors import DataError, one_line
@@ -59,7 +61,8 @@ from .search import (
     unchangeable,
     with_dropout,
 )
-from .trainer import FlatTraining, LayerwiseDecay, SharingTrainer, check_layer_decay, share
+from .temperature import calibrate
+from .trainer import FlatTraining, RatesByDepth, SharingTrainer, check_rates, share
 
 
 @dataclass
@@ -226,6 +229,9 @@ class ClassifierTrainingArguments(RunArguments, TrainingArguments):
         default=0.999,
         metadata={"help": "Decay of the moving average of weights used at the end; 0: no averaging."},
     )
+    embedding_learning_rate: float | None = field(
+        default=None, metadata={"help": "The peak learning rate of the embeddings; by default that of the layers."}
+    )
     layer_decay: float = field(
         default=1.0,
         metadata={"help": "Factor on the learning rate from each layer to the one below; 1: no decay."},
@@ -247,14 +253,21 @@ class ClassifierTrainingArguments(RunArguments, TrainingArguments):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_layer_decay(self.layer_decay)
+        check_rates(self.layer_decay, self.embedding_learning_rate)
         check_search(self)
         if self.prediction_loss_only or self.label_names:
             raise DataError("--prediction_loss_only and --label_names are not supported: the scores are of the labels")
 
 
-class ClassifierTrainer(FlatTraining, LayerwiseDecay, SharingTrainer):
-    """The trainer of a classification run."""
+class ClassifierTrainer(FlatTraining, RatesByDepth, SharingTrainer):
+    """The trainer of a classification run. After training, the probabilities are calibrated on validation."""
+
+    calibration = Calibration()
+
+    def train(self, *args: Any, **kwargs: Any) -> TrainOutput:
+        result = super().train(*args, **kwargs)
+        self.calibration = calibrate(self)  # of the final weights; checkpoints keep those of training
+        return result
 
 
 @alone
@@ -280,7 +293,7 @@ def train(
     trainer = build_trainer(ClassifierTrainer, tokenizer, splits, judge.metrics, arguments, model=model)
     run.start(trainer, [*data.notes, *data.warnings, *truncations], labels=data.label_names, rows=rows)
     run.train(trainer, evaluates=judge.split == "test")  # otherwise the judge evaluates on validation
-    print(judge.evaluate(trainer, splits))
+    print(judge.evaluate(trainer, splits, trainer.calibration))
     share(trainer, judge.texts)
     if run.is_main:
         sentences = SENTENCES if data_arguments.uses_demo else judge.texts[:3]

@@ -32,7 +32,8 @@ WRITTEN = (
     *SAVED, *RESULTS, "*_results.json", "trainer_state.json", "training_args.bin", "*.translations.txt", "search.md",
     "study.db*", "checkpoint-*", "_*checkpoint-*", "last-checkpoint", "run-*", "runs", TARGET_FOLDER,
 )  # fmt: skip
-FIXED = ("layer_decay", "optim", "optim_args", "optim_target_modules")  # they determine the state of the optimizer
+# They determine the state of the optimizer.
+FIXED = ("layer_decay", "embedding_learning_rate", "optim", "optim_args", "optim_target_modules")
 ADAPTIVE = {"reduce_lr_on_plateau", "greedy"}  # schedules whose state is the rate itself
 
 

@@ -190,35 +190,43 @@ def _verify(trainer: Trainer, folder: Path, texts: list[str]) -> None:
 LAYER = re.compile(r"\.(\d+)\.")
 
 
-class LayerwiseDecay(Trainer):
+class RatesByDepth(Trainer):
     """rate of a layer = learning_rate * layer_decay^depth (Howard and Ruder 2018, 3.2; depths as in Bao et al. 2021).
 
-    With layer_decay = 1, the parameter groups are those of Trainer.
+    The embeddings have embedding_learning_rate where it is given: a row of the table learns from the few texts with its
+    token, a layer from all. Without either, the parameter groups are those of Trainer.
     """
 
     def create_optimizer(self, model: nn.Module | None = None) -> optim.Optimizer:
-        is_new, decay = self.optimizer is None, getattr(self.args, "layer_decay", 1.0)
+        is_new, arguments = self.optimizer is None, self.args
+        decay, embedding_rate = (getattr(arguments, name, None) for name in ("layer_decay", "embedding_learning_rate"))
         optimizer = super().create_optimizer(model)
-        if is_new and decay != 1:
+        if is_new and (decay not in (1, None) or embedding_rate is not None):
             whole: Any = self.model
-            split_by_depth(optimizer, depths(whole if model is None else model, whole.base_model_prefix), decay)
+            depth_of = depths(whole if model is None else model, whole.base_model_prefix)
+            bottom = max(depth_of.values())
+            if decay not in (1, None) and bottom < 2:
+                raise DataError(f"--layer_decay: {type(whole).__name__} has no numbered layers")
+            rates = [arguments.learning_rate * (decay or 1) ** depth for depth in range(bottom + 1)]
+            split_by_depth(optimizer, depth_of, [*rates[:-1], rates[-1] if embedding_rate is None else embedding_rate])
         return optimizer
 
 
-def check_layer_decay(decay: float) -> None:
+def check_rates(decay: float, embedding_rate: float | None) -> None:
     if not 0 < decay <= 1:
         raise DataError(f"--layer_decay {decay}: must be above 0 and at most 1, such as 0.9")
+    if embedding_rate is not None and not 0 < embedding_rate < float("inf"):
+        raise DataError(f"--embedding_learning_rate {embedding_rate}: must be above 0, such as 3e-3")
 
 
-def split_by_depth(optimizer: optim.Optimizer, depth_of: dict[nn.Parameter, int], decay: float) -> None:
-    """Split each parameter group of a fresh optimizer by depth. The head's groups come first.
+def split_by_depth(optimizer: optim.Optimizer, depth_of: dict[nn.Parameter, int], rates: Sequence[float]) -> None:
+    """Split each parameter group of a fresh optimizer by depth, with the rate of each. The head's groups come first.
 
     Trainer logs the first group's rate.
     """
     groups = [
-        {**group, "params": [weight for weight in group["params"] if depth_of[weight] == depth]}
-        | {"lr": group["lr"] * decay**depth}
-        for depth in sorted(set(depth_of.values()))
+        {**group, "params": [weight for weight in group["params"] if depth_of[weight] == depth], "lr": rate}
+        for depth, rate in enumerate(rates)
         for group in optimizer.param_groups
     ]
     optimizer.param_groups = [group for group in groups if group["params"]]
@@ -227,13 +235,11 @@ def split_by_depth(optimizer: optim.Optimizer, depth_of: dict[nn.Parameter, int]
 def depths(model: nn.Module, body: str) -> dict[nn.Parameter, int]:
     """Return each parameter's depth: 0 for the head and final norm, 1 for the top layer, ..., last the embeddings.
 
-    body: the attribute name of the base model. Raises `DataError` if the model has no numbered layers.
+    body: the attribute name of the base model.
     """
     inside = {name: name.partition(f"{body}.")[2] for name, _ in model.named_parameters()}
     layers = {name: int(match[1]) for name, rest in inside.items() if (match := LAYER.search(f".{rest}"))}
-    if not layers:
-        raise DataError(f"--layer_decay: {type(model).__name__} has no numbered layers")
-    count = max(layers.values()) + 1
+    count = max(layers.values(), default=-1) + 1
     bottom = {name: count + 1 for name, rest in inside.items() if "embed" in rest and name not in layers}
     below = {**{name: count - number for name, number in layers.items()}, **bottom}
     return {weight: below.get(name, 0) for name, weight in model.named_parameters()}
