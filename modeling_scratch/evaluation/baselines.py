@@ -7,17 +7,15 @@ for result in run_baselines(train_texts, train_labels, texts):
 
 import re
 import time
-from array import array
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import sklearn
-from scipy.sparse import csr_matrix, hstack
+from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.multiclass import OneVsRestClassifier
@@ -27,7 +25,6 @@ from threadpoolctl import threadpool_limits
 
 HELD_OUT_SHARE = 0.1
 WORD = r"\b\w+\b"  # includes one-letter words ("I", "a", "7 of 10"), unlike scikit-learn's default
-UNKNOWN, NO_KEY = -1, -2
 LARGE_CORPUS = 1_000  # texts; larger corpora drop terms that occur in one text only (most terms on IMDb)
 
 
@@ -106,72 +103,6 @@ class LogCountRatio(TransformerMixin, BaseEstimator):
         return scaled
 
 
-class NGramCounts:
-    """Counts of n-grams that at least min_df of the training texts have, as CountVectorizer's, in a third of its time.
-
-    An n-gram is numbered by the number of its first n - 1 words and that of its last word. No string is built for the
-    millions that occur once, and one that begins with a rare one is dropped with it.
-    """
-
-    def __init__(self, longest: int, min_df: int) -> None:
-        self.longest, self.min_df = longest, min_df
-        self._words: dict[str, int] = {}
-        self._keys: list[np.ndarray] = []  # of each n, ascending: the keys of the n-grams, whose places are the numbers
-
-    def fit_transform(self, texts: Sequence[str]) -> list[csr_matrix]:
-        """Return the counts (texts, n-grams) in the training texts, for n = 1 to longest."""
-        words: defaultdict[str, int] = defaultdict(lambda: len(words))
-        self._keys = []
-        counts = self._counts(texts, words.__getitem__, self._learned)
-        self._words = dict(words)
-        return counts
-
-    def transform(self, texts: Sequence[str]) -> list[csr_matrix]:
-        """Return the counts in other texts of the n-grams of the training texts."""
-        return self._counts(texts, lambda word: self._words.get(word, UNKNOWN), self._looked_up)
-
-    def _counts(
-        self, texts: Sequence[str], number_of_word: Callable[[str], int], numbers_of: Callable[..., np.ndarray]
-    ) -> list[csr_matrix]:
-        words, rows = _words_of(texts, number_of_word)
-        starts, keys, counts = np.arange(len(words)), words, []
-        for n in range(1, self.longest + 1):
-            grams = numbers_of(n, keys, rows[starts])
-            starts, grams = starts[grams != UNKNOWN], grams[grams != UNKNOWN]
-            shape = len(texts), len(self._keys[n - 1])
-            counts.append(csr_matrix((np.ones(len(grams)), (rows[starts], grams)), shape=shape))
-            if n == 1:
-                words = np.full(len(words) + 1, UNKNOWN)  # the last: no word
-                words[starts] = grams
-                rows = np.append(rows, UNKNOWN)
-            following = starts + n
-            goes_on = (rows[following] == rows[starts]) & (words[following] != UNKNOWN)
-            starts = starts[goes_on]
-            keys = grams[goes_on] * len(self._keys[0]) + words[following[goes_on]]
-        return counts
-
-    def _learned(self, _: int, keys: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        distinct, places = np.unique(keys, return_inverse=True)
-        shape = rows.max(initial=-1) + 1, len(distinct)
-        is_in = csr_matrix((np.ones(len(rows), dtype=bool), (rows, places)), shape)  # once for each text
-        is_kept = np.bincount(is_in.indices, minlength=len(distinct)) >= self.min_df
-        self._keys.append(distinct[is_kept])
-        return np.where(is_kept, np.cumsum(is_kept) - 1, UNKNOWN)[places]
-
-    def _looked_up(self, n: int, keys: np.ndarray, _: np.ndarray) -> np.ndarray:
-        places = np.searchsorted(self._keys[n - 1], keys)
-        return np.where(np.append(self._keys[n - 1], NO_KEY)[places] == keys, places, UNKNOWN)
-
-
-def _words_of(texts: Sequence[str], number_of_word: Callable[[str], int]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of each word of the texts, one text after the other, and the number of its text."""
-    find, words, ends = re.compile(WORD).findall, array("q"), [0]
-    for text in texts:
-        words.extend(map(number_of_word, find(text.lower())))
-        ends.append(len(words))
-    return np.array(words, dtype=np.int64), np.repeat(np.arange(len(texts)), np.diff(ends))
-
-
 def run_baselines(
     train_texts: Sequence[str], train_labels: Sequence[int], eval_texts: Sequence[str], seed: int = 0
 ) -> list[BaselineResult]:
@@ -189,34 +120,44 @@ def run_baselines(
     """
     start = time.perf_counter()
     labels = _checked_labels(train_texts, train_labels)
-    ngrams = NGramCounts(
-        longest=max(baseline.longest for baseline in BASELINES),
-        min_df=2 if len(train_texts) >= LARGE_CORPUS else 1,
-    )
-    train_counts, eval_counts = ngrams.fit_transform(train_texts), ngrams.transform(eval_texts)
-    if not train_counts[0].shape[1]:
-        raise ValueError("no word occurs in two training texts: the baseline has nothing to learn from")
+    longest = max(baseline.longest for baseline in BASELINES)
+    min_df = 2 if len(train_texts) >= LARGE_CORPUS else 1
+    vectorizer = CountVectorizer(ngram_range=(1, longest), token_pattern=WORD, min_df=min_df, dtype=np.float64)
+    train_counts = _count(vectorizer, train_texts)
+    eval_counts = vectorizer.transform(eval_texts)
+    lengths = np.array([ngram.count(" ") + 1 for ngram in vectorizer.get_feature_names_out()])
     counting = time.perf_counter() - start
     # Sparse products are single-threaded, and contending BLAS threads are 15 times slower on two busy cores. A single
     # thread also makes the result independent of the number of cores.
     with threadpool_limits(limits=1):
-        results = [_run(baseline, train_counts, labels, eval_counts, seed) for baseline in BASELINES]
+        results = [
+            _run(baseline, train_counts[:, is_read], labels, eval_counts[:, is_read], seed)
+            for baseline in BASELINES
+            for is_read in [lengths <= baseline.longest]
+        ]
     return [
-        replace(result, settings={**result.settings, "min_df": ngrams.min_df}, seconds=counting + result.seconds)
+        replace(result, settings={**result.settings, "min_df": min_df}, seconds=counting + result.seconds)
         for result in results
     ]
 
 
+def _count(vectorizer: CountVectorizer, texts: Sequence[str]) -> csr_matrix:
+    """Count the n-grams of the training texts. Raises ValueError if none is frequent enough."""
+    try:
+        return vectorizer.fit_transform(texts)
+    except ValueError as error:
+        raise ValueError("no word occurs in two training texts: the baseline has nothing to learn from") from error
+
+
 def _run(
     baseline: Baseline,
-    train_counts: Sequence[csr_matrix],
+    train_counts: csr_matrix,
     labels: np.ndarray,
-    eval_counts: Sequence[csr_matrix],
+    eval_counts: csr_matrix,
     seed: int,
 ) -> BaselineResult:
     start = time.perf_counter()
-    counts = (hstack(of_n[: baseline.longest], format="csr") for of_n in (train_counts, eval_counts))
-    features, eval_features = baseline.features(*counts)
+    features, eval_features = baseline.features(train_counts, eval_counts)
     accuracies = _accuracy_of_each_c(baseline, features, labels, seed)
     best_c = max(accuracies, key=accuracies.__getitem__)  # ties: the first, most regularised
     classifier = baseline.classifier(best_c).fit(features, labels)
