@@ -24,7 +24,7 @@ from .embeddings import Inputs
 from .heads import classification_loss, cross_entropy, padding_mask
 from .layers import ACTIVATIONS, NORMS
 from .modeling_base import MaybeTensor
-from .question_answering import ENCODER_PIPELINES
+from .question_answering import ENCODER_PIPELINES, span_loss
 
 HEAD_ACTIVATIONS: dict[str | None, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": F.relu, "gelu": F.gelu}
 
@@ -62,24 +62,6 @@ class MaskedLMHead(nn.Module):
 
     def forward(self, hidden_states: Tensor) -> Tensor:
         return self.decoder(self.norm(self.activation(self.dense(hidden_states))))
-
-
-def span_loss(
-    start_logits: Tensor, end_logits: Tensor, starts: Tensor, ends: Tensor, attention_mask: Tensor | None = None,
-    num_items_in_batch: Tensor | int | None = None,
-) -> Tensor:  # fmt: skip
-    """Mean of the cross-entropies of start and end over the real tokens, (B, T) and (B,) -> ().
-
-    An answer outside the real tokens of this piece of the context is ignored.
-    """
-    real = torch.ones_like(start_logits, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
-    labels = torch.stack((starts.view(-1), ends.view(-1)))  # (2, B)
-    last = real.shape[1] - 1
-    inside = (labels >= 0) & (labels <= last) & real.gather(1, labels.T.clamp(0, last)).T
-    labels = labels.masked_fill(~inside, -100)
-    logits = (x.masked_fill(~real, torch.finfo(x.dtype).min) for x in (start_logits, end_logits))
-    losses = (cross_entropy(*pair, num_items_in_batch) for pair in zip(logits, labels))
-    return torch.stack(list(losses)).mean()
 
 
 class ScratchEncoderForMaskedLM(ScratchEncoderPreTrainedModel):

@@ -1,11 +1,32 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The extractive question-answering pipeline, which transformers 5 removed, for scratch models and native ones."""
+"""Extractive question answering: the loss of the head, and the pipeline, which transformers 5 removed."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import torch
+from torch import Tensor
 from transformers.pipelines.base import ChunkPipeline
+
+from .heads import cross_entropy
+
+
+def span_loss(
+    start_logits: Tensor, end_logits: Tensor, starts: Tensor, ends: Tensor, attention_mask: Tensor | None = None,
+    num_items_in_batch: Tensor | int | None = None,
+) -> Tensor:  # fmt: skip
+    """Mean of the cross-entropies of start and end over the real tokens, (B, T) and (B,) -> ().
+
+    An answer outside the real tokens of this piece of the context is ignored.
+    """
+    real = torch.ones_like(start_logits, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
+    labels = torch.stack((starts.view(-1), ends.view(-1)))  # (2, B)
+    last = real.shape[1] - 1
+    inside = (labels >= 0) & (labels <= last) & real.gather(1, labels.T.clamp(0, last)).T
+    labels = labels.masked_fill(~inside, -100)
+    logits = (x.masked_fill(~real, torch.finfo(x.dtype).min) for x in (start_logits, end_logits))
+    losses = (cross_entropy(*pair, num_items_in_batch) for pair in zip(logits, labels))
+    return torch.stack(list(losses)).mean()
 
 
 class QuestionAnsweringPipeline(ChunkPipeline):

@@ -83,7 +83,7 @@ def finish(
     trimmer = tokenizer.post_processor
     tokenizer.post_processor = processors.Sequence([trimmer, template]) if trimmer else template
     if (size := tokenizer.get_vocab_size()) < vocab_size:
-        logger.warning("%d tokens are all that these texts hold, fewer than vocab_size=%d.", size, vocab_size)
+        logger.warning("The texts contain only %d distinct tokens (vocab_size=%d).", size, vocab_size)
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         model_max_length=model_max_length,

@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The evaluation of a classifier: scores with confidence intervals, and linear baselines on the same texts."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from .calibration import Calibration, calibration_scores, calibration_text
 from .classification_metrics import ClassificationMetrics, bootstrap_interval, comparison_table, mcnemar, strongest
 from .plots import confusion_matrix_png, learning_curve_png
 
-REMEDY = "Few texts mean few steps: try --num_train_epochs 5 --learning_rate 2e-3 --ema_decay 0."
+ENOUGH_STEPS = 300  # with fewer, a model from random weights has rarely learned
 EXAMPLES = 2  # correctly and wrongly classified texts per class
 
 
@@ -62,7 +63,9 @@ class Judge:
         evaluation = self._evaluation(predicted, matrix, others)
         evaluation["calibration"] = calibration_scores(calibration, logits, self.labels, self.split)
         if answer := evaluation["only_answer"]:
-            table += f"\nThe Transformer predicts {answer} for every text: it has not learned. {REMEDY}\n"
+            table += f"\nThe Transformer predicts {answer} for every text: it has not learned.\n"
+        if answer or evaluation["mcnemar"]["verdict"] == "worse":
+            table += remedy(trainer.state.global_step, trainer.state.epoch or 0)
         table += f"\n{calibration_text(evaluation['calibration'])}\n"
         write_text(output / "results.md", table)
         write_json(output / "evaluation.json", evaluation)
@@ -115,6 +118,14 @@ class Judge:
                 answers = [(names[predicted[index]], excerpt(self.texts[index])) for index in indices]
                 examples += [{"label": name, "answer": answer, "text": text} for answer, text in answers]
         return examples
+
+
+def remedy(steps: int, epochs: float) -> str:
+    """Return what to do about a model that has not learned, if the reason is the number of its steps; or nothing."""
+    if steps >= ENOUGH_STEPS or not epochs:
+        return ""
+    enough = math.ceil(ENOUGH_STEPS * epochs / max(steps, 1))
+    return f"\n{steps:,} steps are few. Try --num_train_epochs {enough} --learning_rate 2e-3 --ema_decay 0.\n"
 
 
 def mean_predictions(logits: np.ndarray, baselines: list[BaselineResult]) -> dict[str, np.ndarray]:

@@ -110,7 +110,7 @@ def named_code(folder: Path, names: Iterable[str]) -> list[str]:
             try:
                 references |= _code_in(folder / name)
             except (ValueError, RecursionError) as error:
-                raise ValueError(f"{name} is no JSON, and what it says of code cannot be known") from error
+                raise ValueError(f"{name} is not valid JSON, so the code that it names is unknown") from error
     return sorted(references)
 
 

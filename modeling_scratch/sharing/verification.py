@@ -107,8 +107,8 @@ class Report:
         width = max((len(_plain(file.name)) for file in self.files), default=0)
         yield from (f"  {_plain(file.name):{width}}  {file.status}{file.detail}" for file in self.files)
         for entry in self.inputs:
-            verb = "agree" if entry.agrees else "DIFFER"
-            yield f"  {entry.name}: logits {verb}, by {entry.difference:.2g} at most (tolerance {entry.tolerance:.2g})"
+            verb, limit = "agree" if entry.agrees else "DIFFER", f"(tolerance {entry.tolerance:.2g})"
+            yield f"  {entry.name}: logits {verb}, largest difference {entry.difference:.2g} {limit}"
         yield from (f"  {line}" for line in (*self.remarks, *self.differences, *self.problems))
         yield self._conclusion()
 
@@ -121,7 +121,7 @@ class Report:
             return "This is NOT the model that was trained" + (", though every logit agrees." if agree else ".")
         if changed:
             return f"This is the model that was trained: {', '.join(changed)} differs, but every logit agrees."
-        return "This is the model that was trained: every file is the same, and every logit agrees."
+        return "This is the model that was trained: every recorded file is the same, and every logit agrees."
 
 
 def _plain(name: str) -> str:
@@ -178,6 +178,8 @@ def _find(folder_or_repo: str | os.PathLike, revision: str | None) -> tuple[Path
         if revision is not None:
             raise RecordError(f"--revision {revision}: a folder has none; leave it out, or name a repository")
         names = all_files(folder)
+    elif folder.is_absolute():
+        raise RecordError("folder not found")
     else:
         try:
             commit = Path(hf_hub_download(name, RECORD, revision=revision)).parent.name
@@ -188,7 +190,7 @@ def _find(folder_or_repo: str | os.PathLike, revision: str | None) -> tuple[Path
             reason = textwrap.shorten(str(error), 240)
             raise RecordError(f"neither a folder nor an accessible repository with {RECORD}: {reason}") from error
     if not (folder / RECORD).is_file():
-        raise RecordError(f"there is no {RECORD} in it: modeling_scratch.verify.write_verification writes one")
+        raise RecordError(f"it has no {RECORD}; get it from the author of the model")
     return folder, names
 
 
@@ -209,9 +211,9 @@ def _compare_file(name: str, found: dict[str, Any], wanted: dict[str, Any]) -> F
     if found["sha256"] == wanted["sha256"]:
         return FileResult(name, "same")
     if found["size"] == wanted["size"]:
-        detail = f" (sha256 {found['sha256'][:12]} is, {wanted['sha256'][:12]} was)"
+        detail = f" (sha256 {found['sha256'][:12]}, recorded {wanted['sha256'][:12]})"
     else:
-        detail = f" ({found['size']:,} bytes is, {wanted['size']:,} was)"
+        detail = f" ({found['size']:,} bytes, recorded {wanted['size']:,})"
     says_the_same = "content" in found and found["content"] == wanted.get("content")
     return FileResult(name, "rewritten" if says_the_same else "changed", detail)
 
@@ -238,7 +240,7 @@ def _compare_models(model: PreTrainedModel, record: dict[str, Any], report: Repo
     found = describe_model(model)
     for name, what in {"model_class": "class", "parameters": "number of parameters", "labels": "labels"}.items():
         if found[name] != record[name]:
-            report.differences.append(f"the {what}: {found[name]!a} is, {record[name]!a} was")
+            report.differences.append(f"the {what}: {found[name]!a}, recorded {record[name]!a}")
     wanted, tensors, rounded = record["tensors"], found["tensors"], record["rounded"]
     known = {name: {digest, *rounded.get(name, ())} for name, digest in wanted.items()}
     changed = sorted(name for name in wanted.keys() | tensors.keys() if tensors.get(name) not in known.get(name, ()))
@@ -289,7 +291,7 @@ def _compare_tokenizers(
             if other := next(((place, now, was) for place, (now, was) in places if now != was), None):
                 place, now, was = other
                 report.differences.append(
-                    f"{_shown(entry['text'])} tokenises differently, {name} from token {place} on: {now} is, {was} was"
+                    f"{_shown(entry['text'])} tokenises differently: token {place} of {name} is {now}, recorded {was}"
                 )
 
 

@@ -396,8 +396,9 @@ def first_output(outputs: Any, _: Tensor) -> Tensor:
 
 def classify(output: Path, sentences: Sequence[str], trust_remote_code: bool) -> str:
     """Classify a few texts with a pipeline loaded from the saved folder."""
-    task: Any = "sentiment-analysis"
+    task: Any = "text-classification"
     classifier = pipeline(task, model=str(output), trust_remote_code=trust_remote_code)
     answers = classifier(list(sentences), truncation=True)
     rows = [f"{answer['label']:>10} {answer['score']:.3f}  {text[:80]}" for text, answer in zip(sentences, answers)]
-    return "\n".join(["", f"pipeline({task!r}, model={str(output)!r})", *rows])
+    shown = f"import modeling_scratch; pipeline({task!r}, model={str(output)!r})"
+    return "\n".join(["", shown, *rows])

@@ -158,12 +158,12 @@ FAULTS: dict[str, tuple[Callable[[Path], Any], dict[str, str], str]] = {
     "tokens": (
         lambda folder: change_json(folder / "tokenizer.json", swap_words),
         {"tokenizer.json": "changed"},
-        "'a good film' tokenises differently, input_ids from token 2 on: ",
+        "'a good film' tokenises differently: token 2 of input_ids is ",
     ),
     "labels": (
         lambda folder: change_json(folder / "config.json", swap_labels),
         {"config.json": "changed"},
-        "the labels: ['good', 'bad', 'mixed'] is, ['bad', 'good', 'mixed'] was",
+        "the labels: ['good', 'bad', 'mixed'], recorded ['bad', 'good', 'mixed']",
     ),
 }
 
@@ -201,7 +201,7 @@ def test_two_tokenizers_of_a_translator(tmp_path):
     change_json(tmp_path / "target_tokenizer" / "tokenizer.json", swap_words)
     report = verify(tmp_path)
     assert statuses(report) == {"target_tokenizer/tokenizer.json": "changed"}
-    assert any("decoder_input_ids from token" in line for line in report.differences)
+    assert any("of decoder_input_ids is" in line for line in report.differences)
 
 
 HOSTILE: dict[str, Callable[[Any], Any]] = {
@@ -245,7 +245,7 @@ def test_ids_outside_of_the_vocabulary_and_escapes_do_no_harm(copy):
 def test_without_a_record_nothing_is_told(copy, capsys):
     (copy / "verify.json").unlink()
     assert main([str(copy)]) == 2
-    assert "there is no verify.json" in capsys.readouterr().out
+    assert "it has no verify.json" in capsys.readouterr().out
     assert main([str(copy / "nowhere")]) == 2
     assert "looking for a repository on the Hub" in capsys.readouterr().err
     report = verify(copy, revision="v1")
