@@ -4,6 +4,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from ..evaluation.stages import stage_table
 from ..utils.markdown import escaped, percent, table
 
 Evaluation = Mapping[str, Any]
@@ -46,6 +47,8 @@ def classification(evaluation: Evaluation) -> Results:
         f"The first correctly and wrongly classified texts of each class in the {split} split:",
         _texts_of_classes(evaluation),
     ]
+    if stages := evaluation.get("stages"):
+        text += ["The stages of the training:", stage_table(stages)]
     if answer := evaluation.get("only_answer"):
         text.insert(2, f"**It predicts {escaped(answer)} for all of these texts: it has not learned.**")
     metrics = [Metric("accuracy", evaluation["accuracy"], accuracy, split), Metric("f1", evaluation["f1"], f1, split)]

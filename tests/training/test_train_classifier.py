@@ -18,7 +18,7 @@ from modeling_scratch import export_config
 from modeling_scratch.bridges.configs import FAMILIES
 from modeling_scratch.bridges.model_sources import load_model
 from modeling_scratch.training.checkpoints import checkpoint_to_resume
-from modeling_scratch.training.classification import with_recipe
+from modeling_scratch.training.classification import with_demo_settings
 
 FAST = "--learning_rate 2e-2 --num_train_epochs 4 --per_device_train_batch_size 16 --report_to none --use_cpu"
 SMALL = f"{FAST} --config_overrides hidden_size=16,intermediate_size=32,num_hidden_layers=1,hidden_dropout=0.1"
@@ -278,6 +278,6 @@ def test_bad_arguments_end_in_one_clear_line(
     ids=str,
 )
 def test_the_recipe_of_the_demo_goes_with_its_reviews(arguments: list[str], is_demo: bool) -> None:
-    given = with_recipe(arguments)
+    given = with_demo_settings(arguments)
     assert given[len(given) - len(arguments) :] == arguments
     assert ("demo" in given) == is_demo
