@@ -14,7 +14,7 @@ from .documents import DocumentArguments, Documents, counted, hold_out, read_doc
 from .labelled_texts import ReviewData
 from .splits import DataArguments, FileSource, unlabelled_files
 
-HELD_OUT_FRACTION, MOST_HELD_OUT = 0.1, 500  # of the documents, for the loss of the masked tokens
+HELD_OUT_FRACTION, MOST_HELD_OUT = 0.1, 200  # of the documents, for the loss of the masked tokens
 
 
 @dataclass(frozen=True)

@@ -286,8 +286,14 @@ def load_data(run: Run) -> ReviewData:
     return data
 
 
-def train_on(run: Run, data: ReviewData, model_arguments: ModelArguments, stages: Sequence[Stage] = ()) -> None:
-    """Tokenise, train, evaluate and save. stages: those of the run before this one."""
+def train_on(
+    run: Run,
+    data: ReviewData,
+    model_arguments: ModelArguments,
+    judge: Judge | None = None,
+    stages: Sequence[Stage] = (),
+) -> None:
+    """Tokenise, train, evaluate and save. stages: those of the run before this one, in which the judge was made."""
     data_arguments, arguments = run.groups["data"], run.groups["training"]
     tokenizer = build_tokenizer(model_arguments, list(data.splits["train"]["text"]), run.checkpoint)
     model = build_model(model_arguments, tokenizer, data.label_names)
@@ -296,7 +302,7 @@ def train_on(run: Run, data: ReviewData, model_arguments: ModelArguments, stages
     if arguments.search_trials:
         return print(search_arguments(run, data, tokenizer, splits))
     choose_epoch_on_validation(arguments, data)
-    judge = Judge(data, arguments.seed, judges=run.is_main)
+    judge = judge or Judge(data, arguments.seed, judges=run.is_main)
     rows = {split: len(dataset) for split, dataset in data.splits.items()}
     trainer = build_trainer(ClassifierTrainer, tokenizer, splits, judge.metrics, arguments, model=model)
     run.start(trainer, [*data.notes, *data.warnings, *truncations], labels=data.label_names, rows=rows)

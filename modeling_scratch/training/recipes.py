@@ -46,6 +46,7 @@ VOCABULARY, SMALL_VOCABULARY = 30_000, 16_000
 LARGE_VOCABULARY_WORDS = 1_000_000  # words to train on, for the larger vocabulary
 ROW_TOKENS, SHORT_ROW_TOKENS, TOKENS_PER_STEP = 256, 128, 8_192
 LONGEST_WORD = 15  # characters a word, on average: longer ones are no words between blanks, as in Chinese
+LEAST_FINE_TUNING = 0.2  # of the recipe's minutes, however long the pretraining is
 AVERAGED_STEPS, EMA_DECAY = 2_000, 0.999  # with fewer steps, there is no average of the weights
 
 
@@ -133,9 +134,10 @@ class Choices:
     def of_record(cls, record: Any) -> "Choices":
         """Read what `to_record` gave. Raises ValueError, LookupError or TypeError for anything else."""
         parts = record["options"], record["pretraining"]
-        for part, names in zip(parts, (OPTIONS, STAGE_OPTIONS)):
-            if not part.keys() <= names or not all(isinstance(value, str | int | float) for value in part.values()):
-                raise ValueError("not what a recipe chooses")
+        are_known = parts[0].keys() <= OPTIONS and parts[1].keys() in (set(), STAGE_OPTIONS)
+        are_plain = all(isinstance(value, str | int | float) for value in parts[0].values())
+        if not (are_known and are_plain and all(isinstance(value, int | float) for value in parts[1].values())):
+            raise ValueError("not what a recipe chooses")
         return cls(dict(parts[0]), dict(parts[1]), list(map(str, record["reasons"])))
 
 
@@ -213,9 +215,9 @@ def schedule(choices: Choices, arguments: RecipeArguments, speeds: Speeds, given
     given_epochs: those that the user gave.
     """
     recipe = arguments.chosen
-    share = recipe.pretraining_share if choices.pretraining else 0
-    minutes = recipe.minutes * share if arguments.pretraining_minutes is None else arguments.pretraining_minutes
-    epochs = given_epochs or _epochs(recipe, max(0, recipe.minutes - minutes) * 60 / speeds.fine_tuning_epoch)
+    minutes = _pretraining_minutes(choices, arguments, speeds)
+    left = max(recipe.minutes - minutes, LEAST_FINE_TUNING * recipe.minutes) * 60
+    epochs = given_epochs or _epochs(recipe, left / speeds.fine_tuning_epoch)
     fine_tuning = epochs * speeds.fine_tuning_epoch
     options, stage = {**choices.options, "num_train_epochs": epochs}, choices.pretraining
     options["ema_decay"] = EMA_DECAY if epochs * speeds.fine_tuning_epoch_steps >= AVERAGED_STEPS else 0
@@ -227,6 +229,16 @@ def schedule(choices: Choices, arguments: RecipeArguments, speeds: Speeds, given
         stage = {**stage, "max_steps": arguments.pretraining_steps or max(1, int(steps))}
         reasons.insert(0, _of_stage(stage, speeds))
     return Choices(options, stage, [*choices.reasons, *reasons])
+
+
+def _pretraining_minutes(choices: Choices, arguments: RecipeArguments, speeds: Speeds) -> float:
+    """Return the minutes that fine-tuning leaves to pretraining, if it can use them."""
+    if not choices.pretraining:
+        return 0
+    if arguments.pretraining_steps:
+        return (arguments.pretraining_steps * speeds.pretraining_step + speeds.pretraining_evaluations) / 60
+    share = arguments.chosen.minutes * arguments.chosen.pretraining_share
+    return share if arguments.pretraining_minutes is None else arguments.pretraining_minutes
 
 
 def _epochs(recipe: Recipe, affordable: float) -> float:

@@ -20,6 +20,7 @@ from ..data.documents import Documents, counted
 from ..data.labelled_texts import ReviewData
 from ..data.splits import DataArguments
 from ..data.unlabelled import Corpus, load_corpus
+from ..evaluation.classification import Judge
 from ..evaluation.stages import Stage, pretraining_stage
 from ..sharing.model_files import PRETRAINING
 from ..sharing.run_record import RECIPE, RUN_FILE, read_run
@@ -63,13 +64,14 @@ def train(
         model_arguments, arguments = with_choices(recorded, given)
     run = open_run(model_arguments, data_arguments, recipe_arguments, arguments)
     data = classification.load_data(run)
+    judge = Judge(data, arguments.seed)
     if recorded:
         run.noted = {name: read_run(run.folder)[name] for name in (RECIPE, FINISHED)}
     if run.checkpoint is None:
         before_fine_tuning(run, data, recorded, given)
     set_seed(run.groups["training"].seed)  # a run that resumes between the stages starts here
     stages = [Stage(**stage) for stage in run.noted[FINISHED]]
-    classification.train_on(run, data, fine_tuned(run, bool(run.noted[RECIPE]["pretraining"])), stages)
+    classification.train_on(run, data, fine_tuned(run, bool(run.noted[RECIPE]["pretraining"])), judge, stages)
 
 
 def check_combination(model_arguments: ModelArguments, arguments: ClassifierTrainingArguments) -> None:
@@ -96,6 +98,7 @@ def recorded_choices(arguments: ClassifierTrainingArguments, recipe_arguments: R
         raise DataError(f"--resume_from_checkpoint: {folder} holds no run that was started with --recipe")
     check_unchanged(folder, {"recipe": recipe_arguments}, ())
     try:
+        [Stage(**stage) for stage in record[FINISHED]]
         return Choices.of_record(record[RECIPE])
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise DataError(f"{folder / RUN_FILE} is damaged: restore it from a copy, or use --overwrite") from error

@@ -2,6 +2,7 @@
 """Recipes: one run of two stages, which never pretrains on the texts that it is evaluated on, and resumes exactly."""
 
 import json
+import random
 import shutil
 from collections.abc import Callable
 from functools import partial
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 import train_classifier
 from processes import Ended, at_call, in_child, refusal
+from test_killed_at_random import SEED, die_at
 from test_resume import KILL, TERM
 from test_train_classifier import write_reviews
 from text_samples import write
@@ -138,6 +140,32 @@ def test_a_resumed_run_ends_with_the_same_weights(fault: str, data: Path, tmp_pa
         assert times(tmp_path / "run" / "pretraining") == before
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("part", [random.Random(SEED).random() for _ in range(8)])
+def test_a_run_that_is_killed_anywhere_can_be_finished(
+    part: float, data: Path, tmp_path: Path, finished: Path, file_events: int
+) -> None:
+    ended = run(data, tmp_path / "run", die_at(moment := 1 + int(part * file_events), tmp_path / "run", tmp_path / "n"))
+    print(f"file event {moment} of {file_events}")
+    assert ended.status == -9, ended.text
+    for extra in "--resume_from_checkpoint last", "", "--overwrite":
+        ended = run(data, tmp_path / "run", extra=extra)
+        if ended.status == 0:
+            break
+        assert ended.status == 2, ended.text
+    assert extra != "--overwrite"
+    assert (tmp_path / "run" / "model.safetensors").read_bytes() == (finished / "model.safetensors").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def file_events(data: Path, tmp_path_factory: pytest.TempPathFactory) -> int:
+    """The number of file events of a run."""
+    folder = tmp_path_factory.mktemp("counted")
+    ended = run(data, folder / "run", die_at(0, folder / "run", folder / "n"))
+    assert ended.status == 0, ended.text
+    return (folder / "n").stat().st_size
+
+
 def test_a_resumed_run_uses_the_recorded_numbers(data: Path, tmp_path: Path) -> None:
     measured = "--pretraining_minutes 0.01 --num_train_epochs 1"
     options = f"--report_to none --use_cpu --disable_tqdm True {TINY} --pretraining_block_size 16 {measured}"
@@ -227,6 +255,13 @@ def test_large_data_fills_the_time_and_small_data_does_not(recipe: str, speed: f
         assert steps <= RECIPES[recipe].pretraining_epochs * epoch_steps
         if epoch_steps * speed > budget:
             assert seconds > budget * 0.75, planned.reasons
+
+
+def test_a_long_pretraining_leaves_time_for_fine_tuning() -> None:
+    arguments = RecipeArguments("hour", pretraining_minutes=600)
+    planned = schedule(choose(arguments, sizes(10**7)), arguments, Speeds(600, 100, 1, 10**6), None)
+    assert planned.options["num_train_epochs"] >= 1
+    assert planned.pretraining["max_steps"] == 600 * 60
 
 
 def test_options_for_the_stage_replace_the_choices_of_the_recipe() -> None:
