@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from math import ceil
 from random import Random
 from tempfile import TemporaryDirectory
@@ -23,7 +23,7 @@ from .pretraining import PretrainingArguments
 from .recipes import Speeds
 from .run import rehearse
 
-SAMPLE = 1_000  # texts of each split
+SAMPLE = 2_000  # texts of each split
 LEAST_STEPS, MOST_STEPS, SECONDS = 2, 20, 5.0  # that are timed
 EVALUATION = 0.4  # the time of a row in evaluation, relative to training
 EVALUATIONS = 11  # of a pretraining stage
@@ -39,26 +39,28 @@ def discarded(arguments: TrainingArguments) -> Iterator[Any]:
         yield arguments
 
 
-def seconds_per_step(trainer: Trainer) -> float:
-    """Return the mean time of a training step. The first step is not counted, as it builds what later ones reuse."""
+def seconds_per_row(trainer: Trainer) -> float:
+    """Return the mean time of a training row. The first step is not counted, as it builds what later ones reuse."""
     rehearse(trainer)
     trainer.create_optimizer_and_scheduler(MOST_STEPS)
     batches = chain.from_iterable(repeat(trainer.get_train_dataloader()))
     trainer.current_gradient_accumulation_steps = trainer.args.gradient_accumulation_steps
     model: Any = trainer.model
     model.train()
-    start, steps = 0.0, 0
+    start, steps, rows = 0.0, 0, 0
     while steps <= LEAST_STEPS or (steps <= MOST_STEPS and perf_counter() - start < SECONDS):
-        for _ in range(trainer.args.gradient_accumulation_steps):
-            trainer.training_step(model, next(batches))
+        for batch in islice(batches, trainer.args.gradient_accumulation_steps):
+            trainer.training_step(model, batch)
+            rows += len(batch["labels"])
         optimizer: Any = trainer.optimizer
         optimizer.step()
         optimizer.zero_grad()
         if torch.accelerator.is_available():
             torch.accelerator.synchronize()
         steps += 1
-        start = perf_counter() if steps == 1 else start
-    return (perf_counter() - start) / (steps - 1)
+        if steps == 1:
+            start, rows = perf_counter(), 0
+    return (perf_counter() - start) / rows
 
 
 def measure_fine_tuning(
@@ -78,11 +80,10 @@ def measure_fine_tuning(
         classification.choose_epoch_on_validation(copied, data)
         metrics = ClassificationMetrics(data.label_names)
         trainer = classification.build_trainer(ClassifierTrainer, tokenizer, splits, metrics, copied, model=model)
-        seconds = seconds_per_step(trainer)
-    rows = training.train_batch_size * training.gradient_accumulation_steps
-    steps = ceil(len(data.splits["train"]) / rows)
-    evaluation = EVALUATION * len(data.splits["validation"]) / rows
-    return Speeds(seconds * (steps + evaluation), steps)
+        seconds = seconds_per_row(trainer)
+    rows, evaluated = len(data.splits["train"]), len(data.splits["validation"])
+    steps = ceil(rows / (training.train_batch_size * training.gradient_accumulation_steps))
+    return Speeds(seconds * (rows + EVALUATION * evaluated), steps)
 
 
 def measure_pretraining(
@@ -96,7 +97,7 @@ def measure_pretraining(
     model = objectives.build_model(arguments, tokenizer)
     data = objectives.prepare(arguments, sample, tokenizer, training.seed)
     with discarded(training) as copied:
-        seconds = seconds_per_step(pretraining.build_trainer(model, tokenizer, data, copied))
+        seconds = training.train_batch_size * seconds_per_row(pretraining.build_trainer(model, tokenizer, data, copied))
     rows: Any = data.train
     tokens_of_character = len(rows.ids) / _characters(sample.train)
     tokens_of_step = arguments.block_size * training.train_batch_size
