@@ -7,6 +7,9 @@
 Each output row has `row` (from 1), `label` and `score`: the most likely label and its probability; for multi-label
 models (config.problem_type) lists of all labels and probabilities; for a regression the predicted number. Rows without
 text have neither label nor score. The output file appears once it is complete.
+
+`modeling-scratch train-classifier` saves models with calibrated probabilities; results.md says how often answers above
+a score are right.
 """
 
 import signal

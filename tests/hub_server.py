@@ -7,14 +7,19 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Condition, Thread
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-LARGEST_REGULAR_FILE = 10_000_000
+import huggingface_hub
+import pytest
+import transformers
+
 SIGNATURE = "X-Amz-Signature=5ec3e7"  # of an address in the storage, which whoever knows it may write to
 ATTRIBUTES = b"*.safetensors filter=lfs diff=lfs merge=lfs -text\n"
 
@@ -103,6 +108,20 @@ class HubServer(ThreadingHTTPServer):
         return [commit.message for commit in self.repositories[repository].commits.values()]
 
 
+@contextmanager
+def hub_of_this_process(token: str, home: Path) -> Iterator[HubServer]:
+    """The Hub that the clients of this process and of its forks ask, as if the environment had named it."""
+    with HubServer(token) as hub, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_TOKEN", token)
+        for name, value in {
+            "ENDPOINT": hub.url, "HUGGINGFACE_CO_URL_TEMPLATE": hub.url + "/{repo_id}/resolve/{revision}/{filename}",
+            "HF_HUB_OFFLINE": False, "HF_HUB_DISABLE_XET": True, "HF_HUB_CACHE": str(home),
+        }.items():  # fmt: skip
+            patch.setattr(huggingface_hub.constants, name, value)
+        patch.setattr(transformers.utils.hub, "_hf_api", None)
+        yield hub
+
+
 class Handler(BaseHTTPRequestHandler):
     """Finds the endpoint that ROUTES has for a request: answers are JSON where they are nothing else."""
 
@@ -184,9 +203,7 @@ class Handler(BaseHTTPRequestHandler):
         request = json.loads(self.body)
         if not self.is_authorized():
             raise Refusal(401, "Invalid username or password.")
-        if (owner := request.get("organization") or self.server.user) != self.server.user:
-            raise Refusal(403, f"You don't have the rights to create a model under the namespace {owner!r}")
-        name = f"{owner}/{request['name']}"
+        name = f"{self.server.user}/{request['name']}"
         with self.server.changed:
             if name in self.server.repositories:
                 url = json.dumps({"error": "You already created this model repo", "url": f"{self.server.url}/{name}"})
@@ -199,10 +216,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def branch(self, name: str, branch: str) -> dict[str, Any]:
         repository = self.repository(name, writes=True)
-        start = json.loads(self.body).get("startingPoint", "main")
-        if branch in repository.branches:
-            raise Refusal(409, f"Reference already exists: {branch}")
-        repository.branches[branch] = self.commit(repository, start)[0]
+        repository.branches[branch] = self.commit(repository, "main")[0]
         return {}
 
     def info(self, name: str, revision: str = "main") -> dict[str, Any]:
@@ -214,12 +228,12 @@ class Handler(BaseHTTPRequestHandler):
     def tree(self, name: str, revision: str, folder: str = "") -> list[dict[str, Any]]:
         """Of all files below a folder, whether that was asked for (`recursive`) or not."""
         commit, files = self.commit(self.repository(name), revision)
-        entries = []
-        for path, file in files.items():
-            if path.startswith(f"{folder}/" if folder else ""):
-                lfs = {"oid": file.oid, "size": len(file.content), "pointerSize": 130} if file.is_lfs else None
-                entry = {"type": "file", "path": path, "size": len(file.content), "oid": file.oid}
-                entries.append({**entry, "lfs": lfs} if lfs else entry)
+        entries = [
+            {"type": "file", "path": path, "size": len(file.content), "oid": file.oid}
+            | ({"lfs": {"oid": file.oid, "size": len(file.content), "pointerSize": 130}} if file.is_lfs else {})
+            for path, file in files.items()
+            if path.startswith(f"{folder}/" if folder else "")
+        ]
         if folder and not entries:
             raise Refusal(404, f"{folder} does not exist on {revision!r}", "EntryNotFound", commit)
         return entries
@@ -239,7 +253,7 @@ class Handler(BaseHTTPRequestHandler):
         _, there = self.commit(self.repository(name, writes=True), revision)
         answers = []
         for file in json.loads(self.body)["files"]:
-            large = b"\0" in base64.b64decode(file["sample"]) or file["size"] > LARGEST_REGULAR_FILE
+            large = b"\0" in base64.b64decode(file["sample"])
             oid = there[file["path"]].oid if file["path"] in there else None
             mode = "lfs" if large else "regular"
             answers.append({"path": file["path"], "uploadMode": mode, "shouldIgnore": False, "oid": oid})
@@ -257,15 +271,12 @@ class Handler(BaseHTTPRequestHandler):
         """Its URLs are signed: a token has no business there."""
         if self.headers["Authorization"] is not None or not self.path.endswith(SIGNATURE):
             raise Refusal(403, "Request has expired")
-        self.keep(oid, self.body)
-        return {}
-
-    def keep(self, oid: str, content: bytes) -> None:
-        if hashlib.sha256(content).hexdigest() != oid:
+        if hashlib.sha256(self.body).hexdigest() != oid:
             raise Refusal(400, "BadDigest")
         with self.server.changed:
-            self.server.storage[oid] = content
+            self.server.storage[oid] = self.body
             self.server.changed.notify_all()
+        return {}
 
     def receive_commit(self, name: str, branch: str) -> dict[str, Any]:
         """A line of JSON for each file, after a header."""

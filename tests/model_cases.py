@@ -153,7 +153,8 @@ POSITIONS: dict[str, dict[str, Any]] = {
     },
 }  # fmt: skip
 every_position = pytest.mark.parametrize("settings", POSITIONS.values(), ids=POSITIONS)
-backends = pytest.mark.parametrize("backend", ["eager", "sdpa"])
+BACKENDS = "eager", "sdpa"
+backends = pytest.mark.parametrize("backend", BACKENDS)
 engines = pytest.mark.usefixtures("engine")
 
 
@@ -212,11 +213,14 @@ def parametrize_cases(cases: tuple[Case, ...] = CASES) -> pytest.MarkDecorator:
 every_switch = pytest.mark.parametrize("settings", SWITCHES.values(), ids=SWITCHES)
 
 
-def in_turn(cases: tuple[Case, ...] = CASES, choices: dict[str, dict] = SWITCHES) -> pytest.MarkDecorator:
-    """For what is slow: the classes with one setting each, so that each class and each setting comes at least once."""
-    pairs = zip(cases * len(choices), cycle(choices.items()))
+def in_turn(
+    cases: tuple[Case, ...] = CASES, choices: dict[str, dict] = SWITCHES, backends: Sequence[str] = BACKENDS
+) -> pytest.MarkDecorator:
+    """Each class and each setting at least once, with one of the other, and a backend that alternates."""
+    rows = zip(cases * len(choices), cycle(choices.items()), cycle(backends))
     params = [
-        pytest.param(case, settings, id=f"{case.model_class.__name__}-{name}") for case, (name, settings) in pairs
+        pytest.param(case, {"attn_implementation": backend, **settings}, id=f"{case.model_class.__name__}-{name}")
+        for case, (name, settings), backend in rows
     ]
     return pytest.mark.parametrize(("case", "settings"), params[: max(len(cases), len(choices))])
 

@@ -15,12 +15,12 @@ from modeling_scratch.bridges.configs import FAMILIES
 
 VOCAB, LIMIT, PAD = 50, 16, 1
 _ENCODER: dict[str, Any] = {
-    "vocab_size": VOCAB, "hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 3, "num_attention_heads": 4,
+    "vocab_size": VOCAB, "hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 2, "num_attention_heads": 4,
     "max_position_embeddings": LIMIT, "pad_token_id": PAD, "num_labels": 3,
 }  # fmt: skip
 _DECODER = {**_ENCODER, "num_key_value_heads": 2}
 _SEQ2SEQ = {
-    "vocab_size": VOCAB, "d_model": 24, "max_position_embeddings": LIMIT, "decoder_layers": 2, "encoder_layers": 3,
+    "vocab_size": VOCAB, "d_model": 24, "max_position_embeddings": LIMIT, "decoder_layers": 2, "encoder_layers": 2,
     "encoder_ffn_dim": 40, "decoder_ffn_dim": 40, "encoder_attention_heads": 4, "decoder_attention_heads": 4,
     "pad_token_id": PAD, "bos_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 2, "forced_eos_token_id": None,
 }  # fmt: skip
@@ -28,12 +28,12 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "bert": {**_ENCODER, "layer_norm_eps": 1e-6},
     "roberta": {**_ENCODER, "max_position_embeddings": LIMIT + 2},
     "distilbert": {
-        "vocab_size": VOCAB, "dim": 24, "hidden_dim": 40, "n_layers": 3, "n_heads": 4, "activation": "relu",
+        "vocab_size": VOCAB, "dim": 24, "hidden_dim": 40, "n_layers": 2, "n_heads": 4, "activation": "relu",
         "max_position_embeddings": LIMIT, "pad_token_id": PAD, "num_labels": 3,
     },
     "electra": {**_ENCODER, "embedding_size": 16},
     "gpt2": {
-        "vocab_size": VOCAB, "n_embd": 24, "n_layer": 3, "n_head": 4, "n_positions": LIMIT, "pad_token_id": PAD,
+        "vocab_size": VOCAB, "n_embd": 24, "n_layer": 2, "n_head": 4, "n_positions": LIMIT, "pad_token_id": PAD,
         "bos_token_id": 3, "eos_token_id": 3, "num_labels": 3,
     },
     "llama": {**_DECODER, "head_dim": 8, "attention_bias": True, "mlp_bias": True},

@@ -23,13 +23,17 @@ class Ended:
     text: str
 
 
-def in_child(*actions: Callable[[], Any]) -> Ended:
-    """What becomes of a process that does one after the other; what they patch is patched there alone."""
+def in_child(*actions: Callable[[], Any], meanwhile: Callable[[int], Any] = lambda child: None) -> Ended:
+    """What becomes of a process that does one after the other; what they patch is patched there alone.
+
+    meanwhile: what is done here in the meantime, with the id of the process.
+    """
     sys.stdout.flush()
     reader, writer = os.pipe()  # no file, which a full disk or a limit would touch
     if (child := os.fork()) == 0:
         _become(writer, actions)
     os.close(writer)
+    meanwhile(child)
     with os.fdopen(reader, encoding="utf-8", errors="replace") as handle:
         text = handle.read()
     _, status = os.waitpid(child, 0)

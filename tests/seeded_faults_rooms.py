@@ -248,10 +248,26 @@ EVALUATION = (
         "McNemar: examples that both or none have right count, too",
     ),
     Fault(
-        "baseline_has_seen_the_test", "evaluation/classification.py",
-        "features = vectorizer.fit_transform(train_texts)",
-        "features = vectorizer.fit([*train_texts, *eval_texts]).transform(train_texts)",
-        "words and their frequencies of the baseline are those of the test split as well",
+        "baseline_has_seen_the_test", "evaluation/baselines.py",
+        "train_counts, eval_counts = ngrams.fit_transform(train_texts), ngrams.transform(eval_texts)",
+        "train_counts = [n[: len(train_texts)] for n in ngrams.fit_transform([*train_texts, *eval_texts])]\n"
+        "    eval_counts = ngrams.transform(eval_texts)",
+        "words and their frequencies of the baselines are those of the test split as well",
+    ),
+    Fault(
+        "pairs_across_texts", "evaluation/baselines.py",
+        "(rows[following] == rows[starts]) & ", "",
+        "the last word of a text and the first of the next are a pair",
+    ),
+    Fault(
+        "repeated_words_count", "evaluation/baselines.py",
+        "return train_counts.sign(), eval_counts.sign()", "return train_counts, eval_counts",
+        "NB-SVM counts a word as often as a text has it",
+    ),
+    Fault(
+        "weakest_baseline", "evaluation/classification_metrics.py",
+        "    return max(\n        baseline_predictions, key=", "    return min(\n        baseline_predictions, key=",
+        "the verdict is on the weakest baseline",
     ),
     Fault(
         "judged_on_validation", "evaluation/classification.py",
@@ -363,7 +379,8 @@ FIRST = {
     "inference/generation.py": ("generate",),
     "inference/text_generators.py": ("translation", "generate"),
     "evaluation/classification_metrics.py": ("classification_metrics",),
-    "evaluation/classification.py": ("baseline", "train_classifier"),
+    "evaluation/baselines.py": ("baseline",),
+    "evaluation/classification.py": ("train_classifier",),
     "evaluation/translation.py": ("translation_metrics",),
     "evaluation/pretraining.py": ("pretrain",),
     "sharing/run_record.py": ("pretrain", "model_card"),

@@ -6,9 +6,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -33,17 +34,21 @@ def run(arguments, environment, output):
         return 1
     return 0
 
-for name in sys.argv[1:]:
-    importlib.import_module(name)
-gc.freeze()  # children leave alone what they share
-for line in sys.stdin:
-    if (child := os.fork()) == 0:
-        code = run(*json.loads(line))
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-    print(child, flush=True)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+def serve(modules):
+    for name in modules:
+        importlib.import_module(name)
+    gc.freeze()  # children leave alone what they share
+    while request := json.loads(sys.stdin.readline() or "null"):
+        if (child := os.fork()) == 0:
+            code = run(*request["run"]) if "run" in request else serve(request["import"])
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+        print(child, flush=True)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    return 0
+
+sys.exit(serve(sys.argv[1:]))
 """
 
 
@@ -82,11 +87,21 @@ class WarmPython:
 
     def start(self, program: Path, *arguments: object, **environment: str) -> int:
         """Its process id, for signals; `end` waits for it."""
+        return self._ask({"run": [list(map(str, (program, *arguments))), environment, str(self.folder / "output")]})
+
+    def _ask(self, request: dict[str, Any] | None) -> int:
+        """The number that is the answer to each request: a process id, or an exit code."""
         assert self.process.stdin
         assert self.process.stdout
-        line = [list(map(str, (program, *arguments))), environment, str(self.folder / "output")]
-        self.process.stdin.write(json.dumps(line) + "\n")
+        self.process.stdin.write(json.dumps(request) + "\n")
         return int(self.process.stdout.readline())
+
+    @contextmanager
+    def importing(self, modules: Sequence[str]) -> Iterator[None]:
+        """Meanwhile programs are forks of a fork that has imported these modules, too."""
+        self._ask({"import": [*modules]})
+        yield
+        assert self._ask(None) == 0
 
     def end(self) -> Ended:
         assert self.process.stdout

@@ -4,6 +4,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from ..evaluation.calibration import calibration_text
 from ..evaluation.stages import stage_table
 from ..utils.markdown import escaped, percent, table
 
@@ -28,31 +29,44 @@ class Results(NamedTuple):
 
 
 def classification(evaluation: Evaluation) -> Results:
-    """Report the scores of model and baseline, the confusion matrix, and example texts per class."""
-    split, baseline, test = evaluation["split"], evaluation["baseline"], evaluation["mcnemar"]
-    baseline_name = baseline["settings"]["model"]
+    """Report the scores of model and baselines, the confusion matrix, and example texts per class."""
+    split, test = evaluation["split"], evaluation["mcnemar"]
+    baselines = {row["settings"]["model"]: row for row in _baselines(evaluation)}
+    others = {row["name"]: row for row in evaluation.get("others", ())}
     interval = _interval(evaluation["accuracy_interval_95"])
-    accuracy = f"accuracy, 95 % interval {interval}; of the baseline {baseline_name}: {percent(baseline['accuracy'])}"
-    f1 = f"{evaluation['f1_name']}; of the baseline {baseline_name}: {percent(baseline['f1'])}"
+    accuracy = f"accuracy, 95 % interval {interval}; {_of_baselines(baselines, 'accuracy')}"
+    f1 = f"{evaluation['f1_name']}; {_of_baselines(baselines, 'f1')}"
     rows = [
         [name, percent(scores["accuracy"]), _interval(scores["accuracy_interval_95"]), percent(scores["f1"])]
-        for name, scores in (("this model", evaluation), (baseline_name, baseline))
+        for name, scores in {"this model": evaluation, **baselines, **others}.items()
     ]
+    rival = test.get("baseline", next(iter(baselines)))
     text = [
-        f"On the {evaluation['texts']:,} texts of the {split} split, for this model and a linear baseline:",
+        f"On the {evaluation['texts']:,} texts of the {split} split, for this model and linear baselines:",
         table(["", "accuracy", "95 % interval", escaped(evaluation["f1_name"])], rows),
-        f"This model compared with the linear one: {test['verdict'].partition(' (')[0]} "
+        f"This model compared with {escaped(rival)}: {test['verdict'].partition(' (')[0]} "
         f"(McNemar's exact test, p = {test['p_value']:.3g}).",
         "![Confusion matrix](confusion_matrix.png)",
         f"The first correctly and wrongly classified texts of each class in the {split} split:",
         _texts_of_classes(evaluation),
     ]
+    if calibration := evaluation.get("calibration"):
+        text.append(calibration_text(calibration))
     if stages := evaluation.get("stages"):
         text += ["The stages of the training:", stage_table(stages)]
     if answer := evaluation.get("only_answer"):
         text.insert(2, f"**It predicts {escaped(answer)} for all of these texts: it has not learned.**")
     metrics = [Metric("accuracy", evaluation["accuracy"], accuracy, split), Metric("f1", evaluation["f1"], f1, split)]
     return Results("\n\n".join(text), metrics, evaluation["examples"][0]["text"])
+
+
+def _baselines(evaluation: Evaluation) -> list[Mapping[str, Any]]:
+    """Return the scores of each baseline; evaluations of earlier versions have one."""
+    return evaluation["baselines"] if "baselines" in evaluation else [evaluation["baseline"]]
+
+
+def _of_baselines(baselines: Mapping[str, Mapping[str, Any]], score: str) -> str:
+    return "; ".join(f"of the baseline {name}: {percent(scores[score])}" for name, scores in baselines.items())
 
 
 def _interval(bounds: tuple[float, float]) -> str:

@@ -23,6 +23,7 @@ from transformers import (
     pipeline,
     set_seed,
 )
+from transformers.trainer_utils import TrainOutput
 
 import modeling_scratch
 from tokenization import KINDS, special_token_ids
@@ -41,6 +42,7 @@ from ..configuration_scratch import ScratchEncoderConfig
 from ..data import demo_reviews
 from ..data.labelled_texts import ReviewData, load_splits
 from ..data.splits import DataArguments
+from ..evaluation.calibration import Calibration
 from ..evaluation.classification import Judge
 from ..evaluation.classification_metrics import ClassificationMetrics
 from ..evaluation.stages import Stage, fine_tuning_stage, report_stages
@@ -49,7 +51,7 @@ from .arguments import RunArguments, checking_arguments
 from .callbacks import WeightAverage, early_stopping, save_where_judged
 from .checkpoints import step_of
 from .run import Run, summary
-from .run_folder import alone, delete_set_aside
+from .run_folder import delete_set_aside
 from .search import (
     TRIED,
     TrialTrainer,
@@ -61,6 +63,7 @@ from .search import (
     unchangeable,
     with_dropout,
 )
+from .temperature import calibrate
 from .trainer import FlatTraining, RatesByDepth, SharingTrainer, check_rates, share
 
 
@@ -240,6 +243,10 @@ class ClassifierTrainingArguments(RunArguments, TrainingArguments):
         default=None,
         metadata={"help": "Train on batches without padding; by default only on CUDA (CPUs pack internally)."},
     )
+    mean_with_baseline: bool = field(
+        default=False,
+        metadata={"help": "Also score the mean of the probabilities of the model and of its best linear baseline."},
+    )
     search_trials: int = field(
         default=0, metadata={"help": "The number of trials of a hyperparameter search on validation; 0: train once."}
     )
@@ -256,21 +263,23 @@ class ClassifierTrainingArguments(RunArguments, TrainingArguments):
 
 
 class ClassifierTrainer(FlatTraining, RatesByDepth, SharingTrainer):
-    """The trainer of a classification run."""
+    """The trainer of a classification run. After training, the probabilities are calibrated on validation."""
+
+    calibration = Calibration()
+
+    def train(self, *args: Any, **kwargs: Any) -> TrainOutput:
+        result = super().train(*args, **kwargs)
+        self.calibration = calibrate(self)  # of the final weights; checkpoints keep those of training
+        return result
 
 
-@alone
-def train(
+def train_once(
     model_arguments: ModelArguments, data_arguments: DataArguments, arguments: ClassifierTrainingArguments
 ) -> None:
-    """Run the training: read, tokenise, train, evaluate, save. Input errors are raised before training starts."""
-    train_alone(model_arguments, data_arguments, arguments)
+    """Run the training without stages before it. Input errors are raised before training starts.
 
-
-def train_alone(
-    model_arguments: ModelArguments, data_arguments: DataArguments, arguments: ClassifierTrainingArguments
-) -> None:
-    """`train`, in a folder that is locked already."""
+    The output folder must be locked.
+    """
     inputs = inputs_of(model_arguments, data_arguments)
     fixed = unchangeable(arguments) if goes_on(arguments) else None
     run = Run.open(PROGRAM, model_arguments, data_arguments, arguments, inputs, fixed)
@@ -302,12 +311,12 @@ def train_on(
     if arguments.search_trials:
         return print(search_arguments(run, data, tokenizer, splits))
     choose_epoch_on_validation(arguments, data)
-    judge = judge or Judge(data, arguments.seed, judges=run.is_main)
+    judge = judge or make_judge(run, data)
     rows = {split: len(dataset) for split, dataset in data.splits.items()}
     trainer = build_trainer(ClassifierTrainer, tokenizer, splits, judge.metrics, arguments, model=model)
     run.start(trainer, [*data.notes, *data.warnings, *truncations], labels=data.label_names, rows=rows)
     run.train(trainer, evaluates=judge.split == "test")  # otherwise the judge evaluates on validation
-    print(judge.evaluate(trainer, splits))
+    print(judge.evaluate(trainer, splits, trainer.calibration))
     if stages and run.is_main:
         print(report_stages(run.folder, [*stages, fine_tuning_stage(trainer, rows["train"], step_of(run.checkpoint))]))
     share(trainer, judge.texts)
@@ -315,6 +324,12 @@ def train_on(
         sentences = SENTENCES if data_arguments.uses_demo else judge.texts[:3]
         print(classify(run.folder, sentences, model_arguments.trust_remote_code))
         print(f"\n{summary(trainer, run.checkpoint)}")
+
+
+def make_judge(run: Run, data: ReviewData) -> Judge:
+    """Train the baselines. Raises `DataError` if the data do not permit it."""
+    arguments = run.groups["training"]
+    return Judge(data, arguments.seed, judges=run.is_main, with_mean=arguments.mean_with_baseline)
 
 
 @checking_arguments()

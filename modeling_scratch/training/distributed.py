@@ -41,6 +41,13 @@ def whole_model(trainer: Trainer) -> PreTrainedModel:
     return family.from_pretrained(trainer.args.output_dir).eval()
 
 
+def reshard(model: Any) -> None:
+    """Return to the shards of FSDP2, which alone can be modified: a forward pass may leave whole weights in place."""
+    for module in model.modules():
+        if isinstance(module, FSDPModule):
+            module.reshard()
+
+
 def check_whole(trainer: Trainer, what: str) -> None:
     """Raise `DataError` if the model is sharded."""
     if trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled:

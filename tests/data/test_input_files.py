@@ -11,10 +11,10 @@ import generate
 import predict
 import pretrain
 import pytest
-import serving
 import train_classifier
 import train_tokenizer
 import train_translation
+from processes import refusal
 
 from modeling_scratch.data.columns import read_lines
 from modeling_scratch.data.rows import read_rows
@@ -35,14 +35,6 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], str]] = {
 DATA_DIR = "--data_dir {folder} --output_dir {folder}/run"
 
 
-def refusal(main: Callable[..., Any], options: str, capsys: pytest.CaptureFixture) -> str:
-    with pytest.raises(SystemExit) as ended:
-        main(options.split())
-    message = capsys.readouterr().err.splitlines()[-1]
-    assert ended.value.code == 2, message
-    return message
-
-
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("kind", ["pipe", "device", "large"])
 def test_programs_read_regular_files_of_bounded_size(
@@ -57,7 +49,7 @@ def test_programs_read_regular_files_of_bounded_size(
         file.touch()
         os.truncate(file, 10**10 + 1)  # takes no room on the disk
     main, options = PROGRAMS[program]
-    message = refusal(main, options.format(file=file, folder=tmp_path), capsys)
+    message = refusal(capsys, main, options.format(file=file, folder=tmp_path).split())
     wanted = "10,000,000,001 bytes; the maximum is 10,000,000,000 (--max_file_size 10)"
     assert f"{file}: {wanted if kind == 'large' else 'not a regular file'}" in message
 
@@ -71,19 +63,19 @@ def test_files_of_a_folder_are_bounded_too(
 ) -> None:
     (tmp_path / "train.jsonl").touch()
     os.truncate(tmp_path / "train.jsonl", 2_000_001)
-    message = refusal(main, f"{DATA_DIR.format(folder=tmp_path)} --max_file_size 0.002 {needed}", capsys)
+    message = refusal(capsys, main, f"{DATA_DIR.format(folder=tmp_path)} --max_file_size 0.002 {needed}".split())
     assert "train.jsonl: 2,000,001 bytes; the maximum is 2,000,000 (--max_file_size 0.002)" in message
 
 
 def test_the_bound_has_to_be_one(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    message = refusal(predict.main, f"--model {tmp_path} --max_file_size nan", capsys)
+    message = refusal(capsys, predict.main, f"--model {tmp_path} --max_file_size nan".split())
     assert "--max_file_size nan: must be above 0" in message
 
 
 def test_texts_of_a_conversion_come_from_a_regular_file(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     os.mkfifo(tmp_path / "texts.txt")
     options = f"--input {tmp_path} --output_dir {tmp_path}/new --text_file {tmp_path}/texts.txt"
-    assert "texts.txt: not a regular file" in refusal(convert_checkpoint.main, options, capsys)
+    assert "texts.txt: not a regular file" in refusal(capsys, convert_checkpoint.main, options.split())
 
 
 def test_a_review_may_not_be_a_pipe(tmp_path: Path) -> None:
@@ -106,19 +98,3 @@ def test_a_line_without_an_end_is_not_read_whole(tmp_path: Path, suffix: str) ->
 def test_standard_input_without_an_end_of_line_is_not_read_whole() -> None:
     with Path("/dev/zero").open("rb") as handle, pytest.raises(DataError, match="--input -, line 1: longer than"):
         list(read_lines(handle, "--input -"))
-
-
-def test_long_lines_are_read(tmp_path: Path) -> None:
-    """Those that texts have: books, as a field of one line."""
-    text = "a book " * 1_000_000
-    (tmp_path / "books.tsv").write_text(f"text\n{text}\n{text}")
-    assert [values for _, values in read_rows(tmp_path / "books.tsv")] == [{"text": text}] * 2
-
-
-def test_predict_reads_a_file_within_its_bound(tmp_path: Path) -> None:
-    folder = serving.save_classifier(tmp_path / "model")
-    (tmp_path / "texts.txt").write_text("word1\n" * 10)
-    predict.main(
-        f"--model {folder} --input {tmp_path}/texts.txt --output {tmp_path}/labels.jsonl --max_file_size 7e-8".split()
-    )
-    assert len((tmp_path / "labels.jsonl").read_text().splitlines()) == 10

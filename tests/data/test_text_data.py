@@ -1,10 +1,9 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Splits: what is left out, held out, sampled and warned of; and real data read whole."""
+"""Splits: what is left out, held out, sampled and warned of."""
 
 from collections import Counter
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 from text_samples import fault, load, reviews, write
 
@@ -99,17 +98,3 @@ def test_samples_keep_the_proportions(tmp_path: Path) -> None:
     assert Counter(data.splits["train"]["label"]) == {0: 20, 1: 10}
     assert data.splits["validation"].num_rows == 50
     assert "train: 30 of 300 rows used, stratified by class" in data.notes
-
-
-def test_real_data_are_read_whole(data_folder: Path) -> None:
-    """Of IMDb, which lacks a validation split, one is held out, and the reviews without labels are left out."""
-    data = load(data_folder / "sst2")
-    for split in ("train", "validation"):
-        table = pq.read_table(data_folder / "sst2" / f"{split}.parquet")
-        assert data.splits[split]["text"][:] == table["sentence"].to_pylist()
-        assert data.splits[split]["label"][:] == table["label"].to_pylist()
-    assert data.splits["train"].cache_files == []  # nothing is written into the user's cache
-    data = load(data_folder / "imdb")
-    assert list(data.splits) == ["train", "validation", "test"]
-    assert data.splits["test"].num_rows == data.splits["train"].num_rows + data.splits["validation"].num_rows == 25_000
-    assert any("unsupervised.parquet" in note for note in data.notes)

@@ -43,12 +43,6 @@ def test_parquet_is_read_across_batches_and_row_groups(tmp_path: Path) -> None:
     assert [row for row, _ in read_rows(path)] == list(range(1, 2502))
 
 
-def test_reading_is_streaming(tmp_path: Path) -> None:
-    path = tmp_path / "data.jsonl"
-    path.write_text('{"text": "fine"}\nbroken\n')
-    assert next(read_rows(path)) == (1, {"text": "fine"})
-
-
 @pytest.mark.parametrize(
     ("name", "content", "pieces"),
     [

@@ -28,8 +28,7 @@ def test_arguments_that_contradict_are_refused(arguments: dict, pieces: list[str
         DataArguments(**arguments)
 
 
-@pytest.mark.parametrize("suffix", WRITERS)
-@pytest.mark.parametrize("validation", ["validation", "valid", "val", "dev"])
+@pytest.mark.parametrize(("suffix", "validation"), [*zip(WRITERS, ("validation", "valid", "val", "dev"))])
 def test_splits_are_found_by_name(tmp_path: Path, suffix: str, validation: str) -> None:
     for split, start in (("train", 0), (validation, 100), ("test", 200)):
         write(tmp_path / f"{split}{suffix}", reviews(20, start))

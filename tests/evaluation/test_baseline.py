@@ -1,10 +1,14 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The baseline learns what words and word pairs tell, from the training texts alone, and every time the same."""
+"""The baselines learn what words and their sequences tell, from the training texts alone, and every time the same."""
+
+import re
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
 
-from modeling_scratch.evaluation.classification import C_GRID, LARGE_CORPUS, run_baseline
+from modeling_scratch.evaluation.baselines import BASELINES, LARGE_CORPUS, run_baselines
 
 WORDS = [["awful", "dull", "bleak"], ["fine", "bright", "warm"], ["odd", "weird", "strange"]]
 
@@ -20,24 +24,77 @@ def corpus(num_labels: int, size: int, seed: int) -> tuple[list[str], list[int]]
     return texts, labels.tolist()
 
 
+def predictions(train_texts: list[str], train_labels: list[int], eval_texts: list[str]) -> list[list[int]]:
+    """Those of each baseline."""
+    return [result.predictions.tolist() for result in run_baselines(train_texts, train_labels, eval_texts)]
+
+
 @pytest.mark.parametrize("num_labels", [2, 3])
-def test_it_learns_words(num_labels):
+def test_they_learn_words(num_labels):
     train_texts, train_labels = corpus(num_labels, 200, seed=0)
     eval_texts, eval_labels = corpus(num_labels, 50, seed=1)
-    assert run_baseline(train_texts, train_labels, eval_texts).predictions.tolist() == eval_labels
+    assert predictions(train_texts, train_labels, eval_texts) == [eval_labels] * len(BASELINES)
 
 
-def test_it_learns_word_pairs_and_words_of_one_letter():
+def test_they_learn_word_pairs_and_words_of_one_letter():
     """Each word occurs equally often in both classes; only the pairs tell them apart."""
     texts = ["not good very bad", "very good not bad"]
-    assert run_baseline(texts * 20, [0, 1] * 20, texts).predictions.tolist() == [0, 1]
-    assert run_baseline(["I a 1", "I a 9"] * 10, [0, 1] * 10, ["9", "1"]).predictions.tolist() == [1, 0]
+    assert predictions(texts * 20, [0, 1] * 20, texts) == [[0, 1]] * len(BASELINES)
+    assert predictions(["I a 1", "I a 9"] * 10, [0, 1] * 10, ["9", "1"]) == [[1, 0]] * len(BASELINES)
+
+
+def ngram_sets(text: str, longest: int = 3) -> set[tuple[str, ...]]:
+    words = re.findall(r"\w+", text.lower())
+    return {tuple(words[start : start + n]) for n in range(1, longest + 1) for start in range(len(words) + 1 - n)}
+
+
+@pytest.mark.parametrize("num_labels", [2, 3])
+def test_nb_svm_is_that_of_its_definition(num_labels):
+    """Its regression minimises the logistic loss · C + |w|²/2, of features r where a text has the n-gram, else 0."""
+    train_texts, train_labels = corpus(num_labels, 60, seed=0)
+    train_texts = [f"{text} {text.split()[0]}" for text in train_texts]  # words that repeat count once
+    labels = np.array(train_labels) ^ (np.arange(60) % 7 == 0)
+    eval_texts = ["A dull film, film", "plot scene", "bright actor dull odd", ""]
+    result = next(each for each in run_baselines(train_texts, labels.tolist(), eval_texts) if each.name == "NB-SVM")
+    vocabulary = sorted(set().union(*map(ngram_sets, train_texts)))
+    train, other = (
+        np.array([[gram in ngram_sets(text) for gram in vocabulary] for text in texts], dtype=float)
+        for texts in (train_texts, eval_texts)
+    )
+    classes = np.unique(labels)
+    odds = []
+    for label in classes[1:] if len(classes) == 2 else classes:
+        sign = np.where(labels == label, 1, -1)
+        p, q = 1 + train[sign == 1].sum(axis=0), 1 + train[sign == -1].sum(axis=0)
+        ratio = np.log((p / p.sum()) / (q / q.sum()))
+
+        def loss(weights, features=train * ratio, sign=sign):
+            errors = expit(-sign * (features @ weights[:-1] + weights[-1]))
+            gradient = -result.settings["C"] * (sign * errors) @ np.column_stack([features, np.ones(len(features))])
+            value = result.settings["C"] * -np.log1p(-errors).sum() + weights[:-1] @ weights[:-1] / 2
+            return value, gradient + np.append(weights[:-1], 0)
+
+        weights = minimize(loss, np.zeros(len(vocabulary) + 1), jac=True, tol=1e-12).x
+        odds.append(expit(other * ratio @ weights[:-1] + weights[-1]))
+    columns = [1 - odds[0], *odds] if len(classes) == 2 else odds
+    expected = np.column_stack(columns) / np.sum(columns, axis=0)[:, None]
+    assert result.classes.tolist() == classes.tolist()
+    assert result.probabilities == pytest.approx(expected, abs=1e-3)
+    assert result.predictions.tolist() == classes[expected.argmax(axis=1)].tolist()
 
 
 def test_the_smallest_corpus_is_enough():
-    result = run_baseline(["good", "good", "bad", "bad"], [1, 1, 0, 0], ["bad", "good", "", "unheardof"])
-    assert result.predictions[:2].tolist() == [0, 1]
-    assert len(result.predictions) == 4
+    for result in run_baselines(["good", "good", "bad", "bad"], [1, 1, 0, 0], ["bad", "good", "", "unheardof"]):
+        assert result.predictions[:2].tolist() == [0, 1]
+        assert result.probabilities.shape == (4, 2)
+        assert result.probabilities.sum(axis=1) == pytest.approx(1)
+
+
+def test_classes_keep_their_numbers():
+    """Also where training texts lack some."""
+    for result in run_baselines(["good", "bad", "odd"] * 4, [1, 3, 7] * 4, ["odd", "good"]):
+        assert result.classes.tolist() == [1, 3, 7]
+        assert result.predictions.tolist() == [7, 1]
 
 
 def test_evaluation_texts_change_nothing_but_their_own_prediction():
@@ -45,22 +102,24 @@ def test_evaluation_texts_change_nothing_but_their_own_prediction():
     train_texts, train_labels = corpus(2, 200, seed=0)
     labels = [label ^ (index % 5 == 0) for index, label in enumerate(train_labels)]  # noise, so that C matters
     eval_texts = [*corpus(2, 30, seed=1)[0], "words unheard of"]
-    everything, again = (run_baseline(train_texts, labels, eval_texts) for _ in range(2))
-    few = run_baseline(train_texts, labels, eval_texts[:7])
-    assert everything.settings == again.settings == few.settings
-    held_out = {float(c): accuracy for c, accuracy in few.settings["held_out_accuracy"].items()}
-    assert few.settings["C"] == min(c for c in C_GRID if held_out[c] == max(held_out.values()))
-    assert np.array_equal(few.predictions, everything.predictions[:7])
-    assert np.array_equal(again.predictions, everything.predictions)
+    runs = [run_baselines(train_texts, labels, texts) for texts in (eval_texts, eval_texts, eval_texts[:7])]
+    for everything, again, few in zip(*runs):
+        assert everything.settings == again.settings == few.settings
+        held_out = {float(c): accuracy for c, accuracy in few.settings["held_out_accuracy"].items()}
+        assert few.held_out_accuracy == max(held_out.values())
+        assert few.settings["C"] == min(c for c, accuracy in held_out.items() if accuracy == few.held_out_accuracy)
+        assert np.array_equal(few.predictions, everything.predictions[:7])
+        assert np.array_equal(again.probabilities, everything.probabilities)
 
 
 def test_terms_of_a_single_text_are_dropped_from_a_large_corpus_only():
     texts, labels = corpus(2, LARGE_CORPUS - 1, seed=0)
     texts[0] += " unheardof"
-    small = run_baseline(texts, labels, ["film"])
-    large = run_baseline([*texts, "film"], [*labels, 0], ["film"])
-    assert (small.settings["min_df"], large.settings["min_df"]) == (1, 2)
-    assert large.settings["features"] < small.settings["features"]
+    for small, large in zip(
+        run_baselines(texts, labels, ["film"]), run_baselines([*texts, "film"], [*labels, 0], ["film"])
+    ):
+        assert (small.settings["min_df"], large.settings["min_df"]) == (1, 2)
+        assert large.settings["features"] < small.settings["features"]
 
 
 @pytest.mark.parametrize(
@@ -70,8 +129,9 @@ def test_terms_of_a_single_text_are_dropped_from_a_large_corpus_only():
         (["a", "b"], [1, 1], r"at least two classes, got only \[1\]"),
         (["a", "b", "c"], [0, 0, 4], "class 4 has a single training text"),
         (["", "?", "", "!"], [0, 1, 0, 1], "no training text has a word"),
+        ([f"word{n}" for n in range(LARGE_CORPUS)], [0, 1] * (LARGE_CORPUS // 2), "no word occurs in two"),
     ],
 )
 def test_texts_that_nothing_can_be_learned_from_are_an_error(texts, labels, message):
     with pytest.raises(ValueError, match=message):
-        run_baseline(texts, labels, ["a"])
+        run_baselines(texts, labels, ["a"])

@@ -12,7 +12,7 @@ from model_cases import CAUSAL_LM, SEQ2SEQ_LM, Case, draw_ids, parametrize_cases
 from transformers import StoppingCriteriaList
 
 from modeling_scratch import fast
-from modeling_scratch.fast.beam_search import CHUNK, highest
+from modeling_scratch.fast.beam_search import CHUNK
 
 IDS = draw_ids()
 PADDED = torch.ones_like(IDS)
@@ -44,44 +44,33 @@ def models() -> dict[Case, Any]:
 def test_it_ends_where_the_library_ends(case: Case, models: dict[Case, Any]) -> None:
     free, _ = both(models[case], eos_token_id=None)
     lengths = set()
-    for ends in ENDS:
-        for tokens in (free[0, -5:-3], free[:, -4]):
-            ours, expected = both(models[case], eos_token_id=tokens.tolist(), **ends)
-            assert torch.equal(ours, expected), (ends, tokens)
-            lengths |= set((ours != 0).sum(-1).tolist())
+    for ends, tokens in zip(ENDS, cycle((free[0, -5:-3], free[:, -4]))):
+        ours, expected = both(models[case], eos_token_id=tokens.tolist(), **ends)
+        assert torch.equal(ours, expected), (ends, tokens)
+        lengths |= set((ours != 0).sum(-1).tolist())
     assert len(lengths) > 2  # some texts ended by themselves
 
 
-@every_generator
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"eos_token_id": None},
-        {"min_new_tokens": 6, "no_repeat_ngram_size": 2},
-        {"repetition_penalty": 1.5, "bad_words_ids": [[7]]},
-        {"num_beams": 8, "num_return_sequences": 8},
-        {"use_cache": False},
-        {"cache_implementation": "static"},
-        {"max_time": 0.0},
-        {"attention_mask": PADDED},
-        {"stopping_criteria": StoppingCriteriaList([lambda ids, scores: ids[:, -1] % 5 == 0])},
-    ],
-    ids=lambda settings: "-".join(settings),
-)
+SETTINGS: list[tuple[Case, dict[str, Any]]] = [
+    (CAUSAL_LM, {"eos_token_id": None}),
+    (SEQ2SEQ_LM, {"min_new_tokens": 6, "no_repeat_ngram_size": 2}),
+    (CAUSAL_LM, {"repetition_penalty": 1.5, "bad_words_ids": [[7]]}),
+    (SEQ2SEQ_LM, {"num_beams": 8, "num_return_sequences": 8}),
+    (CAUSAL_LM, {"use_cache": False}),
+    (SEQ2SEQ_LM, {"use_cache": False}),
+    (CAUSAL_LM, {"cache_implementation": "static"}),
+    (SEQ2SEQ_LM, {"cache_implementation": "static"}),
+    (CAUSAL_LM, {"max_time": 0.0}),
+    (CAUSAL_LM, {"attention_mask": PADDED}),
+    (SEQ2SEQ_LM, {"attention_mask": PADDED}),
+    (SEQ2SEQ_LM, {"stopping_criteria": StoppingCriteriaList([lambda ids, scores: ids[:, -1] % 5 == 0])}),
+]
+
+
+@pytest.mark.parametrize(("case", "settings"), SETTINGS)
 def test_it_takes_every_setting(case: Case, settings: dict[str, Any], models: dict[Case, Any]) -> None:
     ours, expected = both(models[case], **{"eos_token_id": [3, 4], **settings})
     assert torch.equal(ours, expected)
-
-
-@pytest.mark.parametrize("width", [5, 2 * CHUNK, 40 * CHUNK, 40 * CHUNK + 7])
-@pytest.mark.parametrize("count", [1, 6])
-def test_the_highest_are_those_of_topk(width: int, count: int) -> None:
-    rows = torch.randn(3, width, generator=torch.Generator().manual_seed(0))
-    rows[1] = -torch.inf
-    rows[1, :: max(width // 3, 1)] = 1.0  # few are possible, and they are alike
-    values, places = highest(rows, count)
-    assert torch.equal(values, rows.topk(min(count, width)).values)
-    assert torch.equal(rows.gather(1, places), values)
 
 
 def test_what_no_text_can_come_of_is_an_error(models: dict[Case, Any]) -> None:

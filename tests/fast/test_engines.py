@@ -4,7 +4,7 @@
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
-from itertools import product
+from itertools import cycle, product
 from typing import Any
 
 import pytest
@@ -27,7 +27,6 @@ from model_cases import (
     TINY,
     TOKENS,
     Case,
-    backends,
     boundaries,
     low_thresholds,  # noqa: F401  (a fixture)
     parametrize_cases,
@@ -81,11 +80,15 @@ FORMS: dict[str, Batch] = {
     "mask_of_pairs": {"input_ids": IDS, "attention_mask": PAIRWISE},
     **CONCATENATED,
 }
+BACKENDS = "eager", "sdpa"
+# Each class takes every form; those whose states another class reads, or that read like another one, a third of them.
+ALIKE = ENCODER, TOKENS, DECODER, SEQ2SEQ
 PAIRS = [
-    pytest.param(case, form, list(SETTINGS.values())[(row + column) % len(SETTINGS)],
+    pytest.param(case, form, {**list(SETTINGS.values())[(row + column) % len(SETTINGS)],
+                              "attn_implementation": BACKENDS[(row + column) % 2]},
                  id=f"{case.model_class.__name__}-{form}")
     for (row, case), (column, form) in product(enumerate(CASES), enumerate(FORMS))
-    if case in ONE_STACK or form in PADDED
+    if (case in ONE_STACK or form in PADDED) and (case not in ALIKE or (row + column) % 3 == 0)
 ]  # fmt: skip
 
 
@@ -148,37 +151,28 @@ def assert_engines_agree(model: Any, case: Case, form: str) -> None:
 @always
 @pytest.mark.parametrize(("case", "form", "settings"), PAIRS)
 def test_a_step_is_the_same(case: Case, form: str, settings: dict) -> None:
-    model = case.model(**settings).train()
-    for backend in ("eager", "sdpa"):
-        model.set_attn_implementation(backend)
-        assert_engines_agree(model, case, form)
+    assert_engines_agree(case.model(**settings).train(), case, form)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@parametrize_cases((MASKED_LM, SEQ2SEQ_LM))
-def test_a_sparse_step_is_the_same(case: Case, form: str) -> None:
+SPARSE = {"eager": {}, "sdpa": {"norm_position": "output", "position_type": "rotary"}}
+SPARSE_PAIRS = [*product([MASKED_LM], FORMS), *product([SEQ2SEQ_LM], PADDED)]
+
+
+@pytest.mark.parametrize(
+    ("case", "form", "backend"), [(*pair, each) for pair, each in zip(SPARSE_PAIRS, cycle(SPARSE))]
+)
+def test_a_sparse_step_is_the_same(case: Case, form: str, backend: str) -> None:
     """At the sizes where the engine thinks that it pays, too."""
-    if case in ONE_STACK or form in PADDED:
-        for backend, settings in zip(("eager", "sdpa"), ({}, {"norm_position": "output", "position_type": "rotary"})):
-            model = case.model(**settings, sparse_prediction=True, attn_implementation=backend).train()
-            assert_engines_agree(model, case, form)
+    model = case.model(**SPARSE[backend], sparse_prediction=True, attn_implementation=backend).train()
+    assert_engines_agree(model, case, form)
 
 
 @always
 @pytest.mark.parametrize("pooling", ["first", "mean", "max"])
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", ["padded_left", "padded_anywhere", "an_empty_text", "an_empty_segment"])
 def test_every_pooling_is_the_same(form: str, pooling: str) -> None:
     model = TEXTS.model(classifier_pooling=pooling, num_key_value_heads=2)
     assert_engines_agree(model, TEXTS, form)
-
-
-def test_targets_that_stand_one_after_another_are_the_same() -> None:
-    model = SEQ2SEQ_LM.model()
-    positions = (torch.arange(LENGTH) % 7).expand_as(IDS)
-    batch = {"input_ids": IDS, "decoder_input_ids": IDS.flip(0), "decoder_position_ids": positions}
-    found = model(**batch).logits
-    with fast.disabled():
-        torch.testing.assert_close(found, model(**batch).logits, atol=1e-5, rtol=0)
 
 
 # Generation
@@ -187,19 +181,20 @@ SEARCHES = {"greedy": {}, "sampling": {"do_sample": True, "top_k": 10}, "beams":
 
 
 @always
-@pytest.mark.parametrize("texts", [3, 40])
-@pytest.mark.parametrize("cache", [{}, {"cache_implementation": "static", "disable_compile": True}], ids=str)
+@pytest.mark.parametrize(
+    ("texts", "cache"), [(40, {}), (3, {"cache_implementation": "static", "disable_compile": True})], ids=str
+)
 @parametrize_cases((CAUSAL_LM, SEQ2SEQ_LM))
-def test_the_same_texts_are_generated(case: Case, cache: dict, texts: int) -> None:
+def test_the_same_texts_are_generated(case: Case, texts: int, cache: dict) -> None:
     model = lively(case.model(use_cache=True, lm_head_bias=True))
     batch = {name: value.repeat(6, 1)[1 : texts + 1] for name, value in LEFT.items()}
     for search in SEARCHES.values():
         found = []
         for generate in (model.generate, fast.disabled()(lambda **given: model.generate(**given))):
             torch.manual_seed(0)
-            found.append(generate(**batch, **cache, **search, max_new_tokens=12, no_repeat_ngram_size=1))
+            found.append(generate(**batch, **cache, **search, max_new_tokens=8, no_repeat_ngram_size=1))
         assert torch.equal(*found)
-        assert len(found[0].unique()) > 12  # or nothing would be shown
+        assert len(found[0].unique()) > 8  # or nothing would be shown
 
 
 # Who looks inside sees the textbook's shapes
@@ -229,10 +224,9 @@ def stack_of(model: Any, case: Case, place: str = "") -> nn.Module:
     return model.get_submodule(STACKS[case] + place if place else STACKS[case].removesuffix("."))
 
 
-@backends
 @every_stack
-def test_the_engine_leaves_padding_out(case: Case, backend: str) -> None:
-    model = case.model(attn_implementation=backend)
+def test_the_engine_leaves_padding_out(case: Case) -> None:
+    model = case.model()
     assert is_fast(model, case)
     with fast.disabled():
         assert not is_fast(model, case)
@@ -261,10 +255,9 @@ def shapes(seen: Any) -> list[tuple[int, ...]]:
     return [tuple(part.shape) for part in parts if part.is_floating_point()]
 
 
-@every_stack
 @pytest.mark.filterwarnings("ignore:Full backward hook is firing")  # of the table, which is given no gradients
-@pytest.mark.parametrize("place", PLACES)
-def test_who_looks_inside_sees_the_shapes_of_the_textbook(case: Case, place: str) -> None:
+@pytest.mark.parametrize(("place", "case"), [*product(PLACES, [ENCODER]), ("base model", DECODER), ("norm", SEQ2SEQ)])
+def test_who_looks_inside_sees_the_shapes_of_the_textbook(place: str, case: Case) -> None:
     model = case.model(norm_position="pre")
     seen: list[Any] = []
     for name, look in LOOKS.items():
@@ -283,8 +276,10 @@ def test_who_looks_inside_sees_the_shapes_of_the_textbook(case: Case, place: str
     assert not seen
 
 
-@pytest.mark.parametrize("asked", ["output_hidden_states", "output_attentions"])
-@every_stack
+@pytest.mark.parametrize(
+    ("case", "asked"),
+    [(ENCODER, "output_attentions"), (DECODER, "output_hidden_states"), (SEQ2SEQ, "output_attentions")],
+)
 def test_who_asks_for_the_insides_gets_those_of_the_textbook(case: Case, asked: str) -> None:
     model = case.model(attn_implementation="eager")
     batch, _ = make_batch(model, case, "padded_right")
@@ -293,19 +288,16 @@ def test_who_asks_for_the_insides_gets_those_of_the_textbook(case: Case, asked: 
         expected = model(**batch, **{asked: True})
     for name, value in expected.items():
         torch.testing.assert_close(found[name], value)
-    assert len(found.keys()) > len(model(**batch).keys())
-    assert is_fast(model, case)
+    assert found[asked.removeprefix("output_") if case is not SEQ2SEQ else "encoder_attentions"]
 
 
 def test_hooks_of_all_modules_see_the_shapes_of_the_textbook() -> None:
-    model, seen = ENCODER.model(), []
-    hook = nn.modules.module.register_module_forward_hook(lambda module, inputs, output: seen.append(shapes(output)))
+    hook = nn.modules.module.register_module_forward_hook(lambda *_: None)
     try:
-        assert not is_fast(model, ENCODER)
+        assert not is_fast(ENCODER.model(), ENCODER)
     finally:
         hook.remove()
-    assert {shape[:2] for found in seen for shape in found} == {(len(LENGTHS), LENGTH)}
-    assert is_fast(model, ENCODER)
+    assert is_fast(ENCODER.model(), ENCODER)
 
 
 # What stays as it was
@@ -344,18 +336,6 @@ def test_nothing_stays_switched_after_a_call(fails: bool) -> None:
     assert not any(torch.equal(each, before) for each in inside)  # the engine was at work
     hook.remove()
     assert model(**TEXTS.batch()).loss.isfinite()
-
-
-def test_a_generation_that_fails_leaves_the_head_as_it_was() -> None:
-    model = CAUSAL_LM.model()
-    forward = model.lm_head.forward
-
-    def fail(*_: Any) -> None:
-        raise FailureError
-
-    with pytest.raises(FailureError):
-        model.generate(IDS, max_new_tokens=3, logits_processor=[fail])
-    assert model.lm_head.forward == forward
 
 
 def test_switching_off_nests_and_overlaps_and_ends_as_it_was() -> None:

@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Packing is exact: whichever way a batch comes, its tokens see their own sequence, all of it, and nothing else."""
 
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -8,18 +9,17 @@ import torch
 from conftest import redraw
 from model_cases import TINY, backends, boundaries, engines, restarting
 from torch import Tensor, nn
-from transformers import AttentionInterface, DataCollatorWithFlattening
+from transformers import AttentionInterface
 
 from modeling_scratch import (
     ScratchEncoderConfig,
-    ScratchEncoderForMaskedLM,
     ScratchEncoderForSequenceClassification,
     ScratchEncoderModel,
 )
 from modeling_scratch.fast.packing import packing_from_mask
 
-LENGTH = 120
-LENGTHS = [3, LENGTH, 40, 40, LENGTH, 7]  # rows of one text, which need no mask, and rows that texts share
+LENGTH = 48
+LENGTHS = [3, LENGTH, 16, 16, LENGTH, 7]  # rows of one text, which need no mask, and rows that texts share
 
 
 def make_mask() -> Tensor:
@@ -43,8 +43,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "sinusoidal_halves": {"position_type": "sinusoidal_halves", "embedding_size": 8, "type_vocab_size": 2},
     "dynamic": {"position_type": "rotary", "rope_parameters": {"rope_type": "dynamic", "factor": 2.0}},
 }  # fmt: skip
-
-every_setting = pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
 
 
 def make(model_class: Any = ScratchEncoderModel, backend: str = "sdpa", **settings: Any) -> Any:
@@ -106,23 +104,22 @@ PACKED_IDS = torch.cat(sequences())[None]
 
 
 @engines
-@backends
-@every_setting
-def test_a_batch_that_arrives_packed_equals_each_sequence_on_its_own(backend: str, settings: dict) -> None:
+@pytest.mark.parametrize(("settings", "backend"), [*zip(SETTINGS.values(), cycle(("eager", "sdpa")))])
+def test_a_batch_that_arrives_packed_equals_each_sequence_on_its_own(settings: dict, backend: str) -> None:
     model = make(backend=backend, **settings)
     expected = one_by_one(model)
     for form in FORMS:
         assert_close(model(PACKED_IDS, **form()).last_hidden_state[0], expected)
 
 
-@backends
-@pytest.mark.parametrize("asked", ["output_attentions", "output_hidden_states"])
-def test_asked_for_its_insides_a_packed_batch_keeps_its_sequences_apart(backend: str, asked: str) -> None:
+@pytest.mark.parametrize(("asked", "backend"), [("output_attentions", "eager"), ("output_hidden_states", "sdpa")])
+def test_asked_for_its_insides_a_packed_batch_keeps_its_sequences_apart(asked: str, backend: str) -> None:
     model = make(backend=backend)
     same = torch.block_diag(*[torch.ones(len(ids), len(ids)) for ids in sequences()]).bool()
+    expected = one_by_one(model)
     for form in FORMS:
         outputs = model(PACKED_IDS, **form(), **{asked: True})
-        assert_close(outputs.last_hidden_state[0], one_by_one(model))
+        assert_close(outputs.last_hidden_state[0], expected)
         assert all((weights[..., ~same] == 0).all() for weights in outputs.get("attentions", ()))
 
 
@@ -130,28 +127,13 @@ def test_asked_for_its_insides_a_packed_batch_keeps_its_sequences_apart(backend:
 @backends
 def test_rows_hold_several_sequences(backend: str) -> None:
     model = make(backend=backend)
-    rows = [[30, 50, 40], [1, 1, 118], [120], [60, 60]]
+    rows = [[12, 20, 16], [1, 1, 46], [48], [24, 24]]
     position_ids, ids = torch.cat([restarting(row) for row in rows]), IDS[: len(rows)]
     expected = [
         torch.cat([model(part[None]).last_hidden_state[0] for part in row_ids.split(row)])
         for row_ids, row in zip(ids, rows, strict=True)
     ]
     assert_close(model(ids, position_ids=position_ids).last_hidden_state, torch.stack(expected))
-    asked = model(ids, position_ids=position_ids, output_hidden_states=True)
-    assert_close(asked.last_hidden_state, torch.stack(expected))
-
-
-@engines
-@pytest.mark.parametrize("extras", [False, True], ids=["positions", "boundaries"])
-def test_what_the_collator_of_the_library_makes_is_taken(extras: bool) -> None:
-    """Its labels leave out the first token of each text."""
-    features = [{"input_ids": ids.tolist()} for ids in sequences()]
-    collate = DataCollatorWithFlattening(return_flash_attn_kwargs=extras, return_seq_idx=extras)
-    model = make(ScratchEncoderForMaskedLM)
-    labels = torch.where(REAL & (MASK.cumsum(-1) > 1), IDS, -100)
-    outputs, expected = model(**collate(features, return_tensors="pt")), model(IDS, MASK, labels=labels)
-    assert_close(outputs.logits[0], expected.logits[REAL])
-    assert_close(outputs.loss, expected.loss)
 
 
 @engines
@@ -170,6 +152,7 @@ def test_each_packed_sequence_is_one_text_to_classify(pooling: str) -> None:
 # Graphs: nothing may depend on what a traced tensor holds
 
 
+@pytest.mark.slow
 def test_compiled_in_one_graph_sequences_stay_apart() -> None:
     model = make(num_hidden_layers=1)
     compiled = torch.compile(model, backend="eager", fullgraph=True)
@@ -185,22 +168,10 @@ def test_exported_with_one_sequence_several_stay_apart() -> None:
     assert_close(states[0], one_by_one(model))
 
 
-@pytest.mark.slow
-@engines
-@torch.no_grad()
-def test_flex_attention_agrees() -> None:
-    """Inference alone: on a CPU it has no gradients."""
-    settings = {"position_type": "rotary", "num_key_value_heads": 2}
-    flex, eager = (make(backend=backend, **settings) for backend in ("flex_attention", "eager"))
-    expected = one_by_one(eager)
-    assert_close(flex(IDS, MASK).last_hidden_state[REAL], expected)
-    assert_close(flex(PACKED_IDS, **by_positions()).last_hidden_state[0], expected)
-
-
 # The parts
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(3))
 def test_unpacking_undoes_packing(seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)
     rows, length = (int(torch.randint(1, 30, (), generator=generator)) for _ in range(2))

@@ -12,14 +12,13 @@ import termios
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import benchmark
 import colorlog  # comes with Optuna
 import generate
 import predict
 import pytest
 import train_tokenizer
 import writers
-from processes import in_child, refusal
+from processes import in_child
 from serving import save_classifier
 
 from modeling_scratch.sharing import verification
@@ -73,37 +72,31 @@ def test_progress_bars_still_move(classifier: Path, tmp_path: Path) -> None:
     assert "\\x" not in shown
 
 
-@pytest.mark.parametrize("form", ["jsonl", "csv"])
-def test_labels_and_texts_of_predict_are_shown(classifier: Path, tmp_path: Path, form: str) -> None:
-    (tmp_path / "in.txt").write_text(EVIL + "\n", encoding="utf-8")
-    options = f"--model {classifier} --input {tmp_path}/in.txt --with_text --format {form} --no_progress"
-    shown = on_terminal(predict.main, options.split())
-    assert [character for character in RAW if character in shown] == []
-    assert "]0;title" in shown
+PREDICT = "--model {model} --input {folder}/in.txt --with_text --no_progress --format "
 
 
-def test_answers_of_generate_are_shown(tmp_path: Path) -> None:
-    tokenizer = writers.words()
-    folder = writers.save(tmp_path, writers.decoder(tokenizer), tokenizer)
-    options = ["--model_name_or_path", str(folder), "--max_new_tokens", "2", "--prompt", EVIL]
-    shown = on_terminal(generate.main, options)
-    assert [character for character in RAW if character in shown] == []
-    assert "a\\x1b]0;title\\x07b" in shown
-
-
-def test_file_names_in_messages_are_shown(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("main", "options", "part"),
+    [
+        (predict.main, PREDICT + "jsonl", "]0;title"),
+        (predict.main, PREDICT + "csv", "]0;title"),
+        (generate.main, "--model_name_or_path {writer} --max_new_tokens 2 --prompt {evil}", "a\\x1b]0;title\\x07b"),
+        (train_tokenizer.main, "--train_file {folder}/{evil}.txt --output_dir {folder}/run", "not valid UTF-8"),
+        (verification.main, "{folder}/{evil}", "Cannot tell"),
+    ],
+)
+def test_labels_texts_and_file_names_are_shown(
+    classifier: Path, tmp_path: Path, main: Callable[[Sequence[str]], object], options: str, part: str
+) -> None:
+    (tmp_path / EVIL).mkdir()
     (tmp_path / f"{EVIL}.txt").write_bytes(b"\xff")
-    options = ["--train_file", str(tmp_path / f"{EVIL}.txt"), "--output_dir", str(tmp_path / "run")]
-    shown = on_terminal(train_tokenizer.main, options)
+    (tmp_path / "in.txt").write_text(EVIL + "\n", encoding="utf-8")
+    if "{writer}" in options:
+        writers.save(tmp_path / "writer", writers.decoder(tokenizer := writers.words()), tokenizer)
+    places = {"model": classifier, "folder": tmp_path, "writer": tmp_path / "writer", "evil": EVIL}
+    shown = on_terminal(main, [option.format(**places) for option in options.split()])
     assert [character for character in RAW if character in shown] == []
-    assert "not valid UTF-8" in shown
-
-
-def test_what_verify_finds_is_shown(tmp_path: Path) -> None:
-    (folder := tmp_path / EVIL).mkdir()
-    shown = on_terminal(verification.main, [str(folder)])
-    assert [character for character in RAW if character in shown] == []
-    assert "Cannot tell" in shown
+    assert part in shown
 
 
 def log_in_colours(arguments: Sequence[str]) -> None:
@@ -136,11 +129,8 @@ NO_ROOM = "No space left on device"
     ("main", "options", "message"),
     [
         (predict.main, "--model {model} --input {folder}/in.txt", f"{NO_ROOM}: the output could not be written; free"),
-        (predict.main, "--model {model} --input {folder}/in.txt", "then repeat the command"),
         (verification.main, "{folder}", NO_ROOM),
-        (benchmark.main, "load --quick", NO_ROOM),
     ],
-    ids=["predict", "its-advice", "verify", "benchmark"],
 )
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_standard_output_without_room_is_one_line(
@@ -173,10 +163,3 @@ def test_labels_and_paths_that_an_encoding_lacks_are_escaped(tmp_path: Path, enc
     assert ended.status == 2
     assert r"\u05e9\u05dc" in ended.text
     assert "Traceback" not in ended.text
-
-
-def test_a_closed_standard_output_is_refused(
-    classifier: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "stdout", None)
-    assert "--output -: standard output is closed" in refusal(capsys, predict.main, ["--model", str(classifier)])

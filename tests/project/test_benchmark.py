@@ -21,13 +21,10 @@ from writers import text_of
 from modeling_scratch.benchmark import run as benchmark_room
 from modeling_scratch.benchmark.data import (
     draw_texts,
-    full_rows,
     grouped_by_length,
     in_random_order,
-    packed,
     padded,
     train_tokenizer,
-    with_more_padding,
 )
 from modeling_scratch.benchmark.models import (
     CLASSIFIER,
@@ -42,8 +39,6 @@ from modeling_scratch.benchmark.settings import Settings
 from modeling_scratch.benchmark.timing import (
     Comparison,
     Side,
-    linear_shapes,
-    matrix_products,
     measure,
     training_work,
 )
@@ -76,7 +71,7 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
 
 
-FAST = ["mlm", "padding", "generate-gpt2", "translate-marian", "load"]
+FAST = ["padding", "translate-marian", "load"]  # the documentation runs one that trains
 
 
 @pytest.mark.parametrize("names", [FAST, pytest.param(["all"], marks=pytest.mark.slow)], ids=["some", "all"])
@@ -122,40 +117,15 @@ def test_models_of_another_function_are_not_compared(kind: object) -> None:
         check_logits(ours, peer, batch, batch, QUICK)
 
 
-def test_sides_have_equal_sizes_dropout_and_backend() -> None:
-    ours, peer = make_pair(CLASSIFIER, replace(QUICK, dropout=0.2, attention_dropout=0.3))
-    assert (ours.config.hidden_dropout, ours.config.attention_dropout) == (0.2, 0.3)
-    assert (peer.config.hidden_dropout_prob, peer.config.attention_probs_dropout_prob) == (0.2, 0.3)
-    assert ours.config._attn_implementation == peer.config._attn_implementation == "sdpa"
-    assert ours.num_parameters() == peer.num_parameters()
-
-
-def test_a_packed_batch_and_one_with_more_padding_are_the_same_to_ours(tokenizer: object) -> None:
-    ours, peer = make_pair(CLASSIFIER, QUICK)
-    batch = padded(tokenizer, ROWS)
-    check_logits(ours, peer, batch, packed(ROWS), QUICK)
-    check_logits(ours, peer, batch, with_more_padding(batch), QUICK)
-
-
 def test_random_batches_hold_each_text_once_and_grouped_ones_have_less_padding() -> None:
     rows = [[number] * (1 + number * 7 % 40) for number in range(400)]
     random, grouped = (draw(rows, 8, 5, 10, seed=0) for draw in (in_random_order, grouped_by_length))
     assert sorted(ids for batches in random for batch in batches for ids in batch) == sorted(rows)
     waste = []
     for rounds in (random, grouped):
-        assert [len(batch) for batches in rounds for batch in batches] == [8] * 50
         sizes = [(8 * max(map(len, batch)), sum(map(len, batch))) for batches in rounds for batch in batches]
         waste.append(1 - sum(real for _, real in sizes) / sum(slots for slots, _ in sizes))
     assert waste[1] < 0.1 < waste[0]
-    for batches in grouped:  # the longest and the shortest in each round
-        assert max(map(len, batches[0])) > 30
-        assert max(map(len, batches[-1])) < 10
-
-
-def test_texts_are_cut_into_full_rows_and_too_few_are_refused() -> None:
-    assert full_rows(ROWS, 10) == [[token for row in ROWS for token in row][i : i + 10] for i in (0, 10, 20, 30)]
-    with pytest.raises(DataError, match="8 texts are too few for 3 rounds"):
-        in_random_order(ROWS, 4, 1, 3, seed=0)
 
 
 def test_operations_are_counted_as_a_profiler_counts_them(tokenizer: object) -> None:
@@ -170,22 +140,6 @@ def test_operations_are_counted_as_a_profiler_counts_them(tokenizer: object) -> 
     assert counter.total == pytest.approx(computed + head, rel=0.01)  # more by biases that are products
 
 
-def test_the_products_are_those_of_one_block() -> None:
-    jobs, operations = matrix_products(QUICK, tokens=10)
-    with Operations() as counter:
-        jobs["products"](0)
-    assert counter.total == operations == 6 * 10 * sum(a * b for a, b in linear_shapes(QUICK.shape))
-
-
-def test_texts_are_those_of_the_folder_or_as_long(data_folder: Path) -> None:
-    for name in ("sst2", "imdb"):
-        real, source = draw_texts(replace(QUICK, data_folder=data_folder), name, 300)
-        invented, other = draw_texts(QUICK, name, 300)
-        assert (source, other) == (name, f"lengths as of {name}")
-        means = [sum(len(text.split()) for text in texts) / 300 for texts in (real, invented)]
-        assert 0.6 < means[0] / means[1] < 1.4
-
-
 def test_what_is_wrong_with_the_arguments_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("of the user")
     for arguments, message in (
@@ -197,11 +151,8 @@ def test_what_is_wrong_with_the_arguments_is_one_line(tmp_path: Path, capsys: py
         (["train-sst2", "--quick", "--data_folder", str(tmp_path)], "sst2/train.parquet not found"),
         (["load", "--threads", "100000"], "--threads 100000: this machine has"),
         (["load", "--device", "junk"], "--device junk: "),
-        (["load", "--device", "cuda:99"], "--device cuda:99: "),
         (["load", "--attention", "nope"], "--attention nope: "),
-        (["load", "--seed", str(2**70)], "--seed"),
         (["load", "--dropout", "nan"], "--dropout nan: must be"),
-        (["load", "--attention_dropout", "1"], "--attention_dropout 1.0: must be"),
         (["load", "--peak_tflops", "0"], "--peak_tflops 0.0: must be"),
         (["load", "--json", str(tmp_path)], "not a regular file"),
         (["load", "--plot", str(tmp_path / "file")], "file exists; choose another name or give --overwrite"),

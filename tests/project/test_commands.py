@@ -5,7 +5,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import zipfile
@@ -13,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from modeling_scratch_cli.__main__ import EXTRAS, PROGRAMS, main
+from modeling_scratch_cli.__main__ import PROGRAMS, main
 from setuptools import find_packages
 from setuptools.config.setupcfg import read_configuration
 from write_help import WIDTH
@@ -42,12 +41,6 @@ def test_without_a_name_it_lists_the_programs() -> None:
     printed = command()
     assert command("--help") == printed
     assert re.findall(r"^  ([\w-]+) ", printed, re.MULTILINE) == [*PROGRAMS, "completion"]
-
-
-def test_every_program_has_a_script_and_a_help() -> None:
-    helpers = {"__init__", "__main__", "write_help"}
-    assert {path.stem for path in SCRIPTS.glob("*.py")} - helpers == set(PROGRAMS.values())
-    assert HELP.keys() == PROGRAMS.keys()
 
 
 def test_help_is_printed_without_a_library() -> None:
@@ -90,43 +83,15 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
         main(["serve", "--model", "x"])
 
 
-class Interrupted:
-    """A finder of modules that gets Ctrl-C while the server is looked for."""
-
-    @staticmethod
-    def find_spec(name: str, *_: object) -> None:
-        if name == "modeling_scratch.serving.server":
-            signal.raise_signal(signal.SIGINT)
-
-
-def test_ctrl_c_while_a_program_is_imported_is_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", [])
-    monkeypatch.setattr(sys, "meta_path", [Interrupted, *sys.meta_path])
-    monkeypatch.delitem(sys.modules, "modeling_scratch.serving.server", raising=False)
-    with pytest.raises(SystemExit) as ended:
-        main(["serve", "--model", "x"])
-    assert (ended.value.code, capsys.readouterr().err) == (130, "modeling-scratch serve: stopped\n")
-
-
-def test_every_extra_names_modules_of_its_own() -> None:
-    declared = read_configuration(ROOT / "setup.cfg")["options"]["extras_require"]
-    distributions = {"sklearn": "scikit-learn", "prometheus_client": "prometheus-client"}
-    for extra, modules in EXTRAS.items():
-        assert {distributions.get(module, module) for module in modules} <= set(declared[extra]), extra
-
-
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash here")
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [("pre", {"predict", "pretrain"}), ("predict --in", {"--input"}), ("convert --ou", {"--output_dir"})],
-    ids=["a name", "an option", "an option of another"],
-)
-def test_bash_completes_names_and_options(words: str, expected: set[str]) -> None:
-    typed = f"COMP_WORDS=(modeling-scratch {words}); COMP_CWORD={len(words.split())}"
-    ask = f'{typed}; _modeling_scratch; echo "${{COMPREPLY[@]}}"'
-    assert set(run(["bash", "-c", f"{command('completion')}\n{ask}"]).split()) == expected
+def test_bash_completes_names_and_options() -> None:
+    expected = {"pre": {"predict", "pretrain"}, "predict --in": {"--input"}, "convert --ou": {"--output_dir"}}
+    lines = [command("completion")]
+    for words in expected:
+        typed = f"COMP_WORDS=(modeling-scratch {words}); COMP_CWORD={len(words.split())}"
+        lines.append(f'{typed}; _modeling_scratch; echo "${{COMPREPLY[@]}}"')
+    printed = run(["bash", "-c", "\n".join(lines)])
+    assert [set(line.split()) for line in printed.splitlines()] == [*expected.values()]
 
 
 def test_every_package_is_installed() -> None:

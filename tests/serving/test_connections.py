@@ -6,13 +6,11 @@ import json
 import socket
 from contextlib import ExitStack, suppress
 from functools import partial
-from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import httpx
 import pytest
-import serve
 import uvicorn
 from serving import PATIENCE, holding, metric, save_classifier, served, wait_until
 
@@ -20,7 +18,7 @@ from modeling_scratch.serving.connections import LimitedConnection
 from modeling_scratch.serving.tasks import load_task
 
 HALF = b"POST /classify HTTP/1.1\r\nHost: localhost\r\nX-Slow: "
-LARGE = 2**25  # bytes
+LARGE = 2**24  # bytes
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +45,7 @@ def send_without_end(connection: socket.socket) -> None:
 
 def test_half_sent_requests_keep_nobody_out_and_end(task: Any) -> None:
     with served(task, max_connections=8, timeout=0.5) as client, ExitStack() as stack:
-        slow = [stack.enter_context(connect(client)) for _ in range(40)]
+        slow = [stack.enter_context(connect(client)) for _ in range(20)]
         for connection in slow:
             with suppress(ConnectionError):  # closed already, as there are newer ones
                 connection.sendall(HALF)
@@ -102,30 +100,19 @@ HOSTS = [
     ({"Host": "localhost"}, 200), ({"Host": "127.0.0.1:8000"}, 200), ({"Host": "[::1]:8000"}, 200),
     ({"Host": "LOCALHOST"}, 200), ({"Host": "attacker.example"}, 403), ({"Host": "localhost.attacker.example"}, 403),
     ({"Host": "[::1"}, 403), ({"Host": ""}, 403), ({"Origin": "http://localhost:3000"}, 200),
-    ({"Origin": "https://attacker.example"}, 403), ({"Origin": "null"}, 403),
+    ({"Origin": "https://attacker.example"}, 403), ({"Origin": "null"}, 403), ({"Host": "models.example"}, 200),
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def client(task: Any) -> Any:
-    with served(task) as client:
-        yield client
-
-
-@pytest.mark.parametrize(("headers", "status"), HOSTS)
-def test_requests_for_another_host_are_refused(client: httpx.Client, headers: dict[str, str], status: int) -> None:
+def test_requests_for_another_host_are_refused(task: Any) -> None:
     """A page of the web can have a browser send them."""
-    response = client.post("/classify", json={"inputs": "word1"}, headers=headers)
-    assert response.status_code == status
-    if status == 403:
-        assert "see --allow_host" in response.json()["error"]
-
-
-@pytest.mark.parametrize("names", [["models.example"], ["*"]])
-def test_further_hosts_are_allowed_by_name(task: Any, names: list[str]) -> None:
-    with served(task, allow_host=names) as client:
-        for host, status in (("models.example", 200), ("other.example", 200 if names == ["*"] else 403)):
-            assert client.get("/health", headers={"Host": host}).status_code == status
+    with served(task, allow_host=["models.example"]) as client:
+        for headers, status in HOSTS:
+            response = client.post("/classify", json={"inputs": "word1"}, headers=headers)
+            assert response.status_code == status, headers
+            assert status == 200 or "see --allow_host" in response.json()["error"]
+    with served(task, allow_host=["*"]) as client:
+        assert client.get("/health", headers={"Host": "other.example"}).status_code == 200
 
 
 def test_clients_that_leave_leave_nothing_in_the_log(task: Any, caplog: pytest.LogCaptureFixture) -> None:
@@ -141,11 +128,6 @@ def test_clients_that_leave_leave_nothing_in_the_log(task: Any, caplog: pytest.L
         wait_until(lambda: metric(client, 'serve_requests_total{route="/classify",status="499"}') == 2)
         held.gate.set()
         assert client.post("/classify", json={"inputs": "word1"}).status_code == 200
+        assert metric(client, "serve_batch_texts_sum") == 3  # those that waited never came to the model
     gc.collect()
     assert [record.getMessage() for record in caplog.records if "never retrieved" in record.getMessage()] == []
-
-
-def test_the_bound_of_connections_has_to_be_one(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    with pytest.raises(SystemExit):
-        serve.main(["--model", str(tmp_path), "--max_connections", "0"])
-    assert "--max_connections 0: must be at least 1" in capsys.readouterr().err

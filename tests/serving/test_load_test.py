@@ -8,7 +8,6 @@ from typing import Any
 import load_test
 import pytest
 import writers
-from conftest import refused
 from serving import save_classifier, save_translator, served
 from transformers import HfArgumentParser
 
@@ -56,8 +55,3 @@ def test_no_answer_is_lost_or_mixed_up(save, from_file, tmp_path, capsys):
     assert load_test.main([*arguments, *(["--input", str(texts)] if from_file else [])]) == 0
     rows = [re.split(r"\s\s+", line) for line in capsys.readouterr().out.splitlines()[1:]]
     assert [(row[1], row[-2], row[-1]) for row in rows] == [("60", "0", "0")] * 3
-
-
-def test_arguments_have_limits(capfd):
-    for name, value in {"--requests": "0", "--seconds": "nan", "--clients": "-1"}.items():
-        refused(capfd, load_test.main, ["--model", "any", name, value], name)

@@ -60,11 +60,6 @@ def test_it_is_the_formula_of_the_paper(backend: str, settings: dict) -> None:
 
 
 @backends
-def test_large_scores_stay_finite(backend: str) -> None:
-    assert attend(redraw(attention(backend), std=30.0)).isfinite().all()
-
-
-@backends
 def test_dropout_works_in_training_alone(backend: str) -> None:
     layer, plain = attention(backend, attention_dropout=0.5), attention(backend)
     torch.manual_seed(0)

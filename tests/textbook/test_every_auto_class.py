@@ -1,15 +1,18 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Every folder × every Auto class of its family, in fresh processes: by its own code, and by the package."""
+"""Folders in fresh processes, by their own code or by the package: every Auto class opens them, and saves them."""
 
 import gc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import huggingface_hub
 import pytest
 import torch.distributed
+import transformers
 from datasets import Dataset
-from fresh_process import run_fresh
+from fresh_process import home, run_fresh
+from hub_server import HubServer
 from model_cases import CASES, CAUSAL_LM, MASKED_LM, SEQ2SEQ_LM, TEXTS, Case, names_of_auto_classes
 from safetensors.torch import load_file
 from torch.distributed.fsdp import fully_shard
@@ -18,14 +21,10 @@ from transformers import Trainer, TrainingArguments
 
 import modeling_scratch as scratch
 
-FOLDERS: dict[str, Case] = {
-    **{case.model_class.__name__: case for case in CASES},
-    "half": CAUSAL_LM,
-    "untied_encoder": MASKED_LM,
-    "untied_seq2seq": SEQ2SEQ_LM,
-    "run/checkpoint-1": TEXTS,
-    "own_class": TEXTS,
-}
+COMMON: dict[str, Case] = {"run/checkpoint-1": TEXTS, "half": CAUSAL_LM, "untied_seq2seq": SEQ2SEQ_LM}
+OTHERS: dict[str, Case] = {
+    **{case.model_class.__name__: case for case in CASES}, "untied_encoder": MASKED_LM, "own_class": TEXTS,
+}  # fmt: skip
 
 MATRIX = """
 from safetensors.torch import load_file
@@ -37,9 +36,6 @@ def load(where, auto_class, folder, **kwargs):
     if where == "there":
         kwargs["trust_remote_code"] = True
     return getattr(transformers, auto_class).from_pretrained(folder, **kwargs)
-
-def open_folders(where, *folders):
-    return {folder: open_folder(where, folder) for folder in folders}
 
 def open_folder(where, folder):
     assert transformers.AutoTokenizer.from_pretrained(folder)("a good film").input_ids[0] == 2
@@ -99,49 +95,67 @@ def weights_in(folder: Path) -> set[str]:
     return {name.removeprefix("model.") for file in folder.glob("*.safetensors") for name in load_file(file)}
 
 
-@pytest.fixture(scope="module")
-def top(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    gc.freeze()  # Trainer collects garbage at each run: leave out what the imports made
-    top = tmp_path_factory.mktemp("matrix")
-    for name, case in FOLDERS.items():
-        write(name, case, top)
-        toy_tokenizer().save_pretrained(top / name)
-    return top
-
-
-# By the package, tests of saving and of bridges open folders, too.
-@pytest.fixture(scope="module", params=["there", pytest.param("here", marks=pytest.mark.slow)])
-def where(request: pytest.FixtureRequest) -> str:
-    return request.param
-
-
-@pytest.fixture(scope="module")
-def opened(where: str, top: Path) -> dict[str, dict]:
-    """What MATRIX says of each folder; each family has a process of its own."""
-    families: dict[type, list[str]] = {case.model_class.config_class: [] for case in FOLDERS.values()}
-    for name, case in FOLDERS.items():
-        families[case.model_class.config_class].append(str(top / name))
-    answers = run_fresh(MATRIX, [(where, "open_folders", *folders) for folders in families.values()], top)
-    return {folder: found for answer in answers for folder, found in answer.items()}
-
-
-@pytest.mark.parametrize("name", FOLDERS)
-def test_every_auto_class_opens_every_folder(name: str, where: str, top: Path, opened: dict[str, dict]) -> None:
+@pytest.mark.parametrize(
+    ("where", "folders"),
+    [
+        ("there", COMMON),
+        pytest.param("there", OTHERS, marks=pytest.mark.slow),
+        pytest.param("here", COMMON | OTHERS, marks=pytest.mark.slow),
+    ],
+    ids=["common", "others", "here"],
+)
+def test_every_auto_class_opens_every_folder(where: str, folders: dict[str, Case], tmp_path: Path) -> None:
     """All weights that the reader shares with the folder, bit for bit; the rest, and no other, is reported missing."""
-    case = FOLDERS[name]
-    answers = opened[str(top / name)]
-    auto_classes = names_of_auto_classes(case.model_class)
-    assert answers.keys() == auto_classes.keys()
-    saved = weights_in(top / name)
-    for auto_class, answer in answers.items():
-        module, _, class_name = answer["class"].rpartition(".")
-        assert class_name == auto_classes[auto_class]
-        assert module.startswith("modeling_scratch." if where == "here" else "transformers_modules.")
-        reader = getattr(scratch, class_name)(case.config(**settings_of(name)))
-        bare = {weight.removeprefix("model."): weight for weight in reader.state_dict()}
-        assert set(answer["equal"]) == bare.keys() & saved
-        missing = {weight for short, weight in bare.items() if short not in saved}
-        assert set(answer["missing"]) == missing - reader.all_tied_weights_keys.keys()
+    gc.freeze()  # Trainer collects garbage at each run: leave out what the imports made
+    for name, case in folders.items():
+        write(name, case, tmp_path)
+        toy_tokenizer().save_pretrained(tmp_path / name)
+    found = run_fresh(MATRIX, [(where, "open_folder", str(tmp_path / name)) for name in folders])
+    for (name, case), answers in zip(folders.items(), found, strict=True):
+        auto_classes = names_of_auto_classes(case.model_class)
+        assert answers.keys() == auto_classes.keys()
+        saved = weights_in(tmp_path / name)
+        for auto_class, answer in answers.items():
+            module, _, class_name = answer["class"].rpartition(".")
+            assert class_name == auto_classes[auto_class]
+            assert module.startswith("modeling_scratch." if where == "here" else "transformers_modules.")
+            reader = getattr(scratch, class_name)(case.config(**settings_of(name)))
+            bare = {weight.removeprefix("model."): weight for weight in reader.state_dict()}
+            assert set(answer["equal"]) == bare.keys() & saved
+            missing = {weight for short, weight in bare.items() if short not in saved}
+            assert set(answer["missing"]) == missing - reader.all_tied_weights_keys.keys()
+
+
+SAVE = """
+def save_again(where, source, folder):
+    transformers.AutoModelForSeq2SeqLM.from_pretrained(source, trust_remote_code=True).save_pretrained(folder)
+"""
+
+
+def test_a_pushed_model_saved_again_without_the_package_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of the code goes along, and refers to no repository that it was loaded from."""
+    token, commit = "hf_" + "t" * 34, 40 * "a"
+    with HubServer(token) as server:
+        monkeypatch.setenv("HF_TOKEN", token)
+        for name, value in {"ENDPOINT": server.url, "HF_HUB_OFFLINE": False, "HF_HUB_DISABLE_XET": True}.items():
+            monkeypatch.setattr(huggingface_hub.constants, name, value)
+        monkeypatch.setattr(transformers.utils.hub, "_hf_api", None)
+        SEQ2SEQ_LM.model().save_pretrained(tmp_path / "first", push_to_hub=True, repo_id="user/7a-v1.5")
+        pushed = server.files("user/7a-v1.5", "main")
+    assert "modeling_seq2seq.py" in pushed
+
+    repository = Path(home()) / "hub" / "models--user--7a-v1.5"  # as the cache of the Hub holds it
+    snapshot = repository / "snapshots" / commit
+    files = {repository / "refs" / "main": commit.encode(), **{snapshot / name: each for name, each in pushed.items()}}
+    for path, content in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    run_fresh(SAVE, [("there", "save_again", "user/7a-v1.5", str(tmp_path / "second"))])
+    again = {path.name: path.read_bytes() for path in (tmp_path / "second").iterdir()}
+    assert {name: pushed[name] for name in again} == again
+    assert {name for name in pushed if name.endswith(".py")} <= again.keys()
 
 
 def test_only_the_main_process_writes(tmp_path: Path) -> None:

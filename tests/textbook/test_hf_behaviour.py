@@ -7,14 +7,16 @@ import re
 import pytest
 import torch
 from model_cases import (
-    CASES,
+    BACKENDS,
+    CAUSAL_LM,
     MASK,
     ONE_STACK,
+    SEQ2SEQ_LM,
     SEQ2SEQS,
+    TEXTS,
     TINY,
     Case,
     assert_same_outputs,
-    backends,
     in_turn,
     library_messages,
     parametrize_cases,
@@ -26,42 +28,33 @@ LAYERS, HIDDEN, N_HEADS = TINY["num_hidden_layers"], TINY["hidden_size"], TINY["
 
 
 @in_turn(ONE_STACK)
-def test_hidden_states(case: Case, settings: dict) -> None:
-    """One before each block and one after the last, and asking for them changes nothing else."""
+def test_hidden_states_and_attention_maps(case: Case, settings: dict) -> None:
+    """States before each block and after the last; each row of a map is a distribution over the real tokens.
+
+    Asking for them changes nothing else, and a fused backend says that it stepped aside.
+    """
     model = case.model(**settings)
-    plain, recorded = model(**case.batch()), model(**case.batch(), output_hidden_states=True)
-    assert len(recorded.hidden_states) == LAYERS + 1
-    assert all(states.shape == (BATCH, LENGTH, HIDDEN) for states in recorded.hidden_states)
-    base = model.base_model(**case.inputs()).last_hidden_state
-    torch.testing.assert_close(recorded.hidden_states[-1][MASK.bool()], base[MASK.bool()], atol=1e-5, rtol=0)
-    assert_same_outputs(plain, {name: recorded[name] for name in plain}, atol=1e-5, where=MASK)
-
-
-@backends
-@in_turn(ONE_STACK)
-def test_attention_maps(case: Case, settings: dict, backend: str) -> None:
-    """Each row is a distribution over the real tokens, on every backend; a fused one says that it stepped aside."""
-    model = case.model(**settings, attn_implementation=backend)
     with library_messages() as messages:
-        outputs = model(**case.batch(), output_attentions=True)
-    assert len(outputs.attentions) == LAYERS
+        outputs = model(**case.batch(), output_hidden_states=True, output_attentions=True)
+    assert any("output_attentions" in message for message in messages) == (settings["attn_implementation"] == "sdpa")
+    assert [states.shape for states in outputs.hidden_states] == [(BATCH, LENGTH, HIDDEN)] * (LAYERS + 1)
+    base = model.base_model(**case.inputs()).last_hidden_state
+    torch.testing.assert_close(outputs.hidden_states[-1][MASK.bool()], base[MASK.bool()], atol=1e-5, rtol=0)
+    assert [weights.shape for weights in outputs.attentions] == [(BATCH, N_HEADS, LENGTH, LENGTH)] * LAYERS
     for weights in outputs.attentions:
-        assert weights.shape == (BATCH, N_HEADS, LENGTH, LENGTH)
         real = weights.transpose(1, 2)[MASK.bool()]  # (tokens, H, S): rows of real queries
         torch.testing.assert_close(real.sum(-1), torch.ones(real.shape[:-1]))
         assert (weights * (1 - MASK)[:, None, None] == 0).transpose(1, 2)[MASK.bool()].all()
-    assert any("output_attentions" in message for message in messages) == (backend == "sdpa")
     plain = model(**case.batch())
     assert_same_outputs(plain, {name: outputs[name] for name in plain}, atol=1e-5, where=MASK)
 
 
-@parametrize_cases(ONE_STACK)
-def test_a_config_may_ask_for_all_outputs(case: Case) -> None:
+def test_a_config_may_ask_for_all_outputs() -> None:
     """Also when the backend is chosen later, as loading does: never an empty tuple."""
-    model = case.model(attn_implementation="eager", output_attentions=True, output_hidden_states=True)
-    for backend in "eager", "sdpa":
+    model = TEXTS.model(attn_implementation="eager", output_attentions=True, output_hidden_states=True)
+    for backend in BACKENDS:
         model.set_attn_implementation(backend)
-        outputs = model(**case.batch())
+        outputs = model(**TEXTS.batch())
         assert len(outputs.hidden_states) == LAYERS + 1
         assert [weights.shape for weights in outputs.attentions] == [(BATCH, N_HEADS, LENGTH, LENGTH)] * LAYERS
 
@@ -79,24 +72,17 @@ def test_tuples_hold_what_dictionaries_hold(case: Case) -> None:
 
 @in_turn()
 def test_embeddings_stand_for_tokens(case: Case, settings: dict) -> None:
-    model = case.model(**settings)
-    batch = case.batch()
-    expected = model(**batch)
-    batch["inputs_embeds"] = model.get_input_embeddings()(batch.pop("input_ids"))
-    assert_same_outputs(model(**batch), expected)
-
-
-@parametrize_cases()
-def test_tokens_or_embeddings_not_both_and_not_neither(case: Case) -> None:
-    model, inputs = case.model(), case.inputs()
-    embeds = model.get_input_embeddings()(inputs["input_ids"])
-    neither = {name: value for name, value in inputs.items() if name != "input_ids"}
-    for wrong in neither, {**inputs, "inputs_embeds": embeds}:
+    """One of the two, and not neither."""
+    model, batch = case.model(**settings), case.batch()
+    expected, embeds = model(**batch), model.get_input_embeddings()(batch["input_ids"])
+    neither = {name: value for name, value in batch.items() if name != "input_ids"}
+    for wrong in neither, {**batch, "inputs_embeds": embeds}:
         with pytest.raises(ValueError, match="input_ids or inputs_embeds"):
             model(**wrong)
+    assert_same_outputs(model(**neither, inputs_embeds=embeds), expected)
 
 
-SIDES = [(case, side) for case in CASES for side in (("", "decoder_") if case in SEQ2SEQS else ("",))]
+SIDES = [(TEXTS, ""), (CAUSAL_LM, ""), (SEQ2SEQ_LM, ""), (SEQ2SEQ_LM, "decoder_")]
 
 
 @pytest.mark.parametrize(("case", "side"), SIDES, ids=[f"{side}{case.model_class.__name__}" for case, side in SIDES])
@@ -125,11 +111,10 @@ def test_an_input_that_cannot_be_read_is_refused_by_its_name(case: Case, side: s
             model(**{**inputs, name: wrong})
 
 
-@parametrize_cases(ONE_STACK)
-def test_token_types_that_the_model_lacks_are_named(case: Case) -> None:
-    inputs = case.inputs()
+def test_token_types_that_the_model_lacks_are_named() -> None:
+    inputs = TEXTS.inputs()
     with pytest.raises(IndexError, match=r"^token_type_ids from 0 to 2, .* 0 to 1: see config.type_vocab_size"):
-        case.model(type_vocab_size=2)(**inputs, token_type_ids=inputs["input_ids"] % 3)
+        TEXTS.model(type_vocab_size=2)(**inputs, token_type_ids=inputs["input_ids"] % 3)
 
 
 def test_a_mask_of_another_length_than_the_source_is_refused() -> None:
@@ -139,10 +124,9 @@ def test_a_mask_of_another_length_than_the_source_is_refused() -> None:
         model(**{**inputs, "attention_mask": MASK[:, 1:]})
 
 
-@backends
 @in_turn()
-def test_half_precision_is_close(case: Case, settings: dict, backend: str) -> None:
-    model = case.model(**settings, attn_implementation=backend)
+def test_half_precision_is_close(case: Case, settings: dict) -> None:
+    model = case.model(**settings)
     expected = model(**case.batch())
     for dtype in torch.bfloat16, torch.float16:
         outputs = copy.deepcopy(model).to(dtype)(**case.batch())

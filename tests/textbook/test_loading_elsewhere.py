@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The ways in which people load and share a folder, where its own code is all there is of this package."""
+"""The ways in which people serve a folder, where its own code is all there is of this package."""
 
 from pathlib import Path
 from typing import Any
@@ -7,60 +7,14 @@ from typing import Any
 import pytest
 import torch
 from fresh_process import run_fresh
-from model_cases import CAUSAL_LM, ENCODER, MASKED_LM, SEQ2SEQ_LM, SPANS, TEXTS, Case
-from safetensors.torch import save_file
+from model_cases import ENCODER, SEQ2SEQ_LM, SPANS, TEXTS, Case
 from toy_text import REVIEWS, toy_tokenizer
 from transformers import pipeline
 
-pytestmark = pytest.mark.slow  # the same ways where the package is are in test_saving.py
+pytestmark = pytest.mark.slow  # test_every_auto_class.py loads folders in the same way
 
 REVIEW_TEXTS = [text for text, _ in REVIEWS]
-LANGUAGE_MODELS = {
-    "AutoModelForMaskedLM": MASKED_LM, "AutoModelForCausalLM": CAUSAL_LM, "AutoModelForSeq2SeqLM": SEQ2SEQ_LM,
-}  # fmt: skip
-
-# Names of what `ways` gives to from_pretrained: the file is bfloat16, and stays so unless it is told otherwise.
-AS_IN_THE_FILE = ("plain", "auto", "old name", "mapped", "disk", "low", "revision")
-WIDER = ("wide", "wide by its old name")
-
-WAYS = """
-from safetensors.torch import load_file
-
-def load(auto_class, folder, **kwargs):
-    return getattr(transformers, auto_class).from_pretrained(folder, trust_remote_code=True, **kwargs)
-
-def ways(folder):
-    return {
-        "plain": {}, "auto": {"dtype": "auto"}, "old name": {"torch_dtype": torch.bfloat16},
-        "mapped": {"device_map": "auto"}, "low": {"low_cpu_mem_usage": True},
-        "revision": {"code_revision": "main", "revision": "main"},
-        "disk": {"device_map": {"": "disk"}, "offload_folder": folder + "/offload"},
-        "wide": {"dtype": "float32"}, "wide by its old name": {"torch_dtype": torch.float32},
-    }
-
-def in_every_way(where, auto_class, folder):
-    answers = {}
-    for name, way in ways(folder).items():
-        model = load(auto_class, folder, **way)
-        with torch.no_grad():
-            logits = model(**load_file(folder + "/batch")).logits
-        answers[name] = {"dtype": str(logits.dtype), "logits": logits.tolist()}
-    return answers
-
-def resized(where, folder):
-    resize = {"num_labels": 5, "ignore_mismatched_sizes": True, "output_loading_info": True}
-    model, info = load("AutoModelForSequenceClassification", folder, **resize)
-    fresh = model.get_parameter("classifier.out_proj.weight")
-    return {"fresh": sorted(name for name, *_ in info["mismatched_keys"]), "missing": sorted(info["missing_keys"]),
-            "shape": list(fresh.shape), "largest": fresh.abs().max().item()}
-
-def below(where, folder, name):
-    return load("AutoModelForSequenceClassification", folder, subfolder=name).config.num_labels
-
-def two_versions(where, *folders):
-    models = [load("AutoModel", folder) for folder in folders]
-    return [getattr(sys.modules[type(model).__module__], "VERSION", None) for model in models]
-
+SERVE = """
 def served(where, folder, task, inputs):
     return transformers.pipeline(task, model=folder, trust_remote_code=True)(**inputs)
 
@@ -68,22 +22,6 @@ def embedded(where, folder, texts):
     from sentence_transformers import SentenceTransformer
     return SentenceTransformer(folder, device="cpu", trust_remote_code=True).encode(texts).tolist()
 """
-
-
-def write_language_model(folder: Path, case: Case) -> str:
-    case.model().bfloat16().save_pretrained(folder, max_shard_size="4KB")
-    save_file(case.inputs(), folder / "batch")
-    return str(folder)
-
-
-def write_texts(folder: Path, code: str = "", **settings: Any) -> str:
-    TEXTS.model(**settings).save_pretrained(folder)
-    if code:
-        with (folder / "base_models.py").open("a") as file:
-            file.write(code)
-    return str(folder)
-
-
 SERVED: dict[str, tuple[Case, dict[str, Any]]] = {
     "sentiment-analysis": (TEXTS, {"inputs": REVIEW_TEXTS}),
     "extractive-question-answering": (SPANS, {"question": "good film ?", "context": "a good film from Paris"}),
@@ -91,74 +29,23 @@ SERVED: dict[str, tuple[Case, dict[str, Any]]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the functions of WAYS return, by the name of the function, or of the Auto class."""
-    top = tmp_path_factory.mktemp("elsewhere")
-    plan = [
-        ("there", "in_every_way", auto_class, write_language_model(top / auto_class, case))
-        for auto_class, case in LANGUAGE_MODELS.items()
-    ]
-    root = write_texts(top / "root", num_labels=2)
-    write_texts(top / "root" / "best", num_labels=7)
-    old, new = (write_texts(top / name, f"\nVERSION = '{name}'\n") for name in ("old", "new"))
-    ENCODER.model(classifier_pooling="mean").save_pretrained(top / "encoder")
-    toy_tokenizer().save_pretrained(top / "encoder")
-    for task, (case, inputs) in SERVED.items():
-        case.model().save_pretrained(top / task)
-        toy_tokenizer().save_pretrained(top / task)
-        plan.append(("there", "served", str(top / task), task, inputs))
-    plan += [
-        ("there", "resized", root), ("there", "below", root, "best"), ("there", "two_versions", old, new, old),
-        ("there", "embedded", str(top / "encoder"), REVIEW_TEXTS),
-    ]  # fmt: skip
-    known = [*LANGUAGE_MODELS, *SERVED]
-    names = [*known, *(function for _, function, *_ in plan[len(known) :])]
-    return dict(zip(names, run_fresh(WAYS, plan, top / "home"), strict=True))
-
-
-@pytest.mark.parametrize("auto_class", LANGUAGE_MODELS)
-def test_shards_of_bfloat16_are_the_same_model_in_every_way(auto_class: str, found: dict[str, Any]) -> None:
-    answers = found[auto_class]
-    assert answers.keys() == {*AS_IN_THE_FILE, *WIDER}
-    for names, dtype in (AS_IN_THE_FILE, "torch.bfloat16"), (WIDER, "torch.float32"):
-        for name in names:
-            assert answers[name] == {"dtype": dtype, "logits": answers[names[0]]["logits"]}, name
-    narrow, wide = (torch.tensor(answers[name]["logits"]) for name in ("plain", "wide"))
-    assert (narrow - wide).abs().max() < 0.1 * wide.abs().max()
-
-
 @pytest.mark.parametrize("task", SERVED)
-def test_pipelines_answer_as_they_do_here(task: str, found: dict[str, Any]) -> None:
+def test_pipelines_answer_as_they_do_here(task: str, tmp_path: Path) -> None:
     case, inputs = SERVED[task]
-    expected = pipeline(task, model=case.model(), tokenizer=toy_tokenizer())(**inputs)
-    answers = found[task] if isinstance(expected, list) else [found[task]]
-    for answer, wanted in zip(answers, expected if isinstance(expected, list) else [expected], strict=True):
+    serve: Any = pipeline(task, model=case.model(), tokenizer=toy_tokenizer())
+    serve.save_pretrained(tmp_path)
+    found, expected = *run_fresh(SERVE, [("there", "served", str(tmp_path), task, inputs)]), serve(**inputs)
+    for answer, wanted in zip(*(each if isinstance(each, list) else [each] for each in (found, expected)), strict=True):
         assert answer.pop("score", 0) == pytest.approx(wanted.pop("score", 0), rel=1e-4)
         assert answer == wanted
 
 
-def test_a_head_of_another_size_is_fresh(found: dict[str, Any]) -> None:
-    head = found["resized"]
-    assert head["fresh"] == ["classifier.out_proj.bias", "classifier.out_proj.weight"]
-    assert head["shape"] == [5, 16]
-    assert not head["missing"]
-    assert 0 < head["largest"] < 6 * TEXTS.config().initializer_range
-
-
-def test_a_folder_below_uses_the_code_of_the_one_above(found: dict[str, Any]) -> None:
-    """The library looks for code at the top of a repository alone, which is where a run and its checkpoints have it."""
-    assert found["below"] == 7
-
-
-def test_two_versions_of_the_code_work_in_one_process(found: dict[str, Any]) -> None:
-    assert found["two_versions"] == ["old", "new", "old"]
-
-
-def test_sentence_transformers_take_an_encoder_as_it_is(found: dict[str, Any]) -> None:
+def test_sentence_transformers_take_an_encoder_as_it_is(tmp_path: Path) -> None:
     """The mean over the real tokens, as it pools where a folder says nothing else."""
-    batch = toy_tokenizer()(REVIEW_TEXTS, padding=True, return_tensors="pt")
-    states = ENCODER.model(classifier_pooling="mean")(**batch).last_hidden_state
-    mask = batch["attention_mask"][..., None]
-    expected = (states * mask).sum(1) / mask.sum(1)
-    torch.testing.assert_close(torch.tensor(found["embedded"]), expected, atol=1e-5, rtol=0)
+    model, tokenizer = ENCODER.model(classifier_pooling="mean"), toy_tokenizer()
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    batch = tokenizer(REVIEW_TEXTS, padding=True, return_tensors="pt")
+    states, mask = model(**batch).last_hidden_state, batch["attention_mask"][..., None]
+    (found,) = run_fresh(SERVE, [("there", "embedded", str(tmp_path), REVIEW_TEXTS)])
+    torch.testing.assert_close(torch.tensor(found), (states * mask).sum(1) / mask.sum(1), atol=1e-5, rtol=0)

@@ -45,22 +45,18 @@ def warnings_of(config_class: type[ScratchConfig], **settings: Any) -> list[str]
 
 
 @every_class
-@pytest.mark.parametrize(("name", "field"), MISNAMED.items())
-def test_a_misnamed_field_is_answered_with_the_likely_name(config_class: Any, name: str, field: str) -> None:
-    (message,) = warnings_of(config_class, **{name: 1})
-    assert re.search(f"{config_class.__name__} .*{name!r}.*did you mean {field!r}", message)
-
-
-@every_class
-def test_what_configs_carry_by_right_is_not_warned_of(config_class: Any) -> None:
+def test_a_misnamed_field_is_answered_with_the_likely_name(config_class: Any) -> None:
+    """What configs carry by right is not warned of."""
+    for name, field in MISNAMED.items():
+        (message,) = warnings_of(config_class, **{name: 1})
+        assert re.search(f"{config_class.__name__} .*{name!r}.*did you mean {field!r}", message)
     assert warnings_of(config_class, **CARRIED) == []
     assert warnings_of(config_class, rope_theta=500.0, position_type="rotary") == []
     assert warnings_of(ScratchDecoderConfig, decoder_layers=2) == []  # another name of the same size
 
 
-@every_class
-def test_a_saved_config_is_loaded_and_copied_in_silence(tmp_path: Path, config_class: Any) -> None:
-    config = config_class(problem_type="regression", num_labels=1)
+def test_a_saved_config_is_loaded_and_copied_in_silence(tmp_path: Path) -> None:
+    config = ScratchEncoderConfig(problem_type="regression", num_labels=1)
     config.custom_pipelines = {"reviews": {"impl": "reviews.Pipeline", "pt": []}}
     config.save_pretrained(tmp_path)
     with library_messages() as messages:
@@ -70,18 +66,17 @@ def test_a_saved_config_is_loaded_and_copied_in_silence(tmp_path: Path, config_c
     assert loaded.custom_pipelines == config.custom_pipelines
 
 
-@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
-def test_every_field_of_a_convertible_family_is_known(family: Any) -> None:
-    config_class = getattr(modeling_scratch, family.config)
-    for theirs, ours in family.fields.items():
-        for name in [theirs] if isinstance(theirs, str) else theirs:
-            assert likely_field(name, config_class) == ours
+def test_every_field_of_a_convertible_family_is_known() -> None:
+    for family in FAMILIES.values():
+        for theirs, ours in family.fields.items():
+            for name in [theirs] if isinstance(theirs, str) else theirs:
+                assert likely_field(name, getattr(modeling_scratch, family.config)) == ours
 
 
-@pytest.mark.parametrize(("name", "field"), [*MISNAMED.items(), ("hidden_dim_size", "hidden_size")])
-def test_a_preset_refuses_a_misnamed_field_with_the_likely_name(name: str, field: str) -> None:
-    with pytest.raises(ValueError, match=f"{name!r}.*did you mean {field!r}"):
-        presets.bert(**{name: 1})
+def test_a_preset_refuses_a_misnamed_field_with_the_likely_name() -> None:
+    for name, field in {**MISNAMED, "hidden_dim_size": "hidden_size"}.items():
+        with pytest.raises(ValueError, match=f"{name!r}.*did you mean {field!r}"):
+            presets.bert(**{name: 1})
 
 
 def test_configs_of_others_take_any_field_in_silence() -> None:

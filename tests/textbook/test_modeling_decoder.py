@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Decoders: nobody sees the future, padding or another text, and a cache changes nothing but the time it takes."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,7 +8,6 @@ import torch
 import torch.nn.functional as F
 from model_cases import (
     CAUSAL_LM,
-    DECODER,
     DECODER_TEXTS,
     DECODERS,
     LENGTHS,
@@ -18,15 +16,14 @@ from model_cases import (
     TINY,
     Case,
     assert_close,
-    backends,
     boundaries,
     draw_ids,
     engines,
-    every_position,
     every_switch,
     in_turn,
     of_real_tokens,
     padded,
+    restarting,
     texts,
 )
 from torch import Tensor
@@ -34,12 +31,6 @@ from transformers import Cache, DynamicCache, StaticCache
 
 IDS = draw_ids()
 LENGTH = IDS.shape[1]
-CACHES: dict[str, Callable[[Any], Cache | None]] = {
-    "its own": lambda config: None,
-    "dynamic": lambda config: DynamicCache(config=config),
-    "static": lambda config: StaticCache(config=config, max_cache_len=16),
-}
-every_cache = pytest.mark.parametrize("make_cache", CACHES.values(), ids=CACHES)
 
 
 def next_tokens(logits: Tensor, labels: Tensor) -> Tensor:
@@ -57,14 +48,13 @@ def next_tokens(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 @engines
-@backends
 @in_turn(DECODERS, POSITIONS)
-def test_padding_changes_nothing(case: Case, settings: dict, backend: str) -> None:
+def test_padding_changes_nothing(case: Case, settings: dict) -> None:
     """A batch equals its texts one by one, whichever side is padded, however far and with whatever."""
-    model = case.model(**settings, attn_implementation=backend)
+    model = case.model(**settings)
     singles = [model(row[None])[0] for row in texts()]
     of_tokens = singles[0].ndim == 3
-    for side, length, filler in ("right", 9, 0), ("left", 9, 0), ("right", 13, 7), ("left", 13, 7):
+    for side, length, filler in ("right", 9, 0), ("left", 13, 7):
         batch = padded(texts(), side, length, filler)
         expected = torch.cat([single[0] if of_tokens else single for single in singles])
         assert_close(of_real_tokens(model(**batch)[0], batch["attention_mask"]), expected)
@@ -85,32 +75,29 @@ def in_steps(model: Any, batch: dict, ends: list[int], cache: Cache | None, **se
     return torch.cat(logits, dim=1)
 
 
-@every_cache
-@backends
-@every_position
-def test_cached_equals_uncached(make_cache: Callable, settings: dict, backend: str) -> None:
+def static(config: Any) -> Cache:
+    return StaticCache(config=config, max_cache_len=16)
+
+
+@in_turn((CAUSAL_LM,), POSITIONS)
+def test_cached_equals_uncached(case: Case, settings: dict) -> None:
     """Prefill, one token at a time, several at a time, and one again; a text is padded on the left, another right."""
-    model = CAUSAL_LM.model(**settings, attn_implementation=backend)
+    model = case.model(**settings)
     batch, real = {"input_ids": IDS, "attention_mask": MASK}, MASK.bool()
-    found = in_steps(model, batch, [4, 5, 6, 8, 9], make_cache(model.config))
-    assert_close(found[real], model(**batch).logits[real])
+    for cache in None, static(model.config):
+        found = in_steps(model, batch, [4, 5, 6, 8, 9], cache)
+        assert_close(found[real], model(**batch).logits[real])
 
 
-@every_cache
 @every_switch
-def test_cached_equals_uncached_with_every_switch(make_cache: Callable, settings: dict) -> None:
+def test_cached_equals_uncached_with_every_switch(settings: dict) -> None:
+    """Also without a mask, where positions go on from the cache."""
     model = CAUSAL_LM.model(**settings)
-    batch = {"input_ids": IDS, "attention_mask": torch.ones_like(MASK)}
-    assert_close(in_steps(model, batch, [3, 4, 9], make_cache(model.config)), model(IDS).logits)
-
-
-@every_cache
-def test_without_a_mask_positions_go_on_from_the_cache(make_cache: Callable) -> None:
-    model = CAUSAL_LM.model(position_type="learned")
-    cache = make_cache(model.config)
-    first = model(IDS[:, :5], past_key_values=cache, use_cache=True)
-    second = model(IDS[:, 5:], past_key_values=first.past_key_values)
-    assert_close(torch.cat((first.logits, second.logits), dim=1), model(IDS).logits)
+    batch, expected = {"input_ids": IDS, "attention_mask": torch.ones_like(MASK)}, model(IDS).logits
+    assert_close(in_steps(model, batch, [3, 4, 9], static(model.config)), expected)
+    cache = DynamicCache(config=model.config)
+    found = [model(ids, past_key_values=cache, use_cache=True).logits for ids in (IDS[:, :5], IDS[:, 5:])]
+    assert_close(torch.cat(found, dim=1), expected)
 
 
 TWO_TEXTS = torch.tensor([[0, 1, 2, 3, 0, 1, 2, 3, 4]])
@@ -123,15 +110,12 @@ def test_a_cache_is_kept_where_it_is_of_use() -> None:
     assert model(IDS, labels=IDS).past_key_values is None
     assert model(IDS[:1], position_ids=TWO_TEXTS).past_key_values is None  # whose next token would it be?
     assert model.train()(IDS).past_key_values is None
-    first = model(IDS[:, :5], use_cache=True)
-    rest = model(IDS[:, 5:], past_key_values=first.past_key_values, use_cache=True)
-    assert_close(rest.logits, model(IDS).logits[:, 5:])
 
 
 @pytest.mark.parametrize("traced", [False, True], ids=["called", "traced"])
 def test_packed_sequences_stay_apart_where_a_cache_is_the_rule(traced: bool) -> None:
     """Also in a traced graph, where nobody can look at position_ids, nor does one predict the first of the other."""
-    model = CAUSAL_LM.model(use_cache=True, position_type="learned")
+    model = CAUSAL_LM.model(use_cache=True, position_type="learned", num_hidden_layers=1)
     parts = IDS[:1, :4], IDS[:1, 4:]
     apart = [model(part).logits for part in parts]
     run: Any = torch.compile(model, backend="eager") if traced else model
@@ -148,36 +132,13 @@ def changed_after(t: int) -> Tensor:
     return torch.where(torch.arange(LENGTH) > t, IDS % (TINY["vocab_size"] - 1) + 1, IDS)
 
 
-def plainly(model: Any, ids: Tensor) -> Tensor:
-    return model(ids).logits
-
-
-def padded_left(model: Any, ids: Tensor) -> Tensor:
-    return model(F.pad(ids, (3, 0)), F.pad(torch.ones_like(ids), (3, 0))).logits[:, 3:]
-
-
-def in_a_static_cache(model: Any, ids: Tensor) -> Tensor:
-    batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-    return in_steps(model, batch, [2, 7, 9], StaticCache(config=model.config, max_cache_len=16))
-
-
-def in_a_packed_batch(model: Any, ids: Tensor) -> Tensor:
-    """Each text between two others."""
-    places = torch.cat([torch.arange(4), torch.arange(LENGTH), torch.arange(3)])[None]
-    rows = [torch.cat((row[:4], row, row[:3]))[None] for row in ids]
-    return torch.cat([model(row, position_ids=places).logits[:, 4:-3] for row in rows])
-
-
-@pytest.mark.parametrize("way", [plainly, padded_left, in_a_static_cache, in_a_packed_batch])
 @pytest.mark.parametrize("backend", ["eager", "sdpa", pytest.param("flex_attention", marks=pytest.mark.slow)])
 @torch.no_grad()
-def test_the_future_changes_nothing(backend: str, way: Callable) -> None:
-    if backend == "flex_attention" and way is in_a_static_cache:
-        way = plainly  # flex attention compiles a kernel a shape
+def test_the_future_changes_nothing(backend: str) -> None:
     model = CAUSAL_LM.model(position_type="rotary", attn_implementation=backend)
-    before = way(model, IDS)
-    for t in range(LENGTH - 1):
-        after = way(model, changed_after(t))
+    before = model(IDS).logits
+    for t in 0, 3, LENGTH - 2:
+        after = model(changed_after(t)).logits
         assert_close(after[:, : t + 1], before[:, : t + 1])
         assert not torch.allclose(after[:, t + 1], before[:, t + 1], atol=1e-3)
 
@@ -185,7 +146,7 @@ def test_the_future_changes_nothing(backend: str, way: Callable) -> None:
 # Batches that arrive packed
 
 PACKED_IDS = torch.cat(texts())[None]
-PACKED_PLACES = {"position_ids": torch.cat([torch.arange(length) for length in LENGTHS])[None]}
+PACKED_PLACES = {"position_ids": restarting(LENGTHS)}
 FORMS = {
     "positions": PACKED_PLACES,
     "boundaries": boundaries(torch.tensor(LENGTHS)),
@@ -194,8 +155,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-@backends
-@pytest.mark.parametrize("position_type", ["learned", "rotary"])
+@pytest.mark.parametrize(("position_type", "backend"), [("learned", "eager"), ("rotary", "sdpa")])
 def test_packed_sequences_train_as_separate_runs(position_type: str, backend: str, form: dict) -> None:
     """Logits, loss and gradients, though every token has a label: none predicts the first token of another text."""
     settings = {"position_type": position_type, "attn_implementation": backend}
@@ -256,15 +216,15 @@ def test_labels_are_shifted_once() -> None:
     assert_close(model.loss_function(outputs.logits, labels, TINY["vocab_size"]), expected)  # the library's own
 
 
-@pytest.mark.parametrize("kept", [0, 1, 4, torch.tensor([0, 3, 8])], ids=["all", "last", "four", "some"])
-def test_logits_to_keep(kept: int | Tensor) -> None:
+def test_logits_to_keep() -> None:
     model = CAUSAL_LM.model()
-    places = torch.arange(LENGTH)[-kept:] if isinstance(kept, int) else kept
-    outputs = model(IDS, logits_to_keep=kept)
-    assert_close(outputs.logits, model(IDS).logits[:, places])
-    labels = torch.full_like(IDS, -100)
-    labels[:, places[places < LENGTH - 1] + 1] = IDS[:, places[places < LENGTH - 1] + 1]
-    assert_close(model(IDS, labels=IDS, logits_to_keep=kept).loss, model(IDS, labels=labels).loss)
+    expected = model(IDS).logits
+    for kept in 0, 1, 4, torch.tensor([0, 3, 8]):
+        places = torch.arange(LENGTH)[-kept:] if isinstance(kept, int) else kept
+        assert_close(model(IDS, logits_to_keep=kept).logits, expected[:, places])
+        labels, following = torch.full_like(IDS, -100), places[places < LENGTH - 1] + 1
+        labels[:, following] = IDS[:, following]
+        assert_close(model(IDS, labels=IDS, logits_to_keep=kept).loss, model(IDS, labels=labels).loss)
 
 
 # Classification
@@ -282,17 +242,6 @@ def test_without_a_mask_padding_is_known_by_its_token() -> None:
 
 
 # What is left
-
-
-def test_grouped_heads_make_the_cache_smaller() -> None:
-    model = CAUSAL_LM.model(num_key_value_heads=1, use_cache=True)
-    keys = model(IDS).past_key_values.layers[0].keys
-    assert keys.shape == (len(IDS), 1, LENGTH, model.config.head_dim)
-
-
-def test_a_decoder_alone_attends_to_no_encoder() -> None:
-    with pytest.raises(ValueError, match="encoder_hidden_states"):
-        DECODER.model()(IDS, encoder_hidden_states=torch.zeros(3, 2, 16))
 
 
 def test_a_cache_beyond_the_learned_positions_is_refused() -> None:

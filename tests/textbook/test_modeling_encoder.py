@@ -17,26 +17,22 @@ from model_cases import (
     TEXTS,
     Case,
     assert_close,
-    assert_same_outputs,
-    backends,
     engines,
     every_position,
     in_turn,
     of_real_tokens,
     padded,
-    parametrize_cases,
     texts,
 )
 
 
 @engines
-@backends
 @in_turn(ENCODERS, POSITIONS)
-def test_padding_changes_nothing(case: Case, settings: dict, backend: str) -> None:
+def test_padding_changes_nothing(case: Case, settings: dict) -> None:
     """A batch equals its texts one by one, whichever side is padded, however far and with whatever."""
-    model = case.model(**settings, attn_implementation=backend)
+    model = case.model(**settings)
     singles = [model(row[None]) for row in texts()]
-    for side, length, filler in ("right", 9, 0), ("left", 9, 0), ("right", 13, 7), ("left", 13, 7):
+    for side, length, filler in ("right", 9, 0), ("left", 13, 7):
         batch = padded(texts(), side, length, filler)
         for name, value in model(**batch).items():
             of_tokens = value.shape[:2] == batch["attention_mask"].shape
@@ -64,25 +60,16 @@ def test_the_loss_does_not_see_padding(case: Case, settings: dict) -> None:
 def test_order_matters_where_there_are_positions(settings: dict) -> None:
     model = ENCODER.model(**settings)
     row = texts()[0][None]
-    turned = model(row.flip(-1)).last_hidden_state.flip(1)
-    same = torch.allclose(model(row).last_hidden_state, turned, atol=1e-4)
-    assert same == (settings["position_type"] == "none")
-
-
-@every_position
-def test_positions_may_be_given(settings: dict) -> None:
-    model = ENCODER.model(**settings)
-    batch = padded(texts(), "right", 9)
-    counted = torch.arange(9).expand(4, -1)
-    assert_same_outputs(model(**batch, position_ids=counted), model(**batch), 1e-6, batch["attention_mask"])
+    found, turned = model(row).last_hidden_state, model(row.flip(-1)).last_hidden_state.flip(1)
+    assert_close(model(row, position_ids=torch.arange(row.shape[1])[None]).last_hidden_state, found)
+    assert torch.allclose(found, turned, atol=1e-4) == (settings["position_type"] == "none")
 
 
 @engines
-@backends
-@parametrize_cases(HEADS)
-def test_texts_without_tokens(case: Case, backend: str) -> None:
+@in_turn(HEADS)
+def test_texts_without_tokens(case: Case, settings: dict) -> None:
     """Nothing to see in them: finite numbers, and the other texts are as they were."""
-    model, inputs = case.model(attn_implementation=backend), case.inputs()
+    model, inputs = case.model(**settings), case.inputs()
     expected = model(**inputs)
     for empty in [1], [0, 1, 2]:
         mask = MASK.index_fill(0, torch.tensor(empty), 0)
@@ -109,17 +96,6 @@ def test_sparse_prediction_sends_the_labelled_tokens_alone_through_the_head() ->
     assert sparse(**unlabelled, labels=torch.full_like(batch["labels"], -100)).loss == 0
 
 
-@engines
-@pytest.mark.parametrize("norm_position", ["pre", "post", "output"])
-def test_hidden_states_that_are_read_are_the_same_whichever_are_read(norm_position: str) -> None:
-    model = ENCODER.model(norm_position=norm_position)
-    inputs, indices = TEXTS.inputs(), torch.tensor([0, 3, 4, 20])
-    expected = model(**inputs).last_hidden_state
-    found = model(**inputs, token_indices=indices).last_hidden_state
-    assert found.shape == expected.shape
-    torch.testing.assert_close(found.flatten(0, 1)[indices], expected.flatten(0, 1)[indices])
-
-
 @pytest.mark.parametrize("case", [TEXTS, MASKED_LM], ids=["texts", "masked_lm"])
 def test_what_is_spared_comes_back_where_all_hidden_states_are_asked_for(case: Case) -> None:
     model = case.model(sparse_prediction=True, classifier_pooling="first").eval()
@@ -139,13 +115,13 @@ def test_where_one_token_asks_weights_are_dropped_as_anywhere() -> None:
     inputs = TEXTS.inputs()
     with torch.no_grad():
         model.train().model.embeddings.dropout.p = 0.0
-        for draw in range(400):
-            if draw == 200:
+        for draw in range(200):
+            if draw == 100:
                 watch(attention.k_proj, lambda _: None)
-            torch.manual_seed(draw % 200)
+            torch.manual_seed(draw % 100)
             model(**inputs)
-    shortened, whole = torch.stack(asked[:200]), torch.stack(asked[200:])
-    error = (shortened.mean(0) - whole.mean(0)).abs() / (whole.std(0) / 200**0.5 + 1e-6)
+    shortened, whole = torch.stack(asked[:100]), torch.stack(asked[100:])
+    error = (shortened.mean(0) - whole.mean(0)).abs() / (whole.std(0) / 100**0.5 + 1e-6)
     assert error.mean() < 1.5  # in standard errors, of two means
     torch.testing.assert_close(shortened.std(0).mean(), whole.std(0).mean(), rtol=0.05, atol=0)
 

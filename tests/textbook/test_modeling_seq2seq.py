@@ -22,7 +22,6 @@ from model_cases import (
     backends,
     draw_ids,
     engines,
-    every_position,
     every_switch,
     in_turn,
     padded,
@@ -46,52 +45,42 @@ HEADS, LAYERS = TINY["num_attention_heads"], TINY["num_hidden_layers"]
 
 
 @engines
-@backends
 @in_turn(SEQ2SEQS, POSITIONS)
-def test_padding_changes_nothing(case: Case, settings: dict, backend: str) -> None:
+def test_padding_changes_nothing(case: Case, settings: dict) -> None:
     """A batch of pairs equals the pairs one by one, whichever side of source and target is padded."""
-    model = case.model(**settings, attn_implementation=backend)
+    model = case.model(**settings)
     sources, targets = texts(0), texts(1)[::-1]
     singles = torch.cat([model(one[None], decoder_input_ids=other[None])[0][0] for one, other in zip(sources, targets)])
-    for source_side, target_side, length in ("right", "right", 9), ("left", "right", 11), ("right", "left", 13):
+    for source_side, target_side, length in ("left", "right", 11), ("right", "left", 13):
         source, target = padded(sources, source_side, length), padded(targets, target_side, length + 1, filler=5)
         found = model(**source, **{f"decoder_{name}": value for name, value in target.items()})[0]
         assert_close(found[target["attention_mask"].bool()], singles)
 
 
-CACHES = {
-    "its own": lambda config: None,
-    "dynamic": lambda config: EncoderDecoderCache(DynamicCache(), DynamicCache()),
-    "static": lambda config: EncoderDecoderCache(
-        StaticCache(config=config, max_cache_len=16), StaticCache(config=config, max_cache_len=SOURCE.shape[1])
-    ),
-}
-
-
-@pytest.mark.parametrize("make_cache", CACHES.values(), ids=CACHES)
-@every_position
-def test_cached_equals_uncached(make_cache: Any, settings: dict) -> None:
+@in_turn((SEQ2SEQ_LM,), POSITIONS)
+def test_cached_equals_uncached(case: Case, settings: dict) -> None:
     """Prefill, one token, several tokens, with padding on the left of both sides."""
-    model = SEQ2SEQ_LM.model(**settings, decoder_layers=3)
-    decoder_mask = TARGET_REAL.flip(1).long()
+    model, decoder_mask = case.model(**settings, decoder_layers=3), TARGET_REAL.flip(1).long()
     expected = model(SOURCE, MASK, TARGET, decoder_mask).logits
-    cache, encoded, logits, start = make_cache(model.config.get_text_config(decoder=True)), None, [], 0
-    for end in 3, 4, 5, 7:
-        outputs = model(
-            SOURCE, MASK, TARGET[:, start:end], decoder_mask[:, :end], encoded, cache, use_cache=True
-        )  # fmt: skip
-        cache, start = outputs.past_key_values, end
-        encoded = BaseModelOutput(outputs.encoder_last_hidden_state)
-        logits.append(outputs.logits)
-    assert cache.get_seq_length() == 7
-    assert_close(torch.cat(logits, dim=1)[decoder_mask.bool()], expected[decoder_mask.bool()])
+    config = model.config.get_text_config(decoder=True)
+    static = (StaticCache(config=config, max_cache_len=length) for length in (16, SOURCE.shape[1]))
+    for cache in None, EncoderDecoderCache(*static):
+        encoded, logits, start = None, [], 0
+        for end in 3, 4, 5, 7:
+            target = TARGET[:, start:end], decoder_mask[:, :end]
+            outputs = model(SOURCE, MASK, *target, encoded, cache, use_cache=True)
+            cache, start = outputs.past_key_values, end
+            encoded = BaseModelOutput(outputs.encoder_last_hidden_state)
+            logits.append(outputs.logits)
+        assert cache.get_seq_length() == 7
+        assert_close(torch.cat(logits, dim=1)[decoder_mask.bool()], expected[decoder_mask.bool()])
 
 
 @backends
 def test_the_future_changes_nothing(backend: str) -> None:
     model = SEQ2SEQ_LM.model(attn_implementation=backend)
     before = model(SOURCE, MASK, TARGET).logits
-    for t in range(6):
+    for t in 0, 2, 5:
         changed = torch.where(torch.arange(7) > t, TARGET % 60 + 1, TARGET)
         after = model(SOURCE, MASK, changed).logits
         assert_close(after[:, : t + 1], before[:, : t + 1])
@@ -131,6 +120,8 @@ def test_training_reads_up_to_the_last_label(labels: Tensor) -> None:
         count = (int((labels != -100).sum()),) if sparse else labels.shape
         assert outputs.logits.shape == (*count, model.config.decoder_vocab_size)
         found.append([outputs.loss, *(parameter.grad for parameter in model.parameters())])
+    with torch.no_grad():  # and evaluation answers everywhere
+        assert model.eval()(SOURCE, MASK, labels=labels).logits.shape[:2] == labels.shape
     for others in found[1:]:
         for one, other in zip(others, found[0], strict=True):
             assert (one is None) == (other is None)
@@ -138,37 +129,27 @@ def test_training_reads_up_to_the_last_label(labels: Tensor) -> None:
                 assert_close(one, other)
 
 
-def test_evaluation_answers_everywhere() -> None:
-    model = SEQ2SEQ_LM.model(sparse_prediction=True).eval()
-    read = model.prepare_decoder_input_ids_from_labels(LABELS)
-    assert_close(model(SOURCE, MASK, labels=LABELS).logits, model(SOURCE, MASK, read).logits)
-
-
 # Tables
 
-# (shared vocabularies, tied head, as many tables, who else holds the decoder's)
+TWO_TABLES = {"decoder_vocab_size": 40, "share_encoder_decoder_embeddings": False}
+UNTIED = {"tie_word_embeddings": False}
+# Settings, and as many tables.
 TABLES = {
-    "shared, tied": ({}, 1),
-    "shared, untied": ({"tie_word_embeddings": False}, 2),
-    "two, tied": ({"share_encoder_decoder_embeddings": False, "decoder_vocab_size": 40}, 2),
-    "two, untied": (
-        {"share_encoder_decoder_embeddings": False, "decoder_vocab_size": 40, "tie_word_embeddings": False}, 3,
-    ),
+    "shared, tied": ({}, 1), "shared, untied": (UNTIED, 2), "two, tied": (TWO_TABLES, 2),
+    "two, untied": ({**TWO_TABLES, **UNTIED}, 3),
 }  # fmt: skip
 every_table = pytest.mark.parametrize(("settings", "count"), TABLES.values(), ids=TABLES)
 
 
 def tables(model: Any) -> dict[str, nn.Parameter]:
-    head = {"head": model.lm_head.weight} if hasattr(model, "lm_head") else {}
-    base = model.base_model
-    return {"encoder": base.encoder.embeddings.tokens.weight, "decoder": base.decoder.embeddings.tokens.weight, **head}
+    sides = {side: getattr(model.model, side).embeddings.tokens.weight for side in ("encoder", "decoder")}
+    return {**sides, "head": model.lm_head.weight}
 
 
 @every_table
-@parametrize_cases(SEQ2SEQS)
-def test_who_shares_a_table(case: Case, settings: dict, count: int, tmp_path: Path) -> None:
+def test_who_shares_a_table(settings: dict, count: int, tmp_path: Path) -> None:
     """After construction, loading and saving again: the same memory, and every tensor stored once."""
-    count = count if case is SEQ2SEQ_LM else 1 + ("share_encoder_decoder_embeddings" in settings)
+    case = SEQ2SEQ_LM
     model = case.model(**settings, embedding_size=8 if count > 1 else None, lm_head_bias=True)
     model.save_pretrained(tmp_path / "first")
     loaded, info = case.model_class.from_pretrained(tmp_path / "first", output_loading_info=True)
@@ -178,8 +159,7 @@ def test_who_shares_a_table(case: Case, settings: dict, count: int, tmp_path: Pa
         found = tables(one)
         assert len({weight.data_ptr() for weight in found.values()}) == count
         assert (found["encoder"] is found["decoder"]) == ("share_encoder_decoder_embeddings" not in settings)
-        if "head" in found:
-            assert (found["head"] is found["decoder"]) == ("tie_word_embeddings" not in settings)
+        assert (found["head"] is found["decoder"]) == ("tie_word_embeddings" not in settings)
     files = [tmp_path / name / "model.safetensors" for name in ("first", "second")]
     assert files[0].read_bytes() == files[1].read_bytes()
     assert load_file(files[0]).keys() == {name for name, _ in model.named_parameters()}
@@ -188,16 +168,9 @@ def test_who_shares_a_table(case: Case, settings: dict, count: int, tmp_path: Pa
 
 
 @pytest.mark.parametrize("new", [80, 40], ids=["more", "fewer"])
-@every_table
-@parametrize_cases(SEQ2SEQS)
-def test_resized_vocabulary(case: Case, settings: dict, count: int, new: int, tmp_path: Path) -> None:
-    model = case.model(**settings, lm_head_bias=True)
-    if "share_encoder_decoder_embeddings" in settings:
-        for arguments in (new,), (None, 32):
-            with pytest.raises(ValueError, match="share_encoder_decoder_embeddings=False"):
-                model.resize_token_embeddings(*arguments)
-        assert model.resize_token_embeddings(TINY["vocab_size"]) is model.get_input_embeddings()  # nothing to do
-        return
+@pytest.mark.parametrize("tied", [True, False])
+def test_resized_vocabulary(tied: bool, new: int, tmp_path: Path) -> None:
+    model = SEQ2SEQ_LM.model(tie_word_embeddings=tied, lm_head_bias=True)
     known = min(new, TINY["vocab_size"])
     batch = {"input_ids": SOURCE % known, "attention_mask": MASK, "decoder_input_ids": TARGET % known}
     expected = model(**batch)[0][..., :known]
@@ -207,9 +180,18 @@ def test_resized_vocabulary(case: Case, settings: dict, count: int, new: int, tm
     assert tables(model)["encoder"] is tables(model)["decoder"]
     assert_close(model(**batch)[0][..., :known], expected)
     model.save_pretrained(tmp_path)
-    loaded, info = case.model_class.from_pretrained(tmp_path, output_loading_info=True)
+    loaded, info = type(model).from_pretrained(tmp_path, output_loading_info=True)
     assert not any(info.values())
     assert_same_outputs(loaded(**batch), model(**batch))
+
+
+@parametrize_cases(SEQ2SEQS)
+def test_two_vocabularies_are_not_resized(case: Case) -> None:
+    model = case.model(**TWO_TABLES)
+    for arguments in (80,), (None, 32):
+        with pytest.raises(ValueError, match="share_encoder_decoder_embeddings=False"):
+            model.resize_token_embeddings(*arguments)
+    assert model.resize_token_embeddings(TINY["vocab_size"]) is model.get_input_embeddings()  # nothing to do
 
 
 # What is asked for, and what is refused
@@ -225,10 +207,9 @@ def test_a_plain_cache_gets_one_beside_it_and_training_keeps_none() -> None:
     assert model.train()(SOURCE, MASK, TARGET).past_key_values is None
 
 
-@parametrize_cases(SEQ2SEQS)
 @backends
-def test_hidden_states_and_attention_maps(case: Case, backend: str) -> None:
-    model = case.model(decoder_layers=3, attn_implementation=backend)
+def test_hidden_states_and_attention_maps(backend: str) -> None:
+    model = SEQ2SEQ_LM.model(decoder_layers=3, attn_implementation=backend)
     outputs = model(SOURCE, MASK, TARGET, output_hidden_states=True, output_attentions=True)
     shapes = {
         "encoder_hidden_states": (LAYERS + 1, (3, 9, 16)), "decoder_hidden_states": (4, (3, 7, 16)),
@@ -263,34 +244,24 @@ def test_what_the_encoder_said_may_be_given() -> None:
     assert_close(model(SOURCE, MASK, decoder_inputs_embeds=embeds).logits, expected)
 
 
-@pytest.mark.parametrize(
-    ("settings", "arguments", "message"),
-    [
+def test_what_is_missing_or_too_much_is_named() -> None:
+    for settings, arguments, message in (
         ({}, {}, "decoder_input_ids or decoder_inputs_embeds.*labels"),
         ({"decoder_start_token_id": None}, {"labels": LABELS}, "decoder_start_token_id=None"),
         ({"pad_token_id": None}, {"labels": LABELS}, "pad_token_id=None"),
         ({}, {"labels": LABELS, "cu_seq_lens_q": torch.tensor([0, 4, 9])}, "packed.*cu_seq_lens_q"),
         ({}, {"labels": LABELS, "position_ids": torch.arange(9)[None]}, "packed.*position_ids"),
-    ],
-)
-def test_what_is_missing_or_too_much_is_named(settings: dict, arguments: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        SEQ2SEQ_LM.model(**settings)(SOURCE, MASK, **arguments)
+    ):
+        with pytest.raises(ValueError, match=message):
+            SEQ2SEQ_LM.model(**settings)(SOURCE, MASK, **arguments)
 
 
-TWO_TABLES = {"decoder_vocab_size": 40, "share_encoder_decoder_embeddings": False}
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
+def test_sizes_that_do_not_fit_are_named() -> None:
+    for settings, message in (
         ({"decoder_vocab_size": 40}, "decoder_vocab_size=40 .* vocab_size=64: set share_encoder_decoder_embeddings"),
         ({"decoder_layers": -1}, "decoder_layers=-1"),
-        ({"decoder_vocab_size": 0}, "decoder_vocab_size=0"),
         ({"decoder_start_token_id": 64}, "decoder_start_token_id=64 .* 64"),
         ({**TWO_TABLES, "pad_token_id": 50}, "pad_token_id=50 .* 40"),
-    ],
-)
-def test_sizes_that_do_not_fit_are_named(settings: dict, message: str) -> None:
-    with pytest.raises((StrictDataclassError, ValueError), match=message):
-        SEQ2SEQ_LM.config(**settings)
+    ):
+        with pytest.raises((StrictDataclassError, ValueError), match=message):
+            SEQ2SEQ_LM.config(**settings)

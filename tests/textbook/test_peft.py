@@ -8,17 +8,13 @@ from typing import Any
 
 import pytest
 import torch
-from datasets import Dataset
 from fresh_process import run_fresh
 from model_cases import CAUSAL_LM, DECODER_TEXTS, SEQ2SEQ_LM, SPANS, TEXTS, TOKENS, Case
 from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
-from toy_text import REVIEWS, toy_tokenizer
-from transformers import Trainer, TrainingArguments
+from test_trainer import reviews, trainer
 
 from modeling_scratch import fast
-
-Arguments = dict[str, Any]
 
 QUERIES_AND_VALUES = ["q_proj", "v_proj"]
 TASKS: dict[Case, tuple[str, str, Any]] = {
@@ -72,26 +68,6 @@ def adapted(case: Case, base: Path, **settings: Any) -> PeftModel:
     return get_peft_model(case.model_class.from_pretrained(base), config)
 
 
-def reviews(case: Case) -> Dataset:
-    ids = toy_tokenizer()([text for text, _ in REVIEWS], padding=True)
-    labels: Arguments = {"labels": ids["input_ids"]}
-    if case in (TEXTS, DECODER_TEXTS):
-        labels = {"labels": [label for _, label in REVIEWS]}
-    elif case is TOKENS:
-        labels = {"labels": [[i % 3 for i in row] for row in ids["input_ids"]]}
-    elif case is SPANS:
-        labels = {"start_positions": [1] * len(REVIEWS), "end_positions": [2] * len(REVIEWS)}
-    return Dataset.from_dict({**ids, **labels})
-
-
-def train(model: PeftModel, data: Dataset, folder: Path, **settings: Any) -> Trainer:
-    """Two steps of Trainer, which leave the adapter in folder/checkpoint-2."""
-    settings |= {"max_steps": 2, "save_steps": 2, "use_cpu": True, "disable_tqdm": True, "learning_rate": 0.1}
-    trainer = Trainer(model, TrainingArguments(str(folder), **settings), train_dataset=data, eval_dataset=data)
-    trainer.train()
-    return trainer
-
-
 def prepare(case: Case, top: Path) -> list[str]:
     """base/, its batch and what the adapted model says; the adapter in run/checkpoint-2."""
     settings = {"classifier_activation": "tanh"} if case is TEXTS else {}
@@ -102,48 +78,36 @@ def prepare(case: Case, top: Path) -> list[str]:
         for name, parameter in model.named_parameters():
             if "lora_B" in name:  # zero at first, which would hide half of what training does
                 parameter.normal_(std=0.3)
-    trainer = train(model, reviews(case), top / "run", gradient_checkpointing=case is CAUSAL_LM)
-    assert trainer.evaluate()["eval_loss"] > 0
+    steps = {"max_steps": 2, "save_strategy": "steps", "save_steps": 2, "optim": "adamw_torch", "learning_rate": 0.1}
+    made = trainer(model, top / "run", reviews(case), **steps, gradient_checkpointing=case is CAUSAL_LM)
+    made.train()
+    assert made.evaluate(reviews(case))["eval_loss"] > 0
     with torch.no_grad(), fast.disabled():  # where the package is unknown, the textbook computes
         outputs = model.eval()(**case.inputs())
     save_file({"logits": outputs.get("logits", outputs.get("start_logits")).contiguous()}, top / "expected")
     return [TASKS[case][0], str(top / "base"), str(top / "run" / "checkpoint-2"), str(top / "merged")]
 
 
-@pytest.fixture(scope="module")
-def top(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("adapters")
-
-
 COMMON, OTHERS = (TEXTS, CAUSAL_LM), (SEQ2SEQ_LM, TOKENS, SPANS, DECODER_TEXTS)
 
 
-@pytest.fixture(scope="module", params=[COMMON, pytest.param(OTHERS, marks=pytest.mark.slow)], ids=["common", "others"])
-def loaded(request: pytest.FixtureRequest, top: Path) -> dict[Case, dict[str, Any]]:
+@pytest.mark.parametrize("cases", [COMMON, pytest.param(OTHERS, marks=pytest.mark.slow)], ids=["common", "others"])
+def test_an_adapter_is_loaded_and_merged_where_only_the_folder_is(cases: tuple[Case, ...], tmp_path: Path) -> None:
+    """New heads are trained whole; a folder of an adapter needs no code; a merged model has the names of its class."""
     gc.freeze()  # Trainer collects garbage at each run: leave out what the imports made
-    rows = [prepare(case, top / case.model_class.__name__) for case in request.param]
-    (found,) = run_fresh(LOAD, [("there", "answers_of", *rows)], top / "home")
-    return dict(zip(request.param, found, strict=True))
-
-
-def test_an_adapter_is_loaded_and_merged_where_only_the_folder_is(
-    top: Path, loaded: dict[Case, dict[str, Any]]
-) -> None:
-    for case, found in loaded.items():
-        expected = load_file(top / case.model_class.__name__ / "expected")["logits"]
-        logits = {name: torch.tensor(value) for name, value in found.items() if name != "modules"}
-        assert found["modules"] == ["transformers_modules"]
+    folders = [tmp_path / case.model_class.__name__ for case in cases]
+    rows = [prepare(case, folder) for case, folder in zip(cases, folders)]
+    (answers,) = run_fresh(LOAD, [("there", "answers_of", *rows)])
+    for case, folder, found in zip(cases, folders, answers, strict=True):
+        expected = load_file(folder / "expected")["logits"]
+        assert found.pop("modules") == ["transformers_modules"]
+        logits = {name: torch.tensor(value) for name, value in found.items()}
         assert not torch.allclose(logits["base"], expected, atol=0.1)
         for name in "adapted", "by task", "by folder":
             assert torch.equal(logits[name], expected), name
         torch.testing.assert_close(logits["merged"], expected, atol=1e-5, rtol=1e-5)
         assert torch.equal(logits["merged"], logits["saved"])
 
-
-def test_an_adapter_holds_what_was_trained_and_nothing_else(top: Path, loaded: dict[Case, dict[str, Any]]) -> None:
-    """New heads are trained whole; a folder of an adapter needs no code; a merged model has the names of its class."""
-    for case in loaded:
-        folder = top / case.model_class.__name__
         adapter = folder / "run" / "checkpoint-2"
         assert not list(adapter.glob("*.py"))
         whole = {name for name in load_file(adapter / "adapter_model.safetensors") if "lora" not in name}

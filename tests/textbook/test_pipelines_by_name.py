@@ -2,6 +2,7 @@
 """The package's own pipelines by name, from a saved folder: with the package, nobody has to trust the folder's code."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,10 @@ QUESTION = {"question": "who ?", "context": "what a good film by Anna Berg"}
 ALL = [*ENCODER_PIPELINES, *SEQ2SEQ_PIPELINES]
 
 
-@pytest.fixture
-def folders(tmp_path: Path) -> dict[str, str]:
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Of each task, a folder whose model it serves."""
-    tokenizer = toy_tokenizer()
+    tokenizer, top = toy_tokenizer(), tmp_path_factory.mktemp("folders")
     sizes = {**SIZES, "vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id}
     target = {"decoder_start_token_id": tokenizer.pad_token_id, "eos_token_id": 1}
     models: Any = {
@@ -35,13 +36,12 @@ def folders(tmp_path: Path) -> dict[str, str]:
         "encoder-decoder": ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqConfig(**sizes, **target)),
     }
     for name, model in models.items():
-        redraw(model).save_pretrained(tmp_path / name)
-        tokenizer.save_pretrained(tmp_path / name)
-    return {task: str(tmp_path / ("encoder" if task in ENCODER_PIPELINES else "encoder-decoder")) for task in ALL}
+        redraw(model).save_pretrained(top / name)
+        tokenizer.save_pretrained(top / name)
+    return {task: str(top / ("encoder" if task in ENCODER_PIPELINES else "encoder-decoder")) for task in ALL}
 
 
-@pytest.mark.parametrize("trust", [None, False, True])
-@pytest.mark.parametrize("task", ALL)
+@pytest.mark.parametrize(("task", "trust"), [*zip(ALL, (None, False, True, None), strict=True)])
 def test_a_pipeline_of_the_package_is_found_by_its_name(folders: dict[str, str], task: str, trust: bool | None) -> None:
     serve: Any = pipeline(task, model=folders[task], trust_remote_code=trust)
     assert type(serve) is (ENCODER_PIPELINES | SEQ2SEQ_PIPELINES)[task][0]
@@ -54,14 +54,14 @@ def test_the_only_task_of_a_folder_need_not_be_named(folders: dict[str, str]) ->
     assert type(serve) is QuestionAnsweringPipeline
 
 
-@pytest.mark.parametrize("task", ["extractive-question-answering", "reviews"])
-def test_code_of_others_needs_trust_whatever_its_task_is_called(folders: dict[str, str], task: str) -> None:
-    folder = Path(folders["extractive-question-answering"])
-    config = json.loads((folder / "config.json").read_text())
-    config["custom_pipelines"] = {task: {"impl": "theirs.Pipeline", "pt": ["AutoModelForQuestionAnswering"]}}
-    (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ValueError, match="trust_remote_code"):
-        pipeline(task, model=str(folder))
+def test_code_of_others_needs_trust_whatever_its_task_is_called(folders: dict[str, str], tmp_path: Path) -> None:
+    shutil.copytree(folders["extractive-question-answering"], tmp_path, dirs_exist_ok=True)
+    config = json.loads((tmp_path / "config.json").read_text())
+    for task in "extractive-question-answering", "reviews":
+        config["custom_pipelines"] = {task: {"impl": "theirs.Pipeline", "pt": ["AutoModelForQuestionAnswering"]}}
+        (tmp_path / "config.json").write_text(json.dumps(config))
+        with pytest.raises(ValueError, match="trust_remote_code"):
+            pipeline(task, model=str(tmp_path))
 
 
 def test_a_folder_goes_on_naming_its_pipelines(folders: dict[str, str], tmp_path: Path) -> None:

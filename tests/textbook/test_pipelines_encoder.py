@@ -30,7 +30,6 @@ ENTITIES = named("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 # task: class, settings of its config, texts, arguments of the call
 TASKS: dict[str, tuple[Case, dict, list[str], dict]] = {
     "text-classification": (TEXTS, SENTIMENT, REVIEW_TEXTS, {"top_k": None}),
-    "sentiment-analysis": (TEXTS, SENTIMENT, REVIEW_TEXTS, {}),
     "token-classification": (TOKENS, ENTITIES, REVIEW_TEXTS, {"ignore_labels": []}),
     "ner": (TOKENS, ENTITIES, REVIEW_TEXTS, {"aggregation_strategy": "simple"}),
     "fill-mask": (MASKED_LM, {}, MASKED_TEXTS, {"top_k": 3}),
@@ -42,13 +41,12 @@ TASKS: dict[str, tuple[Case, dict, list[str], dict]] = {
         {"candidate_labels": ["good", "moving", "slow film"]},
     ),
 }
-every_task = pytest.mark.parametrize("task", TASKS)
 
 
-def serve(task: str, folder: Path | None = None, side: str = "right", **settings: Any) -> Pipeline:
+def serve(task: str, folder: Path | None = None, **settings: Any) -> Pipeline:
     """The pipeline of a task, made without a warning: a class that is not registered is warned about."""
     case, config, *_ = TASKS[task]
-    model, tokenizer = case.model(**{**config, **settings}), toy_tokenizer(side)
+    model, tokenizer = case.model(**{**config, **settings}), toy_tokenizer()
     arguments: dict[str, Any] = {"model": model, "tokenizer": tokenizer}
     if folder is not None:
         model.save_pretrained(folder)
@@ -78,14 +76,12 @@ def assert_same_answers(left: Any, right: Any) -> None:
         assert float(left) == pytest.approx(float(right), abs=1e-5)
 
 
-@every_task
+@pytest.mark.parametrize("task", TASKS)
 def test_many_texts_at_once_get_the_answers_of_one_by_one(task: str, tmp_path: Path) -> None:
     """Of a folder: texts of different lengths, in batches of three, padded, and packed where that saves work."""
     _, _, texts, arguments = TASKS[task]
     served = serve(task, tmp_path)
     together, alone = list(served(texts, batch_size=3, **arguments)), [served(text, **arguments) for text in texts]
-    if task == "sentiment-analysis":
-        alone = [answer for (answer,) in alone]  # a single text is answered by a list of one
     if task == "feature-extraction":
         together = [[rows[0][: len(own[0])]] for rows, own in zip(together, alone)]  # those of padding come along
         states = served.model(**toy_tokenizer()(texts[0], return_tensors="pt")).last_hidden_state
@@ -93,20 +89,8 @@ def test_many_texts_at_once_get_the_answers_of_one_by_one(task: str, tmp_path: P
     assert_same_answers(together, alone)
 
 
-@pytest.mark.parametrize("task", ["text-classification", "token-classification", "fill-mask"])
-def test_padding_may_stand_on_the_left(task: str) -> None:
-    _, _, texts, arguments = TASKS[task]
-    served = serve(task, side="left", position_type="learned")
-    together = list(served(texts, batch_size=len(texts), **arguments))
-    alone = [served(text, **arguments) for text in texts]
-    if task == "token-classification":
-        for token in (token for tokens in (*together, *alone) for token in tokens):
-            del token["index"]  # counts the padding before it
-    assert_same_answers(together, alone)
-
-
 def test_sentiment_has_names_and_probabilities() -> None:
-    served = serve("sentiment-analysis")
+    served = serve("text-classification")
     for text in REVIEW_TEXTS:
         probabilities = served.model(**toy_tokenizer()(text, return_tensors="pt")).logits.softmax(-1)[0]
         (answer,) = served(text)
@@ -127,60 +111,8 @@ def test_several_labels_and_numbers_are_answered_as_they_were_trained() -> None:
     assert answer["score"] == pytest.approx(number.model(**inputs).logits.item(), abs=1e-5)
 
 
-def test_entities_are_found_where_they_stand() -> None:
-    """Words that belong together come as one piece of the text, at its place."""
-    served = serve("ner")
-    text = "a film by Anna Berg from Paris"
-    truth = torch.tensor([0, 0, 0, 0, 1, 2, 0, 3, 0])  # [CLS] a film by Anna Berg from Paris [SEP]
-    logits = 9.0 * torch.nn.functional.one_hot(truth, len(ENTITIES["id2label"]))
-    served.model.classifier.register_forward_hook(lambda *_: logits[None])  # a model that knows
-    for strategy in "simple", "first", "average", "max":
-        found = served(text, aggregation_strategy=strategy)
-        assert [(e["entity_group"], text[e["start"] : e["end"]]) for e in found] == [
-            ("PER", "Anna Berg"),
-            ("LOC", "Paris"),
-        ]
-
-
-def test_masks_are_filled_with_the_likeliest_words() -> None:
-    served, tokenizer = serve("fill-mask"), toy_tokenizer()
-    text = "what a [MASK] film"
-    ids = tokenizer(text, return_tensors="pt")
-    place = ids["input_ids"][0].tolist().index(tokenizer.mask_token_id)
-    words = served.model(**ids).logits[0, place].softmax(-1).topk(3)
-    found = served(text, top_k=3)
-    assert [answer["token"] for answer in found] == words.indices.tolist()
-    assert [answer["score"] for answer in found] == pytest.approx(words.values.tolist(), abs=1e-6)
-    restricted = served(text, targets=["good", "bad"])
-    assert {answer["token_str"] for answer in restricted} == {"good", "bad"}
-
-
-def test_labels_that_were_never_trained_are_ranked() -> None:
-    """Zero-shot: each label as a hypothesis, by the probability that the text entails it."""
-    served, labels = serve("zero-shot-classification", type_vocab_size=2), ["good", "slow film"]
-    answer = served("a good film", candidate_labels=labels)
-    tokenizer = toy_tokenizer()
-    pairs = tokenizer(
-        ["a good film"] * 2, [f"This example is {label}." for label in labels], return_tensors="pt", padding=True
-    )
-    entailment = served.model(**pairs).logits[:, 1].softmax(0)
-    assert dict(zip(answer["labels"], answer["scores"])) == pytest.approx(
-        dict(zip(labels, entailment.tolist())), abs=1e-5
-    )
-
-
-CUTS = {
-    "text-classification": {"truncation": True},
-    "fill-mask": {"tokenizer_kwargs": {"truncation": True}},
-    "feature-extraction": {"tokenize_kwargs": {"truncation": True}},
-}
-
-
-@pytest.mark.parametrize("task", CUTS)
-def test_long_texts_are_refused_with_a_reason_or_cut_when_asked(task: str) -> None:
-    *_, arguments = TASKS[task]
-    served = serve(task, position_type="learned")
-    text = "[MASK]" + " good" * 100
+def test_long_texts_are_refused_with_a_reason_or_cut_when_asked() -> None:
+    served, text = serve("text-classification", position_type="learned"), " good" * 100
     with pytest.raises(ValueError, match="max_position_embeddings"):
-        served(text, **arguments)
-    assert served(text, **arguments, **CUTS[task])
+        served(text)
+    assert served(text, truncation=True)

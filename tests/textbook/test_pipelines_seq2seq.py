@@ -40,7 +40,6 @@ BART_SIZES = {
     "d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 2,
     "decoder_attention_heads": 2, "encoder_ffn_dim": 24, "decoder_ffn_dim": 24, "max_position_embeddings": 80,
 }  # fmt: skip
-every_task = pytest.mark.parametrize("task", TASKS)
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +71,7 @@ def expected(model: Any, tokenizer: PreTrainedTokenizerFast, text: str, **option
 OPTIONS = {"max_new_tokens": 8, "do_sample": False, "no_repeat_ngram_size": 1}
 
 
-@every_task
-@pytest.mark.parametrize("family", ["model", "bart"])
+@pytest.mark.parametrize(("task", "family"), [*zip(TASKS, ("model", "bart", "model"))])
 def test_answers_are_those_of_generate(
     task: str, family: str, tokenizer: PreTrainedTokenizerFast, request: pytest.FixtureRequest
 ) -> None:
@@ -84,9 +82,7 @@ def test_answers_are_those_of_generate(
     answers = [expected(model, tokenizer, text, num_beams=3, **OPTIONS)[0] for text in TEXTS]
     assert len(set(answers)) == len(TEXTS)
     assert serve(TEXTS[0], num_beams=3, **OPTIONS) == [{name: answers[0]}]
-    for batch_size in (1, 3):
-        found = serve(TEXTS, num_beams=3, batch_size=batch_size, **OPTIONS)
-        assert found == [{name: answer} for answer in answers]
+    assert serve(TEXTS, num_beams=3, batch_size=3, **OPTIONS) == [{name: answer} for answer in answers]
     stream = serve((text for text in TEXTS), num_beams=3, **OPTIONS)
     assert [answer[0][name] for answer in stream] == answers
 
@@ -168,12 +164,6 @@ def test_a_decoder_with_a_vocabulary_of_its_own_is_decoded_by_its_own_tokenizer(
     assert pipeline("seq2seq-translation", model=str(tmp_path), trust_remote_code=True)(TEXTS[0], **OPTIONS) == wanted
     given = TranslationPipeline(model=model, tokenizer=tokenizer, target_tokenizer=target)
     assert given(TEXTS[0], **OPTIONS) == wanted
-    inputs = encoded(tokenizer, TEXTS[0])
-    greedy = {"max_new_tokens": 6, "do_sample": False}
-    ids = model.generate(**inputs, **greedy)
-    log_p = model(**inputs, decoder_input_ids=ids[:, :-1]).logits.log_softmax(-1)
-    score = log_p.gather(-1, ids[:, 1:, None]).mean().item()
-    assert given(TEXTS[0], return_scores=True, **greedy)[0]["score"] == pytest.approx(score, abs=1e-5)
 
 
 def test_both_vocabularies_are_of_one_revision(
@@ -207,26 +197,19 @@ def of_many_languages() -> TranslationPipeline:
     return TranslationPipeline(model=mbart, tokenizer=tokenizer, max_new_tokens=6, do_sample=False)
 
 
-@pytest.mark.parametrize("num_beams", [1, 3])
-def test_languages_are_named_in_the_text_and_in_the_answer(
-    of_many_languages: TranslationPipeline, num_beams: int
-) -> None:
+def test_languages_are_named_in_the_text_and_in_the_answer(of_many_languages: TranslationPipeline) -> None:
     """As the tokenizer has them: the source's code behind its text, the target's before its answer."""
     tokenizer, model = of_many_languages.tokenizer, of_many_languages.model
-    options = {"return_tensors": True, "num_beams": num_beams}
     answers = {}
     for source, target in ("en_XX", "de_DE"), ("fr_XX", "de_DE"), ("en_XX", "ro_RO"):
         codes = tokenizer.convert_tokens_to_ids([source, target])
-        languages = {"src_lang": source, "tgt_lang": target}
-        for batch_size in (1, 3):
-            found = of_many_languages(TEXTS, batch_size=batch_size, **languages, **options)
-            for text, answer in zip(TEXTS, found):
-                plain = tokenizer(text, add_special_tokens=False)["input_ids"]
-                inputs = torch.tensor([[*plain, tokenizer.eos_token_id, codes[0]]])
-                search = {"max_new_tokens": 6, "do_sample": False, "num_beams": num_beams}
-                ids = model.generate(input_ids=inputs, forced_bos_token_id=codes[1], **search)[0]
-                assert answer["translation_token_ids"].tolist() == ids[: len(answer["translation_token_ids"])].tolist()
-                assert answer["translation_token_ids"][1] == codes[1]
+        found = of_many_languages(TEXTS, batch_size=3, src_lang=source, tgt_lang=target, return_tensors=True)
+        for text, answer in zip(TEXTS, found):
+            plain = tokenizer(text, add_special_tokens=False)["input_ids"]
+            inputs = torch.tensor([[*plain, tokenizer.eos_token_id, codes[0]]])
+            ids = model.generate(input_ids=inputs, forced_bos_token_id=codes[1], max_new_tokens=6, do_sample=False)[0]
+            assert answer["translation_token_ids"].tolist() == ids[: len(answer["translation_token_ids"])].tolist()
+            assert answer["translation_token_ids"][1] == codes[1]
         answers[source, target] = str(found)
     assert len(set(answers.values())) == 3
 
@@ -251,25 +234,6 @@ def test_the_name_of_the_task_holds_the_languages_and_a_call_can_name_others(
         assert serve(TEXTS[0], **changed) == of_many_languages(TEXTS[0], **languages)
     plain = TranslationPipeline(model=bart, tokenizer=tokenizer)  # of one language, and it says nothing of others
     assert plain(TEXTS[0], tgt_lang="de", **OPTIONS) == plain(TEXTS[0], **OPTIONS)
-
-
-@pytest.mark.filterwarnings("ignore:Unfeasible length constraints")
-def test_lengths_that_cannot_be_meant_are_warned_of(model: Any, tokenizer: Any) -> None:
-    summarize = SummarizationPipeline(model=model, tokenizer=tokenizer, do_sample=False)
-    translate = TranslationPipeline(model=model, tokenizer=tokenizer, do_sample=False)
-    cases: list[tuple[Any, dict, str]] = [
-        (summarize, {"min_length": 9, "max_length": 8}, "min_length=9, and at most 8 tokens"),
-        (summarize, {"max_length": 60}, "its summary may have 60"),
-        (translate, {"max_new_tokens": 4}, "its translation at most 4"),
-        (summarize, {"min_length": 2, "max_length": 8}, ""),
-        (translate, {"max_length": 40}, ""),
-    ]
-    for serve, options, expected in cases:
-        with library_messages() as messages:
-            serve(TEXTS[0], **options)
-        ours = [message for message in messages if "summary" in message or "translation" in message]
-        assert len(ours) == bool(expected)
-        assert all(expected in message for message in ours)
 
 
 def test_a_native_model_that_a_pipeline_saves_brings_the_pipeline_along(
@@ -311,6 +275,8 @@ def test_what_cannot_be_is_refused(model: Any, tokenizer: Any) -> None:
         serve("a", return_text=True, return_tensors=True)
     with pytest.raises(ValueError, match="no_such_option"):
         serve("a", no_such_option=1)
+    with pytest.raises(ValueError, match="max_new_tokens"):
+        serve("a", max_new_tokens=0)
     assert serve([], **OPTIONS) == []
     without_special_tokens = train_bpe_tokenizer(TEXTS, 270, style="gpt", show_progress=False)
     with pytest.raises(ValueError, match="'' gives no tokens"):
@@ -318,8 +284,3 @@ def test_what_cannot_be_is_refused(model: Any, tokenizer: Any) -> None:
     config = ScratchSeq2SeqConfig(**SIZES, vocab_size=40, decoder_vocab_size=30, share_encoder_decoder_embeddings=False)
     with pytest.raises(ValueError, match="give target_tokenizer"):
         Text2TextGenerationPipeline(model=ScratchSeq2SeqForConditionalGeneration(config), tokenizer=tokenizer)
-
-
-def test_an_answer_of_no_tokens_is_refused_as_generate_refuses_it(model: Any, tokenizer: Any) -> None:
-    with pytest.raises(ValueError, match="max_new_tokens"):
-        Text2TextGenerationPipeline(model=model, tokenizer=tokenizer)(TEXTS[1], max_new_tokens=0)

@@ -2,6 +2,7 @@
 """Answers found in a context: the best span over all windows, and exactly where it stands."""
 
 import json
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,14 +11,7 @@ import pytest
 import torch
 from conftest import redraw
 from tokenizers import normalizers, pre_tokenizers
-from transformers import (
-    BertConfig,
-    BertForQuestionAnswering,
-    ByT5Tokenizer,
-    PreTrainedTokenizerFast,
-    TextClassificationPipeline,
-    pipeline,
-)
+from transformers import ByT5Tokenizer, PreTrainedTokenizerFast, pipeline
 
 from modeling_scratch import (
     ScratchEncoderConfig,
@@ -84,17 +78,14 @@ def brute_force(serve: Any, question: str, context: str, longest: int) -> dict[t
     return spans
 
 
-@pytest.mark.parametrize("context", [CONTEXT, LONG], ids=["one_window", "windows"])
 @torch.no_grad()
-def test_finds_the_most_probable_span_of_all_windows(serve: QuestionAnsweringPipeline, context: str) -> None:
-    for question in QUESTIONS[1:]:
+def test_finds_the_most_probable_span_of_all_windows(serve: QuestionAnsweringPipeline) -> None:
+    for question, context in product(QUESTIONS[1:], (CONTEXT, LONG)):
         spans = brute_force(serve, question, context, longest=6)
         options = {"max_answer_len": 6, "align_to_words": False, **WINDOWS}
         best = sorted(spans.items(), key=lambda item: -item[1])[:3]
-        answer = serve(question=question, context=context, **options)
-        assert (answer["start"], answer["end"]) == best[0][0]
-        assert answer["score"] == pytest.approx(best[0][1], rel=1e-4)
         answers = serve(question=question, context=context, top_k=3, **options)
+        assert (answers[0]["start"], answers[0]["end"]) == best[0][0]
         assert [found["score"] for found in answers] == pytest.approx([score for _, score in best], rel=1e-4)
         for found in answers:
             assert found["answer"] == context[found["start"] : found["end"]] == found["answer"].strip() != ""
@@ -102,23 +93,13 @@ def test_finds_the_most_probable_span_of_all_windows(serve: QuestionAnsweringPip
 
 @torch.no_grad()
 def test_batches_answer_as_one_by_one(serve: QuestionAnsweringPipeline) -> None:
-    examples = [{"question": question, "context": context} for question in QUESTIONS for context in (CONTEXT, LONG)]
+    examples = [{"question": question, "context": context} for question in QUESTIONS[:2] for context in (CONTEXT, LONG)]
     single = [serve(example, **WINDOWS) for example in examples]
-    for batch_size in (1, 4):
-        batch = serve(examples, batch_size=batch_size, **WINDOWS)
-        assert [(a["start"], a["end"]) for a in batch] == [(a["start"], a["end"]) for a in single]
-        assert [a["score"] for a in batch] == pytest.approx([a["score"] for a in single], rel=1e-4)
-    pairs = serve(question=QUESTIONS, context=LONG, **WINDOWS)
+    batch = serve(examples, batch_size=4, **WINDOWS)
+    assert [(a["start"], a["end"]) for a in batch] == [(a["start"], a["end"]) for a in single]
+    assert [a["score"] for a in batch] == pytest.approx([a["score"] for a in single], rel=1e-4)
+    pairs = serve(question=QUESTIONS[:2], context=LONG, **WINDOWS)
     assert [a["answer"] for a in pairs] == [a["answer"] for a in single[1::2]]
-
-
-def test_an_answer_is_made_of_whole_words(serve: QuestionAnsweringPipeline) -> None:
-    for question in QUESTIONS:
-        answer = serve(question=question, context=LONG, **WINDOWS)
-        assert LONG[: answer["start"]].endswith((" ", "“", "")), answer
-        before, after = LONG[answer["start"] - 1 : answer["start"]], LONG[answer["end"] : answer["end"] + 1]
-        assert not (before + answer["answer"][0]).isalnum() or not before
-        assert not (answer["answer"][-1] + after).isalnum() or not after
 
 
 def sure_of(tokenizer: PreTrainedTokenizerFast, first: int, last: int, gap: float = 30.0) -> QuestionAnsweringPipeline:
@@ -141,13 +122,12 @@ def context_tokens(tokenizer: PreTrainedTokenizerFast, question: str, context: s
 SPACES = "a tower  \n\n\n of iron"
 
 
-@pytest.mark.parametrize("align_to_words", [True, False])
-def test_white_space_is_no_answer(align_to_words: bool) -> None:
+def test_white_space_is_no_answer() -> None:
     """Wherever the model looks for one, and as many as are asked for."""
     tokenizer = TOKENIZERS["bytes_roberta"]()
     for place in context_tokens(tokenizer, "who ?", SPACES):
         serve = sure_of(tokenizer, place, place)
-        for answer in serve("who ?", SPACES, top_k=1000, align_to_words=align_to_words):
+        for answer in serve("who ?", SPACES, top_k=1000, align_to_words=place % 2 == 0):
             assert answer["answer"] == SPACES[answer["start"] : answer["end"]] == answer["answer"].strip() != ""
 
 
@@ -225,33 +205,19 @@ def test_no_answer_is_one_of_the_answers_where_it_is_asked_for(serve: QuestionAn
     assert len({(answer["start"], answer["end"]) for answer in answers}) == len(answers)
 
 
-@torch.no_grad()
-def test_native_models_are_served_too() -> None:
-    tokenizer = TOKENIZERS["bert"]()
-    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 24}
-    bert = redraw(BertForQuestionAnswering(BertConfig(vocab_size=len(tokenizer), **sizes)), 0.5).eval()
-    serve = pipeline("extractive-question-answering", model=bert, tokenizer=tokenizer)
-    best = max(brute_force(serve, QUESTIONS[0], LONG, longest=15).items(), key=lambda item: item[1])
-    answer = serve(question=QUESTIONS[0], context=LONG, align_to_words=False, **WINDOWS)
-    assert ((answer["start"], answer["end"]), answer["score"]) == (best[0], pytest.approx(best[1], rel=1e-4))
-
-
-class ReviewPipeline(TextClassificationPipeline):
-    """Somebody's own."""
-
-
 def test_a_folder_names_the_pipelines_that_serve_its_head_and_those_of_its_user(tmp_path: Path) -> None:
     """Those that are named are taken where no task is: by a classifier, answers to questions would be."""
     config = build(TOKENIZERS["bert"]()).config
-    own = {"reviews": {"impl": "test_question_answering.ReviewPipeline", "pt": ["AutoModelForSequenceClassification"]}}
-    named = {}
-    for head in (ScratchEncoderForQuestionAnswering, ScratchEncoderForSequenceClassification):
+    own = {"reviews": {"impl": "reviews.ReviewPipeline", "pt": ["AutoModelForSequenceClassification"]}}
+    heads = {
+        ScratchEncoderForQuestionAnswering: {"extractive-question-answering"},
+        ScratchEncoderForSequenceClassification: {"reviews"},
+    }
+    for head, named in heads.items():
         head(config).save_pretrained(tmp_path)
-        named[head] = json.loads((tmp_path / "config.json").read_text())["custom_pipelines"]
+        assert json.loads((tmp_path / "config.json").read_text())["custom_pipelines"].keys() == named
         config = head.from_pretrained(tmp_path).config
         config.custom_pipelines |= own
-    assert named[ScratchEncoderForQuestionAnswering].keys() == {"extractive-question-answering"}
-    assert named[ScratchEncoderForSequenceClassification] == own
 
 
 def test_what_cannot_be_is_refused(serve: QuestionAnsweringPipeline) -> None:
@@ -269,11 +235,8 @@ def test_what_cannot_be_is_refused(serve: QuestionAnsweringPipeline) -> None:
     for arguments, message in faults:
         with pytest.raises(ValueError, match=message):
             serve(**arguments)
-
-
-def test_a_tokenizer_without_character_offsets_is_refused() -> None:
     with pytest.raises(ValueError, match="ByT5Tokenizer has no character offsets"):
-        QuestionAnsweringPipeline(model=build(TOKENIZERS["bert"]()), tokenizer=ByT5Tokenizer())
+        QuestionAnsweringPipeline(model=serve.model, tokenizer=ByT5Tokenizer())
 
 
 def test_a_context_of_which_no_token_is_left_is_refused() -> None:

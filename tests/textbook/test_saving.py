@@ -11,11 +11,11 @@ from model_cases import (
     MASK,
     MASKED_LM,
     SEQ2SEQ_LM,
+    SPANS,
     TEXTS,
     Case,
     assert_same_outputs,
     in_turn,
-    library_messages,
     parametrize_cases,
 )
 from safetensors.torch import load_file, save_file
@@ -36,7 +36,7 @@ def assert_initialised(model: PreTrainedModel, name: str) -> None:
         assert weight.std() > 0.5 * model.config.initializer_range
 
 
-@in_turn()
+@in_turn(backends=["sdpa"])  # no file says with which one to compute
 def test_round_trip_is_bit_equal(case: Case, settings: dict, tmp_path: Path) -> None:
     """Weights, answers, and the bytes of what is saved again."""
     model = case.model(**settings)
@@ -54,7 +54,15 @@ def test_round_trip_is_bit_equal(case: Case, settings: dict, tmp_path: Path) -> 
     assert_same_outputs(loaded(**case.batch()), model(**case.batch()))
 
 
-@in_turn()
+@pytest.mark.parametrize(
+    ("case", "settings"),
+    [
+        (TEXTS, {"classifier_activation": "tanh", "position_type": "learned"}),
+        (MASKED_LM, {"embedding_size": 8, "embedding_norm": True}),
+        (SEQ2SEQ_LM, {"tie_word_embeddings": False}),
+    ],
+    ids=["texts", "masked_lm", "seq2seq_lm"],
+)
 def test_missing_weights_are_reported_and_initialised_and_no_others_are_touched(
     case: Case, settings: dict, tmp_path: Path
 ) -> None:
@@ -78,11 +86,19 @@ def test_missing_weights_are_reported_and_initialised_and_no_others_are_touched(
 
 @in_turn()
 def test_initialisation_follows_the_recipe(case: Case, settings: dict, tmp_path: Path) -> None:
-    """Both in a new model and where every weight of a file is missing."""
+    """Both in a new model and where every weight of a file is missing.
+
+    There are no buffers and bare tensors: loading, which builds the model without memory, makes garbage of them.
+    """
     config = case.config(**settings, initializer_range=0.1)
+    with torch.device("meta"):
+        assert all(p.is_meta for p in case.model_class(config).parameters())
     config.save_pretrained(tmp_path)
     save_file({}, tmp_path / "model.safetensors", metadata={"format": "pt"})
     for model in case.model_class(config), case.model_class.from_pretrained(tmp_path):
+        assert not list(model.buffers())
+        for module in model.modules():
+            assert not [name for name, value in vars(module).items() if isinstance(value, Tensor)]
         for name, parameter in model.named_parameters():
             assert parameter.device.type == "cpu"
             assert_initialised(model, name)
@@ -91,30 +107,7 @@ def test_initialisation_follows_the_recipe(case: Case, settings: dict, tmp_path:
         assert drawn.std() == pytest.approx(0.1, rel=0.1)
 
 
-@in_turn()
-def test_every_tensor_is_a_parameter(case: Case, settings: dict) -> None:
-    """Buffers and bare tensors come back as garbage from loading, which builds the model without memory."""
-    model = case.model_class(case.config(**settings))
-    assert not list(model.buffers())
-    for module in model.modules():
-        assert not [name for name, value in vars(module).items() if isinstance(value, Tensor)]
-    with torch.device("meta"):
-        assert all(p.is_meta for p in case.model_class(case.config(**settings)).parameters())
-
-
-@in_turn()
-def test_a_file_keeps_its_type_and_dtype_changes_it(case: Case, settings: dict, tmp_path: Path) -> None:
-    model = case.model(**settings).bfloat16()
-    model.save_pretrained(tmp_path)
-    kept, wide = (case.model_class.from_pretrained(tmp_path, **kwargs) for kwargs in ({}, {"dtype": torch.float32}))
-    assert {p.dtype for p in kept.parameters()} == {torch.bfloat16}
-    assert {p.dtype for p in wide.parameters()} == {torch.float32}
-    assert_same_outputs(kept(**case.batch()), model(**case.batch()))
-    assert all(torch.equal(value.bfloat16(), kept.state_dict()[name]) for name, value in wide.state_dict().items())
-    assert case.model_class.from_pretrained(tmp_path, dtype="auto").dtype == torch.bfloat16
-
-
-@parametrize_cases(HEADS)
+@parametrize_cases((MASKED_LM, TEXTS, SPANS, CAUSAL_LM, SEQ2SEQ_LM))
 def test_base_into_head_and_head_into_base(case: Case, tmp_path: Path) -> None:
     head = case.model()
     head.save_pretrained(tmp_path / "head")
@@ -133,31 +126,6 @@ def test_base_into_head_and_head_into_base(case: Case, tmp_path: Path) -> None:
     assert_same_outputs(again.base_model(**case.inputs()), base(**case.inputs()))
 
 
-CLASSIFIERS = tuple(case for case in HEADS if hasattr(case.model(), "num_labels"))
-
-
-@parametrize_cases(CLASSIFIERS)
-def test_another_number_of_labels_gives_a_fresh_head_and_says_so(case: Case, tmp_path: Path) -> None:
-    model = case.model(num_labels=3, classifier_activation="tanh")
-    model.save_pretrained(tmp_path)
-    with pytest.raises(RuntimeError, match="ignore_mismatched_sizes"):
-        case.model_class.from_pretrained(tmp_path, num_labels=5)
-
-    with library_messages() as messages:
-        loaded, info = case.model_class.from_pretrained(
-            tmp_path, num_labels=5, ignore_mismatched_sizes=True, output_loading_info=True
-        )
-    fresh = {name for name, *_ in info["mismatched_keys"]}
-    assert fresh == {name for name, value in model.state_dict().items() if len(value) == 3}
-    assert all(name in "".join(messages) for name in fresh)
-    for name, value in loaded.state_dict().items():
-        if name in fresh:
-            assert_initialised(loaded, name)
-        else:
-            assert torch.equal(value, model.state_dict()[name])
-    assert loaded(**case.inputs()).logits.shape[-1] == 5
-
-
 @pytest.mark.parametrize("size", [None, 8], ids=["square", "factorised"])
 def test_tying_is_a_choice_of_the_reader(size: int | None, tmp_path: Path) -> None:
     case = MASKED_LM
@@ -172,8 +140,8 @@ def test_tying_is_a_choice_of_the_reader(size: int | None, tmp_path: Path) -> No
     assert torch.equal(loaded.get_input_embeddings().weight, model.get_input_embeddings().weight)
 
 
-@parametrize_cases()
 @pytest.mark.parametrize(("embeddings", "stacks"), [("cpu", "disk"), ("disk", "cpu")])
+@parametrize_cases((TEXTS, SEQ2SEQ_LM))
 def test_device_maps(case: Case, embeddings: str, stacks: str, tmp_path: Path) -> None:
     """What does not fit into memory stays on disk and computes the same; projections loaded when called, by a call."""
     model = case.model()
@@ -188,7 +156,7 @@ def test_device_maps(case: Case, embeddings: str, stacks: str, tmp_path: Path) -
     assert_same_outputs(loaded(**case.batch()), model(**case.batch()), atol=1e-6, where=MASK)
 
 
-@parametrize_cases((TEXTS, CAUSAL_LM, SEQ2SEQ_LM))
+@parametrize_cases((CAUSAL_LM, SEQ2SEQ_LM))
 def test_too_little_memory_never_splits_a_block(case: Case, tmp_path: Path) -> None:
     """A residual connection whose ends lie in different places would not add up."""
     model = case.model(num_hidden_layers=8)

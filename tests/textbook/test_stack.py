@@ -53,8 +53,7 @@ def options_of(config: Any) -> dict[str, Any]:
 
 def encoder_of_torch(config: Any) -> nn.TransformerEncoder:
     layer = nn.TransformerEncoderLayer(config.hidden_size, config.num_attention_heads, **options_of(config))
-    has_norm = config.norm_position == "pre" if config.final_norm is None else config.final_norm
-    norm = nn.LayerNorm(config.hidden_size, config.norm_eps) if has_norm else None
+    norm = nn.LayerNorm(config.hidden_size, config.norm_eps) if config.norm_position == "pre" else None
     return nn.TransformerEncoder(layer, config.num_hidden_layers, norm, enable_nested_tensor=False)
 
 
@@ -85,9 +84,8 @@ every_kind = pytest.mark.parametrize(("norm_position", "hidden_act"), [("post", 
 @engines
 @backends
 @every_kind
-@pytest.mark.parametrize("final_norm", [None, True, False])
-def test_it_is_the_encoder_of_torch(norm_position: str, hidden_act: str, final_norm: bool | None, backend: str) -> None:
-    settings = {"norm_position": norm_position, "hidden_act": hidden_act, "final_norm": final_norm}
+def test_it_is_the_encoder_of_torch(norm_position: str, hidden_act: str, backend: str) -> None:
+    settings = {"norm_position": norm_position, "hidden_act": hidden_act}
     model = ENCODER.model(**settings, embedding_scale=True, attn_implementation=backend)
     other = encoder_of_torch(model.config)
     other.load_state_dict(renamed(model.state_dict()))

@@ -7,7 +7,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 from conftest import redraw
-from huggingface_hub.errors import StrictDataclassError
 from model_cases import CAUSAL_LM, ENCODER, MASK, MASKED_LM, assert_close, draw_ids, engines
 from transformers import BertConfig, BertModel, LlamaConfig, LlamaForCausalLM, RobertaConfig, RobertaModel
 
@@ -61,11 +60,6 @@ def test_a_head_may_be_wider_than_the_embeddings(case: Any, tmp_path: Any) -> No
     model.save_pretrained(tmp_path)
     again = type(model).from_pretrained(tmp_path).eval()
     assert torch.equal(again(IDS, MASK).logits, model(IDS, MASK).logits)
-
-
-def test_a_head_of_its_own_width_cannot_be_tied() -> None:
-    with pytest.raises(StrictDataclassError, match=r"output_embedding_size=16 differs from embedding_size=6.*tie_word"):
-        CAUSAL_LM.config(embedding_size=6, output_embedding_size=16)
 
 
 YARN = {"rope_type": "yarn", "rope_theta": 10_000.0, "factor": 4.0, "original_max_position_embeddings": 16}

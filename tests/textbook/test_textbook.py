@@ -17,7 +17,6 @@ from model_cases import (
     DECODER_TEXTS,
     ENCODER,
     MASK,
-    ONE_STACK,
     TEXTS,
     TOKENS,
     Case,
@@ -27,7 +26,6 @@ from model_cases import (
     engines,
     low_thresholds,  # noqa: F401  (a fixture)
     parametrize_cases,
-    restarting,
     tiny,
 )
 from torch import Tensor, nn
@@ -48,27 +46,16 @@ def draw(*shape: int) -> Tensor:
 @always
 @engines
 @backends
-@pytest.mark.parametrize("case", [ENCODER, DECODER], ids=["encoder", "decoder"])
-@pytest.mark.parametrize("first", [1, 2])
-def test_a_first_segment_may_be_short(case: Case, backend: str, first: int) -> None:
-    model = case.model(position_type="rotary", attn_implementation=backend)
-    found = model(IDS[:1], position_ids=restarting([first, 9 - first])).last_hidden_state[0]
-    alone = [model(part[None]).last_hidden_state[0] for part in IDS[0].split([first, 9 - first])]
-    assert_close(found, torch.cat(alone))
-
-
-@always
-@engines
-@backends
-@pytest.mark.parametrize("case", [ENCODER, DECODER], ids=["encoder", "decoder"])
+@parametrize_cases((ENCODER, DECODER))
 def test_a_segment_starts_wherever_positions_do_not_go_on_by_one(case: Case, backend: str) -> None:
-    """Also where they leap ahead, as in a piece from the middle of a text behind one from its start."""
+    """A first one may be short, and positions may leap ahead, as in a piece from the middle of a text."""
     model = case.model(position_type="learned", attn_implementation=backend)
-    positions = torch.tensor([0, 1, 2, 3, 7, 8, 9, 10, 11])
-    found = model(IDS[:1], position_ids=positions[None]).last_hidden_state[0]
-    pieces = zip(IDS[0].split([4, 5]), positions.split([4, 5]))
-    alone = [model(ids[None], position_ids=places[None]).last_hidden_state[0] for ids, places in pieces]
-    assert_close(found, torch.cat(alone))
+    for starts, lengths in ([0, 0], [1, 8]), ([0, 0], [2, 7]), ([0, 7], [4, 5]):
+        places = [torch.arange(start, start + length) for start, length in zip(starts, lengths)]
+        found = model(IDS[:1], position_ids=torch.cat(places)[None]).last_hidden_state[0]
+        pieces = zip(IDS[:1].split(lengths, dim=1), places)
+        alone = [model(ids, position_ids=place[None]).last_hidden_state[0] for ids, place in pieces]
+        assert_close(found, torch.cat(alone))
 
 
 # Norms
@@ -146,7 +133,7 @@ def test_classifiers_drop_what_their_last_layer_reads(case: Case) -> None:
 
 @always
 @engines
-@parametrize_cases(ONE_STACK)
+@parametrize_cases((TEXTS, CAUSAL_LM))
 def test_parts_in_evaluation_drop_nothing_while_the_rest_trains(case: Case) -> None:
     """As who trains a head on frozen layers sets them: the model says what it says without dropout."""
     model = case.model(hidden_dropout=0.5, activation_dropout=0.5, attention_dropout=0.5)
@@ -161,14 +148,15 @@ def test_parts_in_evaluation_drop_nothing_while_the_rest_trains(case: Case) -> N
 
 @always
 @engines
-@pytest.mark.parametrize("case", [ENCODER, DECODER], ids=["encoder", "decoder"])
-@pytest.mark.parametrize("position_type", ["rotary", "learned"])
-@pytest.mark.parametrize("place", [2, 4])
-def test_the_token_that_is_read_sees_what_it_always_sees(case: Case, place: int, position_type: str) -> None:
+@pytest.mark.parametrize(
+    ("position_type", "norm_position"), [("rotary", "post"), ("learned", "pre"), ("none", "output")]
+)
+@parametrize_cases((ENCODER, DECODER))
+def test_the_token_that_is_read_sees_what_it_always_sees(case: Case, position_type: str, norm_position: str) -> None:
     """One of each text, not the last one: in a decoder those behind it stay unseen. Two heads share their keys."""
-    model = case.model(position_type=position_type, num_key_value_heads=2)
-    indices = torch.arange(len(IDS)) * IDS.shape[1] + place
-    for mask in (None, MASK):
+    model = case.model(position_type=position_type, norm_position=norm_position, num_key_value_heads=2)
+    for place, mask in (2, None), (4, MASK), (4, None):
+        indices = torch.arange(len(IDS)) * IDS.shape[1] + place
         expected = model(IDS, mask).last_hidden_state[:, place]
         assert_close(model(IDS, mask, token_indices=indices).last_hidden_state[:, place], expected)
 

@@ -2,26 +2,18 @@
 """Compiled and exported models compute what they compute when run line by line, for every size of batch."""
 
 from collections.abc import Iterator
-from itertools import product
 
 import pytest
 import torch
-from model_cases import CASES, CAUSAL_LM, HEADS, SWITCHES, TEXTS, Batch, Case, assert_same_outputs, in_turn
+from model_cases import CAUSAL_LM, HEADS, SWITCHES, TEXTS, Batch, Case, assert_same_outputs, in_turn
 from torch._dynamo.testing import CompileCounter
-
-BACKENDS = {"sdpa": {}, "eager": {"attn_implementation": "eager"}}
 
 
 def every_class(default: Case) -> pytest.MarkDecorator:
-    """With every switch on both backends; one by default, since each takes seconds."""
-    rows = [(case, *names) for case in CASES for names in product(SWITCHES, BACKENDS)]
-    params = [
-        pytest.param(
-            case, {**SWITCHES[switch], **BACKENDS[backend]}, id=f"{case.model_class.__name__}-{switch}-{backend}",
-            marks=() if (case, switch, backend) == (default, "learned-token_types", "sdpa") else pytest.mark.slow,
-        ) for case, switch, backend in rows
-    ]  # fmt: skip
-    return pytest.mark.parametrize(("case", "settings"), params)
+    """In turn with every switch; one by default, since each takes seconds."""
+    one = pytest.param(default, {**SWITCHES["learned-token_types"], "num_hidden_layers": 1}, id="one")
+    rows = [pytest.param(*row.values, id=row.id, marks=pytest.mark.slow) for row in in_turn().args[1]]
+    return pytest.mark.parametrize(("case", "settings"), [one, *rows])
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from model_cases import ENCODER, ENCODERS, MASKED_LM, TINY, Case, assert_same_outputs, parametrize_cases
+from model_cases import ENCODER, MASKED_LM, TEXTS, TINY, Case, assert_same_outputs
 from torch import nn
 
 TABLES = [(MASKED_LM, tied, size) for tied in (True, False) for size in (None, 8)]
@@ -35,35 +35,14 @@ def test_resized_vocabulary(case: Case, tied: bool, size: int | None, new: int, 
     assert_same_outputs(loaded(**batch), model(**batch))
 
 
-def test_a_vocabulary_rounded_up() -> None:
+def test_embeddings_can_be_exchanged() -> None:
+    assert TEXTS.model().get_output_embeddings() is None
     model = MASKED_LM.model()
-    model.resize_token_embeddings(65, pad_to_multiple_of=32)
-    assert model.config.vocab_size == model.get_input_embeddings().num_embeddings == 96
-    assert model(**MASKED_LM.inputs()).logits.shape[-1] == len(model.get_output_embeddings().bias) == 96
-
-
-def test_a_resized_model_trains() -> None:
-    """New tokens in the input and as labels."""
-    model = MASKED_LM.model().train()
-    model.resize_token_embeddings(80)
-    ids = torch.arange(60, 80)[None]
-    model(ids, labels=ids).loss.backward()
-    assert (model.get_input_embeddings().weight.grad[60:].abs().sum(-1) > 0).all()
-    assert (model.get_output_embeddings().bias.grad[60:] != 0).all()
-
-
-@parametrize_cases(ENCODERS)
-def test_embeddings_can_be_exchanged(case: Case) -> None:
-    model = case.model()
-    assert isinstance(model.get_input_embeddings(), nn.Embedding)
     new = nn.Embedding(TINY["vocab_size"], TINY["hidden_size"])
     model.set_input_embeddings(new)
     assert model.get_input_embeddings() is model.base_model.get_input_embeddings() is new
-    if case is not MASKED_LM:
-        assert model.get_output_embeddings() is None
-        return
     decoder = nn.Linear(TINY["hidden_size"], TINY["vocab_size"])
     model.set_output_embeddings(decoder)
-    assert model.get_output_embeddings() is model.lm_head.decoder is decoder
     model.tie_weights()
+    assert model.get_output_embeddings() is decoder
     assert decoder.weight is new.weight

@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Several processes, or machines, train together: to the losses and weights of one process with the same texts."""
 
+import json
 import shutil
 import signal
 import subprocess
@@ -14,7 +15,8 @@ import torch
 from accelerate.commands.config.config_args import load_config_from_file
 from model_cases import CASES, CAUSAL_LM, HEADS, SWITCHES, Case
 from safetensors.torch import load_file
-from test_resume import data
+from small_runs import data
+from test_temperature import write_noisy
 from together import ROOT, SETTINGS, free_port, launching, losses, program, start, together
 from torch.distributed import barrier, init_process_group
 from torch.utils.data import Dataset
@@ -24,7 +26,7 @@ from transformers.distributed import DistributedConfig
 from modeling_scratch import fast
 from modeling_scratch.training.checkpoints import check_checkpoint, checkpoint_at, checkpoints_in
 
-# ruff: noqa: F401, F811  (the fixture comes from test_resume)
+# ruff: noqa: F401, F811  (the fixture comes from small_runs)
 
 PROCESSES = 2
 
@@ -206,6 +208,25 @@ def test_what_accelerate_launches_saves_and_is_resumed_by_others(
         options = options_of("classifier", data, copy, processes)
         launch(settings, processes, f"{options} --resume_from_checkpoint {copy / checkpoint.name}")
         check_same(copy, alone("classifier"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", ["ddp", "fsdp2"])
+def test_processes_calibrate_as_one(settings: str, tmp_path: Path) -> None:
+    """The last layer is divided by the same temperature, also where each process holds a shard of it."""
+    (tmp_path / "data").mkdir()
+    reviews = write_noisy(tmp_path / "data" / "reviews", train=60, validation=120, test=20)
+    for output, processes in ((tmp_path / "alone", 1), (tmp_path / "run", 2)):
+        options = options_of("classifier", reviews.parent, output, processes)
+        launch(settings, processes, options) if processes > 1 else together(1, program, CLASSIFIER[0], options)
+    check_same(tmp_path / "run", tmp_path / "alone")
+    found, expected = (read_temperature(tmp_path / name) for name in ("run", "alone"))
+    assert found == pytest.approx(expected, rel=1e-3)
+    assert expected != 1
+
+
+def read_temperature(run: Path) -> float:
+    return json.loads((run / "evaluation.json").read_text())["calibration"]["temperature"]
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """What goes wrong while a model is trained, made to go wrong: in real processes, on disks that are really full."""
 
-# ruff: noqa: F401, F811
+# ruff: noqa: F401, F811  (the fixtures come from small_runs)
 import json
 import os
 import resource
@@ -16,7 +16,7 @@ import pytest
 import torch
 from processes import Ended, at_call, send
 from safetensors.torch import load_file, save_file
-from test_resume import data, finish, run, untouched
+from small_runs import SAVED, Made, content, data, finish, made, run, saved
 from transformers import Trainer, TrainingArguments
 from transformers.trainer_callback import DefaultFlowCallback
 
@@ -33,24 +33,11 @@ from modeling_scratch.training.checkpoints import (
     set_aside,
     step_of,
 )
-from modeling_scratch.training.resumable import NanGuard
 from modeling_scratch.training.run_folder import LOCK_FILE, locked
 from modeling_scratch.utils.errors import DataError
 from modeling_scratch.utils.files import flush
 
 Damage = Callable[[Path], object]
-
-
-def content(folder: Path) -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-@pytest.fixture(scope="module")
-def saved(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with three checkpoints."""
-    output = tmp_path_factory.mktemp("saved") / "run"
-    finish("steps", data, output, extra="--max_steps 6 --save_total_limit 3")
-    return output
 
 
 def test_a_checkpoint_is_sealed_with_all_that_is_in_it(saved: Path) -> None:
@@ -81,7 +68,6 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "lost": (lose("optimizer.pt"), "optimizer.pt is missing"),
     "cut": (write("rng_state.pth", b"PK"), "rng_state.pth has"),
     "cut manifest": (write(MANIFEST, b'{"files'), f"{MANIFEST} cannot be read"),
-    "other manifest": (write(MANIFEST, b"[]"), f"{MANIFEST} cannot be read"),
     "no text": (write(MANIFEST, b"\xff{}"), f"{MANIFEST} cannot be read"),
     "bit": (flip_a_bit, "model.safetensors does not match its checksum"),
 }
@@ -111,10 +97,9 @@ def said_of_weights(output: Path) -> str:
 CHOSEN = "--learning_rate 1e-9 --save_total_limit 3"  # nothing is learned: the first of three checkpoints is the best
 
 
-def test_a_run_does_not_go_on_when_its_best_checkpoint_is_lost(data: Path, tmp_path: Path) -> None:
+def test_a_run_does_not_go_on_when_its_best_checkpoint_is_lost(data: Path, made: Made, tmp_path: Path) -> None:
     """Nor does it delete anything; without a choice it does go on."""
-    output = tmp_path / "run"
-    finish("best", data, output, extra=CHOSEN)
+    output = shutil.copytree(made("best", CHOSEN), tmp_path / "run")
     assert said_of_weights(output) == "- The weights are those of the best checkpoint on the validation split."
     best, resumed, last = checkpoints_in(output)
     shutil.rmtree(last)
@@ -131,14 +116,12 @@ def test_a_run_does_not_go_on_when_its_best_checkpoint_is_lost(data: Path, tmp_p
     assert check_checkpoint(last) is None, "the last one is not deleted for a best one that nobody takes"
 
 
-def test_the_last_weights_are_kept_when_the_best_are_lost_meanwhile(data: Path, tmp_path: Path) -> None:
-    output = tmp_path / "run"
-    best = output / "checkpoint-5"
+def test_the_last_weights_are_kept_when_the_best_are_lost_meanwhile(data: Path, made: Made, tmp_path: Path) -> None:
+    output = shutil.copytree(made("best", CHOSEN), tmp_path / "run")
+    best, _, last = checkpoints_in(output)
     lost = at_call(Trainer, "_finalize_training", 1, lambda *_: shutil.rmtree(best))
-    ended = finish("best", data, output, lost, extra=CHOSEN)
+    ended = finish("best", data, output, lost, extra=f"{CHOSEN} --resume_from_checkpoint last")
     assert f"WARNING: the best checkpoint, {best}, cannot be loaded: folder not found; keeping the last" in ended.text
-    last = checkpoints_in(output)[-1]
-    assert last.name == "checkpoint-15"
     assert (output / "model.safetensors").read_bytes() == (last / "model.safetensors").read_bytes()
     assert said_of_weights(output).endswith("not those of the best checkpoint on the validation split, which was lost.")
 
@@ -213,64 +196,38 @@ def test_a_loss_that_is_no_number_is_found_before_it_can_harm(
     assert ("step 8 is taken" in ended.text) == bool(late)
 
 
-def test_the_first_of_several_bad_losses_is_told() -> None:
-    """And to see a loss does not read it: on the device that has no numbers that is an error."""
-    losses = NanGuard(torch.device("cpu"))
-    for step, loss in enumerate((1.0, 2.0, 3.0, float("-inf"), float("nan"), 4.0), 1):
-        assert losses.fault() is None or step > 4
-        losses.update(torch.tensor(loss, dtype=torch.bfloat16), step)
-    assert losses.fault() == "the loss is -inf at step 4"
-    losses = NanGuard(torch.device("meta"))
-    losses.update(torch.ones((), device="meta"), 1)
-    with pytest.raises(RuntimeError):
-        losses.fault()
+def fail(*_: Any, **__: Any) -> None:
+    raise ConnectionError("nobody listens")
 
 
-def test_ctrl_c_says_how_to_go_on_and_a_second_one_ends_it_at_once(data: Path, tmp_path: Path) -> None:
-    def stopped(name: str, owner: Any, function: str, *calls: int) -> Ended:
+def test_a_signal_says_how_to_go_on_and_a_second_one_ends_it_at_once(data: Path, tmp_path: Path, made: Made) -> None:
+    """Before anything was evaluated, and where a callback fails that comes before those which seal the checkpoint."""
+    extra = "--early_stopping_patience 9"
+
+    def stopped(folder: str, owner: Any, function: str, *calls: int) -> Ended:
         stops = [at_call(owner, function, call, send(signal.SIGINT)) for call in calls]
-        return run("best", data, tmp_path / name, *stops)
+        return run(
+            "best", data, tmp_path / folder, at_call(DefaultFlowCallback, "on_save", 1, fail), *stops, extra=extra
+        )
 
-    ended = stopped("once", Trainer, "training_step", 5)
-    assert ended.status == 130
+    ended = stopped("once", Trainer, "training_step", 3)
+    assert ended.status == 128 + signal.SIGINT, ended.text
+    (checkpoint,) = checkpoints_in(tmp_path / "once")
     told = ended.text.strip().splitlines()[-1]
-    assert f"stopped by SIGINT after step 3, saved in {tmp_path / 'once' / 'checkpoint-3'}" in told
+    assert f"stopped by SIGINT after step 2, saved in {checkpoint}" in told
     assert told.endswith("--resume_from_checkpoint last")
+    assert "WARNING: DefaultFlowCallback failed: nobody listens" in ended.text
+    assert check_checkpoint(checkpoint) is None
+    assert last_checkpoints(tmp_path / "once", 1) == [], "none of those that are averaged"
+    finish("best", data, tmp_path / "once", extra=f"{extra} --resume_from_checkpoint last")
+    assert (tmp_path / "once" / "model.safetensors").read_bytes() == (made("best") / "model.safetensors").read_bytes()
+
     ended = stopped("twice", Trainer, "training_step", 3, 3)
     assert ended.status == -signal.SIGINT
     assert "send it again to stop at once" in ended.text
     assert not checkpoints_in(tmp_path / "twice")
     ended = stopped("early", Trainer, "__init__", 1)
-    assert (ended.status, ended.text.strip().splitlines()[-1].endswith(": stopped")) == (130, True)
-
-
-def fail(*_: Any, **__: Any) -> None:
-    raise ConnectionError("nobody listens")
-
-
-@pytest.mark.parametrize(
-    ("name", "extra", "stop", "patches"),
-    [
-        ("best", "--early_stopping_patience 9", signal.SIGINT, []),
-        pytest.param(
-            "average", "", signal.SIGTERM, [at_call(DefaultFlowCallback, "on_save", 1, fail)], marks=pytest.mark.slow
-        ),
-    ],
-    ids=["best", "average"],
-)
-def test_stopped_before_anything_was_evaluated(
-    name: str, extra: str, stop: signal.Signals, patches: list, data: Path, tmp_path: Path, untouched: Callable
-) -> None:
-    """Also where a callback fails that comes before those which add to the checkpoint, and seal it."""
-    output = tmp_path / "run"
-    ended = run(name, data, output, *patches, at_call(Trainer, "training_step", 3, send(stop)), extra=extra)
-    assert ended.status == 128 + stop, ended.text
-    assert ("WARNING: DefaultFlowCallback failed: nobody listens" in ended.text) == bool(patches)
-    (checkpoint,) = checkpoints_in(output)
-    assert check_checkpoint(checkpoint) is None
-    assert last_checkpoints(output, 1) == [], "none of those that are averaged"
-    finish(name, data, output, extra=f"{extra} --resume_from_checkpoint last")
-    assert (output / "model.safetensors").read_bytes() == (untouched(name) / "model.safetensors").read_bytes()
+    assert (ended.status, ended.text.strip().splitlines()[-1].endswith(": stopped")) == (128 + signal.SIGINT, True)
 
 
 @pytest.fixture
@@ -308,18 +265,18 @@ def check_full(ended: Ended, output: Path, before: int) -> None:
         assert check_checkpoint(checkpoint) is None
 
 
-def test_a_full_disk(data: Path, small_disk: Path | None, tmp_path: Path, untouched: Callable[[str], Path]) -> None:
+def test_a_full_disk(data: Path, small_disk: Path | None, tmp_path: Path, saved: Path) -> None:
     output = (small_disk or tmp_path) / "run"
 
     def run_out(*_: Any, **__: Any) -> None:
         fill(small_disk) if small_disk else limit_files(1 << 14)
 
-    ended = run("steps", data, output, at_call(Trainer, "training_step", 9, run_out))
-    check_full(ended, output, before=1)
+    ended = run("steps", data, output, at_call(Trainer, "training_step", 9, run_out), extra=SAVED)
+    check_full(ended, output, before=2)
     if small_disk:
         (small_disk / "filler").unlink()
-    finish("steps", data, output, extra="--resume_from_checkpoint last")
-    assert (output / "model.safetensors").read_bytes() == (untouched("steps") / "model.safetensors").read_bytes()
+    finish("steps", data, output, extra=f"{SAVED} --resume_from_checkpoint last")
+    assert (output / "model.safetensors").read_bytes() == (saved / "model.safetensors").read_bytes()
 
 
 @pytest.mark.slow

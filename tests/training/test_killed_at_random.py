@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import train_tokenizer
 from processes import Ended, in_child
-from test_resume import RUNS, SIZES, data
+from small_runs import RUNS, SIZES, data
 
 SEED = int(os.environ.get("SCRATCH_SEED", "20261122"))
 MOMENTS = 40

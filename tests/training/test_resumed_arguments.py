@@ -1,18 +1,18 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Arguments that change when a run goes on: they take effect, or are refused, and the record tells until when."""
+"""What changes when a run goes on: arguments take effect, or are refused as other rows are, and the record tells it."""
 
-# ruff: noqa: F401, F811
+# ruff: noqa: F401, F811  (the fixtures come from small_runs)
 import json
 import shutil
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 from processes import at_call, send
 from safetensors.torch import load_file
-from test_faults import content
-from test_resume import data, run
+from small_runs import Made, content, data, finish, made, run, saved
 from transformers import Trainer
 
 COMMON = "--max_steps 4 --logging_steps 1 --eval_strategy no --save_strategy no --warmup_steps 2"
@@ -24,48 +24,32 @@ STOP = at_call(Trainer, "training_step", 4, send(signal.SIGTERM))  # the second 
 def stopped(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of 4 steps that was stopped after 2."""
     folder = tmp_path_factory.mktemp("stopped") / "run"
-    ended = run("best", data, folder, STOP, extra=COMMON)
+    ended = run("packed", data, folder, STOP, extra=COMMON)
     assert ended.status == 143, ended.text
     return folder
 
 
-def rates(folder: Path) -> list[float]:
-    history = json.loads((folder / "trainer_state.json").read_text())["log_history"]
-    return [entry["learning_rate"] for entry in history if "learning_rate" in entry]
-
-
-def test_the_schedule_goes_on_with_another_peak(data: Path, stopped: Path, tmp_path: Path) -> None:
-    ended = run("best", data, tmp_path / "whole", extra=f"{COMMON} --learning_rate 0.003")
-    assert ended.status == 0, ended.text
-    shutil.copytree(stopped, tmp_path / "run")
-    ended = run("best", data, tmp_path / "run", extra=f"{RESUME} --learning_rate 0.003")
-    assert ended.status == 0, ended.text
-    assert "before: learning_rate 0.01 to step 2" in ended.text
-    assert rates(tmp_path / "run")[2:] == rates(tmp_path / "whole")[2:]
-    assert "rate 0.01 to step 2" in (tmp_path / "run" / "README.md").read_text()
-
-
-@pytest.mark.parametrize(
-    "name", ["best", *(pytest.param(each, marks=pytest.mark.slow) for each in ("packed", "translation"))]
-)
-def test_a_rate_of_almost_zero_leaves_the_weights_as_they_were(name: str, data: Path, tmp_path: Path) -> None:
-    ended = run(name, data, tmp_path, STOP, extra=f"{COMMON} --average_checkpoints 1" if name[0] == "t" else COMMON)
-    assert ended.status == 143, ended.text
-    before = load_file(tmp_path / "checkpoint-2" / "model.safetensors")
-    ended = run(name, data, tmp_path, extra=f"{RESUME} --learning_rate 1e-30 --lr_scheduler_type constant")
-    assert ended.status == 0, ended.text
-    after = load_file(tmp_path / "model.safetensors")
-    assert all(torch.equal(before[key], after[key]) for key in before)
-
-
 def test_other_arguments_of_the_optimizer_take_effect(data: Path, stopped: Path, tmp_path: Path) -> None:
-    weights = set()
-    for number, options in enumerate(("", "--weight_decay 5", "--adam_beta1 0.1", "--adam_epsilon 1")):
-        folder = shutil.copytree(stopped, tmp_path / str(number))
-        ended = run("best", data, folder, extra=f"{RESUME} {options}")
-        assert ended.status == 0, ended.text
-        weights.add((folder / "model.safetensors").read_bytes())
-    assert len(weights) == 4
+    """The schedule goes on with its new peak."""
+    folder = shutil.copytree(stopped, tmp_path / "run")
+    options = "--learning_rate 0.003 --weight_decay 5 --adam_beta1 0.1 --adam_epsilon 1"
+    ended = finish("packed", data, folder, extra=f"{RESUME} {options} --save_strategy steps --save_steps 4")
+    assert "learning_rate 0.01" in ended.text
+    assert "rate 0.01 to step 2" in (folder / "README.md").read_text()
+    history = json.loads((folder / "trainer_state.json").read_text())["log_history"]
+    rates = [entry["learning_rate"] for entry in history if "learning_rate" in entry]
+    assert rates == pytest.approx([0, 0.01 / 2, 0.003, 0.003 / 2])
+    groups = torch.load(folder / "checkpoint-4" / "optimizer.pt")["param_groups"]
+    assert {group["weight_decay"] for group in groups} == {0, 5}
+    assert {(group["initial_lr"], group["betas"][0], group["eps"]) for group in groups} == {(0.003, 0.1, 1)}
+
+
+def test_a_rate_of_almost_zero_leaves_the_weights_as_they_were(data: Path, stopped: Path, tmp_path: Path) -> None:
+    """From the first step on."""
+    folder = shutil.copytree(stopped, tmp_path / "run")
+    finish("packed", data, folder, extra=f"{RESUME} --learning_rate 1e-30 --lr_scheduler_type constant")
+    before, after = (load_file(path / "model.safetensors") for path in (stopped / "checkpoint-2", folder))
+    assert all(torch.equal(before[key], after[key]) for key in before)
 
 
 @pytest.mark.parametrize(
@@ -73,13 +57,12 @@ def test_other_arguments_of_the_optimizer_take_effect(data: Path, stopped: Path,
     [
         ("--optim sgd", "--optim was 'adamw_torch_fused' and is 'sgd'"),
         ("--lr_scheduler_type reduce_lr_on_plateau --eval_strategy steps --eval_steps 2", "--lr_scheduler_type was"),
+        ("--adam_beta1 1.5", "training cannot start with these arguments"),
     ],
 )
-def test_a_state_that_cannot_follow_is_refused(
-    options: str, said: str, data: Path, stopped: Path, tmp_path: Path
-) -> None:
+def test_what_cannot_go_on_is_refused_before_it_is_recorded(options: str, said: str, data: Path, stopped: Path) -> None:
     before = content(stopped)
-    ended = run("best", data, stopped, extra=f"{RESUME} {options}")
+    ended = run("packed", data, stopped, extra=f"{RESUME} {options}")
     assert (ended.status, content(stopped)) == (2, before), ended.text
     assert said in ended.text
 
@@ -87,18 +70,62 @@ def test_a_state_that_cannot_follow_is_refused(
 @pytest.mark.slow
 def test_another_number_of_threads_is_told(data: Path, stopped: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(stopped, tmp_path / "run")
-    ended = run("best", data, folder, lambda: torch.set_num_threads(2), extra=RESUME)
-    assert ended.status == 0, ended.text
+    ended = finish("packed", data, folder, lambda: torch.set_num_threads(2), extra=RESUME)
     assert "other hardware: the weights may not be bit for bit" in ended.text
     assert "1 thread to step 2" in (folder / "README.md").read_text()
 
 
-def test_another_version_of_a_library_is_told(data: Path, stopped: Path, tmp_path: Path) -> None:
+def test_a_run_of_an_earlier_version_goes_on_with_a_word(data: Path, stopped: Path, tmp_path: Path) -> None:
+    """Of a library, or of the project, which has not always recorded what the rows were."""
     folder = shutil.copytree(stopped, tmp_path / "run")
     record = json.loads((folder / "run_config.json").read_text())
     record["environment"]["torch"] = "1.0"
+    del record["data_digests"]
     (folder / "run_config.json").write_text(json.dumps(record))
-    ended = run("best", data, folder, extra=RESUME)
-    assert ended.status == 0, ended.text
+    ended = finish("packed", data, folder, extra=RESUME)
     assert "before: torch 1.0 to step 2" in ended.text
     assert "other torch: the weights may not be bit for bit" in ended.text
+    assert "whether they have changed is not known" in ended.text
+
+
+def append(lines: list[str]) -> list[str]:
+    return [*lines, lines[-1].replace("a", "o")]
+
+
+def swap(lines: list[str]) -> list[str]:
+    return [lines[0], lines[2], lines[1], *lines[3:]]
+
+
+def flip(lines: list[str]) -> list[str]:
+    return [*lines[:-1], lines[-1][:-1] + str(1 - int(lines[-1][-1]))]
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "change", "split"),
+    [
+        ("steps", "reviews/train.csv", swap, "train"),
+        ("steps", "reviews/test.csv", flip, "test"),
+        ("packed", "many.csv", append, "train"),
+        ("streamed", "many.csv", swap, "train"),
+        pytest.param("translation", "pairs/validation.en", swap, "validation", marks=pytest.mark.slow),
+    ],
+)
+def test_other_rows_than_those_of_the_start_are_refused(
+    name: str, file: str, change: Callable, split: str, data: Path, saved: Path, made: Made, tmp_path: Path
+) -> None:
+    """Also in a folder of the same name elsewhere, where the arguments agree with those of the record."""
+    folder = saved if name == "steps" else made(name, "--average_checkpoints 1" if name == "translation" else "")
+    other, before = shutil.copytree(data, tmp_path / "data"), content(folder)
+    path = other / file
+    path.write_text("\n".join(change(path.read_text().splitlines())) + "\n")
+    ended = run(name, other, folder, extra="--max_steps 20 --resume_from_checkpoint last")
+    assert ended.status == 2, ended.text
+    assert f"the rows of {split}" in ended.text
+    assert content(folder) == before
+
+
+def test_a_copy_of_the_rows_elsewhere_is_accepted(data: Path, stopped: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(stopped, tmp_path / "run")
+    ended = run("packed", shutil.copytree(data, tmp_path / "data"), folder, STOP, extra=f"{RESUME} --max_steps 9")
+    assert ended.status == 143, ended.text
+    assert "whether they have changed" not in ended.text

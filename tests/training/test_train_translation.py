@@ -29,6 +29,9 @@ FAST = f"""--config_overrides {SIZES} --tokenizer_kind wordlevel --vocab_size 60
 --report_to none --use_cpu --source_column en --target_column de"""
 
 
+ROWS = {"train": 400, "validation": 12, "test": 12}
+
+
 def write_split(folder: Path, split: str, rows: int, seed: int) -> None:
     generator = random.Random(seed)
     lines = [generator.choices(list(LEXICON), k=generator.randint(1, 4)) for _ in range(rows)]
@@ -40,9 +43,12 @@ def write_split(folder: Path, split: str, rows: int, seed: int) -> None:
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pairs")
-    for seed, (split, rows) in enumerate({"train": 400, "validation": 30, "test": 30}.items()):
+    for seed, (split, rows) in enumerate(ROWS.items()):
         write_split(folder, split, rows, seed)
     return folder
+
+
+SEPARATE = "--separate_vocabularies --num_train_epochs 3 --average_checkpoints 2"
 
 
 def train(data: Path, output: Path, extra: str = "") -> None:
@@ -53,14 +59,14 @@ def train(data: Path, output: Path, extra: str = "") -> None:
 def run(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run, for all tests that only look at it."""
     output = tmp_path_factory.mktemp("one") / "run"
-    train(data, output)
+    train(data, output, "--num_train_epochs 6")
     return output
 
 
 @pytest.fixture(scope="module")
 def two_vocabularies(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("two") / "run"
-    train(data, output, "--separate_vocabularies --num_train_epochs 3 --average_checkpoints 2")
+    train(data, output, SEPARATE)
     return output
 
 
@@ -70,11 +76,11 @@ def test_learns_and_leaves_everything_that_was_promised(run: Path) -> None:
     assert "nrefs:1" in evaluation["test"][0]["signature"]
     results = (run / "results.md").read_text()
     assert "beam 2" in results
-    assert "test: 30 texts" in results
-    assert len((run / "test.translations.txt").read_text().splitlines()) == 30
+    assert f"test: {ROWS['test']} texts" in results
+    assert len((run / "test.translations.txt").read_text().splitlines()) == ROWS["test"]
     assert (run / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
     record = json.loads((run / "run_config.json").read_text())
-    assert record["rows"] == {"train": 400, "validation": 30, "test": 30}
+    assert record["rows"] == ROWS
     assert not (run / "training_args.bin").exists()
 
 
@@ -127,34 +133,27 @@ def test_the_best_of_validation_is_kept(run: Path) -> None:
     torch.testing.assert_close(saved, {name: expected[name] for name in saved})
 
 
-def test_a_stopped_run_is_resumed_to_the_same_weights(run: Path, data: Path, tmp_path: Path) -> None:
-    """Other arguments than those that it was started with are refused."""
-    output = shutil.copytree(run, tmp_path / "run")
-    last = last_checkpoints(output, 1)[0]
-    shutil.rmtree(last)
-    train(data, output, "--resume_from_checkpoint last")
-    expected, found = (load_file(folder / "model.safetensors") for folder in (run / last.name, last))
-    assert all(torch.equal(weight, found[name]) for name, weight in expected.items())
-    assert "minutes of training since resuming," in (output / "results.md").read_text()
-    assert "minutes of training," in (run / "results.md").read_text()
-    assert "training_before_it_was_resumed" in json.loads((output / "run_config.json").read_text())
-    states = output.rglob("trainer_state.json")
-    best = {json.loads(path.read_text())["best_model_checkpoint"] for path in states}
-    assert {Path(name).name for name in best} == best  # nobody is told where the run stood
-
-
-def test_a_resumed_run_keeps_its_vocabularies(
+def test_a_stopped_run_is_resumed_to_the_same_weights_with_its_vocabularies(
     two_vocabularies: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     """Other arguments than those that it was started with are refused."""
     output, same = shutil.copytree(two_vocabularies, tmp_path / "run"), shutil.copytree(data, tmp_path / data.name)
-    extra = "--separate_vocabularies --num_train_epochs 3 --average_checkpoints 2 --resume_from_checkpoint last"
-    assert "--max_length was 12 and is 11" in refused(capsys, same, output, extra + " --max_length 11")
+    last = last_checkpoints(output, 1)[0]
+    shutil.rmtree(last)
+    extra = f"{SEPARATE} --resume_from_checkpoint last"
+    assert "--max_length was 12 and is 11" in refusal(capsys, train, same, output, extra + " --max_length 11")
     train(same, output, extra)
+    before, found = (load_file(folder / "model.safetensors") for folder in (two_vocabularies / last.name, last))
+    assert all(torch.equal(weight, found[name]) for name, weight in before.items())
     expected, kept = (load_tokenizers(str(folder)) for folder in (two_vocabularies, output))
     assert [tokenizer.get_vocab() for tokenizer in kept] == [tokenizer.get_vocab() for tokenizer in expected]
+    assert "minutes of training since resuming," in (output / "results.md").read_text()
+    assert "minutes of training," in (two_vocabularies / "results.md").read_text()
+    assert "training_before_it_was_resumed" in json.loads((output / "run_config.json").read_text())
+    best = {json.loads(path.read_text())["best_model_checkpoint"] for path in output.rglob("trainer_state.json")}
+    assert {Path(name).name for name in best} == best  # nobody is told where the run stood
     *_, steps, saved = capsys.readouterr().out.strip().splitlines()
-    assert " steps since step 60 in " in steps
+    assert " steps since step 40 in " in steps
     names = [part.split(" (")[0] for part in saved.partition(": ")[2].split(", ")]
     translations = ["test.translations.txt", "validation.translations.txt"]
     model = ["the model and its tokenizer", TARGET_FOLDER]
@@ -196,10 +195,6 @@ def test_sources_that_are_judged_but_not_read_whole_are_counted(data: Path, tmp_
         assert f"; {long} sources were truncated to 4 tokens" in results
 
 
-def refused(capsys: pytest.CaptureFixture, data: Path, output: Path, extra: str) -> str:
-    return refusal(capsys, train, data, output, extra)
-
-
 REFUSED = {
     "--max_length 4 --tokenizer_kind byte_bpe --vocab_size 259": "exceed 4 tokens",
     "--preset bert": "--preset bert: the choices are",
@@ -213,5 +208,5 @@ REFUSED = {
 def test_what_cannot_be_is_refused_before_anything_is_written(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture, options: str, told: str
 ) -> None:
-    assert told in refused(capsys, data, tmp_path / "run", options)
+    assert told in refusal(capsys, train, data, tmp_path / "run", options)
     assert not (tmp_path / "run").exists()

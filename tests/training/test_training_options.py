@@ -26,11 +26,12 @@ from transformers.trainer_pt_utils import LengthGroupedSampler
 
 from modeling_scratch import ScratchDecoderForSequenceClassification, ScratchEncoderForSequenceClassification, presets
 from modeling_scratch.training import classification as train_classifier_room
-from modeling_scratch.training.resumable import LengthGroups
+from modeling_scratch.training.checkpoints import checkpoints_in
+from modeling_scratch.training.resumable import LengthGroups, ResumableTrainer
 from modeling_scratch.training.search import TRIED, Space, TrialTrainer, search
 from modeling_scratch.training.trainer import RatesByDepth, depths
 
-TINY = "hidden_size=8,intermediate_size=8,num_hidden_layers=2,num_attention_heads=2,hidden_dropout=0.1"
+TINY = "hidden_size=8,intermediate_size=8,num_hidden_layers=1,num_attention_heads=2,hidden_dropout=0.1"
 DROP_LAST = "--dataloader_drop_last True"  # of training: fewer rows than a batch are evaluated all the same
 FAST = "--learning_rate 2e-2 --per_device_train_batch_size 16 --use_cpu --disable_tqdm True --report_to none"
 SIZES: dict[str, Any] = {"vocab_size": 16, "hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 3}
@@ -51,10 +52,6 @@ def reviews(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def train(folder: Path, output: Path, extra: str = "") -> None:
     train_classifier.main(f"--data_dir {folder} --output_dir {output} --config_overrides {TINY} {FAST} {extra}".split())
-
-
-def refused(capsys: pytest.CaptureFixture, folder: Path, output: Path, extra: str) -> str:
-    return refusal(capsys, train, folder, output, extra)
 
 
 REFUSED = {
@@ -81,7 +78,7 @@ REFUSED = {
 def test_what_cannot_be_is_refused_before_anything_is_written(
     reviews: Path, tmp_path: Path, capsys, options: str, told: str
 ) -> None:
-    assert told in refused(capsys, reviews, tmp_path / "run", options)
+    assert told in refusal(capsys, train, reviews, tmp_path / "run", options)
     assert not (tmp_path / "run").exists()
 
 
@@ -173,39 +170,35 @@ def test_embeddings_have_a_rate_of_their_own(tmp_path: Path) -> None:
         assert optimizer.param_groups[0]["lr"] == 1e-3
 
 
-def test_a_run_with_layer_decay_goes_on_exactly_and_only_with_the_same(reviews: Path, tmp_path: Path, capsys) -> None:
-    options = "--layer_decay {} --num_train_epochs 2 --save_total_limit 5"
-    train(reviews, tmp_path / "whole", options.format(0.5))
-    stopped = shutil.copytree(tmp_path / "whole", tmp_path / "stopped")
-    shutil.rmtree(stopped / "checkpoint-20")
-    message = refused(capsys, reviews, stopped, f"{options.format(0.9)} --resume_from_checkpoint last")
-    assert "--layer_decay was 0.5 and is 0.9" in message
-    train(reviews, stopped, f"{options.format(0.5)} --resume_from_checkpoint last")
-    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "stopped")]
-    assert weights[0] == weights[1]
+def test_a_run_with_layer_decay_goes_on_exactly(tmp_path: Path) -> None:
+    class DecayingTrainer(RatesByDepth, ResumableTrainer):
+        pass
+
+    weights = []
+    for checkpoint in (None, str(tmp_path / "checkpoint-2")):
+        arguments = train_classifier_room.ClassifierTrainingArguments(
+            str(tmp_path), max_steps=4, save_strategy="steps", save_steps=2, save_total_limit=9, layer_decay=0.5,
+            learning_rate=1e-2, eval_strategy="no", use_cpu=True, disable_tqdm=True, report_to="none",
+        )  # fmt: skip
+        model = redraw(encoder())
+        DecayingTrainer(model, arguments, train_dataset=ROWS).train(checkpoint)
+        weights.append(torch.cat([weight.detach().flatten() for weight in model.parameters()]))
+    assert torch.equal(*weights)
 
 
 # Early stopping
 
 
 def test_stops_after_so_many_evaluations_without_a_better_one(reviews: Path, tmp_path: Path) -> None:
-    """And the same when it is resumed, in the middle or when it had stopped already."""
-    run, options = tmp_path / "run", "--num_train_epochs 40 --ema_decay 0 --save_total_limit 50"
+    run, options = tmp_path / "run", f"--num_train_epochs 40 --ema_decay 0 --save_total_limit 50 {DROP_LAST}"
     train(reviews, run, f"{options} --early_stopping_patience 1")
+    assert json.loads((run / "evaluation.json").read_text())["texts"] == 60, "none is dropped"
     *accuracies, kept = history(run, "eval_accuracy")
     best = accuracies.index(max(accuracies))
     assert len(accuracies) == best + 2 < 40
     assert kept == max(accuracies)
-    weights = (run / "model.safetensors").read_bytes()
-    steps = sorted(int(path.name.rpartition("-")[2]) for path in run.glob("checkpoint-*"))
-    assert weights == (run / f"checkpoint-{steps[best]}" / "model.safetensors").read_bytes()
-
-    for left in (len(steps), len(steps) - 1):
-        for step in steps[left:]:
-            shutil.rmtree(run / f"checkpoint-{step}")
-        train(reviews, run, f"{options} --early_stopping_patience 1 --resume_from_checkpoint last")
-        assert (run / "model.safetensors").read_bytes() == weights
-        assert history(run, "eval_accuracy") == [*accuracies, kept]
+    chosen = checkpoints_in(run)[best] / "model.safetensors"
+    assert (run / "model.safetensors").read_bytes() == chosen.read_bytes()
 
 
 def test_translation_stops_early_by_bleu(tmp_path: Path) -> None:
@@ -220,28 +213,41 @@ def test_translation_stops_early_by_bleu(tmp_path: Path) -> None:
     assert len(history(tmp_path / "run", "eval_bleu")) == 3, "no rate, nothing learnt: the first is the best"
 
 
-def pretrain_characters(folder: Path, extra: str) -> Path:
-    (folder / "text.txt").write_text("\n".join(f"the {word} sees the sea" for word in ("cat", "dog", "aunt") * 30))
-    pretrain.main(
-        f"--train_file {folder / 'text.txt'} --output_dir {folder / 'run'} --objective clm --block_size 32 "
-        f"--tokenizer_kind character --config_overrides {TINY} {FAST} {extra}".split()
+def test_pretraining_stops_early_by_its_loss_keeps_the_best_and_reports_all(tmp_path: Path, capsys) -> None:
+    """At a rate that is far too high, so that the loss soon rises.
+
+    And the same when it is resumed, in the middle or when it had stopped already.
+    """
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    text, run = tmp_path / "text.txt", tmp_path / "run"
+    text.write_text("\n".join(f"the {word} sees the sea" for word in ("cat", "dog", "aunt") * 30))
+    options = (
+        f"--train_file {text} --output_dir {run} --objective clm --block_size 32 --tokenizer_kind character "
+        f"--config_overrides {TINY} {FAST} --early_stopping_patience 2 --learning_rate 0.3 --max_steps 60 "
+        f"--eval_steps 2 --save_total_limit 50 {DROP_LAST}"
     )
-    return folder / "run"
-
-
-def test_pretraining_stops_early_by_its_loss_and_keeps_the_best(tmp_path: Path, capsys) -> None:
-    """At a rate that is far too high, so that the loss soon rises."""
-    options = "--early_stopping_patience 2 --learning_rate 0.3 --max_steps 60 --eval_steps 2 --save_total_limit 50"
-    options += f" {DROP_LAST}"
-    run = pretrain_characters(tmp_path, options)
+    pretrain.main(f"{options} --report_to tensorboard".split())
     *losses, kept = history(run, "eval_loss")
     best = losses.index(min(losses))
     assert len(losses) == best + 1 + 2 < 30
     assert kept == min(losses) < losses[-1]
     stop = f"stopped early after step {2 * len(losses)}: best loss {min(losses):g} at step {2 * (best + 1)}\n"
     assert stop in capsys.readouterr().out
-    chosen = run / f"checkpoint-{2 * (best + 1)}" / "model.safetensors"
-    assert (run / "model.safetensors").read_bytes() == chosen.read_bytes()
+    steps = checkpoints_in(run)
+    weights = (run / "model.safetensors").read_bytes()
+    assert weights == (steps[best] / "model.safetensors").read_bytes()
+    (folder,) = {file.parent for file in run.rglob("events.out.tfevents.*")}
+    events = EventAccumulator(str(folder)).Reload()
+    for tag, name in (("train/loss", "loss"), ("eval/loss", "eval_loss")):
+        assert [event.value for event in events.Scalars(tag)] == pytest.approx(history(run, name))
+
+    for left in (len(steps), len(steps) - 1):
+        for step in steps[left:]:
+            shutil.rmtree(step)
+        pretrain.main(f"{options} --resume_from_checkpoint last".split())
+        assert (run / "model.safetensors").read_bytes() == weights
+        assert history(run, "eval_loss") == [*losses, kept]
 
 
 # The search
@@ -279,7 +285,7 @@ def test_the_best_arguments_give_the_score_that_the_search_saw(searched: Path, r
 
 def test_a_search_goes_on_with_the_trials_it_has(searched: Path, reviews: Path, tmp_path: Path, capsys) -> None:
     run, options = shutil.copytree(searched, tmp_path / "run"), "--search_trials 3 --num_train_epochs 2"
-    told = refused(capsys, reviews, run, f"{options} --learning_rate 0.5")
+    told = refusal(capsys, train, reviews, run, f"{options} --learning_rate 0.5")
     assert "--learning_rate was 0.02 and is 0.5" in told
     killed = in_child(
         at_call(TrialTrainer, "training_step", 3, send(signal.SIGKILL)), lambda: train(reviews, run, options)
@@ -289,31 +295,19 @@ def test_a_search_goes_on_with_the_trials_it_has(searched: Path, reviews: Path, 
     before, after = ({row["trial"]: row for row in trials(folder)} for folder in (searched, run))
     assert set(after) - set(before) == {3}, "2 was killed"
     assert {number: after[number] for number in before} == before
-    assert "holds another run" in refused(capsys, reviews, run, "")
+    assert "holds another run" in refusal(capsys, train, reviews, run, "")
     (run / "study.db").write_text("garbage")
-    assert "study.db cannot be read: " in refused(capsys, reviews, run, options)
+    assert "study.db cannot be read: " in refusal(capsys, train, reviews, run, options)
 
 
 # Reports
-
-
-def test_tensorboard_has_what_the_history_has(reviews: Path, tmp_path: Path) -> None:
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    run = tmp_path / "run"
-    train(reviews, run, f"--report_to tensorboard --num_train_epochs 1 --logging_steps 5 {DROP_LAST}")
-    assert json.loads((run / "evaluation.json").read_text())["texts"] == 60
-    (folder,) = {file.parent for file in run.rglob("events.out.tfevents.*")}
-    events = EventAccumulator(str(folder)).Reload()
-    for tag, name in (("train/loss", "loss"), ("eval/accuracy", "eval_accuracy")):
-        assert [event.value for event in events.Scalars(tag)] == pytest.approx(history(run, name))
 
 
 def test_a_report_that_cannot_be_made_is_told_before_anything_is_deleted(searched: Path, reviews: Path, capsys) -> None:
     missing = sorted(set(INTEGRATION_TO_CALLBACK) - set(get_available_reporting_integrations()) - {"codecarbon"})
     before = {path: path.read_bytes() for path in searched.iterdir()}
     for name in ("nowhere", *missing[:1]):
-        assert f"--report_to {name}" in refused(capsys, reviews, searched, f"--overwrite --report_to {name}")
+        assert f"--report_to {name}" in refusal(capsys, train, reviews, searched, f"--overwrite --report_to {name}")
     assert {path: path.read_bytes() for path in searched.iterdir()} == before
 
 

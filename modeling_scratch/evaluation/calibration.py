@@ -1,0 +1,177 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Calibration of a classifier's probabilities: temperature, expected calibration error, and thresholds.
+
+Shapes: N examples, C classes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import log_softmax, softmax
+
+from ..utils.markdown import percent, table
+
+LOWEST, HIGHEST = 0.05, 20.0  # temperatures
+LEAST_ROWS = 100  # fewer validation texts do not determine a temperature
+BINS = 15
+THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+
+
+def fit_temperature(logits: np.ndarray, labels: np.ndarray) -> float:
+    """T = argmin of the mean of -log softmax(logits / T)[label], from 0.05 to 20 (Guo et al. 2017, 4.2).
+
+    logits (N, C), labels (N,) of class numbers. The loss is convex in 1 / T, so that its slope has one zero. Logits
+    that are constant in each row determine no T: 1. The loss is never above that of T = 1.
+
+    Raises ValueError if the shapes differ, there is no example, or a logit is not finite.
+    """
+    logits, labels = _checked(logits, labels)
+    logits = logits - logits.max(-1, keepdims=True)
+    of_labels = logits[np.arange(len(labels)), labels]
+
+    def slope(log_inverse: float) -> float:
+        """The derivative of the loss with respect to 1 / T."""
+        return float(((softmax(np.exp(log_inverse) * logits, -1) * logits).sum(-1) - of_labels).mean())
+
+    low, high = -np.log(HIGHEST), -np.log(LOWEST)
+    if not logits.any():
+        return 1.0
+    if slope(low) >= 0:
+        temperature = HIGHEST
+    elif slope(high) <= 0:
+        temperature = LOWEST
+    else:
+        temperature = float(np.exp(-brentq(slope, low, high)))
+    is_better = negative_log_likelihood(logits / temperature, labels) < negative_log_likelihood(logits, labels)
+    return temperature if is_better else 1.0
+
+
+def negative_log_likelihood(logits: np.ndarray, labels: np.ndarray) -> float:
+    """The mean of -log softmax(logits)[label] in nats."""
+    logits, labels = _checked(logits, labels)
+    return float(-log_softmax(logits, -1)[np.arange(len(labels)), labels].mean())
+
+
+def expected_calibration_error(logits: np.ndarray, labels: np.ndarray, bins: int = BINS) -> float:
+    """ECE = sum over bins of |B| / N · |accuracy(B) - confidence(B)| (Guo et al. 2017, 2).
+
+    The confidence of an example is its largest probability, max softmax(logits). Bin i of M has the examples with a
+    confidence in ((i - 1) / M, i / M]; confidence(B) is their mean. Even if all probabilities are right, the value is
+    above 0 by chance, and more so with fewer examples.
+    """
+    logits, labels = _checked(logits, labels)
+    confidences, correct = _confidences(logits), logits.argmax(-1) == labels
+    chosen = np.clip(np.ceil(confidences * bins).astype(int) - 1, 0, bins - 1)
+    return float(np.abs(np.bincount(chosen, correct - confidences)).sum() / len(labels))
+
+
+def threshold_rows(logits: np.ndarray, labels: np.ndarray) -> list[dict[str, float | None]]:
+    """Of each threshold, the share of examples with at least this probability, and their accuracy; None if no example
+    has it."""
+    logits, labels = _checked(logits, labels)
+    confidences, correct = _confidences(logits), logits.argmax(-1) == labels
+    rows: list[dict[str, float | None]] = []
+    for threshold in THRESHOLDS:
+        kept = confidences >= threshold
+        accuracy = float(correct[kept].mean()) if kept.any() else None
+        rows.append({"threshold": threshold, "answered": float(kept.mean()), "accuracy": accuracy})
+    return rows
+
+
+def _confidences(logits: np.ndarray) -> np.ndarray:
+    return softmax(logits, -1).max(-1)
+
+
+def _checked(logits: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    logits, labels = np.asarray(logits, dtype=np.float64), np.asarray(labels)
+    if logits.ndim != 2 or labels.shape != logits.shape[:1] or not logits.size:
+        raise ValueError(f"expected logits (N, C) and labels (N,), got shapes {logits.shape} and {labels.shape}")
+    if not np.isfinite(logits).all():
+        raise ValueError("the logits are not finite")
+    return logits, labels
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The temperature of a model, and the number of validation texts. obstacle: why there is none, which means 1."""
+
+    temperature: float = 1.0
+    rows: int = 0
+    obstacle: str | None = None
+
+
+def calibration_of(logits: np.ndarray, labels: np.ndarray, least_rows: int = LEAST_ROWS) -> Calibration:
+    """Fit the temperature on validation, unless the texts do not determine it."""
+    obstacle = None
+    if len(labels) < least_rows:
+        obstacle = f"the validation split has {len(labels):,} texts, fewer than {least_rows}"
+    elif len(np.unique(labels)) < 2:
+        obstacle = "all texts of the validation split are of one class"
+    elif np.all(np.argmax(logits, -1) == labels):  # the best T would be 0
+        obstacle = "the answers to all texts of the validation split are right"
+    return Calibration(1.0 if obstacle else fit_temperature(logits, labels), len(labels), obstacle)
+
+
+def cross_fitted(logits: np.ndarray, labels: np.ndarray, seed: int = 0) -> np.ndarray:
+    """Divide the logits of each half of the examples by the temperature of the other half. Classes are stratified."""
+    order = np.random.default_rng(seed).permutation(len(labels))
+    order = order[np.argsort(labels[order], kind="stable")]
+    divided = np.array(logits, dtype=np.float64)
+    for half, other in ((order[::2], order[1::2]), (order[1::2], order[::2])):
+        divided[half] /= calibration_of(logits[other], labels[other], least_rows=1).temperature
+    return divided
+
+
+def calibration_scores(calibration: Calibration, logits: np.ndarray, labels: np.ndarray, split: str) -> dict[str, Any]:
+    """Return what evaluation.json records of the logits (N, C) of the saved model on a split.
+
+    On validation, where the temperature was fitted, its effect is measured by cross-fitting: the error of the same
+    texts would be too low.
+    """
+    after, labels = _checked(logits, labels)
+    before = after * calibration.temperature
+    is_cross_fitted = split == "validation" and calibration.obstacle is None
+    after = cross_fitted(before, labels) if is_cross_fitted else after
+    return {
+        "temperature": calibration.temperature,
+        "validation_texts": calibration.rows,
+        "obstacle": calibration.obstacle,
+        "cross_fitted": is_cross_fitted,
+        "bins": BINS,
+        "expected_calibration_error": _before_and_after(expected_calibration_error, before, after, labels),
+        "negative_log_likelihood": _before_and_after(negative_log_likelihood, before, after, labels),
+        "thresholds": threshold_rows(after, labels),
+    }
+
+
+def _before_and_after(score: Any, before: np.ndarray, after: np.ndarray, labels: np.ndarray) -> dict[str, float]:
+    return {"before": score(before, labels), "after": score(after, labels)}
+
+
+def calibration_text(scores: Mapping[str, Any]) -> str:
+    """Return the scores as Markdown, for results.md and the model card."""
+    error, loss = scores["expected_calibration_error"], scores["negative_log_likelihood"]
+    bins = f"{scores['bins']} bins of equal width"
+    if scores["obstacle"]:
+        text = (
+            f"The probabilities are not calibrated: {scores['obstacle']}. Expected calibration error ({bins}): "
+            f"{percent(error['after'])}. Negative log likelihood: {loss['after']:.4f}."
+        )
+    else:
+        text = (
+            f"The probabilities are calibrated: the saved weights divide the logits by the temperature "
+            f"{scores['temperature']:.3f}, fitted on the {scores['validation_texts']:,} texts of the validation split. "
+            f"Expected calibration error ({bins}): {percent(error['before'])} before, {percent(error['after'])} after. "
+            f"Negative log likelihood: {loss['before']:.4f} before, {loss['after']:.4f} after."
+        )
+    if scores["cross_fitted"]:
+        text += " The figures after, and the table, use each half of the split with the temperature of the other half."
+    rows = [
+        [row["threshold"], percent(row["answered"]), "–" if row["accuracy"] is None else percent(row["accuracy"])]
+        for row in scores["thresholds"]
+    ]
+    heading = "Answers with at least this probability, their share of the texts, and their accuracy:"
+    return "\n\n".join([text, heading, table(["probability", "share", "accuracy"], rows)])

@@ -1,0 +1,175 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The temperature is that of maximum likelihood, and the error and the thresholds are what their definitions say."""
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax, softmax
+from sklearn.calibration import calibration_curve
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+
+from modeling_scratch.evaluation.calibration import (
+    HIGHEST,
+    LOWEST,
+    Calibration,
+    calibration_of,
+    calibration_scores,
+    calibration_text,
+    cross_fitted,
+    expected_calibration_error,
+    fit_temperature,
+    negative_log_likelihood,
+    threshold_rows,
+)
+
+
+def calibrated(rows: int, classes: int, seed: int, spread: float = 2.0) -> tuple[np.ndarray, np.ndarray]:
+    """Logits whose probabilities are right: the labels are drawn from them."""
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(scale=spread, size=(rows, classes))
+    return logits, (softmax(logits, -1).cumsum(-1) > rng.random((rows, 1))).argmax(-1)
+
+
+@pytest.mark.parametrize("distortion", [0.2, 1.0, 1.7, 6.0])
+@pytest.mark.parametrize("classes", [2, 5])
+def test_a_known_distortion_is_found_and_undone(distortion, classes):
+    logits, labels = calibrated(20_000, classes, seed=classes)
+    distorted = logits * distortion
+    temperature = fit_temperature(distorted, labels)
+    assert temperature == pytest.approx(distortion, rel=0.05)
+    assert fit_temperature(distorted + 7, labels) == pytest.approx(temperature), "a constant changes no probability"
+    assert expected_calibration_error(distorted / temperature, labels) < 0.015
+    if distortion != 1:
+        assert expected_calibration_error(distorted, labels) > 0.05
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_loss_is_the_lowest_of_all_temperatures_and_no_answer_changes(seed):
+    rng = np.random.default_rng(seed)
+    rows, classes = int(rng.integers(1, 300)), int(rng.integers(2, 8))
+    logits, labels = (
+        rng.normal(scale=10.0 ** rng.uniform(-3, 3), size=(rows, classes)),
+        rng.integers(classes, size=rows),
+    )
+    temperature = fit_temperature(logits, labels)
+    assert LOWEST <= temperature <= HIGHEST
+    found = negative_log_likelihood(logits / temperature, labels)
+    assert all(found <= negative_log_likelihood(logits / t, labels) + 1e-9 for t in np.geomspace(LOWEST, HIGHEST, 50))
+    assert found <= negative_log_likelihood(logits, labels)
+    assert np.array_equal((logits / temperature).argmax(-1), logits.argmax(-1))
+
+
+def test_of_two_classes_it_is_a_logistic_regression_on_the_margin():
+    logits, labels = calibrated(3_000, 2, seed=4)
+    logits *= 3
+    margin = logits[:, 1:] - logits[:, :1]
+    regression = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-9).fit(margin, labels)
+    assert fit_temperature(logits, labels) == pytest.approx(1 / regression.coef_.item(), rel=1e-4)
+    assert negative_log_likelihood(logits, labels) == pytest.approx(log_loss(labels, softmax(logits, -1)))
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
+def test_it_stays_within_its_bounds(scale):
+    logits = scale * np.array([[0.0, 1.0], [1.0, 0.0]])
+    assert LOWEST <= fit_temperature(logits, np.array([1, 0])) <= 1
+    assert 1 <= fit_temperature(logits, np.array([0, 1])) <= HIGHEST
+    assert np.isfinite(fit_temperature(logits, np.array([0, 0])))
+
+
+@pytest.mark.parametrize("value", [0.0, -3.0, 1e30])
+def test_constant_logits_determine_no_temperature(value):
+    assert fit_temperature(np.full((9, 3), value), np.arange(9) % 3) == 1
+
+
+@pytest.mark.parametrize(
+    ("logits", "labels", "message"),
+    [
+        ([[0.0, np.nan]], [0], "not finite"),
+        ([[0.0, np.inf]], [0], "not finite"),
+        ([[0.0, 1.0]], [0, 1], r"shapes \(1, 2\) and \(2,\)"),
+        ([0.0, 1.0], [0, 1], "got shapes"),
+        (np.zeros((0, 2)), np.zeros(0, dtype=int), "got shapes"),
+    ],
+)
+def test_what_is_no_example_is_an_error(logits, labels, message):
+    for function in (fit_temperature, negative_log_likelihood, expected_calibration_error, threshold_rows):
+        with pytest.raises(ValueError, match=message):
+            function(np.array(logits), np.array(labels))
+
+
+@pytest.mark.parametrize(("classes", "spread"), [(2, 1.0), (3, 4.0), (10, 0.3)])
+def test_the_error_is_that_of_the_reliability_curve_of_scikit_learn(classes, spread):
+    logits, labels = calibrated(700, classes, seed=classes)
+    logits *= spread
+    confidences, correct = softmax(logits, -1).max(-1), logits.argmax(-1) == labels
+    accuracy, confidence = calibration_curve(correct, confidences, n_bins=15, strategy="uniform")
+    counts = np.histogram(confidences, bins=15, range=(0, 1))[0]
+    expected = np.abs(accuracy - confidence) @ counts[counts > 0] / 700
+    assert expected_calibration_error(logits, labels) == pytest.approx(expected)
+
+
+def test_the_error_of_answers_that_are_sure_is_the_share_of_wrong_ones():
+    logits = np.array([[1e4, 0.0]] * 4)
+    assert expected_calibration_error(logits, np.array([0, 0, 0, 1])) == pytest.approx(0.25)
+    assert expected_calibration_error(np.zeros((4, 2)), np.array([0, 0, 1, 1])) == 0
+
+
+def test_thresholds_count_the_answers_that_reach_them():
+    probabilities = np.array([[0.995, 0.005], [0.3, 0.7], [0.45, 0.55], [0.92, 0.08]])
+    rows = {row.pop("threshold"): row for row in threshold_rows(np.log(probabilities), np.array([0, 1, 0, 1]))}
+    assert rows[0.5] == {"answered": 1, "accuracy": 0.5}
+    assert rows[0.6] == {"answered": 0.75, "accuracy": pytest.approx(2 / 3)}
+    assert rows[0.9] == {"answered": 0.5, "accuracy": 0.5}
+    assert rows[0.99] == {"answered": 0.25, "accuracy": 1}
+    unsure = threshold_rows(np.zeros((2, 4)), np.array([0, 1]))
+    assert [row["accuracy"] for row in unsure] == [None] * len(unsure)
+
+
+@pytest.mark.parametrize(
+    ("rows", "labels_of", "obstacle"),
+    [
+        (99, lambda right: right ^ 1, "99 texts, fewer than 100"),
+        (100, np.zeros_like, "one class"),
+        (100, lambda right: right, "are right"),
+    ],
+)
+def test_texts_that_determine_no_temperature_leave_it_at_one(rows, labels_of, obstacle):
+    logits = np.random.default_rng(0).normal(size=(rows, 2))
+    labels = labels_of(logits.argmax(-1))
+    calibration = calibration_of(logits, labels)
+    assert calibration.temperature == 1
+    assert obstacle in (calibration.obstacle or "")
+    scores = calibration_scores(calibration, logits, labels, "validation")
+    assert scores["expected_calibration_error"]["before"] == scores["expected_calibration_error"]["after"]
+    assert f"not calibrated: {calibration.obstacle}" in calibration_text(scores)
+
+
+def test_the_temperature_of_a_text_does_not_depend_on_its_label():
+    """So that on validation the error after calibration is that of texts which it was not fitted on."""
+    logits, labels = calibrated(200, 2, seed=5)
+    logits *= 3
+    before = cross_fitted(logits, labels)
+    ratios = logits / before
+    assert len(np.unique(ratios.round(6))) == 2
+    assert np.all(ratios > 1.5)
+    assert np.array_equal(before.argmax(-1), logits.argmax(-1))
+
+
+def test_before_is_the_model_without_its_temperature():
+    logits, labels = calibrated(5_000, 3, seed=6)
+    saved = logits * 4 / 2  # trained with a distortion of 4, saved with a temperature of 2
+    scores = calibration_scores(Calibration(2.0, 300), saved, labels, "test")
+    for name, score in (
+        ("expected_calibration_error", expected_calibration_error),
+        ("negative_log_likelihood", negative_log_likelihood),
+    ):
+        assert scores[name] == {"before": pytest.approx(score(logits * 4, labels)), "after": score(saved, labels)}
+    assert scores["thresholds"] == threshold_rows(saved, labels)
+    text = calibration_text(scores)
+    assert "temperature 2.000, fitted on the 300 texts of the validation split" in text
+    assert "other half" not in text
+    on_validation = calibration_scores(Calibration(2.0, 5_000), saved, labels, "validation")
+    assert "other half" in calibration_text(on_validation)
+    assert on_validation["negative_log_likelihood"]["after"] == pytest.approx(
+        -log_softmax(logits, -1)[np.arange(5_000), labels].mean(), abs=0.01
+    )

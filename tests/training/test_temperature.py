@@ -1,0 +1,204 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""A saved classifier gives softmax(logits / T), whoever loads it; its checkpoints and its answers stay as they were."""
+
+import csv
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import train_classifier
+from datasets import Dataset
+from native_models import VOCAB, Native
+from torch import Tensor, nn
+from transformers import (
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    GPT2Config,
+    GPT2ForSequenceClassification,
+    PreTrainedModel,
+    Trainer,
+    TrainingArguments,
+    pipeline,
+)
+
+from modeling_scratch.bridges.conversion import export_pretrained, load_pretrained
+from modeling_scratch.evaluation.calibration import fit_temperature
+from modeling_scratch.training.temperature import calibrate
+
+SMALL = (
+    "--preset bert --config_overrides hidden_size=16,intermediate_size=32,num_hidden_layers=1,num_attention_heads=2 "
+    "--learning_rate 1e-2 --warmup_steps 0.3 --num_train_epochs 4 --per_device_train_batch_size 16 --ema_decay 0 "
+    "--report_to none --use_cpu"
+)
+TEXTS = ["a great film", "the dull story", "a great dull film"]
+
+
+def write_noisy(folder: Path, **rows: int) -> Path:
+    """Reviews of which a fifth has the wrong label."""
+    folder.mkdir()
+    generator = random.Random(0)
+    for split, count in rows.items():
+        with (folder / f"{split}.csv").open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(["text", "label"])
+            for number in range(count):
+                word = ("dull", "great")[number % 2]
+                label = number % 2 ^ (generator.random() < 0.2)
+                writer.writerow([f"{generator.choice(('a', 'the'))} {word} film {split} {number}", label])
+    return folder
+
+
+def train(data: Path, output: Path, extra: str = "") -> Path:
+    train_classifier.main(f"--data_dir {data} --output_dir {output} {SMALL} {extra}".split())
+    return output
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_noisy(tmp_path_factory.mktemp("data") / "noisy", train=160, validation=120, test=60)
+
+
+@pytest.fixture(scope="module")
+def run(data: Path) -> Path:
+    return train(data, data.parent / "run")
+
+
+def evaluation_of(run: Path) -> dict[str, Any]:
+    return json.loads((run / "evaluation.json").read_text())
+
+
+def best_checkpoint(run: Path) -> Path:
+    state = json.loads((run / "trainer_state.json").read_text())
+    return run / Path(state["best_model_checkpoint"]).name
+
+
+def logits_of(folder: Path, texts: list[str]) -> Tensor:
+    tokenizer, model = (each.from_pretrained(folder) for each in (AutoTokenizer, AutoModelForSequenceClassification))
+    with torch.no_grad():
+        return model(**tokenizer(texts, padding=True, truncation=True, return_tensors="pt")).logits.double()
+
+
+def test_any_client_gets_calibrated_probabilities(run: Path, tmp_path: Path) -> None:
+    """A pipeline, and a native checkpoint that the model is exported to."""
+    trained = logits_of(best_checkpoint(run), TEXTS)
+    temperature = evaluation_of(run)["calibration"]["temperature"]
+    expected = (trained / temperature).softmax(-1)
+    assert not torch.allclose(expected, trained.softmax(-1), atol=1e-3), "there is nothing to see"
+    answers = pipeline("text-classification", model=str(run), top_k=None)(TEXTS)
+    found = [[row["score"] for row in sorted(rows, key=lambda row: row["label"])] for rows in answers]
+    torch.testing.assert_close(torch.tensor(found, dtype=torch.float64), expected, atol=1e-6, rtol=0)
+    model, tokenizer = AutoModelForSequenceClassification.from_pretrained(run), AutoTokenizer.from_pretrained(run)
+    export_pretrained(model, tmp_path / "native", tokenizer)
+    native = logits_of(tmp_path / "native", TEXTS).softmax(-1)
+    torch.testing.assert_close(native, expected, atol=1e-6, rtol=0)
+
+
+def test_the_temperature_is_that_of_the_validation_split(run: Path, data: Path) -> None:
+    with (data / "validation.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    logits = logits_of(best_checkpoint(run), [row["text"] for row in rows]).numpy()
+    expected = fit_temperature(logits, np.array([int(row["label"]) for row in rows]))
+    calibration = evaluation_of(run)["calibration"]
+    assert calibration["temperature"] == pytest.approx(expected, rel=1e-4)
+    assert (calibration["validation_texts"], calibration["obstacle"], calibration["cross_fitted"]) == (120, None, False)
+
+
+def test_results_and_card_show_the_figures(run: Path) -> None:
+    calibration = evaluation_of(run)["calibration"]
+    error = calibration["expected_calibration_error"]
+    shown = " before, ".join(f"{error[when]:.2%}".replace("%", " %") for when in ("before", "after")) + " after"
+    for page in ("results.md", "README.md"):
+        text = (run / page).read_text(encoding="utf-8")
+        assert f"the temperature {calibration['temperature']:.3f}" in text
+        assert shown in text
+        assert "| 0.95 |" in text
+
+
+def test_a_resumed_run_has_the_same_weights(run: Path, data: Path, tmp_path: Path) -> None:
+    """Training goes on with the weights that it had, and is calibrated once."""
+    output = train(data, tmp_path / "run", "--save_total_limit 9")
+    weights = (output / "model.safetensors").read_bytes()
+    assert weights == (run / "model.safetensors").read_bytes()
+    for checkpoint in ("checkpoint-10", "last"):
+        where = output / checkpoint if checkpoint != "last" else checkpoint
+        train(data, output, f"--save_total_limit 9 --resume_from_checkpoint {where}")
+        assert (output / "model.safetensors").read_bytes() == weights
+
+
+def test_without_a_test_split_the_error_is_cross_fitted(tmp_path: Path) -> None:
+    output = train(write_noisy(tmp_path / "noisy", train=160, validation=120), tmp_path / "run")
+    calibration = evaluation_of(output)["calibration"]
+    assert calibration["cross_fitted"]
+    assert calibration["temperature"] != 1
+    assert "the temperature of the other half" in (output / "results.md").read_text(encoding="utf-8")
+
+
+def random_rows(count: int, labels: int) -> Dataset:
+    generator = torch.Generator().manual_seed(1)
+    ids = torch.randint(4, VOCAB, (count, 7), generator=generator)
+    return Dataset.from_dict({
+        "input_ids": ids.tolist(), "attention_mask": torch.ones_like(ids).tolist(),
+        "label": torch.randint(labels, (count,), generator=generator).tolist(),
+    })  # fmt: skip
+
+
+def trainer_of(model: PreTrainedModel, folder: Path, rows: int = 120) -> Trainer:
+    arguments = TrainingArguments(str(folder), use_cpu=True, report_to="none", disable_tqdm=True)
+    return Trainer(
+        model, arguments, eval_dataset=random_rows(rows, 3), preprocess_logits_for_metrics=lambda outputs, _: (
+            outputs[0] if isinstance(outputs, tuple) else outputs
+        )
+    )  # fmt: skip
+
+
+def predictions(trainer: Trainer) -> Tensor:
+    return torch.from_numpy(trainer.predict(trainer.eval_dataset).predictions).double()
+
+
+HEADS = "ScratchEncoderForSequenceClassification", "ScratchDecoderForSequenceClassification"
+NATIVE = [
+    Native(model_type, HEADS[model_type in ("gpt2", "llama")])
+    for model_type in ("bert", "roberta", "distilbert", "electra", "gpt2", "llama")
+]
+
+
+@pytest.mark.parametrize("native", NATIVE, ids=lambda native: native.model_type)
+@pytest.mark.parametrize("is_ours", [False, True], ids=["native", "ours"])
+def test_the_last_layer_of_every_family_is_found(native: Native, is_ours: bool, tmp_path: Path) -> None:
+    model = native.model()
+    if is_ours:
+        model.save_pretrained(tmp_path / "native")
+        model = load_pretrained(tmp_path / "native")
+    trainer = trainer_of(model, tmp_path)
+    before = predictions(trainer)
+    calibration = calibrate(trainer)
+    assert calibration.obstacle is None
+    assert calibration.temperature != 1
+    after = predictions(trainer)
+    expected = before / calibration.temperature
+    torch.testing.assert_close(after, expected, atol=1e-5 * float(expected.abs().max()), rtol=1e-5)
+    assert torch.equal(after.argmax(-1), before.argmax(-1))
+
+
+class Bounded(GPT2ForSequenceClassification):
+    """Logits that are not those of a linear layer."""
+
+    def __init__(self, config: GPT2Config) -> None:
+        super().__init__(config)
+        self.score = nn.Sequential(self.score, nn.Tanh())
+
+
+@pytest.mark.parametrize("problem", ["tanh", "regression", "multi_label_classification", "few"])
+def test_other_models_are_left_alone(problem: str, tmp_path: Path) -> None:
+    config = Native("gpt2", HEADS[1]).config(problem_type=None if problem in ("tanh", "few") else problem)
+    torch.manual_seed(0)
+    model = (Bounded if problem == "tanh" else GPT2ForSequenceClassification)(config)
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    calibration = calibrate(trainer_of(model, tmp_path, 99 if problem == "few" else 120))
+    assert calibration.temperature == 1
+    assert calibration.obstacle
+    assert all(torch.equal(weight, before[name]) for name, weight in model.state_dict().items())
