@@ -22,7 +22,7 @@ from modeling_scratch.sharing.push import files_to_upload
 from modeling_scratch.sharing.verification import Verdict, verify
 from modeling_scratch.training import resumable as survival
 from modeling_scratch.training import stages
-from modeling_scratch.training.recipes import RECIPES, RecipeArguments, Speeds, TextSizes, choose, schedule
+from modeling_scratch.training.recipes import LEAST_WORDS, RECIPES, RecipeArguments, Speeds, TextSizes, choose, schedule
 
 TINY = "--config_overrides hidden_size=8,intermediate_size=8,num_hidden_layers=1,num_attention_heads=2"
 STAGE = "--pretraining_steps 4 --pretraining_batch_size 8 --pretraining_block_size 16"
@@ -255,6 +255,14 @@ def test_large_data_fills_the_time_and_small_data_does_not(recipe: str, speed: f
         assert steps <= RECIPES[recipe].pretraining_epochs * epoch_steps
         if epoch_steps * speed > budget:
             assert seconds > budget * 0.75, planned.reasons
+
+
+def test_the_documentation_has_the_numbers_of_the_recipes() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "own-data.md").read_text(encoding="utf-8")
+    for name, each in RECIPES.items():
+        numbers = f"{each.minutes:g} | {each.pretraining_share:.0%} | {each.pretraining_epochs:g} | {each.epochs}"
+        assert f"| `{name}` | {numbers} | {each.width} |".replace("%", " %") in text
+    assert f"less than {LEAST_WORDS:,} words" in text
 
 
 def test_a_long_pretraining_leaves_time_for_fine_tuning() -> None:
