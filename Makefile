@@ -2,6 +2,7 @@
 #   make train                            the main job on the reviews that come with the project
 #   make train DATASET=sst2               on a data set of the Hub
 #   make train DATA=folder                on your own files
+#   make train DATA=folder RECIPE=hour    with the sizes and the pretraining for that time: minutes, hour or night
 #   make train ARGS="--overwrite ..."     with any argument of scripts/train_classifier.py
 #   make test | make test-all | make test-textbook | make test-gpu | make lint | make docs
 PYTHON ?= python3
@@ -23,7 +24,7 @@ endif
 .PHONY: train test test-all test-textbook test-gpu lint docs clean
 
 train: $(VENV)/.train-installed
-	$(VENV)/bin/python scripts/train_classifier.py $(SOURCE) $(ARGS)
+	$(VENV)/bin/python scripts/train_classifier.py $(SOURCE) $(if $(RECIPE),--recipe $(RECIPE)) $(ARGS)
 
 test: $(VENV)/.test-installed
 	$(VENV)/bin/python -m pytest -n $(WORKERS) $(ARGS)

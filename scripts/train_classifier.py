@@ -9,21 +9,25 @@ All arguments of transformers.TrainingArguments are supported. The output folder
 configuration of the run (run_config.json), its scores (all_results.json, evaluation.json, results.md), plots of its
 confusion matrix and learning curve, and a model card (README.md).
 
+--recipe minutes, hour or night chooses the sizes for that time and the texts, and pretrains on the training texts
+first.
+
 --search_trials 20 searches for training arguments on validation and prints the best ones. Repeating the command
 continues a stopped search.
 """
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 
-from modeling_scratch.data.splits import DataArguments
-from modeling_scratch.training.classification import ClassifierTrainingArguments, ModelArguments, train, with_recipe
+from modeling_scratch.training.classification import with_demo_settings
+from modeling_scratch.training.stages import ARGUMENTS, train
 from modeling_scratch.utils.command_line import run_program
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    given = with_recipe(sys.argv[1:] if arguments is None else arguments)
-    run_program(train, (ModelArguments, DataArguments, ClassifierTrainingArguments), __doc__, given)
+    given = with_demo_settings(sys.argv[1:] if arguments is None else arguments)
+    run_program(partial(train, given), ARGUMENTS, __doc__, given)
 
 
 if __name__ == "__main__":

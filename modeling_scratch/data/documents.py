@@ -246,11 +246,14 @@ def _draw(text: str, seed: int) -> float:
 def _divide(
     train: Iterable[str], validation: Iterable[str] | None, arguments: DocumentArguments
 ) -> tuple[list[str], list[str], str]:
-    """Hold out a fraction of the distinct documents, or the end of each if there are too few documents."""
-    documents, fraction = list(train), arguments.validation_fraction
     if validation is not None:
-        return documents, list(validation), "the data set's own split"
-    order = sorted(set(documents), key=lambda text: _draw(text, arguments.split_seed))
+        return list(train), list(validation), "the data set's own split"
+    return hold_out(list(train), arguments.validation_fraction, arguments.split_seed)
+
+
+def hold_out(documents: list[str], fraction: float, seed: int) -> tuple[list[str], list[str], str]:
+    """Hold out a fraction of the distinct documents, or the end of each if there are too few. Last, what was done."""
+    order = sorted(set(documents), key=lambda text: _draw(text, seed))
     held_out = set(order[: round(fraction * len(order))])
     if held_out:
         kept = [text for text in documents if text not in held_out]

@@ -30,6 +30,19 @@ _SPLIT_FILE = re.compile(
     rf"(?P<suffix>{'|'.join(map(re.escape, READERS))})"
 )
 
+_UNLABELLED_FILE = re.compile(r"unsupervised(-\d+-of-\d+(-[0-9a-f]+)?)?\.[a-z]+")
+
+
+def unlabelled_files(folder: Path) -> list[Path]:
+    """Return the files of unlabelled texts in a folder of splits: unsupervised.csv, its shards or unsupervised.txt.
+
+    Raises `DataError` for a link out of the folder.
+    """
+    files = [path for path in sorted(folder.glob("*.*")) if path.suffix.lower() in (".txt", *READERS)]
+    files = [path for path in files if _UNLABELLED_FILE.fullmatch(path.name.lower())]
+    refuse_links_out(folder, files)
+    return files
+
 
 def find_splits(folder: Path) -> dict[str, list[Path]]:
     """Find the files of each split in `folder` by name: train, validation (valid, val, dev) and test.
@@ -202,8 +215,11 @@ def open_folder(folder: Path) -> tuple[dict[str, Source], list[str]]:
     """Return the splits that `find_splits` finds, and a note on ignored data files."""
     splits = find_splits(folder)
     used = {path for paths in splits.values() for path in paths}
+    unlabelled = {path.name for path in unlabelled_files(folder)}
     others = [path.name for path in sorted(folder.iterdir()) if path.suffix.lower() in READERS and path not in used]
+    others = [name for name in others if name not in unlabelled]
     notes = [f"ignored, as not named after a split: {', '.join(others)}"] if others else []
+    notes += [f"without labels, read only by --recipe: {', '.join(sorted(unlabelled))}"] if unlabelled else []
     return {split: FileSource(paths) for split, paths in splits.items()}, notes
 
 

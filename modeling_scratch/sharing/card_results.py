@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from ..evaluation.calibration import calibration_text
+from ..evaluation.stages import stage_table
 from ..utils.markdown import escaped, percent, table
 
 Evaluation = Mapping[str, Any]
@@ -51,6 +52,8 @@ def classification(evaluation: Evaluation) -> Results:
     ]
     if calibration := evaluation.get("calibration"):
         text.append(calibration_text(calibration))
+    if stages := evaluation.get("stages"):
+        text += ["The stages of the training:", stage_table(stages)]
     if answer := evaluation.get("only_answer"):
         text.insert(2, f"**It predicts {escaped(answer)} for all of these texts: it has not learned.**")
     metrics = [Metric("accuracy", evaluation["accuracy"], accuracy, split), Metric("f1", evaluation["f1"], f1, split)]

@@ -50,7 +50,9 @@ UNREAD = (
     "events.out.tfevents.*", "_lock", "LICENSE*", "NOTICE*", "*.md", "*.txt", "*.pdf", "*.html", "*.ipynb", "*.png",
     "*.jpg", "*.jpeg", "*.gif", "*.svg", "*.csv", "*.tsv", "*.jsonl", "*.parquet", "*.arrow", "*.log",
 )  # fmt: skip
-OTHER_FOLDERS = (".*", "checkpoint-*", "_*checkpoint-*", "last-checkpoint")  # loaded only by their own names
+PRETRAINING = "pretraining"  # the folder of the pretraining stage in that of its classifier
+# Loaded only by their own names.
+OTHER_FOLDERS = (".*", "checkpoint-*", "_*checkpoint-*", "last-checkpoint", PRETRAINING)
 
 # JSON keys whose values name code ("file.Class", "repository--file.Class") or further config files.
 LEAD_TO_CODE = {"modules.json": ("type",), "router_config.json": ("types",)}

@@ -48,6 +48,7 @@ def _each(processes: int) -> str:
 
 RUN_FILE = "run_config.json"
 DIGESTS = "data_digests"
+RECIPE = "recipe_choices"
 BEFORE, UNTIL = "training_before_it_was_resumed", "until_step"
 ON_THE_HUB = ("model_name_or_path", "dataset_name")  # arguments that hold a Hub name or a local path
 
@@ -80,7 +81,9 @@ def write_run(
         changed = _changed(earlier["training"], settings["training"])
         moved = _changed(_machine(earlier), _machine(where))
         until = {UNTIL: resumed_at} if resumed_at else {}
-        settings[BEFORE] = [*earlier.get(BEFORE, []), {**changed, **moved, **until}]
+        until_then = {**changed, **moved, **until}
+        if times := [*earlier.get(BEFORE, []), *([until_then] if until_then else [])]:
+            settings[BEFORE] = times
         if changes := changed_settings(settings):
             print(f"resuming with changed settings; before: {changes}")
         if moved:

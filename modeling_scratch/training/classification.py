@@ -45,11 +45,13 @@ from ..data.splits import DataArguments
 from ..evaluation.calibration import Calibration
 from ..evaluation.classification import Judge
 from ..evaluation.classification_metrics import ClassificationMetrics
+from ..evaluation.stages import Stage, fine_tuning_stage, report_stages
 from ..utils.errors import DataError, one_line
 from .arguments import RunArguments, checking_arguments
 from .callbacks import WeightAverage, early_stopping, save_where_judged
+from .checkpoints import step_of
 from .run import Run, summary
-from .run_folder import alone, delete_set_aside
+from .run_folder import delete_set_aside
 from .search import (
     TRIED,
     TrialTrainer,
@@ -191,6 +193,7 @@ def _preset_config(arguments: ModelArguments, **settings: Any) -> ScratchEncoder
 
 
 AnyTrainer = TypeVar("AnyTrainer", bound=Trainer)
+PROGRAM = "scripts/train_classifier.py"
 
 SENTENCES = (
     "This thriller is gripping from start to finish.",
@@ -200,14 +203,14 @@ SENTENCES = (
 
 
 # The reviews of the demo have no noise: faster steps, more of them, and no average of the weights.
-DEMO_RECIPE = ("--preset", "demo", "--learning_rate", "2e-3", "--num_train_epochs", "5", "--ema_decay", "0")
-OTHER_SOURCES = re.compile("--(dataset.name|data.dir|train.file|model.name.or.path)(=|$)")
+DEMO_SETTINGS = ("--preset", "demo", "--learning_rate", "2e-3", "--num_train_epochs", "5", "--ema_decay", "0")
+OTHER_SOURCES = re.compile("--(dataset.name|data.dir|train.file|model.name.or.path|recipe)(=|$)")
 
 
-def with_recipe(arguments: Sequence[str]) -> list[str]:
+def with_demo_settings(arguments: Sequence[str]) -> list[str]:
     """The arguments, after those of the demo where they name neither data nor a checkpoint; the last of two counts."""
     is_demo = not any(map(OTHER_SOURCES.match, arguments))
-    return [*(DEMO_RECIPE if is_demo else ()), *arguments]
+    return [*(DEMO_SETTINGS if is_demo else ()), *arguments]
 
 
 @dataclass
@@ -270,17 +273,37 @@ class ClassifierTrainer(FlatTraining, RatesByDepth, SharingTrainer):
         return result
 
 
-@alone
-def train(
+def train_once(
     model_arguments: ModelArguments, data_arguments: DataArguments, arguments: ClassifierTrainingArguments
 ) -> None:
-    """Run the training: read, tokenise, train, evaluate, save. Input errors are raised before training starts."""
+    """Run the training without stages before it. Input errors are raised before training starts.
+
+    The output folder must be locked.
+    """
     inputs = inputs_of(model_arguments, data_arguments)
     fixed = unchangeable(arguments) if goes_on(arguments) else None
-    run = Run.open("scripts/train_classifier.py", model_arguments, data_arguments, arguments, inputs, fixed)
-    data = load_demo(data_arguments) if data_arguments.uses_demo else load_splits(data_arguments)
+    run = Run.open(PROGRAM, model_arguments, data_arguments, arguments, inputs, fixed)
+    train_on(run, load_data(run), model_arguments)
+
+
+def load_data(run: Run) -> ReviewData:
+    """Load the data of the run, and check that they are those that it was started with."""
+    arguments = run.groups["data"]
+    data = load_demo(arguments) if arguments.uses_demo else load_splits(arguments)
     run.check_data(data.digests())
     print(data.describe())
+    return data
+
+
+def train_on(
+    run: Run,
+    data: ReviewData,
+    model_arguments: ModelArguments,
+    judge: Judge | None = None,
+    stages: Sequence[Stage] = (),
+) -> None:
+    """Tokenise, train, evaluate and save. stages: those of the run before this one, in which the judge was made."""
+    data_arguments, arguments = run.groups["data"], run.groups["training"]
     tokenizer = build_tokenizer(model_arguments, list(data.splits["train"]["text"]), run.checkpoint)
     model = build_model(model_arguments, tokenizer, data.label_names)
     splits, truncations = encode_splits(data.splits, tokenizer, model.config)
@@ -288,17 +311,25 @@ def train(
     if arguments.search_trials:
         return print(search_arguments(run, data, tokenizer, splits))
     choose_epoch_on_validation(arguments, data)
-    judge = Judge(data, arguments.seed, judges=run.is_main, with_mean=arguments.mean_with_baseline)
+    judge = judge or make_judge(run, data)
     rows = {split: len(dataset) for split, dataset in data.splits.items()}
     trainer = build_trainer(ClassifierTrainer, tokenizer, splits, judge.metrics, arguments, model=model)
     run.start(trainer, [*data.notes, *data.warnings, *truncations], labels=data.label_names, rows=rows)
     run.train(trainer, evaluates=judge.split == "test")  # otherwise the judge evaluates on validation
     print(judge.evaluate(trainer, splits, trainer.calibration))
+    if stages and run.is_main:
+        print(report_stages(run.folder, [*stages, fine_tuning_stage(trainer, rows["train"], step_of(run.checkpoint))]))
     share(trainer, judge.texts)
     if run.is_main:
         sentences = SENTENCES if data_arguments.uses_demo else judge.texts[:3]
         print(classify(run.folder, sentences, model_arguments.trust_remote_code))
         print(f"\n{summary(trainer, run.checkpoint)}")
+
+
+def make_judge(run: Run, data: ReviewData) -> Judge:
+    """Train the baselines. Raises `DataError` if the data do not permit it."""
+    arguments = run.groups["training"]
+    return Judge(data, arguments.seed, judges=run.is_main, with_mean=arguments.mean_with_baseline)
 
 
 @checking_arguments()

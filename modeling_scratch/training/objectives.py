@@ -146,10 +146,15 @@ def build_tokenizer(
         tokenizer = _train_tokenizer(arguments, texts)
     if arguments.denoising == "span_corruption":
         tokenizer.add_special_tokens({"extra_special_tokens": SENTINELS})
+    check_special_tokens(tokenizer, arguments)
+    return tokenizer
+
+
+def check_special_tokens(tokenizer: PreTrainedTokenizerBase, arguments: PretrainingModelArguments) -> None:
+    """Raise `DataError` if the tokenizer lacks a special token that the objective requires."""
     for token in _needed_tokens(arguments):
         if getattr(tokenizer, token) is None:
             raise DataError(f"the tokenizer has no {token}, which --objective {arguments.objective} requires")
-    return tokenizer
 
 
 def _train_tokenizer(arguments: PretrainingModelArguments, texts: Iterable[str]) -> PreTrainedTokenizerBase:

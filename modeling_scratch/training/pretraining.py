@@ -17,7 +17,7 @@ from transformers import (
 )
 from transformers.trainer_utils import EvalLoopOutput, IntervalStrategy, SaveStrategy
 
-from ..data.documents import DocumentArguments, load_documents
+from ..data.documents import DocumentArguments, Documents, load_documents
 from ..data.packed_documents import NumberedRows, Pieces, SimilarLengths, StreamedRows
 from ..evaluation.pretraining import first_words, report_pretraining, token_losses, token_metrics, write_sample
 from ..utils.errors import DataError
@@ -29,6 +29,8 @@ from .objectives import PretrainingData, PretrainingModelArguments, build_model,
 from .run import Run, summary
 from .run_folder import alone
 from .trainer import SharingTrainer, share
+
+PROGRAM = "scripts/pretrain.py"
 
 
 @dataclass
@@ -120,11 +122,16 @@ def pretrain(
     """Run the pretraining: read, tokenise, train, evaluate, save. Input errors are raised before training starts."""
     check_training(data_arguments, arguments)
     inputs = inputs_of(model_arguments, data_arguments)
-    run = Run.open("scripts/pretrain.py", model_arguments, data_arguments, arguments, inputs)
+    run = Run.open(PROGRAM, model_arguments, data_arguments, arguments, inputs)
     documents = load_documents(data_arguments)
     run.check_data(documents.digests())
     print(documents.describe())
-    tokenizer = build_tokenizer(model_arguments, documents.train, run.checkpoint)
+    pretrain_on(run, documents, build_tokenizer(model_arguments, documents.train, run.checkpoint))
+
+
+def pretrain_on(run: Run, documents: Documents, tokenizer: PreTrainedTokenizerBase) -> None:
+    """Tokenise, train, evaluate and save, in a run whose data has been checked."""
+    model_arguments, arguments = run.groups["model"], run.groups["training"]
     model = build_model(model_arguments, tokenizer)
     data = prepare(model_arguments, documents, tokenizer, arguments.seed)
     print(*data.notes, f"model: {model.num_parameters():,} parameters", sep="\n")

@@ -45,6 +45,7 @@ class Run:
     checkpoint: str | None  # to resume from
     continues: bool = False  # from a checkpoint, or a search from its trials
     digests: Mapping[str, str | None] = field(default_factory=dict)  # of the rows of each split
+    noted: dict[str, Any] = field(default_factory=dict)  # further entries of the record
 
     @classmethod
     def open(
@@ -87,18 +88,20 @@ class Run:
             check_same_data(self.folder, digests)
 
     def start(self, trainer: Trainer, notes: Sequence[str], **record: Any) -> None:
-        """Claim the folder of a new run, and write run_config.json.
-
-        Raises `DataError`, before anything is written, if the trainer cannot train with its arguments.
-        """
+        """Check that the trainer can train with its arguments, then `record` the run. Raises `DataError` if not."""
         if self.checkpoint:
             check_schedule(self.folder, self.groups["training"])
         rehearse(trainer)
-        record |= {DIGESTS: self.digests, "resumed_at": step_of(self.checkpoint)}
+        self.record(notes, **record)
+
+    def record(self, notes: Sequence[str], **record: Any) -> None:
+        """Claim the folder of a new run, and write run_config.json."""
+        record |= {DIGESTS: self.digests, "resumed_at": step_of(self.checkpoint), **self.noted}
         if self.is_main:
             if not self.continues:
                 claim(self.folder)
             write_run(self.folder, self.program, self.groups, notes, **record)
+        self.continues = True
 
     def train(self, trainer: Trainer, evaluates: bool = True) -> None:
         """Train, and save the model, its scores and its history."""

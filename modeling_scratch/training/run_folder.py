@@ -19,8 +19,8 @@ from filelock import FileLock, Timeout
 from transformers import TrainingArguments
 
 from ..pipelines import TARGET_FOLDER
-from ..sharing.model_files import RESULTS, SAVED, code_files, is_one_of
-from ..sharing.run_record import DIGESTS, RUN_FILE, read_run, settings_of
+from ..sharing.model_files import PRETRAINING, RESULTS, SAVED, code_files, is_one_of
+from ..sharing.run_record import DIGESTS, RECIPE, RUN_FILE, read_run, settings_of
 from ..utils.errors import DataError
 from ..utils.files import leftovers, remove
 from .checkpoints import UNFINISHED
@@ -52,7 +52,7 @@ def check(folder: Path, overwrite: bool, inputs: Sequence[str | None]) -> None:
     if entries and not (folder / RUN_FILE).is_file():
         raise DataError(f"--output_dir {folder} holds files that do not belong to a run; choose another folder")
     if not overwrite:
-        is_over = (folder / "all_results.json").is_file() or not any(folder.glob("checkpoint-*"))
+        is_over = (folder / "all_results.json").is_file() or not (any(folder.glob("checkpoint-*")) or is_staged(folder))
         aside = f" (the earlier run is in {earlier[-1].name})" if earlier else ""
         held = f"an unfinished run{aside}; continue it with --resume_from_checkpoint last,"
         held = f"another run{aside};" if is_over else held
@@ -89,7 +89,7 @@ def _is_free(aside: Path) -> bool:
     """Return whether a run can be set aside there: nothing is there, or what a killed process had moved there."""
     if aside.is_symlink() or not aside.is_dir():
         return not (aside.exists() or aside.is_symlink())
-    return all(path.suffix == ".py" or _is_written(path.name) for path in aside.iterdir())
+    return all(path.suffix == ".py" or path.name == PRETRAINING or _is_written(path.name) for path in aside.iterdir())
 
 
 def _number(aside: Path) -> int:
@@ -141,7 +141,16 @@ def _written(folder: Path) -> list[Path]:
     code: list[str] = []
     with suppress(ValueError):
         code = code_files(folder)
+    code += [PRETRAINING] if is_staged(folder) else []
     return [path for path in _entries(folder) if path.name in code or _is_written(path.name)]
+
+
+def is_staged(folder: Path) -> bool:
+    """Return whether the run in the folder is one of a recipe. Only then is the folder of a stage the run's."""
+    try:
+        return RECIPE in read_run(folder)
+    except DataError:
+        return False
 
 
 def _is_written(name: str) -> bool:

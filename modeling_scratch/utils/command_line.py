@@ -64,6 +64,15 @@ class OneLineParser(HfArgumentParser):
         self.exit(2, f"{self.prog}: error: {' '.join(message.split())}\n")
 
 
+def parsed(dataclass_types: Any, arguments: Sequence[str]) -> tuple[Any, ...]:
+    """Return the dataclasses of a command line. Errors print one line and exit with code 2."""
+    parser = OneLineParser(dataclass_types)
+    try:
+        return parser.parse_dict(vars(parser.parse_args(arguments)))
+    except (ValueError, OSError) as error:
+        parser.error(str(error))
+
+
 def inherited(dataclass_type: Any) -> Iterator[str]:
     """Yield the names of the TrainingArguments fields whose default a subclass keeps."""
     if issubclass(dataclass_type, TrainingArguments):

@@ -23,7 +23,7 @@ from modeling_scratch.training.checkpoints import checkpoints_in, step_of
 from modeling_scratch.training.classification import (
     ClassifierTrainingArguments,
     choose_epoch_on_validation,
-    with_recipe,
+    with_demo_settings,
 )
 
 FAST = "--learning_rate 2e-2 --num_train_epochs 4 --per_device_train_batch_size 16 --report_to none --use_cpu"
@@ -262,6 +262,6 @@ def test_bad_arguments_end_in_one_clear_line(
     ids=str,
 )
 def test_the_recipe_of_the_demo_goes_with_its_reviews(arguments: list[str], is_demo: bool) -> None:
-    given = with_recipe(arguments)
+    given = with_demo_settings(arguments)
     assert given[len(given) - len(arguments) :] == arguments
     assert ("demo" in given) == is_demo

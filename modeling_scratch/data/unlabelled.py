@@ -1,0 +1,67 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The texts that a classifier is pretrained on: those of its train split and unlabelled ones.
+
+The texts that it is evaluated on are removed, and those that differ from one of them only by case or white space.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..utils.errors import DataError
+from ..utils.files import check_inputs
+from .documents import DocumentArguments, Documents, counted, hold_out, read_documents
+from .labelled_texts import ReviewData
+from .splits import DataArguments, FileSource, unlabelled_files
+
+HELD_OUT_FRACTION, MOST_HELD_OUT = 0.1, 200  # of the documents, for the loss of the masked tokens
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The texts to pretrain on, and notes on those that were removed."""
+
+    texts: list[str]
+    notes: list[str]
+
+    def documents(self, seed: int) -> Documents:
+        """Hold out some of the texts, to measure the pretraining on."""
+        fraction = min(HELD_OUT_FRACTION, MOST_HELD_OUT / len(self.texts))
+        train, held_out, _ = hold_out(self.texts, fraction, seed)
+        return Documents(train, held_out, [*self.notes, "validation: held out of these texts"])
+
+
+def load_corpus(data: ReviewData, arguments: DataArguments, files: Sequence[str] = ()) -> Corpus:
+    """Return the texts of the train split and the unlabelled ones, without those of the validation and test splits.
+
+    files: unlabelled texts beside those of the data folder. Raises `DataError` for files that cannot be read.
+    """
+    paths = [*map(Path, files), *(unlabelled_files(Path(arguments.data_dir)) if arguments.data_dir else ())]
+    sources = {"the train split": list(data.splits["train"]["text"])}
+    for path in paths:
+        sources[str(path)] = read_unlabelled(path, arguments)
+    evaluated = {normalised(text) for split, rows in data.splits.items() if split != "train" for text in rows["text"]}
+    corpus, notes = [], []
+    for source, texts in sources.items():
+        kept = [text for text in texts if normalised(text) not in evaluated]
+        corpus += kept
+        notes.append(
+            f"pretraining on {counted(len(kept), 'text')} of {source}; {len(texts) - len(kept):,} were removed, as "
+            "they equal a validation or test text (apart from case and white space)"
+        )
+    if not corpus:
+        raise DataError("no text is left to pretrain on: all equal a validation or test text")
+    return Corpus(corpus, notes)
+
+
+def normalised(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def read_unlabelled(path: Path, arguments: DataArguments) -> list[str]:
+    """Return the texts of a file: its lines if it is a txt file, or its text column."""
+    check_inputs([path], arguments.max_file_size)
+    if not path.exists():
+        raise DataError(f"--unlabelled_file {path}: file not found")
+    lines = DocumentArguments([str(path)], text_column=arguments.text_column, document="line")
+    return list(read_documents(FileSource([path]), lines))

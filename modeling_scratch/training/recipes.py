@@ -1,0 +1,255 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Recipes: the sizes and the stages of a classifier's training, for a number of minutes and the texts at hand.
+
+All numbers are in the tables below. A choice is an option of train-classifier, or of its pretraining stage. Those of
+the user replace it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ..utils.errors import DataError
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """minutes: of training, both stages. pretraining_share: of these. The epochs are the most, for small data."""
+
+    minutes: float
+    pretraining_share: float
+    pretraining_epochs: float
+    epochs: int
+    width: int
+
+
+RECIPES = {
+    "minutes": Recipe(10, pretraining_share=0, pretraining_epochs=0, epochs=8, width=64),
+    "hour": Recipe(60, pretraining_share=0.7, pretraining_epochs=40, epochs=5, width=128),
+    "night": Recipe(240, pretraining_share=0.8, pretraining_epochs=60, epochs=5, width=256),
+}
+
+# Hidden size: layers, heads, and the least number of words to train on.
+MODELS = {64: (2, 4, 0), 128: (4, 4, 200_000), 256: (4, 4, 2_000_000)}
+PRETRAINED_MODEL = (
+    "norm_position=pre,position_type=rotary,hidden_act=gelu,classifier_pooling=mean,hidden_dropout=0.1"
+)  # fmt: skip
+IN_PRETRAINING = "hidden_dropout=0.0"
+PRETRAINED: dict[str, Any] = {"learning_rate": 3e-4, "embedding_learning_rate": 1e-3}
+FROM_SCRATCH: dict[str, Any] = {"learning_rate": 5e-4}
+PRETRAINING: dict[str, Any] = {"learning_rate": 1e-3, "adam_beta2": 0.98, "mask_fraction": 0.3}
+LEAST_WORDS = 50_000  # with fewer, there is no pretraining stage
+LONG_TEXT = 64  # words, on average
+LONG: dict[str, Any] = {"per_device_train_batch_size": 32, "max_length": 512}
+SHORT: dict[str, Any] = {"per_device_train_batch_size": 64, "max_length": 512}
+VOCABULARY, SMALL_VOCABULARY = 30_000, 16_000
+LARGE_VOCABULARY_WORDS = 1_000_000  # words to train on, for the larger vocabulary
+ROW_TOKENS, SHORT_ROW_TOKENS, TOKENS_PER_STEP = 256, 128, 8_192
+LONGEST_WORD = 15  # characters a word, on average: longer ones are no words between blanks, as in Chinese
+LEAST_FINE_TUNING = 0.2  # of the recipe's minutes, however long the pretraining is
+AVERAGED_STEPS, EMA_DECAY = 2_000, 0.999  # with fewer steps, there is no average of the weights
+
+
+@dataclass
+class RecipeArguments:
+    """A recipe, and the pretraining stage that it adds."""
+
+    recipe: Literal["minutes", "hour", "night"] | None = field(
+        default=None,
+        metadata={
+            "help": "Choose the sizes for the time and the texts, and pretrain on the texts first: 10 minutes, an hour "
+            "or four hours of training. Other options replace its choices."
+        },
+    )
+    unlabelled_file: list[str] | None = field(
+        default=None,
+        metadata={"help": "Files of unlabelled texts to pretrain on: txt (lines), csv, tsv, jsonl, parquet."},
+    )
+    pretraining_minutes: float | None = field(
+        default=None, metadata={"help": "The minutes of pretraining; 0: none. By default, the recipe's share."}
+    )
+    pretraining_steps: int | None = field(
+        default=None, metadata={"help": "The steps of pretraining, instead of its minutes; 0: none."}
+    )
+    pretraining_learning_rate: float | None = field(
+        default=None, metadata={"help": "The peak learning rate of pretraining."}
+    )
+    pretraining_batch_size: int | None = field(default=None, metadata={"help": "Rows per step of pretraining."})
+    pretraining_block_size: int | None = field(default=None, metadata={"help": "Tokens per row of pretraining."})
+
+    def __post_init__(self) -> None:
+        given = {name: value for name, value in vars(self).items() if value is not None and name != "recipe"}
+        if self.recipe is None:
+            if given:
+                raise DataError(f"--{next(iter(given))} requires --recipe")
+            return
+        for name in ("pretraining_minutes", "pretraining_steps"):
+            if given.get(name, 0) < 0:
+                raise DataError(f"--{name} {given[name]}: must be at least 0")
+        for name in ("pretraining_learning_rate", "pretraining_batch_size"):
+            if given.get(name, 1) <= 0:
+                raise DataError(f"--{name} {given[name]}: must be above 0")
+        if len(given.keys() & {"pretraining_minutes", "pretraining_steps"}) > 1:
+            raise DataError("--pretraining_minutes and --pretraining_steps are mutually exclusive; give only one")
+
+    @property
+    def chosen(self) -> Recipe:
+        return RECIPES[self.recipe or "minutes"]
+
+
+@dataclass(frozen=True)
+class TextSizes:
+    """The number of texts to train on, of their words (between white space), and of their characters."""
+
+    texts: int
+    words: int
+    characters: int
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> "TextSizes":
+        return cls(len(texts), max(1, sum(len(text.split()) for text in texts)), sum(map(len, texts)))
+
+    @property
+    def are_long(self) -> bool:
+        return self.words >= LONG_TEXT * self.texts
+
+    @property
+    def have_words(self) -> bool:
+        """Whether white space separates words."""
+        return self.characters <= LONGEST_WORD * self.words
+
+
+@dataclass(frozen=True)
+class Choices:
+    """options: of train-classifier, by name. pretraining: those of the stage; {} without one. reasons: to print."""
+
+    options: dict[str, Any]
+    pretraining: dict[str, Any]
+    reasons: list[str]
+
+    def to_record(self) -> dict[str, Any]:
+        return {"options": self.options, "pretraining": self.pretraining, "reasons": self.reasons}
+
+    @classmethod
+    def of_record(cls, record: Any) -> "Choices":
+        """Read what `to_record` gave. Raises ValueError, LookupError or TypeError for anything else."""
+        parts = record["options"], record["pretraining"]
+        are_known = parts[0].keys() <= OPTIONS and parts[1].keys() in (set(), STAGE_OPTIONS)
+        are_plain = all(isinstance(value, str | int | float) for value in parts[0].values())
+        if not (are_known and are_plain and all(isinstance(value, int | float) for value in parts[1].values())):
+            raise ValueError("not what a recipe chooses")
+        return cls(dict(parts[0]), dict(parts[1]), list(map(str, record["reasons"])))
+
+
+# What a recipe can choose: nothing else is read from the record of a run.
+OPTIONS = {
+    "preset", "config_overrides", "tokenizer_kind", "vocab_size", "max_length", "learning_rate", "ema_decay",
+    "embedding_learning_rate", "per_device_train_batch_size", "num_train_epochs",
+}  # fmt: skip
+STAGE_OPTIONS = {
+    "learning_rate", "adam_beta2", "mask_fraction", "block_size", "per_device_train_batch_size", "max_steps",
+}  # fmt: skip
+
+
+def choose(arguments: RecipeArguments, sizes: TextSizes) -> Choices:
+    """Choose the sizes. The number of steps and epochs is chosen later, by `schedule`.
+
+    sizes: those of the texts to pretrain on, with the training texts.
+    """
+    recipe = arguments.chosen
+    width = max(size for size, (*_, least) in MODELS.items() if size <= recipe.width and sizes.words >= least)
+    layers, heads, _ = MODELS[width]
+    pretrains = _pretrains(recipe, arguments, sizes)
+    overrides = (
+        f"hidden_size={width},num_hidden_layers={layers},num_attention_heads={heads},intermediate_size={4 * width}"
+    )
+    options = {
+        "preset": "reviews",
+        "config_overrides": f"{overrides},{PRETRAINED_MODEL}" if pretrains else overrides,
+        "tokenizer_kind": "wordlevel" if sizes.have_words else "bpe",
+        "vocab_size": VOCABULARY if sizes.have_words and sizes.words >= LARGE_VOCABULARY_WORDS else SMALL_VOCABULARY,
+        **(LONG if sizes.are_long else SHORT),
+        **(PRETRAINED if pretrains else FROM_SCRATCH),
+    }
+    reasons = [
+        f"recipe {arguments.recipe}: {recipe.minutes:g} minutes for {sizes.texts:,} texts of "
+        f"{sizes.words / sizes.texts:,.0f} words",
+        f"model: {width} wide, {layers} layers, as there are {sizes.words:,} words",
+        f"tokenizer: {options['tokenizer_kind']}, at most {options['vocab_size']:,} tokens",
+        "options of the command line replace these choices",
+    ]
+    return Choices(options, _stage(arguments, sizes) if pretrains else {}, reasons)
+
+
+def _pretrains(recipe: Recipe, arguments: RecipeArguments, sizes: TextSizes) -> bool:
+    if arguments.pretraining_steps is not None or arguments.pretraining_minutes is not None:
+        return bool(arguments.pretraining_steps or arguments.pretraining_minutes)
+    return recipe.pretraining_share > 0 and sizes.words >= LEAST_WORDS
+
+
+def _stage(arguments: RecipeArguments, sizes: TextSizes) -> dict[str, Any]:
+    """Choose the options of the pretraining stage, apart from its steps."""
+    block_size = arguments.pretraining_block_size or (ROW_TOKENS if sizes.are_long else SHORT_ROW_TOKENS)
+    return {
+        **PRETRAINING,
+        "learning_rate": arguments.pretraining_learning_rate or PRETRAINING["learning_rate"],
+        "block_size": block_size,
+        "per_device_train_batch_size": arguments.pretraining_batch_size or max(1, TOKENS_PER_STEP // block_size),
+    }
+
+
+@dataclass(frozen=True)
+class Speeds:
+    """Measured times in seconds, and the lengths of epochs in steps; of pretraining 0 without this stage."""
+
+    fine_tuning_epoch: float
+    fine_tuning_epoch_steps: int
+    pretraining_step: float = 0.0
+    pretraining_epoch_steps: float = 0.0
+    pretraining_evaluations: float = 0.0
+
+
+def schedule(choices: Choices, arguments: RecipeArguments, speeds: Speeds, given_epochs: float | None) -> Choices:
+    """Choose the epochs of fine-tuning and the steps of pretraining, so that both keep to the minutes.
+
+    given_epochs: those that the user gave.
+    """
+    recipe = arguments.chosen
+    minutes = _pretraining_minutes(choices, arguments, speeds)
+    left = max(recipe.minutes - minutes, LEAST_FINE_TUNING * recipe.minutes) * 60
+    epochs = given_epochs or _epochs(recipe, left / speeds.fine_tuning_epoch)
+    fine_tuning = epochs * speeds.fine_tuning_epoch
+    options, stage = {**choices.options, "num_train_epochs": epochs}, choices.pretraining
+    options["ema_decay"] = EMA_DECAY if epochs * speeds.fine_tuning_epoch_steps >= AVERAGED_STEPS else 0
+    reasons = [f"fine-tuning: {epochs:g} epochs, about {fine_tuning / 60:.1f} minutes"]
+    if stage:
+        seconds = recipe.minutes * 60 - fine_tuning if arguments.pretraining_minutes is None else minutes * 60
+        affordable = (seconds - speeds.pretraining_evaluations) / speeds.pretraining_step
+        steps = min(affordable, recipe.pretraining_epochs * speeds.pretraining_epoch_steps)
+        stage = {**stage, "max_steps": arguments.pretraining_steps or max(1, int(steps))}
+        reasons.insert(0, _of_stage(stage, speeds))
+    return Choices(options, stage, [*choices.reasons, *reasons])
+
+
+def _pretraining_minutes(choices: Choices, arguments: RecipeArguments, speeds: Speeds) -> float:
+    """Return the minutes that fine-tuning leaves to pretraining, if it can use them."""
+    if not choices.pretraining:
+        return 0
+    if arguments.pretraining_steps:
+        return (arguments.pretraining_steps * speeds.pretraining_step + speeds.pretraining_evaluations) / 60
+    share = arguments.chosen.minutes * arguments.chosen.pretraining_share
+    return share if arguments.pretraining_minutes is None else arguments.pretraining_minutes
+
+
+def _epochs(recipe: Recipe, affordable: float) -> float:
+    """Return whole epochs, or a part of one if there is no time for more."""
+    return float(min(recipe.epochs, int(affordable))) if affordable >= 1 else float(f"{affordable:.3g}")
+
+
+def _of_stage(stage: Mapping[str, Any], speeds: Speeds) -> str:
+    steps = stage["max_steps"]
+    seconds = steps * speeds.pretraining_step + speeds.pretraining_evaluations
+    return (
+        f"pretraining: {steps:,} steps of {stage['per_device_train_batch_size']} rows of {stage['block_size']} tokens, "
+        f"{steps / speeds.pretraining_epoch_steps:.3g} epochs, about {seconds / 60:.1f} minutes"
+    )

@@ -1,0 +1,257 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Train a classifier by a recipe: pretrain on its own texts, then fine-tune, in one folder and one resumable run.
+
+The pretraining stage is a run in a folder inside. The record of the whole run holds what the recipe chose, and the
+stages that are finished. It is written before the first stage.
+"""
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedTokenizerBase, set_seed
+
+from ..bridges.model_sources import WITHOUT_WEIGHTS
+from ..data.documents import Documents, counted
+from ..data.labelled_texts import ReviewData
+from ..data.splits import DataArguments
+from ..data.unlabelled import Corpus, load_corpus
+from ..evaluation.stages import Stage, pretraining_stage
+from ..sharing.model_files import PRETRAINING
+from ..sharing.run_record import RECIPE, RUN_FILE, read_run
+from ..utils.command_line import parsed
+from ..utils.errors import DataError
+from . import classification, pretraining
+from .checkpoints import check_checkpoint, checkpoints_in, step_of
+from .classification import ClassifierTrainingArguments, ModelArguments
+from .objectives import PretrainingModelArguments, check_special_tokens
+from .pretraining import PretrainingArguments
+from .recipes import IN_PRETRAINING, Choices, RecipeArguments, Speeds, TextSizes, choose, schedule
+from .run import Run
+from .run_folder import alone, check_unchanged
+from .speed import measure_fine_tuning, measure_pretraining
+
+ARGUMENTS = (ModelArguments, DataArguments, RecipeArguments, ClassifierTrainingArguments)
+ARCHITECTURE = re.compile("--preset(=|$)")
+EPOCHS = re.compile("--(num.train.epochs|max.steps)(=|$)")
+FINISHED = "finished_stages"
+# Of fine-tuning, also for pretraining.
+SHARED = (
+    "seed", "use_cpu", "bf16", "fp16", "tf32", "report_to", "disable_tqdm", "full_determinism", "torch_compile",
+    "dataloader_num_workers",
+)  # fmt: skip
+
+
+@alone
+def train(
+    given: Sequence[str],
+    model_arguments: ModelArguments,
+    data_arguments: DataArguments,
+    recipe_arguments: RecipeArguments,
+    arguments: ClassifierTrainingArguments,
+) -> None:
+    """Run the training, with a recipe if the arguments name one. given: the command line, which `parsed` reads."""
+    if recipe_arguments.recipe is None:
+        return classification.train_once(model_arguments, data_arguments, arguments)
+    check_combination(model_arguments, arguments)
+    recorded = recorded_choices(arguments, recipe_arguments)
+    if recorded:
+        model_arguments, arguments = with_choices(recorded, given)
+    run = open_run(model_arguments, data_arguments, recipe_arguments, arguments)
+    data = classification.load_data(run)
+    judge = classification.make_judge(run, data)
+    if recorded:
+        run.noted = {name: read_run(run.folder)[name] for name in (RECIPE, FINISHED)}
+    if run.checkpoint is None:
+        before_fine_tuning(run, data, recorded, given)
+    set_seed(run.groups["training"].seed)  # a run that resumes between the stages starts here
+    stages = [Stage(**stage) for stage in run.noted[FINISHED]]
+    classification.train_on(run, data, fine_tuned(run, bool(run.noted[RECIPE]["pretraining"])), judge, stages)
+
+
+def check_combination(model_arguments: ModelArguments, arguments: ClassifierTrainingArguments) -> None:
+    refused = {
+        "--model_name_or_path": model_arguments.model_name_or_path,
+        "--search_trials": arguments.search_trials,
+        "--push_to_hub": arguments.push_to_hub,
+    }
+    for option, value in refused.items():
+        if value:
+            after = "; push the finished run by `modeling-scratch push`" if option == "--push_to_hub" else ""
+            raise DataError(f"--recipe trains a new model once, and excludes {option}{after}")
+    if arguments.world_size > 1:
+        raise DataError("--recipe runs in one process")
+
+
+def recorded_choices(arguments: ClassifierTrainingArguments, recipe_arguments: RecipeArguments) -> Choices | None:
+    """Return what the recipe chose for the run that is to be resumed; None for a new run."""
+    if not arguments.resume_from_checkpoint or arguments.resume_from_checkpoint.lower() == "false":
+        return None
+    folder = Path(arguments.output_dir or "")
+    record = read_run(folder)
+    if RECIPE not in record:
+        raise DataError(f"--resume_from_checkpoint: {folder} holds no run that was started with --recipe")
+    check_unchanged(folder, {"recipe": recipe_arguments}, ())
+    try:
+        [Stage(**stage) for stage in record[FINISHED]]
+        return Choices.of_record(record[RECIPE])
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise DataError(f"{folder / RUN_FILE} is damaged: restore it from a copy, or use --overwrite") from error
+
+
+def with_choices(choices: Choices, given: Sequence[str]) -> tuple[ModelArguments, ClassifierTrainingArguments]:
+    """Return the arguments of the command line after those that the recipe chose; the last of two counts."""
+    options = dict(choices.options)
+    if any(map(ARCHITECTURE.match, given)):
+        options = {name: value for name, value in options.items() if name not in ("preset", "config_overrides")}
+    overrides = options.pop("config_overrides", None)
+    model_arguments, _, _, arguments = parsed(
+        ARGUMENTS, [*(f"--{name}={value}" for name, value in options.items()), *given]
+    )
+    both = ",".join(filter(None, [overrides, model_arguments.config_overrides])) or None
+    return replace(model_arguments, config_overrides=both), arguments
+
+
+def open_run(
+    model_arguments: ModelArguments,
+    data_arguments: DataArguments,
+    recipe_arguments: RecipeArguments,
+    arguments: ClassifierTrainingArguments,
+) -> Run:
+    """Open the run. Without a checkpoint of fine-tuning, a resumed one continues with an earlier stage."""
+    fixed = None
+    if (arguments.resume_from_checkpoint or "").lower() in ("last", "true") and not has_checkpoint(arguments):
+        arguments, fixed = copy(arguments), ()
+        arguments.resume_from_checkpoint = None
+    inputs = [*classification.inputs_of(model_arguments, data_arguments), *(recipe_arguments.unlabelled_file or ())]
+    run = Run.open(classification.PROGRAM, model_arguments, data_arguments, arguments, inputs, fixed)
+    run.groups["recipe"] = recipe_arguments
+    return run
+
+
+def has_checkpoint(arguments: Any) -> bool:
+    """Return whether the run in the output folder has a complete checkpoint."""
+    checkpoints = reversed(checkpoints_in(Path(arguments.output_dir or "")))
+    return any(check_checkpoint(checkpoint) is None for checkpoint in checkpoints)
+
+
+def before_fine_tuning(run: Run, data: ReviewData, choices: Choices | None, given: Sequence[str]) -> None:
+    """Choose and record, if the run is new, then pretrain, if that has not been done."""
+    groups = run.groups
+    if choices and any(stage["name"] == "pretraining" for stage in run.noted[FINISHED]):
+        return
+    corpus = load_corpus(data, groups["data"], groups["recipe"].unlabelled_file or ())
+    if choices is None:
+        choices = start(run, data, corpus, given)
+    else:
+        classification.choose_epoch_on_validation(groups["training"], data)
+    print(*choices.reasons, sep="\n")
+    if choices.pretraining:
+        run.noted[FINISHED] = [*run.noted[FINISHED], asdict(pretrain(run, corpus, choices))]
+        run.record(data.notes)
+
+
+def start(run: Run, data: ReviewData, corpus: Corpus, given: Sequence[str]) -> Choices:
+    """Choose for a new run, measure the speed, and claim the folder. Nothing is written before."""
+    groups = run.groups
+    choices = choose(groups["recipe"], TextSizes.of(corpus.texts))
+    groups["model"], groups["training"] = with_choices(choices, given)
+    begun = time.perf_counter()
+    documents = corpus.documents(groups["training"].seed)
+    texts = documents.train if choices.pretraining else list(data.splits["train"]["text"])
+    tokenizer = classification.build_tokenizer(groups["model"], list(texts))
+    minutes = (time.perf_counter() - begun) / 60
+    learned = Stage("tokenizer", counted(len(list(texts)), "text"), 0, minutes, f"{len(tokenizer):,} tokens")
+    speeds = measure(run, data, documents, tokenizer, choices)
+    given_epochs = epochs_of(groups["training"], speeds) if any(map(EPOCHS.match, given)) else None
+    choices = schedule(choices, groups["recipe"], speeds, given_epochs)
+    groups["model"], groups["training"] = with_choices(choices, given)
+    classification.choose_epoch_on_validation(groups["training"], data)
+    run.noted = {RECIPE: choices.to_record(), FINISHED: [asdict(learned)]}
+    run.record(data.notes)
+    return choices
+
+
+def epochs_of(arguments: ClassifierTrainingArguments, speeds: Speeds) -> float:
+    if arguments.max_steps > 0:
+        return arguments.max_steps / speeds.fine_tuning_epoch_steps
+    return arguments.num_train_epochs
+
+
+def measure(
+    run: Run, data: ReviewData, documents: Documents, tokenizer: PreTrainedTokenizerBase, choices: Choices
+) -> Speeds:
+    """Measure both stages. Raises `DataError` for arguments with which one of them could not train."""
+    groups = run.groups
+    speeds = measure_fine_tuning(groups["model"], groups["training"], data, tokenizer)
+    if not choices.pretraining:
+        return speeds
+    model_arguments, arguments = stage_arguments(groups, choices.pretraining)
+    check_special_tokens(tokenizer, model_arguments)
+    step, epoch, evaluations = measure_pretraining(model_arguments, arguments, documents, tokenizer)
+    return replace(speeds, pretraining_step=step, pretraining_epoch_steps=epoch, pretraining_evaluations=evaluations)
+
+
+def stage_arguments(
+    groups: Mapping[str, Any], chosen: Mapping[str, Any]
+) -> tuple[PretrainingModelArguments, PretrainingArguments]:
+    """Return the arguments of the pretraining stage: those that the recipe chose, and those of the whole run."""
+    whole, training = groups["model"], groups["training"]
+    overrides = [whole.config_overrides, IN_PRETRAINING]
+    if whole.max_length is not None:
+        overrides.append(f"max_position_embeddings={max(whole.max_length, chosen['block_size'])}")
+    model = PretrainingModelArguments(
+        "mlm",
+        preset=whole.preset,
+        config_overrides=",".join(filter(None, overrides)),
+        tokenizer_kind=whole.tokenizer_kind,
+        vocab_size=whole.vocab_size,
+        lowercase=whole.lowercase,
+        block_size=chosen["block_size"],
+        mask_fraction=chosen["mask_fraction"],
+    )
+    options = {name: value for name, value in chosen.items() if name not in ("block_size", "mask_fraction")}
+    shared = {name: getattr(training, name) for name in SHARED}
+    return model, PretrainingArguments(output_dir=str(Path(training.output_dir, PRETRAINING)), **options, **shared)
+
+
+def pretrain(run: Run, corpus: Corpus, choices: Choices) -> Stage:
+    """Run the pretraining stage, or what is left of it, and return its row of the report."""
+    model_arguments, arguments = stage_arguments(run.groups, choices.pretraining)
+    documents = corpus.documents(arguments.seed)
+    since = run_stage(run, documents, model_arguments, arguments)
+    tokens = choices.pretraining["block_size"] * arguments.train_batch_size * arguments.max_steps
+    read = f"{counted(len(list(documents.train)), 'text')}, {tokens:,} tokens in all"
+    return pretraining_stage(Path(arguments.output_dir or ""), read, since)
+
+
+def run_stage(
+    run: Run, documents: Documents, model_arguments: PretrainingModelArguments, arguments: PretrainingArguments
+) -> int:
+    """Start or resume the pretraining, and return the step that it resumed at."""
+    fixed = None
+    if has_checkpoint(arguments):
+        arguments.resume_from_checkpoint = "last"
+    elif (Path(arguments.output_dir or "") / RUN_FILE).is_file():
+        fixed = ()
+    stage = Run.open(pretraining.PROGRAM, model_arguments, run.groups["data"], arguments, [], fixed)
+    stage.check_data(documents.digests())
+    print("", documents.describe(), sep="\n")
+    tokenizer = classification.build_tokenizer(run.groups["model"], list(documents.train), stage.checkpoint)
+    pretraining.pretrain_on(stage, documents, tokenizer)
+    return step_of(stage.checkpoint)
+
+
+def fine_tuned(run: Run, is_pretrained: bool) -> ModelArguments:
+    """Return the arguments of the model to fine-tune: the pretrained one, where there is one."""
+    whole = run.groups["model"]
+    if not is_pretrained:
+        return whole
+    parts = (whole.config_overrides or "").split(",")
+    kept = [part for part in parts if part.partition("=")[0].strip().endswith(WITHOUT_WEIGHTS)]
+    folder, overrides = str(run.folder / PRETRAINING), ",".join(kept) or None
+    return replace(whole, model_name_or_path=folder, tokenizer_name_or_path=None, config_overrides=overrides)

@@ -1,0 +1,280 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Recipes: one run of two stages, which never pretrains on the texts that it is evaluated on, and resumes exactly."""
+
+import json
+import random
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+import train_classifier
+from processes import Ended, at_call, in_child, refusal
+from test_killed_at_random import SEED, die_at
+from test_resume import KILL, TERM
+from test_train_classifier import write_reviews
+from text_samples import write
+from transformers import AutoTokenizer
+
+from modeling_scratch.data.unlabelled import load_corpus
+from modeling_scratch.sharing.push import files_to_upload
+from modeling_scratch.sharing.verification import Verdict, verify
+from modeling_scratch.training import resumable as survival
+from modeling_scratch.training import stages
+from modeling_scratch.training.recipes import LEAST_WORDS, RECIPES, RecipeArguments, Speeds, TextSizes, choose, schedule
+
+TINY = "--config_overrides hidden_size=8,intermediate_size=8,num_hidden_layers=1,num_attention_heads=2"
+STAGE = "--pretraining_steps 4 --pretraining_batch_size 8 --pretraining_block_size 16"
+OPTIONS = f"--report_to none --use_cpu --disable_tqdm True --num_train_epochs 2 --learning_rate 2e-2 {TINY} {STAGE}"
+HELD_OUT = {"validation": "a zebra of a film", "test": "an okapi of a story"}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Reviews, and unlabelled texts among which those of validation and test are hidden."""
+    folder = tmp_path_factory.mktemp("data") / "reviews"
+    folder.mkdir()
+    for seed, split in enumerate(("train", *HELD_OUT)):
+        path = write_reviews(folder / f"{split}.csv", 60 if split == "train" else 20, 1_000 * seed)
+        if split in HELD_OUT:
+            path.write_text(f"{path.read_text()}{HELD_OUT[split]},1\n")
+    copies = [text for text in HELD_OUT.values() for text in (text, text.upper(), text.replace(" ", "  \t"))]
+    write(folder / "unsupervised.csv", {"text": [*copies, *(f"a quiet film {number}" for number in range(30))]})
+    (folder.parent / "more.txt").write_text("\n".join([*copies, "a loud film", "a loud story"]))
+    return folder
+
+
+def run(data: Path, output: Path, *before: Callable[[], None], extra: str = "") -> Ended:
+    more = data.parent / "more.txt"
+    arguments = f"--data_dir {data} --unlabelled_file {more} --output_dir {output} --recipe hour {OPTIONS} {extra}"
+    return in_child(*before, lambda: train_classifier.main(arguments.split()))
+
+
+@pytest.fixture(scope="module")
+def finished(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One finished run, for all tests that only look at it."""
+    output = tmp_path_factory.mktemp("finished") / "run"
+    ended = run(data, output)
+    assert ended.status == 0, ended.text
+    return output
+
+
+def read(path: Path) -> dict:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def times(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+
+
+def test_reports_what_each_stage_read_and_reached(finished: Path) -> None:
+    rows = {row["name"]: row for row in read(finished / "evaluation.json")["stages"]}
+    assert list(rows) == ["tokenizer", "pretraining", "fine-tuning"]
+    assert (rows["pretraining"]["steps"], rows["fine-tuning"]["steps"]) == (4, 2)
+    assert "masked-token loss" in rows["pretraining"]["result"]
+    accuracy = read(finished / "all_results.json")["eval_accuracy"]
+    assert f"{accuracy:.2%}"[:-1] in rows["fine-tuning"]["result"]
+    for page in "results.md", "README.md":
+        assert "masked-token loss" in (finished / page).read_text(encoding="utf-8"), page
+
+
+def test_records_the_whole_run_and_that_of_the_stage(finished: Path) -> None:
+    record, stage = read(finished / "run_config.json"), read(finished / "pretraining" / "run_config.json")
+    assert record["recipe"]["recipe"] == "hour"
+    assert record["training"]["learning_rate"] == 2e-2
+    assert record["recipe_choices"]["pretraining"]["max_steps"] == stage["training"]["max_steps"] == 4
+    assert not any("before" in key for key in (*record, *stage))
+    config = read(finished / "config.json")
+    assert (config["hidden_size"], config["position_type"], config["classifier_pooling"]) == (8, "rotary", "mean")
+    assert read(finished / "pretraining" / "config.json")["hidden_dropout"] == 0
+    assert (finished / "tokenizer.json").read_bytes() == (finished / "pretraining" / "tokenizer.json").read_bytes()
+
+
+def test_never_pretrains_on_texts_of_validation_and_test(data: Path, finished: Path) -> None:
+    vocabulary = AutoTokenizer.from_pretrained(finished / "pretraining").get_vocab()
+    assert {"quiet", "loud"} <= vocabulary.keys()
+    assert not {"zebra", "okapi"} & vocabulary.keys()
+    notes = read(finished / "pretraining" / "run_config.json")["notes"]
+    assert [note.split("; ")[1].split()[0] for note in notes if "removed" in note] == ["0", "6", "6"]
+    arguments = stages.DataArguments(data_dir=str(data))
+    loaded = stages.classification.load_splits(arguments)
+    corpus = load_corpus(loaded, arguments, [str(data.parent / "more.txt")])
+    assert not [text for text in corpus.texts if "zebra" in text.lower() or "okapi" in text.lower()]
+    assert len(corpus.texts) == 60 + 30 + 2
+
+
+def test_the_stage_is_neither_verified_nor_pushed(finished: Path) -> None:
+    assert verify(finished).verdict is Verdict.SAME
+    assert not [name for name in files_to_upload(finished) if name.startswith("pretraining")]
+
+
+seal = partial(at_call, survival, "seal")  # 4 checkpoints of pretraining, then 2 of fine-tuning
+FAULTS = {
+    "killed in pretraining before a checkpoint": (seal(1, KILL), -9),
+    "killed in pretraining": (seal(3, KILL), -9),
+    "SIGTERM in pretraining": (seal(2, TERM), 143),
+    "killed while the pretrained model is saved": (at_call(survival, "_move_all", 1, KILL), -9),
+    "killed between the stages": (at_call(stages, "pretraining_stage", 1, KILL), -9),
+    "killed in fine-tuning before a checkpoint": (seal(5, KILL), -9),
+    "killed in fine-tuning": (seal(6, KILL), -9),
+    "killed while the classifier is saved": (at_call(survival, "_move_all", 2, KILL), -9),
+}
+QUICK = "killed in pretraining", "killed in fine-tuning before a checkpoint"
+CASES = [pytest.param(fault, marks=[] if fault in QUICK else pytest.mark.slow) for fault in FAULTS]
+
+
+@pytest.mark.parametrize("fault", CASES)
+def test_a_resumed_run_ends_with_the_same_weights(fault: str, data: Path, tmp_path: Path, finished: Path) -> None:
+    patch, status = FAULTS[fault]
+    ended = run(data, tmp_path / "run", patch)
+    assert ended.status == status, ended.text
+    before = times(tmp_path / "run" / "pretraining")
+    ended = run(data, tmp_path / "run", extra="--resume_from_checkpoint last")
+    assert ended.status == 0, ended.text
+    for name in "model.safetensors", "pretraining/model.safetensors", "tokenizer.json":
+        assert (tmp_path / "run" / name).read_bytes() == (finished / name).read_bytes(), name
+    assert read(tmp_path / "run" / "run_config.json")["recipe_choices"]["options"]["num_train_epochs"] == 2
+    assert not list(tmp_path.glob("run/**/.unfinished*"))
+    if "fine-tuning" in fault or "classifier" in fault:
+        assert times(tmp_path / "run" / "pretraining") == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", [random.Random(SEED).random() for _ in range(8)])
+def test_a_run_that_is_killed_anywhere_can_be_finished(
+    part: float, data: Path, tmp_path: Path, finished: Path, file_events: int
+) -> None:
+    ended = run(data, tmp_path / "run", die_at(moment := 1 + int(part * file_events), tmp_path / "run", tmp_path / "n"))
+    print(f"file event {moment} of {file_events}")
+    assert ended.status == -9, ended.text
+    for extra in "--resume_from_checkpoint last", "", "--overwrite":
+        ended = run(data, tmp_path / "run", extra=extra)
+        if ended.status == 0:
+            break
+        assert ended.status == 2, ended.text
+    assert extra != "--overwrite"
+    assert (tmp_path / "run" / "model.safetensors").read_bytes() == (finished / "model.safetensors").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def file_events(data: Path, tmp_path_factory: pytest.TempPathFactory) -> int:
+    """The number of file events of a run."""
+    folder = tmp_path_factory.mktemp("counted")
+    ended = run(data, folder / "run", die_at(0, folder / "run", folder / "n"))
+    assert ended.status == 0, ended.text
+    return (folder / "n").stat().st_size
+
+
+def test_a_resumed_run_uses_the_recorded_numbers(data: Path, tmp_path: Path) -> None:
+    measured = "--pretraining_minutes 0.01 --num_train_epochs 1"
+    options = f"--report_to none --use_cpu --disable_tqdm True {TINY} --pretraining_block_size 16 {measured}"
+    arguments = f"--data_dir {data} --output_dir {tmp_path / 'run'} --recipe night {options}".split()
+    ended = in_child(seal(1, KILL), lambda: train_classifier.main(arguments))
+    assert ended.status == -9, ended.text
+    before = read(tmp_path / "run" / "run_config.json")["recipe_choices"]
+    ended = in_child(lambda: train_classifier.main([*arguments, "--resume_from_checkpoint", "last"]))
+    assert ended.status == 0, ended.text
+    assert read(tmp_path / "run" / "run_config.json")["recipe_choices"] == before
+    steps = read(tmp_path / "run" / "pretraining" / "trainer_state.json")["global_step"]
+    assert steps == before["pretraining"]["max_steps"]
+
+
+def test_overwrite_replaces_both_stages(data: Path, finished: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(finished, tmp_path / "run")
+    ended = run(data, folder, extra="--overwrite --adam_beta1 1.5")
+    assert (ended.status, times(folder).keys()) == (2, times(finished).keys()), ended.text
+    plain = f"--data_dir {data} --output_dir {folder} --report_to none --use_cpu {TINY} --max_steps 1".split()
+    ended = in_child(lambda: train_classifier.main([*plain, "--overwrite"]))
+    assert ended.status == 0, ended.text
+    assert not (folder / "pretraining").exists()
+    (folder / "pretraining").mkdir()  # of somebody else: this run has no stages
+    (folder / "pretraining" / "notes.txt").touch()
+    ended = in_child(lambda: train_classifier.main([*plain, "--overwrite"]))
+    assert ended.status == 0, ended.text
+    assert (folder / "pretraining" / "notes.txt").is_file()
+
+
+REFUSED = {
+    "--recipe hour --model_name_or_path runs/other": "--model_name_or_path",
+    "--recipe hour --search_trials 2": "--search_trials",
+    "--recipe hour --push_to_hub True": "modeling-scratch push",
+    "--recipe hour --resume_from_checkpoint last": "--recipe",
+    "--recipe hour --pretraining_steps 2 --pretraining_minutes 1": "mutually exclusive",
+    "--recipe hour --pretraining_minutes -1": "at least 0",
+    "--recipe hour --unlabelled_file missing.csv": "missing.csv",
+    "--pretraining_steps 2": "requires --recipe",
+    "--recipe hour --adam_beta1 1.5": "beta",
+}
+
+
+@pytest.mark.parametrize("options", REFUSED)
+def test_refuses(options: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    arguments = f"--data_dir {data} --output_dir {tmp_path / 'run'} --use_cpu --report_to none {options}".split()
+    assert REFUSED[options] in refusal(capsys, train_classifier.main, arguments)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_damaged_or_foreign_record_is_refused(data: Path, finished: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(finished, tmp_path / "run")
+    for change in {"trust_remote_code": "True"}, {"vocab_size": ["8", "--overwrite"]}:
+        record = read(finished / "run_config.json")
+        record["recipe_choices"]["options"] |= change
+        (folder / "run_config.json").write_text(json.dumps(record))
+        ended = run(data, folder, extra="--resume_from_checkpoint last")
+        assert (ended.status, "is damaged" in ended.text) == (2, True), ended.text
+
+
+def sizes(words: int, length: int = 200) -> TextSizes:
+    return TextSizes(max(1, words // length), words, 6 * words)
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_models_grow_with_the_text_up_to_the_width_of_the_recipe(recipe: str) -> None:
+    arguments = RecipeArguments(recipe)
+    chosen = [choose(arguments, sizes(10**power)) for power in range(3, 9)]
+    widths = [int(each.options["config_overrides"].split(",")[0].split("=")[1]) for each in chosen]
+    assert widths == sorted(widths)
+    assert widths[-1] == RECIPES[recipe].width
+    assert not chosen[0].pretraining
+    assert bool(chosen[-1].pretraining) == (RECIPES[recipe].pretraining_share > 0)
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("speed", [0.01, 1, 100])
+def test_large_data_fills_the_time_and_small_data_does_not(recipe: str, speed: float) -> None:
+    arguments, budget = RecipeArguments(recipe), RECIPES[recipe].minutes * 60
+    chosen = choose(arguments, sizes(10**8))
+    for epoch_steps in 10, 1_000_000:
+        speeds = Speeds(epoch_steps * speed, epoch_steps, speed, epoch_steps, 10 * speed)
+        planned = schedule(chosen, arguments, speeds, None)
+        epochs, steps = planned.options["num_train_epochs"], planned.pretraining.get("max_steps", 0)
+        seconds = epochs * epoch_steps * speed + (steps * speed + 10 * speed if steps else 0)
+        assert seconds <= budget * 1.25 or steps == 1, planned.reasons
+        assert epochs <= RECIPES[recipe].epochs
+        assert steps <= RECIPES[recipe].pretraining_epochs * epoch_steps
+        if epoch_steps * speed > budget:
+            assert seconds > budget * 0.75, planned.reasons
+
+
+def test_the_documentation_has_the_numbers_of_the_recipes() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "own-data.md").read_text(encoding="utf-8")
+    for name, each in RECIPES.items():
+        numbers = f"{each.minutes:g} | {each.pretraining_share:.0%} | {each.pretraining_epochs:g} | {each.epochs}"
+        assert f"| `{name}` | {numbers} | {each.width} |".replace("%", " %") in text
+    assert f"less than {LEAST_WORDS:,} words" in text
+
+
+def test_a_long_pretraining_leaves_time_for_fine_tuning() -> None:
+    arguments = RecipeArguments("hour", pretraining_minutes=600)
+    planned = schedule(choose(arguments, sizes(10**7)), arguments, Speeds(600, 100, 1, 10**6), None)
+    assert planned.options["num_train_epochs"] >= 1
+    assert planned.pretraining["max_steps"] == 600 * 60
+
+
+def test_options_for_the_stage_replace_the_choices_of_the_recipe() -> None:
+    given = {"learning_rate": 2e-3, "batch_size": 7, "block_size": 48}
+    arguments = RecipeArguments("night", pretraining_minutes=3, **{f"pretraining_{key}": given[key] for key in given})
+    stage = choose(arguments, sizes(10**7)).pretraining
+    assert (stage["learning_rate"], stage["per_device_train_batch_size"], stage["block_size"]) == tuple(given.values())
+    assert not choose(RecipeArguments("night", pretraining_minutes=0), sizes(10**7)).pretraining
