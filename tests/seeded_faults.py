@@ -187,7 +187,7 @@ TEXTBOOK = (
         "the pooler reads padding where it stands on the left",
     ),
     Fault(
-        "answer_at_the_end_ignored", "modeling_encoder.py",
+        "answer_at_the_end_ignored", "question_answering.py",
         "(labels <= last)", "(labels < last)",
         "answers that touch the last token of the batch do not count",
     ),

@@ -249,15 +249,14 @@ EVALUATION = (
     ),
     Fault(
         "baseline_has_seen_the_test", "evaluation/baselines.py",
-        "train_counts, eval_counts = ngrams.fit_transform(train_texts), ngrams.transform(eval_texts)",
-        "train_counts = [n[: len(train_texts)] for n in ngrams.fit_transform([*train_texts, *eval_texts])]\n"
-        "    eval_counts = ngrams.transform(eval_texts)",
+        "train_counts = _count(vectorizer, train_texts)",
+        "train_counts = _count(vectorizer, [*train_texts, *eval_texts])[: len(train_texts)]",
         "words and their frequencies of the baselines are those of the test split as well",
     ),
     Fault(
-        "pairs_across_texts", "evaluation/baselines.py",
-        "(rows[following] == rows[starts]) & ", "",
-        "the last word of a text and the first of the next are a pair",
+        "triples_for_all", "evaluation/baselines.py",
+        "lengths <= baseline.longest", "lengths <= longest",
+        "TF-IDF reads 3-grams, which are for NB-SVM",
     ),
     Fault(
         "repeated_words_count", "evaluation/baselines.py",
