@@ -363,6 +363,7 @@ FIRST = {
     "engine.py": ("modeling_decoder", "packing"),
     "base_models.py": ("textbook", "modeling_decoder"),
     "modeling_encoder.py": ("heads", "textbook", "modeling_encoder"),
+    "question_answering.py": ("heads", "question_answering"),
     "modeling_decoder.py": ("textbook", "modeling_decoder"),
     "modeling_seq2seq.py": ("modeling_seq2seq", "stack"),
     "configuration_scratch.py": ("configuration", "textbook", "presets"),
