@@ -235,11 +235,14 @@ def split_by_depth(optimizer: optim.Optimizer, depth_of: dict[nn.Parameter, int]
 def depths(model: nn.Module, body: str) -> dict[nn.Parameter, int]:
     """Return each parameter's depth: 0 for the head and final norm, 1 for the top layer, ..., last the embeddings.
 
-    body: the attribute name of the base model.
+    body: the attribute name of the base model. Its embeddings are those by type or by name, with norms and projections
+    that are named after them.
     """
     inside = {name: name.partition(f"{body}.")[2] for name, _ in model.named_parameters()}
     layers = {name: int(match[1]) for name, rest in inside.items() if (match := LAYER.search(f".{rest}"))}
     count = max(layers.values(), default=-1) + 1
-    bottom = {name: count + 1 for name, rest in inside.items() if "embed" in rest and name not in layers}
+    tables = {f"{name}.weight" for name, module in model.named_modules() if isinstance(module, nn.Embedding)}
+    beside = {name for name, rest in inside.items() if "embed" in rest or (rest and name in tables)}
+    bottom = dict.fromkeys(beside - layers.keys(), count + 1)
     below = {**{name: count - number for name, number in layers.items()}, **bottom}
     return {weight: below.get(name, 0) for name, weight in model.named_parameters()}
