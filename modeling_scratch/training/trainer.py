@@ -12,7 +12,7 @@ from typing import Any, cast
 from torch import nn, optim
 from torch.utils.data import DataLoader
 from transformers import Trainer
-from transformers.trainer_utils import HubStrategy
+from transformers.trainer_utils import EvalLoopOutput, HubStrategy
 from transformers.utils.hub import PushInProgress, hf_api
 
 from ..configuration_scratch import ScratchDecoderConfig, ScratchEncoderConfig
@@ -29,7 +29,22 @@ FLAT_MODEL_TYPES = ScratchEncoderConfig.model_type, ScratchDecoderConfig.model_t
 
 
 class WholeEvaluation(Trainer):
-    """Trainer that evaluates on every row: `dataloader_drop_last` applies to training."""
+    """Trainer that evaluates on every row, as `dataloader_drop_last` applies to training, and keeps the weights."""
+
+    def evaluation_loop(self, *args: Any, **kwargs: Any) -> EvalLoopOutput:
+        """Restore the weights, which Trainer rounds with --bf16_full_eval and --fp16_full_eval."""
+        if self.is_in_train or not (self.args.bf16_full_eval or self.args.fp16_full_eval):
+            return super().evaluation_loop(*args, **kwargs)
+        model: Any = self.model
+        weights = [(weight, weight.data) for weight in model.parameters()]
+        buffers = [(part, name, value) for part in model.modules() for name, value in part.named_buffers(recurse=False)]
+        try:
+            return super().evaluation_loop(*args, **kwargs)
+        finally:
+            for weight, value in weights:
+                weight.data = value
+            for part, name, value in buffers:
+                setattr(part, name, value)
 
     def get_eval_dataloader(self, *args: Any, **kwargs: Any) -> DataLoader:
         with self._every_row():
