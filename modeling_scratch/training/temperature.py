@@ -66,11 +66,13 @@ def halved(trainer: Trainer, layer: nn.Linear) -> Iterator[None]:
     reshard(trainer.model)
     before = [weight.detach().clone() for weight in layer.parameters()]
     divide(trainer, layer, 2)
-    yield
-    reshard(trainer.model)
-    with torch.no_grad():
-        for weight, value in zip(layer.parameters(), before):
-            weight.copy_(value)
+    try:
+        yield
+    finally:
+        reshard(trainer.model)
+        with torch.no_grad():
+            for weight, value in zip(layer.parameters(), before):
+                weight.copy_(value)
 
 
 def divide(trainer: Trainer, layer: nn.Linear, divisor: float) -> None:

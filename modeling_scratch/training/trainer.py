@@ -12,7 +12,7 @@ from typing import Any, cast
 from torch import nn, optim
 from torch.utils.data import DataLoader
 from transformers import Trainer
-from transformers.trainer_utils import HubStrategy
+from transformers.trainer_utils import EvalLoopOutput, HubStrategy
 from transformers.utils.hub import PushInProgress, hf_api
 
 from ..configuration_scratch import ScratchDecoderConfig, ScratchEncoderConfig
@@ -29,7 +29,22 @@ FLAT_MODEL_TYPES = ScratchEncoderConfig.model_type, ScratchDecoderConfig.model_t
 
 
 class WholeEvaluation(Trainer):
-    """Trainer that evaluates on every row: `dataloader_drop_last` applies to training."""
+    """Trainer that evaluates on every row, as `dataloader_drop_last` applies to training, and keeps the weights."""
+
+    def evaluation_loop(self, *args: Any, **kwargs: Any) -> EvalLoopOutput:
+        """Restore the weights, which Trainer rounds with --bf16_full_eval and --fp16_full_eval."""
+        if self.is_in_train or not (self.args.bf16_full_eval or self.args.fp16_full_eval):
+            return super().evaluation_loop(*args, **kwargs)
+        model: Any = self.model
+        weights = [(weight, weight.data) for weight in model.parameters()]
+        buffers = [(part, name, value) for part in model.modules() for name, value in part.named_buffers(recurse=False)]
+        try:
+            return super().evaluation_loop(*args, **kwargs)
+        finally:
+            for weight, value in weights:
+                weight.data = value
+            for part, name, value in buffers:
+                setattr(part, name, value)
 
     def get_eval_dataloader(self, *args: Any, **kwargs: Any) -> DataLoader:
         with self._every_row():
@@ -235,11 +250,14 @@ def split_by_depth(optimizer: optim.Optimizer, depth_of: dict[nn.Parameter, int]
 def depths(model: nn.Module, body: str) -> dict[nn.Parameter, int]:
     """Return each parameter's depth: 0 for the head and final norm, 1 for the top layer, ..., last the embeddings.
 
-    body: the attribute name of the base model.
+    body: the attribute name of the base model. Its embeddings are those by type or by name, with norms and projections
+    that are named after them.
     """
     inside = {name: name.partition(f"{body}.")[2] for name, _ in model.named_parameters()}
     layers = {name: int(match[1]) for name, rest in inside.items() if (match := LAYER.search(f".{rest}"))}
     count = max(layers.values(), default=-1) + 1
-    bottom = {name: count + 1 for name, rest in inside.items() if "embed" in rest and name not in layers}
+    tables = {f"{name}.weight" for name, module in model.named_modules() if isinstance(module, nn.Embedding)}
+    beside = {name for name, rest in inside.items() if "embed" in rest or (rest and name in tables)}
+    bottom = dict.fromkeys(beside - layers.keys(), count + 1)
     below = {**{name: count - number for name, number in layers.items()}, **bottom}
     return {weight: below.get(name, 0) for name, weight in model.named_parameters()}

@@ -13,6 +13,7 @@ import torch
 import train_classifier
 from datasets import Dataset
 from native_models import VOCAB, Native
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from transformers import (
     AutoModelForSequenceClassification,
@@ -27,6 +28,7 @@ from transformers import (
 
 from modeling_scratch.bridges.conversion import export_pretrained, load_pretrained
 from modeling_scratch.evaluation.calibration import fit_temperature
+from modeling_scratch.sharing.verification import Verdict, verify
 from modeling_scratch.training.temperature import calibrate
 
 SMALL = (
@@ -127,6 +129,12 @@ def test_a_resumed_run_has_the_same_weights(run: Path, data: Path, tmp_path: Pat
         where = output / checkpoint if checkpoint != "last" else checkpoint
         train(data, output, f"--save_total_limit 9 --resume_from_checkpoint {where}")
         assert (output / "model.safetensors").read_bytes() == weights
+
+
+def test_evaluation_in_16_bits_does_not_round_the_saved_weights(data: Path, tmp_path: Path) -> None:
+    output = train(data, tmp_path / "run", "--bf16_full_eval")
+    assert {weight.dtype for weight in load_file(output / "model.safetensors").values()} == {torch.float32}
+    assert verify(output).verdict is Verdict.SAME
 
 
 def test_without_a_test_split_the_error_is_cross_fitted(tmp_path: Path) -> None:

@@ -19,7 +19,13 @@ import train_translation
 from conftest import redraw
 from processes import at_call, in_child, refusal, send
 from text_samples import write
-from transformers import DistilBertConfig, DistilBertForSequenceClassification, PreTrainedModel
+from transformers import (
+    DistilBertConfig,
+    DistilBertForSequenceClassification,
+    GPTNeoConfig,
+    GPTNeoForSequenceClassification,
+    PreTrainedModel,
+)
 from transformers.integrations import get_available_reporting_integrations
 from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
 from transformers.trainer_pt_utils import LengthGroupedSampler
@@ -107,6 +113,12 @@ def native() -> PreTrainedModel:
     )
 
 
+def unnamed() -> PreTrainedModel:
+    sizes: dict[str, Any] = {"vocab_size": 16, "hidden_size": 8, "num_layers": 2, "num_heads": 2}
+    ids = {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
+    return GPTNeoForSequenceClassification(GPTNeoConfig(**sizes, **ids, attention_types=[[["global"], 2]]))
+
+
 @pytest.mark.parametrize("build", [encoder, decoder, native])
 def test_depth_is_counted_from_the_head_down_to_the_embeddings(build: Any) -> None:
     model = build()
@@ -158,15 +170,16 @@ def test_the_groups_of_weight_decay_stay_and_the_head_is_logged(tmp_path: Path) 
 
 
 def test_embeddings_have_a_rate_of_their_own(tmp_path: Path) -> None:
-    """Also where there are no layers; the head's rate is logged."""
-    for model in (encoder(), encoder(num_hidden_layers=0)):
+    """Also where there are no layers, or the names of embeddings do not say so; the head's rate is logged."""
+    for model in (encoder(), encoder(num_hidden_layers=0), unnamed()):
         arguments = train_classifier_room.ClassifierTrainingArguments(
             str(tmp_path), embedding_learning_rate=0.5, learning_rate=1e-3, eval_strategy="no", use_cpu=True
         )
         optimizer = RatesByDepth(model, arguments).create_optimizer()
         rates = {weight: group["lr"] for group in optimizer.param_groups for weight in group["params"]}
         for name, weight in model.named_parameters():
-            assert rates[weight] == (0.5 if "embeddings." in name else 1e-3), name
+            is_embedding = any(part in name for part in ("embeddings.", "wte.", "wpe."))
+            assert rates[weight] == (0.5 if is_embedding else 1e-3), name
         assert optimizer.param_groups[0]["lr"] == 1e-3
 
 
