@@ -108,6 +108,8 @@ def calibration_of(logits: np.ndarray, labels: np.ndarray, least_rows: int = LEA
     obstacle = None
     if len(labels) < least_rows:
         obstacle = f"the validation split has {len(labels):,} texts, fewer than {least_rows}"
+    elif not np.isfinite(logits).all():
+        obstacle = "some logits of the validation split are not finite"
     elif len(np.unique(labels)) < 2:
         obstacle = "all texts of the validation split are of one class"
     elif np.all(np.argmax(logits, -1) == labels):  # the best T would be 0
@@ -131,7 +133,7 @@ def calibration_scores(calibration: Calibration, logits: np.ndarray, labels: np.
     On validation, where the temperature was fitted, its effect is measured by cross-fitting: the error of the same
     texts would be too low.
     """
-    after, labels = _checked(logits, labels)
+    after, labels = _checked(np.nan_to_num(logits), labels)
     before = after * calibration.temperature
     is_cross_fitted = split == "validation" and calibration.obstacle is None
     after = cross_fitted(before, labels) if is_cross_fitted else after

@@ -86,7 +86,7 @@ class RecipeArguments:
         for name in ("pretraining_minutes", "pretraining_steps"):
             if given.get(name, 0) < 0:
                 raise DataError(f"--{name} {given[name]}: must be at least 0")
-        for name in ("pretraining_learning_rate", "pretraining_batch_size"):
+        for name in ("pretraining_learning_rate", "pretraining_batch_size", "pretraining_block_size"):
             if given.get(name, 1) <= 0:
                 raise DataError(f"--{name} {given[name]}: must be above 0")
         if len(given.keys() & {"pretraining_minutes", "pretraining_steps"}) > 1:

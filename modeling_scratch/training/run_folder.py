@@ -52,7 +52,9 @@ def check(folder: Path, overwrite: bool, inputs: Sequence[str | None]) -> None:
     if entries and not (folder / RUN_FILE).is_file():
         raise DataError(f"--output_dir {folder} holds files that do not belong to a run; choose another folder")
     if not overwrite:
-        is_over = (folder / "all_results.json").is_file() or not (any(folder.glob("checkpoint-*")) or is_staged(folder))
+        is_over = (folder / "all_results.json").is_file() or not (
+            any(folder.glob("checkpoint-*")) or _has_recipe(folder)
+        )
         aside = f" (the earlier run is in {earlier[-1].name})" if earlier else ""
         held = f"an unfinished run{aside}; continue it with --resume_from_checkpoint last,"
         held = f"another run{aside};" if is_over else held
@@ -141,16 +143,23 @@ def _written(folder: Path) -> list[Path]:
     code: list[str] = []
     with suppress(ValueError):
         code = code_files(folder)
-    code += [PRETRAINING] if is_staged(folder) else []
+    code += [PRETRAINING] if _pretrains(folder) else []
     return [path for path in _entries(folder) if path.name in code or _is_written(path.name)]
 
 
-def is_staged(folder: Path) -> bool:
-    """Return whether the run in the folder is one of a recipe. Only then is the folder of a stage the run's."""
+def _has_recipe(folder: Path) -> bool:
     try:
         return RECIPE in read_run(folder)
     except DataError:
         return False
+
+
+def _pretrains(folder: Path) -> bool:
+    """Return whether the run in the folder has a pretraining stage. Only then is the folder of the stage the run's."""
+    if not _has_recipe(folder):
+        return False
+    choices = read_run(folder)[RECIPE]
+    return bool(isinstance(choices, dict) and choices.get("pretraining"))
 
 
 def _is_written(name: str) -> bool:

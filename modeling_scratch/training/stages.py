@@ -159,6 +159,8 @@ def start(run: Run, data: ReviewData, corpus: Corpus, given: Sequence[str]) -> C
     """Choose for a new run, measure the speed, and claim the folder. Nothing is written before."""
     groups = run.groups
     choices = choose(groups["recipe"], TextSizes.of(corpus.texts))
+    if groups["recipe"].unlabelled_file and not choices.pretraining:
+        raise DataError("--unlabelled_file: this recipe has no pretraining for these texts; give --pretraining_minutes")
     groups["model"], groups["training"] = with_choices(choices, given)
     begun = time.perf_counter()
     documents = corpus.documents(groups["training"].seed)

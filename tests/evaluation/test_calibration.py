@@ -144,6 +144,15 @@ def test_texts_that_determine_no_temperature_leave_it_at_one(rows, labels_of, ob
     assert f"not calibrated: {calibration.obstacle}" in calibration_text(scores)
 
 
+def test_logits_that_overflow_are_not_calibrated_and_still_reported():
+    logits = np.random.default_rng(0).normal(size=(200, 2))
+    labels = logits.argmax(-1)
+    logits[:50, 0] = np.inf
+    calibration = calibration_of(logits, labels)
+    assert "not finite" in (calibration.obstacle or "")
+    assert np.isfinite(calibration_scores(calibration, logits, labels, "test")["negative_log_likelihood"]["after"])
+
+
 def test_the_temperature_of_a_text_does_not_depend_on_its_label():
     """So that on validation the error after calibration is that of texts which it was not fitted on."""
     logits, labels = calibrated(200, 2, seed=5)

@@ -185,10 +185,11 @@ def test_overwrite_replaces_both_stages(data: Path, finished: Path, tmp_path: Pa
     ended = run(data, folder, extra="--overwrite --adam_beta1 1.5")
     assert (ended.status, times(folder).keys()) == (2, times(finished).keys()), ended.text
     plain = f"--data_dir {data} --output_dir {folder} --report_to none --use_cpu {TINY} --max_steps 1".split()
+    plain += ["--recipe", "minutes"]
     ended = in_child(lambda: train_classifier.main([*plain, "--overwrite"]))
     assert ended.status == 0, ended.text
     assert not (folder / "pretraining").exists()
-    (folder / "pretraining").mkdir()  # of somebody else: this run has no stages
+    (folder / "pretraining").mkdir()  # of somebody else: this recipe has no pretraining
     (folder / "pretraining" / "notes.txt").touch()
     ended = in_child(lambda: train_classifier.main([*plain, "--overwrite"]))
     assert ended.status == 0, ended.text
