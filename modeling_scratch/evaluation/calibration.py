@@ -17,6 +17,7 @@ from ..utils.markdown import percent, table
 LOWEST, HIGHEST = 0.05, 20.0  # temperatures
 LEAST_ROWS = 100  # fewer validation texts do not determine a temperature
 BINS = 15
+OVERFLOW = 1e30  # in place of infinite logits, in scores
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 
 
@@ -133,7 +134,7 @@ def calibration_scores(calibration: Calibration, logits: np.ndarray, labels: np.
     On validation, where the temperature was fitted, its effect is measured by cross-fitting: the error of the same
     texts would be too low.
     """
-    after, labels = _checked(np.nan_to_num(logits), labels)
+    after, labels = _checked(np.nan_to_num(logits, posinf=OVERFLOW, neginf=-OVERFLOW), labels)
     before = after * calibration.temperature
     is_cross_fitted = split == "validation" and calibration.obstacle is None
     after = cross_fitted(before, labels) if is_cross_fitted else after
