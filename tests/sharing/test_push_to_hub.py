@@ -217,7 +217,7 @@ def test_a_copy_on_the_hub_is_verified(hub, folder, capfd):
     capfd.readouterr()
     assert main(["user/name", "--revision", "harmed", "--dtype", "bfloat16"]) == Verdict.DIFFERENT
     shown = capfd.readouterr().out
-    assert re.search(r"stack.py +changed [(]7 bytes is,", shown)
+    assert re.search(r"stack.py +changed [(]7 bytes, recorded", shown)
     assert re.search("custom_generate/generate.py +extra", shown)
     assert main(["user/none"]) == Verdict.CANNOT_TELL
 
