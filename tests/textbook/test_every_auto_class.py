@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import huggingface_hub
 import pytest
 import torch.distributed
-import transformers
 from datasets import Dataset
 from fresh_process import home, run_fresh
-from hub_server import HubServer
+from hub_server import hub_of_this_process
 from model_cases import CASES, CAUSAL_LM, MASKED_LM, SEQ2SEQ_LM, TEXTS, Case, names_of_auto_classes
 from safetensors.torch import load_file
 from torch.distributed.fsdp import fully_shard
@@ -132,16 +130,10 @@ def save_again(where, source, folder):
 """
 
 
-def test_a_pushed_model_saved_again_without_the_package_is_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pushed_model_saved_again_without_the_package_is_the_same(tmp_path: Path) -> None:
     """All of the code goes along, and refers to no repository that it was loaded from."""
     token, commit = "hf_" + "t" * 34, 40 * "a"
-    with HubServer(token) as server:
-        monkeypatch.setenv("HF_TOKEN", token)
-        for name, value in {"ENDPOINT": server.url, "HF_HUB_OFFLINE": False, "HF_HUB_DISABLE_XET": True}.items():
-            monkeypatch.setattr(huggingface_hub.constants, name, value)
-        monkeypatch.setattr(transformers.utils.hub, "_hf_api", None)
+    with hub_of_this_process(token, tmp_path / "home") as server:
         SEQ2SEQ_LM.model().save_pretrained(tmp_path / "first", push_to_hub=True, repo_id="user/7a-v1.5")
         pushed = server.files("user/7a-v1.5", "main")
     assert "modeling_seq2seq.py" in pushed
