@@ -9,11 +9,12 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 # Each line of the plan is run by a fork of one process that has imported nothing of ours: as fresh, and at once.
 FORKS = """
-import gc, importlib, json, os, sys, traceback
+import gc, importlib, json, os, runpy, sys, traceback
 HIDDEN = "modeling_scratch", "tokenization"
 sys.modules.update(dict.fromkeys(HIDDEN))
 from pathlib import Path
@@ -23,14 +24,13 @@ transformers.utils.logging.disable_progress_bar()
 transformers.utils.logging.set_verbosity_error()
 gc.freeze()
 
-def outcome(code, where, function, arguments):
+def outcome(file, where, function, arguments):
     try:
         if where == "here":
             for name in HIDDEN:
                 del sys.modules[name]
             importlib.import_module(HIDDEN[0])
-        exec(code, globals())
-        return {"answer": globals()[function](where, *arguments)}
+        return {"answer": runpy.run_path(file, globals())[function](where, *arguments)}
     except BaseException:
         return {"error": traceback.format_exc()}
 
@@ -73,11 +73,12 @@ def run_fresh(code: str, plan: Sequence[tuple]) -> list[Any]:
 
     where: "there", where this package cannot be imported, or "here", where it is; functions take it first.
     """
-    server, answers = _server(), []
+    server, answers, file = _server(), [], Path(home(), "functions.py")
+    file.write_text(code, encoding="utf-8")
     assert server.stdin
     assert server.stdout
     for where, function, *arguments in plan:
-        server.stdin.write(json.dumps((code, where, function, arguments)) + "\n")
+        server.stdin.write(json.dumps((str(file), where, function, arguments)) + "\n")
         server.stdin.flush()
         found = next(json.loads(line) for line in server.stdout if line.startswith(('{"answer"', '{"error"')))
         assert "error" not in found, found["error"]

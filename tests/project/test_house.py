@@ -2,7 +2,6 @@
 """What keeps the project readable and its models portable, checked in the source itself."""
 
 import ast
-import re
 import sys
 from collections.abc import Callable, Collection
 from functools import cache
@@ -33,6 +32,7 @@ NOT_SHIPPED = {
     "verify",
 }  # fmt: skip
 SHIPPED_MAY_USE = {*sys.stdlib_module_names, "torch", "transformers", "huggingface_hub"}
+LONGEST_FUNCTION = 30
 UNSAFE = {"eval()", "exec()", "compile()", "__import__()", "torch.load", "sys.path", "allow_pickle=True"}
 UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal", "joblib"}
 
@@ -45,7 +45,7 @@ PACKAGE = ROOT / "modeling_scratch"
 MODEL_FILES = python_files("modeling_scratch")
 SHIPPED = [path for path in MODEL_FILES if path.parent == PACKAGE and path.stem in TEXTBOOK]
 PACKAGES = python_files("modeling_scratch", "tokenization")
-PROGRAMS = python_files("scripts")
+EVERYTHING = python_files("modeling_scratch", "tokenization", "scripts", "tests")
 SCRIPTS, TESTS = ({folder, *(path.stem for path in python_files(folder))} for folder in ("scripts", "tests"))
 
 
@@ -55,8 +55,13 @@ def violations(files: list[Path], find: Callable[[Path], Collection[str]]) -> di
 
 
 @cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+@cache
 def nodes(path: Path) -> list[ast.AST]:
-    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))))
+    return list(ast.walk(tree(path)))
 
 
 def imported_modules(path: Path) -> set[str]:
@@ -114,6 +119,9 @@ def test_no_import_climbs() -> None:
     assert {path.stem for path in PACKAGE.glob("*.py")} - TEXTBOOK <= NOT_SHIPPED
     whole = PACKAGE / "__init__.py", PACKAGE / "verify.py"
     assert violations([path for path in MODEL_FILES if path not in whole], climbing) == {}
+    tables = [PACKAGE / "bridges" / f"{name}.py" for name in ("tables", "encoders", "decoders")]
+    allowed = {"configuration_scratch", "bridges.tables", "field_names"}
+    assert violations([PACKAGE / "presets.py", *tables], lambda path: siblings(path) - allowed) == {}
     assert violations(python_files("tokenization"), lambda path: roots(path) & {"modeling_scratch"}) == {}
     assert violations(PACKAGES, lambda path: roots(path) & (SCRIPTS | TESTS)) == {}
     assert violations(python_files("scripts"), lambda path: roots(path) & TESTS) == {}
@@ -130,28 +138,41 @@ def test_shipped_files_import_in_the_way_the_hub_follows() -> None:
     assert violations(SHIPPED, lambda path: roots(path) - SHIPPED_MAY_USE) == {}
 
 
+def code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef, lines: list[str]) -> int:
+    """Lines of a body, without its docstring, comments and blank lines."""
+    first = function.body[1:] if ast.get_docstring(function) is not None else function.body
+    if not first:
+        return 0
+    body = lines[first[0].lineno - 1 : function.end_lineno]
+    return sum(bool(line.strip()) and not line.strip().startswith("#") for line in body)
+
+
+def test_functions_are_read_at_a_glance() -> None:
+    def long(path: Path) -> list[str]:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        functions = [node for node in nodes(path) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+        return [function.name for function in functions if code_lines(function, lines) > LONGEST_FUNCTION]
+
+    assert violations(PACKAGES, long) == {}
+
+
 def used_names(node: ast.AST) -> list[str]:
     """What a node calls, reads, imports or passes by name, as it would be written."""
-    match node:
-        case ast.Call(func=ast.Name(id=name)):
-            return [f"{name}()"]
-        case ast.ImportFrom(module=module, names=names):
-            return [f"{module}.{alias.name}" for alias in names]
-        case ast.Attribute(value=ast.Name(id=name), attr=attribute):
-            return [f"{name}.{attribute}"]
-        case ast.keyword(arg=name, value=ast.Constant(value=value)):
-            return [f"{name}={value}"]
-    return []
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return [f"{node.func.id}()"]
+    if isinstance(node, ast.ImportFrom):
+        return [f"{node.module}.{alias.name}" for alias in node.names]
+    return [ast.unparse(node)] if isinstance(node, ast.Attribute | ast.keyword) else []
 
 
 def test_nothing_executes_data_or_edits_the_path() -> None:
     def unsafe(path: Path) -> set[str]:
         return UNSAFE.intersection(chain.from_iterable(map(used_names, nodes(path)))) | roots(path) & UNSAFE_MODULES
 
-    assert violations(PACKAGES + PROGRAMS, unsafe) == {}
+    assert violations(EVERYTHING, unsafe) == {}
 
 
 def test_every_file_says_whose_it_is_and_what_it_is_for() -> None:
-    beginning = re.compile(re.escape(f"{COPYRIGHT}\n") + '"""\\S')
-    files = [*PACKAGES, *PROGRAMS, *python_files("tests")]
-    assert [path for path in files if not beginning.match(path.read_text(encoding="utf-8"))] == []
+    first_lines = {path: path.read_text(encoding="utf-8").partition("\n")[0] for path in EVERYTHING}
+    assert [path for path, line in first_lines.items() if line != COPYRIGHT] == []
+    assert [path for path in EVERYTHING if not ast.get_docstring(tree(path))] == []
