@@ -7,7 +7,7 @@ for result in run_baselines(train_texts, train_labels, texts):
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -29,39 +29,55 @@ LARGE_CORPUS = 1_000  # texts; larger corpora drop terms that occur in one text 
 
 
 class Baseline(NamedTuple):
-    """A kind of baseline: name, description, the longest n-grams it reads, and C (1 / strength of the L2 penalty)."""
+    """A kind of baseline.
+
+    longest: the longest n-grams that it reads. features: of training counts and of others, without labels.
+    classifier: an untrained one of the features, for C (1 / strength of the L2 penalty), one of c_grid.
+    """
 
     name: str
     model: str
     longest: int
+    features: Callable[[csr_matrix, csr_matrix], tuple[csr_matrix, csr_matrix]]
+    classifier: Callable[[float], Any]
     c_grid: tuple[float, ...]
 
-    def features(self, train_counts: csr_matrix, eval_counts: csr_matrix) -> tuple[csr_matrix, csr_matrix]:
-        """Return what is known of the texts without labels."""
-        if self is NB_SVM:
-            return train_counts.sign(), eval_counts.sign()
-        weights = TfidfTransformer(sublinear_tf=True).fit(train_counts)
-        return weights.transform(train_counts), weights.transform(eval_counts)
 
-    def classifier(self, c: float) -> Any:
-        """Return an untrained classifier of the features."""
-        regression = LogisticRegression(C=c, solver="lbfgs", max_iter=1_000)
-        return OneVsRestClassifier(make_pipeline(LogCountRatio(), regression)) if self is NB_SVM else regression
+def _tf_idf(train_counts: csr_matrix, eval_counts: csr_matrix) -> tuple[csr_matrix, csr_matrix]:
+    weights = TfidfTransformer(sublinear_tf=True).fit(train_counts)
+    return weights.transform(train_counts), weights.transform(eval_counts)
 
 
-TF_IDF = Baseline(
-    "TF-IDF + logistic regression",
-    "TF-IDF (1-2 grams, sublinear) + logistic regression (lbfgs)",
-    longest=2,
-    c_grid=(0.3, 1.0, 3.0, 10.0, 30.0),
+def _presence(train_counts: csr_matrix, eval_counts: csr_matrix) -> tuple[csr_matrix, csr_matrix]:
+    return train_counts.sign(), eval_counts.sign()
+
+
+def _logistic_regression(c: float) -> LogisticRegression:
+    return LogisticRegression(C=c, solver="lbfgs", max_iter=1_000)
+
+
+def _of_log_count_ratios(c: float) -> OneVsRestClassifier:
+    return OneVsRestClassifier(make_pipeline(LogCountRatio(), _logistic_regression(c)))
+
+
+BASELINES = (
+    Baseline(
+        "TF-IDF + logistic regression",
+        "TF-IDF (1-2 grams, sublinear) + logistic regression (lbfgs)",
+        longest=2,
+        features=_tf_idf,
+        classifier=_logistic_regression,
+        c_grid=(0.3, 1.0, 3.0, 10.0, 30.0),
+    ),
+    Baseline(
+        "NB-SVM",
+        "NB-SVM (1-3 grams, binary, times log-count ratio; logistic regression, lbfgs)",
+        longest=3,
+        features=_presence,
+        classifier=_of_log_count_ratios,
+        c_grid=(0.01, 0.03, 0.1, 0.3, 1.0),
+    ),
 )
-NB_SVM = Baseline(
-    "NB-SVM",
-    "NB-SVM (1-3 grams, binary, times log-count ratio; logistic regression, lbfgs)",
-    longest=3,
-    c_grid=(0.01, 0.03, 0.1, 0.3, 1.0),
-)
-BASELINES = (TF_IDF, NB_SVM)
 
 
 @dataclass(frozen=True)
@@ -130,10 +146,10 @@ def run_baselines(
     # Sparse products are single-threaded, and contending BLAS threads are 15 times slower on two busy cores. A single
     # thread also makes the result independent of the number of cores.
     with threadpool_limits(limits=1):
+        reads = [lengths <= baseline.longest for baseline in BASELINES]
         results = [
             _run(baseline, train_counts[:, is_read], labels, eval_counts[:, is_read], seed)
-            for baseline in BASELINES
-            for is_read in [lengths <= baseline.longest]
+            for baseline, is_read in zip(BASELINES, reads)
         ]
     return [
         replace(result, settings={**result.settings, "min_df": min_df}, seconds=counting + result.seconds)

@@ -57,8 +57,7 @@ class Judge:
         names = self.metrics.label_names
         matrix = self.metrics.confusion_matrix(predicted, self.labels)
         others = mean_predictions(logits, self.baselines) if self.with_mean else {}
-        rivals = {baseline.name: baseline.predictions for baseline in self.baselines}
-        table = comparison_table(names, self.labels, predicted, rivals, others)
+        table = comparison_table(names, self.labels, predicted, self._rivals(), others)
         table = f"\n{len(self.labels):,} texts of the {self.split} split\n\n{table}\n"
         evaluation = self._evaluation(predicted, matrix, others)
         evaluation["calibration"] = calibration_scores(calibration, logits, self.labels, self.split)
@@ -74,7 +73,7 @@ class Judge:
         return table
 
     def _evaluation(self, predicted: np.ndarray, matrix: np.ndarray, others: dict[str, np.ndarray]) -> dict[str, Any]:
-        rivals = {baseline.name: baseline.predictions for baseline in self.baselines}
+        rivals = self._rivals()
         rival = strongest(self.labels, rivals)
         test = mcnemar(predicted == self.labels, rivals[rival] == self.labels)
         return {
@@ -98,6 +97,9 @@ class Judge:
             "mcnemar": {"baseline": rival, "p_value": test.p_value, "verdict": test.verdict},
             "examples": self._examples(predicted),
         }
+
+    def _rivals(self) -> dict[str, np.ndarray]:
+        return {baseline.name: baseline.predictions for baseline in self.baselines}
 
     def _only_answer(self, predicted: np.ndarray) -> str | None:
         """Return the label if all predictions are equal but the true labels are not."""

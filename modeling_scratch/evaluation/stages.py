@@ -29,13 +29,9 @@ class Stage:
 def pretraining_stage(folder: Path, read: str, since: int = 0) -> Stage:
     """Return the row of a finished pretraining run: its first and its last loss on held-out texts."""
     state, results = (_json(folder / file) for file in ("trainer_state.json", "all_results.json"))
-    losses = [entry["eval_loss"] for entry in state["log_history"] if "eval_loss" in entry]
-    result = f"masked-token loss {losses[0]:.3f} at step {_first_step(state['log_history']):,}, then {losses[-1]:.3f}"
+    first, *_, last = [entry for entry in state["log_history"] if "eval_loss" in entry] * 2
+    result = f"masked-token loss {first['eval_loss']:.3f} at step {first['step']:,}, then {last['eval_loss']:.3f}"
     return Stage("pretraining", read, state["global_step"], results["train_runtime"] / 60, result, since)
-
-
-def _first_step(history: Sequence[dict]) -> int:
-    return next(entry["step"] for entry in history if "eval_loss" in entry)
 
 
 def fine_tuning_stage(trainer: Trainer, texts: int, since: int = 0) -> Stage:

@@ -213,17 +213,20 @@ class RatesByDepth(Trainer):
     """
 
     def create_optimizer(self, model: nn.Module | None = None) -> optim.Optimizer:
-        is_new, arguments = self.optimizer is None, self.args
-        decay, embedding_rate = (getattr(arguments, name, None) for name in ("layer_decay", "embedding_learning_rate"))
-        optimizer = super().create_optimizer(model)
-        if is_new and (decay not in (1, None) or embedding_rate is not None):
+        is_new, optimizer = self.optimizer is None, super().create_optimizer(model)
+        decay: float = getattr(self.args, "layer_decay", None) or 1
+        embedding_rate: float | None = getattr(self.args, "embedding_learning_rate", None)
+        if is_new and (decay != 1 or embedding_rate is not None):
             whole: Any = self.model
             depth_of = depths(whole if model is None else model, whole.base_model_prefix)
             bottom = max(depth_of.values())
-            if decay not in (1, None) and bottom < 2:
+            if decay != 1 and bottom < 2:
                 raise DataError(f"--layer_decay: {type(whole).__name__} has no numbered layers")
-            rates = [arguments.learning_rate * (decay or 1) ** depth for depth in range(bottom + 1)]
-            split_by_depth(optimizer, depth_of, [*rates[:-1], rates[-1] if embedding_rate is None else embedding_rate])
+            split_by_depth(optimizer, depth_of)
+            for group in optimizer.param_groups:
+                depth = depth_of[group["params"][0]]
+                is_given = depth == bottom and embedding_rate is not None
+                group["lr"] = embedding_rate if is_given else group["lr"] * decay**depth
         return optimizer
 
 
@@ -234,14 +237,14 @@ def check_rates(decay: float, embedding_rate: float | None) -> None:
         raise DataError(f"--embedding_learning_rate {embedding_rate}: must be above 0, such as 3e-3")
 
 
-def split_by_depth(optimizer: optim.Optimizer, depth_of: dict[nn.Parameter, int], rates: Sequence[float]) -> None:
-    """Split each parameter group of a fresh optimizer by depth, with the rate of each. The head's groups come first.
+def split_by_depth(optimizer: optim.Optimizer, depth_of: dict[nn.Parameter, int]) -> None:
+    """Split each parameter group of a fresh optimizer by depth. The head's groups come first.
 
     Trainer logs the first group's rate.
     """
     groups = [
-        {**group, "params": [weight for weight in group["params"] if depth_of[weight] == depth], "lr": rate}
-        for depth, rate in enumerate(rates)
+        {**group, "params": [weight for weight in group["params"] if depth_of[weight] == depth]}
+        for depth in sorted(set(depth_of.values()))
         for group in optimizer.param_groups
     ]
     optimizer.param_groups = [group for group in groups if group["params"]]

@@ -57,6 +57,13 @@ class OneLineParser(HfArgumentParser):
                 action.help = argparse.SUPPRESS
         return re.sub(r"\s*\(default:\s+None\)", "", super().format_help())
 
+    def dataclasses(self, arguments: Sequence[str] | None) -> tuple[Any, ...]:
+        """Return the dataclasses of a command line (sys.argv if None)."""
+        try:
+            return self.parse_dict(vars(self.parse_args(arguments)))
+        except (ValueError, OSError) as error:
+            self.error(str(error))
+
     def error(self, message: str) -> NoReturn:
         unknown = re.match("unrecognized arguments: (--[^ =]+)", message)
         likely = get_close_matches(unknown[1], self._option_string_actions, 1) if unknown else []
@@ -66,11 +73,7 @@ class OneLineParser(HfArgumentParser):
 
 def parsed(dataclass_types: Any, arguments: Sequence[str]) -> tuple[Any, ...]:
     """Return the dataclasses of a command line. Errors print one line and exit with code 2."""
-    parser = OneLineParser(dataclass_types)
-    try:
-        return parser.parse_dict(vars(parser.parse_args(arguments)))
-    except (ValueError, OSError) as error:
-        parser.error(str(error))
+    return OneLineParser(dataclass_types).dataclasses(arguments)
 
 
 def inherited(dataclass_type: Any) -> Iterator[str]:
@@ -104,10 +107,7 @@ def run_program(
     """
     protect_terminal()
     parser = OneLineParser(dataclass_types, description=(description or "").partition("\n")[0])
-    try:
-        dataclasses = parser.parse_dict(vars(parser.parse_args(arguments)))
-    except (ValueError, OSError) as error:
-        parser.error(str(error))
+    dataclasses = parser.dataclasses(arguments)
     try:
         check_reporters(dataclasses)
         with panics_as_errors():
