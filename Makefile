@@ -1,7 +1,7 @@
 # Two commands: `make train` and `make test` set everything up by themselves.
 #   make train                            the main job on the reviews that come with the project
 #   make train DATASET=sst2               on a data set of the Hub
-#   make train DATA=folder                on your own files
+#   make train DATA=folder                on your own files, for 10 minutes at most
 #   make train DATA=folder RECIPE=hour    with the sizes and the pretraining for that time: minutes, hour or night
 #   make train ARGS="--overwrite ..."     with any argument of scripts/train_classifier.py
 #   make test | make test-all | make test-textbook | make test-gpu | make lint | make docs
@@ -17,6 +17,8 @@ WORKERS ?= auto
 
 ifdef DATA
 SOURCE = --data_dir "$(DATA)" --output_dir "runs/$(notdir $(DATA:%/=%))"
+# A checkpoint has its own sizes, and a search trains many models.
+RECIPE ?= $(if $(findstring --model_name_or_path,$(ARGS))$(findstring --search_trials,$(ARGS)),,minutes)
 else ifdef DATASET
 SOURCE = --dataset_name "$(DATASET)" --output_dir "runs/$(notdir $(DATASET))"
 endif

@@ -33,8 +33,7 @@ class ScratchEncoderModel(ScratchEncoderPreTrainedModel):
         super().__init__(config)
         self.embeddings = Embeddings(config, config.vocab_size)
         self.stack = Stack(config, config.num_hidden_layers)
-        has_pooler = add_pooling_layer and getattr(config, "pooler", False)
-        self.pooler = Pooler(config) if has_pooler else None
+        self.pooler = Pooler(config) if add_pooling_layer and getattr(config, "pooler", False) else None
         self.post_init()
 
     @capture_outputs
@@ -49,6 +48,8 @@ class ScratchEncoderModel(ScratchEncoderPreTrainedModel):
         """
         cu_seq_lens = kwargs.get("cu_seq_lens_q")
         inputs = Inputs(input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids, cu_seq_lens)
+        if self.embeddings.ngrams is not None:
+            inputs = inputs.without_padding(self.config.pad_token_id or 0)
         if self.pooler is None:
             return BaseModelOutput(self.engine(inputs, **kwargs))
         hidden_states = self.engine(inputs, **{**kwargs, "token_indices": None})

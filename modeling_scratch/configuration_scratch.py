@@ -16,6 +16,7 @@ NormPosition = Literal["pre", "post", "output"]
 PositionType = Literal["none", "learned", "sinusoidal", "sinusoidal_halves", "rotary"]
 Pooling = Literal["first", "mean", "max"]
 ProblemType = Literal["regression", "single_label_classification", "multi_label_classification"]
+NGRAM_BITS = 21  # of a token id in the key of three tokens
 ROPE_TYPES = ("default", "linear", "dynamic", "llama3", "yarn")
 
 # How tensor parallelism shards a block: projections into heads and features by column, projections back by row. A
@@ -31,7 +32,9 @@ _AT_LEAST_1 = (
     "vocab_size", "hidden_size", "num_attention_heads", "num_key_value_heads", "head_dim", "intermediate_size",
     "max_position_embeddings", "embedding_size", "output_embedding_size",
 )  # fmt: skip
-_AT_LEAST_0 = "num_hidden_layers", "type_vocab_size", "position_offset", "norm_eps", "initializer_range"
+_AT_LEAST_0 = (
+    "num_hidden_layers", "type_vocab_size", "position_offset", "norm_eps", "initializer_range", "ngram_vocab_size",
+)  # fmt: skip
 
 
 def _require(holds: bool, message: str) -> None:
@@ -104,8 +107,10 @@ class ScratchConfig(PreTrainedConfig):
     def __post_init__(self, **kwargs: Any) -> None:
         if self.num_key_value_heads is None:
             self.num_key_value_heads = self.num_attention_heads
-        if self.head_dim is None and self.num_attention_heads > 0:
-            self.head_dim = self._head_dim()
+        if self.head_dim is None and (heads := self.num_attention_heads) > 0:
+            message = f"hidden_size={self.hidden_size} is no multiple of num_attention_heads={heads}: set head_dim."
+            _require(self.hidden_size % heads == 0, message)
+            self.head_dim = self.hidden_size // heads
         if self.embedding_size is None:
             self.embedding_size = self.hidden_size
         if self.output_embedding_size is None:
@@ -118,16 +123,11 @@ class ScratchConfig(PreTrainedConfig):
         if self.position_type != "rotary":
             self.rope_parameters = None  # the base class fills them in for every model that has the field
 
-    def _head_dim(self) -> int:
-        size, heads = self.hidden_size, self.num_attention_heads
-        _require(size % heads == 0, f"hidden_size={size} is no multiple of num_attention_heads={heads}: set head_dim.")
-        return size // heads
-
     def validate_architecture(self) -> None:
         """Raise ValueError with the field, the value and the choices; the base class calls it on every new config."""
         for names, least in (_AT_LEAST_1, 1), (_AT_LEAST_0, 0):
             for name in names:
-                _require((value := getattr(self, name)) >= least, f"{name}={value}: has to be at least {least}.")
+                _require((value := getattr(self, name, least)) >= least, f"{name}={value}: has to be at least {least}.")
         for name in ("hidden_dropout", "attention_dropout", "activation_dropout", "classifier_dropout"):
             value = getattr(self, name, None) or 0
             _require(0 <= value < 1, f"{name}={value}: has to be in [0, 1).")
@@ -140,6 +140,8 @@ class ScratchConfig(PreTrainedConfig):
         _require(own == size or not self.tie_word_embeddings, message)
         token, rows = self.pad_token_id, self.vocab_size
         _require(token is None or 0 <= token < rows, f"pad_token_id={token} is no row of vocab_size={rows} rows.")
+        fits = rows < 2**NGRAM_BITS or not getattr(self, "ngram_vocab_size", 0)
+        _require(fits, f"vocab_size={rows}: n-grams need less than {2**NGRAM_BITS}.")
         self._check_positions()
 
     def _check_positions(self) -> None:
@@ -164,9 +166,10 @@ class ScratchEncoderConfig(ScratchConfig):
 
     - classifier_pooling: what a text's vector is: its first real token, the mean or the maximum over its real tokens.
     - classifier_activation: a hidden layer of this activation before the last one (BERT "tanh"); None: no hidden layer.
-    - classifier_dropout: before the last layer; None: hidden_dropout.
+    - classifier_norm: normalise a text's vector. classifier_dropout: before the last layer; None: hidden_dropout.
     - sparse_prediction: with labels, only the labelled tokens go through the masked-language-model head, whose work
       outweighs the stack's in small models; its logits are then (labelled tokens, V).
+    - ngram_vocab_size: how many frequent pairs and triples of tokens have embeddings of their own, see NGrams; 0: none.
     - pooler: the base model alone also gives tanh(x_first W), as BERT's and RoBERTa's do.
     """
 
@@ -183,8 +186,10 @@ class ScratchEncoderConfig(ScratchConfig):
 
     classifier_pooling: Pooling = "first"
     classifier_activation: Literal["tanh", "relu", "gelu"] | None = None
+    classifier_norm: bool = False
     classifier_dropout: float | int | None = None
     sparse_prediction: bool = False
+    ngram_vocab_size: int = 0
     pooler: bool = False
 
 

@@ -4,7 +4,7 @@
 Shapes: B batch, T length, E embedding size, hidden the width of the stack.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers.utils import is_tracing
 
-from .configuration_scratch import ScratchConfig
+from .configuration_scratch import NGRAM_BITS, ScratchConfig
 from .layers import NORMS
 from .positions import SINUSOIDS, positions_from_lengths, positions_from_mask, restarts
 
@@ -61,6 +61,14 @@ class Inputs:
     @property
     def device(self) -> torch.device:
         return (self.inputs_embeds if self.input_ids is None else self.input_ids).device
+
+    def without_padding(self, pad_token_id: int) -> "Inputs":
+        """The same with this token where attention_mask (B, T) hides one, so that no n-gram reads it."""
+        if self.input_ids is None:
+            raise ValueError("inputs_embeds: this model also reads n-grams of tokens; give input_ids.")
+        if (mask := self.attention_mask) is None or mask.ndim != 2:
+            return self
+        return replace(self, input_ids=self.input_ids.masked_fill(~mask.bool(), pad_token_id))
 
     def segment_lengths(self) -> Tensor | None:
         """(N,), adding up to B * T; None: each row is one sequence, or a traced graph, which cannot look."""
@@ -114,11 +122,33 @@ def check_mask(mask: Any, states: Tensor, name: str, of: str, past: Any = 0) -> 
         raise ValueError(f"{name} has negative values: has to be 1 at real tokens and 0 at padding; biases are 4-D.")
 
 
+class NGrams(nn.Module):
+    """G[two tokens up to here] + G[three tokens up to here], 0 for those that the table lacks: (B, T) -> (B, T, E).
+
+    N-Grammer (Roy et al. 2022) with frequent n-grams, no hashes. keys (N,): rising; their digits are the ids plus 1.
+    """
+
+    def __init__(self, count: int, size: int) -> None:
+        super().__init__()
+        self.keys: Tensor = nn.Buffer(torch.zeros(count, dtype=torch.long))
+        self.table = nn.Embedding(count + 1, size, padding_idx=0)
+
+    def forward(self, input_ids: Tensor, position_ids: Tensor) -> Tensor:
+        rows, keys, is_inside = [], input_ids + 1, input_ids >= 0
+        for back in (1, 2):
+            ids, positions = (F.pad(each, (back, 0))[:, : each.shape[1]] for each in (input_ids, position_ids))
+            keys = keys + ((ids + 1) << back * NGRAM_BITS)
+            is_inside = is_inside & (position_ids == positions + back)  # of one text
+            row = torch.searchsorted(self.keys, keys).clamp(max=len(self.keys) - 1)
+            rows.append((row + 1) * (is_inside & (self.keys[row] == keys)))
+        return self.table(torch.stack(rows)).sum(0)
+
+
 class Embeddings(nn.Module):
     """norm(scale * E[token] + P[position] + S[token type]) W (Vaswani et al. 2017, 3.4; Devlin et al. 2019).
 
     W is there where the sizes differ (factorised embeddings, Lan et al. 2020); with positions_after_projection it
-    widens the tokens alone: norm(scale * E[token] W + P[position] + S[token type]).
+    widens the tokens alone: norm(scale * E[token] W + P[position] + S[token type]). NGrams are added to E[token].
     """
 
     def __init__(self, config: ScratchConfig, vocab_size: int, prefix: str = "") -> None:
@@ -127,6 +157,8 @@ class Embeddings(nn.Module):
         self.projects_first = config.positions_after_projection
         size = config.hidden_size if self.projects_first else config.embedding_size
         self.tokens = nn.Embedding(vocab_size, config.embedding_size)
+        count = getattr(config, "ngram_vocab_size", 0)
+        self.ngrams = NGrams(count, config.embedding_size) if count else None
         self.scale = config.hidden_size**0.5 if config.embedding_scale else 1.0
         self.offset = config.position_offset
         learned = config.position_type == "learned"
@@ -146,7 +178,7 @@ class Embeddings(nn.Module):
 
         longest: of the texts, cached tokens included, where it is known; it spares a look at position_ids.
         """
-        embeddings = self.look_up(input_ids) if inputs_embeds is None else inputs_embeds
+        embeddings = self.look_up(input_ids, position_ids) if inputs_embeds is None else inputs_embeds
         if self.projects_first:
             embeddings = self.projection(embeddings)
         if self.scale != 1.0:
@@ -163,10 +195,11 @@ class Embeddings(nn.Module):
         embeddings = self.dropout(self.norm(embeddings))
         return embeddings if self.projects_first else self.projection(embeddings)
 
-    def look_up(self, input_ids: Tensor) -> Tensor:
-        """(B, T) -> (B, T, E), without positions."""
+    def look_up(self, input_ids: Tensor, position_ids: Tensor) -> Tensor:
+        """(B, T) -> (B, T, E), without positions, which say which tokens follow each other in one text."""
         hint = "is the tokenizer this model's own? New tokens need model.resize_token_embeddings(len(tokenizer))"
-        return look_up(self.tokens, input_ids, f"{self.prefix}input_ids", hint)
+        embeddings = look_up(self.tokens, input_ids, f"{self.prefix}input_ids", hint)
+        return embeddings if self.ngrams is None else embeddings + self.ngrams(input_ids, position_ids)
 
     def _check_length(self, position_ids: Tensor, longest: Tensor | int | None) -> None:
         limit = self.positions.num_embeddings - self.offset

@@ -4,7 +4,7 @@
 Shapes: B batch, T length, N segments, C labels.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -22,16 +22,11 @@ def _max(hidden_states: Tensor, mask: Tensor) -> Tensor:
     return hidden_states.masked_fill(~mask.unsqueeze(-1), torch.finfo(hidden_states.dtype).min).amax(1)
 
 
-def _first(mask: Tensor) -> Tensor:
-    return mask.int().argmax(-1)  # not always 0: padding may stand on the left
-
-
-def _last(mask: Tensor) -> Tensor:
-    return mask.shape[1] - 1 - mask.flip(-1).int().argmax(-1)
-
-
 POOLINGS = {"mean": _mean, "max": _max}
-POOLED_TOKENS = {"first": _first, "last": _last}
+POOLED_TOKENS: dict[str, Callable[[Tensor], Tensor]] = {
+    "first": lambda mask: mask.int().argmax(-1),  # not always 0: padding may stand on the left
+    "last": lambda mask: mask.shape[1] - 1 - mask.flip(-1).int().argmax(-1),
+}
 
 
 def pooled_tokens(
@@ -86,12 +81,6 @@ class Pooler(nn.Module):
         return self.dense(pooled).tanh()
 
 
-def lm_projection(config: ScratchConfig) -> nn.Module:
-    """From the width of the stack to that of the head's table, where they differ (factorised embeddings)."""
-    sizes = config.hidden_size, config.output_embedding_size
-    return nn.Linear(*sizes) if sizes[0] != sizes[1] else nn.Identity()
-
-
 def padding_mask(attention_mask: Tensor | None) -> Tensor | None:
     """A mask (B, T) of padding, as it is. A mask (B, 1, T, S) does not tell what padding is: None."""
     return None if isinstance(attention_mask, Tensor) and attention_mask.ndim != 2 else attention_mask
@@ -138,14 +127,9 @@ CLASSIFICATION_LOSSES = {
 def classification_loss(
     config: ScratchConfig, logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | int | None = None
 ) -> Tensor:
-    """The loss of config.problem_type; where it is None, the labels tell, and the config remembers."""
+    """The loss of config.problem_type; where it is None, the labels tell, as they tell Hugging Face's classifiers."""
     if config.problem_type is None:  # remembered, so that a saved model is served as it was trained
-        config.problem_type = infer_problem_type(config.num_labels, labels)
+        is_one = not labels.is_floating_point()
+        kind: ProblemType = "single_label_classification" if is_one else "multi_label_classification"
+        config.problem_type = "regression" if config.num_labels == 1 else kind
     return CLASSIFICATION_LOSSES[config.problem_type](logits, labels, num_items_in_batch)
-
-
-def infer_problem_type(num_labels: int, labels: Tensor) -> ProblemType:
-    """What Hugging Face's classifiers take labels for where config.problem_type does not say."""
-    if num_labels == 1:
-        return "regression"
-    return "multi_label_classification" if labels.is_floating_point() else "single_label_classification"

@@ -59,11 +59,8 @@ class PostNorm(Residual):
         return self.norm(residual + self.dropout(update))
 
 
-class OutputNorm(Residual):
+class OutputNorm(PostNorm):
     """x + norm(f(x)) (Liu et al. 2022, Swin V2; OLMo 2)."""
-
-    def before(self, residual: Tensor) -> Tensor:
-        return residual
 
     def after(self, residual: Tensor, update: Tensor) -> Tensor:
         return residual + self.dropout(self.norm(update))

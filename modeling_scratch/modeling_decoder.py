@@ -16,7 +16,7 @@ from transformers.utils import can_return_tuple
 from .base_models import ScratchDecoderModel, ScratchDecoderPreTrainedModel
 from .configuration_scratch import ScratchDecoderConfig
 from .embeddings import Inputs
-from .heads import classification_loss, cross_entropy, lm_projection, padding_mask
+from .heads import classification_loss, cross_entropy, padding_mask
 from .modeling_base import MaybeTensor
 from .positions import restarts
 
@@ -48,7 +48,8 @@ class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, GenerationMixin):
     def __init__(self, config: ScratchDecoderConfig) -> None:
         super().__init__(config)
         self.model = ScratchDecoderModel(config)
-        self.projection = lm_projection(config)
+        sizes = config.hidden_size, config.output_embedding_size  # not the same where embeddings are factorised
+        self.projection = nn.Linear(*sizes) if sizes[0] != sizes[1] else nn.Identity()
         self.lm_head = nn.Linear(config.output_embedding_size, config.vocab_size, bias=config.lm_head_bias)
         self.post_init()
 

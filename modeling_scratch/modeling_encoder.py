@@ -30,23 +30,21 @@ HEAD_ACTIVATIONS: dict[str | None, Callable[[Tensor], Tensor]] = {"tanh": torch.
 
 
 class ClassificationHead(nn.Module):
-    """act(x W) W_C, or x W_C alone where config.classifier_activation is None. (B, hidden) -> (B, C)."""
+    """act(norm(x) W) W_C; without W and norm where the config has none of them. (B, hidden) -> (B, C)."""
 
     def __init__(self, config: ScratchEncoderConfig) -> None:
         super().__init__()
+        size = config.hidden_size
+        self.norm = NORMS[config.norm_type](size, eps=config.norm_eps) if config.classifier_norm else nn.Identity()
         self.activation = HEAD_ACTIVATIONS.get(config.classifier_activation)
-        self.dense = nn.Linear(config.hidden_size, config.hidden_size) if self.activation else None
-        self.dropout = classifier_dropout(config)
-        self.out_proj = nn.Linear(config.hidden_size, config.num_labels)
+        self.dense = nn.Linear(size, size) if self.activation else None
+        dropout = config.hidden_dropout if config.classifier_dropout is None else config.classifier_dropout
+        self.dropout = nn.Dropout(dropout)
+        self.out_proj = nn.Linear(size, config.num_labels)
 
     def forward(self, pooled: Tensor) -> Tensor:
-        if self.dense is not None:
-            pooled = self.activation(self.dense(pooled))
+        pooled = self.norm(pooled) if self.dense is None else self.activation(self.dense(self.norm(pooled)))
         return self.out_proj(self.dropout(pooled))
-
-
-def classifier_dropout(config: ScratchEncoderConfig) -> nn.Dropout:
-    return nn.Dropout(config.hidden_dropout if config.classifier_dropout is None else config.classifier_dropout)
 
 
 class MaskedLMHead(nn.Module):
@@ -124,8 +122,7 @@ class ScratchEncoderForSequenceClassification(ScratchEncoderPreTrainedModel):
         """
         cu_seq_lens = kwargs.get("cu_seq_lens_q")
         inputs = Inputs(input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids, cu_seq_lens)
-        pooling, mask = self.config.classifier_pooling, padding_mask(attention_mask)
-        pooled, outputs = self.pooled(pooling, inputs, mask, **kwargs)
+        pooled, outputs = self.pooled(self.config.classifier_pooling, inputs, padding_mask(attention_mask), **kwargs)
         logits = self.classifier(pooled)
         loss = None if labels is None else classification_loss(self.config, logits, labels, num_items_in_batch)
         return SequenceClassifierOutput(loss, logits, outputs.hidden_states, outputs.attentions)
@@ -138,7 +135,8 @@ class ScratchEncoderForTokenClassification(ScratchEncoderPreTrainedModel):
         super().__init__(config)
         self.num_labels = config.num_labels
         self.model = ScratchEncoderModel(config, add_pooling_layer=False)
-        self.dropout = classifier_dropout(config)
+        dropout = config.hidden_dropout if config.classifier_dropout is None else config.classifier_dropout
+        self.dropout = nn.Dropout(dropout)
         self.classifier = nn.Linear(config.hidden_size, config.num_labels)
         self.post_init()
 

@@ -14,7 +14,7 @@ from transformers.utils import ModelOutput, can_return_tuple
 
 from .base_models import ScratchDecoderModel, ScratchEncoderModel
 from .configuration_scratch import ScratchSeq2SeqConfig
-from .heads import cross_entropy, lm_projection
+from .heads import cross_entropy
 from .modeling_base import MaybeTensor, ScratchPreTrainedModel
 from .pipelines import SEQ2SEQ_PIPELINES
 
@@ -125,7 +125,8 @@ class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, Gene
     def __init__(self, config: ScratchSeq2SeqConfig) -> None:
         super().__init__(config)
         self.model = ScratchSeq2SeqModel(config)
-        self.projection = lm_projection(config)
+        sizes = config.hidden_size, config.output_embedding_size  # not the same where embeddings are factorised
+        self.projection = nn.Linear(*sizes) if sizes[0] != sizes[1] else nn.Identity()
         self.lm_head = nn.Linear(config.output_embedding_size, config.decoder_vocab_size, bias=config.lm_head_bias)
         source = "encoder" if config.share_encoder_decoder_embeddings else "decoder"
         self._tied_weights_keys = {"lm_head.weight": f"model.{source}.embeddings.tokens.weight"}

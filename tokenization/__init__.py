@@ -15,6 +15,7 @@ KINDS: dict[str, Callable[..., PreTrainedTokenizerFast]] = {
     "byte_bpe": partial(train_bpe_tokenizer, byte_level=True),
     "bpe": partial(train_bpe_tokenizer, byte_level=False),
     "wordlevel": train_wordlevel_tokenizer,
+    "words": partial(train_wordlevel_tokenizer, web_text=True),
     "character": train_character_tokenizer,
 }
 

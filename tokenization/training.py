@@ -17,6 +17,8 @@ from .building import Normalization, check_options, check_room, check_words, che
 from .special_tokens import SpecialTokens, choose_style
 
 END_OF_WORD = "</w>"
+HTML_TAG = r"</?[a-zA-Z][^<>]*>"
+WITH_APOSTROPHES = r"\w+(?:['’]\w+)*|[^\w\s]"  # a word, or a single mark
 REPEATED_WORDS = 1_000
 LONGEST_WORD = 1_000  # characters to learn from; a merge takes the square of the length of a word
 
@@ -79,6 +81,7 @@ def train_wordlevel_tokenizer(
     texts: Iterable[str],
     vocab_size: int,
     *,
+    web_text: bool = False,
     style: str = "bert",
     lowercase: bool = False,
     normalization: Normalization | None = "NFC",
@@ -94,6 +97,8 @@ def train_wordlevel_tokenizer(
     Of words that are equally frequent, the first in the order of code points is kept. Words written with composed and
     with combining characters are one word by default (NFC). All else is as in `train_bpe_tokenizer`.
 
+    - web_text: "don't" is one token, each punctuation mark is one, and HTML tags such as <br /> are white space.
+
     >>> from tokenization import train_wordlevel_tokenizer
     >>> tokenizer = train_wordlevel_tokenizer(["a warm film", "a dull film"], vocab_size=100, show_progress=False)
     >>> tokenizer.tokenize("a warm evening")
@@ -105,6 +110,10 @@ def train_wordlevel_tokenizer(
     tokenizer = Tokenizer(models.WordLevel(unk_token=special_tokens.roles["unk_token"]))
     tokenizer.normalizer = make_normalizer(normalization, lowercase)
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    if web_text:
+        words = pre_tokenizers.Split(Regex(WITH_APOSTROPHES), behavior="removed", invert=True)
+        tags = pre_tokenizers.Split(Regex(HTML_TAG), behavior="removed")
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence([tags, words])
     trainer = trainers.WordLevelTrainer(
         vocab_size=vocab_size, min_frequency=min_frequency, special_tokens=special_tokens.tokens, show_progress=False
     )

@@ -24,7 +24,7 @@ FAMILIES = {
     for family in (BERT, ROBERTA, DISTILBERT, ELECTRA, GPT2, LLAMA, MISTRAL, QWEN2, BART, MARIAN)
 }
 
-CLASSIFICATION_ONLY = {"classifier_pooling", "classifier_activation", "classifier_dropout"}
+CLASSIFICATION_ONLY = {"classifier_pooling", "classifier_activation", "classifier_norm", "classifier_dropout"}
 BASE_MODEL_ONLY = {"pooler"}
 LABELS = ("id2label", "label2id", "problem_type")
 

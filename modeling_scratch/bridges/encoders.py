@@ -33,7 +33,7 @@ BERT = Family(
     fixed={
         "norm_type": "layer_norm", "norm_position": "post", "position_type": "learned", "position_offset": 0,
         "embedding_norm": True, "embedding_scale": False, "attention_bias": True, "mlp_bias": True,
-        "classifier_pooling": "first", "classifier_activation": "tanh",
+        "classifier_pooling": "first", "classifier_activation": "tanh", "classifier_norm": False, "ngram_vocab_size": 0,
     },
     free={"activation_dropout": 0.0, "sparse_prediction": False},
     requires={"is_decoder": False, "add_cross_attention": False, "position_embedding_type": "absolute"},

@@ -22,6 +22,7 @@ from .packed_documents import IGNORED, Frame, TokenRow
 
 Batch = dict[str, Tensor]
 
+RARE = 1e-4  # frequency up to which all occurrences of a token are predicted
 MEAN_SPAN = 3  # tokens, in BART and in T5
 SENTENCE_ENDS = (".", "!", "?")
 
@@ -77,6 +78,41 @@ class MaskTokens:
             "position_ids": stack(rows, "position_ids"),
             "labels": torch.from_numpy(labels).view_as(ids),
         }
+
+
+@dataclass(frozen=True)
+class NeighbourWords:
+    """Passages, and as labels the tokens of the passages beside each, in no order.
+
+    Labels (B, labels) are thinned out: a token of frequency f is kept with probability sqrt(1e-4 / f), as frequent ones
+    tell little (Mikolov et al. 2013, 2.3). Source: FastSent (Hill et al. 2016), tv-embeddings (Johnson and Zhang 2015).
+
+    kept (V,): these probabilities, see `kept_frequencies`.
+    """
+
+    kept: np.ndarray
+    frame: Frame
+    pad_token_id: int
+    seed: int
+
+    def __call__(self, rows: Sequence[TokenRow]) -> Batch:
+        random = generator_of(self.seed, rows)
+        before, after = map(torch.tensor, self.frame)
+        passages = [torch.cat((before, row["input_ids"], after)).long() for row in rows]
+        neighbours = [row["neighbours"].numpy() for row in rows]
+        labels = [torch.from_numpy(ids[random.random(len(ids)) < self.kept[ids]]).long() for ids in neighbours]
+        masks = [torch.ones(len(passage), dtype=torch.long) for passage in passages]
+        return {
+            "input_ids": pad_sequence(passages, batch_first=True, padding_value=self.pad_token_id),
+            "attention_mask": pad_sequence(masks, batch_first=True),
+            "labels": pad_sequence(labels, batch_first=True, padding_value=IGNORED),
+        }
+
+
+def kept_frequencies(ids: np.ndarray, ordinary: np.ndarray) -> np.ndarray:
+    """Return the probabilities of `NeighbourWords` (V,) by the tokens' frequencies in ids; 0 for special tokens."""
+    frequencies = np.bincount(ids, minlength=len(ordinary)) / max(len(ids), 1)
+    return np.minimum(1, np.sqrt(RARE / np.maximum(frequencies, RARE))) * ordinary
 
 
 def choose_words(words: np.ndarray, allowed: np.ndarray, fraction: float, random: np.random.Generator) -> np.ndarray:

@@ -142,6 +142,11 @@ class NumberedRows(Dataset, ABC):
     def ids(self) -> np.ndarray:
         """All tokens of the documents, without padding."""
 
+    @property
+    @abstractmethod
+    def starts(self) -> np.ndarray:
+        """True where a document or a piece of one begins: (tokens,)."""
+
     def tokens_per_row(self) -> float:
         return len(self.ids) / len(self)
 
@@ -171,6 +176,10 @@ class PackedRows(NumberedRows):
     @property
     def ids(self) -> np.ndarray:
         return self.tokens.ids[: -self.padding - 1]
+
+    @property
+    def starts(self) -> np.ndarray:
+        return self.tokens.documents[: -self.padding - 1]
 
     def __str__(self) -> str:
         waste = self.padding / (len(self) * self.block_size)
@@ -210,6 +219,10 @@ class Pieces(NumberedRows):
         return np.concatenate(self.pieces)
 
     @property
+    def starts(self) -> np.ndarray:
+        return starts_of(self.lengths)
+
+    @property
     def lengths(self) -> np.ndarray:
         return np.array([len(piece) for piece in self.pieces])
 
@@ -221,6 +234,32 @@ class Pieces(NumberedRows):
         """Yield the same pieces from a stream of documents."""
         for document in documents:
             yield from ({"input_ids": torch.from_numpy(piece)} for piece in _even_pieces(document, longest))
+
+
+class Passages(Pieces):
+    """Pieces of documents that have several, each with its neighbours: the piece before it and the one after it."""
+
+    def __init__(self, documents: Iterator[Tokens], longest: int) -> None:
+        split = [pieces for document in documents if len(pieces := _even_pieces(document, longest)) > 1]
+        NumberedRows.__init__(self)
+        self.pieces = [piece for pieces in split for piece in pieces]
+        self.documents = np.repeat(np.arange(len(split)), list(map(len, split)))
+        if not split:
+            raise DataError(
+                f"no document has more than {longest} tokens, and so none has neighbouring passages: lower --block_size"
+            )
+
+    def __getitem__(self, row: int) -> TokenRow:
+        near = [index for index in (row - 1, row + 1) if 0 <= index < len(self)]
+        neighbours = [self.pieces[index] for index in near if self.documents[index] == self.documents[row]]
+        return {**super().__getitem__(row), "neighbours": torch.from_numpy(np.concatenate(neighbours))}
+
+
+def starts_of(lengths: np.ndarray) -> np.ndarray:
+    """[2, 3] -> [True, False, True, False, False]."""
+    starts = np.zeros(lengths.sum(), dtype=bool)
+    starts[lengths.cumsum() - lengths] = True
+    return starts
 
 
 def _even_pieces(document: Tokens, longest: int) -> list[np.ndarray]:

@@ -30,7 +30,7 @@ def pretraining_stage(folder: Path, read: str, since: int = 0) -> Stage:
     """Return the row of a finished pretraining run: its first and its last loss on held-out texts."""
     state, results = (_json(folder / file) for file in ("trainer_state.json", "all_results.json"))
     first, *_, last = [entry for entry in state["log_history"] if "eval_loss" in entry] * 2
-    result = f"masked-token loss {first['eval_loss']:.3f} at step {first['step']:,}, then {last['eval_loss']:.3f}"
+    result = f"loss {first['eval_loss']:.3f} at step {first['step']:,}, then {last['eval_loss']:.3f}"
     return Stage("pretraining", read, state["global_step"], results["train_runtime"] / 60, result, since)
 
 

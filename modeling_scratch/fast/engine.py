@@ -210,8 +210,8 @@ def _run(
     position_ids, longest = inputs.positions(), kwargs.get("max_length_q", inputs.shape[1])
     read: tuple = inputs.input_ids, position_ids, inputs.token_type_ids, inputs.inputs_embeds
     if packing is not None:
-        if inputs.input_ids is not None and has_hooks(model.embeddings.tokens):  # hooks see the padded layout (NEFTune)
-            read = None, *read[1:3], model.embeddings.look_up(inputs.input_ids)
+        if inputs.input_ids is not None and _reads_padded(model.embeddings):
+            read = None, *read[1:3], model.embeddings.look_up(inputs.input_ids, position_ids)
         read = tuple(map(packing.pack, read))
     hidden_states = model.embeddings(*read, longest=longest)
     rotary = rotary_angles(model.config, read[1], hidden_states.dtype)
@@ -232,6 +232,11 @@ def _run(
         compute = partial(blocks[-1]._gradient_checkpointing_func, compute)
     hidden_states = model.stack.norm(compute(hidden_states, indices_here, attend))
     return _put_back(hidden_states[0], indices, inputs.shape)
+
+
+def _reads_padded(embeddings: Any) -> bool:
+    """Whether tokens are looked up in the padded layout: for hooks (NEFTune), and for n-grams around masked tokens."""
+    return embeddings.ngrams is not None or has_hooks(embeddings.tokens)
 
 
 def _attends_once(model: Any, inputs: Inputs, packing: Packing, indices: Tensor) -> bool:

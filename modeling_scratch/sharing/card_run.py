@@ -27,6 +27,7 @@ class Use(NamedTuple):
 
 PROBABILITIES = 'model(**tokenizer(text, truncation=True, return_tensors="pt")).logits.softmax(-1)'
 LIKELY_TOKENS = 'tokenizer.decode(model(**tokenizer(text, return_tensors="pt")).logits[0].argmax(-1))'
+VECTORS = 'model(**tokenizer(text, return_tensors="pt")).last_hidden_state.mean(1)'
 CONTINUED = 'tokenizer.decode(model.generate(**tokenizer(text, return_tensors="pt"))[0], skip_special_tokens=True)'
 REWRITTEN = CONTINUED.replace("text, ", "text, truncation=True, ")
 USES = {
@@ -35,6 +36,7 @@ USES = {
     ),
     "train_translation": Use("translation", "seq2seq-translation", "AutoModelForSeq2SeqLM", REWRITTEN),
     "mlm": Use("fill-mask", "fill-mask", "AutoModelForMaskedLM", LIKELY_TOKENS),
+    "context": Use("feature-extraction", "feature-extraction", "AutoModel", VECTORS),
     "clm": Use("text-generation", "text-generation", "AutoModelForCausalLM", CONTINUED),
     "denoising": Use(None, "seq2seq-generation", "AutoModelForSeq2SeqLM", REWRITTEN),
 }

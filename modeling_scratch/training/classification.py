@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import datasets
+import numpy as np
 from datasets import DatasetDict
 from torch import Tensor
 from transformers import (
@@ -41,6 +42,8 @@ from ..bridges.model_sources import (
 from ..configuration_scratch import ScratchEncoderConfig
 from ..data import demo_reviews
 from ..data.labelled_texts import ReviewData, load_splits
+from ..data.ngrams import fill_ngrams, has_empty_ngrams
+from ..data.packed_documents import starts_of
 from ..data.splits import DataArguments
 from ..evaluation.calibration import Calibration
 from ..evaluation.classification import Judge
@@ -63,6 +66,7 @@ from .search import (
     unchangeable,
     with_dropout,
 )
+from .sparse_tables import SPARSE_EMBEDDINGS, SparseTables
 from .temperature import calibrate
 from .trainer import FlatTraining, RatesByDepth, SharingTrainer, check_rates, share
 
@@ -86,7 +90,7 @@ class ModelArguments:
     tokenizer_name_or_path: str | None = field(
         default=None, metadata={"help": "An existing tokenizer, instead of a new one."}
     )
-    tokenizer_kind: Literal["wordlevel", "bpe", "byte_bpe"] = field(
+    tokenizer_kind: Literal["wordlevel", "words", "bpe", "byte_bpe"] = field(
         default="wordlevel", metadata={"help": "The kind of a new tokenizer."}
     )
     vocab_size: int = field(default=16_000, metadata={"help": "The maximum vocabulary size of a new tokenizer."})
@@ -235,6 +239,7 @@ class ClassifierTrainingArguments(RunArguments, TrainingArguments):
     embedding_learning_rate: float | None = field(
         default=None, metadata={"help": "The peak learning rate of the embeddings; by default that of the layers."}
     )
+    sparse_embeddings: bool = field(default=False, metadata={"help": SPARSE_EMBEDDINGS})
     layer_decay: float = field(
         default=1.0,
         metadata={"help": "Factor on the learning rate from each layer to the one below; 1: no decay."},
@@ -262,7 +267,7 @@ class ClassifierTrainingArguments(RunArguments, TrainingArguments):
             raise DataError("--prediction_loss_only and --label_names are not supported: the scores are of the labels")
 
 
-class ClassifierTrainer(FlatTraining, RatesByDepth, SharingTrainer):
+class ClassifierTrainer(SparseTables, FlatTraining, RatesByDepth, SharingTrainer):
     """The trainer of a classification run. After training, the probabilities are calibrated on validation."""
 
     calibration = Calibration()
@@ -307,6 +312,10 @@ def train_on(
     tokenizer = build_tokenizer(model_arguments, list(data.splits["train"]["text"]), run.checkpoint)
     model = build_model(model_arguments, tokenizer, data.label_names)
     splits, truncations = encode_splits(data.splits, tokenizer, model.config)
+    if has_empty_ngrams(model):
+        texts = splits["train"]["input_ids"]
+        starts = starts_of(np.array(list(map(len, texts))))
+        truncations.append(fill_ngrams(model, np.concatenate(texts), starts, tokenizer.all_special_ids))
     print("\n".join(truncations))
     if arguments.search_trials:
         return print(search_arguments(run, data, tokenizer, splits))

@@ -24,9 +24,28 @@ from .. import presets
 from ..bridges.configs import FAMILIES
 from ..bridges.model_sources import load_checkpoint, load_model, preset_config
 from ..configuration_scratch import ScratchConfig
-from ..data.collators import Batch, CorruptSpans, Denoise, Infill, MaskTokens, next_token_batch, sentence_ends
+from ..data.collators import (
+    Batch,
+    CorruptSpans,
+    Denoise,
+    Infill,
+    MaskTokens,
+    NeighbourWords,
+    kept_frequencies,
+    next_token_batch,
+    sentence_ends,
+)
 from ..data.documents import Documents, Stream
-from ..data.packed_documents import DocumentTokenizer, Frame, PackedRows, Pieces, StreamedRows, TokenRow, template_frame
+from ..data.packed_documents import (
+    DocumentTokenizer,
+    Frame,
+    PackedRows,
+    Passages,
+    Pieces,
+    StreamedRows,
+    TokenRow,
+    template_frame,
+)
 from ..evaluation.pretraining import PretrainingData, TextSize
 from ..modeling_base import ScratchPreTrainedModel
 from ..utils.errors import DataError
@@ -51,6 +70,9 @@ OBJECTIVES = {
     "mlm": Objective(
         presets.ENCODERS, "reviews", AutoModelForMaskedLM, modeling_scratch.ScratchEncoderForMaskedLM, "bert"
     ),
+    "context": Objective(
+        presets.ENCODERS, "reviews", AutoModelForMaskedLM, modeling_scratch.ScratchEncoderForMaskedLM, "bert"
+    ),
     "clm": Objective(
         presets.DECODERS, "characters", AutoModelForCausalLM, modeling_scratch.ScratchDecoderForCausalLM, "gpt"
     ),
@@ -68,8 +90,11 @@ OBJECTIVES = {
 class PretrainingModelArguments:
     """The objective and the model to train: a preset from scratch or a checkpoint to continue."""
 
-    objective: Literal["mlm", "clm", "denoising"] = field(
-        metadata={"help": "Masked tokens (encoder), the next token (decoder) or denoising (encoder-decoder)."}
+    objective: Literal["mlm", "context", "clm", "denoising"] = field(
+        metadata={
+            "help": "Masked tokens or the words of neighbouring passages (encoder), the next token (decoder) or "
+            "denoising (encoder-decoder)."
+        }
     )
     preset: str | None = field(
         default=None,
@@ -85,7 +110,7 @@ class PretrainingModelArguments:
     tokenizer_name_or_path: str | None = field(
         default=None, metadata={"help": "An existing tokenizer, instead of a new one."}
     )
-    tokenizer_kind: Literal["byte_bpe", "bpe", "wordlevel", "character"] = field(
+    tokenizer_kind: Literal["byte_bpe", "bpe", "wordlevel", "words", "character"] = field(
         default="byte_bpe", metadata={"help": "The kind of a new tokenizer; byte_bpe and character are lossless."}
     )
     vocab_size: int = field(default=16_000, metadata={"help": "The maximum vocabulary size of a new tokenizer."})
@@ -113,8 +138,8 @@ class PretrainingModelArguments:
             raise DataError(f"--block_size {self.block_size}: must be at least 8")
         if self.mask_fraction is not None and not 0 < self.mask_fraction < 1:
             raise DataError(f"--mask_fraction {self.mask_fraction}: must be between 0 and 1")
-        if self.mask_fraction is not None and self.objective == "clm":
-            raise DataError("--mask_fraction requires --objective mlm or denoising: clm predicts every token")
+        if self.mask_fraction is not None and self.objective not in ("mlm", "denoising"):
+            raise DataError(f"--mask_fraction requires --objective mlm or denoising: {self.objective} masks no token")
         if self.whole_word and (self.objective != "mlm" or self.tokenizer_kind == "character"):
             raise DataError("--whole_word requires --objective mlm and a --tokenizer_kind other than character")
         if self.denoising and self.objective != "denoising":
@@ -128,7 +153,7 @@ class PretrainingModelArguments:
 
     @property
     def task(self) -> str:
-        """mlm, clm, infilling or span_corruption."""
+        """mlm, context, clm, infilling or span_corruption."""
         return self.denoising or self.objective
 
 
@@ -170,7 +195,7 @@ def _train_tokenizer(arguments: PretrainingModelArguments, texts: Iterable[str])
 
 
 def _needed_tokens(arguments: PretrainingModelArguments) -> list[str]:
-    if arguments.objective == "mlm":
+    if arguments.objective in ("mlm", "context"):
         return ["mask_token", "pad_token"]
     if arguments.objective == "clm":
         return ["eos_token"]
@@ -210,7 +235,7 @@ def _new_config(arguments: PretrainingModelArguments, tokenizer: PreTrainedToken
     """Build the config. Learned positions are limited to block_size; others keep a longer limit of the preset."""
     table, preset = arguments.choice.presets, arguments.preset or arguments.choice.preset
     fixed = {"vocab_size": len(tokenizer), **special_token_ids(tokenizer)}
-    if arguments.objective == "mlm":
+    if arguments.choice.model_class is modeling_scratch.ScratchEncoderForMaskedLM:
         fixed["sparse_prediction"] = True  # the head of a small model costs several times as much as its stack
 
     def config(**settings: Any) -> ScratchConfig:
@@ -238,10 +263,10 @@ def prepare(
 ) -> PretrainingData:
     """Tokenise the documents into packed rows or, for an encoder-decoder, into pieces to be padded."""
     frame, pad = document_frame(tokenizer, arguments.objective), tokenizer.pad_token_id or 0
-    collator = make_collator(arguments, tokenizer, frame, seed)
     layout: Any
-    if arguments.denoising:
-        layout, options = Pieces, {"longest": arguments.block_size - sum(map(len, frame))}
+    if arguments.denoising or arguments.objective == "context":
+        layout = Pieces if arguments.denoising else Passages
+        options = {"longest": arguments.block_size - sum(map(len, frame))}
         to_tokens = DocumentTokenizer(tokenizer, ([], []))
     else:
         layout, options = PackedRows, {"block_size": arguments.block_size, "pad_token_id": pad}
@@ -249,11 +274,14 @@ def prepare(
     validation = layout(to_tokens(documents.validation), **options)
     notes = [f"validation: {validation}, {_counts(validation.ids, tokenizer)}"]
     if isinstance(documents.train, Stream):
+        if layout is Passages:
+            raise DataError("--objective context reads whole documents, and excludes --streaming")
         train = StreamedRows(documents.train, to_tokens, partial(layout.cut, **options), seed)
     else:
         train = layout(to_tokens(documents.train), **options)
         _check_padding(arguments, len(train.ids))
         notes.insert(0, f"train: {train}, {_counts(train.ids, tokenizer)}")
+    collator = make_collator(arguments, tokenizer, frame, seed, train)
     return PretrainingData(
         train, validation, collator, train.tokens_per_row(), arguments.task, arguments.block_size,
         TextSize.of(documents.validation), arguments.objective == "clm" and bool(frame[0]), notes,
@@ -279,15 +307,17 @@ def _counts(ids: np.ndarray, tokenizer: PreTrainedTokenizerBase) -> str:
 
 
 def make_collator(
-    arguments: PretrainingModelArguments, tokenizer: PreTrainedTokenizerBase, frame: Frame, seed: int
+    arguments: PretrainingModelArguments, tokenizer: PreTrainedTokenizerBase, frame: Frame, seed: int, rows: Any
 ) -> Callable[[Sequence[TokenRow]], Batch]:
-    """Return the collator of the objective."""
+    """Return the collator of the objective. rows: of the train split."""
     if arguments.objective == "clm":
         return next_token_batch
+    ordinary = np.ones(len(tokenizer), dtype=bool)
+    ordinary[tokenizer.all_special_ids] = False
+    if arguments.objective == "context":
+        return NeighbourWords(kept_frequencies(rows.ids, ordinary), frame, tokenizer.pad_token_id, seed)
     fraction = arguments.mask_fraction or MASKED[arguments.task]
     if arguments.objective == "mlm":
-        ordinary = np.ones(len(tokenizer), dtype=bool)
-        ordinary[tokenizer.all_special_ids] = False
         return MaskTokens(tokenizer.mask_token_id, ordinary, fraction, seed)
     noise: Infill | CorruptSpans
     if arguments.denoising == "infilling":

@@ -14,33 +14,67 @@ from ..utils.errors import DataError
 
 @dataclass(frozen=True)
 class Recipe:
-    """minutes: of training, both stages. pretraining_share: of these. The epochs are the most, for small data."""
+    """minutes: of training, both stages. pretraining_share: of these. width: the largest hidden size.
+
+    pretrains_short_texts: by masked tokens, which takes an hour to help.
+    """
 
     minutes: float
     pretraining_share: float
-    pretraining_epochs: float
-    epochs: int
     width: int
+    pretrains_short_texts: bool = True
 
 
 RECIPES = {
-    "minutes": Recipe(10, pretraining_share=0, pretraining_epochs=0, epochs=8, width=64),
-    "hour": Recipe(60, pretraining_share=0.7, pretraining_epochs=40, epochs=5, width=128),
-    "night": Recipe(240, pretraining_share=0.8, pretraining_epochs=60, epochs=5, width=256),
+    "minutes": Recipe(10, pretraining_share=0.5, width=64, pretrains_short_texts=False),
+    "hour": Recipe(60, pretraining_share=0.7, width=128),
+    "night": Recipe(240, pretraining_share=0.8, width=256),
 }
 
 # Hidden size: layers, heads, and the least number of words to train on.
 MODELS = {64: (2, 4, 0), 128: (4, 4, 200_000), 256: (4, 4, 2_000_000)}
-PRETRAINED_MODEL = (
-    "norm_position=pre,position_type=rotary,hidden_act=gelu,classifier_pooling=mean,hidden_dropout=0.1"
-)  # fmt: skip
 IN_PRETRAINING = "hidden_dropout=0.0"
-PRETRAINED: dict[str, Any] = {"learning_rate": 3e-4, "embedding_learning_rate": 1e-3}
-FROM_SCRATCH: dict[str, Any] = {"learning_rate": 5e-4}
-PRETRAINING: dict[str, Any] = {"learning_rate": 1e-3, "adam_beta2": 0.98, "mask_fraction": 0.3}
+SPARSE = {"sparse_embeddings": True, "max_grad_norm": 0.0}
+
+
+@dataclass(frozen=True)
+class Way:
+    """How to pretrain and fine-tune: changes to the config, options of the stage (if any) and of train-classifier.
+
+    The epochs of both are the most: more of them remember the texts.
+    """
+
+    model: str
+    stage: dict[str, Any]
+    fine_tuning: dict[str, Any]
+    stage_epochs: int
+    epochs: int
+
+
+WAYS = {
+    # Long texts: the embeddings of words and n-grams learn which passages belong together, at 150,000 words a second.
+    "context": Way(
+        "norm_position=pre,position_type=rotary,hidden_act=gelu,classifier_pooling=mean,hidden_dropout=0.0,"
+        "final_norm=false,classifier_norm=true,ngram_vocab_size=200000,num_hidden_layers=1",
+        {"objective": "context", "learning_rate": 3e-3, "adam_beta2": 0.999, "weight_decay": 0.0, **SPARSE,
+         "lr_scheduler_type": "constant_with_warmup", "warmup_steps": 50, "block_size": 52,
+         "per_device_train_batch_size": 256},
+        {"learning_rate": 3e-3, "layer_decay": 0.03, "embedding_learning_rate": 1e-3, "weight_decay": 0.0,
+         "warmup_steps": 0, "ema_decay": 0.0, **SPARSE},
+        stage_epochs=1, epochs=2,
+    ),
+    # Short texts, which have no neighbouring passages.
+    "mlm": Way(
+        "norm_position=pre,position_type=rotary,hidden_act=gelu,classifier_pooling=mean,hidden_dropout=0.1",
+        {"objective": "mlm", "learning_rate": 1e-3, "adam_beta2": 0.98, "mask_fraction": 0.3},
+        {"learning_rate": 3e-4, "embedding_learning_rate": 1e-3},
+        stage_epochs=40, epochs=5,
+    ),
+    "none": Way("", {}, {"learning_rate": 5e-4}, stage_epochs=0, epochs=8),
+}  # fmt: skip
 LEAST_WORDS = 50_000  # with fewer, there is no pretraining stage
 LONG_TEXT = 64  # words, on average
-LONG: dict[str, Any] = {"per_device_train_batch_size": 32, "max_length": 512}
+LONG: dict[str, Any] = {"per_device_train_batch_size": 32, "max_length": 1024}
 SHORT: dict[str, Any] = {"per_device_train_batch_size": 64, "max_length": 512}
 VOCABULARY, SMALL_VOCABULARY = 30_000, 16_000
 LARGE_VOCABULARY_WORDS = 1_000_000  # words to train on, for the larger vocabulary
@@ -134,9 +168,9 @@ class Choices:
     def of_record(cls, record: Any) -> "Choices":
         """Read what `to_record` gave. Raises ValueError, LookupError or TypeError for anything else."""
         parts = record["options"], record["pretraining"]
-        are_known = parts[0].keys() <= OPTIONS and parts[1].keys() in (set(), STAGE_OPTIONS)
-        are_plain = all(isinstance(value, str | int | float) for value in parts[0].values())
-        if not (are_known and are_plain and all(isinstance(value, int | float) for value in parts[1].values())):
+        are_known = parts[0].keys() <= OPTIONS and parts[1].keys() <= STAGE_OPTIONS
+        are_plain = all(isinstance(value, str | int | float) for part in parts for value in part.values())
+        if not (are_known and are_plain and parts[1].get("objective", "mlm") in WAYS):
             raise ValueError("not what a recipe chooses")
         return cls(dict(parts[0]), dict(parts[1]), list(map(str, record["reasons"])))
 
@@ -144,10 +178,11 @@ class Choices:
 # What a recipe can choose: nothing else is read from the record of a run.
 OPTIONS = {
     "preset", "config_overrides", "tokenizer_kind", "vocab_size", "max_length", "learning_rate", "ema_decay",
-    "embedding_learning_rate", "per_device_train_batch_size", "num_train_epochs",
+    "embedding_learning_rate", "layer_decay", "sparse_embeddings", "max_grad_norm", "weight_decay", "warmup_steps",
+    "per_device_train_batch_size", "num_train_epochs",
 }  # fmt: skip
 STAGE_OPTIONS = {
-    "learning_rate", "adam_beta2", "mask_fraction", "block_size", "per_device_train_batch_size", "max_steps",
+    *(name for way in WAYS.values() for name in way.stage), "block_size", "per_device_train_batch_size", "max_steps",
 }  # fmt: skip
 
 
@@ -160,41 +195,44 @@ def choose(arguments: RecipeArguments, sizes: TextSizes) -> Choices:
     width = max(size for size, (*_, least) in MODELS.items() if size <= recipe.width and sizes.words >= least)
     layers, heads, _ = MODELS[width]
     pretrains = _pretrains(recipe, arguments, sizes)
+    way = WAYS["none" if not pretrains else "context" if sizes.are_long else "mlm"]
     overrides = (
         f"hidden_size={width},num_hidden_layers={layers},num_attention_heads={heads},intermediate_size={4 * width}"
     )
     options = {
         "preset": "reviews",
-        "config_overrides": f"{overrides},{PRETRAINED_MODEL}" if pretrains else overrides,
-        "tokenizer_kind": "wordlevel" if sizes.have_words else "bpe",
+        "config_overrides": ",".join(filter(None, [overrides, way.model])),
+        "tokenizer_kind": "words" if sizes.have_words else "bpe",
         "vocab_size": VOCABULARY if sizes.have_words and sizes.words >= LARGE_VOCABULARY_WORDS else SMALL_VOCABULARY,
         **(LONG if sizes.are_long else SHORT),
-        **(PRETRAINED if pretrains else FROM_SCRATCH),
+        **way.fine_tuning,
     }
     reasons = [
         f"recipe {arguments.recipe}: {recipe.minutes:g} minutes for {sizes.texts:,} texts of "
         f"{sizes.words / sizes.texts:,.0f} words",
-        f"model: {width} wide, {layers} layers, as there are {sizes.words:,} words",
+        f"model: {width} wide, as there are {sizes.words:,} words",
         f"tokenizer: {options['tokenizer_kind']}, at most {options['vocab_size']:,} tokens",
         "options of the command line replace these choices",
     ]
-    return Choices(options, _stage(arguments, sizes) if pretrains else {}, reasons)
+    return Choices(options, _stage(arguments, sizes, way.stage) if pretrains else {}, reasons)
 
 
 def _pretrains(recipe: Recipe, arguments: RecipeArguments, sizes: TextSizes) -> bool:
     if arguments.pretraining_steps is not None or arguments.pretraining_minutes is not None:
         return bool(arguments.pretraining_steps or arguments.pretraining_minutes)
-    return recipe.pretraining_share > 0 and sizes.words >= LEAST_WORDS
+    return sizes.words >= LEAST_WORDS and (sizes.are_long or recipe.pretrains_short_texts)
 
 
-def _stage(arguments: RecipeArguments, sizes: TextSizes) -> dict[str, Any]:
+def _stage(arguments: RecipeArguments, sizes: TextSizes, chosen: Mapping[str, Any]) -> dict[str, Any]:
     """Choose the options of the pretraining stage, apart from its steps."""
-    block_size = arguments.pretraining_block_size or (ROW_TOKENS if sizes.are_long else SHORT_ROW_TOKENS)
+    rows = ROW_TOKENS if sizes.are_long else SHORT_ROW_TOKENS
+    block_size = arguments.pretraining_block_size or chosen.get("block_size", rows)
+    batch_size = chosen.get("per_device_train_batch_size", max(1, TOKENS_PER_STEP // block_size))
     return {
-        **PRETRAINING,
-        "learning_rate": arguments.pretraining_learning_rate or PRETRAINING["learning_rate"],
+        **chosen,
+        "learning_rate": arguments.pretraining_learning_rate or chosen["learning_rate"],
         "block_size": block_size,
-        "per_device_train_batch_size": arguments.pretraining_batch_size or max(1, TOKENS_PER_STEP // block_size),
+        "per_device_train_batch_size": arguments.pretraining_batch_size or batch_size,
     }
 
 
@@ -217,15 +255,17 @@ def schedule(choices: Choices, arguments: RecipeArguments, speeds: Speeds, given
     recipe = arguments.chosen
     minutes = _pretraining_minutes(choices, arguments, speeds)
     left = max(recipe.minutes - minutes, LEAST_FINE_TUNING * recipe.minutes) * 60
-    epochs = given_epochs or _epochs(recipe, left / speeds.fine_tuning_epoch)
+    way = WAYS[choices.pretraining.get("objective", "none")]
+    epochs = given_epochs or _epochs(way.epochs, left / speeds.fine_tuning_epoch)
     fine_tuning = epochs * speeds.fine_tuning_epoch
     options, stage = {**choices.options, "num_train_epochs": epochs}, choices.pretraining
-    options["ema_decay"] = EMA_DECAY if epochs * speeds.fine_tuning_epoch_steps >= AVERAGED_STEPS else 0
+    if "ema_decay" not in options:
+        options["ema_decay"] = EMA_DECAY if epochs * speeds.fine_tuning_epoch_steps >= AVERAGED_STEPS else 0
     reasons = [f"fine-tuning: {epochs:g} epochs, about {fine_tuning / 60:.1f} minutes"]
     if stage:
         seconds = recipe.minutes * 60 - fine_tuning if arguments.pretraining_minutes is None else minutes * 60
         affordable = (seconds - speeds.pretraining_evaluations) / speeds.pretraining_step
-        steps = min(affordable, recipe.pretraining_epochs * speeds.pretraining_epoch_steps)
+        steps = min(affordable, way.stage_epochs * speeds.pretraining_epoch_steps)
         stage = {**stage, "max_steps": arguments.pretraining_steps or max(1, int(steps))}
         reasons.insert(0, _of_stage(stage, speeds))
     return Choices(options, stage, [*choices.reasons, *reasons])
@@ -241,9 +281,9 @@ def _pretraining_minutes(choices: Choices, arguments: RecipeArguments, speeds: S
     return share if arguments.pretraining_minutes is None else arguments.pretraining_minutes
 
 
-def _epochs(recipe: Recipe, affordable: float) -> float:
+def _epochs(most: int, affordable: float) -> float:
     """Return whole epochs, or a part of one if there is no time for more."""
-    return float(min(recipe.epochs, int(affordable))) if affordable >= 1 else float(f"{affordable:.3g}")
+    return float(min(most, int(affordable))) if affordable >= 1 else float(f"{affordable:.3g}")
 
 
 def _of_stage(stage: Mapping[str, Any], speeds: Speeds) -> str:

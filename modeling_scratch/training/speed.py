@@ -16,6 +16,7 @@ from transformers import PreTrainedTokenizerBase, Trainer, TrainingArguments
 
 from ..data.documents import Documents
 from ..data.labelled_texts import ReviewData
+from ..data.ngrams import fill_ngrams, has_empty_ngrams
 from ..evaluation.classification_metrics import ClassificationMetrics
 from . import classification, objectives, pretraining
 from .classification import ClassifierTrainer, ClassifierTrainingArguments, ModelArguments
@@ -96,9 +97,11 @@ def measure_pretraining(
     sample = Documents(_sample(documents.train), _sample(documents.validation), [])
     model = objectives.build_model(arguments, tokenizer)
     data = objectives.prepare(arguments, sample, tokenizer, training.seed)
+    rows: Any = data.train
+    if has_empty_ngrams(model):
+        fill_ngrams(model, rows.ids, rows.starts, tokenizer.all_special_ids)
     with discarded(training) as copied:
         seconds = training.train_batch_size * seconds_per_row(pretraining.build_trainer(model, tokenizer, data, copied))
-    rows: Any = data.train
     tokens_of_character = len(rows.ids) / _characters(sample.train)
     tokens_of_step = arguments.block_size * training.train_batch_size
     steps, evaluation = (

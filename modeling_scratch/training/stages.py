@@ -39,6 +39,7 @@ ARGUMENTS = (ModelArguments, DataArguments, RecipeArguments, ClassifierTrainingA
 ARCHITECTURE = re.compile("--preset(=|$)")
 EPOCHS = re.compile("--(num.train.epochs|max.steps)(=|$)")
 FINISHED = "finished_stages"
+MODEL_OPTIONS = "objective", "block_size", "mask_fraction"  # of pretraining
 # Of fine-tuning, also for pretraining.
 SHARED = (
     "seed", "use_cpu", "bf16", "fp16", "tf32", "report_to", "disable_tqdm", "full_determinism", "torch_compile",
@@ -206,17 +207,16 @@ def stage_arguments(
     overrides = [whole.config_overrides, IN_PRETRAINING]
     if whole.max_length is not None:
         overrides.append(f"max_position_embeddings={max(whole.max_length, chosen['block_size'])}")
+    of_model = {name: chosen[name] for name in MODEL_OPTIONS if name in chosen}
     model = PretrainingModelArguments(
-        "mlm",
         preset=whole.preset,
         config_overrides=",".join(filter(None, overrides)),
         tokenizer_kind=whole.tokenizer_kind,
         vocab_size=whole.vocab_size,
         lowercase=whole.lowercase,
-        block_size=chosen["block_size"],
-        mask_fraction=chosen["mask_fraction"],
+        **of_model,
     )
-    options = {name: value for name, value in chosen.items() if name not in ("block_size", "mask_fraction")}
+    options = {name: value for name, value in chosen.items() if name not in of_model}
     shared = {name: getattr(training, name) for name in SHARED}
     return model, PretrainingArguments(output_dir=str(Path(training.output_dir, PRETRAINING)), **options, **shared)
 

@@ -97,7 +97,7 @@ class TranslationModelArguments:
     model_name_or_path: str | None = field(
         default=None, metadata={"help": "A checkpoint to fine-tune, instead of a new model."}
     )
-    tokenizer_kind: Literal["wordlevel", "bpe", "byte_bpe"] = field(
+    tokenizer_kind: Literal["wordlevel", "words", "bpe", "byte_bpe"] = field(
         default="byte_bpe", metadata={"help": "The kind of new tokenizers; byte_bpe is lossless."}
     )
     vocab_size: int = field(default=6_000, metadata={"help": "The maximum vocabulary size of a new tokenizer."})

@@ -18,6 +18,7 @@ import regex
 from transformers import AutoTokenizer
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
+import tokenization
 from tokenization import (
     STYLES,
     special_token_ids,
@@ -201,6 +202,15 @@ def test_byte_level_offsets_are_where_the_token_stands_without_the_space_before_
 
 
 @pytest.mark.parametrize("lowercase", [False, True])
+def test_words_of_the_web_keep_their_apostrophes_and_lose_their_tags():
+    text = "I don't!! <br /><br/>It's <b>bad</b>, O’Neil's 'idea' <3 4 < 5"
+    tokenizer = train("wordlevel", [text], 100, web_text=True)
+    words = ["I", "don't", "!", "!", "It's", "bad", ",", "O’Neil's", "'", "idea", "'", "<", "3", "4", "<", "5"]
+    assert tokenizer.tokenize(text) == words
+    offsets = tokenizer(text, return_offsets_mapping=True, add_special_tokens=False)["offset_mapping"]
+    assert [text[start:end] for start, end in offsets] == words
+
+
 @pytest.mark.parametrize("kind", ["end_of_word", "wordlevel"])
 def test_offsets_are_where_the_token_stands(kind, lowercase):
     tokenizer = train(kind, lowercase=lowercase, normalization=None)
@@ -327,7 +337,7 @@ def test_files_are_the_same_on_any_number_of_threads(tmp_path):
         for threads in "14"
     )
     assert one == four
-    assert len(one) == 2 * len(KINDS)
+    assert len(one) == 2 * len(tokenization.KINDS)
 
 
 # The corpus as it comes

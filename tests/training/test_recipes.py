@@ -22,7 +22,16 @@ from modeling_scratch.sharing.push import files_to_upload
 from modeling_scratch.sharing.verification import Verdict, verify
 from modeling_scratch.training import resumable as survival
 from modeling_scratch.training import stages
-from modeling_scratch.training.recipes import LEAST_WORDS, RECIPES, RecipeArguments, Speeds, TextSizes, choose, schedule
+from modeling_scratch.training.recipes import (
+    LEAST_WORDS,
+    RECIPES,
+    WAYS,
+    RecipeArguments,
+    Speeds,
+    TextSizes,
+    choose,
+    schedule,
+)
 
 TINY = "--config_overrides hidden_size=8,intermediate_size=8,num_hidden_layers=1,num_attention_heads=2"
 STAGE = "--pretraining_steps 4 --pretraining_batch_size 8 --pretraining_block_size 16"
@@ -72,11 +81,11 @@ def test_reports_what_each_stage_read_and_reached(finished: Path) -> None:
     rows = {row["name"]: row for row in read(finished / "evaluation.json")["stages"]}
     assert list(rows) == ["tokenizer", "pretraining", "fine-tuning"]
     assert (rows["pretraining"]["steps"], rows["fine-tuning"]["steps"]) == (4, 2)
-    assert "masked-token loss" in rows["pretraining"]["result"]
+    assert "loss " in rows["pretraining"]["result"]
     accuracy = read(finished / "all_results.json")["eval_accuracy"]
     assert f"{accuracy:.2%}"[:-1] in rows["fine-tuning"]["result"]
     for page in "results.md", "README.md":
-        assert "masked-token loss" in (finished / page).read_text(encoding="utf-8"), page
+        assert "loss " in (finished / page).read_text(encoding="utf-8"), page
 
 
 def test_records_the_whole_run_and_that_of_the_stage(finished: Path) -> None:
@@ -238,22 +247,26 @@ def test_models_grow_with_the_text_up_to_the_width_of_the_recipe(recipe: str) ->
     assert widths == sorted(widths)
     assert widths[-1] == RECIPES[recipe].width
     assert not chosen[0].pretraining
-    assert bool(chosen[-1].pretraining) == (RECIPES[recipe].pretraining_share > 0)
+    assert chosen[-1].pretraining["objective"] == "context"
+    short = choose(arguments, sizes(10**8, length=9)).pretraining
+    assert short.get("objective") == (None if recipe == "minutes" else "mlm")
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
 @pytest.mark.parametrize("speed", [0.01, 1, 100])
-def test_large_data_fills_the_time_and_small_data_does_not(recipe: str, speed: float) -> None:
+@pytest.mark.parametrize("length", [9, 200])
+def test_large_data_fills_the_time_and_small_data_does_not(recipe: str, speed: float, length: int) -> None:
     arguments, budget = RecipeArguments(recipe), RECIPES[recipe].minutes * 60
-    chosen = choose(arguments, sizes(10**8))
+    chosen = choose(arguments, sizes(10**8, length))
+    way = WAYS[chosen.pretraining.get("objective", "none")]
     for epoch_steps in 10, 1_000_000:
         speeds = Speeds(epoch_steps * speed, epoch_steps, speed, epoch_steps, 10 * speed)
         planned = schedule(chosen, arguments, speeds, None)
         epochs, steps = planned.options["num_train_epochs"], planned.pretraining.get("max_steps", 0)
         seconds = epochs * epoch_steps * speed + (steps * speed + 10 * speed if steps else 0)
         assert seconds <= budget * 1.25 or steps == 1, planned.reasons
-        assert epochs <= RECIPES[recipe].epochs
-        assert steps <= RECIPES[recipe].pretraining_epochs * epoch_steps
+        assert epochs <= way.epochs
+        assert steps <= way.stage_epochs * epoch_steps
         if epoch_steps * speed > budget:
             assert seconds > budget * 0.75, planned.reasons
 
@@ -261,8 +274,8 @@ def test_large_data_fills_the_time_and_small_data_does_not(recipe: str, speed: f
 def test_the_documentation_has_the_numbers_of_the_recipes() -> None:
     text = (Path(__file__).parents[2] / "docs" / "own-data.md").read_text(encoding="utf-8")
     for name, each in RECIPES.items():
-        numbers = f"{each.minutes:g} | {each.pretraining_share:.0%} | {each.pretraining_epochs:g} | {each.epochs}"
-        assert f"| `{name}` | {numbers} | {each.width} |".replace("%", " %") in text
+        numbers = f"{each.minutes:g} | {each.pretraining_share:.0%} | {each.width}"
+        assert f"| `{name}` | {numbers} |".replace("%", " %") in text
     assert f"less than {LEAST_WORDS:,} words" in text
 
 
