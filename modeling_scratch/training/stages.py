@@ -159,7 +159,8 @@ def before_fine_tuning(run: Run, data: ReviewData, choices: Choices | None, give
 def start(run: Run, data: ReviewData, corpus: Corpus, given: Sequence[str]) -> Choices:
     """Choose for a new run, measure the speed, and claim the folder. Nothing is written before."""
     groups = run.groups
-    choices = choose(groups["recipe"], TextSizes.of(corpus.texts))
+    labelled = TextSizes.of(list(data.splits["train"]["text"]))
+    choices = choose(groups["recipe"], TextSizes.of(corpus.texts), labelled)
     if groups["recipe"].unlabelled_file and not choices.pretraining:
         raise DataError("--unlabelled_file: this recipe has no pretraining for these texts; give --pretraining_minutes")
     groups["model"], groups["training"] = with_choices(choices, given)

@@ -51,11 +51,11 @@ class TokenizerArguments:
     """The tokenizer to train and its output folder."""
 
     output_dir: str = field(metadata={"help": "The folder to save the tokenizer in."})
-    kind: Literal["byte_bpe", "bpe", "wordlevel", "character"] = field(
+    kind: Literal["byte_bpe", "bpe", "wordlevel", "words", "character"] = field(
         default="byte_bpe",
         metadata={
-            "help": "BPE on bytes (lossless), BPE on characters with </w> at word ends, one token per word, or one per "
-            "character (lossless)."
+            "help": "BPE on bytes (lossless), BPE on characters with </w> at word ends, one token per word, the same "
+            "without HTML tags and with contractions whole, or one per character (lossless)."
         },
     )
     vocab_size: int = field(default=8_000, metadata={"help": "The vocabulary size, including special tokens."})
