@@ -31,7 +31,7 @@ class ScratchEncoderModel(ScratchEncoderPreTrainedModel):
 
     def __init__(self, config: ScratchConfig, add_pooling_layer: bool = True) -> None:
         super().__init__(config)
-        self.embeddings = Embeddings(config, config.vocab_size)
+        self.embeddings = Embeddings(config, config.vocab_size, ngrams=getattr(config, "ngram_vocab_size", 0))
         self.stack = Stack(config, config.num_hidden_layers)
         self.pooler = Pooler(config) if add_pooling_layer and getattr(config, "pooler", False) else None
         self.post_init()

@@ -151,14 +151,13 @@ class Embeddings(nn.Module):
     widens the tokens alone: norm(scale * E[token] W + P[position] + S[token type]). NGrams are added to E[token].
     """
 
-    def __init__(self, config: ScratchConfig, vocab_size: int, prefix: str = "") -> None:
+    def __init__(self, config: ScratchConfig, vocab_size: int, prefix: str = "", ngrams: int = 0) -> None:
         super().__init__()
         self.prefix = prefix  # of the names by which callers know what is looked up here
         self.projects_first = config.positions_after_projection
         size = config.hidden_size if self.projects_first else config.embedding_size
         self.tokens = nn.Embedding(vocab_size, config.embedding_size)
-        count = getattr(config, "ngram_vocab_size", 0)
-        self.ngrams = NGrams(count, config.embedding_size) if count else None
+        self.ngrams = NGrams(ngrams, config.embedding_size) if ngrams else None
         self.scale = config.hidden_size**0.5 if config.embedding_scale else 1.0
         self.offset = config.position_offset
         learned = config.position_type == "learned"

@@ -238,6 +238,16 @@ TEXTBOOK = (
         "norm_eps: float | int = 1e-5", "norm_eps: float | int = 1e-6",
         "another default: a saved config that leaves it out computes other numbers",
     ),
+    Fault(
+        "ngrams_across_texts", "embeddings.py",
+        "(position_ids == positions + back)", "(position_ids != positions)",
+        "pairs and triples of tokens of two texts, and of tokens with padding between them",
+    ),
+    Fault(
+        "hidden_tokens_in_ngrams", "embeddings.py",
+        "self.input_ids.masked_fill(~mask.bool(), pad_token_id)", "self.input_ids",
+        "n-grams read tokens that the mask hides",
+    ),
 )  # fmt: skip
 
 ENGINE = (
@@ -342,6 +352,11 @@ ENGINE = (
         "dropout, module.is_causal, scaling)", "dropout, False, scaling)",
         "packed texts see their future on accelerators",
     ),
+    Fault(
+        "ngrams_of_the_packed_layout", "fast/engine.py",
+        "return embeddings.ngrams is not None or has_hooks(embeddings.tokens)", "return has_hooks(embeddings.tokens)",
+        "tokens on both sides of a hidden one are neighbours in the engine alone",
+    ),
 )  # fmt: skip
 
 FAULTS = TEXTBOOK + ENGINE + ROOMS
@@ -357,7 +372,7 @@ FIRST = {
     "positions.py": ("positions", "textbook", "embeddings", "packing", "modeling_decoder"),
     "layers.py": ("layers", "textbook"),
     "attention.py": ("attention", "modeling_decoder", "modeling_seq2seq"),
-    "embeddings.py": ("embeddings", "textbook", "packing"),
+    "embeddings.py": ("embeddings", "ngrams", "textbook", "packing"),
     "stack.py": ("stack", "textbook"),
     "heads.py": ("heads", "packing", "modeling_decoder", "engines"),
     "engine.py": ("modeling_decoder", "packing"),
@@ -367,7 +382,7 @@ FIRST = {
     "modeling_decoder.py": ("textbook", "modeling_decoder"),
     "modeling_seq2seq.py": ("modeling_seq2seq", "stack"),
     "configuration_scratch.py": ("configuration", "textbook", "presets"),
-    "fast/engine.py": ("packing", "textbook", "varlen", "engines", "modeling_encoder"),
+    "fast/engine.py": ("packing", "ngrams", "textbook", "varlen", "engines", "modeling_encoder"),
     "fast/packing.py": ("packing", "modeling_encoder", "modeling_seq2seq", "engines"),
     "fast/bin_packing.py": ("bin_packing", "packing"),
     "fast/last_block.py": ("textbook", "modeling_encoder", "engines"),

@@ -191,6 +191,21 @@ TRAINING = (
         'eval_dataset=splits["validation"]', 'eval_dataset=splits.get("test", splits["validation"])',
         "the epoch is chosen on the test split",
     ),
+    Fault(
+        "context_predicts_its_own_words", "data/packed_documents.py",
+        "for index in (row - 1, row + 1)", "for index in (row, row + 1)",
+        "a passage predicts its own words instead of those before it",
+    ),
+    Fault(
+        "ngrams_of_special_tokens", "data/ngrams.py",
+        "found.append(keys[breaks[back:] == breaks[:-back]])", "found.append(keys)",
+        "the table is filled with n-grams across texts and with special tokens",
+    ),
+    Fault(
+        "tied_tables_are_sparse", "training/sparse_tables.py",
+        "shares[table.weight] == 1", "shares[table.weight] >= 1",
+        "the table that a head shares has dense gradients, which SparseAdam refuses",
+    ),
 )  # fmt: skip
 
 INFERENCE = (
@@ -362,7 +377,8 @@ FIRST = {
     "data/translation_pairs.py": ("translation_data",),
     "data/labelled_texts.py": ("text_data",),
     "data/documents.py": ("documents",),
-    "data/packed_documents.py": ("packed_documents", "noise"),
+    "data/ngrams.py": ("ngrams",),
+    "data/packed_documents.py": ("packed_documents", "noise", "pretrain"),
     "data/collators.py": ("noise", "packed_documents"),
     "training/checkpoints.py": ("faults", "train_translation", "train_classifier"),
     "training/resumable.py": ("faults", "resume"),
@@ -373,6 +389,7 @@ FIRST = {
     "training/run.py": ("train_classifier", "resume"),
     "training/arguments.py": ("train_classifier", "training_options"),
     "training/objectives.py": ("pretrain",),
+    "training/sparse_tables.py": ("sparse_tables",),
     "training/classification.py": ("train_classifier", "training_options"),
     "inference/classification.py": ("predict",),
     "inference/generation.py": ("generate",),

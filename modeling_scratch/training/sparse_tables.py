@@ -8,6 +8,8 @@ from typing import Any
 from torch import Tensor, nn, optim
 from transformers import Trainer
 
+from ..utils.errors import DataError
+
 SPARSE_EMBEDDINGS = "Change only the rows of the embeddings that a step reads, by torch.optim.SparseAdam."
 
 
@@ -47,6 +49,8 @@ class SparseTables(Trainer):
     def create_optimizer(self, model: nn.Module | None = None) -> optim.Optimizer:
         if self.optimizer is not None or not getattr(self.args, "sparse_embeddings", False):
             return super().create_optimizer(model)
+        if self.args.world_size > 1 or self.args.n_gpu > 1:
+            raise DataError("--sparse_embeddings runs in one process, on one device")
         whole: Any = self.model if model is None else model
         tables = sparse_tables(whole)
         for table in tables:
