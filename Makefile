@@ -17,8 +17,9 @@ WORKERS ?= auto
 
 ifdef DATA
 SOURCE = --data_dir "$(DATA)" --output_dir "runs/$(notdir $(DATA:%/=%))"
-# A checkpoint has its own sizes, and a search trains many models.
-RECIPE ?= $(if $(findstring --model_name_or_path,$(ARGS))$(findstring --search_trials,$(ARGS)),,minutes)
+# What a recipe does not do: fine-tune a checkpoint, search, push.
+WITHOUT_RECIPE = model_name_or_path model-name-or-path search_ search- push_to push-to
+RECIPE ?= $(if $(strip $(foreach option,$(WITHOUT_RECIPE),$(findstring --$(option),$(ARGS)))),,minutes)
 else ifdef DATASET
 SOURCE = --dataset_name "$(DATASET)" --output_dir "runs/$(notdir $(DATASET))"
 endif

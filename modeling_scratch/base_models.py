@@ -31,7 +31,8 @@ class ScratchEncoderModel(ScratchEncoderPreTrainedModel):
 
     def __init__(self, config: ScratchConfig, add_pooling_layer: bool = True) -> None:
         super().__init__(config)
-        self.embeddings = Embeddings(config, config.vocab_size, ngrams=getattr(config, "ngram_vocab_size", 0))
+        ngrams = 0 if config.is_encoder_decoder else getattr(config, "ngram_vocab_size", 0)
+        self.embeddings = Embeddings(config, config.vocab_size, ngrams=ngrams)
         self.stack = Stack(config, config.num_hidden_layers)
         self.pooler = Pooler(config) if add_pooling_layer and getattr(config, "pooler", False) else None
         self.post_init()

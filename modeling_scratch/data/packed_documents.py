@@ -246,7 +246,8 @@ class Passages(Pieces):
         self.documents = np.repeat(np.arange(len(split)), list(map(len, split)))
         if not split:
             raise DataError(
-                f"no document has more than {longest} tokens, and so none has neighbouring passages: lower --block_size"
+                f"no document of a split has more than {longest} tokens, so that none has neighbouring passages: lower "
+                "--block_size, or hold out more documents for validation"
             )
 
     def __getitem__(self, row: int) -> TokenRow:

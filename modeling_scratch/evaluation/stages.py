@@ -29,7 +29,8 @@ class Stage:
 def pretraining_stage(folder: Path, read: str, since: int = 0) -> Stage:
     """Return the row of a finished pretraining run: its first and its last loss on held-out texts."""
     state, results = (_json(folder / file) for file in ("trainer_state.json", "all_results.json"))
-    first, *_, last = [entry for entry in state["log_history"] if "eval_loss" in entry] * 2
+    evaluations = [entry for entry in state["log_history"] if "eval_loss" in entry]
+    first, last = evaluations[0], evaluations[-1]
     result = f"loss {first['eval_loss']:.3f} at step {first['step']:,}, then {last['eval_loss']:.3f}"
     return Stage("pretraining", read, state["global_step"], results["train_runtime"] / 60, result, since)
 

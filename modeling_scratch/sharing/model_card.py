@@ -24,8 +24,8 @@ PURPOSES = {
     "train_classifier": "A text classifier with the labels {labels}.",
     "train_translation": "A translation model from {source} to {target} (column names of the training data).",
     "mlm": "An encoder pretrained on masked language modelling, for fine-tuning.",
-    "context": "An encoder with untrained layers, whose embeddings predict the words of neighbouring passages; for "
-    "fine-tuning.",
+    "context": "An encoder whose embeddings were trained to predict the words of neighbouring passages, for "
+    "fine-tuning. This run did not train its layers.",
     "clm": "A decoder pretrained on causal language modelling: it continues texts and does not follow instructions.",
     "denoising": "An encoder-decoder pretrained on denoising, for fine-tuning.",
 }

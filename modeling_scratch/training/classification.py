@@ -312,10 +312,7 @@ def train_on(
     tokenizer = build_tokenizer(model_arguments, list(data.splits["train"]["text"]), run.checkpoint)
     model = build_model(model_arguments, tokenizer, data.label_names)
     splits, truncations = encode_splits(data.splits, tokenizer, model.config)
-    if has_empty_ngrams(model):
-        texts = splits["train"]["input_ids"]
-        starts = starts_of(np.array(list(map(len, texts))))
-        truncations.append(fill_ngrams(model, np.concatenate(texts), starts, tokenizer.all_special_ids))
+    truncations += fill_empty_ngrams(model, splits, tokenizer)
     print("\n".join(truncations))
     if arguments.search_trials:
         return print(search_arguments(run, data, tokenizer, splits))
@@ -333,6 +330,15 @@ def train_on(
         sentences = SENTENCES if data_arguments.uses_demo else judge.texts[:3]
         print(classify(run.folder, sentences, model_arguments.trust_remote_code))
         print(f"\n{summary(trainer, run.checkpoint)}")
+
+
+def fill_empty_ngrams(model: PreTrainedModel, splits: DatasetDict, tokenizer: PreTrainedTokenizerBase) -> list[str]:
+    """Fill a new model's table of n-grams, if it has one, from the train split. Return a note on how many."""
+    if not has_empty_ngrams(model):
+        return []
+    texts = splits["train"]["input_ids"]
+    starts = starts_of(np.array(list(map(len, texts))))
+    return [fill_ngrams(model, np.concatenate(texts), starts, tokenizer.all_special_ids)]
 
 
 def make_judge(run: Run, data: ReviewData) -> Judge:
@@ -374,6 +380,7 @@ def search_arguments(run: Run, data: ReviewData, tokenizer: PreTrainedTokenizerB
         changed = with_dropout(overrides, space.suggest(trial)) if trial else overrides
         set_seed(arguments.seed)
         model = build_model(replace(groups["model"], config_overrides=changed), tokenizer, data.label_names)
+        fill_empty_ngrams(model, splits, tokenizer)
         set_seed(arguments.seed)  # as Trainer does for a given model
         return model
 

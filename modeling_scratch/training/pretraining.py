@@ -111,16 +111,19 @@ class PretrainingTrainer(SparseTables, SharingTrainer):
 
 
 class ContextTrainer(PretrainingTrainer):
-    """Trainer of the objective `context`: log p(token of a neighbour) = log softmax(norm(mean(E[x])) E^T + b).
+    """Trainer of the objective `context`: log p(token of a neighbour) = log softmax(norm(mean(e(x))) E^T + b).
 
-    The embeddings E of tokens and n-grams learn, the layers do not: without them, a corpus is read in minutes. A
-    classifier with mean pooling starts from these means.
+    e: the output of Embeddings, with n-grams and positions; E: the table of tokens. The layers do not learn: without
+    them, a corpus is read in minutes. A classifier with mean pooling starts from these means.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if self.args.world_size > 1 or self.args.n_gpu > 1:
             raise DataError("--objective context runs in one process, on one device")
+        config: Any = self.model.config
+        if config.output_embedding_size != config.hidden_size:
+            raise DataError("--objective context requires embeddings as wide as the hidden size (embedding_size)")
 
     def compute_loss(
         self,

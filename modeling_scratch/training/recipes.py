@@ -16,17 +16,17 @@ from ..utils.errors import DataError
 class Recipe:
     """minutes: of training, both stages. pretraining_share: of these. width: the largest hidden size.
 
-    pretrains_short_texts: by masked tokens, which takes an hour to help.
+    pretrains_others: texts that are short or few, by masked tokens, which takes an hour to help.
     """
 
     minutes: float
     pretraining_share: float
     width: int
-    pretrains_short_texts: bool = True
+    pretrains_others: bool = True
 
 
 RECIPES = {
-    "minutes": Recipe(10, pretraining_share=0.5, width=64, pretrains_short_texts=False),
+    "minutes": Recipe(10, pretraining_share=0.5, width=64, pretrains_others=False),
     "hour": Recipe(60, pretraining_share=0.7, width=128),
     "night": Recipe(240, pretraining_share=0.8, width=256),
 }
@@ -41,7 +41,7 @@ SPARSE = {"sparse_embeddings": True, "max_grad_norm": 0.0}
 class Way:
     """How to pretrain and fine-tune: changes to the config, options of the stage (if any) and of train-classifier.
 
-    The epochs of both are the most: more of them remember the texts.
+    The numbers of epochs are the most: more of them overfit.
     """
 
     model: str
@@ -55,7 +55,7 @@ CONTEXT = Way(
     "norm_position=pre,position_type=rotary,hidden_act=gelu,classifier_pooling=mean,hidden_dropout=0.0,"
     "final_norm=false,classifier_norm=true,ngram_vocab_size=200000,num_hidden_layers=1",
     {"objective": "context", "learning_rate": 3e-3, "adam_beta2": 0.999, "weight_decay": 0.0, **SPARSE,
-     "lr_scheduler_type": "constant_with_warmup", "warmup_steps": 50, "block_size": 52,
+     "lr_scheduler_type": "constant_with_warmup", "warmup_steps": 0.03, "block_size": 52,
      "per_device_train_batch_size": 256},
     {"learning_rate": 3e-3, "layer_decay": 0.03, "embedding_learning_rate": 1e-3, "weight_decay": 0.0,
      "warmup_steps": 0, "ema_decay": 0.0, **SPARSE},
@@ -82,6 +82,7 @@ WAYS = {
     "none": Way("", {}, {"learning_rate": 5e-4}, stage_epochs=0, epochs=3),
 }  # fmt: skip
 LEAST_WORDS = 50_000  # with fewer, there is no pretraining stage
+CONTEXT_WORDS = 5_000_000  # with fewer, an epoch of passages has too few steps
 LONG_TEXT = 64  # words, on average
 LONG: dict[str, Any] = {"per_device_train_batch_size": 32, "max_length": 1024}
 SHORT: dict[str, Any] = {"per_device_train_batch_size": 64, "max_length": 512}
@@ -157,6 +158,11 @@ class TextSizes:
         return self.words >= LONG_TEXT * self.texts
 
     @property
+    def have_passages(self) -> bool:
+        """Whether there are enough texts with several passages."""
+        return self.are_long and self.words >= CONTEXT_WORDS
+
+    @property
     def have_words(self) -> bool:
         """Whether white space separates words."""
         return self.characters <= LONGEST_WORD * self.words
@@ -179,7 +185,7 @@ class Choices:
         parts = record["options"], record["pretraining"]
         are_known = parts[0].keys() <= OPTIONS and parts[1].keys() <= STAGE_OPTIONS
         are_plain = all(isinstance(value, str | int | float) for part in parts for value in part.values())
-        if not (are_known and are_plain and parts[1].get("objective", "mlm") in WAYS):
+        if not (are_known and are_plain and parts[1].get("objective", "mlm") in ("context", "mlm")):
             raise ValueError("not what a recipe chooses")
         return cls(dict(parts[0]), dict(parts[1]), list(map(str, record["reasons"])))
 
@@ -196,7 +202,7 @@ STAGE_OPTIONS = {
 
 
 def choose(arguments: RecipeArguments, sizes: TextSizes, labelled: TextSizes | None = None) -> Choices:
-    """Choose the sizes. The number of steps and epochs is chosen later, by `schedule`, and at most what is given here.
+    """Choose the sizes. `schedule` chooses the number of steps later, and may lower that of the epochs.
 
     sizes: those of the texts to pretrain on. labelled: those of the texts to fine-tune on, where these are not all.
     """
@@ -205,7 +211,7 @@ def choose(arguments: RecipeArguments, sizes: TextSizes, labelled: TextSizes | N
     layers, heads, _ = MODELS[width]
     pretrains = _pretrains(recipe, arguments, sizes)
     are_long = (labelled or sizes).are_long
-    name = ("context" if are_long else "context_of_others") if sizes.are_long else "mlm"
+    name = ("context" if are_long else "context_of_others") if sizes.have_passages else "mlm"
     way = WAYS[name if pretrains else "none"]
     overrides = (
         f"hidden_size={width},num_hidden_layers={layers},num_attention_heads={heads},intermediate_size={4 * width}"
@@ -232,7 +238,7 @@ def choose(arguments: RecipeArguments, sizes: TextSizes, labelled: TextSizes | N
 def _pretrains(recipe: Recipe, arguments: RecipeArguments, sizes: TextSizes) -> bool:
     if arguments.pretraining_steps is not None or arguments.pretraining_minutes is not None:
         return bool(arguments.pretraining_steps or arguments.pretraining_minutes)
-    return sizes.words >= LEAST_WORDS and (sizes.are_long or recipe.pretrains_short_texts)
+    return sizes.words >= LEAST_WORDS and (sizes.have_passages or recipe.pretrains_others)
 
 
 def _stage(arguments: RecipeArguments, sizes: TextSizes, chosen: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from transformers.trainer_utils import SaveStrategy, TrainOutput
 
 from ..utils.errors import DataError, one_line
 from ..utils.files import write_json, write_text
+from .sparse_tables import SparseTables
 from .trainer import FlatTraining, RatesByDepth
 
 STUDY, STUDY_FILE = "search", "study.db"
@@ -97,7 +98,7 @@ def with_dropout(overrides: str | None, settings: dict[str, Any]) -> str | None:
     return ",".join(filter(None, [overrides, *changes])) or None
 
 
-class TrialTrainer(FlatTraining, RatesByDepth):
+class TrialTrainer(SparseTables, FlatTraining, RatesByDepth):
     """Trainer for successive trials, scored by the final model, with averaged weights if configured.
 
     Trainer's own objective would be that of the last evaluation during training.

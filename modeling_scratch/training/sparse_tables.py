@@ -10,7 +10,10 @@ from transformers import Trainer
 
 from ..utils.errors import DataError
 
-SPARSE_EMBEDDINGS = "Change only the rows of the embeddings that a step reads, by torch.optim.SparseAdam."
+SPARSE_EMBEDDINGS = (
+    "Train the tables of n-grams, and of tokens where no head shares them, by torch.optim.SparseAdam: only the rows "
+    "that a step reads change, without weight decay."
+)
 
 
 class AdamWithSparseTables(optim.Optimizer):
@@ -56,6 +59,8 @@ class SparseTables(Trainer):
         for table in tables:
             table.sparse = True
         layers = super().create_optimizer(model)
+        if "betas" not in layers.defaults:
+            raise DataError(f"--sparse_embeddings requires a kind of Adam, not --optim {self.args.optim}")
         weights, groups = {table.weight for table in tables}, []
         for group in layers.param_groups:
             rows = [weight for weight in group["params"] if weight in weights]

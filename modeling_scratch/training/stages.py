@@ -82,10 +82,11 @@ def check_combination(model_arguments: ModelArguments, arguments: ClassifierTrai
     }
     for option, value in refused.items():
         if value:
-            after = "; push the finished run by `modeling-scratch push`" if option == "--push_to_hub" else ""
-            raise DataError(f"--recipe trains a new model once, and excludes {option}{after}")
-    if arguments.world_size > 1:
-        raise DataError("--recipe runs in one process")
+            after = ", or push the finished run by `modeling-scratch push`" if option == "--push_to_hub" else ""
+            remedy = f"leave --recipe out (make train RECIPE=){after}"
+            raise DataError(f"--recipe trains a new model once, and excludes {option}: {remedy}")
+    if arguments.world_size > 1 or arguments.n_gpu > 1:
+        raise DataError("--recipe runs in one process, on one device (CUDA_VISIBLE_DEVICES=0)")
 
 
 def recorded_choices(arguments: ClassifierTrainingArguments, recipe_arguments: RecipeArguments) -> Choices | None:
@@ -95,7 +96,10 @@ def recorded_choices(arguments: ClassifierTrainingArguments, recipe_arguments: R
     folder = Path(arguments.output_dir or "")
     record = read_run(folder)
     if RECIPE not in record:
-        raise DataError(f"--resume_from_checkpoint: {folder} holds no run that was started with --recipe")
+        raise DataError(
+            f"--resume_from_checkpoint: {folder} holds no run that was started with --recipe: leave --recipe out "
+            "(make train RECIPE=)"
+        )
     check_unchanged(folder, {"recipe": recipe_arguments}, ())
     try:
         [Stage(**stage) for stage in record[FINISHED]]
@@ -208,7 +212,7 @@ def stage_arguments(
     overrides = [whole.config_overrides, IN_PRETRAINING]
     if whole.max_length is not None:
         overrides.append(f"max_position_embeddings={max(whole.max_length, chosen['block_size'])}")
-    of_model = {name: chosen[name] for name in MODEL_OPTIONS if name in chosen}
+    of_model = {"objective": "mlm", **{name: chosen[name] for name in MODEL_OPTIONS if name in chosen}}
     model = PretrainingModelArguments(
         preset=whole.preset,
         config_overrides=",".join(filter(None, overrides)),

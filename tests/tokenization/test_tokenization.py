@@ -201,7 +201,6 @@ def test_byte_level_offsets_are_where_the_token_stands_without_the_space_before_
             assert token == surface or (is_part_of_a_character and token in surface)
 
 
-@pytest.mark.parametrize("lowercase", [False, True])
 def test_words_of_the_web_keep_their_apostrophes_and_lose_their_tags():
     text = "I don't!! <br /><br/>It's <b>bad</b>, O’Neil's 'idea' <3 4 < 5"
     tokenizer = train("wordlevel", [text], 100, web_text=True)
@@ -211,6 +210,7 @@ def test_words_of_the_web_keep_their_apostrophes_and_lose_their_tags():
     assert [text[start:end] for start, end in offsets] == words
 
 
+@pytest.mark.parametrize("lowercase", [False, True])
 @pytest.mark.parametrize("kind", ["end_of_word", "wordlevel"])
 def test_offsets_are_where_the_token_stands(kind, lowercase):
     tokenizer = train(kind, lowercase=lowercase, normalization=None)
