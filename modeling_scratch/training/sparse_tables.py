@@ -72,10 +72,12 @@ class SparseTables(Trainer):
 
     def _clip_grad_norm(self, model: nn.Module) -> Tensor:
         """Clip the gradients of the layers. The steps of the tables do not depend on the size of a gradient."""
+        if not has_sparse_gradients(model):
+            return super()._clip_grad_norm(model)
         return self.accelerator.clip_grad_norm_(dense_weights(model), self.args.max_grad_norm)
 
     def _get_grad_norm(self, model: nn.Module, grad_norm: Any = None) -> Any:
-        if grad_norm is None:
+        if grad_norm is None and has_sparse_gradients(model):
             grad_norm = self.accelerator.clip_grad_norm_(dense_weights(model), float("inf"))
         return super()._get_grad_norm(model, grad_norm)
 
@@ -84,9 +86,13 @@ def sparse_tables(model: Any) -> list[nn.Embedding]:
     """Return the tables of tokens and n-grams that no other layer shares, such as a tied head."""
     holders = [module for module in model.modules() if isinstance(getattr(module, "weight", None), nn.Parameter)]
     shares = Counter(module.weight for module in holders)
-    ngrams = getattr(model.base_model.embeddings, "ngrams", None)
+    ngrams = getattr(getattr(model.base_model, "embeddings", None), "ngrams", None)
     tables = [model.get_input_embeddings(), *([ngrams.table] if ngrams is not None else [])]
     return [table for table in tables if shares[table.weight] == 1]
+
+
+def has_sparse_gradients(model: nn.Module) -> bool:
+    return any(weight.grad is not None and weight.grad.is_sparse for weight in model.parameters())
 
 
 def dense_weights(model: nn.Module) -> list[nn.Parameter]:
