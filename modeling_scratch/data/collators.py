@@ -35,6 +35,20 @@ def stack(rows: Sequence[TokenRow], name: str) -> Tensor:
     return torch.stack([row[name] for row in rows])
 
 
+def framed(ids: np.ndarray, frame: Frame) -> Tensor:
+    before, after = frame
+    return torch.tensor([*before, *ids.tolist(), *after])
+
+
+def padded(texts: Sequence[Tensor], pad_token_id: int) -> Batch:
+    """Return input_ids and attention_mask (B, T) of texts (n,)."""
+    masks = [torch.ones(len(text), dtype=torch.long) for text in texts]
+    return {
+        "input_ids": pad_sequence(list(texts), batch_first=True, padding_value=pad_token_id),
+        "attention_mask": pad_sequence(masks, batch_first=True),
+    }
+
+
 def next_token_batch(rows: Sequence[TokenRow]) -> Batch:
     """Causal language modelling: each token predicts the next in its document (Radford et al. 2018, 3.1).
 
@@ -97,14 +111,11 @@ class NeighbourWords:
 
     def __call__(self, rows: Sequence[TokenRow]) -> Batch:
         random = generator_of(self.seed, rows)
-        before, after = map(torch.tensor, self.frame)
-        passages = [torch.cat((before, row["input_ids"], after)).long() for row in rows]
+        passages = [framed(row["input_ids"].numpy(), self.frame) for row in rows]
         neighbours = [row["neighbours"].numpy() for row in rows]
         labels = [torch.from_numpy(ids[random.random(len(ids)) < self.kept[ids]]).long() for ids in neighbours]
-        masks = [torch.ones(len(passage), dtype=torch.long) for passage in passages]
         return {
-            "input_ids": pad_sequence(passages, batch_first=True, padding_value=self.pad_token_id),
-            "attention_mask": pad_sequence(masks, batch_first=True),
+            **padded(passages, self.pad_token_id),
             "labels": pad_sequence(labels, batch_first=True, padding_value=IGNORED),
         }
 
@@ -231,17 +242,11 @@ class Denoise:
 
     def __call__(self, rows: Sequence[TokenRow]) -> Batch:
         pairs = [self.noise(row["input_ids"].numpy(), generator_of(self.seed, [row])) for row in rows]
-        sources, targets = ([self._framed(ids) for ids in texts] for texts in zip(*pairs))
-        masks = [torch.ones(len(source), dtype=torch.long) for source in sources]
+        sources, targets = ([framed(ids, self.frame) for ids in texts] for texts in zip(*pairs))
         return {
-            "input_ids": pad_sequence(sources, batch_first=True, padding_value=self.pad_token_id),
-            "attention_mask": pad_sequence(masks, batch_first=True),
+            **padded(sources, self.pad_token_id),
             "labels": pad_sequence(targets, batch_first=True, padding_value=IGNORED),
         }
-
-    def _framed(self, ids: np.ndarray) -> Tensor:
-        before, after = self.frame
-        return torch.tensor([*before, *ids.tolist(), *after])
 
 
 class FlatBatches:

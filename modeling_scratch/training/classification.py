@@ -312,15 +312,17 @@ def train_on(
     tokenizer = build_tokenizer(model_arguments, list(data.splits["train"]["text"]), run.checkpoint)
     model = build_model(model_arguments, tokenizer, data.label_names)
     splits, truncations = encode_splits(data.splits, tokenizer, model.config)
-    truncations += fill_empty_ngrams(model, splits, tokenizer)
     print("\n".join(truncations))
     if arguments.search_trials:
         return print(search_arguments(run, data, tokenizer, splits))
+    ngrams = fill_empty_ngrams(model, splits, tokenizer)
+    for note in ngrams:
+        print(note)
     choose_epoch_on_validation(arguments, data)
     judge = judge or make_judge(run, data)
     rows = {split: len(dataset) for split, dataset in data.splits.items()}
     trainer = build_trainer(ClassifierTrainer, tokenizer, splits, judge.metrics, arguments, model=model)
-    run.start(trainer, [*data.notes, *data.warnings, *truncations], labels=data.label_names, rows=rows)
+    run.start(trainer, [*data.notes, *data.warnings, *truncations, *ngrams], labels=data.label_names, rows=rows)
     run.train(trainer, evaluates=judge.split == "test")  # otherwise the judge evaluates on validation
     print(judge.evaluate(trainer, splits, trainer.calibration))
     if stages and run.is_main:

@@ -66,13 +66,12 @@ class Objective:
     style: str
 
 
+ENCODER = Objective(
+    presets.ENCODERS, "reviews", AutoModelForMaskedLM, modeling_scratch.ScratchEncoderForMaskedLM, "bert"
+)
 OBJECTIVES = {
-    "mlm": Objective(
-        presets.ENCODERS, "reviews", AutoModelForMaskedLM, modeling_scratch.ScratchEncoderForMaskedLM, "bert"
-    ),
-    "context": Objective(
-        presets.ENCODERS, "reviews", AutoModelForMaskedLM, modeling_scratch.ScratchEncoderForMaskedLM, "bert"
-    ),
+    "mlm": ENCODER,
+    "context": ENCODER,
     "clm": Objective(
         presets.DECODERS, "characters", AutoModelForCausalLM, modeling_scratch.ScratchDecoderForCausalLM, "gpt"
     ),
@@ -195,7 +194,7 @@ def _train_tokenizer(arguments: PretrainingModelArguments, texts: Iterable[str])
 
 
 def _needed_tokens(arguments: PretrainingModelArguments) -> list[str]:
-    if arguments.objective in ("mlm", "context"):
+    if arguments.choice is ENCODER:
         return ["mask_token", "pad_token"]
     if arguments.objective == "clm":
         return ["eos_token"]
@@ -235,7 +234,7 @@ def _new_config(arguments: PretrainingModelArguments, tokenizer: PreTrainedToken
     """Build the config. Learned positions are limited to block_size; others keep a longer limit of the preset."""
     table, preset = arguments.choice.presets, arguments.preset or arguments.choice.preset
     fixed = {"vocab_size": len(tokenizer), **special_token_ids(tokenizer)}
-    if arguments.choice.model_class is modeling_scratch.ScratchEncoderForMaskedLM:
+    if arguments.choice is ENCODER:
         fixed["sparse_prediction"] = True  # the head of a small model costs several times as much as its stack
 
     def config(**settings: Any) -> ScratchConfig:
