@@ -2,10 +2,10 @@
 """Arguments that every training program adds to TrainingArguments, or whose defaults it changes."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from transformers.utils import is_liger_kernel_available
@@ -49,6 +49,14 @@ def checking_arguments() -> Iterator[None]:
         raise DataError(f"training cannot start with these arguments: {one_line(error)}") from error
 
 
+def has_fast_bfloat16(is_cpu: bool) -> bool:
+    """Return whether the device has instructions for products in bfloat16: AVX512-BF16, AMX, or CUDA from Ampere on."""
+    if not is_cpu and torch.cuda.is_available():
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    capabilities: Mapping[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()  # torch 2.11 cannot tell
+    return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
+
+
 @dataclass
 class RunArguments:
     """Mix-in that precedes TrainingArguments in the bases of a program's arguments."""
@@ -63,6 +71,13 @@ class RunArguments:
     accelerator_config: dict | str | None = field(
         default_factory=lambda: {"non_blocking": True} if torch.accelerator.is_available() else None,
         metadata={"help": "Settings of Accelerate; by default, copies to an accelerator are non-blocking."},
+    )
+    precision: Literal["float32", "auto"] = field(
+        default="float32",
+        metadata={
+            "help": "auto: compute matrix products in bfloat16 (--bf16) where the device has instructions for it. The "
+            "weights stay in float32."
+        },
     )
     early_stopping_patience: int = field(
         default=0,
@@ -80,6 +95,7 @@ class RunArguments:
             raise DataError(f"--output_dir {output!r}: must be a local folder")
         if self.use_liger_kernel and not is_liger_kernel_available():  # type: ignore[attr-defined]
             raise DataError("--use_liger_kernel requires another package: pip install liger-kernel")
+        self._choose_precision()
         with checking_arguments():
             super().__post_init__()  # type: ignore[misc]
         if self.mixed_precision == "fp16" and self.device.type == "cpu":  # type: ignore[attr-defined]
@@ -89,3 +105,11 @@ class RunArguments:
             raise DataError(
                 "--do_train False is not supported; use `modeling-scratch predict` or `modeling-scratch generate`"
             )
+
+    def _choose_precision(self) -> None:
+        """Set bf16, and use_cpu where there is only a CPU, as Trainer requires both for bfloat16."""
+        if self.precision == "float32" or self.fp16:  # type: ignore[attr-defined]
+            return
+        is_cpu = self.use_cpu or not torch.accelerator.is_available()  # type: ignore[has-type]
+        if has_fast_bfloat16(is_cpu):
+            self.bf16, self.use_cpu = True, is_cpu

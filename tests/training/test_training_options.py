@@ -3,6 +3,7 @@
 
 import json
 import random
+import re
 import shutil
 import signal
 from itertools import product
@@ -18,6 +19,7 @@ import train_classifier
 import train_translation
 from conftest import redraw
 from processes import at_call, in_child, refusal, send
+from safetensors.torch import load_file
 from text_samples import write
 from transformers import (
     DistilBertConfig,
@@ -361,3 +363,23 @@ def test_a_classifier_is_evaluated_on_validation_while_it_is_trained() -> None:
     splits = {name: name for name in ("train", "validation", "test")}
     made = build(dict, None, splits, None, SimpleNamespace(ema_decay=0, early_stopping_patience=0))
     assert (made["train_dataset"], made["eval_dataset"]) == ("train", "validation")
+
+
+# Lower precision
+
+
+def test_precision_auto_learns_as_float32_does_and_keeps_its_weights(reviews: Path, tmp_path: Path) -> None:
+    losses = {}
+    for precision in ("float32", "auto"):
+        train(reviews, output := tmp_path / precision, f"--precision {precision} --max_steps 12 --seed 1")
+        losses[precision] = json.loads((output / "train_results.json").read_text())["train_loss"]
+        assert {weight.dtype for weight in load_file(output / "model.safetensors").values()} == {torch.float32}
+    assert losses["auto"] == pytest.approx(losses["float32"], rel=0.01)
+
+
+def test_precision_auto_is_bfloat16_where_the_processor_has_instructions_for_it(tmp_path: Path) -> None:
+    flags = Path("/proc/cpuinfo")
+    if not hasattr(torch.cpu, "get_capabilities") or not flags.exists():
+        pytest.skip("the processor cannot be asked")
+    arguments = train_classifier_room.ClassifierTrainingArguments(str(tmp_path), precision="auto", use_cpu=True)
+    assert arguments.bf16 == bool(re.search(r"\b(avx512_bf16|amx_bf16)\b", flags.read_text()))
