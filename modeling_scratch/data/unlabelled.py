@@ -4,9 +4,11 @@
 The texts that it is evaluated on are removed, and those that differ from one of them only by case or white space.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 
 from ..utils.errors import DataError
 from ..utils.files import check_inputs
@@ -14,21 +16,40 @@ from .documents import DocumentArguments, Documents, counted, hold_out, read_doc
 from .labelled_texts import ReviewData
 from .splits import DataArguments, FileSource, unlabelled_files
 
+# Where a sentence ends: after its mark, at a line break, or at one of HTML.
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\s*(?:<br\s*/?>|\n)\s*")
 HELD_OUT_FRACTION, MOST_HELD_OUT = 0.1, 200  # of the documents, for the loss of the masked tokens
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """The texts to pretrain on, and notes on those that were removed."""
+    """The texts to pretrain on, and notes on those that were removed.
+
+    labelled: the number of those of the train split, which are the first. evaluated: the texts of the other splits,
+    normalised.
+    """
 
     texts: list[str]
     notes: list[str]
+    labelled: int
+    evaluated: frozenset[str]
+
+    @property
+    def unlabelled(self) -> list[str]:
+        return self.texts[self.labelled :]
 
     def documents(self, seed: int) -> Documents:
         """Hold out some of the texts, to measure the pretraining on."""
         fraction = min(HELD_OUT_FRACTION, MOST_HELD_OUT / len(self.texts))
         train, held_out, _ = hold_out(self.texts, fraction, seed)
         return Documents(train, held_out, [*self.notes, "validation: held out of these texts"])
+
+    def unlabelled_sentences(self, least: int, most: int, number: int, seed: int) -> list[str]:
+        """Return at most `number` sentences of `least` to `most` words, drawn from the unlabelled texts."""
+        sentences = [sentence for text in self.unlabelled for sentence in SENTENCE_END.split(text)]
+        sentences = list(dict.fromkeys(each for each in sentences if least <= len(each.split()) <= most))
+        drawn = Random(seed).sample(sentences, min(number, len(sentences)))
+        return [sentence for sentence in drawn if normalised(sentence) not in self.evaluated]
 
 
 def load_corpus(data: ReviewData, arguments: DataArguments, files: Sequence[str] = ()) -> Corpus:
@@ -40,18 +61,18 @@ def load_corpus(data: ReviewData, arguments: DataArguments, files: Sequence[str]
     sources = {"the train split": list(data.splits["train"]["text"])}
     for path in paths:
         sources[str(path)] = read_unlabelled(path, arguments)
-    evaluated = {normalised(text) for split, rows in data.splits.items() if split != "train" for text in rows["text"]}
-    corpus, notes = [], []
-    for source, texts in sources.items():
-        kept = [text for text in texts if normalised(text) not in evaluated]
-        corpus += kept
-        notes.append(
-            f"pretraining on {counted(len(kept), 'text')} of {source}; {len(texts) - len(kept):,} were removed, as "
-            "they equal a validation or test text (apart from case and white space)"
-        )
+    others = [rows for split, rows in data.splits.items() if split != "train"]
+    evaluated = frozenset(normalised(text) for rows in others for text in rows["text"])
+    kept = {source: [text for text in texts if normalised(text) not in evaluated] for source, texts in sources.items()}
+    notes = [
+        f"pretraining on {counted(len(kept[source]), 'text')} of {source}; {len(texts) - len(kept[source]):,} were "
+        "removed, as they equal a validation or test text (apart from case and white space)"
+        for source, texts in sources.items()
+    ]
+    corpus = [text for texts in kept.values() for text in texts]
     if not corpus:
         raise DataError("no text is left to pretrain on: all equal a validation or test text")
-    return Corpus(corpus, notes)
+    return Corpus(corpus, notes, len(kept["the train split"]), evaluated)
 
 
 def normalised(text: str) -> str:

@@ -136,9 +136,7 @@ def run_baselines(
     """
     start = time.perf_counter()
     labels = _checked_labels(train_texts, train_labels)
-    longest = max(baseline.longest for baseline in BASELINES)
-    min_df = 2 if len(train_texts) >= LARGE_CORPUS else 1
-    vectorizer = CountVectorizer(ngram_range=(1, longest), token_pattern=WORD, min_df=min_df, dtype=np.float64)
+    vectorizer = _vectorizer(max(baseline.longest for baseline in BASELINES), len(train_texts))
     train_counts = _count(vectorizer, train_texts)
     eval_counts = vectorizer.transform(eval_texts)
     lengths = np.array([ngram.count(" ") + 1 for ngram in vectorizer.get_feature_names_out()])
@@ -152,9 +150,25 @@ def run_baselines(
             for baseline, is_read in zip(BASELINES, reads)
         ]
     return [
-        replace(result, settings={**result.settings, "min_df": min_df}, seconds=counting + result.seconds)
+        replace(result, settings={**result.settings, "min_df": vectorizer.min_df}, seconds=counting + result.seconds)
         for result in results
     ]
+
+
+def predict_like(
+    result: BaselineResult, train_texts: Sequence[str], train_labels: Sequence[int], texts: Sequence[str]
+) -> np.ndarray:
+    """Train a baseline with the C of its result on other texts, and return the probabilities (texts, classes)."""
+    [baseline] = (each for each in BASELINES if each.name == result.name)
+    vectorizer = _vectorizer(baseline.longest, len(train_texts))
+    with threadpool_limits(limits=1):
+        features = baseline.features(_count(vectorizer, train_texts), vectorizer.transform(texts))
+        return baseline.classifier(result.settings["C"]).fit(features[0], train_labels).predict_proba(features[1])
+
+
+def _vectorizer(longest: int, texts: int) -> CountVectorizer:
+    min_df = 2 if texts >= LARGE_CORPUS else 1
+    return CountVectorizer(ngram_range=(1, longest), token_pattern=WORD, min_df=min_df, dtype=np.float64)
 
 
 def _count(vectorizer: CountVectorizer, texts: Sequence[str]) -> csr_matrix:

@@ -37,6 +37,7 @@ class Judge:
         train, judged = data.splits["train"], data.splits[self.split]
         self.texts, self.labels = list(judged["text"]), np.asarray(judged["label"])
         self.with_mean = with_mean
+        self.others: dict[str, np.ndarray] = {}  # predictions that the model is not compared with, by name
         if not judges:
             return
         try:
@@ -56,7 +57,7 @@ class Judge:
         predicted = logits.argmax(-1)
         names = self.metrics.label_names
         matrix = self.metrics.confusion_matrix(predicted, self.labels)
-        others = mean_predictions(logits, self.baselines) if self.with_mean else {}
+        others = {**self.others, **(mean_predictions(logits, self.best_baseline) if self.with_mean else {})}
         table = comparison_table(names, self.labels, predicted, self._rivals(), others)
         table = f"\n{len(self.labels):,} texts of the {self.split} split\n\n{table}\n"
         evaluation = self._evaluation(predicted, matrix, others)
@@ -98,6 +99,11 @@ class Judge:
             "examples": self._examples(predicted),
         }
 
+    @property
+    def best_baseline(self) -> BaselineResult:
+        """The baseline that is best on held-out training texts: the judged texts do not choose it."""
+        return max(self.baselines, key=lambda result: result.held_out_accuracy)
+
     def _rivals(self) -> dict[str, np.ndarray]:
         return {baseline.name: baseline.predictions for baseline in self.baselines}
 
@@ -130,13 +136,12 @@ def remedy(steps: int, epochs: float) -> str:
     return f"\n{steps:,} steps are few. Try --num_train_epochs {enough} --learning_rate 2e-3 --ema_decay 0.\n"
 
 
-def mean_predictions(logits: np.ndarray, baselines: list[BaselineResult]) -> dict[str, np.ndarray]:
+def mean_predictions(logits: np.ndarray, baseline: BaselineResult) -> dict[str, np.ndarray]:
     """Return the classes of the greatest mean of the probabilities of the model and of a baseline, under their names.
 
-    The baseline is the best one on held-out training texts: the judged texts do not choose it. The saved folder does
-    not contain it, so that the score is not one of the folder. The logits are those of the calibrated model.
+    The saved folder does not contain the baseline, so that the score is not one of the folder. The logits are those of
+    the calibrated model.
     """
-    baseline = max(baselines, key=lambda result: result.held_out_accuracy)
     probabilities = softmax(logits, axis=-1)
     probabilities[:, baseline.classes] += baseline.probabilities  # a half of both would not change the greatest
     return {f"mean of Transformer and {baseline.name}": probabilities.argmax(axis=-1)}

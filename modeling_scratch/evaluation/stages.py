@@ -5,6 +5,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from transformers import Trainer
 
@@ -35,10 +36,11 @@ def pretraining_stage(folder: Path, read: str, since: int = 0) -> Stage:
     return Stage("pretraining", read, state["global_step"], results["train_runtime"] / 60, result, since)
 
 
-def fine_tuning_stage(trainer: Trainer, texts: int, since: int = 0) -> Stage:
-    """Return the row of a fine-tuning run that has been evaluated. texts: the number of training texts."""
+def fine_tuning_stage(trainer: Trainer, since: int = 0) -> Stage:
+    """Return the row of a fine-tuning run that has been evaluated."""
+    train: Any = trainer.train_dataset
     results = _json(Path(trainer.args.output_dir or "") / "all_results.json")
-    read = f"{texts:,} texts, {trainer.state.epoch or 0:.3g} times"
+    read = f"{len(train):,} texts, {trainer.state.epoch or 0:.3g} times"
     result = f"validation accuracy {percent(results['eval_accuracy'])}"
     return Stage("fine-tuning", read, trainer.state.global_step, results["train_runtime"] / 60, result, since)
 

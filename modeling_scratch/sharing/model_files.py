@@ -50,9 +50,11 @@ UNREAD = (
     "events.out.tfevents.*", "_lock", "LICENSE*", "NOTICE*", "*.md", "*.txt", "*.pdf", "*.html", "*.ipynb", "*.png",
     "*.jpg", "*.jpeg", "*.gif", "*.svg", "*.csv", "*.tsv", "*.jsonl", "*.parquet", "*.arrow", "*.log",
 )  # fmt: skip
-PRETRAINING = "pretraining"  # the folder of the pretraining stage in that of its classifier
+# The folders of the earlier stages in that of a classifier.
+PRETRAINING, TEACHER = "pretraining", "teacher-"
+STAGE_FOLDERS = (PRETRAINING, f"{TEACHER}[0-9]*")
 # Loaded only by their own names.
-OTHER_FOLDERS = (".*", "checkpoint-*", "_*checkpoint-*", "last-checkpoint", PRETRAINING)
+OTHER_FOLDERS = (".*", "checkpoint-*", "_*checkpoint-*", "last-checkpoint", *STAGE_FOLDERS)
 
 # JSON keys whose values name code ("file.Class", "repository--file.Class") or further config files.
 LEAD_TO_CODE = {"modules.json": ("type",), "router_config.json": ("types",)}

@@ -108,6 +108,12 @@ def checkpoint_at(arguments: TrainingArguments, step: int) -> Path:
     return Path(arguments.output_dir or "") / f"{PREFIX_CHECKPOINT_DIR}-{step}"
 
 
+def has_checkpoint(arguments: TrainingArguments) -> bool:
+    """Return whether the run in the output folder has a complete checkpoint."""
+    checkpoints = reversed(checkpoints_in(Path(arguments.output_dir or "")))
+    return any(check_checkpoint(checkpoint) is None for checkpoint in checkpoints)
+
+
 def seal(checkpoint: Path, is_extra: bool = False) -> None:
     """Mark a checkpoint as complete, after flushing its files to disk.
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import datasets
 import numpy as np
@@ -66,6 +66,7 @@ from .search import (
     unchangeable,
     with_dropout,
 )
+from .soft_labels import SoftLabels, Taught, with_taught
 from .sparse_tables import SPARSE_EMBEDDINGS, SparseTables
 from .temperature import calibrate
 from .trainer import FlatTraining, RatesByDepth, SharingTrainer, check_rates, share
@@ -267,7 +268,7 @@ class ClassifierTrainingArguments(RunArguments, TrainingArguments):
             raise DataError("--prediction_loss_only and --label_names are not supported: the scores are of the labels")
 
 
-class ClassifierTrainer(SparseTables, FlatTraining, RatesByDepth, SharingTrainer):
+class ClassifierTrainer(SoftLabels, SparseTables, FlatTraining, RatesByDepth, SharingTrainer):
     """The trainer of a classification run. After training, the probabilities are calibrated on validation."""
 
     calibration = Calibration()
@@ -306,32 +307,63 @@ def train_on(
     model_arguments: ModelArguments,
     judge: Judge | None = None,
     stages: Sequence[Stage] = (),
+    taught: Taught | None = None,
 ) -> None:
     """Tokenise, train, evaluate and save. stages: those of the run before this one, in which the judge was made."""
     data_arguments, arguments = run.groups["data"], run.groups["training"]
-    tokenizer = build_tokenizer(model_arguments, list(data.splits["train"]["text"]), run.checkpoint)
-    model = build_model(model_arguments, tokenizer, data.label_names)
-    splits, truncations = encode_splits(data.splits, tokenizer, model.config)
-    print("\n".join(truncations))
+    encoded = encode(run, data, model_arguments)
     if arguments.search_trials:
-        return print(search_arguments(run, data, tokenizer, splits))
-    ngrams = fill_empty_ngrams(model, splits, tokenizer)
-    for note in ngrams:
-        print(note)
+        return print(search_arguments(run, data, encoded))
     choose_epoch_on_validation(arguments, data)
     judge = judge or make_judge(run, data)
-    rows = {split: len(dataset) for split, dataset in data.splits.items()}
-    trainer = build_trainer(ClassifierTrainer, tokenizer, splits, judge.metrics, arguments, model=model)
-    run.start(trainer, [*data.notes, *data.warnings, *truncations, *ngrams], labels=data.label_names, rows=rows)
-    run.train(trainer, evaluates=judge.split == "test")  # otherwise the judge evaluates on validation
-    print(judge.evaluate(trainer, splits, trainer.calibration))
+    trainer = train_model(run, data, encoded, judge, taught)
+    print(judge.evaluate(trainer, encoded.splits, trainer.calibration))
     if stages and run.is_main:
-        print(report_stages(run.folder, [*stages, fine_tuning_stage(trainer, rows["train"], step_of(run.checkpoint))]))
+        last = fine_tuning_stage(trainer, step_of(run.checkpoint))
+        print(report_stages(run.folder, [*stages, last]))
     share(trainer, judge.texts)
     if run.is_main:
         sentences = SENTENCES if data_arguments.uses_demo else judge.texts[:3]
         print(classify(run.folder, sentences, model_arguments.trust_remote_code))
         print(f"\n{summary(trainer, run.checkpoint)}")
+
+
+class Encoded(NamedTuple):
+    """What a classifier is trained with, and notes on truncated texts."""
+
+    tokenizer: PreTrainedTokenizerBase
+    model: PreTrainedModel
+    splits: DatasetDict
+    notes: list[str]
+
+
+def encode(run: Run, data: ReviewData, model_arguments: ModelArguments) -> Encoded:
+    """Build the tokenizer and the model, and encode the splits."""
+    tokenizer = build_tokenizer(model_arguments, list(data.splits["train"]["text"]), run.checkpoint)
+    model = build_model(model_arguments, tokenizer, data.label_names)
+    splits, truncations = encode_splits(data.splits, tokenizer, model.config)
+    print("\n".join(truncations))
+    return Encoded(tokenizer, model, splits, truncations)
+
+
+def train_model(
+    run: Run, data: ReviewData, encoded: Encoded, judge: Judge, taught: Taught | None = None
+) -> ClassifierTrainer:
+    """Train and save a classifier, and return its trainer. taught: further texts to learn from."""
+    tokenizer, model, splits, truncations = encoded
+    notes = fill_empty_ngrams(model, splits, tokenizer)
+    train, rows = splits["train"], {split: len(dataset) for split, dataset in splits.items()}
+    if taught:
+        train = with_taught(train, taught, tokenizer)
+        model.config.problem_type = "single_label_classification"
+        notes.append(f"train: and {len(taught.texts):,} texts with the labels of a teacher")
+    for note in notes:
+        print(note)
+    learned = DatasetDict({**splits, "train": train})
+    trainer = build_trainer(ClassifierTrainer, tokenizer, learned, judge.metrics, run.groups["training"], model=model)
+    run.start(trainer, [*data.notes, *data.warnings, *truncations, *notes], labels=data.label_names, rows=rows)
+    run.train(trainer, evaluates=judge.split == "test")  # otherwise the judge evaluates on validation
+    return trainer
 
 
 def fill_empty_ngrams(model: PreTrainedModel, splits: DatasetDict, tokenizer: PreTrainedTokenizerBase) -> list[str]:
@@ -373,9 +405,10 @@ def build_trainer(
     )
 
 
-def search_arguments(run: Run, data: ReviewData, tokenizer: PreTrainedTokenizerBase, splits: DatasetDict) -> str:
+def search_arguments(run: Run, data: ReviewData, encoded: Encoded) -> str:
     """Search for arguments: each trial is a complete training run, scored on validation. Test is not used."""
     groups, arguments = run.groups, run.groups["training"]
+    tokenizer, _, splits, _ = encoded
     space, overrides = space_of(arguments), groups["model"].config_overrides
 
     def model_of(trial: Any) -> PreTrainedModel:

@@ -6,7 +6,8 @@ the user replace it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from math import ceil
 from typing import Any, Literal
 
 from ..utils.errors import DataError
@@ -16,19 +17,21 @@ from ..utils.errors import DataError
 class Recipe:
     """minutes: of training, both stages. pretraining_share: of these. width: the largest hidden size.
 
-    pretrains_others: texts that are short or few, by masked tokens, which takes an hour to help.
+    pretrains_others: texts that are short or few, by masked tokens, which takes an hour to help. teachers: of the
+    unlabelled texts, where there are enough.
     """
 
     minutes: float
     pretraining_share: float
     width: int
     pretrains_others: bool = True
+    teachers: int = 0
 
 
 RECIPES = {
     "minutes": Recipe(10, pretraining_share=0.5, width=64, pretrains_others=False),
-    "hour": Recipe(60, pretraining_share=0.7, width=128),
-    "night": Recipe(240, pretraining_share=0.8, width=256),
+    "hour": Recipe(60, pretraining_share=0.7, width=128, teachers=1),
+    "night": Recipe(240, pretraining_share=0.8, width=256, teachers=2),
 }
 
 # Hidden size: layers, heads, and the least number of words to train on.
@@ -90,6 +93,7 @@ VOCABULARY, SMALL_VOCABULARY = 30_000, 16_000
 LARGE_VOCABULARY_WORDS = 1_000_000  # words to train on, for the larger vocabulary
 ROW_TOKENS, SHORT_ROW_TOKENS, TOKENS_PER_STEP = 256, 128, 8_192
 LONGEST_WORD = 15  # characters a word, on average: longer ones are no words between blanks, as in Chinese
+LEAST_TAUGHT = 0.5  # words to label, for each labelled one, for teachers to help
 LEAST_FINE_TUNING = 0.2  # of the recipe's minutes, however long the pretraining is
 AVERAGED_STEPS, EMA_DECAY = 2_000, 0.999  # with fewer steps, there is no average of the weights
 
@@ -121,13 +125,21 @@ class RecipeArguments:
     pretraining_batch_size: int | None = field(default=None, metadata={"help": "Rows per step of pretraining."})
     pretraining_block_size: int | None = field(default=None, metadata={"help": "Tokens per row of pretraining."})
 
+    teachers: int | None = field(
+        default=None,
+        metadata={
+            "help": "The number of teachers, each of which labels the unlabelled texts for the next one; 0: none. By "
+            "default, that of the recipe."
+        },
+    )
+
     def __post_init__(self) -> None:
         given = {name: value for name, value in vars(self).items() if value is not None and name != "recipe"}
         if self.recipe is None:
             if given:
                 raise DataError(f"--{next(iter(given))} requires --recipe")
             return
-        for name in ("pretraining_minutes", "pretraining_steps"):
+        for name in ("pretraining_minutes", "pretraining_steps", "teachers"):
             if given.get(name, 0) < 0:
                 raise DataError(f"--{name} {given[name]}: must be at least 0")
         for name in ("pretraining_learning_rate", "pretraining_batch_size", "pretraining_block_size"):
@@ -170,14 +182,18 @@ class TextSizes:
 
 @dataclass(frozen=True)
 class Choices:
-    """options: of train-classifier, by name. pretraining: those of the stage; {} without one. reasons: to print."""
+    """options: of train-classifier, by name. pretraining: those of the stage; {} without one. reasons: to print.
+
+    teachers: the number of classifiers that are trained before the last one.
+    """
 
     options: dict[str, Any]
     pretraining: dict[str, Any]
     reasons: list[str]
+    teachers: int = 0
 
     def to_record(self) -> dict[str, Any]:
-        return {"options": self.options, "pretraining": self.pretraining, "reasons": self.reasons}
+        return asdict(self)
 
     @classmethod
     def of_record(cls, record: Any) -> "Choices":
@@ -187,7 +203,8 @@ class Choices:
         are_plain = all(isinstance(value, str | int | float) for part in parts for value in part.values())
         if not (are_known and are_plain and parts[1].get("objective", "mlm") in ("context", "mlm")):
             raise ValueError("not what a recipe chooses")
-        return cls(dict(parts[0]), dict(parts[1]), list(map(str, record["reasons"])))
+        teachers = int(record.get("teachers", 0))  # earlier versions had none
+        return cls(dict(parts[0]), dict(parts[1]), list(map(str, record["reasons"])), teachers)
 
 
 # What a recipe can choose: nothing else is read from the record of a run.
@@ -201,10 +218,13 @@ STAGE_OPTIONS = {
 }  # fmt: skip
 
 
-def choose(arguments: RecipeArguments, sizes: TextSizes, labelled: TextSizes | None = None) -> Choices:
+def choose(
+    arguments: RecipeArguments, sizes: TextSizes, labelled: TextSizes | None = None, to_label: TextSizes | None = None
+) -> Choices:
     """Choose the sizes. `schedule` chooses the number of steps later, and may lower that of the epochs.
 
     sizes: those of the texts to pretrain on. labelled: those of the texts to fine-tune on, where these are not all.
+    to_label: those of the texts that teachers label.
     """
     recipe = arguments.chosen
     width = max(size for size, (*_, least) in MODELS.items() if size <= recipe.width and sizes.words >= least)
@@ -232,7 +252,18 @@ def choose(arguments: RecipeArguments, sizes: TextSizes, labelled: TextSizes | N
         f"tokenizer: {options['tokenizer_kind']}, at most {options['vocab_size']:,} tokens",
         "options of the command line replace these choices",
     ]
-    return Choices(options, _stage(arguments, sizes, way.stage) if pretrains else {}, reasons)
+    if not pretrains:  # the vocabulary is that of the labelled texts
+        return Choices(options, {}, reasons)
+    teachers = _teachers(arguments, labelled or sizes, to_label)
+    return Choices(options, _stage(arguments, sizes, way.stage), reasons, teachers)
+
+
+def _teachers(arguments: RecipeArguments, labelled: TextSizes, to_label: TextSizes | None) -> int:
+    if not to_label or not to_label.texts:
+        return 0
+    if arguments.teachers is not None:
+        return arguments.teachers
+    return arguments.chosen.teachers if to_label.words >= LEAST_TAUGHT * labelled.words else 0
 
 
 def _pretrains(recipe: Recipe, arguments: RecipeArguments, sizes: TextSizes) -> bool:
@@ -256,13 +287,24 @@ def _stage(arguments: RecipeArguments, sizes: TextSizes, chosen: Mapping[str, An
 
 @dataclass(frozen=True)
 class Speeds:
-    """Measured times in seconds, and the lengths of epochs in steps; of pretraining 0 without this stage."""
+    """Measured times in seconds, and the lengths of epochs in steps; of pretraining 0 without this stage.
+
+    fine_tuning_epoch: of all classifiers, if there are teachers. fine_tuning_epoch_steps: of the last one.
+    """
 
     fine_tuning_epoch: float
     fine_tuning_epoch_steps: int
     pretraining_step: float = 0.0
     pretraining_epoch_steps: float = 0.0
     pretraining_evaluations: float = 0.0
+
+    def with_teachers(self, teachers: int, labelled: "TextSizes", taught: "TextSizes") -> "Speeds":
+        """Return the speeds if all classifiers but the first also learn from the taught texts."""
+        if not teachers:
+            return self
+        seconds = self.fine_tuning_epoch * (1 + teachers * (1 + taught.words / labelled.words))
+        steps = ceil(self.fine_tuning_epoch_steps * (1 + taught.texts / labelled.texts))
+        return replace(self, fine_tuning_epoch=seconds, fine_tuning_epoch_steps=steps)
 
 
 def schedule(choices: Choices, arguments: RecipeArguments, speeds: Speeds, given_epochs: float | None) -> Choices:
@@ -279,14 +321,15 @@ def schedule(choices: Choices, arguments: RecipeArguments, speeds: Speeds, given
     options, stage = {**choices.options, "num_train_epochs": epochs}, choices.pretraining
     if "ema_decay" not in options:
         options["ema_decay"] = EMA_DECAY if epochs * speeds.fine_tuning_epoch_steps >= AVERAGED_STEPS else 0
-    reasons = [f"fine-tuning: {epochs:g} epochs, about {fine_tuning / 60:.1f} minutes"]
+    turns = f" of {choices.teachers + 1} classifiers in turn" if choices.teachers else ""
+    reasons = [f"fine-tuning{turns}: {epochs:g} epochs, about {fine_tuning / 60:.1f} minutes"]
     if stage:
         seconds = recipe.minutes * 60 - fine_tuning if arguments.pretraining_minutes is None else minutes * 60
         affordable = (seconds - speeds.pretraining_evaluations) / speeds.pretraining_step
         steps = min(affordable, way.stage_epochs * speeds.pretraining_epoch_steps)
         stage = {**stage, "max_steps": arguments.pretraining_steps or max(1, int(steps))}
         reasons.insert(0, _of_stage(stage, speeds))
-    return Choices(options, stage, [*choices.reasons, *reasons])
+    return replace(choices, options=options, pretraining=stage, reasons=[*choices.reasons, *reasons])
 
 
 def _pretraining_minutes(choices: Choices, arguments: RecipeArguments, speeds: Speeds) -> float:

@@ -11,10 +11,10 @@ from transformers import Trainer, TrainingArguments, set_seed
 from transformers.trainer_utils import has_length
 
 from ..pipelines import TARGET_FOLDER
-from ..sharing.run_record import DIGESTS, write_run
+from ..sharing.run_record import DIGESTS, RUN_FILE, write_run
 from ..utils.errors import DataError
 from .arguments import checking_arguments
-from .checkpoints import checkpoint_to_resume, step_of
+from .checkpoints import checkpoint_to_resume, has_checkpoint, step_of
 from .distributed import whole_model
 from .run_folder import (
     FIXED,
@@ -71,6 +71,15 @@ class Run:
             check(run.folder, training.overwrite, inputs)  # type: ignore[attr-defined]
         set_seed(training.seed)
         return run
+
+    @classmethod
+    def open_stage(cls, program: str, model: Any, data: Any, training: TrainingArguments) -> "Run":
+        """Create or continue the run of a stage, in a folder inside that of the whole run, which may be a new one."""
+        folder, fixed = Path(training.output_dir or ""), None
+        training.resume_from_checkpoint = "last" if has_checkpoint(training) else None
+        if not training.resume_from_checkpoint and (folder / RUN_FILE).is_file():
+            fixed = ()
+        return cls.open(program, model, data, training, [], fixed)
 
     @property
     def folder(self) -> Path:

@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 from transformers import TrainingArguments
 
 from ..pipelines import TARGET_FOLDER
-from ..sharing.model_files import PRETRAINING, RESULTS, SAVED, code_files, is_one_of
+from ..sharing.model_files import PRETRAINING, RESULTS, SAVED, STAGE_FOLDERS, TEACHER, code_files, is_one_of
 from ..sharing.run_record import DIGESTS, RECIPE, RUN_FILE, read_run, settings_of
 from ..utils.errors import DataError
 from ..utils.files import leftovers, remove
@@ -91,7 +91,8 @@ def _is_free(aside: Path) -> bool:
     """Return whether a run can be set aside there: nothing is there, or what a killed process had moved there."""
     if aside.is_symlink() or not aside.is_dir():
         return not (aside.exists() or aside.is_symlink())
-    return all(path.suffix == ".py" or path.name == PRETRAINING or _is_written(path.name) for path in aside.iterdir())
+    ours = [*aside.glob("*.py"), *(path for pattern in STAGE_FOLDERS for path in aside.glob(pattern))]
+    return all(path in ours or _is_written(path.name) for path in aside.iterdir())
 
 
 def _number(aside: Path) -> int:
@@ -143,7 +144,7 @@ def _written(folder: Path) -> list[Path]:
     code: list[str] = []
     with suppress(ValueError):
         code = code_files(folder)
-    code += [PRETRAINING] if _pretrains(folder) else []
+    code += _stages(folder)
     return [path for path in _entries(folder) if path.name in code or _is_written(path.name)]
 
 
@@ -154,12 +155,14 @@ def _has_recipe(folder: Path) -> bool:
         return False
 
 
-def _pretrains(folder: Path) -> bool:
-    """Return whether the run in the folder has a pretraining stage. Only then is the folder of the stage the run's."""
-    if not _has_recipe(folder):
-        return False
-    choices = read_run(folder)[RECIPE]
-    return bool(isinstance(choices, dict) and choices.get("pretraining"))
+def _stages(folder: Path) -> list[str]:
+    """Return the names of the folders of the earlier stages of the run. Others of these names are not the run's."""
+    choices = read_run(folder)[RECIPE] if _has_recipe(folder) else None
+    if not isinstance(choices, dict):
+        return []
+    teachers = choices.get("teachers")
+    numbers = range(1, teachers + 1) if isinstance(teachers, int) else ()
+    return [PRETRAINING] * bool(choices.get("pretraining")) + [f"{TEACHER}{number}" for number in numbers]
 
 
 def _is_written(name: str) -> bool:

@@ -1,8 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Train a classifier by a recipe: pretrain on its own texts, then fine-tune, in one folder and one resumable run.
+"""Train a classifier by a recipe: pretrain on its own texts, label the unlabelled ones by teachers, then fine-tune.
 
-The pretraining stage is a run in a folder inside. The record of the whole run holds what the recipe chose, and the
-stages that are finished. It is written before the first stage.
+All is one resumable run in one folder. Each earlier stage is a run in a folder inside. The record of the whole run
+holds what the recipe chose, and the stages that are finished. It is written before the first stage.
 """
 
 import re
@@ -20,20 +20,23 @@ from ..data.documents import Documents, counted
 from ..data.labelled_texts import ReviewData
 from ..data.splits import DataArguments
 from ..data.unlabelled import Corpus, load_corpus
+from ..evaluation.classification import Judge
 from ..evaluation.stages import Stage, pretraining_stage
 from ..sharing.model_files import PRETRAINING
 from ..sharing.run_record import RECIPE, RUN_FILE, read_run
 from ..utils.command_line import parsed
 from ..utils.errors import DataError
 from . import classification, pretraining
-from .checkpoints import check_checkpoint, checkpoints_in, step_of
+from .checkpoints import has_checkpoint, step_of
 from .classification import ClassifierTrainingArguments, ModelArguments
 from .objectives import PretrainingModelArguments, check_special_tokens
 from .pretraining import PretrainingArguments
 from .recipes import IN_PRETRAINING, Choices, RecipeArguments, Speeds, TextSizes, choose, schedule
 from .run import Run
 from .run_folder import alone, check_unchanged
+from .soft_labels import Taught
 from .speed import measure_fine_tuning, measure_pretraining
+from .teachers import classify_linearly, read_labels, teach, texts_to_label
 
 ARGUMENTS = (ModelArguments, DataArguments, RecipeArguments, ClassifierTrainingArguments)
 ARCHITECTURE = re.compile("--preset(=|$)")
@@ -67,11 +70,10 @@ def train(
     judge = classification.make_judge(run, data)
     if recorded:
         run.noted = {name: read_run(run.folder)[name] for name in (RECIPE, FINISHED)}
-    if run.checkpoint is None:
-        before_fine_tuning(run, data, recorded, given)
+    taught = before_fine_tuning(run, data, judge, recorded, given)
     set_seed(run.groups["training"].seed)  # a run that resumes between the stages starts here
     stages = [Stage(**stage) for stage in run.noted[FINISHED]]
-    classification.train_on(run, data, fine_tuned(run, bool(run.noted[RECIPE]["pretraining"])), judge, stages)
+    classification.train_on(run, data, fine_tuned(run), judge, stages, taught)
 
 
 def check_combination(model_arguments: ModelArguments, arguments: ClassifierTrainingArguments) -> None:
@@ -138,35 +140,58 @@ def open_run(
     return run
 
 
-def has_checkpoint(arguments: Any) -> bool:
-    """Return whether the run in the output folder has a complete checkpoint."""
-    checkpoints = reversed(checkpoints_in(Path(arguments.output_dir or "")))
-    return any(check_checkpoint(checkpoint) is None for checkpoint in checkpoints)
-
-
-def before_fine_tuning(run: Run, data: ReviewData, choices: Choices | None, given: Sequence[str]) -> None:
-    """Choose and record, if the run is new, then pretrain, if that has not been done."""
+def before_fine_tuning(
+    run: Run, data: ReviewData, judge: Judge, choices: Choices | None, given: Sequence[str]
+) -> Taught | None:
+    """Choose and record, if the run is new, and do what has not been done of the stages. Return the taught texts."""
     groups = run.groups
-    if choices and any(stage["name"] == "pretraining" for stage in run.noted[FINISHED]):
-        return
+    if choices and not choices.teachers and (run.checkpoint or has_finished(run, "pretraining")):
+        return None
     corpus = load_corpus(data, groups["data"], groups["recipe"].unlabelled_file or ())
     if choices is None:
         choices = start(run, data, corpus, given)
-    else:
+    elif run.checkpoint is None:
         classification.choose_epoch_on_validation(groups["training"], data)
     print(*choices.reasons, sep="\n")
-    if choices.pretraining:
-        run.noted[FINISHED] = [*run.noted[FINISHED], asdict(pretrain(run, corpus, choices))]
-        run.record(data.notes)
+    if choices.pretraining and not has_finished(run, "pretraining"):
+        finish(run, data, pretrain(run, corpus, choices))
+    return be_taught(run, data, judge, corpus, choices.teachers)
+
+
+def has_finished(run: Run, stage: str) -> bool:
+    return any(finished["name"] == stage for finished in run.noted[FINISHED])
+
+
+def finish(run: Run, data: ReviewData, stage: Stage) -> None:
+    """Record a finished stage."""
+    run.noted[FINISHED] = [*run.noted[FINISHED], asdict(stage)]
+    run.record(data.notes)
+
+
+def be_taught(run: Run, data: ReviewData, judge: Judge, corpus: Corpus, teachers: int) -> Taught | None:
+    """Train the teachers that are left, and return the labels of the last one."""
+    texts = texts_to_label(corpus, data, run.groups["training"].seed)
+    taught = None
+    for number in range(1, teachers + 1):
+        if not has_finished(run, f"teacher {number}"):
+            finish(run, data, teach(run, number, data, judge, fine_tuned(run), texts, taught))
+        taught = read_labels(run, number, texts)
+    if taught:
+        name = f"{judge.best_baseline.name} with the same unlabelled texts"
+        judge.others[name] = classify_linearly(judge, data, taught, judge.texts).argmax(-1)
+    return taught
 
 
 def start(run: Run, data: ReviewData, corpus: Corpus, given: Sequence[str]) -> Choices:
     """Choose for a new run, measure the speed, and claim the folder. Nothing is written before."""
     groups = run.groups
     labelled = TextSizes.of(list(data.splits["train"]["text"]))
-    choices = choose(groups["recipe"], TextSizes.of(corpus.texts), labelled)
+    taught = TextSizes.of(texts_to_label(corpus, data, groups["training"].seed))
+    choices = choose(groups["recipe"], TextSizes.of(corpus.texts), labelled, taught)
     if groups["recipe"].unlabelled_file and not choices.pretraining:
         raise DataError("--unlabelled_file: this recipe has no pretraining for these texts; give --pretraining_minutes")
+    if groups["recipe"].teachers and not choices.teachers:
+        raise DataError("--teachers: requires unlabelled texts (--unlabelled_file) and pretraining on them")
     groups["model"], groups["training"] = with_choices(choices, given)
     begun = time.perf_counter()
     documents = corpus.documents(groups["training"].seed)
@@ -176,7 +201,8 @@ def start(run: Run, data: ReviewData, corpus: Corpus, given: Sequence[str]) -> C
     learned = Stage("tokenizer", counted(len(list(texts)), "text"), 0, minutes, f"{len(tokenizer):,} tokens")
     speeds = measure(run, data, documents, tokenizer, choices)
     given_epochs = epochs_of(groups["training"], speeds) if any(map(EPOCHS.match, given)) else None
-    choices = schedule(choices, groups["recipe"], speeds, given_epochs)
+    schedule_of = speeds.with_teachers(choices.teachers, labelled, taught)
+    choices = schedule(choices, groups["recipe"], schedule_of, given_epochs)
     groups["model"], groups["training"] = with_choices(choices, given)
     classification.choose_epoch_on_validation(groups["training"], data)
     run.noted = {RECIPE: choices.to_record(), FINISHED: [asdict(learned)]}
@@ -240,12 +266,7 @@ def run_stage(
     run: Run, documents: Documents, model_arguments: PretrainingModelArguments, arguments: PretrainingArguments
 ) -> int:
     """Start or resume the pretraining, and return the step that it resumed at."""
-    fixed = None
-    if has_checkpoint(arguments):
-        arguments.resume_from_checkpoint = "last"
-    elif (Path(arguments.output_dir or "") / RUN_FILE).is_file():
-        fixed = ()
-    stage = Run.open(pretraining.PROGRAM, model_arguments, run.groups["data"], arguments, [], fixed)
+    stage = Run.open_stage(pretraining.PROGRAM, model_arguments, run.groups["data"], arguments)
     stage.check_data(documents.digests())
     print("", documents.describe(), sep="\n")
     tokenizer = classification.build_tokenizer(run.groups["model"], list(documents.train), stage.checkpoint)
@@ -253,10 +274,10 @@ def run_stage(
     return step_of(stage.checkpoint)
 
 
-def fine_tuned(run: Run, is_pretrained: bool) -> ModelArguments:
+def fine_tuned(run: Run) -> ModelArguments:
     """Return the arguments of the model to fine-tune: the pretrained one, where there is one."""
     whole = run.groups["model"]
-    if not is_pretrained:
+    if not run.noted[RECIPE]["pretraining"]:
         return whole
     parts = (whole.config_overrides or "").split(",")
     kept = [part for part in parts if part.partition("=")[0].strip().endswith(WITHOUT_WEIGHTS)]

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Recipes: one run of two stages, which never pretrains on the texts that it is evaluated on, and resumes exactly."""
+"""Recipes: one run of several stages, which never reads the texts that it is evaluated on, and resumes exactly."""
 
 import json
 import random
@@ -21,7 +21,7 @@ from modeling_scratch.data.unlabelled import load_corpus
 from modeling_scratch.sharing.push import files_to_upload
 from modeling_scratch.sharing.verification import Verdict, verify
 from modeling_scratch.training import resumable as survival
-from modeling_scratch.training import stages
+from modeling_scratch.training import stages, teachers
 from modeling_scratch.training.recipes import (
     LEAST_WORDS,
     RECIPES,
@@ -34,7 +34,7 @@ from modeling_scratch.training.recipes import (
 )
 
 TINY = "--config_overrides hidden_size=8,intermediate_size=8,num_hidden_layers=1,num_attention_heads=2"
-STAGE = "--pretraining_steps 4 --pretraining_batch_size 8 --pretraining_block_size 16"
+STAGE = "--teachers 2 --pretraining_steps 4 --pretraining_batch_size 8 --pretraining_block_size 16"
 OPTIONS = f"--report_to none --use_cpu --disable_tqdm True --num_train_epochs 2 --learning_rate 2e-2 {TINY} {STAGE}"
 HELD_OUT = {"validation": "a zebra of a film", "test": "an okapi of a story"}
 
@@ -79,8 +79,9 @@ def times(folder: Path) -> dict[str, int]:
 
 def test_reports_what_each_stage_read_and_reached(finished: Path) -> None:
     rows = {row["name"]: row for row in read(finished / "evaluation.json")["stages"]}
-    assert list(rows) == ["tokenizer", "pretraining", "fine-tuning"]
-    assert (rows["pretraining"]["steps"], rows["fine-tuning"]["steps"]) == (4, 2)
+    assert list(rows) == ["tokenizer", "pretraining", "teacher 1", "teacher 2", "fine-tuning"]
+    assert [row["steps"] for row in rows.values()][1:] == [4, 2, 4, 4]  # with 60 texts, then with 32 others as well
+    assert [row["read"].split()[0] for row in rows.values()][2:] == ["60", "92", "92"]
     assert "loss " in rows["pretraining"]["result"]
     accuracy = read(finished / "all_results.json")["eval_accuracy"]
     assert f"{accuracy:.2%}"[:-1] in rows["fine-tuning"]["result"]
@@ -115,21 +116,26 @@ def test_never_pretrains_on_texts_of_validation_and_test(data: Path, finished: P
 
 def test_the_stage_is_neither_verified_nor_pushed(finished: Path) -> None:
     assert verify(finished).verdict is Verdict.SAME
-    assert not [name for name in files_to_upload(finished) if name.startswith("pretraining")]
+    assert not [name for name in files_to_upload(finished) if name.startswith(("pretraining", "teacher"))]
 
 
-seal = partial(at_call, survival, "seal")  # 4 checkpoints of pretraining, then 2 of fine-tuning
+seal = partial(at_call, survival, "seal")  # 4 checkpoints of pretraining, then 2 of each teacher and of fine-tuning
 FAULTS = {
     "killed in pretraining before a checkpoint": (seal(1, KILL), -9),
     "killed in pretraining": (seal(3, KILL), -9),
     "SIGTERM in pretraining": (seal(2, TERM), 143),
     "killed while the pretrained model is saved": (at_call(survival, "_move_all", 1, KILL), -9),
-    "killed between the stages": (at_call(stages, "pretraining_stage", 1, KILL), -9),
-    "killed in fine-tuning before a checkpoint": (seal(5, KILL), -9),
-    "killed in fine-tuning": (seal(6, KILL), -9),
-    "killed while the classifier is saved": (at_call(survival, "_move_all", 2, KILL), -9),
+    "killed after pretraining": (at_call(stages, "pretraining_stage", 1, KILL), -9),
+    "killed in a teacher before a checkpoint": (seal(5, KILL), -9),
+    "killed in a teacher": (seal(6, KILL), -9),
+    "killed while a teacher is saved": (at_call(survival, "_move_all", 2, KILL), -9),
+    "killed while a teacher's labels are saved": (at_call(teachers, "save_file", 1, KILL), -9),
+    "killed after a teacher": (at_call(teachers, "fine_tuning_stage", 2, KILL), -9),
+    "killed in fine-tuning before a checkpoint": (seal(9, KILL), -9),
+    "killed in fine-tuning": (seal(10, KILL), -9),
+    "killed while the classifier is saved": (at_call(survival, "_move_all", 4, KILL), -9),
 }
-QUICK = "killed in pretraining", "killed in fine-tuning before a checkpoint"
+QUICK = "killed in pretraining", "killed while a teacher's labels are saved"
 CASES = [pytest.param(fault, marks=[] if fault in QUICK else pytest.mark.slow) for fault in FAULTS]
 
 
@@ -141,7 +147,8 @@ def test_a_resumed_run_ends_with_the_same_weights(fault: str, data: Path, tmp_pa
     before = times(tmp_path / "run" / "pretraining")
     ended = run(data, tmp_path / "run", extra="--resume_from_checkpoint last")
     assert ended.status == 0, ended.text
-    for name in "model.safetensors", "pretraining/model.safetensors", "tokenizer.json":
+    models = (f"{folder}model.safetensors" for folder in ("", "pretraining/", "teacher-1/", "teacher-2/"))
+    for name in *models, "teacher-2/labels.safetensors", "tokenizer.json":
         assert (tmp_path / "run" / name).read_bytes() == (finished / name).read_bytes(), name
     assert read(tmp_path / "run" / "run_config.json")["recipe_choices"]["options"]["num_train_epochs"] == 2
     assert not list(tmp_path.glob("run/**/.unfinished*"))
@@ -189,7 +196,7 @@ def test_a_resumed_run_uses_the_recorded_numbers(data: Path, tmp_path: Path) -> 
     assert steps == before["pretraining"]["max_steps"]
 
 
-def test_overwrite_replaces_both_stages(data: Path, finished: Path, tmp_path: Path) -> None:
+def test_overwrite_replaces_all_stages(data: Path, finished: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(finished, tmp_path / "run")
     ended = run(data, folder, extra="--overwrite --adam_beta1 1.5")
     assert (ended.status, times(folder).keys()) == (2, times(finished).keys()), ended.text
@@ -197,7 +204,7 @@ def test_overwrite_replaces_both_stages(data: Path, finished: Path, tmp_path: Pa
     plain += ["--recipe", "minutes"]
     ended = in_child(lambda: train_classifier.main([*plain, "--overwrite"]))
     assert ended.status == 0, ended.text
-    assert not (folder / "pretraining").exists()
+    assert not [*folder.glob("pretraining"), *folder.glob("teacher-*")]
     (folder / "pretraining").mkdir()  # of somebody else: this recipe has no pretraining
     (folder / "pretraining" / "notes.txt").touch()
     ended = in_child(lambda: train_classifier.main([*plain, "--overwrite"]))
@@ -213,6 +220,9 @@ REFUSED = {
     "--recipe hour --pretraining_steps 2 --pretraining_minutes 1": "mutually exclusive",
     "--recipe hour --pretraining_minutes -1": "at least 0",
     "--recipe hour --unlabelled_file missing.csv": "missing.csv",
+    "--recipe hour --teachers -1": "at least 0",
+    "--recipe hour --teachers 1 --pretraining_minutes 0": "requires unlabelled texts",
+    "--teachers 1": "requires --recipe",
     "--pretraining_steps 2": "requires --recipe",
     "--recipe hour --adam_beta1 1.5": "beta",
 }
