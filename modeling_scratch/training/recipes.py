@@ -15,7 +15,9 @@ from ..utils.errors import DataError
 
 @dataclass(frozen=True)
 class Recipe:
-    """minutes: of training, both stages. pretraining_share: of these. width: the largest hidden size.
+    """minutes: of training, all stages. pretraining_share: of these. width: the largest hidden size.
+
+    context_width, ngrams, passes: the hidden size of the objective `context`, its n-grams, and how often it reads.
 
     pretrains_others: texts that are short or few, by masked tokens, which takes an hour to help. teachers: of the
     unlabelled texts, where there are enough.
@@ -24,14 +26,17 @@ class Recipe:
     minutes: float
     pretraining_share: float
     width: int
+    context_width: int
+    ngrams: int
+    passes: int
     pretrains_others: bool = True
     teachers: int = 0
 
 
 RECIPES = {
-    "minutes": Recipe(10, pretraining_share=0.5, width=64, pretrains_others=False),
-    "hour": Recipe(60, pretraining_share=0.7, width=128, teachers=1),
-    "night": Recipe(240, pretraining_share=0.8, width=256, teachers=2),
+    "minutes": Recipe(10, 0.5, width=64, context_width=64, ngrams=200_000, passes=1, pretrains_others=False),
+    "hour": Recipe(60, 0.7, width=128, context_width=128, ngrams=400_000, passes=2, teachers=1),
+    "night": Recipe(240, 0.8, width=256, context_width=128, ngrams=400_000, passes=2, teachers=2),
 }
 
 # Hidden size: layers, heads, and the least number of words to train on.
@@ -44,25 +49,24 @@ SPARSE = {"sparse_embeddings": True, "max_grad_norm": 0.0}
 class Way:
     """How to pretrain and fine-tune: changes to the config, options of the stage (if any) and of train-classifier.
 
-    The numbers of epochs are the most: more of them overfit.
+    epochs: of fine-tuning, at most: more of them overfit.
     """
 
     model: str
     stage: dict[str, Any]
     fine_tuning: dict[str, Any]
-    stage_epochs: int
     epochs: int
 
 
 CONTEXT = Way(
     "norm_position=pre,position_type=rotary,hidden_act=gelu,classifier_pooling=mean,hidden_dropout=0.0,"
-    "final_norm=false,classifier_norm=true,ngram_vocab_size=200000,num_hidden_layers=1",
+    "final_norm=false,classifier_norm=true,num_hidden_layers=1",
     {"objective": "context", "learning_rate": 3e-3, "adam_beta2": 0.999, "weight_decay": 0.0, **SPARSE,
      "lr_scheduler_type": "constant_with_warmup", "warmup_steps": 0.03, "block_size": 52,
      "per_device_train_batch_size": 256},
     {"learning_rate": 3e-3, "layer_decay": 0.03, "embedding_learning_rate": 1e-3, "weight_decay": 0.0,
      "warmup_steps": 0, "ema_decay": 0.0, **SPARSE},
-    stage_epochs=1, epochs=2,
+    epochs=2,
 )  # fmt: skip
 WAYS = {
     # Long texts: the embeddings of words and n-grams learn which passages belong together, at 140,000 words a second.
@@ -80,10 +84,11 @@ WAYS = {
         "norm_position=pre,position_type=rotary,hidden_act=gelu,classifier_pooling=mean,hidden_dropout=0.1",
         {"objective": "mlm", "learning_rate": 1e-3, "adam_beta2": 0.98, "mask_fraction": 0.3},
         {"learning_rate": 3e-4, "embedding_learning_rate": 1e-3},
-        stage_epochs=40, epochs=5,
+        epochs=5,
     ),
-    "none": Way("", {}, {"learning_rate": 5e-4}, stage_epochs=0, epochs=3),
+    "none": Way("", {}, {"learning_rate": 5e-4}, epochs=3),
 }  # fmt: skip
+MASKED_EPOCHS = 40  # of pretraining by masked tokens, at most: more of them overfit
 LEAST_WORDS = 50_000  # with fewer, there is no pretraining stage
 CONTEXT_WORDS = 5_000_000  # with fewer, an epoch of passages has too few steps
 LONG_TEXT = 64  # words, on average
@@ -227,18 +232,21 @@ def choose(
     to_label: those of the texts that teachers label.
     """
     recipe = arguments.chosen
-    width = max(size for size, (*_, least) in MODELS.items() if size <= recipe.width and sizes.words >= least)
-    layers, heads, _ = MODELS[width]
     pretrains = _pretrains(recipe, arguments, sizes)
     are_long = (labelled or sizes).are_long
-    name = ("context" if are_long else "context_of_others") if sizes.have_passages else "mlm"
-    way = WAYS[name if pretrains else "none"]
+    is_context = pretrains and sizes.have_passages
+    name = ("context" if are_long else "context_of_others") if is_context else "mlm" if pretrains else "none"
+    way, widest = WAYS[name], recipe.context_width if is_context else recipe.width
+    width = max(size for size, (*_, least) in MODELS.items() if size <= widest and sizes.words >= least)
+    layers, heads, _ = MODELS[width]
     overrides = (
         f"hidden_size={width},num_hidden_layers={layers},num_attention_heads={heads},intermediate_size={4 * width}"
     )
     options = {
         "preset": "reviews",
-        "config_overrides": ",".join(filter(None, [overrides, way.model])),
+        "config_overrides": ",".join(
+            filter(None, [overrides, way.model, f"ngram_vocab_size={recipe.ngrams}" if is_context else ""])
+        ),
         "tokenizer_kind": "words" if sizes.have_words else "bpe",
         "vocab_size": VOCABULARY if sizes.have_words and sizes.words >= LARGE_VOCABULARY_WORDS else SMALL_VOCABULARY,
         **(LONG if are_long else SHORT),
@@ -313,9 +321,10 @@ def schedule(choices: Choices, arguments: RecipeArguments, speeds: Speeds, given
     given_epochs: those that the user gave.
     """
     recipe = arguments.chosen
-    minutes = _pretraining_minutes(choices, arguments, speeds)
+    passes = recipe.passes if choices.pretraining.get("objective") == "context" else MASKED_EPOCHS
+    most_steps = passes * speeds.pretraining_epoch_steps
+    minutes = _pretraining_minutes(choices, arguments, speeds, most_steps)
     left = max(recipe.minutes - minutes, LEAST_FINE_TUNING * recipe.minutes) * 60
-    way = WAYS[choices.pretraining.get("objective", "none")]
     epochs = given_epochs or _epochs(choices.options["num_train_epochs"], left / speeds.fine_tuning_epoch)
     fine_tuning = epochs * speeds.fine_tuning_epoch
     options, stage = {**choices.options, "num_train_epochs": epochs}, choices.pretraining
@@ -326,20 +335,22 @@ def schedule(choices: Choices, arguments: RecipeArguments, speeds: Speeds, given
     if stage:
         seconds = recipe.minutes * 60 - fine_tuning if arguments.pretraining_minutes is None else minutes * 60
         affordable = (seconds - speeds.pretraining_evaluations) / speeds.pretraining_step
-        steps = min(affordable, way.stage_epochs * speeds.pretraining_epoch_steps)
+        steps = min(affordable, most_steps)
         stage = {**stage, "max_steps": arguments.pretraining_steps or max(1, int(steps))}
         reasons.insert(0, _of_stage(stage, speeds))
     return replace(choices, options=options, pretraining=stage, reasons=[*choices.reasons, *reasons])
 
 
-def _pretraining_minutes(choices: Choices, arguments: RecipeArguments, speeds: Speeds) -> float:
+def _pretraining_minutes(choices: Choices, arguments: RecipeArguments, speeds: Speeds, most_steps: float) -> float:
     """Return the minutes that fine-tuning leaves to pretraining, if it can use them."""
     if not choices.pretraining:
         return 0
     if arguments.pretraining_steps:
         return (arguments.pretraining_steps * speeds.pretraining_step + speeds.pretraining_evaluations) / 60
-    share = arguments.chosen.minutes * arguments.chosen.pretraining_share
-    return share if arguments.pretraining_minutes is None else arguments.pretraining_minutes
+    if arguments.pretraining_minutes is not None:
+        return arguments.pretraining_minutes
+    useful = (most_steps * speeds.pretraining_step + speeds.pretraining_evaluations) / 60
+    return min(arguments.chosen.minutes * arguments.chosen.pretraining_share, useful)
 
 
 def _epochs(most: int, affordable: float) -> float:

@@ -24,8 +24,8 @@ from modeling_scratch.training import resumable as survival
 from modeling_scratch.training import stages, teachers
 from modeling_scratch.training.recipes import (
     LEAST_WORDS,
+    MASKED_EPOCHS,
     RECIPES,
-    WAYS,
     RecipeArguments,
     Speeds,
     TextSizes,
@@ -255,7 +255,7 @@ def test_models_grow_with_the_text_up_to_the_width_of_the_recipe(recipe: str) ->
     chosen = [choose(arguments, sizes(10**power)) for power in range(3, 9)]
     widths = [int(each.options["config_overrides"].split(",")[0].split("=")[1]) for each in chosen]
     assert widths == sorted(widths)
-    assert widths[-1] == RECIPES[recipe].width
+    assert widths[-1] == RECIPES[recipe].context_width
     assert not chosen[0].pretraining
     assert chosen[-1].pretraining["objective"] == "context"
     short = choose(arguments, sizes(10**8, length=9)).pretraining
@@ -271,7 +271,7 @@ def test_models_grow_with_the_text_up_to_the_width_of_the_recipe(recipe: str) ->
 def test_large_data_fills_the_time_and_small_data_does_not(recipe: str, speed: float, length: int) -> None:
     arguments, budget = RecipeArguments(recipe), RECIPES[recipe].minutes * 60
     chosen = choose(arguments, sizes(10**8, length))
-    way = WAYS[chosen.pretraining.get("objective", "none")]
+    most_epochs = RECIPES[recipe].passes if chosen.pretraining.get("objective") == "context" else MASKED_EPOCHS
     for epoch_steps in 10, 1_000_000:
         speeds = Speeds(epoch_steps * speed, epoch_steps, speed, epoch_steps, 10 * speed)
         planned = schedule(chosen, arguments, speeds, None)
@@ -279,7 +279,7 @@ def test_large_data_fills_the_time_and_small_data_does_not(recipe: str, speed: f
         seconds = epochs * epoch_steps * speed + (steps * speed + 10 * speed if steps else 0)
         assert seconds <= budget * 1.25 or steps == 1, planned.reasons
         assert epochs <= chosen.options["num_train_epochs"]
-        assert steps <= way.stage_epochs * epoch_steps
+        assert steps <= most_epochs * epoch_steps
         if epoch_steps * speed > budget:
             assert seconds > budget * 0.75, planned.reasons
 
