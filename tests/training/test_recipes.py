@@ -8,6 +8,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import draw_recipes
+import matplotlib.image
 import pytest
 import train_classifier
 from processes import Ended, at_call, in_child, refusal
@@ -18,6 +20,7 @@ from text_samples import write
 from transformers import AutoTokenizer
 
 from modeling_scratch.data.unlabelled import load_corpus
+from modeling_scratch.evaluation.recipe_plots import read_recipe_run
 from modeling_scratch.sharing.push import files_to_upload
 from modeling_scratch.sharing.verification import Verdict, verify
 from modeling_scratch.training import resumable as survival
@@ -112,6 +115,22 @@ def test_never_pretrains_on_texts_of_validation_and_test(data: Path, finished: P
     corpus = load_corpus(loaded, arguments, [str(data.parent / "more.txt")])
     assert not [text for text in corpus.texts if "zebra" in text.lower() or "okapi" in text.lower()]
     assert len(corpus.texts) == 60 + 30 + 2
+
+
+def test_a_picture_shows_minutes_against_accuracy(finished: Path, tmp_path: Path, capsys) -> None:
+    read_run = read_recipe_run(finished)
+    rows = {row["name"]: row["minutes"] for row in read(finished / "evaluation.json")["stages"]}
+    minutes = [minute for minute, _ in read_run.curve]
+    assert len(minutes) == 6  # two epochs of each teacher and of the classifier
+    assert minutes == sorted(minutes)
+    assert minutes[0] > rows["tokenizer"] + rows["pretraining"]
+    assert minutes[-1] == pytest.approx(sum(rows.values()))
+    assert read_run.curve[-1][1] == read(finished / "all_results.json")["eval_accuracy"]
+    draw_recipes.main([str(tmp_path / "recipes.png"), "--panel", "reviews", str(finished), str(finished)])
+    assert matplotlib.image.imread(tmp_path / "recipes.png").shape[0] > 300
+    arguments = [str(tmp_path / "none.png"), "--panel", "reviews", str(finished / "pretraining")]
+    assert "not the folder of a finished run with --recipe" in refusal(capsys, draw_recipes.main, arguments)
+    assert not (tmp_path / "none.png").exists()
 
 
 def test_the_stage_is_neither_verified_nor_pushed(finished: Path) -> None:
