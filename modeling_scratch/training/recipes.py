@@ -20,7 +20,7 @@ class Recipe:
     context_width, ngrams, passes: the hidden size of the objective `context`, its n-grams, and how often it reads.
 
     pretrains_others: texts that are short or few, by masked tokens, which takes an hour to help. teachers: of the
-    unlabelled texts, where there are enough.
+    unlabelled texts, where there are enough. taught_epochs: of fine-tuning with them, at least.
     """
 
     minutes: float
@@ -31,12 +31,13 @@ class Recipe:
     passes: int
     pretrains_others: bool = True
     teachers: int = 0
+    taught_epochs: int = 0
 
 
 RECIPES = {
     "minutes": Recipe(10, 0.5, width=64, context_width=64, ngrams=200_000, passes=1, pretrains_others=False),
     "hour": Recipe(60, 0.7, width=128, context_width=128, ngrams=400_000, passes=2, teachers=1),
-    "night": Recipe(240, 0.8, width=256, context_width=128, ngrams=400_000, passes=2, teachers=2),
+    "night": Recipe(240, 0.8, width=256, context_width=128, ngrams=400_000, passes=2, teachers=2, taught_epochs=3),
 }
 
 # Hidden size: layers, heads, and the least number of words to train on.
@@ -262,7 +263,8 @@ def choose(
     ]
     if not pretrains:  # the vocabulary is that of the labelled texts
         return Choices(options, {}, reasons)
-    teachers = _teachers(arguments, labelled or sizes, to_label)
+    if teachers := _teachers(arguments, labelled or sizes, to_label):
+        options["num_train_epochs"] = max(way.epochs, recipe.taught_epochs)
     return Choices(options, _stage(arguments, sizes, way.stage), reasons, teachers)
 
 
