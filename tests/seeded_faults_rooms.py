@@ -206,6 +206,26 @@ TRAINING = (
         "shares[table.weight] == 1", "shares[table.weight] >= 1",
         "the table that a head shares has dense gradients, which SparseAdam refuses",
     ),
+    Fault(
+        "probabilities_counted_as_texts", "training/soft_labels.py",
+        "torch.as_tensor(num_items_in_batch) / classes", "torch.as_tensor(num_items_in_batch)",
+        "the loss of probabilities is divided by their number, not by that of the texts",
+    ),
+    Fault(
+        "taught_labels_are_sharpened", "training/soft_labels.py",
+        "np.concatenate((given, taught.probabilities))", "np.concatenate((given, taught.probabilities.round()))",
+        "a doubtful label of a teacher is taught as a certain one",
+    ),
+    Fault(
+        "evaluated_sentences_are_taught", "data/unlabelled.py",
+        "for sentence in drawn if normalised(sentence) not in self.evaluated", "for sentence in drawn",
+        "a sentence that equals a validation or test text is learned from",
+    ),
+    Fault(
+        "labelled_texts_are_taught_anew", "data/unlabelled.py",
+        "return self.texts[self.labelled :]", "return self.texts",
+        "teachers label the texts of the train split, too",
+    ),
 )  # fmt: skip
 
 INFERENCE = (
@@ -378,6 +398,7 @@ FIRST = {
     "data/labelled_texts.py": ("text_data",),
     "data/documents.py": ("documents",),
     "data/ngrams.py": ("ngrams",),
+    "data/unlabelled.py": ("teachers", "recipes"),
     "data/packed_documents.py": ("packed_documents", "noise", "pretrain"),
     "data/collators.py": ("noise", "packed_documents"),
     "training/checkpoints.py": ("faults", "train_translation", "train_classifier"),
@@ -390,6 +411,7 @@ FIRST = {
     "training/arguments.py": ("train_classifier", "training_options"),
     "training/objectives.py": ("pretrain",),
     "training/sparse_tables.py": ("sparse_tables",),
+    "training/soft_labels.py": ("teachers",),
     "training/classification.py": ("train_classifier", "training_options"),
     "inference/classification.py": ("predict",),
     "inference/generation.py": ("generate",),

@@ -16,6 +16,8 @@ from text_samples import write
 from modeling_scratch import ScratchEncoderForSequenceClassification, presets
 from modeling_scratch.data.unlabelled import Corpus
 from modeling_scratch.training.classification import ClassifierTrainer, ClassifierTrainingArguments
+from modeling_scratch.training.soft_labels import Taught, with_taught
+from tokenization import train_wordlevel_tokenizer
 
 SIZES: dict[str, Any] = {"vocab_size": 16, "hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1}
 IDS = [[5, 6], [7, 8], [9, 5], [6, 7], [8, 9], [5, 9], [7, 5], [9, 9]]
@@ -59,6 +61,15 @@ def test_the_loss_of_probabilities_is_a_mean_over_the_texts_of_a_step(tmp_path: 
     uniform = trained([[1 / 3] * 3] * 8, tmp_path, per_device_train_batch_size=8)[1]
     for name, weight in uniform.items():  # a gradient is linear in q
         torch.testing.assert_close(weight, torch.stack([weights[name] for weights in by_class]).mean(0))
+
+
+def test_taught_texts_keep_the_probabilities_of_the_teacher() -> None:
+    tokenizer = train_wordlevel_tokenizer(["a dull film", "a fine film"], 20, style="bert", min_frequency=1)
+    taught = Taught(["a film", "a fine dull film"], np.array([[0.25, 0.75], [0.5, 0.5]]))
+    given = Dataset.from_dict({**tokenizer(["a dull film"]), "label": [1]})
+    both = with_taught(given, taught, tokenizer)
+    assert both["label"] == [[0, 1], [0.25, 0.75], [0.5, 0.5]]
+    assert both["input_ids"] == tokenizer(["a dull film", *taught.texts])["input_ids"]
 
 
 def test_sentences_to_label_have_the_length_of_the_task_and_are_not_evaluated() -> None:
