@@ -218,7 +218,7 @@ TRAINING = (
     ),
     Fault(
         "evaluated_sentences_are_taught", "data/unlabelled.py",
-        "for sentence in drawn if normalised(sentence) not in self.evaluated", "for sentence in drawn",
+        "for each in fitting if normalised(each) not in self.evaluated", "for each in fitting",
         "a sentence that equals a validation or test text is learned from",
     ),
     Fault(

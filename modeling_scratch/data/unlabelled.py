@@ -5,8 +5,9 @@ The texts that it is evaluated on are removed, and those that differ from one of
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from random import Random
 
@@ -45,11 +46,11 @@ class Corpus:
         return Documents(train, held_out, [*self.notes, "validation: held out of these texts"])
 
     def unlabelled_sentences(self, least: int, most: int, number: int, seed: int) -> list[str]:
-        """Return at most `number` sentences of `least` to `most` words, drawn from the unlabelled texts."""
-        sentences = [sentence for text in self.unlabelled for sentence in SENTENCE_END.split(text)]
-        sentences = list(dict.fromkeys(each for each in sentences if least <= len(each.split()) <= most))
-        drawn = Random(seed).sample(sentences, min(number, len(sentences)))
-        return [sentence for sentence in drawn if normalised(sentence) not in self.evaluated]
+        """Return at most `number` different sentences of `least` to `most` words, of randomly drawn unlabelled texts."""
+        texts = Random(seed).sample(self.unlabelled, len(self.unlabelled))
+        sentences = (sentence for text in texts for sentence in SENTENCE_END.split(text))
+        fitting = (each for each in sentences if least <= len(each.split()) <= most)
+        return list(islice(unique(each for each in fitting if normalised(each) not in self.evaluated), number))
 
 
 def load_corpus(data: ReviewData, arguments: DataArguments, files: Sequence[str] = ()) -> Corpus:
@@ -73,6 +74,15 @@ def load_corpus(data: ReviewData, arguments: DataArguments, files: Sequence[str]
     if not corpus:
         raise DataError("no text is left to pretrain on: all equal a validation or test text")
     return Corpus(corpus, notes, len(kept["the train split"]), evaluated)
+
+
+def unique(texts: Iterable[str]) -> Iterator[str]:
+    """Yield each text once."""
+    seen = set()
+    for text in texts:
+        if text not in seen:
+            seen.add(text)
+            yield text
 
 
 def normalised(text: str) -> str:

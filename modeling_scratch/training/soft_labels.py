@@ -46,7 +46,8 @@ class SoftLabels(Trainer):
         outputs = model(**{name: value for name, value in inputs.items() if name != "labels"})
         logits, (texts, classes) = outputs.logits.float(), labels.shape
         count = texts if num_items_in_batch is None else torch.as_tensor(num_items_in_batch) / classes
-        loss = F.cross_entropy(logits, labels.to(logits), reduction="sum") / count
+        smoothing = self.args.label_smoothing_factor
+        loss = F.cross_entropy(logits, labels.to(logits), reduction="sum", label_smoothing=smoothing) / count
         return (loss, outputs) if return_outputs else loss
 
 
