@@ -46,7 +46,7 @@ class Corpus:
         return Documents(train, held_out, [*self.notes, "validation: held out of these texts"])
 
     def unlabelled_sentences(self, least: int, most: int, number: int, seed: int) -> list[str]:
-        """Return at most `number` different sentences of `least` to `most` words, of randomly drawn unlabelled texts."""
+        """Return at most `number` different sentences of `least` to `most` words, from unlabelled texts at random."""
         texts = Random(seed).sample(self.unlabelled, len(self.unlabelled))
         sentences = (sentence for text in texts for sentence in SENTENCE_END.split(text))
         fitting = (each for each in sentences if least <= len(each.split()) <= most)
