@@ -101,10 +101,10 @@ class NeighbourWords:
     Labels (B, labels) are thinned out: a token of frequency f is kept with probability sqrt(1e-4 / f), as frequent ones
     tell little (Mikolov et al. 2013, 2.3). Source: FastSent (Hill et al. 2016), tv-embeddings (Johnson and Zhang 2015).
 
-    kept (V,): these probabilities, see `kept_frequencies`.
+    keep_probability (V,): see `keep_probabilities`.
     """
 
-    kept: np.ndarray
+    keep_probability: np.ndarray
     frame: Frame
     pad_token_id: int
     seed: int
@@ -113,14 +113,16 @@ class NeighbourWords:
         random = generator_of(self.seed, rows)
         passages = [framed(row["input_ids"].numpy(), self.frame) for row in rows]
         neighbours = [row["neighbours"].numpy() for row in rows]
-        labels = [torch.from_numpy(ids[random.random(len(ids)) < self.kept[ids]]).long() for ids in neighbours]
+        labels = [
+            torch.from_numpy(ids[random.random(len(ids)) < self.keep_probability[ids]]).long() for ids in neighbours
+        ]
         return {
             **padded(passages, self.pad_token_id),
             "labels": pad_sequence(labels, batch_first=True, padding_value=IGNORED),
         }
 
 
-def kept_frequencies(ids: np.ndarray, ordinary: np.ndarray) -> np.ndarray:
+def keep_probabilities(ids: np.ndarray, ordinary: np.ndarray) -> np.ndarray:
     """Return the probabilities of `NeighbourWords` (V,) by the tokens' frequencies in ids; 0 for special tokens."""
     frequencies = np.bincount(ids, minlength=len(ordinary)) / max(len(ids), 1)
     return np.minimum(1, np.sqrt(RARE / np.maximum(frequencies, RARE))) * ordinary

@@ -31,7 +31,7 @@ from ..data.collators import (
     Infill,
     MaskTokens,
     NeighbourWords,
-    kept_frequencies,
+    keep_probabilities,
     next_token_batch,
     sentence_ends,
 )
@@ -314,7 +314,7 @@ def make_collator(
     ordinary = np.ones(len(tokenizer), dtype=bool)
     ordinary[tokenizer.all_special_ids] = False
     if arguments.objective == "context":
-        return NeighbourWords(kept_frequencies(rows.ids, ordinary), frame, tokenizer.pad_token_id, seed)
+        return NeighbourWords(keep_probabilities(rows.ids, ordinary), frame, tokenizer.pad_token_id, seed)
     fraction = arguments.mask_fraction or MASKED[arguments.task]
     if arguments.objective == "mlm":
         return MaskTokens(tokenizer.mask_token_id, ordinary, fraction, seed)
