@@ -118,7 +118,9 @@ class NeighbourWords:
         ]
         return {
             **padded(passages, self.pad_token_id),
-            "labels": pad_sequence(labels, batch_first=True, padding_value=IGNORED),
+            "labels": pad_sequence(
+                [torch.from_numpy(ids).long() for ids in kept], batch_first=True, padding_value=IGNORED
+            ),
         }
 
 
