@@ -113,15 +113,9 @@ class NeighbourWords:
         random = generator_of(self.seed, rows)
         passages = [framed(row["input_ids"].numpy(), self.frame) for row in rows]
         neighbours = [row["neighbours"].numpy() for row in rows]
-        labels = [
-            torch.from_numpy(ids[random.random(len(ids)) < self.keep_probability[ids]]).long() for ids in neighbours
-        ]
-        return {
-            **padded(passages, self.pad_token_id),
-            "labels": pad_sequence(
-                [torch.from_numpy(ids).long() for ids in kept], batch_first=True, padding_value=IGNORED
-            ),
-        }
+        kept = [ids[random.random(len(ids)) < self.keep_probability[ids]] for ids in neighbours]
+        labels = pad_sequence([torch.from_numpy(ids).long() for ids in kept], batch_first=True, padding_value=IGNORED)
+        return {**padded(passages, self.pad_token_id), "labels": labels}
 
 
 def keep_probabilities(ids: np.ndarray, ordinary: np.ndarray) -> np.ndarray:
