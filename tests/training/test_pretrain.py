@@ -340,7 +340,8 @@ def test_the_loss_of_context_is_that_of_the_words_beside_a_passage(texts: Path, 
     ids = tokenizer(documents[0], add_special_tokens=False)["input_ids"]
     assert [row["input_ids"].tolist() for row in rows] == [ids[:5], ids[5:9], ids[9:]]
     collator: Any = data.collator
-    data = replace(data, collator=replace(collator, keep_probability=np.ones(len(tokenizer))))  # thinned out, few are left of few
+    whole = replace(collator, keep_probability=np.ones(len(tokenizer)))  # thinned out, few are left of few
+    data = replace(data, collator=whole)
     batch = data.collator(rows)
     labels = [[token for token in row if token != -100] for row in batch["labels"].tolist()]
     assert labels == [ids[5:9], ids[:5] + ids[9:], ids[5:9]]
