@@ -17,8 +17,7 @@ from .documents import DocumentArguments, Documents, counted, hold_out, read_doc
 from .labelled_texts import ReviewData
 from .splits import DataArguments, FileSource, unlabelled_files
 
-# Where a sentence ends: after its mark, at a line break, or at one of HTML.
-SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\s*(?:<br\s*/?>|\n)\s*")
+SENTENCE_END = re.compile(r"(?<=[.!?])\s|<br\s?/?>|\n")  # after its mark, or at a line break
 HELD_OUT_FRACTION, MOST_HELD_OUT = 0.1, 200  # of the documents, for the loss of the masked tokens
 
 
@@ -48,7 +47,7 @@ class Corpus:
     def unlabelled_sentences(self, least: int, most: int, number: int, seed: int) -> list[str]:
         """Return at most `number` different sentences of `least` to `most` words, from unlabelled texts at random."""
         texts = Random(seed).sample(self.unlabelled, len(self.unlabelled))
-        sentences = (sentence for text in texts for sentence in SENTENCE_END.split(text))
+        sentences = (sentence.strip() for text in texts for sentence in SENTENCE_END.split(text))
         fitting = (each for each in sentences if least <= len(each.split()) <= most)
         return list(islice(unique(each for each in fitting if normalised(each) not in self.evaluated), number))
 

@@ -155,15 +155,22 @@ def run_baselines(
     ]
 
 
-def predict_like(
-    result: BaselineResult, train_texts: Sequence[str], train_labels: Sequence[int], texts: Sequence[str]
+def refit_and_predict(
+    result: BaselineResult,
+    train_texts: Sequence[str],
+    train_labels: Sequence[int],
+    texts: Sequence[str],
+    num_labels: int,
 ) -> np.ndarray:
-    """Train a baseline with the C of its result on other texts, and return the probabilities (texts, classes)."""
+    """Train a baseline with the C of its result on other texts, and return the probabilities (texts, num_labels)."""
     [baseline] = (each for each in BASELINES if each.name == result.name)
     vectorizer = _vectorizer(baseline.longest, len(train_texts))
     with threadpool_limits(limits=1):
         features = baseline.features(_count(vectorizer, train_texts), vectorizer.transform(texts))
-        return baseline.classifier(result.settings["C"]).fit(features[0], train_labels).predict_proba(features[1])
+        classifier = baseline.classifier(result.settings["C"]).fit(features[0], train_labels)
+    probabilities = np.zeros((len(texts), num_labels))
+    probabilities[:, classifier.classes_] = classifier.predict_proba(features[1])
+    return probabilities
 
 
 def _vectorizer(longest: int, texts: int) -> CountVectorizer:

@@ -2,6 +2,7 @@
 """The evaluation of a classifier: scores with confidence intervals, and linear baselines on the same texts."""
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,6 @@ class Judge:
         train, judged = data.splits["train"], data.splits[self.split]
         self.texts, self.labels = list(judged["text"]), np.asarray(judged["label"])
         self.with_mean = with_mean
-        self.others: dict[str, np.ndarray] = {}  # predictions that the model is not compared with, by name
         if not judges:
             return
         try:
@@ -46,8 +46,17 @@ class Judge:
             classes = ", ".join(f"{index} is {name!a}" for index, name in enumerate(data.label_names[:10]))
             raise DataError(f"the baseline cannot be trained: {error}; class {classes}") from error
 
-    def evaluate(self, trainer: Trainer, splits: datasets.DatasetDict, calibration: Calibration) -> str:
-        """Return the table of results. Table, scores and plots are also written to the run's folder."""
+    def evaluate(
+        self,
+        trainer: Trainer,
+        splits: datasets.DatasetDict,
+        calibration: Calibration,
+        others: Mapping[str, np.ndarray] | None = None,
+    ) -> str:
+        """Return the table of results. Table, scores and plots are also written to the run's folder.
+
+        others: predictions that the model is not compared with, by name.
+        """
         output = Path(trainer.args.output_dir or "")
         prediction = trainer.predict(splits[self.split], metric_key_prefix=self.prefix)
         trainer.save_metrics(self.prefix, prediction.metrics)
@@ -57,7 +66,7 @@ class Judge:
         predicted = logits.argmax(-1)
         names = self.metrics.label_names
         matrix = self.metrics.confusion_matrix(predicted, self.labels)
-        others = {**self.others, **(mean_predictions(logits, self.best_baseline) if self.with_mean else {})}
+        others = {**(others or {}), **(mean_predictions(logits, self.best_baseline) if self.with_mean else {})}
         table = comparison_table(names, self.labels, predicted, self._rivals(), others)
         table = f"\n{len(self.labels):,} texts of the {self.split} split\n\n{table}\n"
         evaluation = self._evaluation(predicted, matrix, others)

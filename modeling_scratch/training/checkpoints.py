@@ -23,7 +23,7 @@ from transformers.utils import SAFE_WEIGHTS_NAME
 
 from ..sharing.run_record import RUN_FILE
 from ..utils.errors import DataError, one_line
-from ..utils.files import file_digest, flush, write_json
+from ..utils.files import file_digest, flush, remove, write_json
 
 MANIFEST = "manifest.json"
 UNFINISHED = ".unfinished"  # the folder in a run where its model is saved first
@@ -106,6 +106,11 @@ def step_of(checkpoint: str | Path | None) -> int:
 
 def checkpoint_at(arguments: TrainingArguments, step: int) -> Path:
     return Path(arguments.output_dir or "") / f"{PREFIX_CHECKPOINT_DIR}-{step}"
+
+
+def delete_checkpoints(folder: Path) -> None:
+    for checkpoint in checkpoints_in(folder):
+        remove(checkpoint)
 
 
 def has_checkpoint(arguments: TrainingArguments) -> bool:

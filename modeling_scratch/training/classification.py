@@ -2,7 +2,7 @@
 """Train a text classifier: arguments, tokenizer, model, data and evaluation."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -66,7 +66,7 @@ from .search import (
     unchangeable,
     with_dropout,
 )
-from .soft_labels import SoftLabels, Taught, with_taught
+from .soft_labels import PseudoLabelled, SoftLabels, with_pseudo_labels
 from .sparse_tables import SPARSE_EMBEDDINGS, SparseTables
 from .temperature import calibrate
 from .trainer import FlatTraining, RatesByDepth, SharingTrainer, check_rates, share
@@ -307,17 +307,23 @@ def train_on(
     model_arguments: ModelArguments,
     judge: Judge | None = None,
     stages: Sequence[Stage] = (),
-    taught: Taught | None = None,
+    added: PseudoLabelled | None = None,
+    others: Mapping[str, np.ndarray] | None = None,
 ) -> None:
-    """Tokenise, train, evaluate and save. stages: those of the run before this one, in which the judge was made."""
+    """Tokenise, train, evaluate and save.
+
+    stages: those of the run before this one, in which the judge was made. added, others: see `train_model` and
+    `Judge.evaluate`.
+    """
     data_arguments, arguments = run.groups["data"], run.groups["training"]
     encoded = encode(run, data, model_arguments)
     if arguments.search_trials:
         return print(search_arguments(run, data, encoded))
     choose_epoch_on_validation(arguments, data)
     judge = judge or make_judge(run, data)
-    trainer = train_model(run, data, encoded, judge, taught)
-    print(judge.evaluate(trainer, encoded.splits, trainer.calibration))
+    # Without a test split, the judge evaluates on validation.
+    trainer = train_model(run, data, encoded, judge.metrics, evaluates=judge.split == "test", added=added)
+    print(judge.evaluate(trainer, encoded.splits, trainer.calibration, others))
     if stages and run.is_main:
         last = fine_tuning_stage(trainer, step_of(run.checkpoint))
         print(report_stages(run.folder, [*stages, last]))
@@ -347,22 +353,30 @@ def encode(run: Run, data: ReviewData, model_arguments: ModelArguments) -> Encod
 
 
 def train_model(
-    run: Run, data: ReviewData, encoded: Encoded, judge: Judge, taught: Taught | None = None
+    run: Run,
+    data: ReviewData,
+    encoded: Encoded,
+    metrics: ClassificationMetrics,
+    evaluates: bool,
+    added: PseudoLabelled | None = None,
 ) -> ClassifierTrainer:
-    """Train and save a classifier, and return its trainer. taught: further texts to learn from."""
+    """Train and save a classifier, and return its trainer.
+
+    evaluates: whether to score it on validation at the end. added: texts to train on beside those of the train split.
+    """
     tokenizer, model, splits, truncations = encoded
     notes = fill_empty_ngrams(model, splits, tokenizer)
     train, rows = splits["train"], {split: len(dataset) for split, dataset in splits.items()}
-    if taught:
-        train = with_taught(train, taught, tokenizer)
+    if added:
+        train = with_pseudo_labels(train, added, tokenizer)
         model.config.problem_type = "single_label_classification"
-        notes.append(f"train: and {len(taught.texts):,} texts with the labels of a teacher")
+        notes.append(f"train: {len(added.texts):,} pseudo-labelled texts were added")
     for note in notes:
         print(note)
     learned = DatasetDict({**splits, "train": train})
-    trainer = build_trainer(ClassifierTrainer, tokenizer, learned, judge.metrics, run.groups["training"], model=model)
+    trainer = build_trainer(ClassifierTrainer, tokenizer, learned, metrics, run.groups["training"], model=model)
     run.start(trainer, [*data.notes, *data.warnings, *truncations, *notes], labels=data.label_names, rows=rows)
-    run.train(trainer, evaluates=judge.split == "test")  # otherwise the judge evaluates on validation
+    run.train(trainer, evaluates)
     return trainer
 
 

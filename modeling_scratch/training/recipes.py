@@ -20,7 +20,8 @@ class Recipe:
     context_width, ngrams, passes: the hidden size of the objective `context`, its n-grams, and how often it reads.
 
     pretrains_others: texts that are short or few, by masked tokens, which takes an hour to help. teachers: of the
-    unlabelled texts, where there are enough. taught_epochs: of fine-tuning with them, at least.
+    unlabelled texts, where there are enough. taught_epochs: of fine-tuning with them, at most, if these
+    are more than usual.
     """
 
     minutes: float
@@ -50,7 +51,7 @@ SPARSE = {"sparse_embeddings": True, "max_grad_norm": 0.0}
 class Way:
     """How to pretrain and fine-tune: changes to the config, options of the stage (if any) and of train-classifier.
 
-    epochs: of fine-tuning, at most: more of them overfit.
+    epochs: of fine-tuning on labels, at most: more of them overfit.
     """
 
     model: str
@@ -100,6 +101,9 @@ LARGE_VOCABULARY_WORDS = 1_000_000  # words to train on, for the larger vocabula
 ROW_TOKENS, SHORT_ROW_TOKENS, TOKENS_PER_STEP = 256, 128, 8_192
 LONGEST_WORD = 15  # characters a word, on average: longer ones are no words between blanks, as in Chinese
 LEAST_TAUGHT = 0.5  # words to label, for each labelled one, for teachers to help
+# Relative to the time of a training epoch of the same texts: the predictions of a teacher, and what its linear model
+# takes.
+LABELLING = 1.5
 LEAST_FINE_TUNING = 0.2  # of the recipe's minutes, however long the pretraining is
 AVERAGED_STEPS, EMA_DECAY = 2_000, 0.999  # with fewer steps, there is no average of the weights
 
@@ -300,6 +304,7 @@ class Speeds:
     """Measured times in seconds, and the lengths of epochs in steps; of pretraining 0 without this stage.
 
     fine_tuning_epoch: of all classifiers, if there are teachers. fine_tuning_epoch_steps: of the last one.
+    labelling: the time of all teachers' predictions.
     """
 
     fine_tuning_epoch: float
@@ -307,43 +312,74 @@ class Speeds:
     pretraining_step: float = 0.0
     pretraining_epoch_steps: float = 0.0
     pretraining_evaluations: float = 0.0
+    labelling: float = 0.0
 
-    def with_teachers(self, teachers: int, labelled: "TextSizes", taught: "TextSizes") -> "Speeds":
-        """Return the speeds if all classifiers but the first also learn from the taught texts."""
+    def with_teachers(self, teachers: int, labelled: TextSizes, to_label: TextSizes) -> "Speeds":
+        """Return the speeds if all classifiers but the first learn from the pseudo-labelled texts as well."""
         if not teachers:
             return self
-        seconds = self.fine_tuning_epoch * (1 + teachers * (1 + taught.words / labelled.words))
-        steps = ceil(self.fine_tuning_epoch_steps * (1 + taught.texts / labelled.texts))
-        return replace(self, fine_tuning_epoch=seconds, fine_tuning_epoch_steps=steps)
+        ratio = to_label.words / labelled.words
+        return replace(
+            self,
+            fine_tuning_epoch=self.fine_tuning_epoch * (1 + teachers * (1 + ratio)),
+            fine_tuning_epoch_steps=ceil(self.fine_tuning_epoch_steps * (1 + to_label.texts / labelled.texts)),
+            labelling=self.fine_tuning_epoch * teachers * ratio * LABELLING,
+        )
 
 
-def schedule(choices: Choices, arguments: RecipeArguments, speeds: Speeds, given_epochs: float | None) -> Choices:
+def schedule(
+    choices: Choices,
+    arguments: RecipeArguments,
+    speeds: Speeds,
+    given_epochs: float | None,
+    labelled: TextSizes | None = None,
+    to_label: TextSizes | None = None,
+) -> Choices:
     """Choose the epochs of fine-tuning and the steps of pretraining, so that both keep to the minutes.
 
-    given_epochs: those that the user gave.
+    Teachers are left out if there is no time for an epoch with them. speeds: without teachers. given_epochs: those that
+    the user gave. labelled, to_label: as for `choose`.
     """
-    recipe = arguments.chosen
-    passes = recipe.passes if choices.pretraining.get("objective") == "context" else MASKED_EPOCHS
-    most_steps = passes * speeds.pretraining_epoch_steps
-    minutes = _pretraining_minutes(choices, arguments, speeds, most_steps)
-    left = max(recipe.minutes - minutes, LEAST_FINE_TUNING * recipe.minutes) * 60
-    epochs = given_epochs or _epochs(choices.options["num_train_epochs"], left / speeds.fine_tuning_epoch)
-    fine_tuning = epochs * speeds.fine_tuning_epoch
+    if labelled and to_label and choices.teachers:
+        taught = speeds.with_teachers(choices.teachers, labelled, to_label)
+        is_asked = given_epochs is not None or arguments.teachers is not None
+        if not is_asked and _fine_tuning_seconds(choices, arguments, taught) < taught.fine_tuning_epoch:
+            reasons = [*choices.reasons, "no teachers: there is no time for an epoch with them"]
+            choices = replace(choices, teachers=0, reasons=reasons)
+        else:
+            speeds = taught
+    way_epochs = choices.options["num_train_epochs"]
+    left = _fine_tuning_seconds(choices, arguments, speeds)
+    epochs = given_epochs or _epochs(way_epochs, left / speeds.fine_tuning_epoch)
+    fine_tuning = epochs * speeds.fine_tuning_epoch + speeds.labelling
     options, stage = {**choices.options, "num_train_epochs": epochs}, choices.pretraining
     if "ema_decay" not in options:
         options["ema_decay"] = EMA_DECAY if epochs * speeds.fine_tuning_epoch_steps >= AVERAGED_STEPS else 0
     turns = f" of {choices.teachers + 1} classifiers in turn" if choices.teachers else ""
     reasons = [f"fine-tuning{turns}: {epochs:g} epochs, about {fine_tuning / 60:.1f} minutes"]
     if stage:
-        seconds = recipe.minutes * 60 - fine_tuning if arguments.pretraining_minutes is None else minutes * 60
+        given = arguments.pretraining_minutes
+        seconds = arguments.chosen.minutes * 60 - fine_tuning if given is None else given * 60
         affordable = (seconds - speeds.pretraining_evaluations) / speeds.pretraining_step
-        steps = min(affordable, most_steps)
+        steps = min(affordable, _most_steps(choices, arguments, speeds))
         stage = {**stage, "max_steps": arguments.pretraining_steps or max(1, int(steps))}
         reasons.insert(0, _of_stage(stage, speeds))
     return replace(choices, options=options, pretraining=stage, reasons=[*choices.reasons, *reasons])
 
 
-def _pretraining_minutes(choices: Choices, arguments: RecipeArguments, speeds: Speeds, most_steps: float) -> float:
+def _fine_tuning_seconds(choices: Choices, arguments: RecipeArguments, speeds: Speeds) -> float:
+    """Return the time that pretraining leaves to the epochs of fine-tuning."""
+    whole = arguments.chosen.minutes
+    left = max(whole - _pretraining_minutes(choices, arguments, speeds), LEAST_FINE_TUNING * whole)
+    return left * 60 - speeds.labelling
+
+
+def _most_steps(choices: Choices, arguments: RecipeArguments, speeds: Speeds) -> float:
+    passes = arguments.chosen.passes if choices.pretraining.get("objective") == "context" else MASKED_EPOCHS
+    return passes * speeds.pretraining_epoch_steps
+
+
+def _pretraining_minutes(choices: Choices, arguments: RecipeArguments, speeds: Speeds) -> float:
     """Return the minutes that fine-tuning leaves to pretraining, if it can use them."""
     if not choices.pretraining:
         return 0
@@ -351,7 +387,8 @@ def _pretraining_minutes(choices: Choices, arguments: RecipeArguments, speeds: S
         return (arguments.pretraining_steps * speeds.pretraining_step + speeds.pretraining_evaluations) / 60
     if arguments.pretraining_minutes is not None:
         return arguments.pretraining_minutes
-    useful = (most_steps * speeds.pretraining_step + speeds.pretraining_evaluations) / 60
+    steps = _most_steps(choices, arguments, speeds)
+    useful = (steps * speeds.pretraining_step + speeds.pretraining_evaluations) / 60
     return min(arguments.chosen.minutes * arguments.chosen.pretraining_share, useful)
 
 

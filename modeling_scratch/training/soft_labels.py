@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Texts whose labels are probabilities, as those that a teacher has classified."""
+"""Soft labels: texts whose labels are probabilities, such as the pseudo-labels of a teacher."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,25 +8,33 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from datasets import Dataset
+from datasets import Dataset, concatenate_datasets
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase, Trainer
 
+SLICE = 1_000  # texts
+
 
 @dataclass(frozen=True)
-class Taught:
-    """Texts, and the probabilities (texts, classes) that a teacher gives them."""
+class PseudoLabelled:
+    """Texts, and the probabilities (texts, classes) that a teacher gave them."""
 
     texts: Sequence[str]
     probabilities: np.ndarray
 
 
-def with_taught(train: Dataset, taught: Taught, tokenizer: PreTrainedTokenizerBase) -> Dataset:
-    """Return the encoded training texts and the taught ones, whose labels are probabilities: 1 for a given label."""
-    columns = tokenizer(list(taught.texts), truncation=True)
-    given = np.eye(taught.probabilities.shape[1])[train["label"]]
-    labels = np.concatenate((given, taught.probabilities)).astype(np.float32)
-    return Dataset.from_dict({name: [*train[name], *rows] for name, rows in columns.items()} | {"label": list(labels)})
+def with_pseudo_labels(train: Dataset, added: PseudoLabelled, tokenizer: PreTrainedTokenizerBase) -> Dataset:
+    """Return the encoded training texts and the added ones. All labels are probabilities: 1 for a given label."""
+    given = np.eye(added.probabilities.shape[1], dtype=np.float32)[train["label"]]
+    both = concatenate_datasets([train.remove_columns("label"), encode_texts(added.texts, tokenizer)])
+    labels = np.concatenate((given, added.probabilities.astype(np.float32)))
+    return concatenate_datasets([both, Dataset.from_dict({"label": labels})], axis=1)
+
+
+def encode_texts(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase) -> Dataset:
+    """Tokenise in slices, as the tokenizer's own objects take 200 bytes a token."""
+    slices = [texts[start : start + SLICE] for start in range(0, len(texts), SLICE)]
+    return concatenate_datasets([Dataset.from_dict(dict(tokenizer(list(each), truncation=True))) for each in slices])
 
 
 class SoftLabels(Trainer):

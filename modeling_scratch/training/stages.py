@@ -13,6 +13,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from transformers import PreTrainedTokenizerBase, set_seed
 
 from ..bridges.model_sources import WITHOUT_WEIGHTS
@@ -27,16 +28,16 @@ from ..sharing.run_record import RECIPE, RUN_FILE, read_run
 from ..utils.command_line import parsed
 from ..utils.errors import DataError
 from . import classification, pretraining
-from .checkpoints import has_checkpoint, step_of
+from .checkpoints import delete_checkpoints, has_checkpoint, step_of
 from .classification import ClassifierTrainingArguments, ModelArguments
 from .objectives import PretrainingModelArguments, check_special_tokens
 from .pretraining import PretrainingArguments
 from .recipes import IN_PRETRAINING, Choices, RecipeArguments, Speeds, TextSizes, choose, schedule
 from .run import Run
 from .run_folder import alone, check_unchanged
-from .soft_labels import Taught
+from .soft_labels import PseudoLabelled
 from .speed import measure_fine_tuning, measure_pretraining
-from .teachers import classify_linearly, read_labels, teach, texts_to_label
+from .teachers import folder_of, label_linearly, read_labels, texts_to_label, train_teacher
 
 ARGUMENTS = (ModelArguments, DataArguments, RecipeArguments, ClassifierTrainingArguments)
 ARCHITECTURE = re.compile("--preset(=|$)")
@@ -70,10 +71,17 @@ def train(
     judge = classification.make_judge(run, data)
     if recorded:
         run.noted = {name: read_run(run.folder)[name] for name in (RECIPE, FINISHED)}
-    taught = before_fine_tuning(run, data, judge, recorded, given)
+    added = before_fine_tuning(run, data, judge, recorded, given)
+    others = score_baseline_with(added, data, judge) if added else {}
     set_seed(run.groups["training"].seed)  # a run that resumes between the stages starts here
     stages = [Stage(**stage) for stage in run.noted[FINISHED]]
-    classification.train_on(run, data, fine_tuned(run), judge, stages, taught)
+    classification.train_on(run, data, fine_tuned(run), judge, stages, added, others)
+
+
+def score_baseline_with(added: PseudoLabelled, data: ReviewData, judge: Judge) -> dict[str, np.ndarray]:
+    """Return the predictions of the best baseline if it learns from the same pseudo-labels, under its name."""
+    predictions = label_linearly(judge.best_baseline, data, added, judge.texts).argmax(-1)
+    return {f"{judge.best_baseline.name} with the same unlabelled texts": predictions}
 
 
 def check_combination(model_arguments: ModelArguments, arguments: ClassifierTrainingArguments) -> None:
@@ -142,20 +150,20 @@ def open_run(
 
 def before_fine_tuning(
     run: Run, data: ReviewData, judge: Judge, choices: Choices | None, given: Sequence[str]
-) -> Taught | None:
-    """Choose and record, if the run is new, and do what has not been done of the stages. Return the taught texts."""
+) -> PseudoLabelled | None:
+    """Choose and record, if the run is new, and run the stages that are not finished. Return what teachers labelled."""
     groups = run.groups
     if choices and not choices.teachers and (run.checkpoint or has_finished(run, "pretraining")):
         return None
     corpus = load_corpus(data, groups["data"], groups["recipe"].unlabelled_file or ())
     if choices is None:
         choices = start(run, data, corpus, given)
-    elif run.checkpoint is None:
+    else:
         classification.choose_epoch_on_validation(groups["training"], data)
     print(*choices.reasons, sep="\n")
     if choices.pretraining and not has_finished(run, "pretraining"):
         finish(run, data, pretrain(run, corpus, choices))
-    return be_taught(run, data, judge, corpus, choices.teachers)
+    return train_teachers(run, data, judge, corpus, choices.teachers) if choices.teachers else None
 
 
 def has_finished(run: Run, stage: str) -> bool:
@@ -164,34 +172,38 @@ def has_finished(run: Run, stage: str) -> bool:
 
 def finish(run: Run, data: ReviewData, stage: Stage) -> None:
     """Record a finished stage."""
-    run.noted[FINISHED] = [*run.noted[FINISHED], asdict(stage)]
+    others = [finished for finished in run.noted[FINISHED] if finished["name"] != stage.name]
+    run.noted[FINISHED] = [*others, asdict(stage)]
     run.record(data.notes)
 
 
-def be_taught(run: Run, data: ReviewData, judge: Judge, corpus: Corpus, teachers: int) -> Taught | None:
-    """Train the teachers that are left, and return the labels of the last one."""
+def train_teachers(run: Run, data: ReviewData, judge: Judge, corpus: Corpus, teachers: int) -> PseudoLabelled | None:
+    """Train the teachers that are not finished, and return the labels of the last one."""
     texts = texts_to_label(corpus, data, run.groups["training"].seed)
-    taught = None
+    added = None
     for number in range(1, teachers + 1):
-        if not has_finished(run, f"teacher {number}"):
-            finish(run, data, teach(run, number, data, judge, fine_tuned(run), texts, taught))
-        taught = read_labels(run, number, texts)
-    if taught:
-        name = f"{judge.best_baseline.name} with the same unlabelled texts"
-        judge.others[name] = classify_linearly(judge, data, taught, judge.texts).argmax(-1)
-    return taught
+        labelled = read_labels(run, number, texts) if has_finished(run, f"teacher {number}") else None
+        if labelled is None:
+            finish(run, data, train_teacher(run, number, data, judge.best_baseline, fine_tuned(run), texts, added))
+            labelled = read_labels(run, number, texts)
+        delete_checkpoints(folder_of(run, number))  # nothing resumes from them
+        added = labelled
+    return added
 
 
 def start(run: Run, data: ReviewData, corpus: Corpus, given: Sequence[str]) -> Choices:
     """Choose for a new run, measure the speed, and claim the folder. Nothing is written before."""
     groups = run.groups
     labelled = TextSizes.of(list(data.splits["train"]["text"]))
-    taught = TextSizes.of(texts_to_label(corpus, data, groups["training"].seed))
-    choices = choose(groups["recipe"], TextSizes.of(corpus.texts), labelled, taught)
+    to_label = TextSizes.of(texts_to_label(corpus, data, groups["training"].seed))
+    choices = choose(groups["recipe"], TextSizes.of(corpus.texts), labelled, to_label)
     if groups["recipe"].unlabelled_file and not choices.pretraining:
         raise DataError("--unlabelled_file: this recipe has no pretraining for these texts; give --pretraining_minutes")
     if groups["recipe"].teachers and not choices.teachers:
-        raise DataError("--teachers: requires unlabelled texts (--unlabelled_file) and pretraining on them")
+        raise DataError(
+            "--teachers: there is no pretraining (--pretraining_minutes), or no unlabelled text (--unlabelled_file) as "
+            "long as the labelled ones"
+        )
     groups["model"], groups["training"] = with_choices(choices, given)
     begun = time.perf_counter()
     documents = corpus.documents(groups["training"].seed)
@@ -200,9 +212,10 @@ def start(run: Run, data: ReviewData, corpus: Corpus, given: Sequence[str]) -> C
     minutes = (time.perf_counter() - begun) / 60
     learned = Stage("tokenizer", counted(len(list(texts)), "text"), 0, minutes, f"{len(tokenizer):,} tokens")
     speeds = measure(run, data, documents, tokenizer, choices)
-    given_epochs = epochs_of(groups["training"], speeds) if any(map(EPOCHS.match, given)) else None
-    schedule_of = speeds.with_teachers(choices.teachers, labelled, taught)
-    choices = schedule(choices, groups["recipe"], schedule_of, given_epochs)
+    given_epochs = None
+    if any(map(EPOCHS.match, given)):
+        given_epochs = epochs_of(groups["training"], speeds.with_teachers(choices.teachers, labelled, to_label))
+    choices = schedule(choices, groups["recipe"], speeds, given_epochs, labelled, to_label)
     groups["model"], groups["training"] = with_choices(choices, given)
     classification.choose_epoch_on_validation(groups["training"], data)
     run.noted = {RECIPE: choices.to_record(), FINISHED: [asdict(learned)]}

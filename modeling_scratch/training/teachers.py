@@ -14,16 +14,15 @@ from random import Random
 from time import perf_counter
 
 import numpy as np
-from datasets import Dataset
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
 from scipy.special import softmax
 from transformers import PreTrainedTokenizerBase
 
 from ..data.labelled_texts import ReviewData
 from ..data.unlabelled import Corpus
-from ..evaluation.baselines import predict_like
-from ..evaluation.classification import Judge
+from ..evaluation.baselines import BaselineResult, refit_and_predict
+from ..evaluation.classification_metrics import ClassificationMetrics
 from ..evaluation.stages import Stage, fine_tuning_stage
 from ..sharing.model_files import TEACHER
 from ..utils.errors import DataError
@@ -33,7 +32,7 @@ from .checkpoints import step_of
 from .classification import ClassifierTrainer, ModelArguments
 from .recipes import TextSizes
 from .run import Run
-from .soft_labels import Taught
+from .soft_labels import PseudoLabelled, encode_texts
 
 LABELS_FILE = "labels.safetensors"
 MOST_TEXTS = 4  # unlabelled ones, for each labelled one
@@ -47,67 +46,89 @@ def texts_to_label(corpus: Corpus, data: ReviewData, seed: int) -> list[str]:
     if labelled.are_long:
         return Random(seed).sample(corpus.unlabelled, min(most, len(corpus.unlabelled)))
     words = labelled.words / labelled.texts
-    return corpus.unlabelled_sentences(int(SHORTEST * words), int(LONGEST * words), most, seed)
+    return corpus.unlabelled_sentences(max(1, int(SHORTEST * words)), int(LONGEST * words), most, seed)
 
 
-def teach(
+def train_teacher(
     run: Run,
     number: int,
     data: ReviewData,
-    judge: Judge,
+    baseline: BaselineResult,
     model: ModelArguments,
     texts: Sequence[str],
-    before: Taught | None,
+    previous: PseudoLabelled | None,
 ) -> Stage:
     """Train teacher `number`, or what is left of it, and save its labels of the texts. Return its row of the report.
 
-    before: the labels of the teacher before.
+    model: what to fine-tune. previous: the labels of the teacher before.
     """
     arguments = copy(run.groups["training"])
-    arguments.output_dir, arguments.overwrite = str(run.folder / f"{TEACHER}{number}"), False
+    arguments.output_dir, arguments.overwrite = str(folder_of(run, number)), False
     arguments.seed += number
-    stage = Run.open_stage(classification.PROGRAM, model, run.groups["data"], arguments)
-    stage.check_data({**data.digests(), "unlabelled": rows_digest([text] for text in texts)})
+    stage = Run.open_stage(classification.PROGRAM, run.groups["model"], run.groups["data"], arguments)
+    stage.check_data({**data.digests(), "unlabelled": digest(texts)})
     encoded = classification.encode(stage, data, model)
-    trainer = classification.train_model(stage, data, encoded, judge, before)
+    metrics = ClassificationMetrics(data.label_names)
+    trainer = classification.train_model(stage, data, encoded, metrics, evaluates=True, added=previous)
     start = perf_counter()
-    own = classify(trainer, encoded.tokenizer, texts)
-    linear = classify_linearly(judge, data, before, texts)
-    if before is None:  # the linear model learns from both as well
-        linear = classify_linearly(judge, data, Taught(texts, (own + linear) / 2), texts)
+    probabilities = label(trainer, encoded.tokenizer, data, baseline, texts, previous)
     with replacing(stage.folder / LABELS_FILE) as path:
-        save_file({"probabilities": ((own + linear) / 2).astype(np.float32)}, path)
+        save_file({"probabilities": probabilities.astype(np.float32)}, path, {"texts": digest(texts)})
     row = fine_tuning_stage(trainer, step_of(stage.checkpoint))
     minutes = row.minutes + (perf_counter() - start) / 60
-    return replace(
-        row, name=f"teacher {number}", minutes=minutes, result=f"{row.result}; {len(texts):,} texts labelled"
-    )
+    result = f"{row.result}; {len(texts):,} texts labelled"
+    return replace(row, name=f"teacher {number}", minutes=minutes, result=result)
 
 
-def classify(trainer: ClassifierTrainer, tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> np.ndarray:
-    """Return the probabilities (texts, classes) of the trained model."""
-    columns = tokenizer(list(texts), truncation=True)
-    return softmax(np.asarray(trainer.predict(Dataset.from_dict(dict(columns))).predictions, np.float64), axis=-1)
+def label(
+    trainer: ClassifierTrainer,
+    tokenizer: PreTrainedTokenizerBase,
+    data: ReviewData,
+    baseline: BaselineResult,
+    texts: Sequence[str],
+    previous: PseudoLabelled | None,
+) -> np.ndarray:
+    """Return the means of the probabilities (texts, classes) of the trained model and of the linear one."""
+    logits = np.asarray(trainer.predict(encode_texts(texts, tokenizer)).predictions, np.float64)
+    transformer = softmax(logits, axis=-1)
+    linear = label_linearly(baseline, data, previous, texts)
+    if previous is None:  # the linear model learns from the first labels of both
+        linear = label_linearly(baseline, data, PseudoLabelled(texts, (transformer + linear) / 2), texts)
+    return (transformer + linear) / 2
 
 
-def classify_linearly(judge: Judge, data: ReviewData, taught: Taught | None, texts: Sequence[str]) -> np.ndarray:
-    """Return the probabilities (texts, classes) of the best baseline, trained on the labelled and the taught texts."""
+def label_linearly(
+    baseline: BaselineResult, data: ReviewData, added: PseudoLabelled | None, texts: Sequence[str]
+) -> np.ndarray:
+    """Return the probabilities (texts, classes) of the baseline, trained on the train split and the added texts."""
     known, labels = list(data.splits["train"]["text"]), list(data.splits["train"]["label"])
-    if taught:
-        known, labels = [*known, *taught.texts], [*labels, *taught.probabilities.argmax(-1)]
-    return predict_like(judge.best_baseline, known, labels, texts)
+    if added:
+        known, labels = [*known, *added.texts], [*labels, *added.probabilities.argmax(-1)]
+    return refit_and_predict(baseline, known, labels, texts, len(data.label_names))
 
 
-def read_labels(run: Run, number: int, texts: Sequence[str]) -> Taught:
-    """Read the labels of a finished teacher. Raises `DataError` if they are not those of the texts."""
-    path = Path(run.folder, f"{TEACHER}{number}", LABELS_FILE)
+def read_labels(run: Run, number: int, texts: Sequence[str]) -> PseudoLabelled | None:
+    """Read the labels of a teacher; None if they are missing or damaged.
+
+    Raises `DataError` if they are those of other texts.
+    """
+    path = folder_of(run, number) / LABELS_FILE
     try:
-        probabilities = load_file(path)["probabilities"]
-    except (OSError, KeyError, SafetensorError) as error:
-        raise DataError(f"{path}: missing or damaged; use --overwrite to train the teacher again") from error
-    if len(probabilities) != len(texts):
+        with safe_open(path, "numpy") as file:
+            probabilities, labelled = file.get_tensor("probabilities"), (file.metadata() or {}).get("texts")
+    except (OSError, SafetensorError):
+        return None
+    if labelled != digest(texts):
         raise DataError(
-            f"{path}: labels of {len(probabilities):,} texts, not of these {len(texts):,}: restore the unlabelled "
-            "texts that the run was started with"
+            f"{path}: labels of other texts than these; restore the unlabelled texts and the --seed that the run was "
+            "started with"
         )
-    return Taught(texts, probabilities)
+    return PseudoLabelled(texts, probabilities)
+
+
+def folder_of(run: Run, number: int) -> Path:
+    return run.folder / f"{TEACHER}{number}"
+
+
+def digest(texts: Sequence[str]) -> str:
+    return rows_digest([text] for text in texts)

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from modeling_scratch.evaluation.baselines import BASELINES, LARGE_CORPUS, run_baselines
+from modeling_scratch.evaluation.baselines import BASELINES, LARGE_CORPUS, refit_and_predict, run_baselines
 
 WORDS = [["awful", "dull", "bleak"], ["fine", "bright", "warm"], ["odd", "weird", "strange"]]
 
@@ -135,3 +135,13 @@ def test_terms_of_a_single_text_are_dropped_from_a_large_corpus_only():
 def test_texts_that_nothing_can_be_learned_from_are_an_error(texts, labels, message):
     with pytest.raises(ValueError, match=message):
         run_baselines(texts, labels, ["a"])
+
+
+def test_a_baseline_is_trained_again_on_other_texts_with_its_settings() -> None:
+    texts, labels = corpus(2, 60, seed=0)
+    for result in run_baselines(texts, labels, texts[:5]):
+        again = refit_and_predict(result, texts, labels, texts[:5], num_labels=2)
+        np.testing.assert_allclose(again, result.probabilities, atol=1e-6)
+        of_three = refit_and_predict(result, texts, [2 * label for label in labels], texts[:5], num_labels=3)
+        np.testing.assert_allclose(of_three[:, [0, 2]], again, atol=1e-6)
+        assert not of_three[:, 1].any()

@@ -215,6 +215,26 @@ def test_a_resumed_run_uses_the_recorded_numbers(data: Path, tmp_path: Path) -> 
     assert steps == before["pretraining"]["max_steps"]
 
 
+def test_labels_of_a_teacher_are_made_anew_if_damaged_and_refused_for_other_texts(
+    data: Path, finished: Path, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(finished, tmp_path / "run")
+    labels = folder / "teacher-2" / "labels.safetensors"
+    labels.write_bytes(labels.read_bytes()[:50])
+    ended = run(data, folder, extra="--resume_from_checkpoint last")
+    assert ended.status == 0, ended.text
+    for name in "model.safetensors", "teacher-2/labels.safetensors":
+        assert (folder / name).read_bytes() == (finished / name).read_bytes(), name
+    assert [row["name"] for row in read(folder / "run_config.json")["finished_stages"]] == [
+        "tokenizer", "pretraining", "teacher 1", "teacher 2",
+    ]  # fmt: skip
+    other = shutil.copytree(data.parent, tmp_path / "other")
+    texts = other / "reviews" / "unsupervised.csv"
+    texts.write_text(texts.read_text().replace("a quiet film 7", "a quiet film 70"))
+    ended = run(other / "reviews", folder, extra="--resume_from_checkpoint last")
+    assert (ended.status, "restore" in ended.text) == (2, True), ended.text
+
+
 def test_overwrite_replaces_all_stages(data: Path, finished: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(finished, tmp_path / "run")
     ended = run(data, folder, extra="--overwrite --adam_beta1 1.5")
@@ -240,7 +260,7 @@ REFUSED = {
     "--recipe hour --pretraining_minutes -1": "at least 0",
     "--recipe hour --unlabelled_file missing.csv": "missing.csv",
     "--recipe hour --teachers -1": "at least 0",
-    "--recipe hour --teachers 1 --pretraining_minutes 0": "requires unlabelled texts",
+    "--recipe hour --teachers 1 --pretraining_minutes 0": "there is no pretraining",
     "--teachers 1": "requires --recipe",
     "--pretraining_steps 2": "requires --recipe",
     "--recipe hour --adam_beta1 1.5": "beta",
@@ -306,9 +326,35 @@ def test_large_data_fills_the_time_and_small_data_does_not(recipe: str, speed: f
 def test_the_documentation_has_the_numbers_of_the_recipes() -> None:
     text = (Path(__file__).parents[2] / "docs" / "own-data.md").read_text(encoding="utf-8")
     for name, each in RECIPES.items():
-        numbers = f"{each.minutes:g} | {each.pretraining_share:.0%} | {each.width}"
-        assert f"| `{name}` | {numbers} |".replace("%", " %") in text
+        numbers = f"{each.minutes:g} | {each.pretraining_share:.0%} | {each.width}".replace("%", " %")
+        passes = f"{each.passes} pass{'es' * (each.passes > 1)}"
+        of_long = f"{each.context_width} wide, {each.ngrams:,} n-grams, {passes} | {each.teachers}"
+        assert f"| `{name}` | {numbers} | {of_long} |" in text
     assert f"less than {LEAST_WORDS:,} words" in text
+
+
+def test_teachers_keep_to_the_time_or_are_left_out() -> None:
+    arguments, labelled, to_label = RecipeArguments("hour"), sizes(10**6), sizes(3 * 10**6)
+    chosen = choose(arguments, sizes(10**7), labelled, to_label)
+    assert chosen.teachers == RECIPES["hour"].teachers == 1
+    for epoch in 10, 100, 200:
+        planned = schedule(chosen, arguments, Speeds(epoch, 1_000, 0.1, 1_000), None, labelled, to_label)
+        assert planned.teachers == 1
+        epochs = planned.options["num_train_epochs"]
+        assert epochs >= 1
+        assert epochs * epoch * (1 + 4) + planned.pretraining["max_steps"] * 0.1 <= 3_600
+    planned = schedule(chosen, arguments, Speeds(1_000, 1_000, 0.1, 1_000), None, labelled, to_label)
+    assert planned.teachers == 0
+    assert planned.options["num_train_epochs"] >= 1
+    assert any("no teachers" in reason for reason in planned.reasons)
+    asked = RecipeArguments("hour", teachers=1)
+    planned = schedule(chosen, asked, Speeds(1_000, 1_000, 0.1, 1_000), None, labelled, to_label)
+    assert planned.teachers == 1
+
+
+@pytest.mark.parametrize(("words", "teachers"), [(10**4, 0), (10**6, 1)])
+def test_few_unlabelled_texts_have_no_teacher(words: int, teachers: int) -> None:
+    assert choose(RecipeArguments("hour"), sizes(10**7), sizes(10**6), sizes(words)).teachers == teachers
 
 
 def test_a_long_pretraining_leaves_time_for_fine_tuning() -> None:

@@ -16,7 +16,7 @@ from text_samples import write
 from modeling_scratch import ScratchEncoderForSequenceClassification, presets
 from modeling_scratch.data.unlabelled import Corpus
 from modeling_scratch.training.classification import ClassifierTrainer, ClassifierTrainingArguments
-from modeling_scratch.training.soft_labels import Taught, with_taught
+from modeling_scratch.training.soft_labels import PseudoLabelled, with_pseudo_labels
 from tokenization import train_wordlevel_tokenizer
 
 SIZES: dict[str, Any] = {"vocab_size": 16, "hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1}
@@ -66,9 +66,9 @@ def test_the_loss_of_probabilities_is_a_mean_over_the_texts_of_a_step(tmp_path: 
 
 def test_taught_texts_keep_the_probabilities_of_the_teacher() -> None:
     tokenizer = train_wordlevel_tokenizer(["a dull film", "a fine film"], 20, style="bert", min_frequency=1)
-    taught = Taught(["a film", "a fine dull film"], np.array([[0.25, 0.75], [0.5, 0.5]]))
+    taught = PseudoLabelled(["a film", "a fine dull film"], np.array([[0.25, 0.75], [0.5, 0.5]]))
     given = Dataset.from_dict({**tokenizer(["a dull film"]), "label": [1]})
-    both = with_taught(given, taught, tokenizer)
+    both = with_pseudo_labels(given, taught, tokenizer)
     assert both["label"] == [[0, 1], [0.25, 0.75], [0.5, 0.5]]
     assert both["input_ids"] == tokenizer(["a dull film", *taught.texts])["input_ids"]
 
@@ -83,7 +83,7 @@ def test_sentences_to_label_have_the_length_of_the_task_and_are_not_evaluated() 
 
 
 def test_words_without_a_labelled_text_are_learned_from_their_neighbours(tmp_path: Path) -> None:
-    """Labelled texts have a known word, test texts a new one, and unlabelled texts both."""
+    """Labelled texts have a known word, evaluated texts a new one, and unlabelled texts both."""
     draw = random.Random(0)
     words = {name: [[f"{name}{label}{number}" for number in range(6)] for label in "ab"] for name in ("known", "new")}
 
@@ -91,21 +91,20 @@ def test_words_without_a_labelled_text_are_learned_from_their_neighbours(tmp_pat
         chosen = ([draw.choice(words[name][row % 2]) for name in names] for row in range(number))
         return [" ".join(["a", *each, f"film {draw.randrange(9)}"]) for each in chosen]
 
-    splits = {"train": ("known", 120), "validation": ("known", 20), "test": ("new", 60)}
+    splits = {"train": ("known", 120), "validation": ("new", 60)}
     for split, (name, number) in splits.items():
         write(tmp_path / f"{split}.csv", {"text": texts((name,), number), "label": [row % 2 for row in range(number)]})
     write(tmp_path / "unsupervised.csv", {"text": texts(("known", "new"), 300)})
     tiny = "hidden_size=16,intermediate_size=16,num_hidden_layers=1,num_attention_heads=2,hidden_dropout=0.0"
-    options = f"--config_overrides {tiny} --learning_rate 1e-2 --num_train_epochs 12 --ema_decay 0.9"
+    options = f"--config_overrides {tiny} --learning_rate 1e-2 --num_train_epochs 30 --ema_decay 0.9"
     command = f"--data_dir {tmp_path} --output_dir {tmp_path / 'run'} --recipe minutes --use_cpu --report_to none"
     scores = {}
     for teachers in (0, 1):
         more = f"--teachers {teachers} --pretraining_steps 2 --disable_tqdm True --overwrite"
         train_classifier.main(f"{command} {options} {more}".split())
         scores[teachers] = json.loads((tmp_path / "run" / "evaluation.json").read_text())
-    assert scores[0]["accuracy"] < 0.8
     assert scores[0]["others"] == []
-    assert scores[1]["accuracy"] > 0.9
+    assert scores[1]["accuracy"] > max(0.9, scores[0]["accuracy"] + 0.05)
     [linear] = scores[1]["others"]
     assert linear["accuracy"] > 0.9 > max(each["accuracy"] for each in scores[1]["baselines"])
     assert "unlabelled texts" in linear["name"]
