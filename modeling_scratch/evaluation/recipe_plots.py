@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""A plot of accuracy against minutes of training, of runs that used a recipe, from the files of their folders."""
+"""A plot of accuracy against minutes of training, from the folders of runs with recipes."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 GREEN = "#009E73"
 COLORS = {"minutes": BLUE, "hour": VERMILION, "night": GREEN}
-STYLES = ":", "--"  # of the linear models
+STYLES = ":", "--", "-."  # of the linear models
 BELOW: dict[str, Any] = {"frameon": False, "loc": "upper center", "bbox_to_anchor": (0.5, -0.13)}
 
 
@@ -42,23 +42,26 @@ def read_recipe_run(folder: str | Path) -> RecipeRun:
         recipe = _read(folder / "run_config.json")["recipe"]["recipe"]
         curve, minutes = [], 0.0
         for stage in evaluation["stages"]:
-            if (history := _history(folder, stage["name"])) is not None:
-                curve += [(minutes + part * stage["minutes"], accuracy) for part, accuracy in history]
+            curve += [(minutes + after, accuracy) for after, accuracy in _evaluations(folder, stage["name"])]
             minutes += stage["minutes"]
+        was_resumed = any(stage["since"] for stage in evaluation["stages"])
     except (OSError, LookupError, TypeError, ValueError) as error:
         raise DataError(f"{folder}: not the folder of a finished run with --recipe ({error})") from error
+    if was_resumed:
+        raise DataError(f"{folder}: this run was resumed, and does not know the minutes before")
     return RecipeRun(recipe, curve, minutes, evaluation)
 
 
-def _history(folder: Path, stage: str) -> list[tuple[float, float]] | None:
-    """Return the evaluations of a stage that trains a classifier: the part of its steps that is done, and accuracy."""
+def _evaluations(folder: Path, stage: str) -> list[tuple[float, float]]:
+    """Return the minutes and the accuracy of each evaluation of a stage, if it trains a classifier."""
     if stage.startswith("teacher"):
         folder = folder / f"{TEACHER}{stage.split()[-1]}"
     elif stage != "fine-tuning":
-        return None
-    state = _read(folder / "trainer_state.json")
+        return []
+    state, results = (_read(folder / name) for name in ("trainer_state.json", "train_results.json"))
+    minutes = results["train_runtime"] / 60 / state["global_step"]
     entries = {entry["step"]: entry["eval_accuracy"] for entry in state["log_history"] if "eval_accuracy" in entry}
-    return [(step / state["global_step"], accuracy) for step, accuracy in entries.items()]
+    return [(step * minutes, accuracy) for step, accuracy in entries.items()]
 
 
 def _read(path: Path) -> Any:
@@ -68,16 +71,16 @@ def _read(path: Path) -> Any:
 def recipe_png(panels: Mapping[str, Sequence[RecipeRun]], path: str | Path) -> None:
     """Draw a panel for each title: curves on validation, points with 95 % intervals on the split of the report.
 
-    The linear models of the first run are lines, on the same split as the points.
+    The linear models are lines, on the same split as the points: those of the run that has most of them.
     """
     figure = new_figure(6 * len(panels), 5)
     for axes, (title, runs) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items()):
         for run in runs:
             _draw(axes, run)
         split = runs[0].evaluation["split"]
-        for baseline, style in zip(runs[0].evaluation["baselines"], STYLES):
-            label = f"{baseline['name']}, {split}"
-            axes.axhline(100 * baseline["accuracy"], color="black", linestyle=style, linewidth=1, label=label)
+        most = max(runs, key=lambda run: len(run.evaluation["others"])).evaluation
+        for rival, style in zip([*most["baselines"], *most["others"]], STYLES):
+            axes.axhline(100 * rival["accuracy"], color="black", linestyle=style, linewidth=1, label=rival["name"])
         axes.set_title(f"{title}: points and lines on {split}, curves on validation")
         axes.set_xlim(left=0)
         axes.set_xlabel("minutes of training, all stages")
@@ -85,7 +88,8 @@ def recipe_png(panels: Mapping[str, Sequence[RecipeRun]], path: str | Path) -> N
         axes.grid(alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)
         handles, labels = axes.get_legend_handles_labels()
-        axes.legend(*zip(*dict(zip(labels, zip(handles, labels))).values()), ncols=2, **BELOW)
+        handle_of = dict(zip(labels, handles))  # one of equal labels
+        axes.legend(handle_of.values(), handle_of.keys(), ncols=2, **BELOW)
     write_png(figure, path)
 
 

@@ -51,8 +51,8 @@ def checking_arguments() -> Iterator[None]:
 
 def has_fast_bfloat16(is_cpu: bool) -> bool:
     """Return whether the device has instructions for products in bfloat16: AVX512-BF16, AMX, or CUDA from Ampere on."""
-    if not is_cpu and torch.cuda.is_available():
-        return torch.cuda.is_bf16_supported(including_emulation=False)
+    if not is_cpu:
+        return torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False)
     capabilities: Mapping[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()  # torch 2.11 cannot tell
     return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
 
@@ -72,11 +72,11 @@ class RunArguments:
         default_factory=lambda: {"non_blocking": True} if torch.accelerator.is_available() else None,
         metadata={"help": "Settings of Accelerate; by default, copies to an accelerator are non-blocking."},
     )
-    precision: Literal["float32", "auto"] = field(
-        default="float32",
+    precision: Literal["auto"] | None = field(
+        default=None,
         metadata={
-            "help": "auto: compute matrix products in bfloat16 (--bf16) where the device has instructions for it. The "
-            "weights stay in float32."
+            "help": "auto: compute matrix products in bfloat16, as --bf16 does, where the device has instructions for "
+            "it. The weights stay in float32."
         },
     )
     early_stopping_patience: int = field(
@@ -108,8 +108,10 @@ class RunArguments:
 
     def _choose_precision(self) -> None:
         """Set bf16, and use_cpu where there is only a CPU, as Trainer requires both for bfloat16."""
-        if self.precision == "float32" or self.fp16:  # type: ignore[attr-defined]
+        if self.precision is None:
             return
+        if self.fp16:  # type: ignore[attr-defined]
+            raise DataError("--precision auto and --fp16 exclude each other; give only one")
         is_cpu = self.use_cpu or not torch.accelerator.is_available()  # type: ignore[has-type]
         if has_fast_bfloat16(is_cpu):
             self.bf16, self.use_cpu = True, is_cpu

@@ -121,7 +121,10 @@ class RecipeArguments:
     )
     unlabelled_file: list[str] | None = field(
         default=None,
-        metadata={"help": "Files of unlabelled texts to pretrain on: txt (lines), csv, tsv, jsonl, parquet."},
+        metadata={
+            "help": "Files of unlabelled texts to pretrain on and for teachers to label: txt (lines), csv, tsv, jsonl, "
+            "parquet."
+        },
     )
     pretraining_minutes: float | None = field(
         default=None, metadata={"help": "The minutes of pretraining; 0: none. By default, the recipe's share."}

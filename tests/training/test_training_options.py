@@ -64,6 +64,7 @@ def train(folder: Path, output: Path, extra: str = "") -> None:
 
 REFUSED = {
     "--do_train False": "--do_train False is not supported",
+    "--precision auto --fp16 True": "exclude each other",
     "--output_dir=": "--output_dir '': must be a local folder",
     "--output_dir s3://bucket/run": "--output_dir 's3://bucket/run': must be a local folder",
     "--use_liger_kernel True": "pip install liger-kernel",
@@ -368,13 +369,14 @@ def test_a_classifier_is_evaluated_on_validation_while_it_is_trained() -> None:
 # Lower precision
 
 
-def test_precision_auto_learns_as_float32_does_and_keeps_its_weights(reviews: Path, tmp_path: Path) -> None:
+def test_bfloat16_learns_as_float32_does_and_keeps_its_weights(reviews: Path, tmp_path: Path) -> None:
     losses = {}
-    for precision in ("float32", "auto"):
-        train(reviews, output := tmp_path / precision, f"--precision {precision} --max_steps 12 --seed 1")
-        losses[precision] = json.loads((output / "train_results.json").read_text())["train_loss"]
+    for name, option in {"float32": "", "bfloat16": "--bf16 True"}.items():
+        train(reviews, output := tmp_path / name, f"{option} --max_steps 12 --seed 1")
+        losses[name] = json.loads((output / "train_results.json").read_text())["train_loss"]
         assert {weight.dtype for weight in load_file(output / "model.safetensors").values()} == {torch.float32}
-    assert losses["auto"] == pytest.approx(losses["float32"], rel=0.01)
+    assert losses["bfloat16"] == pytest.approx(losses["float32"], rel=0.01)
+    assert losses["bfloat16"] != losses["float32"]
 
 
 def test_precision_auto_is_bfloat16_where_the_processor_has_instructions_for_it(tmp_path: Path) -> None:
