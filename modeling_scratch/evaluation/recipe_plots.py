@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..sharing.model_files import TEACHER
 from ..utils.errors import DataError
 from .plots import BLUE, VERMILION, new_figure, write_png
 
@@ -54,8 +53,8 @@ def read_recipe_run(folder: str | Path) -> RecipeRun:
 
 def _evaluations(folder: Path, stage: str) -> list[tuple[float, float]]:
     """Return the minutes and the accuracy of each evaluation of a stage, if it trains a classifier."""
-    if stage.startswith("teacher"):
-        folder = folder / f"{TEACHER}{stage.split()[-1]}"
+    if stage.startswith("teacher "):
+        folder = folder / stage.replace(" ", "-")
     elif stage != "fine-tuning":
         return []
     state, results = (_read(folder / name) for name in ("trainer_state.json", "train_results.json"))

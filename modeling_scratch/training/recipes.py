@@ -15,13 +15,13 @@ from ..utils.errors import DataError
 
 @dataclass(frozen=True)
 class Recipe:
-    """minutes: of training, all stages. pretraining_share: of these. width: the largest hidden size.
+    """What a number of minutes of training, all stages together, permits.
 
-    context_width, ngrams, passes: the hidden size of the objective `context`, its n-grams, and how often it reads.
-
-    pretrains_others: texts that are short or few, by masked tokens, which takes an hour to help. teachers: of the
-    unlabelled texts, where there are enough. taught_epochs: of fine-tuning with them, at most, if these
-    are more than usual.
+    pretraining_share: of the minutes. width: the largest hidden size. context_width, ngrams, passes: those of the
+    objective `context`: the hidden size, the number of n-grams, and the epochs.
+    pretrains_others: whether to pretrain on masked tokens where texts are short or few, which takes an hour to help.
+    teachers: their number, where there are enough unlabelled texts. taught_epochs: of fine-tuning with teachers, at
+    most, if these are more than without.
     """
 
     minutes: float
@@ -71,7 +71,7 @@ CONTEXT = Way(
     epochs=2,
 )  # fmt: skip
 WAYS = {
-    # Long texts: the embeddings of words and n-grams learn which passages belong together, at 140,000 words a second.
+    # Long texts: the embeddings of words and n-grams learn which passages belong together.
     "context": CONTEXT,
     # Short texts to classify, and long ones to pretrain on.
     "context_of_others": replace(
@@ -239,25 +239,16 @@ def choose(
     sizes: those of the texts to pretrain on. labelled: those of the texts to fine-tune on, where these are not all.
     to_label: those of the texts that teachers label.
     """
-    recipe = arguments.chosen
-    pretrains = _pretrains(recipe, arguments, sizes)
-    are_long = (labelled or sizes).are_long
-    is_context = pretrains and sizes.have_passages
-    name = ("context" if are_long else "context_of_others") if is_context else "mlm" if pretrains else "none"
-    way, widest = WAYS[name], recipe.context_width if is_context else recipe.width
-    width = max(size for size, (*_, least) in MODELS.items() if size <= widest and sizes.words >= least)
-    layers, heads, _ = MODELS[width]
-    overrides = (
-        f"hidden_size={width},num_hidden_layers={layers},num_attention_heads={heads},intermediate_size={4 * width}"
-    )
+    recipe, labelled = arguments.chosen, labelled or sizes
+    name = _way(arguments, sizes, labelled)
+    way = WAYS[name]
+    model, width = _model(recipe, way, sizes, is_context=name.startswith("context"))
     options = {
         "preset": "reviews",
-        "config_overrides": ",".join(
-            filter(None, [overrides, way.model, f"ngram_vocab_size={recipe.ngrams}" if is_context else ""])
-        ),
+        "config_overrides": model,
         "tokenizer_kind": "words" if sizes.have_words else "bpe",
         "vocab_size": VOCABULARY if sizes.have_words and sizes.words >= LARGE_VOCABULARY_WORDS else SMALL_VOCABULARY,
-        **(LONG if are_long else SHORT),
+        **(LONG if labelled.are_long else SHORT),
         **way.fine_tuning,
         "num_train_epochs": way.epochs,
     }
@@ -268,11 +259,33 @@ def choose(
         f"tokenizer: {options['tokenizer_kind']}, at most {options['vocab_size']:,} tokens",
         "options of the command line replace these choices",
     ]
-    if not pretrains:  # the vocabulary is that of the labelled texts
+    if name == "none":  # the vocabulary is that of the labelled texts
         return Choices(options, {}, reasons)
-    if teachers := _teachers(arguments, labelled or sizes, to_label):
+    if teachers := _teachers(arguments, labelled, to_label):
         options["num_train_epochs"] = max(way.epochs, recipe.taught_epochs)
     return Choices(options, _stage(arguments, sizes, way.stage), reasons, teachers)
+
+
+def _way(arguments: RecipeArguments, sizes: TextSizes, labelled: TextSizes) -> str:
+    """Return the name of the way to pretrain and fine-tune."""
+    if not _pretrains(arguments.chosen, arguments, sizes):
+        return "none"
+    if not sizes.have_passages:
+        return "mlm"
+    return "context" if labelled.are_long else "context_of_others"
+
+
+def _model(recipe: Recipe, way: Way, sizes: TextSizes, is_context: bool) -> tuple[str, int]:
+    """Return the changes to the preset, and the hidden size among them."""
+    widest = recipe.context_width if is_context else recipe.width
+    width = max(size for size, (*_, least) in MODELS.items() if size <= widest and sizes.words >= least)
+    layers, heads, _ = MODELS[width]
+    changes = [
+        f"hidden_size={width},num_hidden_layers={layers},num_attention_heads={heads},intermediate_size={4 * width}",
+        way.model,
+        f"ngram_vocab_size={recipe.ngrams}" if is_context else "",
+    ]
+    return ",".join(filter(None, changes)), width
 
 
 def _teachers(arguments: RecipeArguments, labelled: TextSizes, to_label: TextSizes | None) -> int:
