@@ -370,7 +370,7 @@ def train_model(
     if added:
         train = with_pseudo_labels(train, added, tokenizer)
         model.config.problem_type = "single_label_classification"
-        notes.append(f"train: {len(added.texts):,} pseudo-labelled texts were added")
+        notes.append(f"train: {len(added.texts):,} texts labelled by a Transformer and a linear model were added")
     for note in notes:
         print(note)
     learned = DatasetDict({**splits, "train": train})

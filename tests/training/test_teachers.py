@@ -14,6 +14,7 @@ from datasets import Dataset
 from text_samples import write
 
 from modeling_scratch import ScratchEncoderForSequenceClassification, presets
+from modeling_scratch.data.collators import FlatBatches
 from modeling_scratch.data.unlabelled import Corpus
 from modeling_scratch.training.classification import ClassifierTrainer, ClassifierTrainingArguments
 from modeling_scratch.training.soft_labels import PseudoLabelled, with_pseudo_labels
@@ -71,6 +72,11 @@ def test_taught_texts_keep_the_probabilities_of_the_teacher() -> None:
     both = with_pseudo_labels(given, taught, tokenizer)
     assert both["label"] == [[0, 1], [0.25, 0.75], [0.5, 0.5]]
     assert both["input_ids"] == tokenizer(["a dull film", *taught.texts])["input_ids"]
+
+
+def test_batches_without_padding_carry_probabilities() -> None:
+    batch = FlatBatches()([{"input_ids": [1, 2], "label": [0.25, 0.75]}, {"input_ids": [3], "label": [1.0, 0.0]}])
+    torch.testing.assert_close(batch["labels"], torch.tensor([[0.25, 0.75], [1.0, 0.0]]))
 
 
 def test_sentences_to_label_have_the_length_of_the_task_and_are_not_evaluated() -> None:
