@@ -2,6 +2,7 @@
 """Load translation pairs from tables with two columns, from two text files, or from the Hub."""
 
 import random
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import zip_longest
@@ -118,6 +119,13 @@ class TranslationDataArguments:
         default=0.02, metadata={"help": "The fraction of train to hold out if there is no validation split."}
     )
     split_seed: int = field(default=0, metadata={"help": "The seed of the held-out split."})
+    moses_tokens: bool = field(
+        default=False,
+        metadata={
+            "help": "Lower-case all texts and divide them into tokens of the Moses tokeniser, as much published work "
+            "does; the columns are named by their languages (en, de)."
+        },
+    )
     max_file_size: float = field(default=MAX_FILE_SIZE, metadata={"help": MAX_FILE_SIZE_HELP})
 
     def __post_init__(self) -> None:
@@ -136,11 +144,15 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class TranslationData:
-    """The pairs of each split, the names of their two columns, and notes on how they were prepared."""
+    """The pairs of each split, the names of their two columns, and notes on how they were prepared.
+
+    are_tokens: the texts are lower-case tokens between blanks.
+    """
 
     splits: dict[str, list[Pair]]
     columns: tuple[str, str]
     notes: list[str]
+    are_tokens: bool = False
 
     def sources(self, split: str) -> list[str]:
         return [source for source, _ in self.splits[split]]
@@ -170,10 +182,29 @@ def load_pairs(arguments: TranslationDataArguments) -> TranslationData:
         splits["train"], splits["validation"] = _hold_out(splits["train"], arguments, notes)
     limits = {"train": arguments.max_train_samples}
     splits = {split: pairs[: limits.get(split, arguments.max_eval_samples)] for split, pairs in splits.items()}
+    if arguments.moses_tokens:
+        splits = _tokenised(splits, columns)
+        notes.append("all texts are in lower case, and tokens of the Moses tokeniser between blanks (--moses_tokens)")
     ordered: dict[str, list[Pair]] = {
         split: splits[split] for split in ("train", "validation", "test") if split in splits
     }
-    return TranslationData(ordered, columns, notes + _overlaps(ordered))
+    return TranslationData(ordered, columns, notes + _overlaps(ordered), arguments.moses_tokens)
+
+
+def _tokenised(splits: Mapping[str, Sequence[Pair]], columns: tuple[str, str]) -> dict[str, list[Pair]]:
+    """Return the pairs as tokens of the Moses tokeniser (Koehn et al. 2007), in lower case and between blanks."""
+    try:
+        from sacremoses import MosesTokenizer
+    except ImportError as error:
+        raise DataError("--moses_tokens requires another package: pip install sacremoses") from error
+    if names := [name for name in columns if not re.fullmatch("[a-z]{2}", name)]:
+        raise DataError(f"--moses_tokens: the column {names[0]!r} is not named by the code of its language, such as en")
+    source, target = (MosesTokenizer(lang=name) for name in columns)
+
+    def tokens(tokenizer: Any, text: str) -> str:
+        return " ".join(tokenizer.tokenize(text.lower(), escape=False))
+
+    return {split: [(tokens(source, a), tokens(target, b)) for a, b in pairs] for split, pairs in splits.items()}
 
 
 def _open(arguments: TranslationDataArguments) -> tuple[Mapping[str, Source | LinePairs], list[str]]:

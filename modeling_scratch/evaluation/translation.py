@@ -27,13 +27,24 @@ class Score:
     signature: str
 
 
-def score_translations(translations: Sequence[str], references: Sequence[str]) -> list[Score]:
-    """Compute cased BLEU and chrF and lower-cased BLEU of detokenised text, with one reference per text."""
+def score_translations(translations: Sequence[str], references: Sequence[str], are_tokens: bool = False) -> list[Score]:
+    """Compute cased BLEU and chrF and lower-cased BLEU of detokenised text, with one reference per text.
+
+    are_tokens: the texts are tokens between blanks, of which BLEU and chrF are computed as they are.
+    """
     metrics: list[tuple[str, Any, str]] = [
-        ("BLEU", BLEU(), "detokenised text, cased"),
-        ("chrF", CHRF(), "characters, detokenised text, cased"),
-        ("BLEU lower-cased", BLEU(lowercase=True), "both sides lower-cased, then tokenised by sacreBLEU (13a)"),
+        ("BLEU", BLEU(tokenize="none", force=True), "the tokens of the texts as they are"),
+        ("chrF", CHRF(), "characters of the tokens"),
     ]
+    metrics = (
+        metrics
+        if are_tokens
+        else [
+            ("BLEU", BLEU(), "detokenised text, cased"),
+            ("chrF", CHRF(), "characters, detokenised text, cased"),
+            ("BLEU lower-cased", BLEU(lowercase=True), "both sides lower-cased, then tokenised by sacreBLEU (13a)"),
+        ]
+    )
     scores = []
     for name, metric, meaning in metrics:
         value = metric.corpus_score(list(translations), [list(references)]).score
@@ -62,7 +73,8 @@ def report_translation(
     tables, scores, examples = [], {}, []
     for split in [split for split in data.splits if split != "train"]:
         translations = translator.translate(data.sources(split))
-        scores[split] = score_translations([translation.text for translation in translations], data.targets(split))
+        texts = [translation.text for translation in translations]
+        scores[split] = score_translations(texts, data.targets(split), data.are_tokens)
         what = f"{split}: {len(translations):,} texts, {weights}, beam {translator.generation['num_beams']}"
         what += _truncations(translator, data.sources(split), translations)
         tables.append(score_table(scores[split], what))

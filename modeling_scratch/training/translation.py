@@ -65,7 +65,7 @@ def choose_weights(trainer: Trainer, translator: Translator, data: TranslationDa
     for candidate, weights in candidates.items():
         load_weights(model, weights)
         translations = [translation.text for translation in translator.translate(data.sources("validation"))]
-        scores[candidate] = score_translations(translations, data.targets("validation"))[0].value
+        scores[candidate] = score_translations(translations, data.targets("validation"), data.are_tokens)[0].value
         print(f"validation BLEU {scores[candidate]:.2f}, beam {translator.generation['num_beams']}: {candidate}")
     chosen = max(scores, key=scores.__getitem__)
     load_weights(model, candidates[chosen])
@@ -257,7 +257,7 @@ class TranslationTrainer(SharingTrainer, Seq2SeqTrainer):
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
         metrics = super().evaluate(*args, **kwargs)
         translations = [translation.text for translation in self.translator.translate(self.data.sources("validation"))]
-        bleu, chrf, _ = score_translations(translations, self.data.targets("validation"))
+        bleu, chrf, *_ = score_translations(translations, self.data.targets("validation"), self.data.are_tokens)
         scores = {"eval_bleu": bleu.value, "eval_chrf": chrf.value}
         self.log(scores)
         return {**metrics, **scores}
