@@ -1,9 +1,9 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Teachers: classifiers that label the unlabelled texts, so that those after them learn from these texts, too.
+"""Teachers: classifiers that label the unlabelled texts, so that the next classifier learns from these texts, too.
 
-q <- (p_T + p_L) / 2, where a Transformer p_T and a linear model p_L have learned from the given labels and from the q
-of the teacher before. The two read differently: each learns what only the other knows (co-training, Blum and Mitchell
-1998, with the soft labels of Hinton et al. 2015).
+q = (p_T + p_L) / 2, where the Transformer p_T and the linear model p_L are trained on the given labels and on the q of
+the teacher before. The two use different features: each learns what only the other knows (co-training, Blum and
+Mitchell 1998, with the soft targets of Hinton et al. 2015).
 """
 
 from collections.abc import Sequence
