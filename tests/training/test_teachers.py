@@ -109,8 +109,8 @@ def test_words_without_a_labelled_text_are_learned_from_their_neighbours(tmp_pat
         more = f"--teachers {teachers} --pretraining_steps 2 --disable_tqdm True --overwrite"
         train_classifier.main(f"{command} {options} {more}".split())
         scores[teachers] = json.loads((tmp_path / "run" / "evaluation.json").read_text())
-    assert scores[0]["others"] == []
-    assert scores[1]["accuracy"] > max(0.9, scores[0]["accuracy"] + 0.05)
-    [linear] = scores[1]["others"]
-    assert linear["accuracy"] > 0.9 > max(each["accuracy"] for each in scores[1]["baselines"])
+    [linear], chance = scores[1]["others"], max(each["accuracy"] for each in scores[1]["baselines"])
+    assert (chance, scores[0]["others"]) == (0.5, [])  # no baseline knows a new word
+    assert linear["accuracy"] > 0.75
+    assert scores[1]["accuracy"] > 0.75
     assert "unlabelled texts" in linear["name"]
