@@ -80,15 +80,15 @@ def recipe_png(panels: Mapping[str, Sequence[RecipeRun]], path: str | Path) -> N
         most = max(runs, key=lambda run: len(run.evaluation["others"])).evaluation
         for rival, style in zip([*most["baselines"], *most["others"]], STYLES):
             axes.axhline(100 * rival["accuracy"], color="black", linestyle=style, linewidth=1, label=rival["name"])
-        axes.set_title(f"{title}: points and lines on {split}, curves on validation")
-        axes.set_xlim(left=0)
+        axes.set_title(f"{title}, {split}" + (" (curves: validation)" if split != "validation" else ""))
+        axes.set_xlim(0, 1.2 * max(run.minutes for run in runs))
         axes.set_xlabel("minutes of training, all stages")
         axes.set_ylabel("accuracy (% of texts)")
         axes.grid(alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)
         handles, labels = axes.get_legend_handles_labels()
         handle_of = dict(zip(labels, handles))  # one of equal labels
-        axes.legend(handle_of.values(), handle_of.keys(), ncols=2, **BELOW)
+        axes.legend(handle_of.values(), handle_of.keys(), **BELOW)
     write_png(figure, path)
 
 
