@@ -32,24 +32,26 @@ def score_translations(translations: Sequence[str], references: Sequence[str], a
 
     are_tokens: the texts are tokens between blanks, of which BLEU and chrF are computed as they are.
     """
-    metrics: list[tuple[str, Any, str]] = [
-        ("BLEU", BLEU(tokenize="none", force=True), "the tokens of the texts as they are"),
-        ("chrF", CHRF(), "characters of the tokens"),
-    ]
-    metrics = (
-        metrics
-        if are_tokens
-        else [
-            ("BLEU", BLEU(), "detokenised text, cased"),
-            ("chrF", CHRF(), "characters, detokenised text, cased"),
-            ("BLEU lower-cased", BLEU(lowercase=True), "both sides lower-cased, then tokenised by sacreBLEU (13a)"),
-        ]
-    )
     scores = []
-    for name, metric, meaning in metrics:
+    for name, metric, meaning in _of_tokens() if are_tokens else _of_text():
         value = metric.corpus_score(list(translations), [list(references)]).score
         scores.append(Score(name, value, meaning, str(metric.get_signature())))
     return scores
+
+
+def _of_text() -> list[tuple[str, Any, str]]:
+    return [
+        ("BLEU", BLEU(), "detokenised text, cased"),
+        ("chrF", CHRF(), "characters, detokenised text, cased"),
+        ("BLEU lower-cased", BLEU(lowercase=True), "both sides lower-cased, then tokenised by sacreBLEU (13a)"),
+    ]
+
+
+def _of_tokens() -> list[tuple[str, Any, str]]:
+    return [
+        ("BLEU", BLEU(tokenize="none", force=True), "the tokens of the texts as they are"),
+        ("chrF", CHRF(), "characters of the tokens"),
+    ]
 
 
 def score_table(scores: Sequence[Score], what: str) -> str:

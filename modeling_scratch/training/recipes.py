@@ -364,9 +364,8 @@ def schedule(
             choices = replace(choices, teachers=0, reasons=reasons)
         else:
             speeds = taught
-    way_epochs = choices.options["num_train_epochs"]
-    left = _fine_tuning_seconds(choices, arguments, speeds)
-    epochs = given_epochs or _epochs(way_epochs, left / speeds.fine_tuning_epoch)
+    affordable = _fine_tuning_seconds(choices, arguments, speeds) / speeds.fine_tuning_epoch
+    epochs = given_epochs or _epochs(choices.options["num_train_epochs"], affordable)
     fine_tuning = epochs * speeds.fine_tuning_epoch + speeds.labelling
     options, stage = {**choices.options, "num_train_epochs": epochs}, choices.pretraining
     if "ema_decay" not in options:
@@ -376,18 +375,18 @@ def schedule(
     if stage:
         given = arguments.pretraining_minutes
         seconds = arguments.chosen.minutes * 60 - fine_tuning if given is None else given * 60
-        affordable = (seconds - speeds.pretraining_evaluations) / speeds.pretraining_step
-        steps = min(affordable, _most_steps(choices, arguments, speeds))
+        affordable_steps = (seconds - speeds.pretraining_evaluations) / speeds.pretraining_step
+        steps = min(affordable_steps, _most_steps(choices, arguments, speeds))
         stage = {**stage, "max_steps": arguments.pretraining_steps or max(1, int(steps))}
         reasons.insert(0, _of_stage(stage, speeds))
     return replace(choices, options=options, pretraining=stage, reasons=[*choices.reasons, *reasons])
 
 
 def _fine_tuning_seconds(choices: Choices, arguments: RecipeArguments, speeds: Speeds) -> float:
-    """Return the time that pretraining leaves to the epochs of fine-tuning."""
-    whole = arguments.chosen.minutes
-    left = max(whole - _pretraining_minutes(choices, arguments, speeds), LEAST_FINE_TUNING * whole)
-    return left * 60 - speeds.labelling
+    """Return the time that pretraining and labelling leave to the epochs of fine-tuning."""
+    whole = arguments.chosen.minutes * 60
+    left = whole - _pretraining_minutes(choices, arguments, speeds) * 60 - speeds.labelling
+    return max(left, LEAST_FINE_TUNING * whole)
 
 
 def _most_steps(choices: Choices, arguments: RecipeArguments, speeds: Speeds) -> float:

@@ -156,14 +156,15 @@ def before_fine_tuning(
     if choices and not choices.teachers and (run.checkpoint or has_finished(run, "pretraining")):
         return None
     corpus = load_corpus(data, groups["data"], groups["recipe"].unlabelled_file or ())
+    texts = texts_to_label(corpus, data, groups["training"].seed)
     if choices is None:
-        choices = start(run, data, corpus, given)
+        choices = start(run, data, corpus, texts, given)
     else:
         classification.choose_epoch_on_validation(groups["training"], data)
     print(*choices.reasons, sep="\n")
     if choices.pretraining and not has_finished(run, "pretraining"):
         finish(run, data, pretrain(run, corpus, choices))
-    return train_teachers(run, data, judge, corpus, choices.teachers) if choices.teachers else None
+    return train_teachers(run, data, judge, texts, choices.teachers)
 
 
 def has_finished(run: Run, stage: str) -> bool:
@@ -177,9 +178,10 @@ def finish(run: Run, data: ReviewData, stage: Stage) -> None:
     run.record(data.notes)
 
 
-def train_teachers(run: Run, data: ReviewData, judge: Judge, corpus: Corpus, teachers: int) -> PseudoLabelled | None:
-    """Train the teachers that are not finished, and return the labels of the last one."""
-    texts = texts_to_label(corpus, data, run.groups["training"].seed)
+def train_teachers(
+    run: Run, data: ReviewData, judge: Judge, texts: Sequence[str], teachers: int
+) -> PseudoLabelled | None:
+    """Train the teachers that are not finished, and return the labels that the last one gave the texts, if any."""
     added = None
     for number in range(1, teachers + 1):
         labelled = read_labels(run, number, texts) if has_finished(run, f"teacher {number}") else None
@@ -191,11 +193,14 @@ def train_teachers(run: Run, data: ReviewData, judge: Judge, corpus: Corpus, tea
     return added
 
 
-def start(run: Run, data: ReviewData, corpus: Corpus, given: Sequence[str]) -> Choices:
-    """Choose for a new run, measure the speed, and claim the folder. Nothing is written before."""
+def start(run: Run, data: ReviewData, corpus: Corpus, texts: Sequence[str], given: Sequence[str]) -> Choices:
+    """Choose for a new run, measure the speed, and claim the folder. Nothing is written before.
+
+    texts: those that teachers would label.
+    """
     groups = run.groups
     labelled = TextSizes.of(list(data.splits["train"]["text"]))
-    to_label = TextSizes.of(texts_to_label(corpus, data, groups["training"].seed))
+    to_label = TextSizes.of(texts)
     choices = choose(groups["recipe"], TextSizes.of(corpus.texts), labelled, to_label)
     if groups["recipe"].unlabelled_file and not choices.pretraining:
         raise DataError("--unlabelled_file: this recipe has no pretraining for these texts; give --pretraining_minutes")
@@ -207,10 +212,10 @@ def start(run: Run, data: ReviewData, corpus: Corpus, given: Sequence[str]) -> C
     groups["model"], groups["training"] = with_choices(choices, given)
     begun = time.perf_counter()
     documents = corpus.documents(groups["training"].seed)
-    texts = documents.train if choices.pretraining else list(data.splits["train"]["text"])
-    tokenizer = classification.build_tokenizer(groups["model"], list(texts))
+    read = list(documents.train if choices.pretraining else data.splits["train"]["text"])
+    tokenizer = classification.build_tokenizer(groups["model"], read)
     minutes = (time.perf_counter() - begun) / 60
-    learned = Stage("tokenizer", counted(len(list(texts)), "text"), 0, minutes, f"{len(tokenizer):,} tokens")
+    learned = Stage("tokenizer", counted(len(read), "text"), 0, minutes, f"{len(tokenizer):,} tokens")
     speeds = measure(run, data, documents, tokenizer, choices)
     given_epochs = None
     if any(map(EPOCHS.match, given)):

@@ -350,6 +350,7 @@ def test_teachers_keep_to_the_time_or_are_left_out() -> None:
     asked = RecipeArguments("hour", teachers=1)
     planned = schedule(chosen, asked, Speeds(1_000, 1_000, 0.1, 1_000), None, labelled, to_label)
     assert planned.teachers == 1
+    assert 0 < planned.options["num_train_epochs"] < 1
 
 
 @pytest.mark.parametrize(("words", "teachers"), [(10**4, 0), (10**6, 1)])
