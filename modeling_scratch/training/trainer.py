@@ -31,6 +31,18 @@ FLAT_MODEL_TYPES = ScratchEncoderConfig.model_type, ScratchDecoderConfig.model_t
 class WholeEvaluation(Trainer):
     """Trainer that evaluates on every row, as `dataloader_drop_last` applies to training, and keeps the weights."""
 
+    def train_collator(self) -> Any:
+        """Return the collator of training batches; a subclass may have another one for them."""
+        return self.data_collator
+
+    def get_train_dataloader(self) -> DataLoader:
+        collator = self.data_collator
+        self.data_collator = self.train_collator()
+        try:
+            return super().get_train_dataloader()
+        finally:
+            self.data_collator = collator
+
     def evaluation_loop(self, *args: Any, **kwargs: Any) -> EvalLoopOutput:
         """Restore the weights, which Trainer rounds with --bf16_full_eval and --fp16_full_eval."""
         if self.is_in_train or not (self.args.bf16_full_eval or self.args.fp16_full_eval):
@@ -69,13 +81,8 @@ class FlatTraining(WholeEvaluation):
     Evaluation uses padded batches, as its loss is a mean over rows and each text must be one row.
     """
 
-    def get_train_dataloader(self) -> DataLoader:
-        padding = self.data_collator
-        self.data_collator = FlatBatches() if self._flattens() else padding
-        try:
-            return super().get_train_dataloader()
-        finally:
-            self.data_collator = padding
+    def train_collator(self) -> Any:
+        return FlatBatches() if self._flattens() else super().train_collator()
 
     def _flattens(self) -> bool:
         """Return whether to flatten (on a CPU, models pack internally). Raises `DataError` if it is unsupported."""

@@ -3,6 +3,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,6 +33,7 @@ from ..bridges.model_sources import (
     preset_config,
     read_special_tokens,
 )
+from ..data.bpe_dropout import BpeDropout, RespelledPairs, word_numbers
 from ..data.translation_pairs import TranslationData, TranslationDataArguments, load_pairs
 from ..evaluation.translation import report_translation, score_translations
 from ..heads import cross_entropy
@@ -109,6 +111,13 @@ class TranslationModelArguments:
         default=128,
         metadata={"help": "The maximum number of tokens; longer training pairs are dropped, longer sources truncated."},
     )
+    bpe_dropout: float = field(
+        default=0.0,
+        metadata={
+            "help": "The probability with which training skips a merge of byte-pair encoding, so that a word has many "
+            "spellings."
+        },
+    )
     allow_special_tokens: bool = field(default=False, metadata={"help": ALLOW_SPECIAL_TOKENS})
     trust_remote_code: bool = field(default=False, metadata={"help": "Allow the checkpoint's own code to run."})
 
@@ -118,6 +127,8 @@ class TranslationModelArguments:
             raise DataError(f"--{', --'.join(new)}: for new models only, not for --model_name_or_path")
         if self.max_length < 4:
             raise DataError(f"--max_length {self.max_length}: must be at least 4")
+        if not 0 <= self.bpe_dropout < 1:
+            raise DataError(f"--bpe_dropout {self.bpe_dropout}: must be at least 0 and below 1")
 
 
 def build_tokenizers(arguments: TranslationModelArguments, data: TranslationData, checkpoint: str | None) -> Tokenizers:
@@ -176,17 +187,26 @@ def _new_model(
     )
 
 
-def encode_pairs(data: TranslationData, split: str, tokenizers: Tokenizers, max_length: int) -> datasets.Dataset:
-    """Tokenise a split into input_ids and labels. Too long pairs are dropped from train and truncated elsewhere."""
+def encode_pairs(
+    data: TranslationData, split: str, tokenizers: Tokenizers, max_length: int, with_words: bool = False
+) -> datasets.Dataset:
+    """Tokenise a split into input_ids and labels. Too long pairs are dropped from train and truncated elsewhere.
+
+    with_words: add the word of each token, as input_words and label_words.
+    """
     options = {"truncation": split != "train", "max_length": max_length, "verbose": False}
-    inputs = tokenizers[0](data.sources(split), **options)["input_ids"]
-    labels = tokenizers[1](text_target=data.targets(split), **options)["input_ids"]
-    fitting = [pair for pair in zip(inputs, labels) if max(map(len, pair)) <= max_length]
-    if len(fitting) < len(inputs):
-        print(f"{split}: {len(inputs) - len(fitting):,} pairs exceed --max_length {max_length} and were dropped")
+    sides = tokenizers[0](data.sources(split), **options), tokenizers[1](text_target=data.targets(split), **options)
+    pairs = list(zip(*(side["input_ids"] for side in sides)))
+    fitting = [row for row, pair in enumerate(pairs) if max(map(len, pair)) <= max_length]
+    if len(fitting) < len(pairs):
+        print(f"{split}: {len(pairs) - len(fitting):,} pairs exceed --max_length {max_length} and were dropped")
     if not fitting:
         raise DataError(f"{split}: all pairs exceed {max_length} tokens; raise --max_length")
-    return datasets.Dataset.from_dict(dict(zip(("input_ids", "labels"), zip(*fitting))))
+    columns: dict[str, Any] = dict(zip(("input_ids", "labels"), zip(*(pairs[row] for row in fitting))))
+    if with_words:
+        for name, side in zip(("input_words", "label_words"), sides):
+            columns[name] = [word_numbers(side, row) for row in fitting]
+    return datasets.Dataset.from_dict(columns)
 
 
 @dataclass
@@ -250,9 +270,20 @@ class TranslationTrainer(SharingTrainer, Seq2SeqTrainer):
 
     args: TranslationTrainingArguments
 
-    def __init__(self, *args: Any, translator: Translator, data: TranslationData, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        translator: Translator,
+        data: TranslationData,
+        respell: Callable[..., RespelledPairs] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
-        self.translator, self.data = translator, data
+        self.translator, self.data, self.respell = translator, data, respell
+
+    def train_collator(self) -> Any:
+        collator = super().train_collator()
+        return self.respell(collator) if self.respell else collator
 
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
         metrics = super().evaluate(*args, **kwargs)
@@ -288,13 +319,15 @@ def train(
     translator = Translator(model, *tokenizers, length, arguments.eval_batch_size, **greedy)
     data.notes.extend(cut_sources(translator, data))
     print(data.describe())
-    encoded = {split: encode_pairs(data, split, tokenizers, length) for split in ("train", "validation")}
+    respell = respelling(model_arguments, tokenizers, arguments)
+    encoded = {"train": encode_pairs(data, "train", tokenizers, length, with_words=respell is not None)}
+    encoded["validation"] = encode_pairs(data, "validation", tokenizers, length)
     arguments.learning_rate = arguments.learning_rate or paper_learning_rate(
         model.config.hidden_size, arguments, len(encoded["train"])
     )
     print(f"{model.num_parameters():,} parameters, peak learning rate {arguments.learning_rate:.2g}")
     rows = {split: len(pairs) for split, pairs in data.splits.items()}
-    trainer = build_trainer(translator, arguments, encoded, data)
+    trainer = build_trainer(translator, arguments, encoded, data, respell)
     check_whole(trainer, "translation")  # each process translates on its own
     run.start(trainer, data.notes, columns=data.columns, rows=rows)
     train_and_judge(run, trainer)
@@ -306,6 +339,7 @@ def build_trainer(
     arguments: TranslationTrainingArguments,
     encoded: Mapping[str, Dataset],
     data: TranslationData,
+    respell: Callable[..., RespelledPairs] | None = None,
 ) -> TranslationTrainer:
     model, tokenizer = translator.model, translator.tokenizer
     return TranslationTrainer(
@@ -319,7 +353,20 @@ def build_trainer(
         callbacks=early_stopping(arguments.early_stopping_patience),
         translator=translator,
         data=data,
+        respell=respell,
     )
+
+
+def respelling(
+    model_arguments: TranslationModelArguments, tokenizers: Tokenizers, arguments: TranslationTrainingArguments
+) -> Callable[..., RespelledPairs] | None:
+    """Return the function that makes a collator of pairs into one of pairs that are spelt anew, or None."""
+    if not (probability := model_arguments.bpe_dropout):
+        return None
+    arguments.remove_unused_columns = False  # the words of the tokens
+    source, target = (BpeDropout(tokenizer, probability) for tokenizer in tokenizers)
+    length, seed = model_arguments.max_length, arguments.seed
+    return partial(RespelledPairs, source=source, target=target, max_length=length, seed=seed)
 
 
 def train_and_judge(run: Run, trainer: TranslationTrainer) -> None:

@@ -160,6 +160,28 @@ def test_a_stopped_run_is_resumed_to_the_same_weights_with_its_vocabularies(
     assert names == [*model, "README.md", "results.md", *translations, "run_config.json"]
 
 
+def test_words_are_spelt_anew_and_a_resumed_run_spells_them_the_same(data: Path, tmp_path: Path) -> None:
+    options = "--tokenizer_kind byte_bpe --vocab_size 300 --max_length 40 --num_train_epochs 2 --bpe_dropout"
+    for probability in (0.3, 0.0):
+        train(data, tmp_path / str(probability), f"{options} {probability}")
+    output = tmp_path / "0.3"
+    last = last_checkpoints(output, 1)[0]
+    once = load_file(last / "model.safetensors")
+    shutil.rmtree(last)
+    train(data, output, f"{options} 0.3 --resume_from_checkpoint last")
+    again = load_file(last / "model.safetensors")
+    assert all(torch.equal(weight, again[name]) for name, weight in once.items())
+    plain = load_file(tmp_path / "0.0" / last.name / "model.safetensors")
+    assert any(not torch.equal(weight, plain[name]) for name, weight in once.items())
+
+
+@pytest.mark.parametrize("probability", ["1", "-0.1"])
+def test_a_bpe_dropout_that_is_no_probability_is_refused(
+    probability: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    assert "--bpe_dropout" in refusal(capsys, train, data, tmp_path / "run", f"--bpe_dropout {probability}")
+
+
 def test_a_checkpoints_own_search_decides_nothing(run: Path, data: Path, tmp_path: Path) -> None:
     """Its validation is greedy all the same, and what is saved in the end is the search of this run."""
     start, output = shutil.copytree(run, tmp_path / "start"), tmp_path / "run"
