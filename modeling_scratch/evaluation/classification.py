@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The evaluation of a classifier: scores with confidence intervals, and linear baselines on the same texts."""
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,10 @@ from ..utils.files import write_json, write_text
 from ..utils.markdown import excerpt
 from .baselines import BaselineResult, run_baselines
 from .calibration import Calibration, calibration_scores, calibration_text
+from .chance import headline
 from .classification_metrics import ClassificationMetrics, bootstrap_interval, comparison_table, mcnemar, strongest
 from .plots import confusion_matrix_png, learning_curve_png
 
-ENOUGH_STEPS = 300  # with fewer, a model from random weights has rarely learned
 EXAMPLES = 2  # correctly and wrongly classified texts per class
 
 
@@ -37,7 +36,7 @@ class Judge:
         self.metrics = ClassificationMetrics(data.label_names)
         train, judged = data.splits["train"], data.splits[self.split]
         self.texts, self.labels = list(judged["text"]), np.asarray(judged["label"])
-        self.with_mean = with_mean
+        self.train_labels, self.with_mean = list(train["label"]), with_mean
         if not judges:
             return
         try:
@@ -52,10 +51,12 @@ class Judge:
         splits: datasets.DatasetDict,
         calibration: Calibration,
         others: Mapping[str, np.ndarray] | None = None,
+        remedies: str = "",
     ) -> str:
         """Return the table of results. Table, scores and plots are also written to the run's folder.
 
-        others: predictions that the model is not compared with, by name.
+        others: predictions that the model is not compared with, by name. remedies: what the report says to try if the
+        model is near chance or worse than a baseline.
         """
         output = Path(trainer.args.output_dir or "")
         prediction = trainer.predict(splits[self.split], metric_key_prefix=self.prefix)
@@ -71,10 +72,8 @@ class Judge:
         table = f"\n{len(self.labels):,} texts of the {self.split} split\n\n{table}\n"
         evaluation = self._evaluation(predicted, matrix, others)
         evaluation["calibration"] = calibration_scores(calibration, logits, self.labels, self.split)
-        if answer := evaluation["only_answer"]:
-            table += f"\nThe Transformer predicts {answer} for every text: it has not learned.\n"
-        if answer or evaluation["mcnemar"]["verdict"] == "worse":
-            table += remedy(trainer.state.global_step, trainer.state.epoch or 0)
+        if first := evaluation["headline"]:
+            table = f"\n**{first}** {remedies}\n{table}"
         table += f"\n{calibration_text(evaluation['calibration'])}\n"
         write_text(output / "results.md", table)
         write_json(output / "evaluation.json", evaluation)
@@ -92,6 +91,7 @@ class Judge:
             "labels": self.metrics.label_names,
             "confusion_matrix": matrix.tolist(),
             "only_answer": self._only_answer(predicted),
+            "headline": headline(self.metrics.label_names, self.train_labels, self.labels, predicted, rivals),
             "f1_name": self.metrics.f1_name,
             **self._scores(predicted),
             "baselines": [
@@ -135,14 +135,6 @@ class Judge:
                 answers = [(names[predicted[index]], excerpt(self.texts[index])) for index in indices]
                 examples += [{"label": name, "answer": answer, "text": text} for answer, text in answers]
         return examples
-
-
-def remedy(steps: int, epochs: float) -> str:
-    """Return what to do about a model that has not learned, if the reason is the number of its steps; or nothing."""
-    if steps >= ENOUGH_STEPS or not epochs:
-        return ""
-    enough = math.ceil(ENOUGH_STEPS * epochs / max(steps, 1))
-    return f"\n{steps:,} steps are few. Try --num_train_epochs {enough} --learning_rate 2e-3 --ema_decay 0.\n"
 
 
 def mean_predictions(logits: np.ndarray, baseline: BaselineResult) -> dict[str, np.ndarray]:

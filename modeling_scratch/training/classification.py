@@ -53,6 +53,7 @@ from ..utils.errors import DataError, one_line
 from .arguments import RunArguments, checking_arguments
 from .callbacks import WeightAverage, early_stopping, save_where_judged
 from .checkpoints import step_of
+from .remedies import remedies
 from .run import Run, summary
 from .run_folder import delete_set_aside
 from .search import (
@@ -95,6 +96,9 @@ class ModelArguments:
         default="wordlevel", metadata={"help": "The kind of a new tokenizer."}
     )
     vocab_size: int = field(default=16_000, metadata={"help": "The maximum vocabulary size of a new tokenizer."})
+    min_frequency: int = field(
+        default=2, metadata={"help": "The number of times that a word must occur for a new tokenizer to know it."}
+    )
     lowercase: bool = field(
         default=True, metadata={"help": "Lower-case the text in a new tokenizer; --no_lowercase keeps case."}
     )
@@ -111,6 +115,8 @@ class ModelArguments:
             raise DataError(
                 f"--max_length {self.max_length}: must be at least 4, to leave room between the special tokens"
             )
+        if self.min_frequency < 1:
+            raise DataError(f"--min_frequency {self.min_frequency}: must be at least 1")
 
 
 def build_tokenizer(
@@ -130,7 +136,8 @@ def build_tokenizer(
         )
         return _with_padding(tokenizer, name)
     limit = _preset_config(arguments).max_position_embeddings
-    options = {"lowercase": arguments.lowercase, "model_max_length": limit, "min_frequency": 2, "length": len(texts)}
+    options = {"lowercase": arguments.lowercase, "model_max_length": limit, "length": len(texts)}
+    options["min_frequency"] = arguments.min_frequency
     try:
         tokenizer = KINDS[arguments.tokenizer_kind](texts, arguments.vocab_size, style="bert", **options)
     except ValueError as error:
@@ -323,7 +330,8 @@ def train_on(
     judge = judge or make_judge(run, data)
     # Without a test split, the judge evaluates on validation.
     trainer = train_model(run, data, encoded, judge.metrics, evaluates=judge.split == "test", added=added)
-    print(judge.evaluate(trainer, encoded.splits, trainer.calibration, others))
+    advice = remedies(run, data, trainer.state.global_step)
+    print(judge.evaluate(trainer, encoded.splits, trainer.calibration, others, advice))
     if stages and run.is_main:
         last = fine_tuning_stage(trainer, step_of(run.checkpoint))
         print(report_stages(run.folder, [*stages, last]))

@@ -89,7 +89,18 @@ WAYS = {
         epochs=5,
     ),
     "none": Way("", {}, {"learning_rate": 5e-4}, epochs=3),
+    # Few texts: one block, whose residual connection starts as a mean of embeddings, and higher rates for few steps.
+    "few": Way(
+        "norm_position=pre,position_type=rotary,hidden_act=gelu,classifier_pooling=mean,hidden_dropout=0.3,"
+        "final_norm=false,classifier_norm=true,num_hidden_layers=1",
+        {},
+        {"learning_rate": 3e-3, "embedding_learning_rate": 3e-3, "min_frequency": 1},
+        epochs=4,
+    ),
 }  # fmt: skip
+FEW_TEXTS = 20_000  # to learn from, without pretraining
+FEW_NGRAMS = 100_000  # of few long texts
+FEW_STEPS, FEW_TEXTS_EPOCHS = 300, 30  # at least so many steps, but at most so many epochs
 MASKED_EPOCHS = 40  # of pretraining by masked tokens, at most: more of them overfit
 LEAST_WORDS = 50_000  # with fewer, there is no pretraining stage
 CONTEXT_WORDS = 5_000_000  # with fewer, an epoch of passages has too few steps
@@ -224,7 +235,7 @@ class Choices:
 OPTIONS = {
     "preset", "config_overrides", "tokenizer_kind", "vocab_size", "max_length", "learning_rate", "ema_decay",
     "embedding_learning_rate", "layer_decay", "sparse_embeddings", "max_grad_norm", "weight_decay", "warmup_steps",
-    "per_device_train_batch_size", "num_train_epochs",
+    "per_device_train_batch_size", "num_train_epochs", "min_frequency",
 }  # fmt: skip
 STAGE_OPTIONS = {
     *(name for way in WAYS.values() for name in way.stage), "block_size", "per_device_train_batch_size", "max_steps",
@@ -242,7 +253,8 @@ def choose(
     recipe, labelled = arguments.chosen, labelled or sizes
     name = _way(arguments, sizes, labelled)
     way = WAYS[name]
-    model, width = _model(recipe, way, sizes, is_context=name.startswith("context"))
+    ngrams = _ngrams(recipe, name, labelled)
+    model, width = _model(recipe, way, sizes, ngrams, is_context=name.startswith("context"))
     options = {
         "preset": "reviews",
         "config_overrides": model,
@@ -252,6 +264,8 @@ def choose(
         **way.fine_tuning,
         "num_train_epochs": way.epochs,
     }
+    if name == "few":
+        options |= {**_few_steps(labelled.texts, way.epochs), **(SPARSE if ngrams else {})}
     reasons = [
         f"recipe {arguments.recipe}: {recipe.minutes:g} minutes for {sizes.texts:,} texts of "
         f"{sizes.words / sizes.texts:,.0f} words",
@@ -259,7 +273,7 @@ def choose(
         f"tokenizer: {options['tokenizer_kind']}, at most {options['vocab_size']:,} tokens",
         "options of the command line replace these choices",
     ]
-    if name == "none":  # the vocabulary is that of the labelled texts
+    if not way.stage:  # the vocabulary is that of the labelled texts
         return Choices(options, {}, reasons)
     if teachers := _teachers(arguments, labelled, to_label):
         options["num_train_epochs"] = max(way.epochs, recipe.taught_epochs)
@@ -269,13 +283,29 @@ def choose(
 def _way(arguments: RecipeArguments, sizes: TextSizes, labelled: TextSizes) -> str:
     """Return the name of the way to pretrain and fine-tune."""
     if not _pretrains(arguments.chosen, arguments, sizes):
-        return "none"
+        return "few" if labelled.texts < FEW_TEXTS else "none"
     if not sizes.have_passages:
         return "mlm"
     return "context" if labelled.are_long else "context_of_others"
 
 
-def _model(recipe: Recipe, way: Way, sizes: TextSizes, is_context: bool) -> tuple[str, int]:
+def _ngrams(recipe: Recipe, way: str, labelled: TextSizes) -> int:
+    """Return the number of n-grams; 0: none. Long texts have enough of them that repeat."""
+    if way == "few":
+        return FEW_NGRAMS if labelled.are_long else 0
+    return recipe.ngrams if way.startswith("context") else 0
+
+
+def _few_steps(texts: int, epochs: int) -> dict[str, Any]:
+    """Return small batches for few texts, and the epochs that make enough steps of them."""
+    batch = 16 if texts < 2_000 else 32
+    return {
+        "per_device_train_batch_size": batch,
+        "num_train_epochs": min(FEW_TEXTS_EPOCHS, max(epochs, ceil(FEW_STEPS * batch / texts))),
+    }
+
+
+def _model(recipe: Recipe, way: Way, sizes: TextSizes, ngrams: int, is_context: bool) -> tuple[str, int]:
     """Return the changes to the preset, and the hidden size among them."""
     widest = recipe.context_width if is_context else recipe.width
     width = max(size for size, (*_, least) in MODELS.items() if size <= widest and sizes.words >= least)
@@ -283,7 +313,7 @@ def _model(recipe: Recipe, way: Way, sizes: TextSizes, is_context: bool) -> tupl
     changes = [
         f"hidden_size={width},num_hidden_layers={layers},num_attention_heads={heads},intermediate_size={4 * width}",
         way.model,
-        f"ngram_vocab_size={recipe.ngrams}" if is_context else "",
+        f"ngram_vocab_size={ngrams}" if ngrams else "",
     ]
     return ",".join(filter(None, changes)), width
 

@@ -304,6 +304,20 @@ def test_models_grow_with_the_text_up_to_the_width_of_the_recipe(recipe: str) ->
     assert with_reviews.options["per_device_train_batch_size"] == 64
 
 
+@pytest.mark.parametrize("texts", [50, 200, 1_500, 5_000, 15_000])
+@pytest.mark.parametrize("length", [9, 200])
+def test_few_texts_are_read_often_enough_in_small_batches(texts: int, length: int) -> None:
+    arguments = RecipeArguments("minutes")
+    chosen = choose(arguments, TextSizes(texts, texts * length, 6 * texts * length))
+    assert not chosen.pretraining
+    planned = schedule(chosen, arguments, Speeds(0.1, 1), None).options
+    steps = planned["num_train_epochs"] * texts / planned["per_device_train_batch_size"]
+    assert steps >= 300 or planned["num_train_epochs"] == 30
+    assert planned["num_train_epochs"] <= 30
+    assert planned["min_frequency"] == 1
+    assert ("ngram_vocab_size" in planned["config_overrides"]) == (length == 200)
+
+
 @pytest.mark.parametrize("recipe", RECIPES)
 @pytest.mark.parametrize("speed", [0.01, 1, 100])
 @pytest.mark.parametrize("length", [9, 200])

@@ -204,7 +204,11 @@ def test_a_model_that_gives_one_answer_is_called_so(tmp_path: Path, capsys: pyte
     message = "predicts POSITIVE for every text: it has not learned"
     assert message in printed
     assert message in (output / "results.md").read_text()
-    assert "**It predicts POSITIVE for all of these texts" in (output / "README.md").read_text()
+    first = next(line for line in (output / "results.md").read_text().splitlines() if line)
+    assert first.startswith(f"**The Transformer {message}.**")
+    assert "--recipe minutes" in first
+    assert "--unlabelled_file" not in first  # which requires a recipe
+    assert f"**The Transformer {message}.**" in (output / "README.md").read_text()
     assert "1 rows without a text were dropped" in printed
     assert "1 texts exceed 512 tokens and were truncated" in printed
 

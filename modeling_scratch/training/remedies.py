@@ -1,0 +1,33 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What to try after a run whose classifier is no better than a linear model, depending on what the run did."""
+
+from math import ceil
+from typing import Any
+
+from ..data.labelled_texts import ReviewData
+from .run import Run
+
+ENOUGH_TEXTS = 20_000  # labelled ones; with fewer, a checkpoint helps most
+ENOUGH_STEPS = 300  # with fewer, a model from random weights has rarely learned
+
+
+def remedies(run: Run, data: ReviewData, steps: int) -> str:
+    """Return sentences that name options and data which the run did not have. steps: of fine-tuning."""
+    model, training, recipe = (run.groups.get(name) for name in ("model", "training", "recipe"))
+    is_new, texts = not model.model_name_or_path, data.splits["train"].num_rows
+    found = []
+    if is_new and not (recipe and recipe.recipe):
+        found.append("Let a recipe choose the settings for these texts: --recipe minutes.")
+    elif steps < ENOUGH_STEPS:
+        found.append(f"Train longer, as {steps:,} steps are few: {_longer(training, steps)}.")
+    if is_new and recipe and recipe.recipe and not recipe.unlabelled_file:
+        found.append("Add texts of the same kind without labels: --recipe hour --unlabelled_file FILE.")
+    if is_new and texts < ENOUGH_TEXTS:
+        found.append("Fine-tune a pretrained encoder, without a recipe: --model_name_or_path FOLDER.")
+    return " ".join([*found, f"Label more texts than these {texts:,}."])
+
+
+def _longer(training: Any, steps: int) -> str:
+    if training.max_steps > 0:
+        return f"--max_steps {ENOUGH_STEPS}"
+    return f"--num_train_epochs {ceil(training.num_train_epochs * ENOUGH_STEPS / max(1, steps))}"
