@@ -1,0 +1,79 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""A table and a plot of accuracy against the number of training texts, from the folders of finished runs."""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import mean, stdev
+
+from ..utils.errors import DataError
+from ..utils.markdown import table
+from .plots import BLUE, VERMILION, new_figure, write_png
+
+Scores = Mapping[str, Mapping[int, Sequence[float]]]  # the accuracy of each seed, by model and number of texts
+COLORS = BLUE, VERMILION, "#009E73", "#CC79A7", "black"
+
+
+def read_scores(runs: Mapping[str, Sequence[Path]]) -> Scores:
+    """Return the scores of the runs under each name, and those of their baselines under the names of these.
+
+    A baseline that several runs of one seed have is read once, from the first name. Raises `DataError` if a folder
+    is not that of a finished run of a classifier.
+    """
+    scores: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    with_baselines = next(iter(runs))
+    for name, folders in runs.items():
+        for folder in folders:
+            texts, accuracy, baselines = _read(folder)
+            scores[name][texts].append(accuracy)
+            for baseline, of_baseline in baselines.items() if name == with_baselines else ():
+                scores[baseline][texts].append(of_baseline)
+    return {name: {texts: of_name[texts] for texts in sorted(of_name)} for name, of_name in scores.items()}
+
+
+def _read(folder: Path) -> tuple[int, float, dict[str, float]]:
+    try:
+        evaluation, record = (_json(folder / name) for name in ("evaluation.json", "run_config.json"))
+        baselines = {baseline["name"]: float(baseline["accuracy"]) for baseline in evaluation["baselines"]}
+        return int(record["rows"]["train"]), float(evaluation["accuracy"]), baselines
+    except (OSError, LookupError, TypeError, ValueError) as error:
+        raise DataError(f"{folder}: not the folder of a finished run of train-classifier ({error})") from error
+
+
+def _json(path: Path) -> dict:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def size_table(scores: Scores) -> str:
+    """Return a Markdown table with a row for each number of texts: the mean over seeds and the standard deviation."""
+    sizes = sorted({texts for of_name in scores.values() for texts in of_name})
+    rows = [[f"{texts:,}", *(_cell(of_name.get(texts, ())) for of_name in scores.values())] for texts in sizes]
+    return table(["training texts", *scores], rows)
+
+
+def _cell(accuracies: Sequence[float]) -> str:
+    if not accuracies:
+        return ""
+    spread = f" ± {100 * stdev(accuracies):.1f}" if len(accuracies) > 1 else ""
+    return f"{100 * mean(accuracies):.1f}{spread}"
+
+
+def size_png(panels: Mapping[str, Scores], path: str | Path) -> None:
+    """Draw a panel for each title: the mean accuracy of each model, and a band of one standard deviation."""
+    figure = new_figure(6 * len(panels), 4.5)
+    for axes, (title, scores) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items()):
+        for (name, of_name), color in zip(scores.items(), COLORS):
+            middle = [100 * mean(accuracies) for accuracies in of_name.values()]
+            reach = [100 * stdev(accuracies) if len(accuracies) > 1 else 0.0 for accuracies in of_name.values()]
+            axes.plot(list(of_name), middle, color=color, marker=".", label=name)
+            low, high = ([m + sign * r for m, r in zip(middle, reach)] for sign in (-1, 1))
+            axes.fill_between(list(of_name), low, high, color=color, alpha=0.15, linewidth=0)
+        axes.set_xscale("log")
+        axes.set_title(title)
+        axes.set_xlabel("training texts")
+        axes.set_ylabel("accuracy (% of texts)")
+        axes.grid(alpha=0.3)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False)
+    write_png(figure, path)

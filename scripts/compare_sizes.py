@@ -1,0 +1,85 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Train classifiers on few and on many texts of data sets, and draw accuracy against their number.
+
+python scripts/compare_sizes.py --panel SST-2 sst2_folder --rows 200 1500 --seeds 0 1 2 --output_dir runs/sizes
+
+Each run has a folder of its own. Repeat the command to continue after an interruption: finished runs are kept. The
+table is in sizes.md and the plot in sizes.png.
+"""
+
+import subprocess
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from math import ceil
+from pathlib import Path
+
+from modeling_scratch.evaluation.size_plots import Scores, read_scores, size_png, size_table
+from modeling_scratch.utils.errors import DataError
+from modeling_scratch.utils.files import write_text
+
+PROGRAM = Path(__file__).with_name("train_classifier.py")
+RECIPE, CHECKPOINT = "recipe minutes", "fine-tuned checkpoint"
+CHECKPOINT_BATCH, CHECKPOINT_STEPS = 16, 200  # at least so many steps, in two epochs or more
+FINE_TUNING = (
+    f"--config_overrides classifier_pooling=mean --per_device_train_batch_size {CHECKPOINT_BATCH} --learning_rate 1e-4 "
+    "--max_length 256 --precision auto --ema_decay 0"
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
+    parser.add_argument("--panel", nargs=2, action="append", required=True, metavar=("TITLE", "FOLDER"))
+    parser.add_argument("--rows", type=int, nargs="+", required=True, help="Numbers of training texts.")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="Each draws its own training texts.")
+    parser.add_argument("--max_eval_samples", type=int, default=2_000, help="Texts of each other split.")
+    parser.add_argument("--checkpoint", help="A pretrained encoder to fine-tune on the same texts.")
+    parser.add_argument("--output_dir", required=True)
+    given = parser.parse_args(arguments)
+    try:
+        panels = {title: measure(title, folder, given) for title, folder in given.panel}
+    except DataError as error:
+        parser.exit(2, f"error: {error}\n")
+    text = "\n\n".join(f"{title}\n\n{size_table(scores)}" for title, scores in panels.items())
+    write_text(Path(given.output_dir) / "sizes.md", f"{text}\n")
+    size_png(panels, Path(given.output_dir) / "sizes.png")
+    print(text)
+
+
+def measure(title: str, data: str, given: Namespace) -> Scores:
+    """Run what is not finished for one data set, and return the scores."""
+    runs: dict[str, list[Path]] = {}
+    for name, folder, options in planned(title, data, given):
+        if not (folder / "verify.json").is_file():  # written at the end of a run
+            train([*options, "--output_dir", str(folder), "--overwrite"], folder)
+        runs.setdefault(name, []).append(folder)
+    return read_scores(runs)
+
+
+def planned(title: str, data: str, given: Namespace) -> Iterator[tuple[str, Path, list[str]]]:
+    """Yield (name of the model, folder, options) of each run."""
+    for rows in given.rows:
+        for seed in given.seeds:
+            texts = f"--data_dir {data} --max_train_samples {rows} --max_eval_samples {given.max_eval_samples}"
+            same = [*texts.split(), *f"--split_seed {seed} --seed {seed} --disable_tqdm True".split()]
+            folder = Path(given.output_dir, title)
+            yield RECIPE, folder / f"recipe-{rows}-{seed}", [*same, "--recipe", "minutes"]
+            if given.checkpoint:
+                epochs = max(2, ceil(CHECKPOINT_STEPS * CHECKPOINT_BATCH / rows))
+                start = ["--model_name_or_path", given.checkpoint, "--num_train_epochs", str(epochs)]
+                yield CHECKPOINT, folder / f"checkpoint-{rows}-{seed}", [*same, *start, *FINE_TUNING.split()]
+
+
+def train(options: Sequence[str], folder: Path) -> None:
+    """Train in a process of its own. Raises `DataError` if it fails; its output is in a file beside the folder."""
+    log = folder.with_suffix(".log")
+    log.parent.mkdir(parents=True, exist_ok=True)
+    print(f"{folder}", flush=True)
+    with log.open("w", encoding="utf-8") as handle:
+        ended = subprocess.run([sys.executable, str(PROGRAM), *options], stdout=handle, stderr=subprocess.STDOUT)
+    if ended.returncode:
+        raise DataError(f"the run of {folder} failed: see {log}")
+
+
+if __name__ == "__main__":
+    main()
