@@ -65,15 +65,29 @@ class OneLineParser(HfArgumentParser):
             self.error(str(error))
 
     def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {self.one_line(message)}\n")
+
+    def one_line(self, message: str) -> str:
+        """Return the message with the option that an unknown one probably means."""
         unknown = re.match("unrecognized arguments: (--[^ =]+)", message)
         likely = get_close_matches(unknown[1], self._option_string_actions, 1) if unknown else []
         message += f" (did you mean {likely[0]}?)" if likely else ""
-        self.exit(2, f"{self.prog}: error: {' '.join(message.split())}\n")
+        return " ".join(message.split())
 
 
-def parsed(dataclass_types: Any, arguments: Sequence[str]) -> tuple[Any, ...]:
-    """Return the dataclasses of a command line. Errors print one line and exit with code 2."""
-    return OneLineParser(dataclass_types).dataclasses(arguments)
+class RaisingParser(OneLineParser):
+    """A parser whose errors are exceptions, for calls from Python."""
+
+    def error(self, message: str) -> NoReturn:
+        raise DataError(self.one_line(message))
+
+
+def parsed(dataclass_types: Any, arguments: Sequence[str], raises: bool = False) -> tuple[Any, ...]:
+    """Return the dataclasses of a command line. Errors print one line and exit with code 2.
+
+    raises: raise `DataError` instead.
+    """
+    return (RaisingParser if raises else OneLineParser)(dataclass_types).dataclasses(arguments)
 
 
 def inherited(dataclass_type: Any) -> Iterator[str]:

@@ -1,0 +1,91 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The classifier's training as a function: tables in memory, exceptions, and a report."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pandas as pd
+import pytest
+from test_train_classifier import write_reviews
+from transformers import pipeline
+
+from modeling_scratch.training import train_classifier
+from modeling_scratch.utils.errors import DataError
+
+TINY = "hidden_size=8,intermediate_size=8,num_hidden_layers=1,num_attention_heads=2"
+OPTIONS: dict[str, Any] = {
+    "config_overrides": TINY,
+    "use_cpu": True,
+    "report_to": "none",
+    "max_steps": 2,
+    "ema_decay": 0,
+}
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pd.DataFrame]:
+    folder = tmp_path_factory.mktemp("tables")
+    splits = {"train": 60, "validation": 20, "test": 20}
+    return {
+        split: pd.read_csv(write_reviews(folder / f"{split}.csv", rows, 1_000 * seed))
+        for seed, (split, rows) in enumerate(splits.items())
+    }
+
+
+def test_tables_in_memory_give_a_report_and_a_folder(tables: dict[str, pd.DataFrame], tmp_path: Path, capfd) -> None:
+    report = train_classifier(tables, tmp_path / "run", class_names=["bad", "good"], **OPTIONS)
+    assert (report.scores["split"], report.scores["texts"], report.scores["labels"]) == ("test", 20, ["bad", "good"])
+    assert "| Transformer |" in str(report)
+    task: Any = "text-classification"
+    assert pipeline(task, model=str(report.folder))("a great film")[0]["label"] in ("bad", "good")
+    assert "shards" not in capfd.readouterr().err
+    record = json.loads((report.folder / "run_config.json").read_text())
+    assert record["rows"] == {"train": 60, "validation": 20, "test": 20}
+    assert "/tmp" not in json.dumps(record["data"])
+
+
+def test_each_kind_of_data_gives_the_same_model(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
+    table = tables["train"]
+    (tmp_path / "folder").mkdir()
+    for split, rows in tables.items():
+        rows.to_csv(tmp_path / "folder" / f"{split}.csv", index=False)
+    rows = datasets.DatasetDict({split: datasets.Dataset.from_pandas(each) for split, each in tables.items()})
+    weights = []
+    for number, data in enumerate((tmp_path / "folder", rows)):
+        train_classifier(data, tmp_path / str(number), **OPTIONS)
+        weights.append((tmp_path / str(number) / "model.safetensors").read_bytes())
+    assert weights[0] == weights[1]
+    report = train_classifier(table, tmp_path / "one", **OPTIONS)
+    assert report.scores["split"] == "test"  # held out
+
+
+def test_errors_are_exceptions_of_one_line(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
+    table = tables["train"]
+    wrong: list[tuple[Any, dict[str, Any], str]] = [
+        (table, {"learning_rat": 1.0}, "did you mean 'learning_rate'?"),
+        (table, {"learning_rate": "high"}, "--learning_rate"),
+        (table, {"text_column": "nowhere"}, "nowhere"),
+        (table, {"search_trials": 2}, "search_trials"),
+        ({"train": table, "holdout": table}, {}, "'holdout'"),
+        ({"train": [1, 2]}, {}, "is a list"),
+        (tmp_path / "missing.csv", {}, "missing.csv"),
+    ]
+    for data, options, told in wrong:
+        with pytest.raises(DataError) as caught:
+            train_classifier(data, tmp_path / "run", **options)
+        assert told in str(caught.value)
+        assert "\n" not in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_is_resumed_with_the_same_table(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
+    options = {**OPTIONS, "save_strategy": "steps", "save_steps": 1}
+    first = train_classifier(tables, tmp_path / "run", **options)
+    again = train_classifier(tables, tmp_path / "run", resume_from_checkpoint="last", **options)
+    assert first.scores["accuracy"] == again.scores["accuracy"]
+    with pytest.raises(DataError, match="train"):
+        train_classifier(
+            {**tables, "train": tables["test"]}, tmp_path / "run", resume_from_checkpoint="last", **options
+        )
