@@ -251,8 +251,8 @@ def _notes(report: Mapping[str, Any]) -> list[str]:
         )
     if report["split"] == "validation":
         notes.append(
-            "The runs were judged on validation, where their temperatures are fitted: their negative log likelihoods and "
-            "calibration errors are too low."
+            "The runs were judged on validation, where their temperatures are fitted: their log likelihoods and "
+            "calibration errors are better than on new texts."
         )
     return notes
 
