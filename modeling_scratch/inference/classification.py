@@ -5,7 +5,7 @@ import sys
 import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
@@ -25,7 +25,8 @@ from ..fast.text_classification import batches_by_length
 from ..utils.command_line import option
 from ..utils.errors import DataError
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check_output, open_output
-from .answers import PLAIN, Choice, csv_writer, json_writer, names_of, to_answers
+from .answers import ALL, MULTI_LABEL, PLAIN, Choice, csv_writer, gives_numbers, json_writer, names_of, to_answers
+from .explanations import MOST_WORDS, contributions, has_more_words, with_and_without
 
 REDUCED = ("bfloat16", "int8")
 
@@ -71,6 +72,10 @@ class PredictArguments:
     threshold: float | None = option(
         default=None, help="The lowest probability of a label; below, a text has none. By default, all have one."
     )
+    explain: bool = option(
+        default=False,
+        help=f"Add how much the first {MOST_WORDS} words of each text contribute to its answer; a pass for each word.",
+    )
     overwrite: bool = option(default=False, help="Replace the output file.")
     batch_size: int = option(
         default=32,
@@ -101,17 +106,23 @@ class PredictArguments:
 
 def predict(arguments: PredictArguments) -> None:
     """Classify every row of the input. Raises `DataError` for an invalid input or model."""
-    classifier, unsure = load_classifier(arguments), 0
+    classifier, unsure, long = load_classifier(arguments), 0, 0
     with open_output(arguments.output) as handle, tqdm(unit=" texts", disable=arguments.no_progress or None) as bar:
         write = answer_writer(handle, arguments, names_of(classifier.model.config))
         for chunk in in_chunks(read_input(arguments)):
-            answers = classifier.classify([text for _, text in chunk], bar.update)
-            for (row, text), (label, score, *top) in zip(chunk, answers):
-                write([row, label, score, *([text] if arguments.with_text else []), *top])
+            texts = [text for _, text in chunk]
+            answers = classifier.classify(texts, bar.update)
+            words = explain(classifier, texts) if arguments.explain else [None] * len(texts)
+            for (row, text), (label, score, *top), each in zip(chunk, answers, words):
+                added = [*([text] if arguments.with_text else []), *([each] if arguments.explain else [])]
+                write([row, label, score, *added, *top])
                 unsure += label in (None, []) and score is not None
+                long += arguments.explain and has_more_words(text)
             handle.flush()
     if unsure:
         print(f"texts without a label, as none reaches --threshold: {unsure:,}", file=sys.stderr)
+    if long:
+        print(f"texts of which only the first {MOST_WORDS} words are explained: {long:,}", file=sys.stderr)
     if classifier.empty:
         print(f"rows without text, output without label and score: {classifier.empty:,}", file=sys.stderr)
     if classifier.cut:
@@ -195,6 +206,20 @@ class Classifier:
         return to_answers(logits.float().cpu(), self.model.config, self.choice)
 
 
+def explain(classifier: Classifier, texts: list[str]) -> list[list[dict[str, Any]] | None]:
+    """Return the contributions of the words of each text, None for empty texts. Batches hold words of several texts."""
+    every = replace(classifier, choice=Choice(ALL), empty=0, cut=0)
+    variants = ((number, each) for number, text in enumerate(texts) if text for each in with_and_without(text))
+    labels: dict[int, str | None] = {}
+    kept: list[list[float | None]] = [[] for _ in texts]
+    for chunk in in_chunks(variants):
+        for (number, _), (*_, top) in zip(chunk, every.classify([text for _, text in chunk], lambda count: None)):
+            scores = {each["label"]: each["score"] for each in top or ()}
+            label = labels.setdefault(number, top[0]["label"] if top else None)  # the text comes before its variants
+            kept[number].append(scores.get(label))
+    return [contributions(text, scores) if scores else None for text, scores in zip(texts, kept)]
+
+
 def load_classifier(arguments: PredictArguments) -> Classifier:
     """Load a classifier. Raises `DataError` for a checkpoint without trained head or tokenizer."""
     name = arguments.model
@@ -205,6 +230,8 @@ def load_classifier(arguments: PredictArguments) -> Classifier:
         model, info = auto_class.from_pretrained(name, trust_remote_code=trusts, output_loading_info=True)
         check_loaded(model, info, "not a trained text classifier")
         arguments.choice.check(model.config)
+        if arguments.explain and (gives_numbers(model.config) or model.config.problem_type == MULTI_LABEL):
+            raise DataError("--explain: the model does not choose one of several labels")
         tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=trusts)
         if len(tokenizer) <= len(
             tokenizer.all_special_tokens
@@ -232,7 +259,7 @@ def load_classifier(arguments: PredictArguments) -> Classifier:
 def answer_writer(handle: TextIO, arguments: PredictArguments, names: list[str]) -> Callable[..., object]:
     """Return a function that writes the list of row, label, score and what the arguments add. names: of the classes."""
     columns = ["row", "label", "score", *(["text"] if arguments.with_text else [])]
-    columns += ["top"] if arguments.top_k else []
+    columns += [*(["words"] if arguments.explain else []), *(["top"] if arguments.top_k else [])]
     if arguments.format == "jsonl":
         return json_writer(handle, columns)
     return csv_writer(handle, columns, arguments.choice, names)

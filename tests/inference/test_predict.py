@@ -195,6 +195,7 @@ def test_answers_below_a_threshold_have_no_label(folder, source, tmp_path, capfd
 
 def test_each_label_of_several_has_to_reach_the_threshold(source, tmp_path, capfd):
     folder = save_classifier(tmp_path / "model", problem_type="multi_label_classification")
+    refused(capfd, predict.main, ["--model", folder, "--input", source, "--explain"], "does not choose one of several")
     plain = run(folder, source, tmp_path / "plain.jsonl")
     answers = run(folder, source, tmp_path / "out.jsonl", "--threshold", "0.6", "--top_k", "2")
     for text, before, answer in zip(TEXTS, plain, answers):
@@ -205,6 +206,39 @@ def test_each_label_of_several_has_to_reach_the_threshold(source, tmp_path, capf
     none = run(folder, source, tmp_path / "none.jsonl", "--threshold", "1")
     assert all(answer["label"] == [] for answer in none)
     assert f"none reaches --threshold: {len(TEXTS)}" in capfd.readouterr().err
+
+
+def test_words_contribute_what_their_absence_costs(folder, tmp_path, monkeypatch, capfd):
+    """By a pipeline on the texts without them, one by one. Nothing else changes, and neither do the batches matter."""
+    monkeypatch.setattr(predict_room, "CHUNK_TEXTS", 5)
+    texts = [text_of(4), "", text_of(1), f" {text_of(7)}\t word2 "]
+    source = write(tmp_path / "in.jsonl", {"text": texts})
+    plain = run(folder, source, tmp_path / "plain.jsonl")
+    answers = run(folder, source, tmp_path / "out.jsonl", "--explain", "--threshold", "0")
+    assert [{**answer, "words": 0} for answer in answers] == [{**answer, "words": 0} for answer in plain]
+    classify = transformers.pipeline("text-classification", str(folder), top_k=None)
+
+    def score(words: list[str], label: str) -> float:
+        return next(pair["score"] for pair in classify([" ".join(words)])[0] if pair["label"] == label)
+
+    for text, answer in zip(texts, answers):
+        words, label = text.split(), answer["label"]
+        assert [each["word"] for each in answer["words"] or []] == words
+        for number, each in enumerate(answer["words"] or []):
+            others = words[:number] + words[number + 1 :]
+            expected = score(words, label) - score(others, label) if others else None
+            assert each["contribution"] == (pytest.approx(expected, abs=1e-5) if others else None)
+    assert answers[1]["words"] is None
+    assert max(abs(each["contribution"]) for each in answers[3]["words"]) > 1e-3
+    rows = run(folder, source, tmp_path / "out.csv", "--explain", "--top_k", "1", "--with_text")
+    assert [row["words"] and json.loads(row["words"]) for row in rows] == [answer["words"] or "" for answer in answers]
+    assert [row["text"] for row in rows] == texts
+    assert [row["label_1"] for row in rows] == [answer["label"] or "" for answer in answers]
+    assert "explained" not in capfd.readouterr().err
+    source = write(tmp_path / "long.jsonl", {"text": [text_of(3), "word1 " * 201]})
+    answers = run(folder, source, tmp_path / "long_out.jsonl", "--explain")
+    assert [len(answer["words"]) for answer in answers] == [3, 200]
+    assert "texts of which only the first 200 words are explained: 1" in capfd.readouterr().err
 
 
 def test_a_tokenizer_without_a_limit_is_cut_where_the_positions_end(folder, source, tmp_path, capfd):
