@@ -24,6 +24,7 @@ PROGRAMS = {
     "train-tokenizer": "train_tokenizer",
     "pretrain": "pretrain",
     "predict": "predict",
+    "compare": "compare",
     "generate": "generate",
     "serve": "serve",
     "convert": "convert_checkpoint",

@@ -3,10 +3,12 @@
 
     modeling-scratch predict --model runs/demo --input reviews.csv --output labels.jsonl
     cat lines.txt | modeling-scratch predict --model runs/demo | head
+    modeling-scratch predict --model runs/demo --input reviews.csv --output labels.csv --top_k all --threshold 0.8
 
 Each output row has `row` (from 1), `label` and `score`: the most likely label and its probability; for multi-label
 models (config.problem_type) lists of all labels and probabilities; for a regression the predicted number. Rows without
-text have neither label nor score. The output file appears once it is complete.
+text have neither label nor score. --top_k adds the most likely classes; below --threshold, there is no label. The
+output file appears once it is complete.
 
 `modeling-scratch train-classifier` saves models with calibrated probabilities; results.md says how often answers above
 a score are right.

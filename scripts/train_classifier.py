@@ -6,8 +6,9 @@
     modeling-scratch train-classifier --dataset_name sst2 --output_dir runs/sst2 --preset tutorial --num_train_epochs 4
 
 All arguments of transformers.TrainingArguments are supported. The output folder holds the model, the tokenizer, the
-configuration of the run (run_config.json), its scores (all_results.json, evaluation.json, results.md), plots of its
-confusion matrix and learning curve, and a model card (README.md).
+configuration of the run (run_config.json), its scores (all_results.json, evaluation.json, results.md), its predictions
+(predictions.jsonl, for `modeling-scratch compare`), plots of its confusion matrix and learning curve, and a model card
+(README.md).
 
 --recipe minutes, hour or night chooses the sizes for that time and the texts, and pretrains on the training texts
 first.

@@ -59,11 +59,13 @@ class ReviewData:
         return cls(datasets.DatasetDict(tables), label_names, notes, warnings)
 
     def digests(self) -> dict[str, str | None]:
-        """Return a digest of the texts and labels of each split, in their order."""
-        return {
-            split: rows_digest((text, self.label_names[label]) for text, label in zip(rows["text"], rows["label"]))
-            for split, rows in self.splits.items()
-        }
+        """Return the digest of each split."""
+        return {split: self.digest(split) for split in self.splits}
+
+    def digest(self, split: str) -> str:
+        """Return a digest of the texts and labels of a split, in their order."""
+        rows = self.splits[split]
+        return rows_digest((text, self.label_names[label]) for text, label in zip(rows["text"], rows["label"]))
 
     def describe(self) -> str:
         """Return a report: the size of each split by class, then the notes, then the warnings."""

@@ -19,6 +19,7 @@ from .calibration import Calibration, calibration_scores, calibration_text
 from .chance import headline
 from .classification_metrics import ClassificationMetrics, bootstrap_interval, comparison_table, mcnemar, strongest
 from .plots import confusion_matrix_png, learning_curve_png
+from .predictions import PREDICTIONS, Predictions
 
 EXAMPLES = 2  # correctly and wrongly classified texts per class
 
@@ -37,6 +38,7 @@ class Judge:
         train, judged = data.splits["train"], data.splits[self.split]
         self.texts, self.labels = list(judged["text"]), np.asarray(judged["label"])
         self.train_labels, self.with_mean = list(train["label"]), with_mean
+        self.digest = data.digest(self.split)
         if not judges:
             return
         try:
@@ -53,7 +55,7 @@ class Judge:
         others: Mapping[str, np.ndarray] | None = None,
         remedies: str = "",
     ) -> str:
-        """Return the table of results. Table, scores and plots are also written to the run's folder.
+        """Return the table of results. Table, scores, predictions and plots are also written to the run's folder.
 
         others: predictions that the model is not compared with, by name. remedies: what the report says to try if the
         model is near chance or worse than a baseline.
@@ -75,11 +77,16 @@ class Judge:
         if first := evaluation["headline"]:
             table = f"\n**{first}** {remedies}\n{table}"
         table += f"\n{calibration_text(evaluation['calibration'])}\n"
+        self._predictions(logits).save(output / PREDICTIONS)
         write_text(output / "results.md", table)
         write_json(output / "evaluation.json", evaluation)
         confusion_matrix_png(matrix, names, output / "confusion_matrix.png")
         learning_curve_png(trainer.state.log_history, output / "learning_curve.png")
         return table
+
+    def _predictions(self, logits: np.ndarray) -> Predictions:
+        names = self.metrics.label_names
+        return Predictions.of_logits(self.split, self.digest, names, self.texts, self.labels, logits)
 
     def _evaluation(self, predicted: np.ndarray, matrix: np.ndarray, others: dict[str, np.ndarray]) -> dict[str, Any]:
         rivals = self._rivals()

@@ -181,6 +181,29 @@ def bootstrap_interval(
     return float(low), float(high)
 
 
+def paired_bootstrap_interval(
+    correct: np.ndarray, other_correct: np.ndarray, level: float = 0.95, resamples: int = 10_000, seed: int = 0
+) -> tuple[float, float]:
+    """Return the percentile-bootstrap interval of mean(correct) - mean(other_correct), for the same examples.
+
+    Of n pairs drawn with replacement, the numbers that only one or the other gets right follow a multinomial
+    distribution exactly. If all pairs are equal, resamples do not vary: the difference is then between minus and plus
+    the upper end of the score interval of the share of unequal pairs (Wilson 1927).
+
+    Both arguments are (examples,), True where correct, in the same order; `level` is the nominal coverage.
+    """
+    result = mcnemar(correct, other_correct)
+    examples = len(correct)
+    if not (discordant := result.only_model_correct + result.only_baseline_correct):
+        most = float(binomtest(0, examples).proportion_ci(level, method="wilson").high)
+        return -most, most
+    numbers = [result.only_model_correct, result.only_baseline_correct, examples - discordant]
+    drawn = np.random.default_rng(seed).multinomial(examples, np.array(numbers) / examples, size=resamples)
+    tail = (1 - level) / 2
+    low, high = np.quantile((drawn[:, 0] - drawn[:, 1]) / examples, [tail, 1 - tail])
+    return float(low), float(high)
+
+
 @dataclass(frozen=True)
 class McNemarResult:
     """McNemar's exact test: discordant pairs, and the probability of so uneven a split under equal accuracy."""

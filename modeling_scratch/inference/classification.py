@@ -1,13 +1,11 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Classify the texts of files of any size, in input order."""
 
-import csv
-import json
 import sys
 import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
@@ -27,6 +25,8 @@ from ..fast.text_classification import batches_by_length
 from ..utils.command_line import option
 from ..utils.errors import DataError
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check_output, open_output
+from .answers import ALL, MULTI_LABEL, PLAIN, Choice, csv_writer, gives_numbers, json_writer, names_of, to_answers
+from .explanations import MOST_WORDS, contributions, has_more_words, with_and_without
 
 REDUCED = ("bfloat16", "int8")
 
@@ -66,6 +66,16 @@ class PredictArguments:
     )
     text_column: str | None = option(default=None, help="The text column; inferred by default.")
     with_text: bool = option(default=False, help="Include the text in each output row.")
+    top_k: str | None = option(
+        default=None, help="Add this many of the most likely classes with their probabilities; all: every class."
+    )
+    threshold: float | None = option(
+        default=None, help="The lowest probability of a label; below, a text has none. By default, all have one."
+    )
+    explain: bool = option(
+        default=False,
+        help=f"Add how much the first {MOST_WORDS} words of each text contribute to its answer; a pass for each word.",
+    )
     overwrite: bool = option(default=False, help="Replace the output file.")
     batch_size: int = option(
         default=32,
@@ -85,6 +95,7 @@ class PredictArguments:
         if self.format is None and self.output != "-" and output.suffix.lower() not in (".jsonl", ".csv"):
             raise DataError(f"--output {output}: unknown format; use the suffix .jsonl or .csv, or set --format")
         self.format = self.format or ("csv" if output.suffix.lower() == ".csv" else "jsonl")
+        self.choice = Choice(self.top_k, self.threshold)
         if self.batch_size < 1:
             raise DataError(f"--batch_size {self.batch_size}: must be at least 1")
         if self.text_column and (self.input == "-" or Path(self.input).suffix.lower() == ".txt"):
@@ -95,14 +106,23 @@ class PredictArguments:
 
 def predict(arguments: PredictArguments) -> None:
     """Classify every row of the input. Raises `DataError` for an invalid input or model."""
-    classifier = load_classifier(arguments)
+    classifier, unsure, long = load_classifier(arguments), 0, 0
     with open_output(arguments.output) as handle, tqdm(unit=" texts", disable=arguments.no_progress or None) as bar:
-        write = answer_writer(handle, arguments)
+        write = answer_writer(handle, arguments, names_of(classifier.model.config))
         for chunk in in_chunks(read_input(arguments)):
-            answers = classifier.classify([text for _, text in chunk], bar.update)
-            for (row, text), (label, score) in zip(chunk, answers):
-                write(row, label, score, text)
+            texts = [text for _, text in chunk]
+            answers = classifier.classify(texts, bar.update)
+            words = explain(classifier, texts) if arguments.explain else [None] * len(texts)
+            for (row, text), (label, score, *top), each in zip(chunk, answers, words):
+                added = [*([text] if arguments.with_text else []), *([each] if arguments.explain else [])]
+                write([row, label, score, *added, *top])
+                unsure += label in (None, []) and score is not None
+                long += arguments.explain and has_more_words(text)
             handle.flush()
+    if unsure:
+        print(f"texts without a label, as none reaches --threshold: {unsure:,}", file=sys.stderr)
+    if long:
+        print(f"texts of which only the first {MOST_WORDS} words are explained: {long:,}", file=sys.stderr)
     if classifier.empty:
         print(f"rows without text, output without label and score: {classifier.empty:,}", file=sys.stderr)
     if classifier.cut:
@@ -144,12 +164,13 @@ class Classifier:
     tokenizer: Any
     limit: int | None
     batch_size: int
+    choice: Choice = PLAIN
     empty: int = 0
     cut: int = 0
 
     def classify(self, texts: list[str], progress: Callable[[int], object]) -> list[tuple]:
-        """Return (label, score) of each text, (None, None) for empty texts. Batched by length, longest first."""
-        answers: list[tuple] = [(None, None)] * len(texts)
+        """Return what `to_answers` does for each text, None for empty ones. Batched by length, longest first."""
+        answers: list[tuple] = [(None,) * (2 if self.choice.top_k is None else 3)] * len(texts)
         features = self._encode(texts)
         indices = [index for index, text in enumerate(texts) if text and features[index]["input_ids"]]
         lengths = [len(features[index]["input_ids"]) for index in indices]
@@ -182,18 +203,21 @@ class Classifier:
             raise DataError(f"the model fails on {size}: {textwrap.shorten(str(error), 240)}") from error
         if not logits.isfinite().all():
             raise DataError("the model returns NaN or infinity: its weights are damaged; train it again")
-        return to_answers(logits.float().cpu(), self.model.config)
+        return to_answers(logits.float().cpu(), self.model.config, self.choice)
 
 
-def to_answers(logits: torch.Tensor, config: Any) -> list[tuple]:
-    """Convert logits (B, C) to B pairs (label, score); lists of both for multi-label and multi-output models."""
-    names = [config.id2label[label] for label in range(config.num_labels)]
-    if config.problem_type == "multi_label_classification":
-        return [(names, scores) for scores in logits.sigmoid().tolist()]
-    if config.problem_type == "regression" or config.num_labels == 1:
-        return [(names, numbers) if len(numbers) > 1 else (names[0], numbers[0]) for numbers in logits.tolist()]
-    scores, labels = logits.softmax(-1).max(-1)
-    return [(names[label], score) for label, score in zip(labels.tolist(), scores.tolist())]
+def explain(classifier: Classifier, texts: list[str]) -> list[list[dict[str, Any]] | None]:
+    """Return the contributions of the words of each text, None for empty texts. Batches hold words of several texts."""
+    every = replace(classifier, choice=Choice(ALL), empty=0, cut=0)
+    variants = ((number, each) for number, text in enumerate(texts) if text for each in with_and_without(text))
+    labels: dict[int, str | None] = {}
+    kept: list[list[float | None]] = [[] for _ in texts]
+    for chunk in in_chunks(variants):
+        for (number, _), (*_, top) in zip(chunk, every.classify([text for _, text in chunk], lambda count: None)):
+            scores = {each["label"]: each["score"] for each in top or ()}
+            label = labels.setdefault(number, top[0]["label"] if top else None)  # the text comes before its variants
+            kept[number].append(scores.get(label))
+    return [contributions(text, scores) if scores else None for text, scores in zip(texts, kept)]
 
 
 def load_classifier(arguments: PredictArguments) -> Classifier:
@@ -205,6 +229,9 @@ def load_classifier(arguments: PredictArguments) -> Classifier:
         auto_class = AutoModelForSequenceClassification
         model, info = auto_class.from_pretrained(name, trust_remote_code=trusts, output_loading_info=True)
         check_loaded(model, info, "not a trained text classifier")
+        arguments.choice.check(model.config)
+        if arguments.explain and (gives_numbers(model.config) or model.config.problem_type == MULTI_LABEL):
+            raise DataError("--explain: the model does not choose one of several labels")
         tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=trusts)
         if len(tokenizer) <= len(
             tokenizer.all_special_tokens
@@ -226,16 +253,13 @@ def load_classifier(arguments: PredictArguments) -> Classifier:
         limit = getattr(model.config, "max_position_embeddings", None)
     if limit is not None and limit <= (added := tokenizer.num_special_tokens_to_add()):
         raise DataError(f"--max_length {limit}: must exceed the {added} special tokens")
-    return Classifier(model, tokenizer, limit, arguments.batch_size)
+    return Classifier(model, tokenizer, limit, arguments.batch_size, arguments.choice)
 
 
-def answer_writer(handle: TextIO, arguments: PredictArguments) -> Callable[..., object]:
-    """Return a function that writes (row, label, score, text) as a line of JSON or CSV; lists in CSV are JSON."""
+def answer_writer(handle: TextIO, arguments: PredictArguments, names: list[str]) -> Callable[..., object]:
+    """Return a function that writes the list of row, label, score and what the arguments add. names: of the classes."""
     columns = ["row", "label", "score", *(["text"] if arguments.with_text else [])]
+    columns += [*(["words"] if arguments.explain else []), *(["top"] if arguments.top_k else [])]
     if arguments.format == "jsonl":
-        return lambda *values: handle.write(json.dumps(dict(zip(columns, values)), ensure_ascii=False) + "\n")
-    table = csv.writer(handle, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
-    table.writerow(columns)
-    return lambda *values: table.writerow(
-        json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value for _, value in zip(columns, values)
-    )
+        return json_writer(handle, columns)
+    return csv_writer(handle, columns, arguments.choice, names)

@@ -6,23 +6,28 @@ import json
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .batches import Batcher, Job, QueueFullError
 from .connections import LOOPBACK, KnownHosts
+from .interface import HTML, PAGE_HEADERS, TEXT, Body, Endpoint, Inputs, openapi, page, record
 from .metrics import Metrics
 from .tasks import TASKS, Task
 
 CLIENT_HAS_GONE = 499  # internal status, for the metrics only
+SUMMARIES = {
+    "classify": "Classify texts. The response to a text has the labels with their probabilities, most likely first.",
+    "translate": "Translate texts.",
+}
 SHORT = 2_000  # characters; shorter inputs tokenise faster than a thread starts
 
 
@@ -43,6 +48,8 @@ class Service:
 
     def __init__(self, task: Task, limits: Limits) -> None:
         self.task, self.limits = task, limits
+        self.body = Body(Inputs(limits.max_texts, limits.max_characters), task.options)
+        self.document = openapi(self.endpoints())
         self.metrics = Metrics()
         self.batcher = Batcher(self._run, limits.max_batch_tokens, limits.max_waiting)
 
@@ -55,16 +62,24 @@ class Service:
         limits, deadline = self.limits, time.monotonic() + self.limits.timeout
         try:
             content = await read_json(request, limits.max_body_bytes, limits.timeout)
-            query = parse_request(content, self.task.limits, limits.max_texts, limits.max_characters)
-            jobs = await self._encode(query.texts, query.options)
+            if fault := self.body.fault(content):
+                raise HTTPException(422, fault)
+            inputs = content.pop("inputs")
+            jobs = await self._encode(inputs if isinstance(inputs, list) else [inputs], content)
             answers = await self._answers(jobs, request, deadline)
         except ClientDisconnect:
             return Response(status_code=CLIENT_HAS_GONE)
-        truncated = [job.truncated for job in jobs]
-        outputs = self.task.shape(answers, query.is_list, query.options)
-        return JSONResponse({"outputs": outputs, "truncated": truncated if query.is_list else truncated[0]})
+        return JSONResponse(self._content(jobs, answers, isinstance(inputs, list), content))
 
-    async def _encode(self, texts: list[str], options: dict[str, int]) -> list[Job]:
+    def _content(self, jobs: list[Job], answers: list[Any], is_list: bool, options: dict[str, Any]) -> dict[str, Any]:
+        """Return the body of a response."""
+        each: dict[str, list[Any]] = {"truncated": [job.truncated for job in jobs]}
+        if "threshold" in options:
+            each["labels"] = self.task.labels(answers, options["threshold"])
+        each = each if is_list else {name: values[0] for name, values in each.items()}
+        return {"outputs": self.task.shape(answers, is_list, options), **each}
+
+    async def _encode(self, texts: list[str], options: dict[str, Any]) -> list[Job]:
         try:
             if sum(map(len, texts)) <= SHORT:
                 return self.task.encode(texts, options)
@@ -111,6 +126,27 @@ class Service:
     async def show_metrics(self, request: Request) -> Response:
         return PlainTextResponse(self.metrics.text(self.batcher.depth), media_type="text/plain; version=0.0.4")
 
+    async def show_document(self, request: Request) -> Response:
+        return JSONResponse(self.document)
+
+    async def show_page(self, request: Request) -> Response:
+        return HTMLResponse(page(self.document, str(request.base_url)), headers=PAGE_HEADERS)
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the routes of the server: those of its application, and of its document."""
+        task, state = self.task, record({"status": {"enum": ["ok", "stopping"]}, "route": {"type": "string"}})
+        text: dict[str, Any] = {"type": "string"}
+        stopping = {503: ("The server is stopping.", state)}
+        return [
+            Endpoint(f"/{task.name}", self.answer, SUMMARIES[task.name], task.answers, body=self.body),
+            Endpoint("/health", self.health, "Whether the server accepts requests.", state, others=stopping),
+            Endpoint("/metrics", self.show_metrics, "The metrics, for Prometheus.", text, TEXT),
+            Endpoint(
+                "/openapi.json", self.show_document, "This interface, as an OpenAPI document.", {"type": "object"}
+            ),
+            Endpoint("/docs", self.show_page, "This interface, as a page.", text, HTML),
+        ]
+
     @asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
         yield
@@ -121,9 +157,7 @@ def build_app(task: Task, limits: Limits, hosts: tuple[str, ...] = LOOPBACK) -> 
     """hosts: the names that requests may address the server by."""
     service = Service(task, limits)
     routes = [
-        Route("/health", service.health),
-        Route("/metrics", service.show_metrics),
-        Route(f"/{task.name}", service.answer, methods=["POST"]),
+        *(Route(each.path, each.handler, methods=[each.method]) for each in service.endpoints()),
         *(Route(f"/{name}", service.other_task, methods=["GET", "POST"]) for name in TASKS if name != task.name),
     ]
     handlers: Any = {HTTPException: error_response, Exception: error_response}
@@ -163,15 +197,6 @@ class Counted:
             self.metrics.count_request(route, status, time.monotonic() - start)
 
 
-@dataclass
-class TextRequest:
-    """A request: {"inputs": "a text" or ["several", "texts"], option: number}."""
-
-    texts: list[str]
-    is_list: bool
-    options: dict[str, int] = field(default_factory=dict)
-
-
 async def read_json(request: Request, max_bytes: int, seconds: float) -> Any:
     """Read a JSON body within size and time limits. Raises `HTTPException`."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -199,34 +224,3 @@ async def _read_body(request: Request, max_bytes: int) -> bytes:
         if len(body) > max_bytes:
             raise too_long
     return bytes(body)
-
-
-def parse_request(content: Any, limits: dict[str, int], max_texts: int, max_characters: int) -> TextRequest:
-    """Validate a request. limits: the maximum of each task option. Raises `HTTPException` 422."""
-    if not isinstance(content, dict) or "inputs" not in content:
-        raise _refusal('the body must be an object with "inputs": a text or a list of texts')
-    inputs = content.pop("inputs")
-    texts = inputs if isinstance(inputs, list) else [inputs]
-    if not 1 <= len(texts) <= max_texts:
-        raise _refusal(f"inputs: {len(texts):,} texts; a request must have 1 to {max_texts:,}")
-    for number, text in enumerate(texts, 1):
-        _check_text(text, number, max_characters)
-    for name, value in content.items():
-        if name not in limits:
-            raise _refusal(f"{name[:40]}: unknown option; the options are {', '.join(limits)}")
-        if type(value) is not int or not 1 <= value <= limits[name]:
-            raise _refusal(f"{name}: must be an integer from 1 to {limits[name]:,}")
-    return TextRequest(texts, isinstance(inputs, list), content)
-
-
-def _check_text(text: Any, number: int, max_characters: int) -> None:
-    if not isinstance(text, str):
-        raise _refusal(f"inputs, text {number}: must be a string, not {json.dumps(text)[:40]}")
-    if len(text) > max_characters:
-        raise _refusal(f"inputs, text {number}: {len(text):,} characters; the maximum is {max_characters:,}")
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        raise _refusal(f"inputs, text {number}: contains an unpaired surrogate")
-
-
-def _refusal(message: str) -> HTTPException:
-    return HTTPException(422, message)

@@ -17,17 +17,23 @@ from ..bridges.model_sources import (
     load_tokenizers,
     read_special_tokens,
 )
+from ..inference.answers import ALL, MULTI_LABEL, gives_numbers, names_of
 from ..inference.classification import PredictArguments, load_classifier
 from ..inference.text_generators import position_limit
 from ..pipelines import DEFAULT_NEW_TOKENS, TranslationPipeline
 from ..utils.errors import DataError, panics_as_errors
 from .batches import Job
+from .interface import Option, array, one_or_several, record
 
 TASKS = ("classify", "translate")
 
 MOST_BEAMS, MOST_NEW_TOKENS = 8, 256
 
 MORE_THAN_ANY = 1_000  # limit of top_k; as in a pipeline, larger values return all labels
+GENERATION = {
+    "num_beams": ("The number of beams.", 4),
+    "max_new_tokens": ("The maximum number of tokens of a translation.", 32),
+}
 
 
 @dataclass
@@ -43,16 +49,40 @@ class Task:
     limits: dict[str, int]
     defaults: dict[str, int] = field(default_factory=dict)
 
-    def encode(self, texts: Sequence[str], options: Mapping[str, int]) -> list[Job]:
+    @property
+    def options(self) -> dict[str, Option]:
+        """The options of a request, beside its texts."""
+        if self.name != "classify":
+            chosen = {name: (*GENERATION[name], most) for name, most in self.limits.items()}
+            return {name: Option(text, min(value, most), 1, most) for name, (text, value, most) in chosen.items()}
+        top_k = Option("The number of labels of a text, most likely first.", 2, 1, self.limits["top_k"], words=(ALL,))
+        if gives_numbers(self.pipe.model.config):
+            return {"top_k": top_k}
+        told = 'The lowest probability of a label. The answer then has "labels": the labels that reach it.'
+        return {"top_k": top_k, "threshold": Option(told, 0.8, 0, 1, is_whole=False)}
+
+    @property
+    def answers(self) -> dict[str, Any]:
+        """The JSON schema of a response: to one text, or to a list of them."""
+        if self.name != "classify":
+            outputs = array(record({"translation_text": {"type": "string"}}))
+            return record({"outputs": outputs, "truncated": one_or_several({"type": "boolean"})})
+        names = names_of(self.pipe.model.config)
+        outputs = one_or_several(array(record({"label": {"enum": names}, "score": {"type": "number"}})))
+        is_multi = self.pipe.model.config.problem_type == MULTI_LABEL
+        labels = one_or_several(array({"enum": names}) if is_multi else {"enum": [*names, None]})
+        added = {"labels": labels} if "threshold" in self.options else {}
+        return record({"outputs": outputs, "truncated": one_or_several({"type": "boolean"})}, added)
+
+    def encode(self, texts: Sequence[str], options: Mapping[str, Any]) -> list[Job]:
         """Tokenise texts into jobs. Raises `ValueError` for an empty text, and one that the tokenizer fails on."""
         with panics_as_errors():
             return [self._encode(text, options) for text in texts]
 
-    def _encode(self, text: str, options: Mapping[str, int]) -> Job:
+    def _encode(self, text: str, options: Mapping[str, Any]) -> Job:
         encoded = self.pipe.preprocess(text, truncation=True)
         features = {name: values[0] for name, values in encoded.items()}
-        generation = {**self.defaults, **options}
-        generation.pop("top_k", None)
+        generation = {**self.defaults, **options} if self.name == "translate" else {}
         length = len(features["input_ids"])
         tokens = length * generation.get("num_beams", 1)  # each beam occupies a row of the batch
         if encoded.encodings is not None:
@@ -72,12 +102,21 @@ class Task:
         rows = ({name: value[row : row + 1] for name, value in tensors.items()} for row in range(len(jobs)))
         return [self.pipe.postprocess(row, **every) for row in rows]
 
-    def shape(self, answers: Sequence[list[dict[str, Any]]], is_list: bool, options: Mapping[str, int]) -> list:
+    def shape(self, answers: Sequence[list[dict[str, Any]]], is_list: bool, options: Mapping[str, Any]) -> list:
         """Format answers as the pipeline does: a list for one text, a list of results for several."""
-        best = [answer[: options.get("top_k", 1)] for answer in answers]
+        top_k = options.get("top_k", 1)
+        best = [answer[: None if top_k == ALL else top_k] for answer in answers]
         if not is_list:
             return best[0]
         return best if self.name == "classify" else [answer[0] for answer in best]
+
+    def labels(self, answers: Sequence[list[dict[str, Any]]], threshold: float) -> list[Any]:
+        """Return the label of each answer, None if it is below the threshold; of multi-label models, those that reach
+        it."""
+        reaching = [[each["label"] for each in answer if each["score"] >= threshold] for answer in answers]
+        if self.pipe.model.config.problem_type == MULTI_LABEL:
+            return reaching
+        return [labels[0] if labels else None for labels in reaching]
 
 
 def load_task(

@@ -10,6 +10,7 @@ import torch
 from transformers import Trainer, TrainingArguments, set_seed
 from transformers.trainer_utils import has_length
 
+from ..evaluation.predictions import PREDICTIONS
 from ..pipelines import TARGET_FOLDER
 from ..sharing.run_record import DIGESTS, RUN_FILE, write_run
 from ..utils.errors import DataError
@@ -31,6 +32,7 @@ FILES = {
     TARGET_FOLDER: "the tokenizer of the targets",
     "README.md": "card",
     "results.md": "scores",
+    PREDICTIONS: "predictions",
     "*.translations.txt": "translations",
     "run_config.json": "arguments",
 }

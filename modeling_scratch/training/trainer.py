@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from huggingface_hub.utils import filter_repo_objects
 from torch import nn, optim
 from torch.utils.data import DataLoader
 from transformers import Trainer
@@ -17,6 +18,7 @@ from transformers.utils.hub import PushInProgress, hf_api
 
 from ..configuration_scratch import ScratchDecoderConfig, ScratchEncoderConfig
 from ..data.collators import FlatBatches
+from ..evaluation.predictions import PREDICTIONS
 from ..sharing.leaks import check_contents
 from ..sharing.model_card import CARD_FILE, write_card
 from ..sharing.verification_record import write_verification
@@ -102,13 +104,14 @@ class FlatTraining(WholeEvaluation):
 
 
 VERIFIED_TEXTS = 3
+# Patterns of the files in the folder of a run that pushes leave out; digests of texts tell who has them.
+NOT_PUSHED = "_*", "checkpoint-*", PREDICTIONS, f".{PREDICTIONS}.*"
 
 
 class SharingTrainer(WholeEvaluation, ResumableTrainer):
     """Trainer that pushes complete models with their code and model card, without pickled arguments."""
 
     push_in_progress: Any  # None if no push is running; set only in the main process
-    is_pushing = False
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
         forget_last_call(self.processing_class)
@@ -127,16 +130,34 @@ class SharingTrainer(WholeEvaluation, ResumableTrainer):
         """Write the card. Of Trainer's arguments, it takes those that the run does not know."""
         if self.is_world_process_zero():
             attempt(CARD_FILE, self._write_card, language=language, license=license, tags=tags)
-            if self.is_pushing:  # Trainer uploads next, whatever the folder holds
-                check_contents(folder := Path(self.args.output_dir or ""), _pushed(folder), self.args.hub_token or "")
 
-    def push_to_hub(self, *args: Any, **kwargs: Any) -> Any:
-        """Raises `DataError` if a file is a link out of the folder, or contains a secret."""
-        self.is_pushing = True
-        try:
-            return super().push_to_hub(*args, **kwargs)
-        finally:
-            self.is_pushing = False
+    def push_to_hub(
+        self,
+        commit_message: str | None = "End of training",
+        blocking: bool = True,
+        token: str | None = None,
+        revision: str | None = None,
+        private: bool | None = None,
+        **card: Any,
+    ) -> Any:
+        """Push the folder as Trainer does, without what `NOT_PUSHED` names.
+
+        Raises `DataError` if a file is a link out of the folder, or contains a secret.
+        """
+        arguments, folder = self.args, Path(self.args.output_dir or "")
+        self.callback_handler.on_push_begin(arguments, self.state, self.control)
+        token = arguments.hub_token if token is None else token
+        if self.hub_model_id is None:
+            self.init_hf_repo(token=token, private=private)
+        self.save_model(_internal_call=True)
+        if not self.is_world_process_zero():
+            return None
+        self.create_model_card(**{"tags": getattr(self.model, "model_tags", None), **card})
+        check_contents(folder, _pushed(folder), token or "")
+        self._finish_current_push()
+        upload = partial(hf_api().upload_folder, run_as_future=not blocking, ignore_patterns=[*NOT_PUSHED])
+        where = {"repo_id": self.hub_model_id or "", "revision": revision or arguments.hub_revision, "token": token}
+        return upload(folder_path=folder, commit_message=commit_message, **where)
 
     def _write_card(self, **metadata: Any) -> None:
         folder = Path(self.args.output_dir or "")
@@ -174,7 +195,7 @@ class SharingTrainer(WholeEvaluation, ResumableTrainer):
 def _pushed(folder: Path) -> list[str]:
     """Return the names of the files that Trainer uploads."""
     names = [path.relative_to(folder).as_posix() for path in folder.glob("**/*") if path.is_file()]
-    return [name for name in names if not name.startswith(("_", "checkpoint-"))]
+    return list(filter_repo_objects(names, ignore_patterns=[*NOT_PUSHED]))
 
 
 def forget_last_call(tokenizer: Any) -> None:

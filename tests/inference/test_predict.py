@@ -127,18 +127,118 @@ def test_standard_output_and_format(folder, source, capfd):
         (2, "regression", ".jsonl"),
     ],
 )
-def test_several_labels_a_text_and_regressions(source, tmp_path, labels, problem_type, suffix):
+def test_several_labels_a_text_and_regressions(source, tmp_path, capfd, labels, problem_type, suffix):
     classes = [f"CLASS {number}" for number in range(labels)]
     folder = save_classifier(tmp_path / "model", labels=classes, problem_type=problem_type)
     answers = run(folder, source, tmp_path / f"out{suffix}")
     if suffix == ".csv":
         answers = [{name: json.loads(value) for name, value in answer.items()} for answer in answers]
+    if problem_type != "multi_label_classification":
+        refused(capfd, predict.main, ["--model", folder, "--input", source, "--threshold", "0.5"], "predicts numbers")
     function = "none" if problem_type != "multi_label_classification" else "sigmoid"
     classify = transformers.pipeline("text-classification", str(folder), top_k=None, function_to_apply=function)
     for answer, pairs in zip(answers, classify(TEXTS, truncation=True)):
         assert answer["label"] == (classes if labels > 1 else classes[0])
         found = dict(zip(classes, answer["score"] if labels > 1 else [answer["score"]]))
         assert found == pytest.approx({pair["label"]: pair["score"] for pair in pairs}, abs=1e-5)
+
+
+def pairs_of(folder: Path, text: str) -> list[dict]:
+    """All classes with their probabilities, as a pipeline gives them."""
+    return transformers.pipeline("text-classification", str(folder), top_k=None)([text], truncation=True)[0]
+
+
+def same_pairs(found: list[dict], expected: list[dict]) -> bool:
+    labels = [[pair["label"] for pair in pairs] for pairs in (found, expected)]
+    scores = [[pair["score"] for pair in pairs] for pairs in (found, expected)]
+    return labels[0] == labels[1] and scores[0] == pytest.approx(scores[1], abs=1e-5)
+
+
+@pytest.mark.parametrize(("top_k", "most"), [("2", 2), ("9", 3), ("all", 3)])
+def test_the_most_likely_classes_are_listed_in_order(folder, tmp_path, top_k, most):
+    texts = [TEXTS[0], "", TEXTS[3]]
+    source = write(tmp_path / "in.csv", {"text": texts, "number": ["1", "2", "3"]})
+    plain = run(folder, source, tmp_path / "plain.jsonl", "--text_column", "text")
+    options = ["--text_column", "text", "--top_k", top_k, "--with_text"]
+    answers = run(folder, source, tmp_path / "out.jsonl", *options)
+    for text, before, answer in zip(texts, plain, answers):
+        assert {**before, "text": text, "top": answer["top"]} == answer
+        assert same_pairs(answer["top"], pairs_of(folder, text)[:most]) if text else answer["top"] is None
+    for row, answer in zip(run(folder, source, tmp_path / "out.csv", *options), answers):
+        cells = list(row.items())[4:]
+        assert cells, "row, label, score and text come first"
+        for rank, pair in enumerate(answer["top"] or [], 1):
+            if top_k == "all":
+                assert float(row[f"score_{pair['label']}"]) == pair["score"]
+            else:
+                assert (row[f"label_{rank}"], float(row[f"score_{rank}"])) == (pair["label"], pair["score"])
+        assert all((value == "") == (answer["top"] is None) for _, value in cells)
+
+
+def test_answers_below_a_threshold_have_no_label(folder, source, tmp_path, capfd):
+    """Their score stays; without the option, and with 0, nothing changes."""
+    plain = run(folder, source, tmp_path / "plain.jsonl")
+    threshold = sorted(answer["score"] for answer in plain)[len(plain) // 2]
+    capfd.readouterr()
+    answers = run(folder, source, tmp_path / "out.jsonl", "--threshold", str(threshold))
+    expected = [{**answer, "label": answer["label"] if answer["score"] >= threshold else None} for answer in plain]
+    assert answers == expected != plain
+    below = sum(answer["label"] is None for answer in answers)
+    assert f"texts without a label, as none reaches --threshold: {below}" in capfd.readouterr().err
+    rows = run(folder, source, tmp_path / "out.csv", "--threshold", str(threshold))
+    assert [(row["label"], float(row["score"])) for row in rows] == [
+        (each["label"] or "", each["score"]) for each in answers
+    ]
+    run(folder, source, tmp_path / "zero.jsonl", "--threshold", "0")
+    assert (tmp_path / "zero.jsonl").read_bytes() == (tmp_path / "plain.jsonl").read_bytes()
+
+
+def test_each_label_of_several_has_to_reach_the_threshold(source, tmp_path, capfd):
+    folder = save_classifier(tmp_path / "model", problem_type="multi_label_classification")
+    refused(capfd, predict.main, ["--model", folder, "--input", source, "--explain"], "does not choose one of several")
+    plain = run(folder, source, tmp_path / "plain.jsonl")
+    answers = run(folder, source, tmp_path / "out.jsonl", "--threshold", "0.6", "--top_k", "2")
+    for text, before, answer in zip(TEXTS, plain, answers):
+        kept = [(label, score) for label, score in zip(before["label"], before["score"]) if score >= 0.6]
+        assert list(zip(answer["label"], answer["score"])) == kept
+        assert same_pairs(answer["top"], pairs_of(folder, text)[:2])
+    assert len({len(answer["label"]) for answer in answers}) > 1
+    none = run(folder, source, tmp_path / "none.jsonl", "--threshold", "1")
+    assert all(answer["label"] == [] for answer in none)
+    assert f"none reaches --threshold: {len(TEXTS)}" in capfd.readouterr().err
+
+
+def test_words_contribute_what_their_absence_costs(folder, tmp_path, monkeypatch, capfd):
+    """By a pipeline on the texts without them, one by one. Nothing else changes, and neither do the batches matter."""
+    monkeypatch.setattr(predict_room, "CHUNK_TEXTS", 5)
+    texts = [text_of(4), "", text_of(1), f" {text_of(7)}\t word2 "]
+    source = write(tmp_path / "in.jsonl", {"text": texts})
+    plain = run(folder, source, tmp_path / "plain.jsonl")
+    answers = run(folder, source, tmp_path / "out.jsonl", "--explain", "--threshold", "0")
+    assert [{**answer, "words": 0} for answer in answers] == [{**answer, "words": 0} for answer in plain]
+    classify = transformers.pipeline("text-classification", str(folder), top_k=None)
+
+    def score(words: list[str], label: str) -> float:
+        return next(pair["score"] for pair in classify([" ".join(words)])[0] if pair["label"] == label)
+
+    for text, answer in zip(texts, answers):
+        words, label = text.split(), answer["label"]
+        assert [each["word"] for each in answer["words"] or []] == words
+        for number, each in enumerate(answer["words"] or []):
+            others = words[:number] + words[number + 1 :]
+            expected = score(words, label) - score(others, label) if others else None
+            assert each["contribution"] == (pytest.approx(expected, abs=1e-5) if others else None)
+    assert answers[1]["words"] is None
+    assert max(abs(each["contribution"]) for each in answers[3]["words"]) > 1e-3
+    rows = run(folder, source, tmp_path / "out.csv", "--explain", "--top_k", "1", "--with_text")
+    assert [row["words"] and json.loads(row["words"]) for row in rows] == [answer["words"] or "" for answer in answers]
+    assert [row["text"] for row in rows] == texts
+    assert [row["label_1"] for row in rows] == [answer["label"] or "" for answer in answers]
+    assert "explained" not in capfd.readouterr().err
+    source = write(tmp_path / "long.jsonl", {"text": [text_of(3), "word1 " * 201]})
+    answers = run(folder, source, tmp_path / "long_out.jsonl", "--explain")
+    assert [len(answer["words"]) for answer in answers] == [3, 200]
+    assert "texts of which only the first 200 words are explained: 1" in capfd.readouterr().err
 
 
 def test_a_tokenizer_without_a_limit_is_cut_where_the_positions_end(folder, source, tmp_path, capfd):
@@ -219,6 +319,9 @@ def test_arguments_that_cannot_work(folder, source, tmp_path, monkeypatch, capfd
         ([*data, "--batch_size", "0"], "--batch_size 0"),
         ([*data, "--max_length", "2"], "--max_length 2", "2 special tokens"),
         ([*data, "--device", "toaster"], "toaster"),
+        ([*data, "--top_k", "0"], "--top_k 0", "all or an integer from 1"),
+        ([*data, "--threshold", "80"], "--threshold 80.0", "from 0 to 1"),
+        ([*data, "--threshold", "nan"], "--threshold nan"),
     ):
         refused(capfd, predict.main, arguments, *pieces)
     to_stdin(monkeypatch, "fine\nschön\n".encode("latin-1"))

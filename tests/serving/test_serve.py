@@ -3,9 +3,11 @@
 late or too much is refused, and costs the model nothing."""
 
 import asyncio
+import html
 import http.client
 import json
 import math
+import re
 import signal
 import socket
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +20,7 @@ import serve
 import torch
 import writers
 from conftest import redraw, refused
+from fastapi.openapi.models import OpenAPI
 from serving import PATIENCE, holding, metric, save_classifier, save_translator, served, server_process, wait_until
 from transformers import ByT5Tokenizer, T5Config, T5ForConditionalGeneration, pipeline
 
@@ -163,6 +166,126 @@ def is_open(url: httpx.URL) -> bool:
     return True
 
 
+def test_labels_below_a_threshold_are_none(client, classify_task):
+    """The outputs are those without it."""
+    pairs = [classify_task.pipe(text, truncation=True, top_k=None) for text in TEXTS[:4]]
+    threshold = sorted(pair[0]["score"] for pair in pairs)[2]
+    content = ask(client, TEXTS[:4], threshold=threshold - 1e-4, top_k="all").json()
+    assert agrees(content["outputs"], pairs)
+    assert content["labels"] == [pair[0]["label"] if pair[0]["score"] >= threshold else None for pair in pairs]
+    assert None in content["labels"]
+    assert ask(client, TEXTS[0], threshold=0).json()["labels"] == pairs[0][0]["label"]
+    assert "labels" not in ask(client, TEXTS[0]).json()
+
+
+def test_each_of_several_labels_has_to_reach_the_threshold(tmp_path):
+    task = load_task(str(save_classifier(tmp_path / "several", problem_type="multi_label_classification")))
+    with served(task) as client:
+        content = ask(client, TEXTS[:4], threshold=0.6).json()
+        for text, labels in zip(TEXTS[:4], content["labels"]):
+            pairs = task.pipe(text, top_k=None)
+            assert labels == [pair["label"] for pair in pairs if pair["score"] >= 0.6]
+        assert len({*map(len, content["labels"])}) > 1
+
+
+def test_numbers_have_no_threshold(tmp_path):
+    with served(load_task(str(save_classifier(tmp_path / "numbers", labels=["CLASS"])))) as client:
+        response = ask(client, "a", threshold=0.5)
+        assert (response.status_code, "threshold: unknown option" in response.json()["error"]) == (422, True)
+        assert "threshold" not in client.get("/openapi.json").text
+
+
+# The interface as a document
+
+
+def fits(value: Any, schema: dict) -> bool:
+    """Whether a value is what a JSON schema says, of those keywords that the document uses."""
+    if "anyOf" in schema:
+        return any(fits(value, one) for one in schema["anyOf"])
+    if "enum" in schema:
+        return value in schema["enum"]
+    if schema["type"] == "object":
+        properties = schema.get("properties", {})
+        if not isinstance(value, dict) or not {*schema.get("required", ())} <= value.keys():
+            return False
+        closed = schema.get("additionalProperties", True) or value.keys() <= properties.keys()
+        return closed and all(fits(value[name], one) for name, one in properties.items() if name in value)
+    if schema["type"] == "array":
+        if not isinstance(value, list):
+            return False
+        counts = schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value))
+        return counts and all(fits(one, schema["items"]) for one in value)
+    kind = {"string": str, "boolean": bool, "integer": int, "number": int | float}[schema["type"]]
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        return False
+    if isinstance(value, str):
+        return len(value) <= schema.get("maxLength", len(value))
+    return schema.get("minimum", value) <= value <= schema.get("maximum", value)
+
+
+@pytest.fixture(scope="module")
+def documents(classify_task, translate_task):
+    """Of each task: a client, and what its server tells of itself."""
+    with served(classify_task, max_texts=1) as classifies, served(translate_task) as translates:
+        yield [(client, client.get("/openapi.json").json()) for client in (classifies, translates)]
+
+
+def test_the_document_is_one_of_openapi(documents):
+    for _, document in documents:
+        assert OpenAPI(**document).openapi == "3.1.0"
+
+
+def test_every_documented_route_answers_as_documented(documents):
+    for client, document in documents:
+        for path, operations in document["paths"].items():
+            ((method, operation),) = operations.items()
+            body = operation.get("requestBody", {"content": {}})["content"].get(
+                "application/json", {"examples": {"": {}}}
+            )
+            for example in body["examples"].values():
+                response = client.request(method, path, json=example.get("value"))
+                assert response.status_code == 200, (path, response.text)
+                ((media_type, content),) = operation["responses"]["200"]["content"].items()
+                assert response.headers["content-type"].partition(";")[0] == media_type
+                answer = response.json() if media_type == "application/json" else response.text
+                assert fits(answer, content["schema"]), (path, answer)
+                assert "value" not in example or fits(example["value"], body["schema"])
+
+
+def test_what_the_document_excludes_is_refused_as_documented(documents):
+    """Values at the ends of what an option may have, and beside them."""
+    for client, document in documents:
+        route, operation = next((path, each["post"]) for path, each in document["paths"].items() if "post" in each)
+        schema = operation["requestBody"]["content"]["application/json"]["schema"]
+        fault = operation["responses"]["422"]["content"]["application/json"]["schema"]
+        values = [("inputs", value) for value in ([], ["a"], ["a"] * 65, 1, None)] + [("other", 1)]
+        for name in schema["properties"].keys() - {"inputs"}:
+            values += [(name, value) for value in (-1, 0, 1, 0.5, 1.5, 1001, True, "all", "most", None, [])]
+        for name, value in values:
+            body = {"inputs": "a", name: value}
+            response = client.post(route, json=body)
+            assert (response.status_code == 200) == fits(body, schema), (body, response.text)
+            if response.status_code != 200:
+                assert response.status_code == 422
+                assert fits(response.json(), fault)
+                assert response.json()["error"].startswith(name)
+
+
+def test_the_page_shows_the_document_and_loads_nothing(documents):
+    for client, document in documents:
+        response = client.get("/docs")
+        assert "default-src 'none'" in response.headers["content-security-policy"]
+        shown = html.unescape(response.text)
+        for path, operations in document["paths"].items():
+            assert path in shown
+            for operation in operations.values():
+                assert operation["summary"] in shown
+                assert all(each["description"] in shown for each in operation["responses"].values())
+        assert f"curl -s {client.base_url}" in shown
+        assert not re.search(r"<script|<link|<img|<iframe|@import|url\(|src=", response.text)
+        assert re.findall(r'href="([^"]*)"', response.text) == ["openapi.json"]
+
+
 # Refusals
 
 
@@ -198,6 +321,9 @@ REFUSED = [
     (422, b'{"inputs": "' + b"a" * 1001 + b'"}', JSON, "1,001 characters"),
     (422, b'{"inputs": "\\ud800"}', JSON, "surrogate"),
     (422, b'{"inputs": "a", "top_k": 0}', JSON, "top_k"),
+    (422, b'{"inputs": "a", "top_k": "most"}', JSON, "top_k: must be an integer from 1 to 1,000 or 'all'"),
+    (422, b'{"inputs": "a", "threshold": 80}', JSON, "threshold: must be a number from 0 to 1"),
+    (422, b'{"inputs": "a", "threshold": NaN}', JSON, "threshold"),
     (422, b'{"inputs": "a", "num_beams": 2}', JSON, "num_beams"),
 ]
 
@@ -206,6 +332,7 @@ def test_what_cannot_be_answered_is_refused(client):
     for status, body, headers, piece in REFUSED:
         response = client.post("/classify", content=body, headers=headers)
         assert (response.status_code, piece in response.json()["error"]) == (status, True), body
+        assert str(status) in client.get("/openapi.json").json()["paths"]["/classify"]["post"]["responses"]
         assert ask(client, "a").status_code == 200
 
 

@@ -12,19 +12,22 @@ from pathlib import Path
 import push_to_hub
 import pytest
 from conftest import refused
+from datasets import Dataset
 from hub_server import SIGNATURE, File, HubServer, hub_of_this_process
 from model_cases import SEQ2SEQ_LM, TEXTS, TINY
 from processes import in_child
 from toy_text import toy_tokenizer
+from transformers import TrainingArguments
 
 from modeling_scratch.sharing.verification import Verdict, main
 from modeling_scratch.sharing.verification_record import write_verification
+from modeling_scratch.training.trainer import SharingTrainer
 
 TOKEN = "hf_" + "t" * 34
 WRONG = "hf_" + "w" * 34
 NOT_UPLOADED = {
     "training_args.bin", "optimizer.pt", "pytorch_model.bin", ".env", "trainer_state.json", "training.log",
-    "checkpoint-4/model.safetensors", "checkpoint-4/optimizer.pt", "target_tokenizer/notes.txt",
+    "checkpoint-4/model.safetensors", "checkpoint-4/optimizer.pt", "target_tokenizer/notes.txt", "predictions.jsonl",
 }  # fmt: skip
 
 
@@ -220,6 +223,26 @@ def test_a_copy_on_the_hub_is_verified(hub, folder, capfd):
     assert re.search(r"stack.py +changed [(]7 bytes, recorded", shown)
     assert re.search("custom_generate/generate.py +extra", shown)
     assert main(["user/none"]) == Verdict.CANNOT_TELL
+
+
+def test_a_push_of_the_trainer_leaves_predictions_behind(hub, tmp_path):
+    """At its end and on the way; whoever has the texts could find them in the digests."""
+    output, data = tmp_path / "run", toy_tokenizer()(["a good film", "bad"], padding=True)
+    arguments = TrainingArguments(
+        str(output), max_steps=1, save_steps=1, use_cpu=True, disable_tqdm=True, report_to="none", push_to_hub=True,
+        hub_model_id="user/trained", hub_token=TOKEN, hub_always_push=True,
+    )  # fmt: skip
+    rows = Dataset.from_dict({**data, "labels": [1, 0]})
+    trainer = SharingTrainer(TEXTS.model(), arguments, train_dataset=rows, processing_class=toy_tokenizer())
+    for name in ("predictions.jsonl", "results.md", "_notes"):
+        (output / name).write_text("of the run")
+    trainer.train()
+    (output / "results.md").write_text("of its end")
+    trainer.push_to_hub(commit_message="The end")
+    names = on_the_hub(hub, "user/trained").keys()
+    assert {"model.safetensors", "results.md", "attention.py"} < names
+    assert not {"predictions.jsonl", "_notes"} & names
+    assert {"The end", "Training in progress, step 1"} < {*hub.messages("user/trained")}
 
 
 FAULTS = {

@@ -63,4 +63,6 @@ def test_a_resumed_run_ends_with_the_same_weights(
     expected = made(name)
     assert (output / "model.safetensors").read_bytes() == (expected / "model.safetensors").read_bytes()
     assert [path.name for path in checkpoints_in(output)] == [path.name for path in checkpoints_in(expected)]
+    for path in expected.glob("predictions.jsonl"):
+        assert (output / path.name).read_bytes() == path.read_bytes()
     assert not list(output.glob(".*"))

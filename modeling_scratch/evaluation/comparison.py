@@ -1,0 +1,273 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Compare runs on the texts that they were judged on: scores, differences with intervals, and disagreements."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..data.columns import read_texts
+from ..data.splits import check_sources, find_splits
+from ..utils.command_line import option
+from ..utils.errors import DataError
+from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_output, write_json
+from ..utils.markdown import escaped, excerpt, percent, table
+from .calibration import expected_calibration_error, negative_log_likelihood
+from .classification_metrics import (
+    SIGNIFICANCE_LEVEL,
+    ClassificationMetrics,
+    bootstrap_interval,
+    mcnemar,
+    paired_bootstrap_interval,
+)
+from .predictions import PREDICTIONS, Predictions, text_digest
+
+Key = tuple[str, int]  # the digest of a text, and which of the rows with this text
+
+
+@dataclass
+class CompareArguments:
+    """The runs to compare and what to print."""
+
+    runs: list[str] = field(metadata={"help": "The folders of the runs; the others are compared with the first."})
+    common: bool = field(
+        default=False, metadata={"help": "Compare on the texts in common, if the runs were judged on different ones."}
+    )
+    data: str | None = option(
+        default=None, help="A data file, or a folder of splits, in which to look up the texts of disagreements."
+    )
+    text_column: str | None = option(default=None, help="The text column of --data; inferred by default.")
+    max_file_size: float = option(default=MAX_FILE_SIZE, help=MAX_FILE_SIZE_HELP)
+    show: int = option(default=20, help="The number of disagreements to print; the output file has all of them.")
+    output: str | None = option(default=None, help="A JSON file for the scores, differences and disagreements.")
+    overwrite: bool = option(default=False, help="Replace the output file.")
+
+    def __post_init__(self) -> None:
+        if len(self.runs) < 2:
+            raise DataError(f"{' '.join(self.runs)}: name at least two runs, as in `compare runs/a runs/b`")
+        if self.show < 0:
+            raise DataError(f"--show {self.show}: must not be negative")
+        if self.text_column and not self.data:
+            raise DataError("--text_column: requires --data")
+        folder = self.data if self.data and Path(self.data).is_dir() else None
+        check_sources(folder, self.max_file_size, self.data)
+        if self.output is not None:
+            check_output("--output", self.output, self.data, self.overwrite)
+
+
+def compare(arguments: CompareArguments) -> None:
+    """Print a Markdown report. Raises `DataError` for runs that cannot be compared."""
+    runs = dict(zip(names_of(arguments.runs), map(read_run, arguments.runs)))
+    total = max(len(run.ids) for run in runs.values())
+    runs = matched(runs, arguments.common)
+    disagreements = disagreements_of(runs)
+    if arguments.data is not None:
+        add_texts(disagreements, texts_of(Path(arguments.data), arguments.text_column))
+    first = next(iter(runs.values()))
+    report = {
+        "split": first.split,
+        "texts": len(first.ids),
+        "labels": first.label_names,
+        "runs": [{"name": name, **scores_of(run)} for name, run in runs.items()],
+        "differences": differences_of(runs),
+        "disagreements": disagreements,
+    }
+    print(report_text(report, total, arguments.show))
+    if arguments.output is not None:
+        write_json(Path(arguments.output), report)
+
+
+def names_of(folders: Sequence[str]) -> list[str]:
+    """Return the names of the runs in the report: the folders as given, without their parents if absolute."""
+    names = [Path(folder).name if Path(folder).is_absolute() else str(Path(folder)) for folder in folders]
+    counts = Counter(names)
+    return [f"{name} ({number})" if counts[name] > 1 else name for number, name in enumerate(names, 1)]
+
+
+def read_run(folder: str) -> Predictions:
+    """Read the predictions of a run. Raises `DataError` if the folder has none."""
+    if not Path(folder).is_dir():
+        raise DataError(f"{folder}: folder not found")
+    return Predictions.load(Path(folder) / PREDICTIONS)
+
+
+def keys_of(run: Predictions) -> dict[Key, int]:
+    """Return the row of each key. Rows with equal texts are numbered in the order of their labels."""
+    digests = [name.rpartition("-")[2] for name in run.ids]
+    counts = Counter[str]()
+    keys = {}
+    for row in sorted(range(len(digests)), key=lambda row: int(run.references[row])):
+        keys[digests[row], counts[digests[row]]] = row
+        counts[digests[row]] += 1
+    return keys
+
+
+def matched(runs: Mapping[str, Predictions], common: bool) -> dict[str, Predictions]:
+    """Return the predictions of all runs on the same texts, in the order of the first run.
+
+    Raises `DataError` for other classes, other texts (without `common`) or other labels.
+    """
+    (first_name, first), *others = runs.items()
+    for name, run in others:
+        if run.label_names != first.label_names:
+            classes = " and ".join(", ".join(each.label_names[:10]) for each in (first, run))
+            raise DataError(f"{first_name} and {name} have other classes, or in another order: {classes}")
+    keys = [keys_of(run) for run in runs.values()]
+    shared = sorted(set(keys[0]).intersection(*keys[1:]), key=keys[0].__getitem__)
+    if not shared:
+        raise DataError(f"{', '.join(runs)}: the runs have no text in common; were they judged on the same split?")
+    sizes = ", ".join(f"{name} {len(run.ids):,}" for name, run in runs.items())
+    if not common and any(len(run.ids) > len(shared) for run in runs.values()):
+        raise DataError(f"the runs were judged on different texts ({sizes}), {len(shared):,} in common; give --common")
+    chosen = {name: run.select([key[of] for of in shared]) for (name, run), key in zip(runs.items(), keys)}
+    for name, run in chosen.items():
+        if unequal := int(np.sum(run.references != chosen[first_name].references)):
+            raise DataError(f"{name}: {unequal:,} texts have other true labels than in {first_name}; use the same data")
+    return chosen
+
+
+def scores_of(run: Predictions) -> dict[str, Any]:
+    scores = ClassificationMetrics(run.label_names).compute(run.predicted, run.references)
+    return {
+        "accuracy": scores["accuracy"],
+        "accuracy_interval_95": bootstrap_interval(run.correct),
+        "f1": scores["f1"],
+        "negative_log_likelihood": negative_log_likelihood(run.logits, run.references),
+        "expected_calibration_error": expected_calibration_error(run.logits, run.references),
+    }
+
+
+def differences_of(runs: Mapping[str, Predictions]) -> list[dict[str, Any]]:
+    """Compare the accuracy of each further run with that of the first."""
+    (first_name, first), *others = runs.items()
+    differences = []
+    for name, run in others:
+        test = mcnemar(run.correct, first.correct)
+        differences.append(
+            {
+                "run": name,
+                "compared_with": first_name,
+                "accuracy_difference": float(run.correct.mean() - first.correct.mean()),
+                "interval_95": paired_bootstrap_interval(run.correct, first.correct),
+                "only_this_correct": test.only_model_correct,
+                "only_first_correct": test.only_baseline_correct,
+                "p_value": test.p_value,
+                "verdict": verdict(test.p_value, test.verdict, len(run.ids)),
+            }
+        )
+    return differences
+
+
+def verdict(p_value: float, direction: str, texts: int) -> str:
+    if p_value >= SIGNIFICANCE_LEVEL:
+        return f"no difference that these {texts:,} texts can show"
+    return direction
+
+
+def disagreements_of(runs: Mapping[str, Predictions]) -> list[dict[str, Any]]:
+    """Return the texts to which the runs give different labels: id in the first run, label and predictions."""
+    first = next(iter(runs.values()))
+    predicted = np.stack([run.predicted for run in runs.values()])
+    rows = np.flatnonzero((predicted != predicted[0]).any(0))
+    names = first.label_names
+    return [
+        {
+            "id": first.ids[row],
+            "label": names[first.references[row]],
+            "predictions": {name: names[run.predicted[row]] for name, run in runs.items()},
+        }
+        for row in rows
+    ]
+
+
+def texts_of(path: Path, text_column: str | None) -> dict[str, str]:
+    """Return the texts of a file, or of all splits of a folder, by their digests."""
+    files = [file for split in find_splits(path).values() for file in split] if path.is_dir() else [path]
+    return {text_digest(text): text for file in files for _, text in read_texts(file, text_column)}
+
+
+def add_texts(disagreements: Sequence[dict[str, Any]], texts: Mapping[str, str]) -> None:
+    """Add the text of each disagreement, None if it is not among `texts`."""
+    for each in disagreements:
+        each["text"] = texts.get(each["id"].rpartition("-")[2])
+
+
+def report_text(report: Mapping[str, Any], total: int, show: int) -> str:
+    """Return the report as Markdown. total: the number of texts of the largest run."""
+    part = f", those in common of up to {total:,}" if total > report["texts"] else ""
+    parts = [f"{report['texts']:,} texts of the {report['split']} split{part}", _scores_table(report)]
+    parts += [_differences_table(report), *_notes(report), _disagreements_text(report["disagreements"], show)]
+    return "\n\n".join(parts)
+
+
+def _scores_table(report: Mapping[str, Any]) -> str:
+    f1_name = ClassificationMetrics(report["labels"]).f1_name
+    heads = ["run", "accuracy", "95 % interval", f1_name, "negative log likelihood", "calibration error"]
+    rows = [
+        [
+            run["name"],
+            percent(run["accuracy"]),
+            " to ".join(map(percent, run["accuracy_interval_95"])),
+            percent(run["f1"]),
+            f"{run['negative_log_likelihood']:.4f}",
+            percent(run["expected_calibration_error"]),
+        ]
+        for run in report["runs"]
+    ]
+    return table(heads, rows)
+
+
+def _differences_table(report: Mapping[str, Any]) -> str:
+    first = report["runs"][0]["name"]
+    heads = [f"compared with {escaped(first)}", "accuracy", "95 % interval", "right alone", "p", "verdict"]
+    rows = [
+        [
+            each["run"],
+            points(each["accuracy_difference"]),
+            " to ".join(map(points, each["interval_95"])),
+            f"{each['only_this_correct']:,} : {each['only_first_correct']:,}",
+            f"{each['p_value']:.3g}",
+            each["verdict"],
+        ]
+        for each in report["differences"]
+    ]
+    return table(heads, rows)
+
+
+def points(difference: float) -> str:
+    """Return a difference of shares in percentage points."""
+    return f"{100 * difference:+.2f}"
+
+
+def _notes(report: Mapping[str, Any]) -> list[str]:
+    notes = []
+    if (tests := len(report["differences"])) > 1:
+        notes.append(
+            f"Each of the {tests} tests is at the {SIGNIFICANCE_LEVEL:.0%} level: the more runs, the more of them "
+            "differ by chance."
+        )
+    if report["split"] == "validation":
+        notes.append(
+            "The runs were judged on validation, where their temperatures are fitted: their log likelihoods and "
+            "calibration errors are better than on new texts."
+        )
+    return notes
+
+
+def _disagreements_text(disagreements: Sequence[Mapping[str, Any]], show: int) -> str:
+    if not disagreements:
+        return "The runs give the same label to every text."
+    heading = f"The runs disagree on {len(disagreements):,} texts"
+    heading += f". The first {show:,}:" if 0 < show < len(disagreements) else ":" if show else "."
+    if not show:
+        return heading
+    shown = disagreements[:show]
+    heads = ["id", "label", *map(escaped, shown[0]["predictions"])]
+    rows = [[each["id"], each["label"], *each["predictions"].values()] for each in shown]
+    if "text" in shown[0]:
+        heads.append("text")
+        rows = [[*row, excerpt(each["text"] or "–")] for row, each in zip(rows, shown)]
+    return f"{heading}\n\n{table(heads, rows)}"

@@ -1,0 +1,129 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The answers of a classifier: from logits to labels with scores, and from these to lines of JSON or CSV."""
+
+import csv
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+import torch
+
+from ..utils.errors import DataError
+
+ALL = "all"  # of --top_k
+MULTI_LABEL = "multi_label_classification"
+Scored = dict[str, Any]  # {"label": name, "score": probability}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What an answer contains beside the most likely label.
+
+    top_k: how many classes to list, most likely first, or "all". threshold: the lowest probability of an answer.
+    """
+
+    top_k: str | None = None
+    threshold: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.top_k is not None and self.top_k != ALL and not (self.top_k.isdecimal() and int(self.top_k) > 0):
+            raise DataError(f"--top_k {self.top_k}: must be {ALL} or an integer from 1")
+        if self.threshold is not None and not 0 <= self.threshold <= 1:
+            raise DataError(f"--threshold {self.threshold}: must be from 0 to 1")
+
+    def check(self, config: Any) -> None:
+        """Raise `DataError` for a model without probabilities."""
+        if self != Choice() and gives_numbers(config):
+            raise DataError("the model predicts numbers, without the probabilities that --top_k and --threshold need")
+
+    def listed(self, classes: int) -> int:
+        """Return how many of the classes are listed."""
+        return classes if self.top_k == ALL else min(int(self.top_k or 0), classes)
+
+
+PLAIN = Choice()  # only the most likely label
+
+
+def gives_numbers(config: Any) -> bool:
+    """Return whether a model predicts numbers rather than probabilities of classes."""
+    return config.problem_type != MULTI_LABEL and (config.problem_type == "regression" or config.num_labels == 1)
+
+
+def names_of(config: Any) -> list[str]:
+    """Return the names of a model's classes, in the order of its logits."""
+    return [config.id2label[label] for label in range(config.num_labels)]
+
+
+def to_answers(logits: torch.Tensor, config: Any, choice: Choice = PLAIN) -> list[tuple]:
+    """Convert logits (B, C) to B pairs (label, score); lists of both for multi-label and multi-output models.
+
+    Below the threshold of `choice`, the label is None. Of a multi-label model, the lists have the labels that reach it.
+    With top_k, each answer has a third item, a list of {"label", "score"}.
+    """
+    names = names_of(config)
+    if gives_numbers(config):
+        return [(names, numbers) if len(numbers) > 1 else (names[0], numbers[0]) for numbers in logits.tolist()]
+    least = choice.threshold or 0
+    if config.problem_type == MULTI_LABEL:
+        probabilities = logits.sigmoid()
+        answers = [_reaching(least, names, scores) for scores in probabilities.tolist()]
+    else:
+        probabilities = logits.softmax(-1)
+        best = zip(*(values.tolist() for values in probabilities.max(-1)))
+        answers = [(names[label] if score >= least else None, score) for score, label in best]
+    if choice.top_k is None:
+        return answers
+    most = choice.listed(len(names))
+    return [(*answer, _top(most, names, scores)) for answer, scores in zip(answers, probabilities.tolist())]
+
+
+def _reaching(least: float, names: list[str], scores: list[float]) -> tuple:
+    kept = [(name, score) for name, score in zip(names, scores) if score >= least]
+    return [name for name, _ in kept], [score for _, score in kept]
+
+
+def _top(most: int, names: list[str], scores: list[float]) -> list[Scored]:
+    pairs = sorted(zip(names, scores), key=lambda pair: -pair[1])
+    return [{"label": name, "score": score} for name, score in pairs[:most]]
+
+
+def json_writer(handle: TextIO, columns: Sequence[str]) -> Callable[[Sequence[Any]], object]:
+    """Return a function that writes the values of the columns as a line of JSON."""
+    return lambda values: handle.write(json.dumps(dict(zip(columns, values)), ensure_ascii=False) + "\n")
+
+
+def csv_writer(
+    handle: TextIO, columns: Sequence[str], choice: Choice, names: list[str]
+) -> Callable[[Sequence[Any]], object]:
+    """Write the head, and return a function that writes the values of the columns as a line of CSV; lists are JSON.
+
+    With top_k, the values end with the list of classes. It has columns of its own.
+    """
+    table = csv.writer(handle, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+    if choice.top_k is None:
+        table.writerow(columns)
+        return lambda values: table.writerow(map(_cell, values))
+    head, flatten = _top_columns(choice, names)
+    table.writerow([*columns[:-1], *head])
+    return lambda values: table.writerow([*map(_cell, values[:-1]), *flatten(values[-1] or [])])
+
+
+def _cell(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
+
+
+def _top_columns(choice: Choice, names: list[str]) -> tuple[list[str], Callable[[list[Scored]], list]]:
+    """Return the columns of the listed classes, and the function that gives their values.
+
+    score_NAME of every class in the order of the model; or label_1, score_1, label_2 and so on, most likely first.
+    """
+    if choice.top_k == ALL:
+        return [f"score_{name}" for name in names], lambda top: [_scores(top).get(name) for name in names]
+    count = choice.listed(len(names))
+    head = [f"{part}_{number}" for number in range(1, count + 1) for part in ("label", "score")]
+    return head, lambda top: [value for each in top for value in each.values()] or [None] * len(head)
+
+
+def _scores(top: list[Scored]) -> dict[str, float]:
+    return {each["label"]: each["score"] for each in top}

@@ -1,0 +1,27 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Compare classification runs on the texts that they were judged on: which is better, and where they disagree.
+
+    modeling-scratch compare runs/a runs/b
+    modeling-scratch compare runs/a runs/b runs/c --data my_reviews/test.csv --output comparison.json
+
+The folders are those of `modeling-scratch train-classifier`, each with its predictions.jsonl. They may also be named
+by --runs.
+"""
+
+import sys
+from collections.abc import Sequence
+
+from modeling_scratch.evaluation.comparison import CompareArguments, compare
+from modeling_scratch.utils.command_line import quiet_libraries, run_program
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given and not given[0].startswith("-"):
+        given.insert(0, "--runs")
+    run_program(compare, CompareArguments, __doc__, given)
+
+
+if __name__ == "__main__":
+    quiet_libraries()
+    main()
