@@ -142,7 +142,7 @@ def headline(predicted: Labels, model: dict[str, Any], baseline: dict[str, Any],
     if len(used := {label for labels in predicted for label in labels}) == 1:
         return f"The Transformer predicts {used.pop()} for every word: it has not learned."
     name, score = ("F1 of entities", "f1") if are_entities else ("accuracy", "accuracy")
-    if model[score] > baseline[score]:
+    if model[score] > baseline[score] or model[score] == 1:
         return None
     values = " and ".join(percent(scores[score]) for scores in (model, baseline))
     return f"The Transformer is no better than the {BASELINE}: {name} {values}."
