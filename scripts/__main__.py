@@ -20,6 +20,7 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 PROGRAMS = {
     "train-classifier": "train_classifier",
+    "train-tokens": "train_tokens",
     "train-translation": "train_translation",
     "train-tokenizer": "train_tokenizer",
     "pretrain": "pretrain",
@@ -39,6 +40,7 @@ EXTRAS = {
     "serve": ("httpx", "prometheus_client", "starlette", "uvicorn"),
     "search": ("optuna",),
     "report": ("tensorboard",),
+    "tokens": ("seqeval",),
 }
 COMPLETION = """_modeling_scratch() {{
     local word="${{COMP_WORDS[COMP_CWORD]}}" words=""

@@ -1,11 +1,13 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Find the train, validation and test splits in a folder's files or in a data set on the Hub."""
 
+import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import datasets
 import pyarrow as pa
@@ -27,7 +29,7 @@ SPLIT_NAMES = {
 _SPLIT_FILE = re.compile(
     rf"(?P<split>{'|'.join(SPLIT_NAMES)})"
     r"(-(?P<shard>\d+)-of-(?P<shards>\d+)(-[0-9a-f]+)?)?"  # the Hub's shards; older ones have a hash
-    rf"(?P<suffix>{'|'.join(map(re.escape, READERS))})"
+    r"(?P<suffix>\.[a-z0-9]+)"
 )
 
 _UNLABELLED_FILE = re.compile(r"unsupervised(-\d+-of-\d+(-[0-9a-f]+)?)?\.[a-z]+")
@@ -44,18 +46,19 @@ def unlabelled_files(folder: Path) -> list[Path]:
     return files
 
 
-def find_splits(folder: Path) -> dict[str, list[Path]]:
+def find_splits(folder: Path, suffixes: Collection[str] = tuple(READERS)) -> dict[str, list[Path]]:
     """Find the files of each split in `folder` by name: train, validation (valid, val, dev) and test.
 
     A split is `train.csv`, shards such as `train-00000-of-00002.parquet`, or a folder `train/` with neg/ and pos/.
-    Other names are ignored. Raises `DataError` if a split has two candidates or lacks a shard, or if train is missing.
+    suffixes: of the formats. Other names are ignored. Raises `DataError` if a split has two candidates or lacks a
+    shard, or if train is missing.
     """
     if not folder.is_dir():
         raise DataError(f"{folder}: folder not found")
     candidates: dict[str, dict[str, list[Path]]] = {}
     for path in sorted(folder.iterdir()):
         match = _SPLIT_FILE.fullmatch(path.name.lower())
-        if match and path.is_file():
+        if match and match["suffix"] in suffixes and path.is_file():
             one_set = f"{match['split']} {match['shards']} {match['suffix']}"
             candidates.setdefault(SPLIT_NAMES[match["split"]], {}).setdefault(one_set, []).append(path)
         elif path.name in ("train", "test") and is_review_folder(path):
@@ -63,7 +66,7 @@ def find_splits(folder: Path) -> dict[str, list[Path]]:
     if "train" not in candidates:
         names = ", ".join(sorted(path.name for path in folder.iterdir())[:10]) or "nothing"
         raise DataError(
-            f"{folder}: no train file ({', '.join('train' + s for s in READERS)}, "
+            f"{folder}: no train file ({', '.join('train' + s for s in suffixes)}, "
             f"or shards such as train-00000-of-00002.parquet); it contains {names}"
         )
     chosen = {split: _only_candidate(split, list(files.values())) for split, files in candidates.items()}
@@ -207,7 +210,9 @@ class HubSource:
 Source = FileSource | HubSource
 
 
-def _class_names(feature: object) -> list[str] | None:
+def _class_names(feature: Any) -> list[str] | None:
+    """Return the names of a `datasets.ClassLabel`, or of a list of them."""
+    feature = getattr(feature, "feature", feature)
     return list(feature.names) if isinstance(feature, datasets.ClassLabel) else None
 
 
@@ -259,3 +264,19 @@ def open_sources(arguments: DataArguments) -> tuple[dict[str, Source], list[str]
         raise DataError("no data source; give --data_dir, --train_file or --dataset_name")
     files = {"train": arguments.train_file, "validation": arguments.validation_file, "test": arguments.test_file}
     return {split: FileSource([Path(file)]) for split, file in files.items() if file}, []
+
+
+def assign_splits(keys: Sequence[Hashable], splits: Sequence[str], fraction: float, seed: int) -> list[str]:
+    """Return the split of each row: one of `splits`, each with a fraction of the distinct keys, or else "train".
+
+    Rows with equal keys share a split, to avoid leakage. Raises `DataError` if there are too few for every split.
+    """
+    distinct = list(dict.fromkeys(keys))
+    size = max(1, round(fraction * len(distinct)))
+    if size * len(splits) >= len(distinct):
+        raise DataError(
+            f"{len(distinct)} different rows are too few to hold out {' and '.join(splits)}; add rows or files"
+        )
+    random.Random(seed).shuffle(distinct)
+    chosen = {key: split for n, split in enumerate(splits) for key in distinct[n * size : (n + 1) * size]}
+    return [chosen.get(key, "train") for key in keys]

@@ -58,6 +58,12 @@ def translation_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | 
     _draw_losses_and_score(log_history, path, unit, ("eval_bleu", "BLEU, validation, greedy", "{:.2f}"))
 
 
+def tagging_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | Path, name: str) -> None:
+    """Plot losses per labelled token and the F1 of validation, called `name`, to the PNG file `path`."""
+    score = "eval_f1", name, "{:.2%}"
+    _draw_losses_and_score(log_history, path, "loss (nats per labelled token)", score, _percent_formatter(decimals=1))
+
+
 def _draw_losses_and_score(
     log_history: Sequence[Mapping[str, Any]],
     path: str | Path,

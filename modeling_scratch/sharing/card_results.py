@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from ..evaluation.calibration import calibration_text
 from ..evaluation.stages import stage_table
+from ..evaluation.tagging_tables import label_table, tagging_table
 from ..utils.markdown import escaped, percent, table
 
 Evaluation = Mapping[str, Any]
@@ -130,8 +131,30 @@ def pretraining(evaluation: Evaluation) -> Results:
     return Results(f"{where}\n\n{table(['score', '', 'definition'], rows)}", [metric], evaluation["example"])
 
 
+def tagging(evaluation: Evaluation) -> Results:
+    """Report the scores of model and baseline, those of each label, and the first sentences."""
+    split, baseline, is_bio = evaluation["split"], evaluation["baseline"], evaluation["are_entities"]
+    names = {"accuracy": "accuracy of words", "f1": "F1 of entities (seqeval)" if is_bio else "macro F1"}
+    metrics = [
+        Metric(key, evaluation[key], f"{name}; {baseline['name']}: {percent(baseline[key])}", split)
+        for key, name in names.items()
+    ]
+    samples = [[example["answer"], example["labels"]] for example in evaluation["examples"]]
+    text = [
+        f"On the {evaluation['sentences']:,} sentences of the {split} split, for this model and a baseline:",
+        tagging_table(evaluation),
+        label_table(evaluation),
+        f"The first sentences of the {split} split, as word/label:",
+        table(["this model", "the data"], samples),
+    ]
+    if evaluation["headline"]:
+        text.insert(0, f"**{escaped(evaluation['headline'])}**")
+    return Results("\n\n".join(text), metrics, evaluation["examples"][0]["text"])
+
+
 RESULTS: dict[str, Callable[[Evaluation], Results]] = {
     "train_classifier": classification,
     "train_translation": translation,
+    "train_tokens": tagging,
     "pretrain": pretraining,
 }

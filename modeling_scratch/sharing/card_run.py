@@ -17,16 +17,23 @@ from .run_record import RUN_FILE
 
 
 class Use(NamedTuple):
-    """The usage of a kind of model: the Hub's tag, pipeline, Auto class and an expression for its answer."""
+    """The usage of a kind of model: the Hub's tag, pipeline, Auto class and an expression for its answer.
+
+    options: further arguments of the pipeline.
+    """
 
     tag: str | None
     pipeline: str
     auto_class: str
     answer: str
+    options: str = ""
 
 
 PROBABILITIES = 'model(**tokenizer(text, truncation=True, return_tensors="pt")).logits.softmax(-1)'
 LIKELY_TOKENS = 'tokenizer.decode(model(**tokenizer(text, return_tensors="pt")).logits[0].argmax(-1))'
+LABELS = (
+    '[model.config.id2label[i] for i in model(**tokenizer(text, return_tensors="pt")).logits[0].argmax(-1).tolist()]'
+)
 VECTORS = 'model(**tokenizer(text, return_tensors="pt")).last_hidden_state.mean(1)'
 CONTINUED = 'tokenizer.decode(model.generate(**tokenizer(text, return_tensors="pt"))[0], skip_special_tokens=True)'
 REWRITTEN = CONTINUED.replace("text, ", "text, truncation=True, ")
@@ -35,6 +42,13 @@ USES = {
         "text-classification", "text-classification", "AutoModelForSequenceClassification", PROBABILITIES
     ),
     "train_translation": Use("translation", "seq2seq-translation", "AutoModelForSeq2SeqLM", REWRITTEN),
+    "train_tokens": Use(
+        "token-classification",
+        "token-classification",
+        "AutoModelForTokenClassification",
+        LABELS,
+        'aggregation_strategy="simple"',
+    ),
     "mlm": Use("fill-mask", "fill-mask", "AutoModelForMaskedLM", LIKELY_TOKENS),
     "context": Use("feature-extraction", "feature-extraction", "AutoModel", VECTORS),
     "clm": Use("text-generation", "text-generation", "AutoModelForCausalLM", CONTINUED),
@@ -75,7 +89,7 @@ class Snippets(NamedTuple):
         return f"{_quoted(self.name)} is the path of this folder or its name on the Hub"
 
     def pipeline(self, trust: str, imports: str = "") -> str:
-        arguments = ", ".join(filter(None, [f"model={_quoted(self.name)}", trust]))
+        arguments = ", ".join(filter(None, [f"model={_quoted(self.name)}", self.use.options, trust]))
         lines = [
             "from transformers import pipeline",
             *_lines_of(imports),

@@ -23,6 +23,7 @@ ENDLESS = 10**20  # a larger model_max_length of a tokenizer means no limit
 PURPOSES = {
     "train_classifier": "A text classifier with the labels {labels}.",
     "train_translation": "A translation model from {source} to {target} (column names of the training data).",
+    "train_tokens": "A tagger, which labels the words of a text: {labels}.",
     "mlm": "An encoder pretrained on masked language modelling, for fine-tuning.",
     "context": "An encoder whose embeddings were trained to predict the words of neighbouring passages, for "
     "fine-tuning. This run did not train its layers.",

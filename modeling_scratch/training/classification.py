@@ -9,10 +9,10 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import datasets
 import numpy as np
+import transformers
 from datasets import DatasetDict
 from torch import Tensor
 from transformers import (
-    AutoModelForSequenceClassification,
     AutoTokenizer,
     DataCollatorWithPadding,
     PreTrainedConfig,
@@ -120,11 +120,12 @@ class ModelArguments:
 
 
 def build_tokenizer(
-    arguments: ModelArguments, texts: Sequence[str], resumed: str | None = None
+    arguments: ModelArguments, texts: Sequence[str], resumed: str | None = None, **options: Any
 ) -> PreTrainedTokenizerBase:
     """Load the named or the checkpoint's tokenizer, or train a new one on `texts`, those of the train split.
 
-    resumed: the checkpoint that this run resumes from; its tokenizer takes precedence.
+    resumed: the checkpoint that this run resumes from; its tokenizer takes precedence. options: further arguments of
+    the function that trains a new tokenizer.
     """
     if name := resumed or arguments.tokenizer_name_or_path or arguments.model_name_or_path:
         tokenizer = load_checkpoint(AutoTokenizer, name, arguments.trust_remote_code)
@@ -136,7 +137,7 @@ def build_tokenizer(
         )
         return _with_padding(tokenizer, name)
     limit = _preset_config(arguments).max_position_embeddings
-    options = {"lowercase": arguments.lowercase, "model_max_length": limit, "length": len(texts)}
+    options |= {"lowercase": arguments.lowercase, "model_max_length": limit, "length": len(texts)}
     options["min_frequency"] = arguments.min_frequency
     try:
         tokenizer = KINDS[arguments.tokenizer_kind](texts, arguments.vocab_size, style="bert", **options)
@@ -179,21 +180,27 @@ def encode_splits(
 
 
 def build_model(
-    arguments: ModelArguments, tokenizer: PreTrainedTokenizerBase, label_names: Sequence[str]
+    arguments: ModelArguments,
+    tokenizer: PreTrainedTokenizerBase,
+    label_names: Sequence[str],
+    head: str = "ForSequenceClassification",
 ) -> PreTrainedModel:
-    """Build a classifier with the given label names, from the preset or with the checkpoint's base model."""
+    """Build a classifier with the given label names, from the preset or with the checkpoint's base model.
+
+    head: the suffix of the classes that have the head.
+    """
     labels = {"id2label": dict(enumerate(label_names)), "label2id": {name: i for i, name in enumerate(label_names)}}
     if arguments.model_name_or_path:
         options = {"ignore_mismatched_sizes": True, **checkpoint_overrides(arguments.config_overrides), **labels}
-        head, name = "ForSequenceClassification", arguments.model_name_or_path
-        model = load_model(AutoModelForSequenceClassification, head, name, arguments.trust_remote_code, **options)
+        auto_class, name = getattr(transformers, f"AutoModel{head}"), arguments.model_name_or_path
+        model = load_model(auto_class, head, name, arguments.trust_remote_code, **options)
         if model.config.pad_token_id is None:
             model.config.pad_token_id = tokenizer.pad_token_id
         ask_for_mask(tokenizer, model)
         return model
     ids = special_token_ids(tokenizer)
     config = _preset_config(arguments, vocab_size=len(tokenizer), num_labels=len(label_names), **ids, **labels)
-    model = modeling_scratch.ScratchEncoderForSequenceClassification(config)
+    model = getattr(modeling_scratch, f"ScratchEncoder{head}")(config)
     ask_for_mask(tokenizer, model)
     return model
 
@@ -471,17 +478,18 @@ def load_demo(arguments: DataArguments) -> ReviewData:
     return ReviewData.from_pairs(splits, list(demo_reviews.LABEL_NAMES), notes, [])
 
 
-def choose_epoch_on_validation(arguments: ClassifierTrainingArguments, data: ReviewData) -> None:
+def choose_epoch_on_validation(arguments: Any, data: Any, metric: str = "accuracy") -> None:
     """Keep the best epoch on validation if there is a separate test split to evaluate on.
 
-    With a moving average of the weights, there is no epoch to choose.
+    With a moving average of the weights, there is no epoch to choose. arguments: training arguments with `ema_decay`;
+    data: with `splits`.
     """
     if arguments.load_best_model_at_end and (arguments.ema_decay or "test" not in data.splits):
         raise DataError("--load_best_model_at_end requires --ema_decay 0 and a test split for evaluation")
     if "test" in data.splits and not arguments.ema_decay and arguments.eval_strategy == arguments.save_strategy != "no":
         arguments.load_best_model_at_end = True
         save_where_judged(arguments)
-        arguments.metric_for_best_model, arguments.greater_is_better = "accuracy", True
+        arguments.metric_for_best_model, arguments.greater_is_better = metric, True
     if arguments.early_stopping_patience and not arguments.load_best_model_at_end:
         chosen_at = arguments.eval_strategy == arguments.save_strategy != "no"
         needs = {

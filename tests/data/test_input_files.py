@@ -13,6 +13,7 @@ import pretrain
 import pytest
 import train_classifier
 import train_tokenizer
+import train_tokens
 import train_translation
 from processes import refusal
 
@@ -25,6 +26,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], str]] = {
     "generate": (generate.main, "--model_name_or_path {folder} --input_file {file}"),
     "train-classifier": (train_classifier.main, "--train_file {file} --output_dir {folder}/run --use_cpu"),
     "train-translation": (train_translation.main, "--train_file {file} --output_dir {folder}/run --use_cpu"),
+    "train-tokens": (train_tokens.main, "--train_file {file} --output_dir {folder}/run --use_cpu"),
     "train-tokenizer": (train_tokenizer.main, "--train_file {file} --output_dir {folder}/run"),
     "pretrain": (pretrain.main, "--objective clm --train_file {file} --output_dir {folder}/run --use_cpu"),
     "validation": (
@@ -56,7 +58,12 @@ def test_programs_read_regular_files_of_bounded_size(
 
 @pytest.mark.parametrize(
     ("main", "needed"),
-    [(train_classifier.main, ""), (train_tokenizer.main, ""), (pretrain.main, "--objective clm")],
+    [
+        (train_classifier.main, ""),
+        (train_tokens.main, ""),
+        (train_tokenizer.main, ""),
+        (pretrain.main, "--objective clm"),
+    ],
 )
 def test_files_of_a_folder_are_bounded_too(
     tmp_path: Path, capsys: pytest.CaptureFixture, main: Any, needed: str

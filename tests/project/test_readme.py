@@ -33,6 +33,7 @@ FEWER = {
     "benchmark": "--quick --batch_size 4",
     "pretrain": f"{SMALL} --max_steps 2 --save_strategy no",
     "train-classifier": f"{SMALL} {SHORT}",
+    "train-tokens": f"{SMALL} {SHORT}",
     "train-translation": f"{SMALL} {SHORT} --average_checkpoints 1 --num_beams 1 --max_length 16",
 }
 # What `make train` writes is here a copy of another run of the README.
@@ -95,6 +96,7 @@ def subcommand(line: str) -> str:
 
 def write_inputs(folder: Path) -> None:
     folder.mkdir()
+    shutil.copytree(DOCS / "examples", folder / "docs" / "examples")
     rows = [f"a {word} film number {i},{label}" for i in range(60) for word, label in (("great", 1), ("dull", 0))]
     (folder / "reviews.csv").write_text("\n".join(["text,label", *rows]), encoding="utf-8")
     (folder / "new.csv").write_text("text\na great film\na dull film\n", encoding="utf-8")

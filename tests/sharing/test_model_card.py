@@ -17,6 +17,7 @@ import push_to_hub
 import pytest
 import torch
 import train_classifier
+import train_tokens
 import train_translation
 import transformers
 from hub_server import hub_of_this_process
@@ -24,6 +25,7 @@ from huggingface_hub import ModelCard
 from test_pretrain import CHARACTERS, MASKED, prose
 from test_train_translation import FAST as FAST_TRANSLATION
 from test_train_translation import write_split
+from toy_names import write_conll
 
 import modeling_scratch
 from modeling_scratch.data.splits import DataArguments
@@ -93,6 +95,13 @@ def translator(root):
     return root / "en-de"
 
 
+@pytest.fixture(scope="module")
+def tagger(root):
+    file = write_conll(root / "names.conll", 60, 0)
+    train_tokens.main(f"--train_file {file} --output_dir {root / 'names'} {FAST} --num_train_epochs 1".split())
+    return root / "names"
+
+
 def pretrained(root: Path, name: str, options: str) -> Path:
     (root / "texts.txt").write_text("\n".join(prose(100)))
     pretrain.main(f"{options} --train_file {root}/texts.txt --output_dir {root / name} {FAST} --max_steps 2".split())
@@ -109,7 +118,7 @@ def encoder(root):
     return pretrained(root, "encoder", f"{MASKED} --document line")
 
 
-@pytest.fixture(params=["classifier", "translator", "decoder", "encoder"])
+@pytest.fixture(params=["classifier", "tagger", "translator", "decoder", "encoder"])
 def run(request):
     return request.getfixturevalue(request.param)
 
@@ -167,6 +176,11 @@ def test_metrics_are_those_of_the_evaluation(run):
         of_baselines = (baseline["accuracy"] for baseline in evaluation["baselines"])
         for figure in (*evaluation["accuracy_interval_95"], *of_baselines):
             assert f"{figure:.2%}".replace("%", " %") in found["accuracy", "test"].metric_name
+    elif "sentences" in evaluation:
+        for name in ("accuracy", "f1"):
+            metric = found[name, "test"]
+            assert metric.metric_value == evaluation[name] == read(run / "all_results.json")[f"test_{name}"]
+            assert f"{evaluation['baseline'][name]:.2%}".replace("%", " %") in metric.metric_name
     elif "weights" in evaluation:
         for split in ("validation", "test"):
             bleu, chrf, lower = evaluation[split]

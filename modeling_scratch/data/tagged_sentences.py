@@ -1,0 +1,426 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Load sentences whose words have labels: CoNLL files, or tables with a list of words and a list of labels."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..utils.errors import DataError, one_line
+from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_regular, rows_digest
+from .columns import MAX_CLASSES, NumberedText, read_lines
+from .rows import Row, missing_column
+from .splits import DataArguments, FileSource, Source, assign_splits, find_splits, open_hub
+
+LISTS = (".jsonl", ".json", ".parquet")
+CONLL = (".conll", ".conllu", ".bio", ".iob", ".iob2", ".txt", ".tsv")
+CONLLU = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
+WORD_NAMES = ("tokens", "words")
+LABEL_NAMES = ("labels", "ner_tags", "tags")
+DOCUMENT = "-DOCSTART-"
+
+
+class Sentence(NamedTuple):
+    """Words and their labels. source: the file, or the file and row; lines: of the words in a CoNLL file."""
+
+    words: tuple[str, ...]
+    labels: tuple[str, ...]
+    source: str
+    lines: tuple[int, ...] = ()
+
+    def where(self, index: int) -> str:
+        return f"{self.source}, {f'line {self.lines[index]}' if self.lines else f'word {index + 1}'}"
+
+    @property
+    def text(self) -> str:
+        """The words with blanks between them, which is what a tokenizer reads."""
+        return " ".join(self.words)
+
+
+# CoNLL files
+
+
+@dataclass(frozen=True)
+class ConllSource:
+    """One split in CoNLL files: a word a line, columns between tabs or blanks, an empty line after each sentence.
+
+    In a .conllu file (Universal Dependencies), comments and lines of several words or of none are skipped.
+    """
+
+    paths: Sequence[Path]
+    word_column: str | None = None
+    label_column: str | None = None
+
+    def __str__(self) -> str:
+        return str(self.paths[0])
+
+    def sentences(self) -> Iterator[Sentence]:
+        """Stream the sentences. Raises `DataError` that names the file and the line."""
+        for path in self.paths:
+            columns: tuple[int, int] | None = None
+            width = 0
+            for block in _blocks(path):
+                if columns is None:
+                    columns, width = self._columns(path, *block[0]), len(block[0][1])
+                yield _sentence(path, block, columns, width)
+
+    def _columns(self, path: Path, line: int, first: list[str]) -> tuple[int, int]:
+        names = CONLLU if path.suffix.lower() == ".conllu" else ()
+        word, label = ("FORM", "UPOS") if names else ("0", "-1")
+        chosen = {"word": self.word_column or word, "label": self.label_column or label}
+        found = []
+        for kind, name in chosen.items():
+            index = names.index(name) if name in names else _integer(name)
+            if index is None or not -len(first) <= index < len(first):
+                known = f"0 to {len(first) - 1}, or from the end -1 to -{len(first)}" + "".join(f", {n}" for n in names)
+                raise DataError(f"--{kind}_column {name}: {path}, line {line}: the columns are {known}")
+            found.append(index % len(first))
+        if found[0] == found[1]:
+            raise DataError(
+                f"{path}, line {line}: column {found[0]} cannot be both the word and the label; "
+                "choose with --word_column and --label_column"
+            )
+        return found[0], found[1]
+
+
+def _integer(text: str) -> int | None:
+    return int(text) if re.fullmatch("-?[0-9]{1,4}", text) else None
+
+
+def _lines(path: Path) -> Iterator[NumberedText]:
+    if not path.is_file():
+        check_regular(path)
+        raise DataError(f"{path}: file not found")
+    check_regular(path)
+    try:
+        with path.open("rb") as handle:
+            yield from read_lines(handle, str(path))
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from error
+
+
+def _blocks(path: Path) -> Iterator[list[tuple[int, list[str]]]]:
+    """Stream each sentence as a list of (line, columns)."""
+    is_conllu = path.suffix.lower() == ".conllu"
+    block: list[tuple[int, list[str]]] = []
+    for number, line in _lines(path):
+        columns = line.split("\t") if "\t" in line else re.split(" +", line.strip(" "))
+        if not line.strip() or columns[0] == DOCUMENT:
+            if block:
+                yield block
+            block = []
+        elif not (is_conllu and (line.startswith("#") or not columns[0].isdecimal())):
+            block.append((number, columns))
+    if block:
+        yield block
+
+
+def _sentence(path: Path, block: Sequence[tuple[int, list[str]]], columns: tuple[int, int], width: int) -> Sentence:
+    for line, values in block:
+        if len(values) != width:
+            raise DataError(
+                f"{path}, line {line}: {len(values)} columns, but the first line has {width}; a line is one word and "
+                "its columns, and an empty line ends a sentence"
+            )
+        for kind, column in zip(("word", "label"), columns):
+            if not values[column].strip():
+                raise DataError(f"{path}, line {line}: the {kind} in column {column} is empty")
+    words, labels = (tuple(values[column].strip() for _, values in block) for column in columns)
+    return Sentence(words, labels, path.name, tuple(line for line, _ in block))
+
+
+# Tables with lists
+
+
+@dataclass(frozen=True)
+class ListSource:
+    """One split in a table with a column of words and a column of labels, each value a list."""
+
+    table: Source
+    word_column: str | None = None
+    label_column: str | None = None
+
+    def __str__(self) -> str:
+        return str(self.table)
+
+    def sentences(self) -> Iterator[Sentence]:
+        """Stream the sentences. Raises `DataError` that names the file and the row."""
+        first = next(islice((values for _, values in self.table.rows()), 1))
+        words = self.word_column or _only(first, WORD_NAMES, "word", str(self))
+        labels = self.label_column or _only(first, LABEL_NAMES, "label", str(self))
+        names = self.table.class_names(labels) if labels in first else None
+        for where, values in self.table.rows((words, labels)):
+            row = Sentence(_strings(values, words, where), _strings(values, labels, where, names), where)
+            if len(row.words) != len(row.labels):
+                raise DataError(f"{where}: {len(row.words)} words, but {len(row.labels)} labels")
+            yield row
+
+
+def _only(row: Row, names: Sequence[str], kind: str, where: str) -> str:
+    found = [name for name in names if name in row]
+    if len(found) > 1:
+        raise DataError(f"{where}: {' and '.join(found)} could be the {kind}s; choose one with --{kind}_column")
+    if not found:
+        raise missing_column(names[0], row, where)
+    return found[0]
+
+
+def _strings(values: Row, column: str, where: str, names: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Return the strings of a list, or those that the class names give to its integers."""
+    items: Any = values[column]
+    if not isinstance(items, list | tuple):
+        raise DataError(
+            f"{where}, column {column!r}: {type(items).__name__}, but expected a list with one value a word"
+        )
+    strings = []
+    for number, item in enumerate(items, 1):
+        is_index = isinstance(item, int) and not isinstance(item, bool)
+        if is_index and names and not 0 <= item < len(names):
+            raise DataError(f"{where}, column {column!r}, word {number}: {item} is no index of the {len(names)} labels")
+        text = (names[item] if names else str(item)) if is_index else item
+        if not isinstance(text, str) or not text.strip():
+            raise DataError(f"{where}, column {column!r}, word {number}: {item!r} is empty or not text")
+        strings.append(text.strip())
+    return tuple(strings)
+
+
+# Entities
+
+_ENTITY = re.compile("(?P<prefix>[BIESLU])-(?P<kind>.+)", re.DOTALL)
+OUTSIDE = "O"
+# IOBES (begin, inside, end, single) and BILOU (begin, inside, last, unit) as BIO.
+TO_BIO = {"B": "B", "I": "I", "E": "I", "L": "I", "S": "B", "U": "B"}
+
+
+def are_entities(labels: Mapping[str, int]) -> bool:
+    """Return whether labels mark entities: O, and B- or I- (or another letter of IOBES and BILOU) with a type."""
+    others = labels.keys() - {OUTSIDE}
+    return bool(others) and all(_ENTITY.fullmatch(label) for label in others)
+
+
+def as_bio(label: str) -> str:
+    """Return the label of BIO: the only one of the schemes that the library's pipeline groups."""
+    found = _ENTITY.fullmatch(label)
+    return f"{TO_BIO[found['prefix']]}-{found['kind']}" if found else label
+
+
+def inside(label: str) -> str:
+    """Return the label of a further token of a word: I- for B-, or else the same."""
+    return f"I-{label[2:]}" if label.startswith("B-") else label
+
+
+def without_beginning(sentence: Sentence) -> list[int]:
+    """Return the indices of labels that continue an entity which no label before them has begun or continued."""
+    faults = []
+    for index, (before, label) in enumerate(zip((OUTSIDE, *sentence.labels), sentence.labels)):
+        goes_on = label[:2] in ("I-", "E-", "L-")
+        if goes_on and before not in (f"B-{label[2:]}", f"I-{label[2:]}"):
+            faults.append(index)
+    return faults
+
+
+# Splits
+
+
+@dataclass
+class TaggedDataArguments:
+    """The source of labelled words: exactly one of `dataset_name`, `data_dir` and `train_file`."""
+
+    dataset_name: str | None = field(default=None, metadata={"help": "A data set on the Hub."})
+    dataset_config_name: str | None = field(default=None, metadata={"help": "The configuration of that data set."})
+    data_dir: str | None = field(
+        default=None,
+        metadata={"help": f"A folder with train.*, validation.* and test.* ({', '.join((*CONLL, *LISTS))})."},
+    )
+    train_file: str | None = field(
+        default=None,
+        metadata={"help": "Training data: jsonl or parquet with a list of words and one of labels; others are CoNLL."},
+    )
+    validation_file: str | None = field(default=None, metadata={"help": "Validation data; requires --train_file."})
+    test_file: str | None = field(default=None, metadata={"help": "Test data; requires --train_file."})
+    word_column: str | None = field(
+        default=None,
+        metadata={"help": f"The words: an index (CoNLL; default 0) or a name ({', '.join(WORD_NAMES)})."},
+    )
+    label_column: str | None = field(
+        default=None,
+        metadata={"help": f"The labels: an index (CoNLL; default -1, the last) or a name ({', '.join(LABEL_NAMES)})."},
+    )
+    max_train_samples: int | None = field(default=None, metadata={"help": "The maximum number of training sentences."})
+    max_eval_samples: int | None = field(
+        default=None, metadata={"help": "The maximum number of sentences of each other split."}
+    )
+    validation_fraction: float = field(
+        default=0.1, metadata={"help": "The fraction of train to hold out for each missing split."}
+    )
+    split_seed: int = field(default=0, metadata={"help": "The seed of held-out splits."})
+    max_file_size: float = field(default=MAX_FILE_SIZE, metadata={"help": MAX_FILE_SIZE_HELP})
+
+    def __post_init__(self) -> None:
+        shared = {each.name for each in fields(DataArguments)} & {each.name for each in fields(self)}
+        shared -= {"label_column"}
+        DataArguments(**{name: getattr(self, name) for name in shared})  # applies the same checks
+        if not (self.dataset_name or self.data_dir or self.train_file):
+            raise DataError("no data source; give one of --train_file, --data_dir and --dataset_name")
+
+
+@dataclass(frozen=True)
+class TaggedData:
+    """The sentences of each split, the labels in the order of their ids, and notes on how they were prepared.
+
+    are_entities: the labels are those of BIO. Otherwise, each is a class of words.
+    """
+
+    splits: dict[str, list[Sentence]]
+    label_names: list[str]
+    are_entities: bool
+    notes: list[str]
+
+    def texts(self, split: str) -> list[str]:
+        return [sentence.text for sentence in self.splits[split]]
+
+    def digests(self) -> dict[str, str | None]:
+        """Return a digest of the words and labels of each split, in their order."""
+        return {
+            split: rows_digest(part for one in rows for part in ((str(len(one.words)),), one.words, one.labels))
+            for split, rows in self.splits.items()
+        }
+
+    def describe(self) -> str:
+        sizes = [
+            f"{split}: {len(rows):,} sentences, {sum(len(one.words) for one in rows):,} words"
+            for split, rows in self.splits.items()
+        ]
+        kind = "entities" if self.are_entities else "labels"
+        names = sorted({name[2:] for name in self.label_names if name != OUTSIDE}) if self.are_entities else None
+        return "\n".join([*sizes, f"{kind}: {', '.join(names or self.label_names)}", *self.notes])
+
+
+def load_tagged(arguments: TaggedDataArguments) -> TaggedData:
+    """Load and check the sentences that `arguments` select. Raises `DataError` for invalid data.
+
+    The train split defines the labels. If validation and test are both missing, both are held out of train. If only
+    validation is missing, only validation is held out.
+    """
+    notes: list[str] = []
+    splits = {split: _read(split, source, notes) for split, source in _open(arguments).items()}
+    counts = _check_labels(splits["train"])
+    if is_bio := are_entities(counts):
+        splits = {split: _bio(split, rows, notes) for split, rows in splits.items()}
+    splits = _hold_out(splits, arguments, notes)
+    limits = {"train": arguments.max_train_samples}
+    splits = {split: rows[: limits.get(split, arguments.max_eval_samples)] for split, rows in splits.items()}
+    used = {label for sentence in splits["train"] for label in sentence.labels}
+    names = sorted(used | set(map(inside, used)), key=_by_type) if is_bio else sorted(used)
+    notes += [*_unseen(splits, used), *_overlaps(splits)]
+    return TaggedData(splits, names, is_bio, notes)
+
+
+def _open(arguments: TaggedDataArguments) -> dict[str, ConllSource | ListSource]:
+    columns = arguments.word_column, arguments.label_column
+    if arguments.dataset_name:
+        tables, _ = open_hub(arguments.dataset_name, arguments.dataset_config_name)
+        return {split: ListSource(table, *columns) for split, table in tables.items()}
+    if arguments.data_dir:
+        files = find_splits(Path(arguments.data_dir), (*CONLL, *LISTS))
+    else:
+        names = {"train": arguments.train_file, "validation": arguments.validation_file, "test": arguments.test_file}
+        files = {split: [Path(name)] for split, name in names.items() if name}
+    if table := next((paths[0] for paths in files.values() if paths[0].suffix.lower() == ".csv"), None):
+        raise DataError(f"{table}: unknown format; give a CoNLL file ({', '.join(CONLL)}) or one of {', '.join(LISTS)}")
+    return {
+        split: ListSource(FileSource(paths), *columns)
+        if paths[0].suffix.lower() in LISTS
+        else ConllSource(paths, *columns)
+        for split, paths in files.items()
+    }
+
+
+def _read(split: str, source: ConllSource | ListSource, notes: list[str]) -> list[Sentence]:
+    rows = list(source.sentences())
+    sentences = [sentence for sentence in rows if sentence.words]
+    if len(sentences) < len(rows):
+        notes.append(f"{split}: {len(rows) - len(sentences):,} rows without words were dropped")
+    if not sentences:
+        raise DataError(f"{source}: the {split} split has no words")
+    return sentences
+
+
+def _check_labels(train: Sequence[Sentence]) -> Counter[str]:
+    counts = Counter(label for sentence in train for label in sentence.labels)
+    if len(counts) == 1:
+        raise DataError(f"{train[0].where(0)}: all words of the train split have one label, {next(iter(counts))!r}")
+    if len(counts) > MAX_CLASSES:
+        raise DataError(
+            f"the words of the train split have {len(counts):,} different labels, such as {next(iter(counts))!r}: "
+            "probably the wrong column; choose it with --label_column"
+        )
+    return counts
+
+
+def _bio(split: str, sentences: list[Sentence], notes: list[str]) -> list[Sentence]:
+    """Return the sentences with labels of BIO. Note what is invalid; raise `DataError` for a label of another kind."""
+    faults, changed = [], set()
+    for sentence in sentences:
+        for index, label in enumerate(sentence.labels):
+            if label != OUTSIDE and not _ENTITY.fullmatch(label):
+                raise DataError(f"{sentence.where(index)}: the label {label!r} is neither O nor B- or I- with a type")
+            changed |= {label[:2]} if as_bio(label) != label else set()
+        faults += [(sentence, index) for index in without_beginning(sentence)]
+    if faults:
+        sentence, index = faults[0]
+        before = sentence.labels[index - 1] if index else "the start of the sentence"
+        notes.append(
+            f"WARNING: {split}: {len(faults):,} labels continue an entity that has not begun, first "
+            f"{sentence.where(index)}: {sentence.labels[index]} after {before}; scores count them as its beginning"
+        )
+    if changed:
+        notes.append(f"{split}: labels with {' and '.join(sorted(changed))} are read as those of BIO")
+    return [sentence._replace(labels=tuple(map(as_bio, sentence.labels))) for sentence in sentences]
+
+
+def _by_type(label: str) -> tuple[bool, str, str]:
+    """O, then B- and I- of each type."""
+    return label != OUTSIDE, label[2:], label[:2]
+
+
+def _hold_out(
+    splits: dict[str, list[Sentence]], arguments: TaggedDataArguments, notes: list[str]
+) -> dict[str, list[Sentence]]:
+    """Hold out validation if it is missing, and also test if both are missing. Equal sentences share a split."""
+    missing = [] if "validation" in splits else ["validation"] if "test" in splits else ["validation", "test"]
+    rows = splits["train"]
+    if missing:
+        keys = [sentence.text for sentence in rows]
+        chosen = assign_splits(keys, missing, arguments.validation_fraction, arguments.split_seed)
+        for split in ("train", *missing):
+            splits = splits | {split: [row for row, name in zip(rows, chosen) if name == split]}
+        notes += [
+            f"{split}: not in the data; {len(splits[split]):,} sentences held out of train (--validation_fraction "
+            f"{arguments.validation_fraction}, --split_seed {arguments.split_seed})"
+            for split in missing
+        ]
+    return {split: splits[split] for split in ("train", "validation", "test") if split in splits}
+
+
+def _unseen(splits: Mapping[str, Sequence[Sentence]], known: set[str]) -> list[str]:
+    notes = []
+    for split in splits.keys() - {"train"}:
+        counts = Counter(label for sentence in splits[split] for label in sentence.labels if label not in known)
+        if counts:
+            names = ", ".join(f"{label} {count:,}" for label, count in counts.most_common(3))
+            notes.append(f"{split}: labels that do not occur in train count as errors: {names}")
+    return sorted(notes)
+
+
+def _overlaps(splits: Mapping[str, Sequence[Sentence]]) -> list[str]:
+    train = {sentence.words for sentence in splits["train"]}
+    counts = {split: sum(one.words in train for one in rows) for split, rows in splits.items() if split != "train"}
+    return [
+        f"WARNING: {split}: {count:,} of its {len(splits[split]):,} sentences also occur in train, inflating scores"
+        for split, count in counts.items()
+        if count
+    ]

@@ -1,0 +1,352 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Train a tagger, which labels the words of sentences: arguments, alignment of words and tokens, and evaluation."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import datasets
+import numpy as np
+from torch import Tensor
+from transformers import (
+    DataCollatorForTokenClassification,
+    EvalPrediction,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    TrainerCallback,
+    TrainingArguments,
+    pipeline,
+)
+
+from .. import presets
+from ..data.tagged_sentences import Sentence, TaggedData, TaggedDataArguments, inside, load_tagged
+from ..evaluation.tagging import FrequentLabels, report_tagging, score_labels
+from ..utils.errors import DataError, one_line
+from ..utils.markdown import excerpt
+from .arguments import RunArguments, checking_arguments
+from .callbacks import WeightAverage, early_stopping
+from .classification import ModelArguments, build_model, build_tokenizer, choose_epoch_on_validation
+from .run import Run, summary
+from .run_folder import alone
+from .trainer import RatesByDepth, SharingTrainer, check_rates, share
+
+PROGRAM = "scripts/train_tokens.py"
+HEAD = "ForTokenClassification"
+IGNORED = -100  # the label of a token without one
+DIVERGED = -1  # the prediction of NaN
+
+
+@dataclass
+class TaggerModelArguments(ModelArguments):
+    """The model to train: a preset from scratch or a checkpoint to fine-tune."""
+
+    preset: str = field(
+        default="demo", metadata={"help": f"The configuration of a new model: {', '.join(presets.ENCODERS)}."}
+    )
+    tokenizer_kind: Literal["wordlevel", "words", "bpe", "byte_bpe"] = field(
+        default="byte_bpe", metadata={"help": "The kind of a new tokenizer."}
+    )
+    vocab_size: int = field(default=8_000, metadata={"help": "The maximum vocabulary size of a new tokenizer."})
+    lowercase: bool = field(default=False, metadata={"help": "Lower-case the text in a new tokenizer."})
+    label_all_tokens: bool = field(
+        default=True,
+        metadata={
+            "help": "Train on all tokens of a word, of which a pipeline reads each; --no_label_all_tokens: the first."
+        },
+    )
+
+
+@dataclass
+class TaggerTrainingArguments(RunArguments, TrainingArguments):
+    """transformers.TrainingArguments with defaults for small taggers on a CPU."""
+
+    output_dir: str | None = field(
+        default="runs/tagger", metadata={"help": "The folder for the model and all results."}
+    )
+    learning_rate: float = field(default=2e-3, metadata={"help": "The peak learning rate of AdamW."})
+    weight_decay: float = field(default=0.01, metadata={"help": "Weight decay, except for biases and norms."})
+    warmup_steps: float = field(default=0.1, metadata={"help": "Warm-up steps; below 1, a fraction of all steps."})
+    num_train_epochs: float = field(default=10.0, metadata={"help": "The number of training epochs."})
+    per_device_train_batch_size: int = field(default=16, metadata={"help": "Training sentences per step and device."})
+    per_device_eval_batch_size: int = field(default=128, metadata={"help": "Sentences per evaluation batch."})
+    eval_strategy: str = field(default="epoch", metadata={"help": "When to evaluate."})
+    save_strategy: str = field(default="epoch", metadata={"help": "When to save a checkpoint."})
+    save_total_limit: int | None = field(default=1, metadata={"help": "The number of checkpoints to keep."})
+    logging_steps: float = field(default=50, metadata={"help": "Steps between log entries."})
+    ema_decay: float = field(
+        default=0.0,
+        metadata={"help": "Decay of the moving average of weights used at the end; 0: no averaging."},
+    )
+    embedding_learning_rate: float | None = field(
+        default=None, metadata={"help": "The peak learning rate of the embeddings; by default that of the layers."}
+    )
+    layer_decay: float = field(
+        default=1.0,
+        metadata={"help": "Factor on the learning rate from each layer to the one below; 1: no decay."},
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_rates(self.layer_decay, self.embedding_learning_rate)
+        if self.prediction_loss_only or self.label_names:
+            raise DataError("--prediction_loss_only and --label_names are not supported: the scores are of the labels")
+
+
+# Words and tokens
+
+
+def words_of_tokens(
+    words: Sequence[str], offsets: Sequence[tuple[int, int]], is_special: Sequence[int]
+) -> list[int | None]:
+    """Return the index of the word that each token lies in; None for special tokens.
+
+    offsets: of the tokens in the words with a blank between them. A blank belongs to the word behind it, which it is a
+    token of in byte-level BPE. Raises ValueError for a token of several words.
+    """
+    text = " ".join(words)
+    starts = list(accumulate((len(word) + 1 for word in words[:-1]), initial=0))
+    found: list[int | None] = []
+    for (start, end), special in zip(offsets, is_special):
+        start = end - len(text[start:end].lstrip(" "))  # some tokenizers count the blank before a word, some do not
+        end = start + len(text[start:end].rstrip(" "))
+        word = bisect_right(starts, start) - 1
+        last = starts[word] + len(words[word])
+        word += start == end >= last  # a blank alone
+        if not special and start < end > last:
+            raise ValueError(f"{text[start:end]!r} is one token of several words")
+        found.append(None if special or word == len(words) else word)
+    return found
+
+
+class Encoded(NamedTuple):
+    """Token ids and labels of a split; firsts: the index of the first token of each word that has one, by sentence."""
+
+    rows: datasets.Dataset
+    firsts: list[dict[int, int]]
+
+    def count_left(self, sentences: Sequence[Sentence]) -> int:
+        """Count the words without a token: those beyond the limit, and those that the tokenizer drops."""
+        return sum(len(sentence.words) - len(firsts) for sentence, firsts in zip(sentences, self.firsts))
+
+
+def encode_sentences(
+    sentences: Sequence[Sentence],
+    tokenizer: PreTrainedTokenizerBase,
+    label_names: Sequence[str],
+    labels_all: bool = False,
+) -> Encoded:
+    """Tokenise the words with blanks between them, as a text is read later, and label the first token of each word.
+
+    labels_all: label the other tokens of a word as well, in BIO as inside. Raises `DataError` for a token of several
+    words, which could have one label only.
+    """
+    if not tokenizer.is_fast:
+        raise DataError("the tokenizer gives no offsets, which words are found by; use a fast tokenizer")
+    try:
+        batch = tokenizer(
+            [sentence.text for sentence in sentences],
+            truncation=True,
+            return_offsets_mapping=True,
+            return_special_tokens_mask=True,
+        )
+    except Exception as error:  # of tokenizers: of no type of its own
+        raise DataError(f"the tokenizer cannot read the sentences: {one_line(error)}") from error
+    id_of = {name: number for number, name in enumerate(label_names)}
+    columns, firsts = [], []
+    for sentence, offsets, special in zip(sentences, batch.pop("offset_mapping"), batch.pop("special_tokens_mask")):
+        try:
+            words = words_of_tokens(sentence.words, offsets, special)
+        except ValueError as error:
+            raise DataError(f"{sentence.where(0)}: {error}; use another tokenizer (--tokenizer_kind)") from error
+        columns.append(_token_labels(sentence, words, id_of, labels_all))
+        firsts.append({word: words.index(word) for word in dict.fromkeys(words) if word is not None})
+    return Encoded(datasets.Dataset.from_dict({**batch, "labels": columns}), firsts)
+
+
+def _token_labels(
+    sentence: Sentence, words: Sequence[int | None], id_of: dict[str, int], labels_all: bool
+) -> list[int]:
+    labels, before = [], None
+    for word in words:
+        label = None if word is None else sentence.labels[word]
+        if label is not None and word == before:
+            label = inside(label) if labels_all else None
+        labels.append(IGNORED if label is None else id_of.get(label, IGNORED))
+        before = word
+    return labels
+
+
+def check_use(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Sentence]) -> list[str]:
+    """Return a note if the tokenizer reads words in a list otherwise than in a text, which training does.
+
+    Byte-level tokenizers without add_prefix_space do: in a list, no word has a blank before it.
+    """
+    for sentence in sentences:
+        try:
+            ids = tokenizer(list(sentence.words), is_split_into_words=True, verbose=False)["input_ids"]
+        except Exception:  # the library refuses some of these tokenizers
+            ids = None
+        if ids != tokenizer(sentence.text, verbose=False)["input_ids"]:
+            return [
+                "the tokenizer reads a list of words otherwise than a text (no add_prefix_space); the model is trained "
+                "on texts: join words with blanks, without is_split_into_words"
+            ]
+    return []
+
+
+CHECKED_SENTENCES = 100
+
+
+# Training
+
+
+class TaggerTrainer(RatesByDepth, SharingTrainer):
+    """The trainer of a tagger."""
+
+
+class TaggerMetrics:
+    """compute_metrics for Trainer: scores of the words that have a token with a label."""
+
+    def __init__(self, data: TaggedData) -> None:
+        self.names, self.are_entities = data.label_names, data.are_entities
+
+    def __call__(self, prediction: EvalPrediction) -> dict[str, float]:
+        """predictions and label_ids (rows, tokens) are label ids. Raises `DataError` if training has diverged."""
+        found, given = prediction_sides(prediction)
+        scores = score_labels(self.labels_of(given, given), self.labels_of(found, given), self.are_entities)
+        return {name: scores[name] for name in ("accuracy", "precision", "recall", "f1")}
+
+    def labels_of(self, ids: np.ndarray, given: np.ndarray) -> list[list[str]]:
+        """Return the names of the ids where there is a label."""
+        return [[self.names[number] for number in row[there != IGNORED]] for row, there in zip(ids, given)]
+
+
+def prediction_sides(prediction: EvalPrediction) -> tuple[np.ndarray, np.ndarray]:
+    """Return the predicted and the given label ids (rows, tokens). Raises `DataError` if predictions are NaN."""
+    found, given = np.asarray(prediction.predictions), np.asarray(prediction.label_ids)
+    if (found[given != IGNORED] == DIVERGED).any():
+        raise DataError("the logits are NaN: training has diverged. Lower the learning rate or lengthen the warm-up")
+    return found, given
+
+
+def most_likely(outputs: Any, _: Tensor) -> Tensor:
+    """(B, T, labels) -> (B, T): the label of the greatest logit, `DIVERGED` where one is NaN."""
+    logits: Tensor = outputs[0] if isinstance(outputs, tuple) else outputs
+    return logits.argmax(-1).masked_fill(logits.isnan().any(-1), DIVERGED)
+
+
+@alone
+def train(
+    model_arguments: TaggerModelArguments, data_arguments: TaggedDataArguments, arguments: TaggerTrainingArguments
+) -> None:
+    """Run the training: read, align, train, evaluate and save. Input errors are raised before training starts."""
+    run = Run.open(PROGRAM, model_arguments, data_arguments, arguments, inputs_of(model_arguments, data_arguments))
+    data = load_tagged(data_arguments)
+    run.check_data(data.digests())
+    print(data.describe())
+    options = {"add_prefix_space": True} if model_arguments.tokenizer_kind == "byte_bpe" else {}
+    tokenizer = build_tokenizer(model_arguments, data.texts("train"), run.checkpoint, **options)
+    model = build_model(model_arguments, tokenizer, data.label_names, HEAD)
+    prepare(tokenizer, model.config)
+    encoded, notes = encode_splits(data, tokenizer, model_arguments.label_all_tokens)
+    print(*notes, sep="\n")
+    choose_epoch_on_validation(arguments, data, "f1")
+    trainer = build_trainer(model, tokenizer, encoded, data, arguments)
+    rows = {split: len(sentences) for split, sentences in data.splits.items()}
+    run.start(trainer, [*data.notes, *notes], labels=data.label_names, rows=rows)
+    judge(run, trainer, data, encoded)
+
+
+def prepare(tokenizer: PreTrainedTokenizerBase, config: PreTrainedConfig) -> None:
+    """Limit the length to the model's positions, and pad on the right, so that a token keeps its index in a batch."""
+    limit, tokenizer.padding_side = tokenizer.model_max_length, "right"
+    tokenizer.model_max_length = min(limit, getattr(config, "max_position_embeddings", None) or limit)
+
+
+def encode_splits(
+    data: TaggedData, tokenizer: PreTrainedTokenizerBase, labels_all: bool
+) -> tuple[dict[str, Encoded], list[str]]:
+    """Encode each split, and return notes on words without a label."""
+    encoded, notes = {}, check_use(tokenizer, data.splits["train"][:CHECKED_SENTENCES])
+    for split, sentences in data.splits.items():
+        names, is_train = data.label_names, split == "train"
+        encoded[split] = encode_sentences(sentences, tokenizer, names, labels_all and is_train)
+        if left := encoded[split].count_left(sentences):
+            what = "not trained on" if is_train else "scored as the most frequent label"
+            notes.append(
+                f"{split}: {left:,} words beyond {tokenizer.model_max_length} tokens (--max_length) or without a token "
+                f"are {what}"
+            )
+    return encoded, notes
+
+
+@checking_arguments()
+def build_trainer(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    encoded: dict[str, Encoded],
+    data: TaggedData,
+    arguments: TaggerTrainingArguments,
+) -> TaggerTrainer:
+    average: list[TrainerCallback] = [WeightAverage(arguments.ema_decay)] if arguments.ema_decay else []
+    return TaggerTrainer(
+        model,
+        arguments,
+        data_collator=DataCollatorForTokenClassification(tokenizer),
+        train_dataset=encoded["train"].rows,
+        eval_dataset=encoded["validation"].rows,
+        processing_class=tokenizer,
+        compute_metrics=TaggerMetrics(data),
+        preprocess_logits_for_metrics=most_likely,
+        callbacks=[*average, *early_stopping(arguments.early_stopping_patience)],
+    )
+
+
+def judge(run: Run, trainer: TaggerTrainer, data: TaggedData, encoded: dict[str, Encoded]) -> None:
+    """Train, save, and evaluate on the test split, or on validation if there is none."""
+    split = "test" if "test" in data.splits else "validation"
+    run.train(trainer, evaluates=split == "test")
+    baseline = FrequentLabels(data.splits["train"])
+    predicted = predict(trainer, encoded[split], data, split, baseline.otherwise)
+    if run.is_main:
+        left = encoded[split].count_left(data.splits[split])
+        notes = [f"{left:,} words were not read and count as {baseline.otherwise}."] if left else []
+        print(report_tagging(trainer, data, split, predicted, baseline.predict(data.splits[split]), notes))
+    share(trainer, data.texts(split))
+    if run.is_main:
+        print(tag(run.folder, data.texts(split)[:3], run.groups["model"].trust_remote_code))
+        print(f"\n{summary(trainer, run.checkpoint)}")
+
+
+def predict(trainer: TaggerTrainer, encoded: Encoded, data: TaggedData, split: str, otherwise: str) -> list[list[str]]:
+    """Return the label of each word; `otherwise` for those that the model does not read."""
+    prefix = "test" if split == "test" else "eval"
+    output = trainer.predict(encoded.rows, metric_key_prefix=prefix)
+    trainer.save_metrics(prefix, output.metrics)
+    found, _ = prediction_sides(EvalPrediction(output.predictions, output.label_ids))
+    predicted = [[otherwise] * len(sentence.words) for sentence in data.splits[split]]
+    for labels, row, firsts in zip(predicted, found, encoded.firsts):
+        for word, token in firsts.items():
+            labels[word] = data.label_names[row[token]]
+    return predicted
+
+
+def tag(folder: Path, texts: Sequence[str], trust_remote_code: bool) -> str:
+    """Label a few texts with a pipeline loaded from the saved folder."""
+    task: Any = "token-classification"
+    tagger = pipeline(task, model=str(folder), aggregation_strategy="simple", trust_remote_code=trust_remote_code)
+    rows = []
+    for text in texts:
+        spans = [f"{text[one['start'] : one['end']]} ({one['entity_group']})" for one in tagger(text)]
+        rows.append(f"{excerpt(text, 80)}\n    {excerpt(', '.join(spans)) or '(nothing)'}")
+    shown = f'import modeling_scratch; pipeline("token-classification", model={str(folder)!r}, '
+    return "\n".join(["", f'{shown}aggregation_strategy="simple")', *rows])
+
+
+def inputs_of(model: TaggerModelArguments, data: TaggedDataArguments) -> list[str | None]:
+    files = [data.data_dir, data.train_file, data.validation_file, data.test_file]
+    return [model.model_name_or_path, model.tokenizer_name_or_path, *files]

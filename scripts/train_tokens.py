@@ -1,0 +1,26 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Train a tagger for names or parts of speech and its tokenizer from scratch, or fine-tune a checkpoint.
+
+    modeling-scratch train-tokens --train_file train.conll --test_file test.conll --output_dir runs/names
+    modeling-scratch train-tokens --train_file train.conllu --output_dir runs/tags
+    modeling-scratch train-tokens --train_file train.jsonl --label_column ner_tags \
+        --model_name_or_path bert-base-cased --output_dir runs/bert-names
+
+All arguments of transformers.TrainingArguments are supported. The output folder holds the model, its tokenizer, the
+run's configuration, its scores beside those of a baseline, the learning curve and a model card (README.md).
+"""
+
+from collections.abc import Sequence
+
+from modeling_scratch.data.tagged_sentences import TaggedDataArguments
+from modeling_scratch.training.tokens import TaggerModelArguments, TaggerTrainingArguments, train
+from modeling_scratch.utils.command_line import run_program
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    groups = TaggerModelArguments, TaggedDataArguments, TaggerTrainingArguments
+    run_program(train, groups, __doc__, arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,158 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Labelled words from CoNLL files and tables: what is read, how it is divided, and the errors of broken files."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+from text_samples import fault, write
+from toy_names import sentences, write_conll
+
+from modeling_scratch.data.tagged_sentences import TaggedData, TaggedDataArguments, load_tagged
+
+WORDS = ["Anna", "Berg", "lives", "in", "Berg", "."]
+LABELS = ["B-PER", "I-PER", "O", "O", "B-LOC", "O"]
+
+
+def load(train: Path, **arguments: Any) -> TaggedData:
+    return load_tagged(TaggedDataArguments(train_file=str(train), **arguments))
+
+
+def read(path: Path, text: str, **arguments: Any) -> TaggedData:
+    """The file as train, validation and test."""
+    path.write_text(text, encoding="utf-8")
+    return load(path, validation_file=str(path), test_file=str(path), **arguments)
+
+
+def conll(words: list[str], labels: list[str], between: str = " ") -> str:
+    return "".join(f"{word}{between}{label}\n" for word, label in zip(words, labels))
+
+
+def test_a_conll_file_is_read_as_it_was_written(tmp_path: Path) -> None:
+    data = load(write_conll(tmp_path / "train.conll", 30, 0), validation_fraction=0.2)
+    found = [row for rows in data.splits.values() for row in rows]
+    written = [(tuple(word for word, _ in one), tuple(label for _, label in one)) for one in sentences(30, 0)]
+    assert sorted((row.words, row.labels) for row in found) == sorted(written)
+    assert data.label_names == ["O", "B-LOC", "I-LOC", "B-PER", "I-PER"]
+    assert data.are_entities
+    texts = [set(data.texts(split)) for split in ("train", "validation", "test")]
+    assert all(texts)
+    assert sum(map(len, texts)) == len(set.union(*texts))  # equal sentences stay together
+
+
+def test_columns_are_chosen_by_index(tmp_path: Path) -> None:
+    for label in ("1", "-3"):
+        data = load(write_conll(tmp_path / "train.conll", 30, 0), word_column="0", label_column=label)
+        assert data.label_names == ["ADP", "DET", "PUNCT", "X"]
+        assert not data.are_entities
+
+
+def test_all_formats_give_the_same_sentences(tmp_path: Path) -> None:
+    rows = {"tokens": [WORDS, ["Hm", "Anna"]], "ner_tags": [LABELS, ["O", "B-PER"]]}
+    text = "\n".join(conll(*pair, between="\t") for pair in zip(*rows.values()))
+    names = ["O", "B-PER", "I-PER", "B-LOC"]
+    features = datasets.Features(
+        {"tokens": datasets.List(datasets.Value("string")), "ner_tags": datasets.List(datasets.ClassLabel(names=names))}
+    )
+    datasets.Dataset.from_dict(rows, features=features).to_parquet(tmp_path / "train.parquet")
+    (tmp_path / "train.bio").write_text(text, encoding="utf-8")
+    (tmp_path / "crlf.conll").write_bytes(text.replace("\n", "\r\n").encode("utf-8-sig"))
+    files = [tmp_path / "train.bio", tmp_path / "crlf.conll", tmp_path / "train.parquet"]
+    files.append(write(tmp_path / "train.jsonl", {"words": rows["tokens"], "labels": rows["ner_tags"]}))
+    loaded = [load(path, validation_file=str(path)) for path in files]
+    for data in loaded:
+        assert [(list(row.words), list(row.labels)) for row in data.splits["train"]] == list(zip(*rows.values()))
+        assert data.label_names == ["O", "B-LOC", "I-LOC", "B-PER", "I-PER"]
+        assert data.digests() == loaded[0].digests()
+        assert any("2 of its 2 sentences also occur in train" in note for note in data.notes)
+
+
+def test_universal_dependencies(tmp_path: Path) -> None:
+    """A comment, a contraction of two words, and an empty node are no words."""
+    ids = ["1-2", "1", "2", "2.1", "3"]
+    forms, tags = ["zum", "zu", "dem", "x", "Haus"], ["_", "ADP", "DET", "X", "NOUN"]
+    lines = ["\t".join([number, form, "_", tag, *"______"]) for number, form, tag in zip(ids, forms, tags)]
+    data = read(tmp_path / "train.conllu", "\n".join(["# text = zum Haus", *lines, "", ""]))
+    assert data.splits["train"][0].words == ("zu", "dem", "Haus")
+    assert data.splits["train"][0].labels == ("ADP", "DET", "NOUN")
+    lemmas = load(tmp_path / "train.conllu", validation_file=str(tmp_path / "train.conllu"), label_column="ID")
+    assert lemmas.splits["train"][0].labels == ("1", "2", "3")
+
+
+@pytest.mark.parametrize("scheme", ["BIES", "BILU"])
+def test_other_schemes_mark_the_same_entities(tmp_path: Path, scheme: str) -> None:
+    end, single = scheme[2:] if scheme == "BIES" else ("L", "U")
+    labels = ["B-PER", f"{end}-PER", "O", "O", f"{single}-LOC", "O", "B-ORG", "I-ORG", f"{end}-ORG"]
+    data = read(tmp_path / "train.iob", conll([*WORDS, "a", "b", "c"], labels))
+    assert list(data.splits["test"][0].labels) == [*LABELS, "B-ORG", "I-ORG", "I-ORG"]
+    assert not any("WARNING: test: 1 label" in note for note in data.notes)
+
+
+def test_invalid_sequences_are_reported_with_their_line(tmp_path: Path) -> None:
+    text = conll(WORDS, LABELS) + "\n" + conll(WORDS, ["I-PER", "I-PER", "O", "I-LOC", "I-PER", "O"])
+    notes = read(tmp_path / "train.conll", text).notes
+    told = "train: 3 labels continue an entity that has not begun, first train.conll, line 8: I-PER after the start"
+    assert any(told in note for note in notes)
+
+
+def test_labels_that_train_lacks_are_reported_and_kept(tmp_path: Path) -> None:
+    (tmp_path / "more.conll").write_text(conll(WORDS, [*LABELS[:4], "B-ORG", "O"]), encoding="utf-8")
+    (tmp_path / "train.conll").write_text(conll(WORDS, LABELS), encoding="utf-8")
+    data = load(tmp_path / "train.conll", validation_file=str(tmp_path / "more.conll"))
+    assert "B-ORG" not in data.label_names
+    assert data.splits["validation"][0].labels[4] == "B-ORG"
+    assert "validation: labels that do not occur in train count as errors: B-ORG 1" in data.notes
+
+
+ROWS = {
+    '{"tokens": ["a"], "labels": ["O", "O"]}': "line 1: 1 words, but 2 labels",
+    '{"tokens": ["a", " "], "labels": ["O", "O"]}': "column 'tokens', word 2: ' ' is empty",
+    '{"tokens": ["a", "b"], "labels": ["O", null]}': "column 'labels', word 2: None is empty or not text",
+    '{"tokens": "a b", "labels": "O O"}': "column 'tokens': str, but expected a list",
+    '{"tokens": ["a"], "labels": ["O"], "tags": ["O"]}': "labels and tags could be the labels",
+    '{"tokens": ["a"], "label": ["O"]}': "no column 'labels'",
+    '{"tokens": [], "labels": []}': "the train split has no words",
+}
+FILES = {
+    "a O\nb\n": "line 2: 1 columns, but the first line has 2",
+    "a O\nb\t\n": "line 2: the label in column 1 is empty",
+    "a\nb\n": "line 1: column 0 cannot be both the word and the label",
+    "a O\nb O\n": "line 1: all words of the train split have one label, 'O'",
+    "": "the train split has no words",
+}
+
+
+@pytest.mark.parametrize(("row", "told"), ROWS.items(), ids=range(len(ROWS)))
+def test_a_row_that_cannot_be_read_is_named(tmp_path: Path, row: str, told: str) -> None:
+    json.loads(row)
+    with fault("train.jsonl", told.replace("line 1", "row 1")):
+        read(tmp_path / "train.jsonl", row + "\n")
+
+
+@pytest.mark.parametrize(("text", "told"), FILES.items(), ids=range(len(FILES)))
+def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, text: str, told: str) -> None:
+    with fault("train.conll", told):
+        read(tmp_path / "train.conll", text)
+
+
+def test_wrong_options_are_errors(tmp_path: Path) -> None:
+    path = write_conll(tmp_path / "train.conll", 30, 0)
+    with fault("--label_column 7", "line 3", "0 to 3"):
+        load(path, label_column="7")
+    with fault("--label_column UPOS"):
+        load(path, label_column="UPOS")
+    with fault("train.csv", "unknown format"):
+        load(tmp_path / "train.csv")
+    with fault("gone.conll: file not found"):
+        load(tmp_path / "gone.conll")
+    with fault("no data source"):
+        TaggedDataArguments()
+    with fault("different rows are too few to hold out"):
+        read_two = tmp_path / "two.conll"
+        read_two.write_text(conll(WORDS, LABELS), encoding="utf-8")
+        load(read_two)
+    (tmp_path / "latin.conll").write_bytes("Jörg B-PER\n".encode("latin-1"))
+    with fault("latin.conll", "line 1", "not valid UTF-8"):
+        load(tmp_path / "latin.conll")

@@ -1,0 +1,198 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The tagging job end to end on a small grammar, and the alignment of words and tokens."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import train_tokens
+from native_models import NATIVES
+from processes import refusal
+from safetensors.torch import load_file
+from seqeval.metrics.sequence_labeling import get_entities
+from text_samples import fault
+from tokenizers import Tokenizer, models, normalizers
+from toy_names import sentences, write_conll
+from transformers import AutoModelForTokenClassification, AutoTokenizer, PreTrainedTokenizerFast, pipeline
+
+from modeling_scratch import ScratchEncoderForTokenClassification
+from modeling_scratch.data.tagged_sentences import Sentence
+from modeling_scratch.training.tokens import check_use, encode_sentences
+from modeling_scratch.verify import main as verify
+from tokenization import KINDS, special_token_ids
+
+SIZES = "hidden_size=32,num_hidden_layers=2,num_attention_heads=4,intermediate_size=64,hidden_dropout=0.0"
+COMMON = "--report_to none --use_cpu --disable_tqdm True --learning_rate 1e-2"
+FAST = f"{COMMON} --config_overrides {SIZES} --vocab_size 300 --num_train_epochs 6"
+ROWS = {"train": 220, "validation": 30, "test": 40}
+WORDS = ("Anna", "Ross-Vila", "lives", "in", "Porto", "Alto", "!?", "“Jörg”", "42nd", "\u200b", "New  York")
+LABELS = ("B-PER", "I-PER", "O", "O", "B-LOC", "I-LOC", "O", "B-PER", "O", "O", "B-LOC")
+SENTENCE = Sentence(WORDS, LABELS, "train.conll", tuple(range(1, len(WORDS) + 1)))
+NAMES = ["O", "B-LOC", "I-LOC", "B-PER", "I-PER"]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("names")
+    for seed, (split, rows) in enumerate(ROWS.items()):
+        write_conll(folder / f"{split}.conll", rows, seed)
+    return folder
+
+
+def train(data: Path, output: Path, options: str = FAST) -> None:
+    train_tokens.main(f"--data_dir {data} --output_dir {output} {options}".split())
+
+
+@pytest.fixture(scope="module")
+def run(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run, for all tests that only look at it."""
+    output = tmp_path_factory.mktemp("one") / "run"
+    train(data, output)
+    return output
+
+
+def test_learns_and_leaves_everything_that_was_promised(run: Path, capsys: pytest.CaptureFixture) -> None:
+    """The baseline cannot tell a town from a last name."""
+    evaluation = json.loads((run / "evaluation.json").read_text())
+    assert evaluation["f1"] > 0.95 > 0.8 > evaluation["baseline"]["f1"]
+    assert set(evaluation["labels"]) == {"PER", "LOC"}
+    results = (run / "results.md").read_text()
+    assert f"{ROWS['test']} sentences" in results
+    assert "most frequent label of the word" in results
+    assert (run / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
+    record = json.loads((run / "run_config.json").read_text())
+    assert record["rows"] == ROWS
+    assert record["labels"] == NAMES
+    card = (run / "README.md").read_text()
+    assert "pipeline_tag: token-classification" in card
+    assert 'aggregation_strategy="simple"' in card
+    state = json.loads((run / "trainer_state.json").read_text())
+    assert state["best_metric"] == max(entry.get("eval_f1", 0) for entry in state["log_history"])
+    verify([str(run)])
+    assert "This is the model that was trained" in capsys.readouterr().out
+
+
+def test_the_pipeline_finds_the_entities_that_were_scored(run: Path) -> None:
+    """Their offsets are those of the words. A list of words gives the same as their text."""
+    tagger: Any = pipeline("token-classification", model=str(run), aggregation_strategy="simple")
+    given, found = set(), set()
+    for row, sentence in enumerate(sentences(ROWS["test"], 2)):
+        words, labels = zip(*sentence)
+        text, ends = " ".join(words), [len(" ".join(words[: index + 1])) for index in range(len(words))]
+        spans = [
+            (ends[first] - len(words[first]), ends[last], kind) for kind, first, last in get_entities(list(labels))
+        ]
+        given |= {(row, text[start:end], start, kind) for start, end, kind in spans}
+        answers = tagger(text)
+        found |= {(row, text[one["start"] : one["end"]], one["start"], one["entity_group"]) for one in answers}
+        assert tagger(list(words), is_split_into_words=True) == [answers]
+    evaluation = json.loads((run / "evaluation.json").read_text())
+    f1 = 2 * len(given & found) / (len(given) + len(found))
+    assert f1 == pytest.approx(evaluation["f1"], abs=0.05)  # the pipeline reads the labels of all tokens
+
+
+def test_a_stopped_run_is_resumed_to_the_same_weights(run: Path, data: Path, tmp_path: Path, capsys) -> None:
+    options = f"{FAST} --num_train_epochs 2 --save_total_limit 2 --max_train_samples 48"
+    train(data, tmp_path / "whole", options)
+    output = shutil.copytree(tmp_path / "whole", tmp_path / "run")
+    last = max(output.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))
+    shutil.rmtree(last)
+    told = refusal(capsys, train, data, output, f"{options} --resume_from_checkpoint last --no_label_all_tokens")
+    assert "--label_all_tokens was True and is False" in told
+    train(data, output, f"{options} --resume_from_checkpoint last")
+    before, after = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "run"))
+    assert all(weight.equal(after[name]) for name, weight in before.items())
+
+
+def test_fine_tunes_a_native_checkpoint_for_parts_of_speech(run: Path, tmp_path: Path) -> None:
+    native = next(native for native in NATIVES if native.model_type == "bert")
+    tokenizer = AutoTokenizer.from_pretrained(run)
+    ids = {"vocab_size": len(tokenizer), "max_position_embeddings": 60, **special_token_ids(tokenizer)}
+    native.model_class(native.config(**ids)).save_pretrained(tmp_path / "native")
+    tokenizer.save_pretrained(tmp_path / "native")
+    file = write_conll(tmp_path / "all.conll", 60, 4)
+    train_tokens.main(
+        f"--train_file {file} --label_column 1 --output_dir {tmp_path / 'run'} --model_name_or_path "
+        f"{tmp_path / 'native'} --num_train_epochs 1 {COMMON}".split()
+    )
+    model = AutoModelForTokenClassification.from_pretrained(tmp_path / "run")
+    assert isinstance(model, ScratchEncoderForTokenClassification)
+    assert list(model.config.label2id) == ["ADP", "DET", "PUNCT", "X"]
+    results = (tmp_path / "run" / "results.md").read_text()
+    assert "macro F1" in results
+    assert "of the test split" in results  # held out, as validation was
+
+
+def tokenizer_of(kind: str, **options: Any) -> PreTrainedTokenizerFast:
+    texts = [" ".join(WORDS[:8])] * 4
+    return KINDS[kind](texts, 290 if kind == "byte_bpe" else 60, style="bert", show_progress=False, **options)
+
+
+@pytest.mark.parametrize("kind", ["byte_bpe", "bpe", "wordlevel", "words"])
+@pytest.mark.parametrize("prefix", [False, True])
+def test_each_word_has_its_label_on_its_first_token(kind: str, prefix: bool) -> None:
+    """The tokens of a word are those that the library finds, where it reads lists of words as texts."""
+    options = {"add_prefix_space": prefix} if kind == "byte_bpe" else {}
+    tokenizer = tokenizer_of(kind, **options)
+    rows, firsts = encode_sentences([SENTENCE], tokenizer, NAMES)
+    assert rows[0]["input_ids"] == tokenizer(SENTENCE.text)["input_ids"]
+    labels = [NAMES[label] if label >= 0 else None for label in rows[0]["labels"]]
+    assert {word: labels[token] for word, token in firsts[0].items()} == {word: LABELS[word] for word in firsts[0]}
+    assert {labels[index] for index in set(range(len(labels))) - set(firsts[0].values())} == {None}
+    assert set(range(len(WORDS))) - set(firsts[0]) <= {9}  # of an invisible character alone
+    if kind != "byte_bpe" or prefix:
+        of_lists = tokenizer(list(WORDS), is_split_into_words=True)
+        assert of_lists["input_ids"] == rows[0]["input_ids"]
+        assert firsts[0] == {word: of_lists.word_ids().index(word) for word in firsts[0]}
+    assert bool(check_use(tokenizer, [SENTENCE])) == (kind == "byte_bpe" and not prefix)
+
+
+def test_further_tokens_are_inside_and_none_is_outside_of_a_word() -> None:
+    tokenizer = tokenizer_of("byte_bpe", add_prefix_space=True)
+    (first,), (every,) = (encode_sentences([SENTENCE], tokenizer, NAMES, choice).rows for choice in (False, True))
+    special = tokenizer.get_special_tokens_mask(first["input_ids"], already_has_special_tokens=True)
+    before = None
+    for one, label, is_special in zip(first["labels"], every["labels"], special):
+        name = NAMES[one] if one >= 0 else None if is_special else before and before.replace("B-", "I-")
+        assert (NAMES[label] if label >= 0 else None) == name
+        before = name
+
+
+def test_words_beyond_the_limit_are_counted_and_scored(data: Path, tmp_path: Path) -> None:
+    train(
+        data, tmp_path / "run", f"{FAST} --max_length 6 --max_steps 1 --max_train_samples 16 --tokenizer_kind wordlevel"
+    )
+    left = sum(max(0, len(sentence) - 4) for sentence in sentences(ROWS["test"], 2))
+    assert f"{left:,} words were not read and count as O." in (tmp_path / "run" / "results.md").read_text()
+    evaluation = json.loads((tmp_path / "run" / "evaluation.json").read_text())
+    gold = [label for sentence in sentences(ROWS["test"], 2) for _, label in sentence]
+    number = sum(row["number"] for row in evaluation["labels"].values())
+    assert number == sum(label.startswith("B-") for label in gold)
+
+
+def test_a_token_of_several_words_is_refused() -> None:
+    backend = Tokenizer(
+        models.Unigram([("<unk>", 0.0), ("NewYork", -1.0), *((letter, -9.0) for letter in "NewYork")], 0)
+    )
+    backend.normalizer = normalizers.Replace(" ", "")
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="<unk>")
+    with fault("train.conll, line 1", "'New York' is one token of several words"):
+        encode_sentences([Sentence(("New", "York"), ("O", "O"), "train.conll", (1, 2))], tokenizer, NAMES)
+
+
+REFUSED = {
+    "--label_column 9": "--label_column 9",
+    "--preset gpt2": "--preset gpt2: the choices are",
+    "--max_length 3": "--max_length 3",
+    "--early_stopping_patience 2 --ema_decay 0.9": "--early_stopping_patience requires --ema_decay 0",
+}
+
+
+@pytest.mark.parametrize(("options", "told"), REFUSED.items(), ids=range(len(REFUSED)))
+def test_what_cannot_be_is_refused_before_anything_is_written(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture, options: str, told: str
+) -> None:
+    assert told in refusal(capsys, train, data, tmp_path / "run", f"{FAST} {options}")
+    assert not (tmp_path / "run").exists()
