@@ -103,6 +103,12 @@ class PredictArguments:
         check_inputs([self.input], self.max_file_size)
         check_output("--output", self.output, self.input, self.overwrite)
 
+    def check_model(self, config: Any) -> None:
+        """Raise `DataError` if the model cannot give what the arguments ask for."""
+        self.choice.check(config)
+        if self.explain and (gives_numbers(config) or config.problem_type == MULTI_LABEL):
+            raise DataError("--explain: the model does not choose one of several labels")
+
 
 def predict(arguments: PredictArguments) -> None:
     """Classify every row of the input. Raises `DataError` for an invalid input or model."""
@@ -111,22 +117,23 @@ def predict(arguments: PredictArguments) -> None:
         write = answer_writer(handle, arguments, names_of(classifier.model.config))
         for chunk in in_chunks(read_input(arguments)):
             texts = [text for _, text in chunk]
-            answers = classifier.classify(texts, bar.update)
-            words = explain(classifier, texts) if arguments.explain else [None] * len(texts)
+            answers = classifier.classify(texts, uncounted if arguments.explain else bar.update)
+            words = explain(classifier, texts, bar.update) if arguments.explain else [None] * len(texts)
             for (row, text), (label, score, *top), each in zip(chunk, answers, words):
                 added = [*([text] if arguments.with_text else []), *([each] if arguments.explain else [])]
                 write([row, label, score, *added, *top])
                 unsure += label in (None, []) and score is not None
                 long += arguments.explain and has_more_words(text)
             handle.flush()
-    if unsure:
-        print(f"texts without a label, as none reaches --threshold: {unsure:,}", file=sys.stderr)
-    if long:
-        print(f"texts of which only the first {MOST_WORDS} words are explained: {long:,}", file=sys.stderr)
-    if classifier.empty:
-        print(f"rows without text, output without label and score: {classifier.empty:,}", file=sys.stderr)
-    if classifier.cut:
-        print(f"texts truncated to {classifier.limit} tokens: {classifier.cut:,}", file=sys.stderr)
+    counts = {
+        "texts without a label, as none reaches --threshold": unsure,
+        f"texts of which only the first {MOST_WORDS} words are explained": long,
+        "rows without text, output without label and score": classifier.empty,
+        f"texts truncated to {classifier.limit} tokens": classifier.cut,
+    }
+    for what, count in counts.items():
+        if count:
+            print(f"{what}: {count:,}", file=sys.stderr)
 
 
 def read_input(arguments: PredictArguments) -> Iterator[NumberedText]:
@@ -206,14 +213,22 @@ class Classifier:
         return to_answers(logits.float().cpu(), self.model.config, self.choice)
 
 
-def explain(classifier: Classifier, texts: list[str]) -> list[list[dict[str, Any]] | None]:
+def uncounted(texts: int) -> None:
+    """Show no progress."""
+
+
+def explain(
+    classifier: Classifier, texts: list[str], progress: Callable[[int], object]
+) -> list[list[dict[str, Any]] | None]:
     """Return the contributions of the words of each text, None for empty texts. Batches hold words of several texts."""
     every = replace(classifier, choice=Choice(ALL), empty=0, cut=0)
     variants = ((number, each) for number, text in enumerate(texts) if text for each in with_and_without(text))
     labels: dict[int, str | None] = {}
     kept: list[list[float | None]] = [[] for _ in texts]
+    progress(texts.count(""))
     for chunk in in_chunks(variants):
-        for (number, _), (*_, top) in zip(chunk, every.classify([text for _, text in chunk], lambda count: None)):
+        progress(len({number for number, _ in chunk} - labels.keys()))
+        for (number, _), (*_, top) in zip(chunk, every.classify([text for _, text in chunk], uncounted)):
             scores = {each["label"]: each["score"] for each in top or ()}
             label = labels.setdefault(number, top[0]["label"] if top else None)  # the text comes before its variants
             kept[number].append(scores.get(label))
@@ -229,9 +244,7 @@ def load_classifier(arguments: PredictArguments) -> Classifier:
         auto_class = AutoModelForSequenceClassification
         model, info = auto_class.from_pretrained(name, trust_remote_code=trusts, output_loading_info=True)
         check_loaded(model, info, "not a trained text classifier")
-        arguments.choice.check(model.config)
-        if arguments.explain and (gives_numbers(model.config) or model.config.problem_type == MULTI_LABEL):
-            raise DataError("--explain: the model does not choose one of several labels")
+        arguments.check_model(model.config)
         tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=trusts)
         if len(tokenizer) <= len(
             tokenizer.all_special_tokens
