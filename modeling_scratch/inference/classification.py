@@ -23,6 +23,8 @@ import modeling_scratch  # noqa: F401  registers its models with the Auto classe
 from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS, ask_for_mask, check_folder, check_loaded, read_special_tokens
 from ..data.columns import NumberedText, is_missing, read_lines, read_texts
 from ..data.rows import READERS
+from ..data.tables import DELIMITER_HELP, SHEET_HELP, TableForm, delimiter_notes
+from ..data.text_files import format_of, open_bytes, unknown_format
 from ..fast.text_classification import batches_by_length
 from ..utils.command_line import option
 from ..utils.errors import DataError
@@ -57,13 +59,15 @@ class PredictArguments:
 
     model: str = option(help="A text classifier with its tokenizer: a folder or a name on the Hub.")
     input: str = option(
-        default="-", help="A csv, tsv, jsonl or parquet file, or txt with one text per line; -: standard input."
+        default="-", help="A csv, tsv, jsonl, parquet or xlsx file, or txt with one text per line; -: standard input."
     )
     max_file_size: float = option(default=MAX_FILE_SIZE, help=MAX_FILE_SIZE_HELP)
     output: str = option(default="-", help="The output file, jsonl or csv; -: standard output.")
     format: Literal["jsonl", "csv"] | None = option(
         default=None, help="The output format; inferred from the file name, else jsonl."
     )
+    delimiter: str | None = option(default=None, help=DELIMITER_HELP)
+    sheet: str | None = option(default=None, help=SHEET_HELP)
     text_column: str | None = option(default=None, help="The text column; inferred by default.")
     with_text: bool = option(default=False, help="Include the text in each output row.")
     overwrite: bool = option(default=False, help="Replace the output file.")
@@ -87,10 +91,15 @@ class PredictArguments:
         self.format = self.format or ("csv" if output.suffix.lower() == ".csv" else "jsonl")
         if self.batch_size < 1:
             raise DataError(f"--batch_size {self.batch_size}: must be at least 1")
-        if self.text_column and (self.input == "-" or Path(self.input).suffix.lower() == ".txt"):
-            raise DataError(f"--text_column {self.text_column}: requires a table ({', '.join(READERS)})")
         check_inputs([self.input], self.max_file_size)
+        if self.text_column and not self.is_table:
+            raise DataError(f"--text_column {self.text_column}: requires a table ({', '.join(READERS)})")
+        TableForm(self.delimiter, self.sheet)
         check_output("--output", self.output, self.input, self.overwrite)
+
+    @property
+    def is_table(self) -> bool:
+        return self.input != "-" and format_of(Path(self.input)) != ".txt"
 
 
 def predict(arguments: PredictArguments) -> None:
@@ -111,13 +120,14 @@ def predict(arguments: PredictArguments) -> None:
 
 def read_input(arguments: PredictArguments) -> Iterator[NumberedText]:
     """Stream `(row, text)`; a missing text is "". Raises `DataError` or OSError for unreadable input."""
-    path = Path(arguments.input)
-    if arguments.input != "-" and path.suffix.lower() != ".txt":
-        if path.is_file() and path.suffix.lower() not in READERS:
-            raise DataError(f"--input {path}: unknown format; supported suffixes: .txt, {', '.join(READERS)}")
-        yield from read_texts(path, arguments.text_column)
+    path, form = Path(arguments.input), TableForm(arguments.delimiter, arguments.sheet)
+    if arguments.is_table:
+        if path.is_file() and format_of(path) not in READERS:
+            raise unknown_format(path, [".txt", *READERS])
+        print("".join(f"{note}\n" for note in delimiter_notes([path], form)), end="", file=sys.stderr)
+        yield from read_texts(path, arguments.text_column, form)
         return
-    with sys.stdin.buffer if arguments.input == "-" else path.open("rb") as handle:
+    with sys.stdin.buffer if arguments.input == "-" else open_bytes(path) as handle:
         for row, text in read_lines(handle, f"--input {arguments.input}"):
             yield row, "" if is_missing(text) else text
 
