@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from ..utils.errors import DataError, one_line
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs
+from .labels import LABEL_MAP_HELP, parse_label_map
 from .rows import READERS, is_review_folder, missing_column, read_rows, refuse_links_out
 from .tables import DELIMITER_HELP, FOUND, SHEET_HELP, Row, TableForm, delimiter_notes
 from .text_files import COMPRESSIONS, TEXT_FORMATS, format_of
@@ -118,6 +119,7 @@ class DataArguments:
     sheet: str | None = field(default=None, metadata={"help": SHEET_HELP})
     text_column: str | None = field(default=None, metadata={"help": "The text column; inferred by default."})
     label_column: str | None = field(default=None, metadata={"help": "The label column; inferred by default."})
+    label_map: list[str] | None = field(default=None, metadata={"help": LABEL_MAP_HELP})
     class_names: list[str] | None = field(
         default=None, metadata={"help": "The label names, in the order of the class ids."}
     )
@@ -148,6 +150,7 @@ class DataArguments:
                 raise DataError(f"--{option} {limit}: must be at least 1")
         check_sources(self.data_dir, self.max_file_size, self.train_file, self.validation_file, self.test_file)
         TableForm(self.delimiter, self.sheet)
+        parse_label_map(self.label_map or ())
 
     @property
     def table_form(self) -> TableForm:
