@@ -7,7 +7,7 @@ import sys
 import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
@@ -21,9 +21,9 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, Data
 import modeling_scratch  # noqa: F401  registers its models with the Auto classes
 
 from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS, ask_for_mask, check_folder, check_loaded, read_special_tokens
-from ..data.columns import NumberedText, is_missing, read_lines, read_texts
+from ..data.columns import KeptText, is_missing, read_kept_texts, read_lines
 from ..data.rows import READERS
-from ..data.tables import DELIMITER_HELP, SHEET_HELP, TableForm, delimiter_notes
+from ..data.tables import DELIMITER_HELP, SHEET_HELP, Row, TableForm, delimiter_notes
 from ..data.text_files import format_of, open_bytes, unknown_format
 from ..fast.text_classification import batches_by_length
 from ..utils.command_line import option
@@ -69,6 +69,9 @@ class PredictArguments:
     delimiter: str | None = option(default=None, help=DELIMITER_HELP)
     sheet: str | None = option(default=None, help=SHEET_HELP)
     text_column: str | None = option(default=None, help="The text column; inferred by default.")
+    keep_columns: list[str] | None = field(
+        default=None, metadata={"help": "Columns of the table to copy to the output."}
+    )
     with_text: bool = option(default=False, help="Include the text in each output row.")
     overwrite: bool = option(default=False, help="Replace the output file.")
     batch_size: int = option(
@@ -95,7 +98,21 @@ class PredictArguments:
         if self.text_column and not self.is_table:
             raise DataError(f"--text_column {self.text_column}: requires a table ({', '.join(READERS)})")
         TableForm(self.delimiter, self.sheet)
+        self._check_kept()
         check_output("--output", self.output, self.input, self.overwrite)
+
+    def _check_kept(self) -> None:
+        for number, name in enumerate(kept := self.keep_columns or []):
+            if not self.is_table:
+                raise DataError(f"--keep_columns {name}: requires a table ({', '.join(READERS)})")
+            if name in self.answer_columns or name in kept[:number]:
+                raise DataError(
+                    f"--keep_columns {name}: the output has a column of this name; rename that of the table"
+                )
+
+    @property
+    def answer_columns(self) -> list[str]:
+        return ["row", "label", "score", *(["text"] if self.with_text else [])]
 
     @property
     def is_table(self) -> bool:
@@ -108,9 +125,9 @@ def predict(arguments: PredictArguments) -> None:
     with open_output(arguments.output) as handle, tqdm(unit=" texts", disable=arguments.no_progress or None) as bar:
         write = answer_writer(handle, arguments)
         for chunk in in_chunks(read_input(arguments)):
-            answers = classifier.classify([text for _, text in chunk], bar.update)
-            for (row, text), (label, score) in zip(chunk, answers):
-                write(row, label, score, text)
+            answers = classifier.classify([text for _, text, _ in chunk], bar.update)
+            for (row, text, kept), (label, score) in zip(chunk, answers):
+                write({"row": row, **kept, "label": label, "score": score, "text": text})
             handle.flush()
     if classifier.empty:
         print(f"rows without text, output without label and score: {classifier.empty:,}", file=sys.stderr)
@@ -118,23 +135,23 @@ def predict(arguments: PredictArguments) -> None:
         print(f"texts truncated to {classifier.limit} tokens: {classifier.cut:,}", file=sys.stderr)
 
 
-def read_input(arguments: PredictArguments) -> Iterator[NumberedText]:
-    """Stream `(row, text)`; a missing text is "". Raises `DataError` or OSError for unreadable input."""
+def read_input(arguments: PredictArguments) -> Iterator[KeptText]:
+    """Stream `(row, text, kept columns)`; a missing text is "". Raises `DataError` or OSError for unreadable input."""
     path, form = Path(arguments.input), TableForm(arguments.delimiter, arguments.sheet)
     if arguments.is_table:
         if path.is_file() and format_of(path) not in READERS:
             raise unknown_format(path, [".txt", *READERS])
         print("".join(f"{note}\n" for note in delimiter_notes([path], form)), end="", file=sys.stderr)
-        yield from read_texts(path, arguments.text_column, form)
+        yield from read_kept_texts(path, arguments.text_column, arguments.keep_columns or (), form)
         return
     with sys.stdin.buffer if arguments.input == "-" else open_bytes(path) as handle:
         for row, text in read_lines(handle, f"--input {arguments.input}"):
-            yield row, "" if is_missing(text) else text
+            yield row, "" if is_missing(text) else text, {}
 
 
-def in_chunks(rows: Iterable[NumberedText]) -> Iterator[list[NumberedText]]:
+def in_chunks(rows: Iterable[KeptText]) -> Iterator[list[KeptText]]:
     """Yield chunks of rows, limited in their number and their total characters."""
-    chunk: list[NumberedText] = []
+    chunk: list[KeptText] = []
     characters = 0
     for row in rows:
         chunk.append(row)
@@ -239,13 +256,25 @@ def load_classifier(arguments: PredictArguments) -> Classifier:
     return Classifier(model, tokenizer, limit, arguments.batch_size)
 
 
-def answer_writer(handle: TextIO, arguments: PredictArguments) -> Callable[..., object]:
-    """Return a function that writes (row, label, score, text) as a line of JSON or CSV; lists in CSV are JSON."""
-    columns = ["row", "label", "score", *(["text"] if arguments.with_text else [])]
+def answer_writer(handle: TextIO, arguments: PredictArguments) -> Callable[[Row], object]:
+    """Return a function that writes an answer as a line of JSON or CSV, the kept columns behind its row.
+
+    Lists in CSV are JSON. Values of no JSON type, such as dates, become strings, and missing numbers null.
+    """
+    row, *answer = arguments.answer_columns
+    columns = [row, *(arguments.keep_columns or ()), *answer]
+
+    def values(line: Row) -> Iterator[Any]:
+        return (None if isinstance(line[name], float) and is_missing(line[name]) else line[name] for name in columns)
+
     if arguments.format == "jsonl":
-        return lambda *values: handle.write(json.dumps(dict(zip(columns, values)), ensure_ascii=False) + "\n")
+        return lambda line: handle.write(_as_json(dict(zip(columns, values(line)))) + "\n")
     table = csv.writer(handle, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     table.writerow(columns)
-    return lambda *values: table.writerow(
-        json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value for _, value in zip(columns, values)
+    return lambda line: table.writerow(
+        _as_json(value) if isinstance(value, list | dict) else value for value in values(line)
     )
+
+
+def _as_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
