@@ -167,15 +167,19 @@ def _sheet(workbook: Any, name: str | None, path: Path) -> Any:
 
 
 def _sheet_records(sheet: Any, path: Path) -> Iterator[Record]:
+    """Yield `(location, fields)`, from the first column that the header names."""
     sheet.reset_dimensions()  # some programs write wrong ones
-    columns = 0
+    start = columns = 0
     for number, cells in enumerate(sheet.iter_rows(values_only=True), 1):
         fields = [_as_text(cell) for cell in cells]
         while fields and not fields[-1]:
             fields.pop()
-        if fields:
-            columns = columns or len(fields)
-            yield f"{path}, line {number} of the sheet", fields + [""] * (columns - len(fields))
+        if not fields:
+            continue
+        if not columns:
+            start, columns = next(place for place, name in enumerate(fields) if name), len(fields)
+        fields += [""] * (columns - len(fields))
+        yield f"{path}, line {number} of the sheet", fields if any(fields[:start]) else fields[start:]
 
 
 def _as_text(cell: object) -> str:

@@ -238,7 +238,7 @@ def length_plot(data: ReviewData, limit: int) -> bytes:
     words = [max(1, len(text.split())) for rows in data.splits.values() for text in rows["text"]]
     figure = new_figure(7, 3)
     axes = figure.subplots()
-    axes.hist(words, bins=np.geomspace(1, max(*words, 2) + 1, 40).tolist(), color=BLUE)
+    axes.hist(words, bins=np.unique(np.geomspace(1, max(*words, 2) + 1, 30).round()).tolist(), color=BLUE)
     axes.axvline(limit, color=VERMILION, linestyle=":", label=f"{limit} tokens, roughly")
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:,.0f}")

@@ -190,6 +190,15 @@ def test_excel_is_read_as_the_csv_of_its_sheet(tmp_path: Path) -> None:
         texts_of(path, TableForm(sheet="none"))
 
 
+def test_a_table_may_start_anywhere_in_its_sheet(tmp_path: Path) -> None:
+    records = [[], [None, "text", "label"], [], [None, "a"], [None, "b", 2]]
+    path = write_sheets(tmp_path / "data.xlsx", tickets=records)
+    assert [values for _, values in read_rows(path)] == [{"text": "a", "label": ""}, {"text": "b", "label": "2"}]
+    write_sheets(path, tickets=[*records, ["aside", "c", 3]])
+    with fault("line 6 of the sheet", "3 fields, but the header has 2"):
+        list(read_rows(path))
+
+
 def test_excel_that_cannot_be_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_sheets(tmp_path / "train.xlsx", tickets=[["text", "label"], ["a", "b", "c"]])
     with fault("line 2 of the sheet", "3 fields, but the header has 2"):
