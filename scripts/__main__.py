@@ -19,6 +19,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 PROGRAMS = {
+    "data": "data",
     "train-classifier": "train_classifier",
     "train-tokens": "train_tokens",
     "train-translation": "train_translation",

@@ -16,18 +16,18 @@ class Fault(NamedTuple):
 
 DATA = (
     Fault(
-        "short_records_pass", "data/rows.py",
+        "short_records_pass", "data/tables.py",
         "if len(fields) != len(header):", "if len(fields) > len(header):",
         "CSV: a record with too few fields loses its last columns in silence",
     ),
     Fault(
-        "quotes_of_a_tsv_count", "data/rows.py",
+        "quotes_of_a_tsv_count", "data/tables.py",
         'delimiter="\\t", quoting=csv.QUOTE_NONE', 'delimiter="\\t"',
         "TSV: a quote at the beginning of a field takes in the lines behind it",
     ),
     Fault(
-        "mark_before_json", "data/rows.py",
-        'path.open(encoding="utf-8-sig", newline="\\n")', 'path.open(encoding="utf-8", newline="\\n")',
+        "mark_before_json", "data/text_files.py",
+        'encoding="utf-8-sig", newline=newline', 'encoding="utf-8", newline=newline',
         "JSON lines: a byte order mark is a part of the first line",
     ),
     Fault(
@@ -391,7 +391,10 @@ ROOMS = DATA + TRAINING + INFERENCE + EVALUATION + SHARING + SERVING
 
 # The test files of a room run for each of its faults, if need be; those first that say most about its file.
 FIRST = {
+    "data/labels.py": ("label_spellings",),
     "data/rows.py": ("text_files", "hostile_files"),
+    "data/tables.py": ("text_files", "tables"),
+    "data/text_files.py": ("text_files", "tables"),
     "data/columns.py": ("text_columns",),
     "data/splits.py": ("text_sources",),
     "data/translation_pairs.py": ("translation_data",),

@@ -7,13 +7,16 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, TypeGuard
+from typing import IO, Any, TypeGuard
 
 from ..utils.errors import DataError
-from .rows import Row, bounded_lines, missing_column, read_rows
+from .rows import missing_column, read_rows
+from .tables import FOUND, Row, TableForm
+from .text_files import bounded_lines
 
 Label = int | str
 NumberedText = tuple[int, str]  # row or line number from 1, text
+KeptText = tuple[int, str, Row]  # with the values of other columns
 
 TEXT_NAMES = ("text", "sentence", "review")
 LABEL_NAMES = ("label", "labels", "class", "sentiment")
@@ -79,12 +82,9 @@ def _is_invisible(character: str) -> bool:
     return unicodedata.category(character) == "Cf"
 
 
-def similar_labels(labels: Iterable[Label]) -> list[list[Label]]:
-    """Return the groups of labels that differ only by case or by compatibility characters (NFKC)."""
-    groups: dict[str, list[Label]] = {}
-    for label in labels:
-        groups.setdefault(unicodedata.normalize("NFKC", label_key(str(label))).casefold(), []).append(label)
-    return [group for group in groups.values() if len(group) > 1]
+def normalised(text: str) -> str:
+    """Return what texts share that differ only by case, white space or compatibility characters (NFKC)."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 def _shown(value: object) -> str:
@@ -110,7 +110,7 @@ def choose_columns(
     return text_column, label_column
 
 
-def read_lines(handle: BinaryIO, where: str) -> Iterator[NumberedText]:
+def read_lines(handle: IO[bytes], where: str) -> Iterator[NumberedText]:
     """Stream `(line, text)` from UTF-8 text with one text per line."""
     for number, line in enumerate(bounded_lines(handle, where), 1):
         try:
@@ -120,16 +120,25 @@ def read_lines(handle: BinaryIO, where: str) -> Iterator[NumberedText]:
             raise DataError(f"{place}: not valid UTF-8; convert it: iconv -f latin-1 -t utf-8") from None
 
 
-def read_texts(path: Path, text_column: str | None = None) -> Iterator[NumberedText]:
-    """Stream `(row, text)` from one file, labelled or not. A missing text is "", to keep row numbers aligned.
+def read_texts(path: Path, text_column: str | None = None, form: TableForm = FOUND) -> Iterator[NumberedText]:
+    """Stream `(row, text)` from one file, as `read_kept_texts` does."""
+    yield from ((row, text) for row, text, _ in read_kept_texts(path, text_column, (), form))
 
-    The text column is found as in `choose_columns`. Raises `DataError` as `choose_columns` and `read_rows` do.
+
+def read_kept_texts(
+    path: Path, text_column: str | None, kept: Sequence[str], form: TableForm = FOUND
+) -> Iterator[KeptText]:
+    """Stream `(row, text, values of the columns kept)` from one file, labelled or not.
+
+    A missing text is "", to keep row numbers aligned. The text column is found as in `choose_columns`. Raises
+    `DataError` as `choose_columns` and `read_rows` do.
     """
     if text_column is None:
-        columns = _present_values([values for _, values in islice(read_rows(path), SAMPLE_ROWS)])
+        columns = _present_values([values for _, values in islice(read_rows(path, form=form), SAMPLE_ROWS)])
         text_column = _text_by_look(columns, _label_by_name(columns, None, str(path)), str(path))
-    for row, values in read_rows(path, [text_column]):
-        yield row, parse_text(values[text_column], text_column, f"{path}, row {row}") or ""
+    for row, values in read_rows(path, list(dict.fromkeys([text_column, *kept])), form):
+        text = parse_text(values[text_column], text_column, f"{path}, row {row}")
+        yield row, text or "", {name: values[name] for name in kept}
 
 
 def _present_values(sample: Sequence[Row]) -> dict[str, list[Any]]:

@@ -15,8 +15,9 @@ from typing import Any, Literal
 from ..utils.errors import DataError
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, file_digest, rows_digest
 from .columns import is_missing, parse_text, read_lines, read_texts
-from .rows import READERS, encoding_error, files_in
+from .rows import READERS, files_in
 from .splits import SPLIT_NAMES, FileSource, HubSource, Source, check_sources, open_folder, open_hub, refuse_links_out
+from .text_files import encoding_error, format_of, open_bytes, open_text
 
 DocumentKind = Literal["file", "paragraph", "line"]
 
@@ -154,8 +155,8 @@ def _open_sources(arguments: DocumentArguments) -> tuple[dict[str, Source], list
 
 def _open_folder(folder: Path) -> tuple[dict[str, Source], list[str]]:
     """Return the splits that `find_splits` finds or, if one is a txt file, all files named after a split."""
-    files = [path for path in sorted(folder.glob("*.*")) if path.suffix.lower() in (".txt", *READERS)]
-    names = {path: SPLIT_NAMES.get(path.stem.lower()) for path in files}
+    files = [path for path in sorted(folder.glob("*.*")) if format_of(path) in (".txt", *READERS)]
+    names = {path: SPLIT_NAMES.get(path.name.lower().partition(".")[0]) for path in files}
     split_files = {split: [path for path in files if names[path] == split] for split in ("train", "validation")}
     if not any(_is_plain_text(path) for paths in split_files.values() for path in paths):
         return open_folder(folder)
@@ -176,7 +177,7 @@ def _open_folder(folder: Path) -> tuple[dict[str, Source], list[str]]:
 
 
 def _is_plain_text(path: Path) -> bool:
-    return path.suffix.lower() == ".txt"
+    return format_of(path) == ".txt"
 
 
 def _has_plain_text(source: Source) -> bool:
@@ -208,9 +209,10 @@ def read_plain_text(path: Path, document: DocumentKind) -> Iterator[str]:
     """Stream the documents of a UTF-8 txt file: the whole file, its paragraphs or its lines."""
     try:
         if document == "file":
-            yield path.read_text(encoding="utf-8-sig")
+            with open_text(path, newline=None) as handle:
+                yield handle.read()
             return
-        with path.open("rb") as handle:
+        with open_bytes(path) as handle:
             lines = (line for _, line in read_lines(handle, str(path)))
             if document == "line":
                 yield from lines

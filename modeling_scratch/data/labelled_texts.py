@@ -6,9 +6,9 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 import datasets
@@ -20,11 +20,19 @@ from .columns import (
     SENTIMENT_NAMES,
     Label,
     choose_columns,
-    label_key,
     name_labels,
+    normalised,
     parse_label,
     parse_text,
-    similar_labels,
+)
+from .labels import (
+    RARE_RATIO,
+    LabelMap,
+    as_options,
+    parse_label_map,
+    proposed_label_map,
+    similar_label_warnings,
+    small_class_warnings,
 )
 from .splits import DataArguments, Source, open_sources
 
@@ -96,28 +104,30 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     sample = [values for _, values in islice(sources["train"].rows(), SAMPLE_ROWS)]
     columns = choose_columns(sample, str(sources["train"]), arguments.text_column, arguments.label_column)
     notes.append(f"text column: {columns[0]!r}; label column: {columns[1]!r}")
-    spellings: dict[Label, Label] = {}
-    train = _read_examples("train", sources["train"], columns, spellings, notes)
+    label_map = LabelMap(parse_label_map(arguments.label_map or ()))
+    train = _read_examples("train", sources["train"], columns, label_map, notes)
     names = _name_labels(train, sources["train"].class_names(columns[1]), arguments, notes)
     _check_labels("train", train, columns[1], names)
     splits = {"train": train}
     for split in ("validation", "test"):
         if split in sources:
             named = bool(arguments.train_file)
-            rows = _read_evaluation(split, sources[split], columns, names, spellings, notes, named)
+            rows = _read_evaluation(split, sources[split], columns, names, label_map, notes, named)
             splits.update({split: rows} if rows else {})
+    label_map.check_used()
+    counts = Counter(example.label for example in train)
+    warnings = [*similar_label_warnings(counts), *small_class_warnings(counts), *_conflicts(splits)]
     splits = _fill_splits(splits, arguments, notes)
     splits = {split: _limit(split, rows, arguments, notes) for split, rows in splits.items()}
     ids = {label: number for number, label in enumerate(names)}
     pairs = {split: [(example.text, ids[example.label]) for example in rows] for split, rows in splits.items()}
-    warnings = [*_similar_labels(names), *_overlaps(splits)]
-    return ReviewData.from_pairs(pairs, list(names.values()), notes, warnings)
+    return ReviewData.from_pairs(pairs, list(names.values()), notes, [*warnings, *_overlaps(splits)])
 
 
 def _read_examples(
-    split: str, source: Source, columns: tuple[str, str], spellings: dict[Label, Label], notes: list[str]
+    split: str, source: Source, columns: tuple[str, str], label_map: LabelMap, notes: list[str]
 ) -> list[Example]:
-    """Return the labelled texts of a split. `spellings` is that of each label in the splits so far, and is extended."""
+    """Return the labelled texts of a split, with the labels that `label_map` gives."""
     text_column, label_column = columns
     examples = []
     left_out: dict[str, list[str]] = {"text": [], "label": []}
@@ -145,20 +155,8 @@ def _read_examples(
             notes.append(
                 f"{split}: {len(locations):,} rows without a {field} were dropped, first {'; '.join(locations[:3])}"
             )
-    return _one_spelling(split, examples, class_names, spellings, notes)
-
-
-def _one_spelling(
-    split: str, examples: list[Example], declared: Sequence[str], spellings: dict[Label, Label], notes: list[str]
-) -> list[Example]:
-    """Read the spellings of a label that look alike as one: the declared one, or else the most frequent in train."""
-    counts = Counter(example.label for example in examples)
-    for label in [*declared, *(label for label, _ in counts.most_common())]:
-        spellings.setdefault(label_key(label), label)
-    read_as = {label: label if label in declared else spellings[label_key(label)] for label in counts}
-    for label, spelling in read_as.items():
-        if label != spelling:
-            notes.append(f"{split}: the label {label!a} of {counts[label]:,} rows is read as {spelling!a}")
+    counts = dict(Counter(example.label for example in examples).most_common())
+    read_as = label_map.read(split, counts, class_names, notes)
     return [example._replace(label=read_as[example.label]) for example in examples]
 
 
@@ -167,13 +165,13 @@ def _read_evaluation(
     source: Source,
     columns: tuple[str, str],
     names: Mapping[Label, str],
-    spellings: dict[Label, Label],
+    label_map: LabelMap,
     notes: list[str],
     named: bool,
 ) -> list[Example]:
     """Return the checked examples of a split, or none if its labels are withheld and the file was not named."""
     unlabelled = split == "test" and not named and columns[1] not in next(source.rows())[1]
-    examples = [] if unlabelled else _read_examples(split, source, columns, spellings, notes)
+    examples = [] if unlabelled else _read_examples(split, source, columns, label_map, notes)
     if not named and {example.label for example in examples} <= {HIDDEN_LABEL} - set(names):
         notes.append(f"{split}: not used, as it has no labels")
         return []
@@ -184,13 +182,16 @@ def _read_evaluation(
 def _check_labels(split: str, examples: Sequence[Example], column: str, names: Mapping[Label, str]) -> None:
     if not examples:
         raise DataError(f"the {split} split has no row with both text and label")
-    for example in examples:
-        if example.label not in names:
-            known = ", ".join(repr(label) for label in names)
-            raise DataError(
-                f"{example.where}, column {column!r}: the label {example.label!r} does not occur in train: {known}; "
-                "correct it, or add train rows with this label"
-            )
+    unknown = [example for example in examples if example.label not in names]
+    if unknown:
+        known = ", ".join(repr(label) for label in names)
+        counts = dict.fromkeys(names, RARE_RATIO) | {example.label: 1 for example in unknown}
+        proposed = {label: name for label, name in proposed_label_map(counts).items() if label not in names}
+        advice = f"read it as another one ({as_options(proposed)})" if proposed else "correct it"
+        raise DataError(
+            f"{unknown[0].where}, column {column!r}: the label {unknown[0].label!r} does not occur in train: {known}; "
+            f"{advice}, or add train rows with this label"
+        )
 
 
 def _name_labels(
@@ -236,14 +237,15 @@ def _fill_splits(
 def _hold_out(
     examples: Sequence[Example], splits: Sequence[str], fraction: float, seed: int
 ) -> dict[str, list[Example]]:
-    """Hold out a fraction of the texts for each of `splits`. Rows with equal text share a split, to avoid leakage."""
+    """Hold out a fraction of the texts for each of `splits`. Rows of equal normalised text share a split."""
     distinct = list({example.text: example for example in examples}.values())
     order = stratified_order([example.label for example in distinct], seed)
     size = max(1, round(fraction * len(distinct)))
-    split_of = {distinct[row].text: split for n, split in enumerate(splits) for row in order[n * size : (n + 1) * size]}
+    drawn = {split: order[n * size : (n + 1) * size] for n, split in enumerate(splits)}
+    split_of = {normalised(distinct[row].text): split for split, rows in drawn.items() for row in rows}
     divided: dict[str, list[Example]] = {split: [] for split in ("train", *splits)}
     for example in examples:
-        divided[split_of.get(example.text, "train")].append(example)
+        divided[split_of.get(normalised(example.text), "train")].append(example)
     classes = {example.label for example in examples}
     if not all(divided.values()) or {example.label for example in divided["train"]} != classes:
         raise DataError(
@@ -262,24 +264,33 @@ def _limit(split: str, examples: list[Example], arguments: DataArguments, notes:
     return [examples[row] for row in sorted(order[:limit])]
 
 
-def _similar_labels(labels: Iterable[Label]) -> list[str]:
-    """Return warnings on labels that are probably one class."""
-    return [
-        f"the labels {' and '.join(map(ascii, group))} are different classes, but differ only by case or by "
-        "compatibility characters; if they are one class, give them one spelling"
-        for group in similar_labels(labels)
-    ]
+def _conflicts(splits: Mapping[str, Sequence[Example]], most: int = 3) -> list[str]:
+    """Return a warning on texts that occur with different labels, with the first `most` of them."""
+    rows: dict[str, dict[Label, str]] = {}
+    for example in chain.from_iterable(splits.values()):
+        rows.setdefault(example.text, {}).setdefault(example.label, example.where)
+    conflicts = [labels for labels in rows.values() if len(labels) > 1]
+    if not conflicts:
+        return []
+    first = ["; ".join(f"{where}: {label!a}" for label, where in labels.items()) for labels in conflicts[:most]]
+    more = ["..."] if len(conflicts) > most else []
+    return [f"{len(conflicts):,} texts occur with different labels, which were kept: {' | '.join([*first, *more])}"]
 
 
 def _overlaps(splits: Mapping[str, Sequence[Example]]) -> list[str]:
-    """Return warnings on evaluation texts that also occur in train."""
-    train_texts = {example.text for example in splits["train"]}
+    """Return warnings on evaluation texts that also occur in train, as they are or normalised."""
+    train = {example.text for example in splits["train"]}
+    train_normalised = set(map(normalised, train))
     warnings = []
     for split, examples in splits.items():
-        leaked = sum(example.text in train_texts for example in examples)
-        if split != "train" and leaked:
+        others = [example.text for example in examples if split != "train"]
+        leaked = sum(text in train for text in others)
+        alike = sum(normalised(text) in train_normalised for text in others) - leaked
+        if leaked or alike:
+            more = "apart from case, white space and compatibility characters"
+            also = f" ({alike:,} more {more})" if alike else ""
             warnings.append(
-                f"{split}: the texts of {leaked:,} of its {len(examples):,} rows also occur in train, "
+                f"{split}: the texts of {leaked:,} of its {len(examples):,} rows also occur in train{also}, "
                 "which inflates its scores; they were kept"
             )
     return warnings

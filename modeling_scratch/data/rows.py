@@ -1,17 +1,15 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Stream the rows of a data file in any supported format. Errors name the file and the row.
 
-A row is a dict from column name to value. CSV and TSV values are strings; JSON lines and Parquet keep their types.
+A row is a dict from column name to value. Values of tables are strings; JSON lines and Parquet keep their types.
 """
 
-import codecs
-import csv
 import difflib
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, count
+from itertools import chain
 from pathlib import Path
-from typing import IO, Any, AnyStr
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,31 +17,39 @@ import pyarrow.parquet as pq
 
 from ..utils.errors import DataError, one_line
 from ..utils.files import check_regular
+from .tables import FOUND, Row, TableForm, read_csv, read_excel, read_tsv, refuse_duplicates
+from .text_files import (
+    MAX_BYTES,
+    allowed_bytes,
+    bounded_lines,
+    check_expansion,
+    encoding_error,
+    format_of,
+    open_text,
+    unknown_format,
+)
 
-Row = dict[str, Any]
-
-# Python's default of 131,072 characters rejects long documents. Without a limit, an unclosed quote exhausts memory.
-MAX_FIELD_CHARACTERS = 10_000_000
 REVIEW_FOLDERS = ("neg", "pos")
 
 
-def read_rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[tuple[int, Row]]:
+def read_rows(path: Path, columns: Sequence[str] | None = None, form: TableForm = FOUND) -> Iterator[tuple[int, Row]]:
     """Stream `(row, values)` from one file. Data rows are numbered from 1; in JSON lines the row is the line number.
 
     `columns` selects columns; Parquet decodes only these.
-    The suffix gives the format: .csv, .tsv, .jsonl or .json (one object per line), or .parquet. Text is UTF-8, with or
-    without a byte order mark. A folder with neg/*.txt and pos/*.txt (unpacked aclImdb) yields one row per file.
+    The suffix gives the format: .csv, .tsv, .jsonl or .json (one object per line), .parquet or .xlsx; .gz or .zip may
+    follow that of a text format. Text is UTF-8, with or without a byte order mark. form: the delimiter of CSV files and
+    the sheet of Excel files. A folder with neg/*.txt and pos/*.txt (unpacked aclImdb) yields one row per file.
     Raises `DataError` during iteration if the input cannot be read.
     """
-    reader = _read_review_folder if is_review_folder(path) else READERS.get(path.suffix.lower())
+    check_regular(path)
+    reader = _read_review_folder if is_review_folder(path) else READERS.get(format_of(path))
     if reader is None and not path.exists():
         raise DataError(f"{path}: file not found")
     if reader is None:
-        raise DataError(f"{path}: unknown format; supported suffixes: {', '.join(READERS)}")
-    check_regular(path)
+        raise unknown_format(path, READERS)
     row = 0
     try:
-        for row, values in reader(path, columns):
+        for row, values in reader(path, columns, form):
             yield row, _select(values, columns, f"{path}, row {row}") if columns else values
     except UnicodeDecodeError:
         raise encoding_error(path) from None
@@ -68,86 +74,8 @@ def _select(values: Row, columns: Sequence[str], where: str) -> Row:
     return {name: values[name] for name in columns}
 
 
-def _refuse_duplicates(names: Sequence[str], path: Path) -> None:
-    if repeated := sorted({name for name in names if names.count(name) > 1}):
-        raise DataError(f"{path}: duplicate column names: {', '.join(map(repr, repeated))}; rename one")
-
-
-def bounded_lines(handle: IO[AnyStr], where: str) -> Iterator[AnyStr]:
-    """Yield the lines of a text or binary file. Raises `DataError` for one that would exhaust memory."""
-    for number in count(1):
-        line = handle.readline(MAX_BYTES)
-        if not line:
-            return
-        if len(line) == MAX_BYTES:
-            raise DataError(f"{where}, line {number}: longer than {MAX_BYTES:,} characters; is it a text file?")
-        yield line
-
-
-def encoding_error(path: Path) -> DataError:
-    """Return the error that locates the first invalid byte. The decoder reports only the offset in its buffer."""
-    place, encoding, offset = str(path), "latin-1", 0
-    with path.open("rb") as handle:
-        for number, line in enumerate(bounded_lines(handle, str(path)), 1):
-            if offset == 0 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                encoding = "utf-16"
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError as error:
-                place = f"{path}, line {number}, byte {offset + error.start}"
-                break
-            offset += len(line)
-    fix = f"iconv -f {encoding} -t utf-8 {path.name} > utf8-{path.name}"
-    return DataError(f"{place}: not valid UTF-8; if the encoding is {encoding}, convert the file: {fix}")
-
-
-def _read_csv(path: Path, columns: Sequence[str] | None) -> Iterator[tuple[int, Row]]:
-    return _read_table(path, delimiter=",", strict=True)
-
-
-def _read_tsv(path: Path, columns: Sequence[str] | None) -> Iterator[tuple[int, Row]]:
-    """Quotes are literal characters: GLUE's files contain unbalanced quotes and no escapes."""
-    return _read_table(path, delimiter="\t", quoting=csv.QUOTE_NONE)
-
-
-def _read_table(path: Path, **dialect: Any) -> Iterator[tuple[int, Row]]:
-    csv.field_size_limit(MAX_FIELD_CHARACTERS)
-    with path.open(encoding="utf-8-sig", newline="") as handle:
-        records = _records(csv.reader(bounded_lines(handle, str(path)), **dialect), path)
-        header: list[str] = next(records, ("", []))[1]
-        _refuse_duplicates(header, path)
-        for row, (where, fields) in enumerate(records, 1):
-            if len(fields) != len(header):
-                raise DataError(
-                    f"{where}: {len(fields)} fields, but the header has {len(header)}; quote fields that contain a "
-                    "delimiter or a line break"
-                )
-            yield row, dict(zip(header, fields))
-
-
-def _records(reader: Any, path: Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield `(location, fields)` for each non-blank record, starting with the header.
-
-    The location gives both row and line: they differ after a quoted field with a line break.
-    """
-    row = 0
-    while True:
-        where = f"{path}, row {row} (line {reader.line_num + 1})" if row else f"{path}, header"
-        try:
-            fields = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise DataError(f"{where}: {error}; check for an unclosed or undoubled quote") from error
-        if any("\0" in field for field in fields):
-            raise DataError(f"{where}: contains a NUL byte; if this is a text file, remove it: tr -d '\\000'")
-        if fields:
-            yield where, fields
-            row += 1
-
-
-def _read_json_lines(path: Path, columns: Sequence[str] | None) -> Iterator[tuple[int, Row]]:
-    with path.open(encoding="utf-8-sig", newline="\n") as handle:
+def _read_json_lines(path: Path, columns: Sequence[str] | None, form: TableForm) -> Iterator[tuple[int, Row]]:
+    with open_text(path, newline="\n") as handle:
         for number, line in enumerate(bounded_lines(handle, str(path)), 1):
             if line.strip():
                 yield number, _json_object(line, f"{path}, line {number}")
@@ -176,11 +104,11 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> Row:
     return values
 
 
-def _read_parquet(path: Path, columns: Sequence[str] | None) -> Iterator[tuple[int, Row]]:
+def _read_parquet(path: Path, columns: Sequence[str] | None, form: TableForm) -> Iterator[tuple[int, Row]]:
     row = 0
     try:
         names = pq.read_schema(path).names
-        _refuse_duplicates(names, path)
+        refuse_duplicates(names, path)
         _select(dict.fromkeys(names), columns or (), str(path))
         for row, values in enumerate(chain.from_iterable(read_parquet(path, columns)), 1):
             yield row, values
@@ -193,7 +121,7 @@ def _read_parquet(path: Path, columns: Sequence[str] | None) -> Iterator[tuple[i
         ) from error
 
 
-def _read_review_folder(path: Path, columns: Sequence[str] | None) -> Iterator[tuple[int, Row]]:
+def _read_review_folder(path: Path, columns: Sequence[str] | None, form: TableForm) -> Iterator[tuple[int, Row]]:
     """`text` is a file's content and `label` its folder's name. File names are sorted for a reproducible order."""
     files = files_in(path)
     refuse_links_out(path, files)
@@ -220,11 +148,12 @@ def refuse_links_out(folder: Path, paths: Iterable[Path]) -> None:
 
 
 READERS = {
-    ".csv": _read_csv,
-    ".tsv": _read_tsv,
+    ".csv": read_csv,
+    ".tsv": read_tsv,
     ".jsonl": _read_json_lines,
     ".json": _read_json_lines,
     ".parquet": _read_parquet,
+    ".xlsx": read_excel,
 }
 
 
@@ -243,15 +172,12 @@ def files_in(path: Path) -> list[Path]:
 BATCH_ROWS = 1_000
 BATCH_BYTES = 10_000_000  # for values that expand on decoding; decoding takes several times as much memory
 ROWS_AT_ONCE = 32  # converted to Python objects at a time, if rows are large
-MAX_BYTES = 40_000_000  # per value
-FREE_BYTES = 256_000_000  # decompressed size that is always allowed
-MAX_RATIO = 300  # above FREE_BYTES: limit of decompressed to on-disk size; text compresses by a factor of 2 to 10
 OBJECT_BYTES = 64  # minimum size of a Python object
 
 
 def read_parquet(path: Path, columns: Sequence[str] | None = None) -> Iterator[list[dict[str, Any]]]:
     """Yield batches of rows. Raises ValueError if the decompressed size is out of proportion to the file's size."""
-    allowed = max(FREE_BYTES, MAX_RATIO * path.stat().st_size)
+    allowed = allowed_bytes(path)
     metadata = pq.read_metadata(path)
     repeated, rows = set(), BATCH_ROWS
     for index in range(metadata.num_columns):
@@ -262,14 +188,14 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None) -> Iterator[l
             largest = _largest_value(chunk, column.length)
             rows = min(rows, max(1, BATCH_BYTES // largest))
             in_lists = chunk.num_values if column.max_repetition_level else 0  # one row may hold all values
-            _check(chunk.total_uncompressed_size + in_lists * largest, allowed)
+            check_expansion(chunk.total_uncompressed_size + in_lists * largest, allowed)
             repeated |= {index} if chunk.has_dictionary_page else set()
     unpacked = 0
     with pq.ParquetFile(path, read_dictionary=sorted(repeated)) as file:
         for batch in file.iter_batches(rows, columns=columns):
             size = sum(_unpacked_bytes(values) for column in batch.columns for values in _values(column))
             unpacked += size
-            _check(unpacked, allowed)
+            check_expansion(unpacked, allowed)
             at_once = BATCH_ROWS if size < MAX_BYTES else ROWS_AT_ONCE
             yield from (batch.slice(start, at_once).to_pylist() for start in range(0, len(batch), at_once))
 
@@ -295,11 +221,6 @@ def _values(column: pa.Array) -> Iterator[pa.Array]:
         return
     for part in parts:
         yield from _values(part)
-
-
-def _check(unpacked: int, allowed: int) -> None:
-    if unpacked > allowed:
-        raise ValueError(f"its content expands to more than {allowed / 1e6:,.0f} MB, implausible for its size on disk")
 
 
 def _unpacked_bytes(column: pa.Array) -> int:

@@ -15,7 +15,10 @@ import pyarrow.parquet as pq
 
 from ..utils.errors import DataError, one_line
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs
-from .rows import READERS, Row, is_review_folder, missing_column, read_rows, refuse_links_out
+from .labels import LABEL_MAP_HELP, parse_label_map
+from .rows import READERS, is_review_folder, missing_column, read_rows, refuse_links_out
+from .tables import DELIMITER_HELP, FOUND, SHEET_HELP, Row, TableForm, delimiter_notes
+from .text_files import COMPRESSIONS, TEXT_FORMATS, format_of
 
 SPLIT_NAMES = {
     "train": "train",
@@ -29,10 +32,10 @@ SPLIT_NAMES = {
 _SPLIT_FILE = re.compile(
     rf"(?P<split>{'|'.join(SPLIT_NAMES)})"
     r"(-(?P<shard>\d+)-of-(?P<shards>\d+)(-[0-9a-f]+)?)?"  # the Hub's shards; older ones have a hash
-    r"(?P<suffix>\.[a-z0-9]+)"
+    rf"(?P<suffix>(?P<format>\.[a-z0-9]+)({'|'.join(map(re.escape, COMPRESSIONS))})?)"
 )
 
-_UNLABELLED_FILE = re.compile(r"unsupervised(-\d+-of-\d+(-[0-9a-f]+)?)?\.[a-z]+")
+_UNLABELLED_FILE = re.compile(r"unsupervised(-\d+-of-\d+(-[0-9a-f]+)?)?(\.[a-z]+){1,2}")
 
 
 def unlabelled_files(folder: Path) -> list[Path]:
@@ -40,7 +43,7 @@ def unlabelled_files(folder: Path) -> list[Path]:
 
     Raises `DataError` for a link out of the folder.
     """
-    files = [path for path in sorted(folder.glob("*.*")) if path.suffix.lower() in (".txt", *READERS)]
+    files = [path for path in sorted(folder.glob("*.*")) if format_of(path) in (".txt", *READERS)]
     files = [path for path in files if _UNLABELLED_FILE.fullmatch(path.name.lower())]
     refuse_links_out(folder, files)
     return files
@@ -58,7 +61,7 @@ def find_splits(folder: Path, suffixes: Collection[str] = tuple(READERS)) -> dic
     candidates: dict[str, dict[str, list[Path]]] = {}
     for path in sorted(folder.iterdir()):
         match = _SPLIT_FILE.fullmatch(path.name.lower())
-        if match and match["suffix"] in suffixes and path.is_file():
+        if match and _is_of(match, suffixes) and path.is_file():
             one_set = f"{match['split']} {match['shards']} {match['suffix']}"
             candidates.setdefault(SPLIT_NAMES[match["split"]], {}).setdefault(one_set, []).append(path)
         elif path.name in ("train", "test") and is_review_folder(path):
@@ -72,6 +75,11 @@ def find_splits(folder: Path, suffixes: Collection[str] = tuple(READERS)) -> dic
     chosen = {split: _only_candidate(split, list(files.values())) for split, files in candidates.items()}
     refuse_links_out(folder, [path for paths in chosen.values() for path in paths])
     return chosen
+
+
+def _is_of(match: re.Match[str], suffixes: Collection[str]) -> bool:
+    """Return whether a file is of one of these formats; those of text may be compressed."""
+    return match["format"] in suffixes and (match["suffix"] == match["format"] or match["format"] in TEXT_FORMATS)
 
 
 def _only_candidate(split: str, candidates: list[list[Path]]) -> list[Path]:
@@ -90,7 +98,8 @@ def _only_candidate(split: str, candidates: list[list[Path]]) -> list[Path]:
 def check_sources(folder: str | None, gigabytes: float, *names: str | list[str] | None) -> None:
     """Apply `check_inputs` to the files that a data set's options name, and to those of splits in a folder."""
     named = [name for each in names for name in (each if isinstance(each, list) else [each])]
-    found = [path for path in (Path(folder).glob("*.*") if folder else ()) if path.stem.split("-")[0] in SPLIT_NAMES]
+    present = Path(folder).glob("*.*") if folder else ()
+    found = [path for path in present if path.name.partition(".")[0].split("-")[0] in SPLIT_NAMES]
     check_inputs([*named, *found], gigabytes)
 
 
@@ -107,13 +116,16 @@ class DataArguments:
     dataset_config_name: str | None = field(default=None, metadata={"help": "The configuration of that data set."})
     data_dir: str | None = field(
         default=None,
-        metadata={"help": "A folder with train.*, validation.* and test.* (csv, tsv, jsonl, parquet), or aclImdb."},
+        metadata={"help": "A folder with train.*, validation.* and test.* (csv, jsonl, parquet, ...), or aclImdb."},
     )
-    train_file: str | None = field(default=None, metadata={"help": "Training data: csv, tsv, jsonl or parquet."})
+    train_file: str | None = field(default=None, metadata={"help": "Training data: csv, tsv, jsonl, parquet or xlsx."})
     validation_file: str | None = field(default=None, metadata={"help": "Validation data; requires --train_file."})
     test_file: str | None = field(default=None, metadata={"help": "Test data; requires --train_file."})
+    delimiter: str | None = field(default=None, metadata={"help": DELIMITER_HELP})
+    sheet: str | None = field(default=None, metadata={"help": SHEET_HELP})
     text_column: str | None = field(default=None, metadata={"help": "The text column; inferred by default."})
     label_column: str | None = field(default=None, metadata={"help": "The label column; inferred by default."})
+    label_map: list[str] | None = field(default=None, metadata={"help": LABEL_MAP_HELP})
     class_names: list[str] | None = field(
         default=None, metadata={"help": "The label names, in the order of the class ids."}
     )
@@ -143,6 +155,13 @@ class DataArguments:
             if (limit := getattr(self, option)) is not None and limit < 1:
                 raise DataError(f"--{option} {limit}: must be at least 1")
         check_sources(self.data_dir, self.max_file_size, self.train_file, self.validation_file, self.test_file)
+        TableForm(self.delimiter, self.sheet)
+        parse_label_map(self.label_map or ())
+
+    @property
+    def table_form(self) -> TableForm:
+        """How the tables of this data set are read."""
+        return TableForm(self.delimiter, self.sheet)
 
     @property
     def uses_demo(self) -> bool:
@@ -155,6 +174,7 @@ class FileSource:
     """One split in one file or in its shards."""
 
     paths: Sequence[Path]
+    form: TableForm = FOUND
 
     def __str__(self) -> str:
         return str(self.paths[0])
@@ -162,7 +182,7 @@ class FileSource:
     def rows(self, columns: Sequence[str] | None = None) -> Iterator[tuple[str, Row]]:
         """Stream `(location, values)`. Raises `DataError` as `read_rows` does."""
         for path in self.paths:
-            for row, values in read_rows(path, columns):
+            for row, values in read_rows(path, columns, self.form):
                 yield f"{path.name}, row {row}", values
 
     def class_names(self, column: str) -> list[str] | None:
@@ -216,16 +236,17 @@ def _class_names(feature: Any) -> list[str] | None:
     return list(feature.names) if isinstance(feature, datasets.ClassLabel) else None
 
 
-def open_folder(folder: Path) -> tuple[dict[str, Source], list[str]]:
-    """Return the splits that `find_splits` finds, and a note on ignored data files."""
+def open_folder(folder: Path, form: TableForm = FOUND) -> tuple[dict[str, Source], list[str]]:
+    """Return the splits that `find_splits` finds, and notes on ignored data files and on delimiters."""
     splits = find_splits(folder)
     used = {path for paths in splits.values() for path in paths}
     unlabelled = {path.name for path in unlabelled_files(folder)}
-    others = [path.name for path in sorted(folder.iterdir()) if path.suffix.lower() in READERS and path not in used]
+    others = [path.name for path in sorted(folder.iterdir()) if format_of(path) in READERS and path not in used]
     others = [name for name in others if name not in unlabelled]
     notes = [f"ignored, as not named after a split: {', '.join(others)}"] if others else []
     notes += [f"without labels, read only by --recipe: {', '.join(sorted(unlabelled))}"] if unlabelled else []
-    return {split: FileSource(paths) for split, paths in splits.items()}, notes
+    notes += delimiter_notes(sorted(used), form)
+    return {split: FileSource(paths, form) for split, paths in splits.items()}, notes
 
 
 def open_hub(name: str, config_name: str | None = None, streaming: bool = False) -> tuple[dict[str, Source], list[str]]:
@@ -259,11 +280,13 @@ def open_sources(arguments: DataArguments) -> tuple[dict[str, Source], list[str]
     if arguments.dataset_name:
         return open_hub(arguments.dataset_name, arguments.dataset_config_name)
     if arguments.data_dir:
-        return open_folder(Path(arguments.data_dir))
+        return open_folder(Path(arguments.data_dir), arguments.table_form)
     if not arguments.train_file:
         raise DataError("no data source; give --data_dir, --train_file or --dataset_name")
     files = {"train": arguments.train_file, "validation": arguments.validation_file, "test": arguments.test_file}
-    return {split: FileSource([Path(file)]) for split, file in files.items() if file}, []
+    form = arguments.table_form
+    sources: dict[str, Source] = {split: FileSource([Path(file)], form) for split, file in files.items() if file}
+    return sources, delimiter_notes([Path(file) for file in files.values() if file], form)
 
 
 def assign_splits(keys: Sequence[Hashable], splits: Sequence[str], fraction: float, seed: int) -> list[str]:

@@ -12,8 +12,10 @@ from typing import Any
 from ..utils.errors import DataError
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, rows_digest
 from .columns import is_missing, read_lines
-from .rows import READERS, Row, missing_column
+from .rows import READERS, missing_column
 from .splits import SPLIT_NAMES, DataArguments, FileSource, Source, open_folder, open_hub
+from .tables import Row
+from .text_files import format_of
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def find_line_pairs(folder: Path, source: str | None, target: str | None) -> dic
 
 def _refuse_unnamed(folder: Path) -> None:
     files = sorted(path for path in folder.glob("train*") if path.is_file())
-    if len(files) > 1 and not any(path.suffix.lower() in READERS for path in files):
+    if len(files) > 1 and not any(format_of(path) in READERS for path in files):
         raise DataError(
             f"{folder}: ambiguous files {', '.join(path.name for path in files)}; choose two by their suffixes with "
             "--source_column and --target_column"
@@ -219,9 +221,9 @@ def _open(arguments: TranslationDataArguments) -> tuple[Mapping[str, Source | Li
 
 
 def _open_files(split: str, paths: list[Path]) -> Source | LinePairs:
-    if len(paths) == 1 and paths[0].suffix.lower() in READERS:
+    if len(paths) == 1 and format_of(paths[0]) in READERS:
         return FileSource(paths)
-    if len(paths) != 2 or any(path.suffix.lower() in READERS for path in paths):
+    if len(paths) != 2 or any(format_of(path) in READERS for path in paths):
         raise DataError(
             f"--{split}_file {' '.join(map(str, paths))}: give one table ({', '.join(READERS)}) or two text files"
         )

@@ -1,7 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The texts that a classifier is pretrained on: those of its train split and unlabelled ones.
 
-The texts that it is evaluated on are removed, and those that differ from one of them only by case or white space.
+The texts that it is evaluated on are removed, and those that differ from one of them only by case, white space or
+compatibility characters.
 """
 
 import re
@@ -13,6 +14,7 @@ from random import Random
 
 from ..utils.errors import DataError
 from ..utils.files import check_inputs
+from .columns import normalised
 from .documents import DocumentArguments, Documents, counted, hold_out, read_documents
 from .labelled_texts import ReviewData
 from .splits import DataArguments, FileSource, unlabelled_files
@@ -66,7 +68,7 @@ def load_corpus(data: ReviewData, arguments: DataArguments, files: Sequence[str]
     kept = {source: [text for text in texts if normalised(text) not in evaluated] for source, texts in sources.items()}
     notes = [
         f"pretraining on {counted(len(kept[source]), 'text')} of {source}; {len(texts) - len(kept[source]):,} were "
-        "removed, as they equal a validation or test text (apart from case and white space)"
+        "removed, as they equal a validation or test text (apart from case, white space and compatibility characters)"
         for source, texts in sources.items()
     ]
     corpus = [text for texts in kept.values() for text in texts]
@@ -82,10 +84,6 @@ def unique(texts: Iterable[str]) -> Iterator[str]:
         if text not in seen:
             seen.add(text)
             yield text
-
-
-def normalised(text: str) -> str:
-    return " ".join(text.casefold().split())
 
 
 def read_unlabelled(path: Path, arguments: DataArguments) -> list[str]:

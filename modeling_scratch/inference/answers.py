@@ -90,7 +90,7 @@ def _top(most: int, names: list[str], scores: list[float]) -> list[Scored]:
 
 def json_writer(handle: TextIO, columns: Sequence[str]) -> Callable[[Sequence[Any]], object]:
     """Return a function that writes the values of the columns as a line of JSON."""
-    return lambda values: handle.write(json.dumps(dict(zip(columns, values)), ensure_ascii=False) + "\n")
+    return lambda values: handle.write(_as_json(dict(zip(columns, values))) + "\n")
 
 
 def csv_writer(
@@ -110,7 +110,12 @@ def csv_writer(
 
 
 def _cell(value: Any) -> Any:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
+    return _as_json(value) if isinstance(value, list | dict) else value
+
+
+def _as_json(value: object) -> str:
+    """Return JSON. Values of no JSON type, such as dates, become strings."""
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _top_columns(choice: Choice, names: list[str]) -> tuple[list[str], Callable[[list[Scored]], list]]:

@@ -5,9 +5,9 @@ import sys
 import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TextIO
+from typing import Any, Literal, TextIO, TypeVar
 
 import torch
 import transformers
@@ -19,8 +19,10 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, Data
 import modeling_scratch  # noqa: F401  registers its models with the Auto classes
 
 from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS, ask_for_mask, check_folder, check_loaded, read_special_tokens
-from ..data.columns import NumberedText, is_missing, read_lines, read_texts
+from ..data.columns import KeptText, is_missing, read_kept_texts, read_lines
 from ..data.rows import READERS
+from ..data.tables import DELIMITER_HELP, SHEET_HELP, Row, TableForm, delimiter_notes
+from ..data.text_files import format_of, open_bytes, unknown_format
 from ..fast.text_classification import batches_by_length
 from ..utils.command_line import option
 from ..utils.errors import DataError
@@ -28,6 +30,7 @@ from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check
 from .answers import ALL, MULTI_LABEL, PLAIN, Choice, csv_writer, gives_numbers, json_writer, names_of, to_answers
 from .explanations import MOST_WORDS, contributions, has_more_words, with_and_without
 
+AnyRow = TypeVar("AnyRow", bound=tuple[Any, ...])
 REDUCED = ("bfloat16", "int8")
 
 
@@ -57,14 +60,19 @@ class PredictArguments:
 
     model: str = option(help="A text classifier with its tokenizer: a folder or a name on the Hub.")
     input: str = option(
-        default="-", help="A csv, tsv, jsonl or parquet file, or txt with one text per line; -: standard input."
+        default="-", help="A csv, tsv, jsonl, parquet or xlsx file, or txt with one text per line; -: standard input."
     )
     max_file_size: float = option(default=MAX_FILE_SIZE, help=MAX_FILE_SIZE_HELP)
     output: str = option(default="-", help="The output file, jsonl or csv; -: standard output.")
     format: Literal["jsonl", "csv"] | None = option(
         default=None, help="The output format; inferred from the file name, else jsonl."
     )
+    delimiter: str | None = option(default=None, help=DELIMITER_HELP)
+    sheet: str | None = option(default=None, help=SHEET_HELP)
     text_column: str | None = option(default=None, help="The text column; inferred by default.")
+    keep_columns: list[str] | None = field(
+        default=None, metadata={"help": "Columns of the table to copy to the output."}
+    )
     with_text: bool = option(default=False, help="Include the text in each output row.")
     top_k: str | None = option(
         default=None, help="Add this many of the most likely classes with their probabilities; all: every class."
@@ -98,9 +106,11 @@ class PredictArguments:
         self.choice = Choice(self.top_k, self.threshold)
         if self.batch_size < 1:
             raise DataError(f"--batch_size {self.batch_size}: must be at least 1")
-        if self.text_column and (self.input == "-" or Path(self.input).suffix.lower() == ".txt"):
-            raise DataError(f"--text_column {self.text_column}: requires a table ({', '.join(READERS)})")
         check_inputs([self.input], self.max_file_size)
+        if self.text_column and not self.is_table:
+            raise DataError(f"--text_column {self.text_column}: requires a table ({', '.join(READERS)})")
+        TableForm(self.delimiter, self.sheet)
+        self._check_kept()
         check_output("--output", self.output, self.input, self.overwrite)
 
     def check_model(self, config: Any) -> None:
@@ -109,6 +119,24 @@ class PredictArguments:
         if self.explain and (gives_numbers(config) or config.problem_type == MULTI_LABEL):
             raise DataError("--explain: the model does not choose one of several labels")
 
+    def _check_kept(self) -> None:
+        for number, name in enumerate(kept := self.keep_columns or []):
+            if not self.is_table:
+                raise DataError(f"--keep_columns {name}: requires a table ({', '.join(READERS)})")
+            if name in self.answer_columns or name in kept[:number]:
+                raise DataError(
+                    f"--keep_columns {name}: the output has a column of this name; rename that of the table"
+                )
+
+    @property
+    def answer_columns(self) -> list[str]:
+        optional = {"text": self.with_text, "words": self.explain, "top": self.top_k}
+        return ["row", "label", "score", *(name for name, is_given in optional.items() if is_given)]
+
+    @property
+    def is_table(self) -> bool:
+        return self.input != "-" and format_of(Path(self.input)) != ".txt"
+
 
 def predict(arguments: PredictArguments) -> None:
     """Classify every row of the input. Raises `DataError` for an invalid input or model."""
@@ -116,12 +144,12 @@ def predict(arguments: PredictArguments) -> None:
     with open_output(arguments.output) as handle, tqdm(unit=" texts", disable=arguments.no_progress or None) as bar:
         write = answer_writer(handle, arguments, names_of(classifier.model.config))
         for chunk in in_chunks(read_input(arguments)):
-            texts = [text for _, text in chunk]
+            texts = [text for _, text, _ in chunk]
             answers = classifier.classify(texts, uncounted if arguments.explain else bar.update)
             words = explain(classifier, texts, bar.update) if arguments.explain else [None] * len(texts)
-            for (row, text), (label, score, *top), each in zip(chunk, answers, words):
-                added = [*([text] if arguments.with_text else []), *([each] if arguments.explain else [])]
-                write([row, label, score, *added, *top])
+            for (row, text, kept), (label, score, *top), each in zip(chunk, answers, words):
+                answer = {"label": label, "score": score, "text": text, "words": each, "top": top[0] if top else None}
+                write({"row": row, **kept, **answer})
                 unsure += label in (None, []) and score is not None
                 long += arguments.explain and has_more_words(text)
             handle.flush()
@@ -136,22 +164,23 @@ def predict(arguments: PredictArguments) -> None:
             print(f"{what}: {count:,}", file=sys.stderr)
 
 
-def read_input(arguments: PredictArguments) -> Iterator[NumberedText]:
-    """Stream `(row, text)`; a missing text is "". Raises `DataError` or OSError for unreadable input."""
-    path = Path(arguments.input)
-    if arguments.input != "-" and path.suffix.lower() != ".txt":
-        if path.is_file() and path.suffix.lower() not in READERS:
-            raise DataError(f"--input {path}: unknown format; supported suffixes: .txt, {', '.join(READERS)}")
-        yield from read_texts(path, arguments.text_column)
+def read_input(arguments: PredictArguments) -> Iterator[KeptText]:
+    """Stream `(row, text, kept columns)`; a missing text is "". Raises `DataError` or OSError for unreadable input."""
+    path, form = Path(arguments.input), TableForm(arguments.delimiter, arguments.sheet)
+    if arguments.is_table:
+        if path.is_file() and format_of(path) not in READERS:
+            raise unknown_format(path, [".txt", *READERS])
+        print("".join(f"{note}\n" for note in delimiter_notes([path], form)), end="", file=sys.stderr)
+        yield from read_kept_texts(path, arguments.text_column, arguments.keep_columns or (), form)
         return
-    with sys.stdin.buffer if arguments.input == "-" else path.open("rb") as handle:
+    with sys.stdin.buffer if arguments.input == "-" else open_bytes(path) as handle:
         for row, text in read_lines(handle, f"--input {arguments.input}"):
-            yield row, "" if is_missing(text) else text
+            yield row, "" if is_missing(text) else text, {}
 
 
-def in_chunks(rows: Iterable[NumberedText]) -> Iterator[list[NumberedText]]:
-    """Yield chunks of rows, limited in their number and their total characters."""
-    chunk: list[NumberedText] = []
+def in_chunks(rows: Iterable[AnyRow]) -> Iterator[list[AnyRow]]:
+    """Yield chunks of rows (number, text, ...), limited in their number and their total characters."""
+    chunk: list[AnyRow] = []
     characters = 0
     for row in rows:
         chunk.append(row)
@@ -269,10 +298,19 @@ def load_classifier(arguments: PredictArguments) -> Classifier:
     return Classifier(model, tokenizer, limit, arguments.batch_size, arguments.choice)
 
 
-def answer_writer(handle: TextIO, arguments: PredictArguments, names: list[str]) -> Callable[..., object]:
-    """Return a function that writes the list of row, label, score and what the arguments add. names: of the classes."""
-    columns = ["row", "label", "score", *(["text"] if arguments.with_text else [])]
-    columns += [*(["words"] if arguments.explain else []), *(["top"] if arguments.top_k else [])]
+def answer_writer(handle: TextIO, arguments: PredictArguments, names: list[str]) -> Callable[[Row], object]:
+    """Return a function that writes an answer as a line of JSON or CSV, the kept columns behind its row.
+
+    Missing numbers become null. names: of the classes.
+    """
+    row, *answer = arguments.answer_columns
+    columns = [row, *(arguments.keep_columns or ()), *answer]
     if arguments.format == "jsonl":
-        return json_writer(handle, columns)
-    return csv_writer(handle, columns, arguments.choice, names)
+        write = json_writer(handle, columns)
+    else:
+        write = csv_writer(handle, columns, arguments.choice, names)
+
+    def values(line: Row) -> list[Any]:
+        return [None if isinstance(line[name], float) and is_missing(line[name]) else line[name] for name in columns]
+
+    return lambda line: write(values(line))

@@ -30,6 +30,7 @@ from ..bridges.model_sources import (
 )
 from ..data.columns import NumberedText, is_missing, read_lines, read_texts
 from ..data.rows import READERS
+from ..data.text_files import format_of, open_bytes
 from ..utils.command_line import option
 from ..utils.errors import DataError
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check_output, open_output
@@ -220,7 +221,7 @@ class GenerateArguments:
 
     @property
     def is_table(self) -> bool:
-        return Path(self.input_file).suffix.lower() in READERS
+        return format_of(Path(self.input_file)) in READERS
 
     @property
     def is_jsonl(self) -> bool:
@@ -267,7 +268,7 @@ def read_input(arguments: GenerateArguments) -> Iterator[NumberedText]:
         yield from read_texts(Path(arguments.input_file), arguments.text_column)
     else:
         stdin = arguments.input_file == "-"
-        with sys.stdin.buffer if stdin else Path(arguments.input_file).open("rb") as handle:
+        with sys.stdin.buffer if stdin else open_bytes(Path(arguments.input_file)) as handle:
             for row, text in read_lines(handle, f"--input_file {arguments.input_file}"):
                 yield row, "" if is_missing(text) else text
 

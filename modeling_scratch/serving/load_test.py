@@ -92,7 +92,7 @@ def read_texts(arguments: LoadArguments, task: Task) -> list[str]:
     """Those of the file, or random tokens: as many texts as requests, of every length."""
     if arguments.input is not None:
         source = PredictArguments(model=arguments.model, input=arguments.input)
-        if texts := [text for _, text in islice(read_input(source), arguments.requests) if text]:
+        if texts := [text for _, text, _ in islice(read_input(source), arguments.requests) if text]:
             return texts
         raise DataError(f"--input {arguments.input}: there are no texts in it")
     tokenizer, generator = task.pipe.tokenizer, torch.Generator().manual_seed(0)

@@ -17,6 +17,7 @@ from tokenization import KINDS, STYLES
 from ..data.columns import read_texts
 from ..data.documents import read_column, read_plain_text
 from ..data.splits import check_sources, find_splits, open_hub
+from ..data.text_files import format_of
 from ..utils.errors import DataError, one_line
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, flush, remove
 
@@ -104,7 +105,7 @@ def stream_texts(arguments: TextArguments) -> Iterator[str]:
 
 
 def _read_file(path: Path, columns: Sequence[str | None]) -> Iterator[str]:
-    if path.suffix.lower() == ".txt":
+    if format_of(path) == ".txt":
         return read_plain_text(path, "line")
     return (text for column in columns for _, text in read_texts(path, column))
 

@@ -1,12 +1,16 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Labels that look alike: spellings of one label are one class, and probable ones are warned of."""
 
+import shlex
 from collections import Counter
 from pathlib import Path
 
 import datasets
 import pytest
-from text_samples import load, reviews, write
+from text_samples import fault, load, reviews, write
+
+from modeling_scratch.data.labels import edit_distance, proposed_label_map
+from modeling_scratch.data.splits import DataArguments
 
 ALIKE = {
     "blanks": ("very good", " very  good\t"),
@@ -65,6 +69,7 @@ def test_labels_that_differ_by_case_or_compatibility_are_warned_of(tmp_path: Pat
     (warning,) = data.warnings
     assert ascii(label) in warning
     assert ascii(other) in warning
+    assert f"add --label_map {shlex.quote(f'{max(label, other)}={min(label, other)}')}" in warning
     assert f"WARNING: {warning}" in data.describe().splitlines()
 
 
@@ -77,3 +82,84 @@ def test_declared_classes_stay_apart_and_take_other_spellings(tmp_path: Path) ->
     data = load(tmp_path)
     assert data.label_names == ["neg", "pos"]
     assert data.splits["validation"]["label"] == [1, 0]
+
+
+COUNTS = {
+    "billing": 400, "login": 300, "shipping": 200, "topic 1": 500, "c": 90, "A": 80, 1: 500,  # what is meant
+    "Billing": 40, "biling": 7, "billign": 3, "Biling ": 2, "log in": 9, "LOG-IN": 4, "shiping": 20,  # what it became
+    "topic 2": 3, "c++": 9, "A-": 2, "failing": 70, 7: 3, "b": 1, "shop": 2,  # others
+}  # fmt: skip
+
+
+def test_typos_of_frequent_labels_are_proposed() -> None:
+    assert proposed_label_map(COUNTS) == {
+        **dict.fromkeys(["Billing", "biling", "billign", "Biling "], "billing"),
+        **dict.fromkeys(["log in", "LOG-IN"], "login"),
+        "shiping": "shipping",
+    }
+    assert proposed_label_map({"reset": 9, "cancel": 9_000, "cancell": 800, "cancelll": 40}) == {
+        "cancell": "cancel", "cancelll": "cancel",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "distance"),
+    [("", "", 0), ("abc", "", 3), ("abc", "abc", 0), ("abc", "acb", 1), ("abc", "xabc", 1), ("kitten", "sitting", 3)],
+)
+def test_edits_are_counted(first: str, second: str, distance: int) -> None:
+    assert edit_distance(first, second) == edit_distance(second, first) == distance
+
+
+def write_tickets(folder: Path) -> dict[str, list]:
+    labels = ["billing"] * 40 + ["login"] * 20 + ["Biling", "log in", "spam"]
+    columns = {"text": reviews(len(labels))["text"], "label": labels}
+    write(folder / "train.csv", columns)
+    write(folder / "validation.csv", {"text": ["new", "other"], "label": ["login", "billing"]})
+    return columns
+
+
+def test_the_proposed_map_is_taken(tmp_path: Path) -> None:
+    write_tickets(tmp_path)
+    alike, small, *others = load(tmp_path).warnings
+    assert "'Biling' (1 rows) like 'billing' (40 rows)" in alike
+    assert small == "classes with fewer than 5 rows can hardly be learned: 'Biling' (1), 'log in' (1), 'spam' (1)"
+    assert others == []
+    _, _, options = alike.partition("--label_map ")
+    data = load(tmp_path, label_map=shlex.split(options))
+    assert data.label_names == ["billing", "login", "spam"]
+    assert Counter(data.splits["train"]["label"]) == {0: 41, 1: 21, 2: 1}
+    assert "train: the label 'Biling' of 1 rows is read as 'billing' (--label_map)" in data.notes
+    assert [warning for warning in data.warnings if "one class" in warning] == []
+
+
+def test_a_label_of_another_split_can_be_mapped(tmp_path: Path) -> None:
+    write_tickets(tmp_path)
+    write(tmp_path / "validation.csv", {"text": ["new", "other"], "label": ["logni", "Bill ing"]})
+    with fault("validation.csv, row 1", "'logni' does not occur in train", "--label_map"):
+        load(tmp_path)
+    data = load(tmp_path, label_map=["logni=login", "Bill  ing=billing"])
+    names = [data.label_names[label] for label in data.splits["validation"]["label"]]
+    assert names == ["login", "billing"]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "pieces"),
+    [
+        (["billing"], ["source=target"]),
+        (["=billing"], ["source=target"]),
+        (["a= "], ["source=target"]),
+        (["a=b=c"], ["source=target"]),
+        (["a=b", "b=c"], ["'a' is read as 'b', which is itself read as 'c'"]),
+        (["a=a"], ["'a' is read as 'a'"]),
+        (["a=b", "a=c"], ["'a' is already read as 'b'"]),
+    ],
+)
+def test_an_impossible_map_is_refused(pairs: list[str], pieces: list[str]) -> None:
+    with fault("--label_map", *pieces):
+        DataArguments(label_map=pairs)
+
+
+def test_a_map_of_an_unknown_label_is_refused(tmp_path: Path) -> None:
+    write_tickets(tmp_path)
+    with fault("--label_map: no row has the label 'Bilng'", "did you mean 'Biling'?"):
+        load(tmp_path, label_map=["Bilng=billing"])

@@ -58,6 +58,33 @@ def test_texts_of_train_in_another_split_are_warned_of_and_kept(tmp_path: Path) 
     assert f"WARNING: {warning}" in data.describe().splitlines()
 
 
+def test_texts_that_differ_by_case_and_blanks_are_counted_apart_and_held_out_together(tmp_path: Path) -> None:
+    columns = reviews(40)
+    variants = [f" Review\u3000NUMBER {row}" for row in range(40)]
+    write(tmp_path / "train.csv", columns)
+    write(tmp_path / "validation.csv", reviews(10, 100))
+    write(tmp_path / "test.csv", {"text": [*columns["text"][:3], *variants[3:8], "new"], "label": [0, 1] * 4 + [0]})
+    (warning,) = [warning for warning in load(tmp_path).warnings if warning.startswith("test")]
+    assert "texts of 3 of its 9 rows also occur in train (5 more apart from case" in warning
+    for split in ("validation", "test"):
+        (tmp_path / f"{split}.csv").unlink()
+    write(tmp_path / "train.csv", {"text": columns["text"] + variants, "label": columns["label"] * 2})
+    data = load(tmp_path)
+    assert {split: rows.num_rows for split, rows in data.splits.items()}["train"] < 70
+    assert data.warnings == []
+
+
+def test_texts_with_different_labels_are_listed(tmp_path: Path) -> None:
+    texts = [f"text {row}" for row in range(20)] + ["text 3", "text 3", "text 5"]
+    write(tmp_path / "train.csv", {"text": texts, "label": ["a", "b"] * 10 + ["a", "b", "b"]})
+    write(tmp_path / "validation.csv", {"text": ["text 4", "new"], "label": ["b", "b"]})
+    (warning,) = [warning for warning in load(tmp_path).warnings if "different labels" in warning]
+    assert warning.startswith("2 texts occur with different labels")
+    assert "train.csv, row 4: 'b'; train.csv, row 21: 'a'" in warning
+    assert "train.csv, row 5: 'a'; validation.csv, row 1: 'b'" in warning
+    assert "row 23" not in warning
+
+
 @pytest.mark.parametrize("has_test", [True, False])
 def test_missing_splits_are_held_out_of_train(tmp_path: Path, has_test: bool) -> None:
     columns = {"text": [f"text {row}" for row in range(400)], "label": [int(row % 4 == 0) for row in range(400)]}

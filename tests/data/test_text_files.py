@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from text_samples import WRITERS, fault, load, reviews, write
 
-from modeling_scratch.data.rows import MAX_FIELD_CHARACTERS, read_rows
+from modeling_scratch.data.rows import read_rows
+from modeling_scratch.data.tables import MAX_FIELD_CHARACTERS
 
 NASTY = [
     "plain", " padded ", '"', '""', "'", ",", ";", "\\", "\\n", "a\tb", "a\nb", "a\r\nb", "a\rb", '",\n"',

@@ -2,12 +2,14 @@
 """predict.py: the answers of a pipeline, in the order of the input, and nothing half done when something goes wrong."""
 
 import csv
+import gzip
 import io
 import json
 import runpy
 import shutil
 import signal
 import sys
+from datetime import date
 from pathlib import Path
 
 import predict
@@ -92,6 +94,35 @@ def test_nulls_and_a_file_without_any_text(folder, tmp_path):
     source.with_suffix(".txt").write_text("\n\n")
     answers = run(folder, source.with_suffix(".txt"), tmp_path / "out.jsonl")
     assert answers == [{"row": row, "label": None, "score": None} for row in (1, 2)]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_columns_are_kept(folder, tmp_path, suffix):
+    days = [date(2024, 5, day) for day in range(1, 4)]
+    columns = {
+        "date": days,
+        "size": [1.5, None, float("nan")],
+        "ticket_id": ['x "1"', "é;2", None],
+        "tags": [["a"]] * 3,
+    }
+    source = write(tmp_path / "in.parquet", {**columns, "body": [text_of(3), None, text_of(5)]})
+    kept = ["--keep_columns", "ticket_id", "date", "size", "tags"]
+    answers = run(folder, source, tmp_path / f"out{suffix}", "--text_column", "body", *kept)
+    assert list(answers[0]) == ["row", "ticket_id", "date", "size", "tags", "label", "score"]
+    none = None if suffix == ".jsonl" else ""
+    assert [answer["ticket_id"] for answer in answers] == ['x "1"', "é;2", none]
+    assert [answer["date"] for answer in answers] == ["2024-05-01", "2024-05-02", "2024-05-03"]
+    assert [answer["size"] for answer in answers] == [1.5 if suffix == ".jsonl" else "1.5", none, none]
+    assert answers[0]["tags"] == (["a"] if suffix == ".jsonl" else '["a"]')
+    assert [answer["label"] == none for answer in answers] == [False, True, False]
+
+
+def test_a_table_with_semicolons_is_read_compressed(folder, tmp_path, capfd):
+    source = tmp_path / "in.csv.gz"
+    source.write_bytes(gzip.compress("".join(f"{text};{len(text)}\n" for text in ("text", *TEXTS)).encode()))
+    answers = run(folder, source, tmp_path / "out.jsonl", "--keep_columns", "4", "--with_text")
+    assert [(answer["text"], answer["4"]) for answer in answers] == [(text, str(len(text))) for text in TEXTS]
+    assert "the delimiter ';' was found" in capfd.readouterr().err
 
 
 def test_awkward_texts_come_back_as_they_were(folder, tmp_path):
@@ -311,6 +342,10 @@ def test_arguments_that_cannot_work(folder, source, tmp_path, monkeypatch, capfd
         ([*model, "--input", tmp_path / "none"], "none: file not found"),
         ([*model, "--input", folder / "model.safetensors"], "unknown format; supported suffixes: .txt, .csv"),
         ([*model, "--text_column", "text"], "--text_column text: requires a table"),
+        ([*model, "--keep_columns", "id"], "--keep_columns id: requires a table"),
+        ([*data, "--keep_columns", "tex"], "in.csv", "no column 'tex'", "did you mean 'text'?"),
+        ([*data, "--keep_columns", "label"], "--keep_columns label", "rename"),
+        ([*data, "--delimiter", ";;"], "--delimiter ';;'"),
         ([*data, "--text_column", "txt"], "'txt'", "did you mean 'text'?"),
         ([*data, "--output", source, "--overwrite"], str(source), "this is the input"),
         ([*data, "--output", tmp_path, "--format", "csv"], "not a regular file"),

@@ -1,0 +1,150 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Labels that are probably one class: find them, propose a mapping, and apply the one that is given."""
+
+import difflib
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..utils.errors import DataError
+from .columns import Label, label_key, normalised, parse_label
+
+LABEL_MAP_HELP = 'Labels to read as another one: source=target, e.g. Biling=billing "log in=login".'
+RARE_RATIO = 10  # a typo is at least so many times rarer than the label that was meant
+LONGEST_LABEL = 40  # longer ones are texts, and compared by case alone
+_BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d_])[\s_-]+(?=[^\W\d_])")
+
+
+def parse_label_map(pairs: Sequence[str]) -> dict[Label, Label]:
+    """Return {key of a source label: target label} of `source=target` pairs.
+
+    Raises `DataError` for a pair without two sides, for a source with two targets, and for a target that is a source.
+    """
+    parsed: dict[Label, Label] = {}
+    for pair in pairs:
+        sides = [parse_label(side, "label", f"--label_map {pair}") for side in pair.split("=")]
+        if len(sides) != 2 or None in sides:
+            raise DataError(f"--label_map {pair!r}: must be source=target, with a label on each side of one '='")
+        source = label_key(sides[0])
+        if parsed.setdefault(source, sides[1]) != sides[1]:
+            raise DataError(f"--label_map {pair!r}: {source!r} is already read as {parsed[source]!r}")
+    for source, target in parsed.items():
+        if (key := label_key(target)) in parsed:
+            raise DataError(f"--label_map: {source!r} is read as {target!r}, which is itself read as {parsed[key]!r}")
+    return parsed
+
+
+@dataclass
+class LabelMap:
+    """The label that each label is read as, in all splits: that of `--label_map`, then its usual spelling."""
+
+    targets: dict[Label, Label] = field(default_factory=dict)
+    spellings: dict[Label, Label] = field(default_factory=dict)
+    seen: dict[Label, Label] = field(default_factory=dict)
+
+    def read(
+        self, split: str, counts: Mapping[Label, int], declared: Sequence[str], notes: list[str]
+    ) -> dict[Label, Label]:
+        """Return what each label of a split is read as. Notes tell of those that change.
+
+        counts: those of the labels, the most frequent first. declared: class names, which keep their spelling.
+        """
+        self.seen |= {label_key(label): label for label in counts}
+        mapped = {label: self.targets.get(label_key(label), label) for label in counts}
+        for label in [*declared, *mapped.values()]:
+            self.spellings.setdefault(label_key(label), label)
+        read_as = {
+            label: target if target in declared else self.spellings[label_key(target)]
+            for label, target in mapped.items()
+        }
+        for label, target in read_as.items():
+            if label != target:
+                why = " (--label_map)" if label_key(label) in self.targets else ""
+                notes.append(f"{split}: the label {label!a} of {counts[label]:,} rows is read as {target!a}{why}")
+        return read_as
+
+    def check_used(self) -> None:
+        """Raise `DataError` if `--label_map` names a label that no split has."""
+        for source in self.targets:
+            if source not in self.seen:
+                known = [str(label) for label in self.seen.values()]
+                close = difflib.get_close_matches(str(source), known, n=1, cutoff=0.5)
+                suggestion = f"; did you mean {close[0]!r}?" if close else ""
+                names = ", ".join(map(repr, known[:20]))
+                raise DataError(f"--label_map: no row has the label {source!r}; labels: {names}{suggestion}")
+
+
+def proposed_label_map(counts: Mapping[Label, int]) -> dict[Label, Label]:
+    """Return {label: the label that it probably stands for}, without chains.
+
+    Labels that differ only by case, by compatibility characters, or by blanks, hyphens and underscores between letters
+    stand for the most frequent of them. A label that is ten times rarer than another is probably a typo of it if it is
+    one edit apart, or two edits in a label of at least six characters. Integers, and digits in a label, are no typos.
+    """
+    strings = sorted((label for label in counts if isinstance(label, str)), key=lambda label: (-counts[label], label))
+    groups: dict[str, list[str]] = {}
+    for label in strings:
+        groups.setdefault(_folded(label), []).append(label)
+    totals = {folded: sum(counts[label] for label in group) for folded, group in groups.items()}
+    kept: list[str] = []
+    proposed: dict[Label, Label] = {}
+    for folded in sorted(groups, key=lambda folded: -totals[folded]):
+        meant = [other for other in kept if totals[other] >= RARE_RATIO * totals[folded] and _is_typo(folded, other)]
+        target = groups[min(meant, key=lambda other: edit_distance(folded, other)) if meant else folded][0]
+        kept += [] if meant else [folded]
+        proposed.update((label, target) for label in groups[folded] if label != target)
+    return proposed
+
+
+def _folded(label: str) -> str:
+    return _BETWEEN_LETTERS.sub("", normalised(label_key(label)))
+
+
+def _is_typo(rare: str, frequent: str) -> bool:
+    shorter, longer = sorted((len(rare), len(frequent)))
+    if longer > LONGEST_LABEL or longer - shorter > 2 or _digits(rare) != _digits(frequent):
+        return False
+    return edit_distance(rare, frequent) <= (2 if shorter >= 6 else int(shorter >= 4))
+
+
+def _digits(label: str) -> str:
+    return "".join(filter(str.isdigit, label))
+
+
+def edit_distance(first: str, second: str) -> int:
+    """Return the number of insertions, deletions, substitutions and swaps of neighbours (Damerau 1964)."""
+    above: list[int] = []
+    row = list(range(len(second) + 1))
+    for i, a in enumerate(first, 1):
+        before, above, row = above, row, [i]
+        for j, b in enumerate(second, 1):
+            best = min(above[j] + 1, row[j - 1] + 1, above[j - 1] + (a != b))
+            if i > 1 and j > 1 and (a, first[i - 2]) == (second[j - 2], b):
+                best = min(best, before[j - 2] + 1)
+            row.append(best)
+    return row[-1]
+
+
+def as_options(mapping: Mapping[Label, Label]) -> str:
+    """Return a mapping as an option of the command line, quoted for a shell; labels with "=" cannot be written."""
+    pairs = [f"{source}={target}" for source, target in mapping.items() if "=" not in f"{source}{target}"]
+    return " ".join(["--label_map", *map(shlex.quote, pairs)]) if pairs else ""
+
+
+def similar_label_warnings(counts: Mapping[Label, int]) -> list[str]:
+    """Return a warning on the labels that are probably one class, with the mapping that makes them one."""
+    if not (proposed := proposed_label_map(counts)):
+        return []
+    listed = "; ".join(f"{_counted(source, counts)} like {_counted(to, counts)}" for source, to in proposed.items())
+    return [f"labels that are probably one class: {listed}; if they are, add {as_options(proposed)}"]
+
+
+def _counted(label: Label, counts: Mapping[Label, int]) -> str:
+    return f"{label!a} ({counts[label]:,} rows)"
+
+
+def small_class_warnings(counts: Mapping[Label, int], least: int = 5) -> list[str]:
+    """Return a warning on classes of fewer rows than `least`."""
+    small = [f"{label!a} ({count})" for label, count in sorted(counts.items(), key=str) if count < least]
+    return [f"classes with fewer than {least} rows can hardly be learned: {', '.join(small)}"] if small else []

@@ -1,0 +1,190 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Read tables: CSV with any delimiter, TSV, and sheets of Excel workbooks. Their values are strings.
+
+The first record has the column names. Blank records are skipped.
+"""
+
+import csv
+import warnings
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, time
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from ..utils.errors import DataError, one_line
+from .text_files import allowed_bytes, bounded_lines, check_expansion, encoding_error, format_of, open_text
+
+Row = dict[str, Any]
+Record = tuple[str, list[str]]  # location, fields
+
+# Python's default of 131,072 characters rejects long documents. Without a limit, an unclosed quote exhausts memory.
+MAX_FIELD_CHARACTERS = 10_000_000
+DELIMITERS = (",", ";", "\t", "|")
+SAMPLE_RECORDS = 100
+DELIMITER_HELP = "The delimiter of csv files: one character or the word tab; found by default."
+SHEET_HELP = "The sheet of an Excel workbook; the first by default."
+
+
+@dataclass(frozen=True)
+class TableForm:
+    """How tables are read, where their files do not say it. Raises `DataError` for an impossible delimiter."""
+
+    delimiter: str | None = None
+    sheet: str | None = None
+
+    def __post_init__(self) -> None:
+        given = self.delimiter
+        if given is not None and given != "tab" and (len(given) != 1 or given.isalnum() or given in '"\r\n\0'):
+            raise DataError(f"--delimiter {given!r}: must be one character, such as ';', or the word tab")
+
+    def delimiter_of(self, path: Path) -> str:
+        """Return the delimiter of a CSV file: the given one, or else the one that its first records have."""
+        if self.delimiter:
+            return "\t" if self.delimiter == "tab" else self.delimiter
+        return find_delimiter(path)
+
+
+FOUND = TableForm()
+
+
+def find_delimiter(path: Path) -> str:
+    """Return the only delimiter that divides all of the first records into equally many fields, at least two.
+
+    If none does or several do, it is the comma.
+    """
+    csv.field_size_limit(MAX_FIELD_CHARACTERS)
+    fitting = [delimiter for delimiter in DELIMITERS if _fits(path, delimiter)]
+    return fitting[0] if len(fitting) == 1 else ","
+
+
+def _fits(path: Path, delimiter: str) -> bool:
+    with open_text(path) as handle:
+        reader = csv.reader(bounded_lines(handle, str(path)), delimiter=delimiter, strict=True)
+        records = filter(None, reader)
+        try:
+            columns = len(next(records, []))
+            return columns >= 2 and all(len(fields) == columns for fields in islice(records, SAMPLE_RECORDS))
+        except csv.Error:
+            return False
+        except UnicodeDecodeError:
+            raise encoding_error(path) from None
+
+
+def delimiter_notes(paths: Iterable[Path], form: TableForm) -> list[str]:
+    """Return a note on each CSV file that is read with another delimiter than the comma, as its records have it."""
+    files = [path for path in paths if format_of(path) == ".csv" and path.is_file() and not form.delimiter]
+    found = [(path.name, find_delimiter(path)) for path in files]
+    return [
+        f"{name}: the delimiter {delimiter!r} was found from the first records; set --delimiter to change this"
+        for name, delimiter in found
+        if delimiter != ","
+    ]
+
+
+def refuse_duplicates(names: Sequence[str], path: Path) -> None:
+    """Raise `DataError` if two columns have one name."""
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise DataError(f"{path}: duplicate column names: {', '.join(map(repr, repeated))}; rename one")
+
+
+def read_csv(path: Path, columns: Sequence[str] | None, form: TableForm) -> Iterator[tuple[int, Row]]:
+    """Stream `(row, values)`."""
+    return _read_text_table(path, delimiter=form.delimiter_of(path), strict=True)
+
+
+def read_tsv(path: Path, columns: Sequence[str] | None, form: TableForm) -> Iterator[tuple[int, Row]]:
+    """Stream `(row, values)`. Quotes are literal characters: GLUE's files contain unbalanced quotes and no escapes."""
+    return _read_text_table(path, delimiter="\t", quoting=csv.QUOTE_NONE)
+
+
+def _read_text_table(path: Path, **dialect: Any) -> Iterator[tuple[int, Row]]:
+    csv.field_size_limit(MAX_FIELD_CHARACTERS)
+    with open_text(path) as handle:
+        yield from _rows(_records(csv.reader(bounded_lines(handle, str(path)), **dialect), path), path)
+
+
+def _rows(records: Iterator[Record], path: Path) -> Iterator[tuple[int, Row]]:
+    header: list[str] = next(records, ("", []))[1]
+    refuse_duplicates(header, path)
+    for row, (where, fields) in enumerate(records, 1):
+        if len(fields) != len(header):
+            advice = ", or set --delimiter" if len(header) == 1 else ""
+            raise DataError(
+                f"{where}: {len(fields)} fields, but the header has {len(header)}; quote fields that contain a "
+                f"delimiter or a line break{advice}"
+            )
+        yield row, dict(zip(header, fields))
+
+
+def _records(reader: Any, path: Path) -> Iterator[Record]:
+    """Yield `(location, fields)` for each non-blank record, starting with the header.
+
+    The location gives both row and line: they differ after a quoted field with a line break.
+    """
+    row = 0
+    while True:
+        where = f"{path}, row {row} (line {reader.line_num + 1})" if row else f"{path}, header"
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise DataError(f"{where}: {error}; check for an unclosed or undoubled quote") from error
+        if any("\0" in field for field in fields):
+            raise DataError(f"{where}: contains a NUL byte; if this is a text file, remove it: tr -d '\\000'")
+        if fields:
+            yield where, fields
+            row += 1
+
+
+def read_excel(path: Path, columns: Sequence[str] | None, form: TableForm) -> Iterator[tuple[int, Row]]:
+    """Stream `(row, values)` of a sheet. Numbers and dates become strings, as in a CSV file; formulas their results."""
+    try:
+        import openpyxl
+    except ModuleNotFoundError:
+        raise DataError(f"{path}: Excel files need openpyxl: pip install 'modeling-scratch[excel]'") from None
+    try:
+        with zipfile.ZipFile(path) as archive:  # a member is read up to the size that it declares
+            check_expansion(sum(member.file_size for member in archive.infolist()), allowed_bytes(path))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # on styles and other parts that are not read
+            workbook = openpyxl.load_workbook(path, read_only=True, data_only=True)
+            yield from _rows(_sheet_records(_sheet(workbook, form.sheet, path), path), path)
+    except (DataError, FileNotFoundError, PermissionError):
+        raise
+    except Exception as error:  # of an archive, of XML and of openpyxl: of many types
+        raise DataError(f"{path}: damaged or not an Excel workbook: {one_line(error)}; save it again") from error
+
+
+def _sheet(workbook: Any, name: str | None, path: Path) -> Any:
+    sheets = {sheet.title: sheet for sheet in workbook.worksheets}
+    if not sheets or (name is not None and name not in sheets):
+        raise DataError(f"{path}: no sheet {name or ''!r}; its sheets: {', '.join(map(repr, sheets))} (--sheet)")
+    return sheets[name] if name is not None else workbook.worksheets[0]
+
+
+def _sheet_records(sheet: Any, path: Path) -> Iterator[Record]:
+    """Yield `(location, fields)`, from the first column that the header names."""
+    sheet.reset_dimensions()  # some programs write wrong ones
+    start = columns = 0
+    for number, cells in enumerate(sheet.iter_rows(values_only=True), 1):
+        fields = [_as_text(cell) for cell in cells]
+        while fields and not fields[-1]:
+            fields.pop()
+        if not fields:
+            continue
+        if not columns:
+            start, columns = next(place for place, name in enumerate(fields) if name), len(fields)
+        fields += [""] * (columns - len(fields))
+        yield f"{path}, line {number} of the sheet", fields if any(fields[:start]) else fields[start:]
+
+
+def _as_text(cell: object) -> str:
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    if isinstance(cell, datetime):
+        return cell.date().isoformat() if cell.time() == time() else cell.isoformat(" ")
+    return "" if cell is None else str(cell)

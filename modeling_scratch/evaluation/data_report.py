@@ -1,0 +1,257 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""A report on labelled texts before any training: as text, or as one HTML page with plots.
+
+It describes the splits that `load_splits` returns, which are those that training would use.
+"""
+
+import base64
+import html
+import io
+import re
+import shlex
+import unicodedata
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .. import presets
+from ..data.labelled_texts import ReviewData, load_splits
+from ..data.splits import DataArguments
+from ..utils.errors import DataError
+from ..utils.files import check_output, write_text
+from ..utils.markdown import excerpt
+from .plots import BLUE, LONGEST_LABEL, VERMILION, new_figure
+
+if TYPE_CHECKING:  # imported lazily: matplotlib takes a second to import
+    from matplotlib.figure import Figure
+
+MOST_LABELS, MOST_BARS = 50, 20
+SPECIAL_TOKENS = 2
+PATHS = ("data_dir", "train_file", "validation_file", "test_file")
+TOKEN = re.compile(r"\w+|[^\w\s]")
+READ_CHARACTERS = 1_000  # of a text, to find its writing system
+KANA = {"CJK": "Han", "HIRAGANA": "Kana", "KATAKANA": "Kana"}
+# What own-data.md advises: the number of training texts below which the options suit.
+ADVICE = {
+    1_000: "--num_train_epochs 30 --learning_rate 2e-3 --ema_decay 0",
+    20_000: "--num_train_epochs 5 --learning_rate 2e-3 --ema_decay 0",
+}
+STYLE = """body { font: 16px/1.5 sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em }
+table { border-collapse: collapse } td, th { padding: .2em .8em; border-bottom: 1px solid #ddd; text-align: right }
+td:first-child, th:first-child { text-align: left } img { max-width: 100% } li, td { overflow-wrap: anywhere }
+pre { background: #f4f4f4; padding: .8em; white-space: pre-wrap; overflow-wrap: anywhere }"""
+
+
+@dataclass
+class DataReportArguments(DataArguments):
+    """The data of a report, and the page to write."""
+
+    max_length: int = field(
+        default=presets.ENCODERS["reviews"]().max_position_embeddings,
+        metadata={"help": "The maximum number of tokens in training; here, tokens are words and punctuation marks."},
+    )
+    output: str | None = field(default=None, metadata={"help": "A file for the report as one HTML page: report.html."})
+    overwrite: bool = field(default=False, metadata={"help": "Replace the output file."})
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.uses_demo:
+            raise DataError("name a table or a folder: modeling-scratch data my_reviews, or --dataset_name")
+        if self.output is not None:
+            if Path(self.output).suffix.lower() not in (".html", ".htm"):
+                raise DataError(f"--output {self.output}: the report is an HTML page; use the suffix .html")
+            check_output("--output", self.output, self.train_file, self.overwrite)
+
+
+def with_source(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with the option of the table or the folder that they start with."""
+    if not arguments or arguments[0].startswith("-"):
+        return list(arguments)
+    return ["--data_dir" if Path(arguments[0]).is_dir() else "--train_file", *arguments]
+
+
+class Section(NamedTuple):
+    """A part of a report: sentences, a table whose first row is its head, a command, and a plot (PNG)."""
+
+    title: str
+    lines: Sequence[str] = ()
+    table: Sequence[Sequence[str]] = ()
+    command: str = ""
+    plot: bytes = b""
+
+
+def report(arguments: DataReportArguments) -> None:
+    """Print the report on the data, and write it as a page. Raises `DataError` for data that training would refuse."""
+    data = load_splits(arguments)
+    sections = sections_of(data, arguments)
+    rows = data.splits["train"].num_rows
+    command = Section("Train", command=training_command(arguments, rows))
+    print("\n\n".join(map(as_text, [*sections, command])))
+    if arguments.output:
+        plots = {"Labels": label_plot(data), "Lengths": length_plot(data, arguments.max_length)}
+        sections = [section._replace(plot=plots.get(section.title, b"")) for section in sections]
+        command = Section("Train", command=training_command(arguments, rows, without_folders=True))
+        write_text(Path(arguments.output), as_page([*sections, command]))
+        print(f"\nwritten: {arguments.output}")
+
+
+def sections_of(data: ReviewData, arguments: DataReportArguments) -> list[Section]:
+    """Return the sections of the report, without plots and without the command to train."""
+    lengths, cut = _lengths(data, arguments.max_length)
+    return [
+        Section("Labels", table=_labels(data)),
+        Section("Lengths", table=lengths),
+        Section("Writing systems", table=_writing_systems(data)),
+        Section("To check", data.warnings or ["nothing was found"]),
+        Section("What training does with the data", [*data.notes, *cut]),
+    ]
+
+
+def _labels(data: ReviewData) -> list[list[str]]:
+    counts = {split: Counter(rows["label"]) for split, rows in data.splits.items()}
+    order = sorted(range(len(data.label_names)), key=lambda label: -counts["train"][label])
+    rows = [
+        [excerpt(data.label_names[label], LONGEST_LABEL), *(f"{count[label]:,}" for count in counts.values())]
+        for label in order[:MOST_LABELS]
+    ]
+    more = [[f"{len(order) - MOST_LABELS:,} other labels", *("" for _ in counts)]] if len(order) > MOST_LABELS else []
+    return [["label", *counts], *rows, *more, ["all", *(f"{count.total():,}" for count in counts.values())]]
+
+
+def _lengths(data: ReviewData, limit: int) -> tuple[list[list[str]], list[str]]:
+    """Return the table of the lengths in words, and notes on texts of more tokens than the limit."""
+    table = [["words of a text", "quartile 1", "median", "quartile 3", "longest", f"above {limit} tokens"]]
+    notes = []
+    for split, rows in data.splits.items():
+        words = np.quantile([len(text.split()) for text in rows["text"]], [0.25, 0.5, 0.75, 1]).round()
+        cut = sum(len(TOKEN.findall(text)) + SPECIAL_TOKENS > limit for text in rows["text"])
+        table.append([split, *(f"{int(number):,}" for number in words), f"{cut / rows.num_rows:.1%}"])
+        if cut:
+            notes.append(f"{split}: about {cut:,} texts exceed {limit} tokens and are truncated (--max_length)")
+    return table, notes
+
+
+def _writing_systems(data: ReviewData) -> list[list[str]]:
+    counts = Counter(writing_system(text) for rows in data.splits.values() for text in rows["text"])
+    shares = [[name, f"{count / counts.total():.1%}"] for name, count in counts.most_common()]
+    return [["most letters are", "texts"], *shares]
+
+
+def writing_system(text: str) -> str:
+    """Return the writing system of most letters at the beginning of a text, such as Latin, Cyrillic or Han."""
+    found: Counter[str] = Counter()
+    for character, count in Counter(unicodedata.normalize("NFKC", text[:READ_CHARACTERS])).items():
+        if name := _system_of(character):
+            found[name] += count
+    return min(found, key=lambda name: (-found[name], name)) if found else "no letters"
+
+
+@cache
+def _system_of(character: str) -> str:
+    """Return the first word of a letter's Unicode name, which is that of its writing system, or ""."""
+    first = unicodedata.name(character, "").partition(" ")[0] if character.isalpha() else ""
+    return KANA.get(first, first.capitalize())
+
+
+def training_command(arguments: DataReportArguments, rows: int, without_folders: bool = False) -> str:
+    """Return the command that trains on the data of a report: its options, and those that suit so many texts.
+
+    without_folders: of files, show the names alone, as a page may be passed on.
+    """
+    given = []
+    for each in fields(DataArguments):
+        if (value := getattr(arguments, each.name)) != each.default:
+            value = Path(value).resolve().name if without_folders and each.name in PATHS else value
+            given += [f"--{each.name}", *map(str, value if isinstance(value, list) else [value])]
+    if arguments.max_length != DataReportArguments.max_length:
+        given += ["--max_length", str(arguments.max_length)]
+    source = Path(arguments.train_file or arguments.data_dir or arguments.dataset_name).resolve()
+    output = ["--output_dir", f"runs/{source.name.partition('.')[0] or 'mine'}"]
+    advice = next((options.split() for most, options in ADVICE.items() if rows < most), [])
+    return shlex.join(["modeling-scratch", "train-classifier", *given, *output, *advice])
+
+
+def as_text(section: Section) -> str:
+    """Return a section as plain text, the columns of its table aligned."""
+    widths = [max(map(len, column)) for column in zip(*section.table)]
+    rows = [
+        "  ".join([row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))])
+        for row in section.table
+    ]
+    lines = [f"- {line}" for line in section.lines]
+    return "\n".join([section.title, *lines, *rows, *([section.command] if section.command else [])])
+
+
+def as_page(sections: Sequence[Section]) -> str:
+    """Return the sections as one HTML page that loads nothing. All their text is escaped."""
+    title = "Data before training"
+    head = f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+    body = "\n".join(map(_as_html, sections))
+    return f"{head}<style>{STYLE}</style></head>\n<body><h1>{title}</h1>\n{body}\n</body></html>\n"
+
+
+def _as_html(section: Section) -> str:
+    parts = [f"<h2>{html.escape(section.title)}</h2>"]
+    if section.lines:
+        parts += ["<ul>", *(f"<li>{_escaped(line)}</li>" for line in section.lines), "</ul>"]
+    if section.table:
+        head, *rows = section.table
+        parts += ["<table>", _row(head, "th"), *(_row(row, "td") for row in rows), "</table>"]
+    if section.command:
+        parts.append(f"<pre>{html.escape(section.command)}</pre>")
+    if section.plot:
+        source = base64.b64encode(section.plot).decode()
+        parts.append(f'<p><img alt="{html.escape(section.title)}" src="data:image/png;base64,{source}"></p>')
+    return "\n".join(parts)
+
+
+def _row(cells: Sequence[str], tag: str) -> str:
+    return f"<tr>{''.join(f'<{tag}>{_escaped(cell)}</{tag}>' for cell in cells)}</tr>"
+
+
+def _escaped(line: str) -> str:
+    return html.escape(excerpt(line, 10_000))
+
+
+def label_plot(data: ReviewData) -> bytes:
+    """Plot the number of training texts of the most frequent labels."""
+    counts = Counter(data.splits["train"]["label"]).most_common(MOST_BARS)[::-1]
+    names = [excerpt(data.label_names[label], LONGEST_LABEL) for label, _ in counts]
+    figure = new_figure(7, 1 + 0.3 * len(counts))
+    axes = figure.subplots()
+    bars = axes.barh(range(len(counts)), [count for _, count in counts], color=BLUE)
+    axes.bar_label(bars, fmt="{:,.0f}", padding=3)
+    axes.set_yticks(range(len(counts)), labels=names, parse_math=False)
+    axes.set_xlabel("training texts")
+    axes.margins(x=0.15)
+    return _png(figure)
+
+
+def length_plot(data: ReviewData, limit: int) -> bytes:
+    """Plot a histogram of the lengths in words, on a logarithmic axis."""
+    words = [max(1, len(text.split())) for rows in data.splits.values() for text in rows["text"]]
+    figure = new_figure(7, 3)
+    axes = figure.subplots()
+    axes.hist(words, bins=np.unique(np.geomspace(1, max(*words, 2) + 1, 30).round()).tolist(), color=BLUE)
+    axes.axvline(limit, color=VERMILION, linestyle=":", label=f"{limit} tokens, roughly")
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.set_xlabel("words of a text")
+    axes.set_ylabel("texts")
+    axes.legend(frameon=False)
+    return _png(figure)
+
+
+def _png(figure: "Figure") -> bytes:
+    figure.gca().spines[["top", "right"]].set_visible(False)
+    buffer = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # on characters that the font lacks
+        figure.savefig(buffer, format="png", dpi=110)
+    return buffer.getvalue()

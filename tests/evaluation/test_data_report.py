@@ -1,0 +1,145 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The command data: a messy table is described before training, and leads to answers in four commands."""
+
+import csv
+import json
+import re
+import shlex
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+
+import data
+import predict
+import pytest
+import train_classifier
+from conftest import refused
+from messy_tickets import WORDS, write_tickets
+from text_samples import reviews, write
+
+from modeling_scratch.evaluation.data_report import writing_system
+from modeling_scratch.sharing import verification
+
+SMALL = (
+    "--config_overrides hidden_size=16,intermediate_size=16,num_hidden_layers=1,num_attention_heads=2 --max_length 32 "
+    "--max_steps 40 --learning_rate 2e-2 --ema_decay 0 --use_cpu --report_to none --disable_tqdm True"
+)
+
+
+@pytest.fixture(scope="module")
+def tickets(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tickets(tmp_path_factory.mktemp("data") / "tickets.csv")
+
+
+def printed(capsys: pytest.CaptureFixture, *arguments: object) -> str:
+    data.main([str(argument) for argument in arguments])
+    return capsys.readouterr().out
+
+
+def table_in(text: str, head: str) -> dict[str, list[str]]:
+    """The rows of a table of the report, by their first cell."""
+    lines = text.partition(f"\n{head} ")[2].partition("\n\n")[0].splitlines()[1:]
+    rows = (re.split(r"\s{2,}", line) for line in lines)
+    return {name: [cell.replace(",", "") for cell in cells] for name, *cells in rows}
+
+
+def test_a_raw_table_leads_to_answers_in_four_commands(tickets: Path, tmp_path: Path, capsys) -> None:
+    text = printed(capsys, tickets)
+    proposed = shlex.split(re.search(r"--label_map .*", text)[0])
+    command = shlex.split(text.splitlines()[-1])
+    assert command[:2] == ["modeling-scratch", "train-classifier"]
+    run = tmp_path / "run"
+    train_classifier.main([*command[2:], *proposed, *SMALL.split(), "--output_dir", str(run)])
+    assert json.loads((run / "run_config.json").read_text())["labels"] == sorted(WORDS)
+    assert json.loads((run / "evaluation.json").read_text())["accuracy"] > 0.6
+    output = tmp_path / "answers.csv"
+    asked = f"--model {run} --input {tickets} --output {output} --text_column text --keep_columns ticket_id date"
+    predict.main(asked.split())
+    with output.open(encoding="utf-8", newline="") as handle:
+        answers = list(csv.DictReader(handle))
+    assert list(answers[0]) == ["row", "ticket_id", "date", "label", "score"]
+    assert [answer["ticket_id"] for answer in answers] == [f"T-{row:05}" for row in range(1, 1_501)]
+    assert {answer["label"] for answer in answers} == {*WORDS, ""}
+    assert verification.main([str(run)]) == 0
+
+
+def test_the_report_counts_what_a_reader_of_csv_counts(tickets: Path, capsys) -> None:
+    text = printed(capsys, tickets)
+    with tickets.open(encoding="utf-8", newline="") as handle:
+        rows = [row for row in csv.DictReader(handle, delimiter=";") if row["text"].strip(" \u200b") and row["label"]]
+    counts = table_in(text, "label")
+    for label, number in Counter(row["label"] for row in rows).items():
+        if label in ("login", "Biling", "shiping"):
+            assert sum(map(int, counts[label])) == number
+    assert sum(map(int, counts["all"])) == len(rows)
+    labels_of: dict[str, set[str]] = {}
+    for row in rows:
+        labels_of.setdefault(row["text"], set()).add(row["label"].strip())
+    assert f"{sum(len(labels) > 1 for labels in labels_of.values())} texts occur with different labels" in text
+    longest = max(len(row["text"].split()) for row in rows)
+    assert str(longest) in {cells[3] for cells in table_in(text, "words of a text").values()}
+    for piece in ("the delimiter ';'", "rows without a text were dropped", "rows without a label", "truncated"):
+        assert piece in text
+
+
+class Page(HTMLParser):
+    """The names of the elements of a page, its text, and what it loads."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.names, self.texts, self.sources = set[str](), list[str](), list[str]()
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.names.add(tag)
+        self.sources += [value or "" for name, value in attributes if name in ("src", "href")]
+
+    def handle_data(self, text: str) -> None:
+        self.texts.append(text)
+
+
+def test_the_page_is_whole_and_runs_nothing_of_the_user(tmp_path: Path, capsys) -> None:
+    evil = ["<script>x()</script>", "$a_b$ & 'quoted' \"twice\" 😡"]
+    folder = tmp_path / "<b>my data"
+    write(folder / "train.jsonl", {"text": reviews(40)["text"], "label": evil * 20})
+    write(folder / "test.jsonl", {"text": [" Review Number 3"], "label": evil[:1]})
+    output = tmp_path / "report.html"
+    printed(capsys, folder, "--output", output)
+    page = Page(output)
+    assert page.names.isdisjoint({"script", "b", "link", "iframe"})
+    assert {"html", "h2", "table", "img", "pre"} <= page.names
+    assert len(page.sources) == 2
+    assert all(source.startswith("data:image/png;base64,") for source in page.sources)
+    assert evil[0] in " ".join(page.texts)
+    assert str(tmp_path) not in output.read_text()
+    assert any("1 more apart from case" in text for text in page.texts)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("plain", "Latin"),
+        ("это не spam", "Cyrillic"),
+        ("日本語です。漢字漢字", "Han"),
+        ("カタカナ", "Kana"),
+        ("한국어", "Hangul"),
+        ("ｆｕｌｌ", "Latin"),
+        ("12 😡 …", "no letters"),
+    ],
+)
+def test_the_writing_system_is_that_of_most_letters(text: str, name: str) -> None:
+    assert writing_system(text) == name
+
+
+def test_what_cannot_be_reported_is_refused(tickets: Path, tmp_path: Path, capfd) -> None:
+    (tmp_path / "report.html").write_text("precious")
+    for arguments, *pieces in (
+        ([], "modeling-scratch data my_reviews"),
+        ([tmp_path / "none.csv"], "none.csv", "No such file"),
+        ([tmp_path], "no train file"),
+        ([tickets, "--output", tmp_path / "report.pdf"], "report.pdf", ".html"),
+        ([tickets, "--output", tmp_path / "report.html"], "--overwrite"),
+        ([tickets, "--label_map", "none=login"], "no row has the label 'none'"),
+    ):
+        refused(capfd, data.main, arguments, *pieces)
+    assert (tmp_path / "report.html").read_text() == "precious"
