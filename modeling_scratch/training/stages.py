@@ -68,7 +68,12 @@ def train(
         model_arguments, arguments = with_choices(recorded, given)
     run = open_run(model_arguments, data_arguments, recipe_arguments, arguments)
     data = classification.load_data(run)
-    judge = classification.make_judge(run, data)
+    if data.problem_type != "single_label_classification":
+        raise DataError(
+            f"--recipe trains on one class per text, and the labels are of {data.problem_type}: leave --recipe out "
+            "(make train RECIPE=)"
+        )
+    judge: Any = classification.make_judge(run, data)
     if recorded:
         run.noted = {name: read_run(run.folder)[name] for name in (RECIPE, FINISHED)}
     added = before_fine_tuning(run, data, judge, recorded, given)

@@ -184,7 +184,8 @@ def test_evaluations_and_checkpoints_come_together(tmp_path: Path) -> None:
     arguments = ClassifierTrainingArguments(
         str(tmp_path), use_cpu=True, ema_decay=0.0, eval_strategy="steps", save_strategy="steps", eval_steps=7
     )
-    data: Any = SimpleNamespace(splits=("train", "validation", "test"))
+    splits = ("train", "validation", "test")
+    data: Any = SimpleNamespace(splits=splits, problem_type="single_label_classification")
     choose_epoch_on_validation(arguments, data)
     assert (arguments.load_best_model_at_end, arguments.save_steps) == (True, 7)
 
