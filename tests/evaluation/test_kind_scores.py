@@ -87,7 +87,7 @@ def test_the_verdict_needs_an_interval_without_zero(interval: list[float], of_f1
 def test_linear_models_learn_words_and_choose_their_penalty_without_the_judged_texts() -> None:
     words = np.array(["plot", "cast", "song", "the"])
     labels = np.random.default_rng(0).integers(2, size=(120, 3))
-    texts = [" ".join([*words[:3][row == 1], "the", str(at)]) for at, row in enumerate(labels)]
+    texts = [" ".join([*words[:3][row == 1], "the"]) for row in labels]
     found = one_versus_rest(texts, labels.astype(np.float32), ["plot the", "cast song the", "the"])
     assert found.predictions.tolist() == [[1, 0, 0], [0, 1, 1], [0, 0, 0]]
     assert str(found.settings["C"]) in found.settings["held_out_score"]
