@@ -17,7 +17,17 @@ from ..utils.files import write_json, write_text
 from ..utils.markdown import excerpt
 from .baselines import BaselineResult, run_baselines
 from .calibration import Calibration, calibration_scores, calibration_text
-from .classification_metrics import ClassificationMetrics, bootstrap_interval, comparison_table, mcnemar, strongest
+from .classification_metrics import (
+    ClassificationMetrics,
+    averages_text,
+    bootstrap_interval,
+    class_scores,
+    class_table,
+    comparison_table,
+    f1_averages,
+    mcnemar,
+    strongest,
+)
 from .plots import confusion_matrix_png, learning_curve_png
 
 ENOUGH_STEPS = 300  # with fewer, a model from random weights has rarely learned
@@ -75,6 +85,7 @@ class Judge:
             table += f"\nThe Transformer predicts {answer} for every text: it has not learned.\n"
         if answer or evaluation["mcnemar"]["verdict"] == "worse":
             table += remedy(trainer.state.global_step, trainer.state.epoch or 0)
+        table += f"\n{averages_text(evaluation)}\n\n{class_table(evaluation['classes'])}\n"
         table += f"\n{calibration_text(evaluation['calibration'])}\n"
         write_text(output / "results.md", table)
         write_json(output / "evaluation.json", evaluation)
@@ -94,6 +105,8 @@ class Judge:
             "only_answer": self._only_answer(predicted),
             "f1_name": self.metrics.f1_name,
             **self._scores(predicted),
+            **f1_averages(self.labels, predicted),
+            "classes": class_scores(self.metrics.label_names, self.labels, predicted),
             "baselines": [
                 {
                     "name": baseline.name,

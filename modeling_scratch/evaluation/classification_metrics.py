@@ -29,6 +29,7 @@ from ..utils.errors import DataError
 from ..utils.markdown import percent, table
 
 SIGNIFICANCE_LEVEL = 0.05
+AVERAGES = ("micro", "macro")
 
 
 class ClassificationMetric(evaluate.Metric):
@@ -184,6 +185,16 @@ def class_scores(label_names: Sequence[str], references: ArrayLike, predictions:
         {"label": name, "precision": float(p), "recall": float(r), "f1": float(f), "support": int(n)}
         for name, p, r, f, n in zip(label_names, *columns)
     ]
+
+
+def f1_averages(references: ArrayLike, predictions: ArrayLike) -> dict[str, float]:
+    """Return micro F1, which is the accuracy where each text has one class, and macro F1 over classes that occur."""
+    scores = {average: f1_score(references, predictions, average=average, zero_division=0) for average in AVERAGES}
+    return {f"f1_{average}": float(score) for average, score in scores.items()}
+
+
+def averages_text(evaluation: Mapping[str, Any]) -> str:
+    return f"Micro F1: {percent(evaluation['f1_micro'])}. Macro F1: {percent(evaluation['f1_macro'])}. Each class:"
 
 
 def class_table(rows: Sequence[Mapping[str, Any]]) -> str:

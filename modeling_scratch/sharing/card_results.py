@@ -5,7 +5,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from ..evaluation.calibration import calibration_text
+from ..evaluation.classification_metrics import class_table
 from ..evaluation.judges import KIND_JUDGES, kind_text
+from ..evaluation.split_scores import split_table
 from ..evaluation.stages import stage_table
 from ..utils.markdown import escaped, percent, table
 
@@ -31,7 +33,10 @@ class Results(NamedTuple):
 
 def classification(evaluation: Evaluation) -> Results:
     """Report what the problem type of the run asks for; runs of earlier versions have one class per text."""
-    return of_kind(evaluation) if evaluation.get("problem_type") in KIND_JUDGES else one_class(evaluation)
+    results = of_kind(evaluation) if evaluation.get("problem_type") in KIND_JUDGES else one_class(evaluation)
+    if scores := evaluation.get("split_scores"):
+        return results._replace(text=f"{results.text}\n\nThe scores of each split:\n\n{split_table(scores)}")
+    return results
 
 
 def of_kind(evaluation: Evaluation) -> Results:
@@ -72,6 +77,8 @@ def one_class(evaluation: Evaluation) -> Results:
         f"The first correctly and wrongly classified texts of each class in the {split} split:",
         _texts_of_classes(evaluation),
     ]
+    if classes := evaluation.get("classes"):
+        text += ["The scores of each class:", class_table(classes)]
     if calibration := evaluation.get("calibration"):
         text.append(calibration_text(calibration))
     if stages := evaluation.get("stages"):

@@ -50,6 +50,7 @@ from ..evaluation.calibration import Calibration
 from ..evaluation.classification import Judge
 from ..evaluation.classification_metrics import ClassificationMetrics
 from ..evaluation.judges import KIND_JUDGES, KindJudge
+from ..evaluation.split_scores import report_splits
 from ..evaluation.stages import Stage, fine_tuning_stage, report_stages
 from ..utils.errors import DataError, one_line
 from .arguments import RunArguments, checking_arguments
@@ -264,6 +265,9 @@ class ClassifierTrainingArguments(RunArguments, TrainingArguments):
         default=False,
         metadata={"help": "Also score the mean of the probabilities of the model and of its best linear baseline."},
     )
+    evaluate_train: bool = field(
+        default=False, metadata={"help": "Also score the training texts, in a table of the scores of each split."}
+    )
     search_trials: int = field(
         default=0, metadata={"help": "The number of trials of a hyperparameter search on validation; 0: train once."}
     )
@@ -336,6 +340,8 @@ def train_on(
     # Without a test split, the judge evaluates on validation.
     trainer = train_model(run, data, encoded, judge.metrics, evaluates=judge.split == "test", added=added)
     print(judge.evaluate(trainer, encoded.splits, trainer.calibration, others))
+    if arguments.evaluate_train:
+        print(report_splits(trainer, encoded.splits))
     if stages and run.is_main:
         last = fine_tuning_stage(trainer, step_of(run.checkpoint))
         print(report_stages(run.folder, [*stages, last]))
