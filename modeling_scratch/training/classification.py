@@ -56,6 +56,7 @@ from ..utils.errors import DataError, one_line
 from .arguments import RunArguments, checking_arguments
 from .callbacks import WeightAverage, early_stopping, save_where_judged
 from .checkpoints import step_of
+from .class_weights import CLASS_WEIGHTS, ClassWeights, balanced_weights
 from .regression import NumberTraining, predicts_numbers, start_at_mean
 from .run import Run, summary
 from .run_folder import delete_set_aside
@@ -261,6 +262,7 @@ class ClassifierTrainingArguments(RunArguments, TrainingArguments):
         default=None,
         metadata={"help": "Train on batches without padding; by default only on CUDA (CPUs pack internally)."},
     )
+    class_weights: Literal["balanced"] | None = field(default=None, metadata={"help": CLASS_WEIGHTS})
     mean_with_baseline: bool = field(
         default=False,
         metadata={"help": "Also score the mean of the probabilities of the model and of its best linear baseline."},
@@ -279,11 +281,15 @@ class ClassifierTrainingArguments(RunArguments, TrainingArguments):
         super().__post_init__()
         check_rates(self.layer_decay, self.embedding_learning_rate)
         check_search(self)
+        if self.class_weights and self.search_trials:
+            raise DataError("--search_trials excludes --class_weights")
         if self.prediction_loss_only or self.label_names:
             raise DataError("--prediction_loss_only and --label_names are not supported: the scores are of the labels")
 
 
-class ClassifierTrainer(SoftLabels, SparseTables, NumberTraining, FlatTraining, RatesByDepth, SharingTrainer):
+class ClassifierTrainer(
+    SoftLabels, ClassWeights, SparseTables, NumberTraining, FlatTraining, RatesByDepth, SharingTrainer
+):
     """The trainer of a classification run. After training, the probabilities are calibrated on validation."""
 
     calibration = Calibration()
@@ -365,7 +371,7 @@ def check_kind(problem_type: ProblemType, arguments: ClassifierTrainingArguments
     """Raise `DataError` for options that only concern texts with one class each."""
     if problem_type == "single_label_classification":
         return
-    for name in ("label_smoothing_factor", "search_trials", "mean_with_baseline"):
+    for name in ("label_smoothing_factor", "search_trials", "mean_with_baseline", "class_weights"):
         if getattr(arguments, name):
             raise DataError(f"--{name} requires one class per text, and the labels are of {problem_type}: leave it out")
 
@@ -402,15 +408,26 @@ def train_model(
         print(note)
     learned = DatasetDict({**splits, "train": train})
     trainer = build_trainer(ClassifierTrainer, tokenizer, learned, metrics, run.groups["training"], model=model)
-    if data.problem_type == "regression":
-        numbers, options = data.labels("train"), run.groups["model"]
-        trainer.unit = float(numbers.std())
-        if not predicts_numbers(options.model_name_or_path, options.trust_remote_code):
-            start_at_mean(model, numbers)
     record = {"labels": data.label_names, "rows": rows, "problem_type": data.problem_type}
+    record |= fit_to_labels(trainer, run, data)
     run.start(trainer, [*data.notes, *data.warnings, *truncations, *notes], **record)
     run.train(trainer, evaluates)
     return trainer
+
+
+def fit_to_labels(trainer: ClassifierTrainer, run: Run, data: ReviewData) -> dict[str, Any]:
+    """Set the unit of a regression, or the weights of the classes, and return what to record of them."""
+    options, model = run.groups["model"], trainer.model
+    if data.problem_type == "regression":
+        numbers = data.labels("train")
+        trainer.unit = float(numbers.std())
+        if not predicts_numbers(options.model_name_or_path, options.trust_remote_code):
+            start_at_mean(model, numbers)
+    if not run.groups["training"].class_weights:
+        return {}
+    weights = balanced_weights(data.splits["train"]["label"], len(data.label_names))
+    trainer.use_class_weights(weights)
+    return {"weights_of_classes": dict(zip(data.label_names, weights))}
 
 
 def fill_empty_ngrams(model: PreTrainedModel, splits: DatasetDict, tokenizer: PreTrainedTokenizerBase) -> list[str]:
