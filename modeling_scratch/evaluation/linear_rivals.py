@@ -75,11 +75,16 @@ def _train(
     seed: int,
     settings: dict[str, Any],
 ) -> Rival:
-    """Select the penalty on a tenth of the training texts, refit on all of them, and predict the judged ones."""
+    """Select the penalty on a tenth of the training texts, refit on all of them, and predict the judged ones.
+
+    The held-out texts have words that the vocabulary lacks, as the judged ones have: the norm of a text, and so the
+    scale of its prediction, depends on the words that are known.
+    """
     start = time.perf_counter()
-    features, judged_features = tf_idf_features(texts, judged)
     held_out = max(int(HELD_OUT_SHARE * len(texts)), 1)
-    fit_x, check_x, fit_y, check_y = train_test_split(features, labels, test_size=held_out, random_state=seed)
+    fit_texts, check_texts, fit_y, check_y = train_test_split(texts, labels, test_size=held_out, random_state=seed)
+    fit_x, check_x = tf_idf_features(fit_texts, check_texts)
+    features, judged_features = tf_idf_features(texts, judged)
     # As for the other baselines: a single thread is faster, and independent of the number of cores.
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a class that none or all of the texts have is predicted as such
