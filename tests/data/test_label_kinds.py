@@ -4,6 +4,7 @@
 import random
 from pathlib import Path
 
+import datasets
 import numpy as np
 import pytest
 from text_samples import fault, load, write
@@ -51,6 +52,19 @@ def test_sets_of_classes_are_rows_of_zeros_and_ones(tmp_path: Path, suffix: str,
     assert data.label_names == ["a", "b", "c"]
     assert data.labels("train").tolist() == [[1, 1, 0], [0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0]] * 2
     assert "train: 12 rows (a 6, b 6, c 2; 2 without a label)" in data.describe()
+
+
+def test_lists_of_a_data_set_with_declared_classes_have_their_names(tmp_path: Path) -> None:
+    """As the Hub's Parquet files declare them, in this order; a class may be unused."""
+    features = datasets.Features(
+        {"text": datasets.Value("string"), "labels": datasets.List(datasets.ClassLabel(names=["joy", "fear", "awe"]))}
+    )
+    rows = datasets.Dataset.from_dict({"text": TEXTS, "labels": [[0, 1], [], [1]] * 4}, features=features)
+    for split in ("train", "validation"):
+        rows.to_parquet(tmp_path / f"{split}.parquet")
+    data = load(tmp_path)
+    assert data.label_names == ["joy", "fear", "awe"]
+    assert data.labels("train")[:3].tolist() == [[1, 1, 0], [0, 0, 0], [0, 1, 0]]
 
 
 def test_numbers_stay_numbers(tmp_path: Path) -> None:
