@@ -66,7 +66,15 @@ def parse_label(value: object, column: str, where: str) -> Label | None:
     elif isinstance(value, int) or _is_integral(value):
         return int(value)
     fault = "is a fraction, not a class label" if isinstance(value, str | float) else "is not a label"
-    raise DataError(f"{where}, column {column!r}: {_shown(value)} {fault}; name the label column with --label_column")
+    remedy = "name the label column with --label_column, or the kind of its labels with --problem_type"
+    raise DataError(f"{where}, column {column!r}: {_shown(value)} {fault}; {remedy}")
+
+
+def is_fraction(value: object) -> bool:
+    """Return whether a label is a fraction, as a number or in text; 1.0 is none."""
+    if isinstance(value, str):
+        return _FRACTION.fullmatch(label_key(value).removesuffix(".0")) is not None
+    return isinstance(value, float) and math.isfinite(value) and not value.is_integer()
 
 
 def label_key(label: Any) -> Any:

@@ -9,10 +9,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import datasets
+import numpy as np
 
+from ..configuration_scratch import ProblemType
 from ..utils.errors import DataError
 from ..utils.files import rows_digest
 from .columns import (
@@ -22,9 +24,9 @@ from .columns import (
     choose_columns,
     name_labels,
     normalised,
-    parse_label,
     parse_text,
 )
+from .label_kinds import ONE_CLASS, ClassSet, LabelKind, Number, check_numbers, choose_kind
 from .labels import (
     RARE_RATIO,
     LabelMap,
@@ -48,23 +50,32 @@ class ReviewData:
     label_names: list[str]
     notes: list[str]
     warnings: list[str]
+    kind: LabelKind = ONE_CLASS
 
     @classmethod
     def from_pairs(
         cls,
-        splits: Mapping[str, Sequence[tuple[str, int]]],
+        splits: Mapping[str, Sequence[tuple[str, Any]]],
         label_names: list[str],
         notes: list[str],
         warnings: list[str],
+        kind: LabelKind = ONE_CLASS,
     ) -> "ReviewData":
-        """Build the splits from (text, index into label_names) pairs."""
-        label = datasets.ClassLabel(names=label_names)
-        features = datasets.Features({"text": datasets.Value("string"), "label": label})
+        """Build the splits from pairs of a text and its stored label: an index into label_names, or that of `kind`."""
+        features = datasets.Features({"text": datasets.Value("string"), "label": kind.feature(label_names)})
         tables = {
             split: datasets.Dataset.from_dict(dict(zip(("text", "label"), zip(*pairs))), features=features)
             for split, pairs in splits.items()
         }
-        return cls(datasets.DatasetDict(tables), label_names, notes, warnings)
+        return cls(datasets.DatasetDict(tables), label_names, notes, warnings, kind)
+
+    @property
+    def problem_type(self) -> ProblemType:
+        return self.kind.problem_type
+
+    def labels(self, split: str) -> np.ndarray:
+        """Return the labels of a split as the array of their kind."""
+        return self.kind.array(self.splits[split]["label"])
 
     def digests(self) -> dict[str, str | None]:
         """Return the digest of each split."""
@@ -73,16 +84,15 @@ class ReviewData:
     def digest(self, split: str) -> str:
         """Return a digest of the texts and labels of a split, in their order."""
         rows = self.splits[split]
-        return rows_digest((text, self.label_names[label]) for text, label in zip(rows["text"], rows["label"]))
+        shown = (self.kind.shown(label, self.label_names) for label in rows["label"])
+        return rows_digest(zip(rows["text"], shown))
 
     def describe(self) -> str:
-        """Return a report: the size of each split by class, then the notes, then the warnings."""
-        lines = []
-        for split, dataset in self.splits.items():
-            counts = Counter(dataset["label"])
-            classes = [f"{self.label_names[label]} {number:,}" for label, number in sorted(counts.items())[:10]]
-            more = ["..."] if len(counts) > len(classes) else []
-            lines.append(f"{split}: {dataset.num_rows:,} rows ({', '.join([*classes, *more])})")
+        """Return a report: the size of each split with its labels, then the notes, then the warnings."""
+        lines = [
+            f"{split}: {dataset.num_rows:,} rows ({self.kind.summary(dataset['label'], self.label_names)})"
+            for split, dataset in self.splits.items()
+        ]
         return "\n".join([*lines, *self.notes, *(f"WARNING: {warning}" for warning in self.warnings)])
 
 
@@ -90,7 +100,7 @@ class Example(NamedTuple):
     """One labelled text with its original label and its location (file and row)."""
 
     text: str
-    label: Label
+    label: Any  # of the kind of the labels
     where: str
 
 
@@ -104,36 +114,47 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     sample = [values for _, values in islice(sources["train"].rows(), SAMPLE_ROWS)]
     columns = choose_columns(sample, str(sources["train"]), arguments.text_column, arguments.label_column)
     notes.append(f"text column: {columns[0]!r}; label column: {columns[1]!r}")
-    label_map = LabelMap(parse_label_map(arguments.label_map or ()))
-    train = _read_examples("train", sources["train"], columns, label_map, notes)
-    names = _name_labels(train, sources["train"].class_names(columns[1]), arguments, notes)
-    _check_labels("train", train, columns[1], names)
+    cells = [row.get(columns[1]) for row in sample]
+    kind, inferred = choose_kind(arguments.problem_type, arguments.label_separator, cells)
+    notes += inferred
+    labels = LabelReader(kind, LabelMap(parse_label_map(arguments.label_map or ())))
+    train = _read_examples("train", sources["train"], columns, labels, notes)
+    _check_labels("train", train, columns[1], None, kind)
+    names = _name_labels(train, sources["train"].class_names(columns[1]), arguments, kind, notes)
     splits = {"train": train}
     for split in ("validation", "test"):
         if split in sources:
             named = bool(arguments.train_file)
-            rows = _read_evaluation(split, sources[split], columns, names, label_map, notes, named)
+            rows = _read_evaluation(split, sources[split], columns, names, labels, notes, named)
             splits.update({split: rows} if rows else {})
-    label_map.check_used()
-    counts = Counter(example.label for example in train)
+    labels.map.check_used()
+    counts = Counter(label for example in train for label in kind.classes(example.label))
     warnings = [*similar_label_warnings(counts), *small_class_warnings(counts), *_conflicts(splits)]
-    splits = _fill_splits(splits, arguments, notes)
-    splits = {split: _limit(split, rows, arguments, notes) for split, rows in splits.items()}
+    splits = _fill_splits(splits, arguments, kind, notes)
+    splits = {split: _limit(split, rows, arguments, kind, notes) for split, rows in splits.items()}
     ids = {label: number for number, label in enumerate(names)}
-    pairs = {split: [(example.text, ids[example.label]) for example in rows] for split, rows in splits.items()}
-    return ReviewData.from_pairs(pairs, list(names.values()), notes, [*warnings, *_overlaps(splits)])
+    pairs = {split: [(row.text, kind.stored(row.label, ids)) for row in rows] for split, rows in splits.items()}
+    label_names = list(names.values()) or arguments.class_names or [columns[1]]  # a number has the name of its column
+    return ReviewData.from_pairs(pairs, label_names, notes, [*warnings, *_overlaps(splits)], kind)
+
+
+class LabelReader(NamedTuple):
+    """How the labels of all splits are read: their kind, and the label that each class is read as."""
+
+    kind: LabelKind
+    map: LabelMap
 
 
 def _read_examples(
-    split: str, source: Source, columns: tuple[str, str], label_map: LabelMap, notes: list[str]
+    split: str, source: Source, columns: tuple[str, str], labels: LabelReader, notes: list[str]
 ) -> list[Example]:
-    """Return the labelled texts of a split, with the labels that `label_map` gives."""
-    text_column, label_column = columns
+    """Return the labelled texts of a split, with the labels that the map gives."""
+    (text_column, label_column), kind = columns, labels.kind
     examples = []
     left_out: dict[str, list[str]] = {"text": [], "label": []}
     for where, values in source.rows(columns):
         text = parse_text(values[text_column], text_column, where)
-        label = parse_label(values[label_column], label_column, where)
+        label = kind.parse(values[label_column], label_column, where)
         if text is None or label is None:
             left_out["text" if text is None else "label"].append(where)
         else:
@@ -143,7 +164,7 @@ def _read_examples(
         name_of: dict[Label, str] = dict(enumerate(class_names))
         left_out["label"] += [example.where for example in examples if example.label == HIDDEN_LABEL]
         examples = [
-            example._replace(label=name_of.get(example.label, example.label))
+            example._replace(label=kind.renamed(example.label, name_of))
             for example in examples
             if example.label != HIDDEN_LABEL
         ]
@@ -155,9 +176,9 @@ def _read_examples(
             notes.append(
                 f"{split}: {len(locations):,} rows without a {field} were dropped, first {'; '.join(locations[:3])}"
             )
-    counts = dict(Counter(example.label for example in examples).most_common())
-    read_as = label_map.read(split, counts, class_names, notes)
-    return [example._replace(label=read_as[example.label]) for example in examples]
+    counts = dict(Counter(label for example in examples for label in kind.classes(example.label)).most_common())
+    read_as = labels.map.read(split, counts, class_names, notes)
+    return [example._replace(label=kind.renamed(example.label, read_as)) for example in examples]
 
 
 def _read_evaluation(
@@ -165,39 +186,61 @@ def _read_evaluation(
     source: Source,
     columns: tuple[str, str],
     names: Mapping[Label, str],
-    label_map: LabelMap,
+    labels: LabelReader,
     notes: list[str],
     named: bool,
 ) -> list[Example]:
     """Return the checked examples of a split, or none if its labels are withheld and the file was not named."""
     unlabelled = split == "test" and not named and columns[1] not in next(source.rows())[1]
-    examples = [] if unlabelled else _read_examples(split, source, columns, label_map, notes)
+    examples = [] if unlabelled else _read_examples(split, source, columns, labels, notes)
     if not named and {example.label for example in examples} <= {HIDDEN_LABEL} - set(names):
         notes.append(f"{split}: not used, as it has no labels")
         return []
-    _check_labels(split, examples, columns[1], names)
+    _check_labels(split, examples, columns[1], names, labels.kind)
     return examples
 
 
-def _check_labels(split: str, examples: Sequence[Example], column: str, names: Mapping[Label, str]) -> None:
+def _check_labels(
+    split: str, examples: Sequence[Example], column: str, names: Mapping[Label, str] | None, kind: LabelKind
+) -> None:
+    """Raise `DataError` if there is no example, or a class that is not one of names, if these are known."""
     if not examples:
         raise DataError(f"the {split} split has no row with both text and label")
-    unknown = [example for example in examples if example.label not in names]
+    found = ((row, label) for row in examples if names is not None for label in kind.classes(row.label))
+    unknown = [(row, label) for row, label in found if label not in (names or ())]
     if unknown:
-        known = ", ".join(repr(label) for label in names)
-        counts = dict.fromkeys(names, RARE_RATIO) | {example.label: 1 for example in unknown}
-        proposed = {label: name for label, name in proposed_label_map(counts).items() if label not in names}
-        advice = f"read it as another one ({as_options(proposed)})" if proposed else "correct it"
-        raise DataError(
-            f"{unknown[0].where}, column {column!r}: the label {unknown[0].label!r} does not occur in train: {known}; "
-            f"{advice}, or add train rows with this label"
-        )
+        raise _unknown_label(*unknown[0], column, {label for _, label in unknown}, names or {})
+
+
+def _unknown_label(
+    example: Example, label: Label, column: str, unknown: set[Label], names: Mapping[Label, str]
+) -> DataError:
+    counts = dict.fromkeys(names, RARE_RATIO) | dict.fromkeys(unknown, 1)
+    proposed = {label: name for label, name in proposed_label_map(counts).items() if label not in names}
+    advice = f"read it as another one ({as_options(proposed)})" if proposed else "correct it"
+    return DataError(
+        f"{example.where}, column {column!r}: the label {label!r} does not occur in train: "
+        f"{', '.join(map(repr, names))}; {advice}, or add train rows with this label"
+    )
 
 
 def _name_labels(
-    train: Sequence[Example], class_names: Sequence[str] | None, arguments: DataArguments, notes: list[str]
+    train: Sequence[Example],
+    class_names: Sequence[str] | None,
+    arguments: DataArguments,
+    kind: LabelKind,
+    notes: list[str],
 ) -> dict[Label, str]:
-    names = name_labels([example.label for example in train], arguments.class_names, class_names)
+    """Return the name of each class; none for numbers."""
+    if isinstance(kind, Number):
+        check_numbers([example.label for example in train], arguments.class_names)
+        return {}
+    labels = [label for example in train for label in kind.classes(example.label)]
+    if not labels:
+        raise DataError("no row of the train split has a label; is the label column the right one (--label_column)?")
+    names = name_labels(labels, arguments.class_names, class_names)
+    if isinstance(kind, ClassSet):
+        return names if arguments.class_names or class_names else {label: str(label) for label in names}
     if list(names) == [0, 1] and not arguments.class_names:
         notes.append(f"labels 0 and 1 are named {' and '.join(SENTIMENT_NAMES)}; set --class_names to change this")
     return names
@@ -219,13 +262,13 @@ def stratified_order(labels: Sequence[Label], seed: int) -> list[int]:
 
 
 def _fill_splits(
-    splits: dict[str, list[Example]], arguments: DataArguments, notes: list[str]
+    splits: dict[str, list[Example]], arguments: DataArguments, kind: LabelKind, notes: list[str]
 ) -> dict[str, list[Example]]:
     """Hold out validation if it is missing, and also test if both are missing."""
     if "validation" in splits:
         return splits
     missing = ["validation"] if "test" in splits else ["validation", "test"]
-    held_out = _hold_out(splits["train"], missing, arguments.validation_fraction, arguments.split_seed)
+    held_out = _hold_out(splits["train"], missing, arguments.validation_fraction, arguments.split_seed, kind)
     for split in missing:
         notes.append(
             f"{split}: not in the data; {len(held_out[split]):,} rows held out of train "
@@ -235,19 +278,21 @@ def _fill_splits(
 
 
 def _hold_out(
-    examples: Sequence[Example], splits: Sequence[str], fraction: float, seed: int
+    examples: Sequence[Example], splits: Sequence[str], fraction: float, seed: int, kind: LabelKind
 ) -> dict[str, list[Example]]:
     """Hold out a fraction of the texts for each of `splits`. Rows of equal normalised text share a split."""
     distinct = list({example.text: example for example in examples}.values())
-    order = stratified_order([example.label for example in distinct], seed)
+    order = stratified_order(kind.strata([example.label for example in distinct]), seed)
     size = max(1, round(fraction * len(distinct)))
     drawn = {split: order[n * size : (n + 1) * size] for n, split in enumerate(splits)}
     split_of = {normalised(distinct[row].text): split for split, rows in drawn.items() for row in rows}
     divided: dict[str, list[Example]] = {split: [] for split in ("train", *splits)}
     for example in examples:
         divided[split_of.get(normalised(example.text), "train")].append(example)
-    classes = {example.label for example in examples}
-    if not all(divided.values()) or {example.label for example in divided["train"]} != classes:
+    learned, all_classes = (
+        {label for row in rows for label in kind.classes(row.label)} for rows in (divided["train"], examples)
+    )
+    if not all(divided.values()) or learned != all_classes:
         raise DataError(
             f"{len(distinct)} different texts are too few to hold out {' and '.join(splits)} and train on every class; "
             "add texts or a validation file"
@@ -255,12 +300,14 @@ def _hold_out(
     return divided
 
 
-def _limit(split: str, examples: list[Example], arguments: DataArguments, notes: list[str]) -> list[Example]:
+def _limit(
+    split: str, examples: list[Example], arguments: DataArguments, kind: LabelKind, notes: list[str]
+) -> list[Example]:
     limit = arguments.max_train_samples if split == "train" else arguments.max_eval_samples
     if limit is None or limit >= len(examples):
         return examples
     notes.append(f"{split}: {limit:,} of {len(examples):,} rows used, stratified by class")
-    order = stratified_order([example.label for example in examples], arguments.split_seed)
+    order = stratified_order(kind.strata([example.label for example in examples]), arguments.split_seed)
     return [examples[row] for row in sorted(order[:limit])]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import datasets
 import pyarrow as pa
@@ -129,6 +129,13 @@ class DataArguments:
     class_names: list[str] | None = field(
         default=None, metadata={"help": "The label names, in the order of the class ids."}
     )
+    problem_type: Literal["single_label_classification", "multi_label_classification", "regression"] | None = field(
+        default=None,
+        metadata={"help": "What a text has: one class, any number of classes, or a number; inferred by default."},
+    )
+    label_separator: str | None = field(
+        default=None, metadata={"help": "What separates the labels of a text in a cell, e.g. '|'."}
+    )
     max_train_samples: int | None = field(default=None, metadata={"help": "The maximum number of training rows."})
     max_eval_samples: int | None = field(
         default=None, metadata={"help": "The maximum number of rows of each other split."}
@@ -149,6 +156,10 @@ class DataArguments:
             raise DataError("--validation_file and --test_file require --train_file")
         if self.dataset_config_name and not self.dataset_name:
             raise DataError("--dataset_config_name requires --dataset_name")
+        if self.label_separator is not None and self.problem_type not in (None, "multi_label_classification"):
+            raise DataError(f"--label_separator: {self.problem_type} has one label per text; leave one of both out")
+        if self.label_separator == "":
+            raise DataError("--label_separator: is empty; give a character such as '|', or lists in JSON lines")
         if not 0 < self.validation_fraction < 0.5:
             raise DataError(f"--validation_fraction {self.validation_fraction}: must be between 0 and 0.5")
         for option in ("max_train_samples", "max_eval_samples"):

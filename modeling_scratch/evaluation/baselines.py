@@ -173,6 +173,12 @@ def refit_and_predict(
     return probabilities
 
 
+def tf_idf_features(train_texts: Sequence[str], eval_texts: Sequence[str]) -> tuple[csr_matrix, csr_matrix]:
+    """Return the TF-IDF of 1- and 2-grams, fitted on the training texts. Raises ValueError if no text has a word."""
+    vectorizer = _vectorizer(2, len(train_texts))
+    return _tf_idf(_count(vectorizer, train_texts), vectorizer.transform(eval_texts))
+
+
 def _vectorizer(longest: int, texts: int) -> CountVectorizer:
     min_df = 2 if texts >= LARGE_CORPUS else 1
     return CountVectorizer(ngram_range=(1, longest), token_pattern=WORD, min_df=min_df, dtype=np.float64)

@@ -17,7 +17,17 @@ from ..utils.markdown import excerpt
 from .baselines import BaselineResult, run_baselines
 from .calibration import Calibration, calibration_scores, calibration_text
 from .chance import headline
-from .classification_metrics import ClassificationMetrics, bootstrap_interval, comparison_table, mcnemar, strongest
+from .classification_metrics import (
+    ClassificationMetrics,
+    averages_text,
+    bootstrap_interval,
+    class_scores,
+    class_table,
+    comparison_table,
+    f1_averages,
+    mcnemar,
+    strongest,
+)
 from .plots import confusion_matrix_png, learning_curve_png
 from .predictions import PREDICTIONS, Predictions
 
@@ -76,6 +86,7 @@ class Judge:
         evaluation["calibration"] = calibration_scores(calibration, logits, self.labels, self.split)
         if first := evaluation["headline"]:
             table = f"\n**{first}** {remedies}\n{table}"
+        table += f"\n{averages_text(evaluation)}\n\n{class_table(evaluation['classes'])}\n"
         table += f"\n{calibration_text(evaluation['calibration'])}\n"
         self._predictions(logits).save(output / PREDICTIONS)
         write_text(output / "results.md", table)
@@ -101,6 +112,8 @@ class Judge:
             "headline": headline(self.metrics.label_names, self.train_labels, self.labels, predicted, rivals),
             "f1_name": self.metrics.f1_name,
             **self._scores(predicted),
+            **f1_averages(self.labels, predicted),
+            "classes": class_scores(self.metrics.label_names, self.labels, predicted),
             "baselines": [
                 {
                     "name": baseline.name,

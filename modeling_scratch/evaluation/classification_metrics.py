@@ -8,19 +8,28 @@ print(comparison_table(["negative", "positive"], references, predictions, {"NB-S
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import datasets
 import evaluate
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import binomtest
-from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, precision_score, recall_score
+from sklearn.metrics import (
+    accuracy_score,
+    confusion_matrix,
+    f1_score,
+    precision_recall_fscore_support,
+    precision_score,
+    recall_score,
+)
 from transformers import EvalPrediction
 
 from ..utils.errors import DataError
+from ..utils.markdown import percent, table
 
 SIGNIFICANCE_LEVEL = 0.05
+AVERAGES = ("micro", "macro")
 
 
 class ClassificationMetric(evaluate.Metric):
@@ -151,12 +160,50 @@ class ClassificationMetrics:
     def _check_logits(self, logits: np.ndarray) -> None:
         if logits.shape[1] != len(self.label_names):
             raise ValueError(f"the model gives {logits.shape[1]} logits for {len(self.label_names)} labels")
-        diverged = int(np.isnan(logits).any(axis=1).sum())
-        if diverged:
-            raise DataError(
-                f"the logits of {diverged} of {len(logits)} examples are NaN: training has diverged. "
-                "Lower the learning rate, lengthen the warm-up or clip gradients."
-            )
+        check_converged(logits)
+
+
+def check_converged(logits: np.ndarray) -> None:
+    """Raise `DataError` if a logit (examples, num_labels) is NaN."""
+    diverged = int(np.isnan(logits).any(axis=1).sum())
+    if diverged:
+        raise DataError(
+            f"the logits of {diverged} of {len(logits)} examples are NaN: training has diverged. "
+            "Lower the learning rate, lengthen the warm-up or clip gradients."
+        )
+
+
+def class_scores(label_names: Sequence[str], references: ArrayLike, predictions: ArrayLike) -> list[dict[str, Any]]:
+    """Return precision, recall, F1 and support (texts that have it) of each class.
+
+    References and predictions are class indices (examples,), or (examples, classes) of 0 and 1. Undefined scores are 0.
+    """
+    columns = precision_recall_fscore_support(
+        references, predictions, labels=range(len(label_names)), average=None, zero_division=0
+    )
+    return [
+        {"label": name, "precision": float(p), "recall": float(r), "f1": float(f), "support": int(n)}
+        for name, p, r, f, n in zip(label_names, *columns)
+    ]
+
+
+def f1_averages(references: ArrayLike, predictions: ArrayLike) -> dict[str, float]:
+    """Return micro F1, which is the accuracy where each text has one class, and macro F1 over classes that occur."""
+    scores = {average: f1_score(references, predictions, average=average, zero_division=0) for average in AVERAGES}
+    return {f"f1_{average}": float(score) for average, score in scores.items()}
+
+
+def averages_text(evaluation: Mapping[str, Any]) -> str:
+    return f"Micro F1: {percent(evaluation['f1_micro'])}. Macro F1: {percent(evaluation['f1_macro'])}. Each class:"
+
+
+def class_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the scores of each class as Markdown."""
+    cells = [
+        [row["label"], *(percent(row[name]) for name in ("precision", "recall", "f1")), f"{row['support']:,}"]
+        for row in rows
+    ]
+    return table(["class", "precision", "recall", "F1", "support"], cells)
 
 
 def bootstrap_interval(

@@ -13,6 +13,8 @@ if TYPE_CHECKING:  # imported lazily: matplotlib takes a second to import
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from .kind_scores import Score
+
 BLUE, VERMILION = "#0072B2", "#D55E00"  # Okabe and Ito's colour-blind safe palette
 
 MOST_LABELS_WITH_COUNTS = 30  # smaller cells are illegible
@@ -42,14 +44,54 @@ def confusion_matrix_png(matrix: np.ndarray, label_names: Sequence[str], path: s
     write_png(figure, path)
 
 
-def learning_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | Path) -> None:
-    """Plot training loss, evaluation loss and accuracy against optimizer steps to the PNG file `path`.
+def learning_curve_png(
+    log_history: Sequence[Mapping[str, Any]], path: str | Path, score: "Score | None" = None
+) -> None:
+    """Plot training loss, evaluation loss and a score against optimizer steps to the PNG file `path`.
 
     `log_history` is that of Trainer's state. Non-finite values leave gaps; a panel without values carries a note.
+    score: None is the accuracy.
     """
-    percent = _percent_formatter(decimals=1)
-    score = "eval_accuracy", "accuracy (% of examples)", "{:.2%}"
-    _draw_losses_and_score(log_history, path, "loss (nats per example)", score, percent)
+    if score is None:
+        named = "eval_accuracy", "accuracy (% of examples)", "{:.2%}"
+        return _draw_losses_and_score(log_history, path, "loss (nats per example)", named, _percent_formatter(1))
+    named = f"eval_{score.name}", score.heading, "{:.2%}" if score.is_share else "{:.4f}"
+    formatter = _percent_formatter(1) if score.is_share else None
+    _draw_losses_and_score(log_history, path, "loss", named, formatter, score.greater_is_better)
+
+
+def class_f1_png(classes: Sequence[Mapping[str, Any]], path: str | Path) -> None:
+    """Plot the F1 of each class as a bar, the best first, with the number of its texts, to the PNG file `path`."""
+    rows = sorted(classes, key=lambda row: row["f1"])
+    figure = new_figure(7, float(np.clip(1.5 + 0.3 * len(rows), 3, 40)))
+    axes = figure.subplots()
+    bars = axes.barh(range(len(rows)), [row["f1"] for row in rows], color=BLUE)
+    axes.bar_label(bars, [f"{row['f1']:.1%} ({row['support']:,})" for row in rows], padding=3, fontsize=8)
+    axes.set_yticks(range(len(rows)), labels=[_shortened(row["label"]) for row in rows], parse_math=False)
+    axes.set_xlim(0, 1.15)
+    axes.set_xticks(np.linspace(0, 1, 6))
+    axes.xaxis.set_major_formatter(_percent_formatter(0))
+    axes.set_xlabel("F1 (number of texts with the class)")
+    axes.spines[["top", "right"]].set_visible(False)
+    write_png(figure, path)
+
+
+def predicted_against_true_png(references: np.ndarray, predictions: np.ndarray, name: str, path: str | Path) -> None:
+    """Plot predicted numbers (examples,) against true ones to the PNG file `path`. On the line, both are equal."""
+    figure = new_figure(6, 6)
+    axes = figure.subplots()
+    axes.scatter(references, predictions, s=12, alpha=min(1.0, max(0.05, 100 / len(references))), color=BLUE, lw=0)
+    ends = [float(min(references.min(), predictions.min())), float(max(references.max(), predictions.max()))]
+    axes.plot(ends, ends, color=VERMILION, linewidth=1)
+    axes.set_xlabel(f"true {_shortened(name)}", parse_math=False)
+    axes.set_ylabel(f"predicted {_shortened(name)}", parse_math=False)
+    axes.set_title(f"{len(references):,} examples")
+    axes.grid(alpha=0.3)
+    write_png(figure, path)
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= LONGEST_LABEL else name[: LONGEST_LABEL - 1] + "…"
 
 
 def translation_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | Path) -> None:
@@ -70,6 +112,7 @@ def _draw_losses_and_score(
     unit: str,
     score: tuple[str, str, str],
     formatter: Any = None,
+    greater_is_better: bool = True,
 ) -> None:
     """score: the log key, axis label and format of the score."""
     key, name, best_format = score
@@ -82,7 +125,7 @@ def _draw_losses_and_score(
     if formatter is not None:
         score_axes.yaxis.set_major_formatter(formatter)
     _name_steps(score_axes)
-    _mark_best(score_axes, steps, values, best_format)
+    _mark_best(score_axes, steps, values, best_format, greater_is_better)
     _add_epochs(loss_axes, log_history)
     for axes in (loss_axes, score_axes):
         _finish_panel(axes)
@@ -115,7 +158,7 @@ def _percent_formatter(decimals: int) -> Any:
 
 
 def _name_classes(axes: "Axes", label_names: Sequence[str]) -> None:
-    names = [name if len(name) <= LONGEST_LABEL else name[: LONGEST_LABEL - 1] + "…" for name in label_names]
+    names = list(map(_shortened, label_names))
     ticks = range(len(names))
     size = 10 if len(names) <= MOST_LABELS_WITH_COUNTS else 6
     crowded = len(names) > 5 or max(map(len, names)) > 12
@@ -174,10 +217,12 @@ def _add_perplexities(axes: "Axes") -> None:
     perplexities.yaxis.set_major_formatter(lambda loss, _: f"{np.exp(loss):,.3g}")
 
 
-def _mark_best(axes: "Axes", steps: np.ndarray, values: np.ndarray, best_format: str) -> None:
+def _mark_best(
+    axes: "Axes", steps: np.ndarray, values: np.ndarray, best_format: str, greater_is_better: bool = True
+) -> None:
     if not np.isfinite(values).any():
         return
-    best = int(np.nanargmax(values))
+    best = int(np.nanargmax(values) if greater_is_better else np.nanargmin(values))
     axes.axhline(values[best], color=VERMILION, linestyle=":", linewidth=1)
     axes.set_title(f"best: {best_format.format(values[best])} at step {int(steps[best]):,}", loc="right", fontsize=10)
 

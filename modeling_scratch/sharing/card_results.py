@@ -5,6 +5,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from ..evaluation.calibration import calibration_text
+from ..evaluation.classification_metrics import class_table
+from ..evaluation.judges import KIND_JUDGES, kind_text
+from ..evaluation.split_scores import split_table
 from ..evaluation.stages import stage_table
 from ..evaluation.tagging_tables import label_table, tagging_table
 from ..utils.markdown import escaped, percent, table
@@ -30,6 +33,30 @@ class Results(NamedTuple):
 
 
 def classification(evaluation: Evaluation) -> Results:
+    """Report what the problem type of the run asks for; runs of earlier versions have one class per text."""
+    results = of_kind(evaluation) if evaluation.get("problem_type") in KIND_JUDGES else one_class(evaluation)
+    if scores := evaluation.get("split_scores"):
+        return results._replace(text=f"{results.text}\n\nThe scores of each split:\n\n{split_table(scores)}")
+    return results
+
+
+def of_kind(evaluation: Evaluation) -> Results:
+    """Report the scores of sets of classes or of numbers, and the first texts with their labels and answers."""
+    examples = [[row["text"], row["label"], row["answer"]] for row in evaluation["examples"]]
+    text = [
+        kind_text(evaluation, "this model"),
+        f"![Predictions]({evaluation['picture']})",
+        f"The first texts of the {evaluation['split']} split:",
+        table(["text", "label", "answer"], examples),
+    ]
+    metrics = [
+        Metric(score.name, evaluation["scores"][score.name]["value"], score.heading, evaluation["split"])
+        for score in KIND_JUDGES[evaluation["problem_type"]].metrics.scores
+    ]
+    return Results("\n\n".join(text), metrics, evaluation["examples"][0]["text"])
+
+
+def one_class(evaluation: Evaluation) -> Results:
     """Report the scores of model and baselines, the confusion matrix, and example texts per class."""
     split, test = evaluation["split"], evaluation["mcnemar"]
     baselines = {row["settings"]["model"]: row for row in _baselines(evaluation)}
@@ -51,6 +78,8 @@ def classification(evaluation: Evaluation) -> Results:
         f"The first correctly and wrongly classified texts of each class in the {split} split:",
         _texts_of_classes(evaluation),
     ]
+    if classes := evaluation.get("classes"):
+        text += ["The scores of each class:", class_table(classes)]
     if calibration := evaluation.get("calibration"):
         text.append(calibration_text(calibration))
     if stages := evaluation.get("stages"):

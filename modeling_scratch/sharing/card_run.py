@@ -30,6 +30,10 @@ class Use(NamedTuple):
 
 
 PROBABILITIES = 'model(**tokenizer(text, truncation=True, return_tensors="pt")).logits.softmax(-1)'
+ANSWERS = {
+    "multi_label_classification": PROBABILITIES.replace("softmax(-1)", "sigmoid()"),
+    "regression": PROBABILITIES.replace("softmax(-1)", "item()"),
+}
 LIKELY_TOKENS = 'tokenizer.decode(model(**tokenizer(text, return_tensors="pt")).logits[0].argmax(-1))'
 LABELS = (
     '[model.config.id2label[i] for i in model(**tokenizer(text, return_tensors="pt")).logits[0].argmax(-1).tolist()]'
@@ -170,7 +174,13 @@ class Run:
 
     @property
     def use(self) -> Use:
-        return USES[self.kind]
+        use = USES[self.kind]
+        return use._replace(answer=ANSWERS.get(self.problem_type, use.answer))
+
+    @property
+    def problem_type(self) -> str | None:
+        """Of a classifier: what its labels are; None where an earlier version did not record it."""
+        return self.record.get("problem_type")
 
     @property
     def results(self) -> Results:

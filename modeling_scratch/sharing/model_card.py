@@ -22,6 +22,8 @@ LONGEST_QUESTION = 40  # characters of the example input; short, as the model's 
 ENDLESS = 10**20  # a larger model_max_length of a tokenizer means no limit
 PURPOSES = {
     "train_classifier": "A text classifier with the labels {labels}.",
+    "multi_label_classification": "A text classifier that gives each text any number of the labels {labels}.",
+    "regression": "A regression model that predicts a number for each text: {labels}.",
     "train_translation": "A translation model from {source} to {target} (column names of the training data).",
     "train_tokens": "A tagger, which labels the words of a text: {labels}.",
     "mlm": "An encoder pretrained on masked language modelling, for fine-tuning.",
@@ -29,6 +31,12 @@ PURPOSES = {
     "fine-tuning. This run did not train its layers.",
     "clm": "A decoder pretrained on causal language modelling: it continues texts and does not follow instructions.",
     "denoising": "An encoder-decoder pretrained on denoising, for fine-tuning.",
+}
+
+ANSWERS_GIVEN: dict[str | None, str] = {
+    None: "It assigns one of its labels to every text, even if none applies.",
+    "single_label_classification": "It assigns one of its labels to every text, even if none applies.",
+    "regression": "It predicts a number for every text, even if none applies, also outside the range of the labels.",
 }
 
 SIZES = {  # of config.json
@@ -83,7 +91,7 @@ def what_it_is(run: Run) -> str:
     architecture = ", ".join(escaped(one) for one in run.config["architectures"])
     return "\n\n".join(
         [
-            PURPOSES[run.kind].format(labels=labels, source=source, target=target),
+            PURPOSES.get(run.problem_type, PURPOSES[run.kind]).format(labels=labels, source=source, target=target),
             f"{origin}: {architecture}, {run.count_parameters():,} parameters ({'; '.join(sizes)}).",
         ]
     )
@@ -140,8 +148,8 @@ def limits(run: Run) -> str:
         lines.append("The weights are not those of the best checkpoint on the validation split, which was lost.")
     elif splits == "validation":
         lines.append("This split was also evaluated during training.")
-    if run.kind == "train_classifier":
-        lines.append("It assigns one of its labels to every text, even if none applies.")
+    if run.kind == "train_classifier" and (line := ANSWERS_GIVEN.get(run.problem_type)):
+        lines.append(line)
     if run.record["model"].get("lowercase") and run.has_new_tokenizer:
         lines.append("Its vocabulary is lower-cased.")
     if (length := run.tokenizer.get("model_max_length", ENDLESS)) < ENDLESS:

@@ -40,7 +40,7 @@ SAVED = (
 )  # fmt: skip
 RESULTS = (
     "README.md", "results.md", "evaluation.json", "all_results.json", "run_config.json", RECORD,
-    "confusion_matrix.png", "learning_curve.png",
+    "confusion_matrix.png", "f1_of_classes.png", "predicted_against_true.png", "learning_curve.png",
 )  # fmt: skip
 TOKENIZER_CONFIGS = ("tokenizer_config.json", f"{TARGET_FOLDER}/tokenizer_config.json")
 

@@ -2,7 +2,7 @@
 """Train a text classifier: arguments, tokenizer, model, data and evaluation."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -15,6 +15,7 @@ from torch import Tensor
 from transformers import (
     AutoTokenizer,
     DataCollatorWithPadding,
+    EvalPrediction,
     PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
@@ -39,7 +40,7 @@ from ..bridges.model_sources import (
     preset_config,
     read_special_tokens,
 )
-from ..configuration_scratch import ScratchEncoderConfig
+from ..configuration_scratch import ProblemType, ScratchEncoderConfig
 from ..data import demo_reviews
 from ..data.labelled_texts import ReviewData, load_splits
 from ..data.ngrams import fill_ngrams, has_empty_ngrams
@@ -48,11 +49,15 @@ from ..data.splits import DataArguments
 from ..evaluation.calibration import Calibration
 from ..evaluation.classification import Judge
 from ..evaluation.classification_metrics import ClassificationMetrics
+from ..evaluation.judges import KIND_JUDGES, KindJudge
+from ..evaluation.split_scores import report_splits
 from ..evaluation.stages import Stage, fine_tuning_stage, report_stages
 from ..utils.errors import DataError, one_line
 from .arguments import RunArguments, checking_arguments
 from .callbacks import WeightAverage, early_stopping, save_where_judged
 from .checkpoints import step_of
+from .class_weights import CLASS_WEIGHTS, ClassWeights, balanced_weights
+from .regression import NumberTraining, predicts_numbers, start_at_mean
 from .remedies import remedies
 from .run import Run, summary
 from .run_folder import delete_set_aside
@@ -184,12 +189,17 @@ def build_model(
     tokenizer: PreTrainedTokenizerBase,
     label_names: Sequence[str],
     head: str = "ForSequenceClassification",
+    problem_type: ProblemType | None = "single_label_classification",
 ) -> PreTrainedModel:
     """Build a classifier with the given label names, from the preset or with the checkpoint's base model.
 
     head: the suffix of the classes that have the head.
     """
-    labels = {"id2label": dict(enumerate(label_names)), "label2id": {name: i for i, name in enumerate(label_names)}}
+    labels = {
+        "id2label": dict(enumerate(label_names)),
+        "label2id": {name: i for i, name in enumerate(label_names)},
+        "problem_type": problem_type,
+    }
     if arguments.model_name_or_path:
         options = {"ignore_mismatched_sizes": True, **checkpoint_overrides(arguments.config_overrides), **labels}
         auto_class, name = getattr(transformers, f"AutoModel{head}"), arguments.model_name_or_path
@@ -212,6 +222,7 @@ def _preset_config(arguments: ModelArguments, **settings: Any) -> ScratchEncoder
 
 
 AnyTrainer = TypeVar("AnyTrainer", bound=Trainer)
+Metrics = Callable[[EvalPrediction], dict[str, float]]
 PROGRAM = "scripts/train_classifier.py"
 
 SENTENCES = (
@@ -263,9 +274,13 @@ class ClassifierTrainingArguments(RunArguments, TrainingArguments):
         default=None,
         metadata={"help": "Train on batches without padding; by default only on CUDA (CPUs pack internally)."},
     )
+    class_weights: Literal["balanced"] | None = field(default=None, metadata={"help": CLASS_WEIGHTS})
     mean_with_baseline: bool = field(
         default=False,
         metadata={"help": "Also score the mean of the probabilities of the model and of its best linear baseline."},
+    )
+    evaluate_train: bool = field(
+        default=False, metadata={"help": "Also score the training texts, in a table of the scores of each split."}
     )
     search_trials: int = field(
         default=0, metadata={"help": "The number of trials of a hyperparameter search on validation; 0: train once."}
@@ -278,11 +293,15 @@ class ClassifierTrainingArguments(RunArguments, TrainingArguments):
         super().__post_init__()
         check_rates(self.layer_decay, self.embedding_learning_rate)
         check_search(self)
+        if self.class_weights and self.search_trials:
+            raise DataError("--search_trials excludes --class_weights")
         if self.prediction_loss_only or self.label_names:
             raise DataError("--prediction_loss_only and --label_names are not supported: the scores are of the labels")
 
 
-class ClassifierTrainer(SoftLabels, SparseTables, FlatTraining, RatesByDepth, SharingTrainer):
+class ClassifierTrainer(
+    SoftLabels, ClassWeights, SparseTables, NumberTraining, FlatTraining, RatesByDepth, SharingTrainer
+):
     """The trainer of a classification run. After training, the probabilities are calibrated on validation."""
 
     calibration = Calibration()
@@ -319,7 +338,7 @@ def train_on(
     run: Run,
     data: ReviewData,
     model_arguments: ModelArguments,
-    judge: Judge | None = None,
+    judge: Judge | KindJudge | None = None,
     stages: Sequence[Stage] = (),
     added: PseudoLabelled | None = None,
     others: Mapping[str, np.ndarray] | None = None,
@@ -330,15 +349,18 @@ def train_on(
     `Judge.evaluate`.
     """
     data_arguments, arguments = run.groups["data"], run.groups["training"]
+    check_kind(data.problem_type, arguments)
     encoded = encode(run, data, model_arguments)
     if arguments.search_trials:
         return print(search_arguments(run, data, encoded))
-    choose_epoch_on_validation(arguments, data)
+    choose_epoch_on_validation(arguments, data, BEST_BY[data.problem_type])
     judge = judge or make_judge(run, data)
     # Without a test split, the judge evaluates on validation.
     trainer = train_model(run, data, encoded, judge.metrics, evaluates=judge.split == "test", added=added)
     advice = remedies(run, data, trainer.state.global_step)
     print(judge.evaluate(trainer, encoded.splits, trainer.calibration, others, advice))
+    if arguments.evaluate_train:
+        print(report_splits(trainer, encoded.splits))
     if stages and run.is_main:
         last = fine_tuning_stage(trainer, step_of(run.checkpoint))
         print(report_stages(run.folder, [*stages, last]))
@@ -358,10 +380,19 @@ class Encoded(NamedTuple):
     notes: list[str]
 
 
+def check_kind(problem_type: ProblemType, arguments: ClassifierTrainingArguments) -> None:
+    """Raise `DataError` for options that only concern texts with one class each."""
+    if problem_type == "single_label_classification":
+        return
+    for name in ("label_smoothing_factor", "search_trials", "mean_with_baseline", "class_weights"):
+        if getattr(arguments, name):
+            raise DataError(f"--{name} requires one class per text, and the labels are of {problem_type}: leave it out")
+
+
 def encode(run: Run, data: ReviewData, model_arguments: ModelArguments) -> Encoded:
     """Build the tokenizer and the model, and encode the splits."""
     tokenizer = build_tokenizer(model_arguments, list(data.splits["train"]["text"]), run.checkpoint)
-    model = build_model(model_arguments, tokenizer, data.label_names)
+    model = build_model(model_arguments, tokenizer, data.label_names, problem_type=data.problem_type)
     splits, truncations = encode_splits(data.splits, tokenizer, model.config)
     print("\n".join(truncations))
     return Encoded(tokenizer, model, splits, truncations)
@@ -371,7 +402,7 @@ def train_model(
     run: Run,
     data: ReviewData,
     encoded: Encoded,
-    metrics: ClassificationMetrics,
+    metrics: Metrics,
     evaluates: bool,
     added: PseudoLabelled | None = None,
 ) -> ClassifierTrainer:
@@ -390,9 +421,26 @@ def train_model(
         print(note)
     learned = DatasetDict({**splits, "train": train})
     trainer = build_trainer(ClassifierTrainer, tokenizer, learned, metrics, run.groups["training"], model=model)
-    run.start(trainer, [*data.notes, *data.warnings, *truncations, *notes], labels=data.label_names, rows=rows)
+    record = {"labels": data.label_names, "rows": rows, "problem_type": data.problem_type}
+    record |= fit_to_labels(trainer, run, data)
+    run.start(trainer, [*data.notes, *data.warnings, *truncations, *notes], **record)
     run.train(trainer, evaluates)
     return trainer
+
+
+def fit_to_labels(trainer: ClassifierTrainer, run: Run, data: ReviewData) -> dict[str, Any]:
+    """Set the unit of a regression, or the weights of the classes, and return what to record of them."""
+    options, model = run.groups["model"], trainer.model
+    if data.problem_type == "regression":
+        numbers = data.labels("train")
+        trainer.unit = float(numbers.std())
+        if not predicts_numbers(options.model_name_or_path, options.trust_remote_code):
+            start_at_mean(model, numbers)
+    if not run.groups["training"].class_weights:
+        return {}
+    weights = balanced_weights(data.splits["train"]["label"], len(data.label_names))
+    trainer.use_class_weights(weights)
+    return {"weights_of_classes": dict(zip(data.label_names, weights))}
 
 
 def fill_empty_ngrams(model: PreTrainedModel, splits: DatasetDict, tokenizer: PreTrainedTokenizerBase) -> list[str]:
@@ -404,9 +452,11 @@ def fill_empty_ngrams(model: PreTrainedModel, splits: DatasetDict, tokenizer: Pr
     return [fill_ngrams(model, np.concatenate(texts), starts, tokenizer.all_special_ids)]
 
 
-def make_judge(run: Run, data: ReviewData) -> Judge:
+def make_judge(run: Run, data: ReviewData) -> Judge | KindJudge:
     """Train the baselines. Raises `DataError` if the data do not permit it."""
     arguments = run.groups["training"]
+    if data.problem_type in KIND_JUDGES:
+        return KIND_JUDGES[data.problem_type](data, arguments.seed, judges=run.is_main)
     return Judge(data, arguments.seed, judges=run.is_main, with_mean=arguments.mean_with_baseline)
 
 
@@ -415,7 +465,7 @@ def build_trainer(
     trainer_class: type[AnyTrainer],
     tokenizer: PreTrainedTokenizerBase,
     splits: DatasetDict,
-    metrics: ClassificationMetrics,
+    metrics: Metrics,
     arguments: ClassifierTrainingArguments,
     **model: Any,
 ) -> AnyTrainer:
@@ -469,6 +519,8 @@ def inputs_of(model_arguments: ModelArguments, data_arguments: DataArguments) ->
 
 def load_demo(arguments: DataArguments) -> ReviewData:
     """Return the demo reviews, limited to the requested numbers."""
+    if arguments.problem_type not in (None, "single_label_classification") or arguments.label_separator:
+        raise DataError("--problem_type and --label_separator: the demo reviews have one class each; give --train_file")
     limits = {"train": arguments.max_train_samples}
     splits = {
         split: rows[: limits.get(split, arguments.max_eval_samples)]
@@ -478,7 +530,17 @@ def load_demo(arguments: DataArguments) -> ReviewData:
     return ReviewData.from_pairs(splits, list(demo_reviews.LABEL_NAMES), notes, [])
 
 
-def choose_epoch_on_validation(arguments: Any, data: Any, metric: str = "accuracy") -> None:
+# The score that chooses the best epoch, and whether a greater one is better.
+BEST_BY = {
+    "single_label_classification": ("accuracy", True),
+    "multi_label_classification": ("f1_micro", True),
+    "regression": ("rmse", False),
+}
+
+
+def choose_epoch_on_validation(
+    arguments: Any, data: Any, best_by: tuple[str, bool] = BEST_BY["single_label_classification"]
+) -> None:
     """Keep the best epoch on validation if there is a separate test split to evaluate on.
 
     With a moving average of the weights, there is no epoch to choose. arguments: training arguments with `ema_decay`;
@@ -489,7 +551,7 @@ def choose_epoch_on_validation(arguments: Any, data: Any, metric: str = "accurac
     if "test" in data.splits and not arguments.ema_decay and arguments.eval_strategy == arguments.save_strategy != "no":
         arguments.load_best_model_at_end = True
         save_where_judged(arguments)
-        arguments.metric_for_best_model, arguments.greater_is_better = metric, True
+        arguments.metric_for_best_model, arguments.greater_is_better = best_by
     if arguments.early_stopping_patience and not arguments.load_best_model_at_end:
         chosen_at = arguments.eval_strategy == arguments.save_strategy != "no"
         needs = {

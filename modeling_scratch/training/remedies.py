@@ -4,6 +4,7 @@
 from math import ceil
 from typing import Any
 
+from ..data.label_kinds import ONE_CLASS
 from ..data.labelled_texts import ReviewData
 from .run import Run
 
@@ -15,15 +16,17 @@ def remedies(run: Run, data: ReviewData, steps: int) -> str:
     """Return sentences that name options and data which the run did not have. steps: of fine-tuning."""
     model, training, recipe = (run.groups.get(name) for name in ("model", "training", "recipe"))
     is_new, texts = not model.model_name_or_path, data.splits["train"].num_rows
+    has_recipes = data.problem_type == ONE_CLASS.problem_type
     found = []
-    if is_new and not (recipe and recipe.recipe):
+    if is_new and has_recipes and not (recipe and recipe.recipe):
         found.append("Let a recipe choose the settings for these texts: --recipe minutes.")
     elif steps < ENOUGH_STEPS:
         found.append(f"Train longer, as {steps:,} steps are few: {_longer(training, steps)}.")
     if is_new and recipe and recipe.recipe and not recipe.unlabelled_file:
         found.append("Add texts of the same kind without labels: --recipe hour --unlabelled_file FILE.")
     if is_new and texts < ENOUGH_TEXTS:
-        found.append("Fine-tune a pretrained encoder, without a recipe: --model_name_or_path FOLDER.")
+        without = ", without a recipe" if recipe and recipe.recipe else ""
+        found.append(f"Fine-tune a pretrained encoder{without}: --model_name_or_path FOLDER.")
     return " ".join([*found, f"Label more texts than these {texts:,}."])
 
 

@@ -68,7 +68,12 @@ def train(
         model_arguments, arguments = with_choices(recorded, given)
     run = open_run(model_arguments, data_arguments, recipe_arguments, arguments)
     data = classification.load_data(run)
-    judge = classification.make_judge(run, data)
+    if data.problem_type != "single_label_classification":
+        raise DataError(
+            f"--recipe trains on one class per text, and the labels are of {data.problem_type}: leave --recipe out "
+            "(make train RECIPE=)"
+        )
+    judge: Any = classification.make_judge(run, data)
     if recorded:
         run.noted = {name: read_run(run.folder)[name] for name in (RECIPE, FINISHED)}
     added = before_fine_tuning(run, data, judge, recorded, given)
@@ -88,6 +93,7 @@ def check_combination(model_arguments: ModelArguments, arguments: ClassifierTrai
     refused = {
         "--model_name_or_path": model_arguments.model_name_or_path,
         "--search_trials": arguments.search_trials,
+        "--class_weights": arguments.class_weights,
         "--push_to_hub": arguments.push_to_hub,
     }
     for option, value in refused.items():

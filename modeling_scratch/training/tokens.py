@@ -250,11 +250,11 @@ def train(
     print(data.describe())
     options = {"add_prefix_space": True} if model_arguments.tokenizer_kind == "byte_bpe" else {}
     tokenizer = build_tokenizer(model_arguments, data.texts("train"), run.checkpoint, **options)
-    model = build_model(model_arguments, tokenizer, data.label_names, HEAD)
+    model = build_model(model_arguments, tokenizer, data.label_names, HEAD, problem_type=None)
     prepare(tokenizer, model.config)
     encoded, notes = encode_splits(data, tokenizer, model_arguments.label_all_tokens)
     print(*notes, sep="\n")
-    choose_epoch_on_validation(arguments, data, "f1")
+    choose_epoch_on_validation(arguments, data, ("f1", True))
     trainer = build_trainer(model, tokenizer, encoded, data, arguments)
     rows = {split: len(sentences) for split, sentences in data.splits.items()}
     run.start(trainer, [*data.notes, *notes], labels=data.label_names, rows=rows)

@@ -125,13 +125,16 @@ def test_class_names_in_a_parquet_file_are_kept(tmp_path: Path) -> None:
     assert "test: not used, as it has no labels" in data.notes
 
 
+ONE_CLASS = {"problem_type": "single_label_classification"}
+
+
 @pytest.mark.parametrize(
     ("labels", "arguments", "pieces"),
     [
         ([1] * 12, {}, ["only one class, 1"]),
-        ([0.5, 1.0] * 6, {}, ["train.jsonl, row 1, column 'label'", "float 0.5", "fraction"]),
-        (["1.0", "0.25"] * 6, {}, ["row 2, column 'label'", "str '0.25'", "fraction"]),
-        ([[1], [0]] * 6, {}, ["row 1, column 'label'", "list [1] is not a label"]),
+        ([0.5, 1.0] * 6, ONE_CLASS, ["train.jsonl, row 1, column 'label'", "float 0.5", "fraction"]),
+        (["1.0", "0.25"] * 6, ONE_CLASS, ["row 2, column 'label'", "str '0.25'", "fraction"]),
+        ([[1], [0]] * 6, ONE_CLASS, ["row 1, column 'label'", "list [1] is not a label"]),
         (TEXTS, {}, ["12 rows", "12 different labels", "wrong column", "--label_column"]),
         ([row % 1_001 for row in range(2_002)], {}, ["2002 rows", "1001 different labels"]),
         ([0, 1, 2] * 4, {"class_names": ["a", "b"]}, ["--class_names a b", "0, 1, 2"]),

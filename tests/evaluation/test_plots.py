@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from modeling_scratch.evaluation.plots import confusion_matrix_png, learning_curve_png, token_curve_png
+from modeling_scratch.evaluation.plots import (
+    class_f1_png,
+    confusion_matrix_png,
+    learning_curve_png,
+    predicted_against_true_png,
+    token_curve_png,
+)
 from modeling_scratch.utils.errors import DataError
 
 NAN, INFINITY = float("nan"), float("inf")
@@ -96,3 +102,16 @@ def test_a_picture_replaces_an_older_one_and_leaves_nothing_beside_it(tmp_path):
 def test_losses_per_token_are_drawn_alone_with_their_perplexities(log, tmp_path):
     token_curve_png(log, tmp_path / "curve.png")
     check_png(tmp_path / "curve.png", range(800, 1_600), range(400, 800))
+
+
+@pytest.mark.parametrize("classes", [1, 60])
+def test_bars_of_classes(tmp_path: Path, classes: int) -> None:
+    rows = [{"label": f"$class {at} " * 4, "f1": at / classes, "support": at} for at in range(classes)]
+    class_f1_png(rows, tmp_path / "f1.png")
+    check_png(tmp_path / "f1.png", range(700, 1_400), range(300, 4_000))
+
+
+@pytest.mark.parametrize("rows", [1, 500])
+def test_predicted_numbers_against_true_ones(tmp_path: Path, rows: int) -> None:
+    predicted_against_true_png(RANDOM.normal(size=rows), np.zeros(rows), "$stars$", tmp_path / "numbers.png")
+    check_png(tmp_path / "numbers.png", range(700, 1_100), range(700, 1_100))

@@ -10,6 +10,7 @@ The language of a code block decides what happens to it:
 - text: a file or an output.
 """
 
+import json
 import re
 import shlex
 import shutil
@@ -100,6 +101,11 @@ def write_inputs(folder: Path) -> None:
     rows = [f"a {word} film number {i},{label}" for i in range(60) for word, label in (("great", 1), ("dull", 0))]
     (folder / "reviews.csv").write_text("\n".join(["text,label", *rows]), encoding="utf-8")
     (folder / "new.csv").write_text("text\na great film\na dull film\n", encoding="utf-8")
+    topics = ("acting", "music")
+    rows = [{"text": f"{' '.join(topics[: i % 3])} number {i}", "topics": topics[: i % 3]} for i in range(60)]
+    (folder / "topics.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    rows = [f"a film with {'star ' * (i % 5)}number {i},{i % 5 + 0.5}" for i in range(60)]
+    (folder / "stars.csv").write_text("\n".join(["text,stars", *rows]), encoding="utf-8")
     (folder / "plays.txt").write_text("ROMEO: a rose by any name\nJULIET: my only love\n" * 100, encoding="utf-8")
     lines = [f"a fine film that nobody has judged, number {i}\nanother one, {i}\n" for i in range(50)]
     (folder / "unlabelled.txt").write_text("".join(lines), encoding="utf-8")

@@ -91,6 +91,13 @@ def test_learns_and_leaves_everything_that_was_promised(run: Path) -> None:
     assert 0 <= evaluation["mcnemar"]["p_value"] <= 1
     assert min(baseline["accuracy"] for baseline in evaluation["baselines"]) > 0.9
     assert evaluation["others"] == []
+    assert evaluation["f1_micro"] == pytest.approx(evaluation["accuracy"])
+    classes = evaluation["classes"]
+    assert [(row["label"], row["support"]) for row in classes] == [("NEGATIVE", 20), ("POSITIVE", 20)]
+    assert classes[1]["f1"] == pytest.approx(evaluation["f1"])
+    assert evaluation["f1_macro"] == pytest.approx((classes[0]["f1"] + classes[1]["f1"]) / 2)
+    for name in ("results.md", "README.md"):
+        assert "| class | precision | recall | F1 | support |" in (run / name).read_text()
     assert evaluation["only_answer"] is None
     for picture in ("confusion_matrix.png", "learning_curve.png"):
         assert (run / picture).read_bytes().startswith(b"\x89PNG")
@@ -184,7 +191,8 @@ def test_evaluations_and_checkpoints_come_together(tmp_path: Path) -> None:
     arguments = ClassifierTrainingArguments(
         str(tmp_path), use_cpu=True, ema_decay=0.0, eval_strategy="steps", save_strategy="steps", eval_steps=7
     )
-    data: Any = SimpleNamespace(splits=("train", "validation", "test"))
+    splits = ("train", "validation", "test")
+    data: Any = SimpleNamespace(splits=splits, problem_type="single_label_classification")
     choose_epoch_on_validation(arguments, data)
     assert (arguments.load_best_model_at_end, arguments.save_steps) == (True, 7)
 

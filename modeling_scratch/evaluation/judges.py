@@ -1,0 +1,218 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The evaluation of models that predict sets of classes or numbers, beside a linear model of the same texts."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import datasets
+import numpy as np
+from transformers import Trainer
+
+from ..data.labelled_texts import ReviewData
+from ..utils.errors import DataError
+from ..utils.files import write_json, write_text
+from ..utils.markdown import escaped, excerpt, table
+from .calibration import Calibration
+from .classification_metrics import class_scores, class_table
+from .kind_scores import CLASS_SET_SCORES, NUMBER_SCORES, KindMetrics, Score, class_sets, numbers
+from .linear_rivals import Rival, one_versus_rest, ridge
+from .plots import class_f1_png, learning_curve_png, predicted_against_true_png
+
+EXAMPLES = 6
+MODEL = "Transformer"
+
+
+class KindJudge:
+    """Compares predictions with those of a linear model on the test split, or on validation if there is none."""
+
+    metrics: ClassVar[KindMetrics]
+    judged_by: ClassVar[str]  # the score that the verdict is about
+    picture: ClassVar[str]
+    uncalibrated: ClassVar[str]  # why the probabilities are not calibrated
+
+    def __init__(self, data: ReviewData, seed: int, judges: bool = True) -> None:
+        """judges: whether this process evaluates; in a distributed run, only one does."""
+        self.data = data
+        self.split = "test" if "test" in data.splits else "validation"
+        self.prefix = "test" if self.split == "test" else "eval"
+        self.texts, self.labels = list(data.splits[self.split]["text"]), data.labels(self.split)
+        if judges:
+            try:
+                self.rival = self.train_rival(list(data.splits["train"]["text"]), data.labels("train"), seed)
+            except ValueError as error:
+                raise DataError(f"the baseline cannot be trained: {error}") from error
+
+    def train_rival(self, texts: list[str], labels: np.ndarray, seed: int) -> Rival:
+        """Train a linear model, and let it predict the judged texts."""
+        raise NotImplementedError
+
+    def more(self, predicted: np.ndarray) -> dict[str, Any]:
+        """Return further entries of evaluation.json."""
+        return {}
+
+    def draw(self, predicted: np.ndarray, path: Path) -> None:
+        """Plot the predictions."""
+        raise NotImplementedError
+
+    def shown(self, answer: Any) -> str:
+        """Return a prediction, or a label, as text."""
+        raise NotImplementedError
+
+    def evaluate(
+        self,
+        trainer: Trainer,
+        splits: datasets.DatasetDict,
+        calibration: Calibration,
+        others: Mapping[str, np.ndarray] | None = None,
+        remedies: str = "",
+    ) -> str:
+        """Return the report. The report, the scores and plots are also written to the run's folder.
+
+        others, calibration: not used, as models of these kinds have no teachers and no temperature. remedies: what the
+        report says to try if the model is worse than the baseline.
+        """
+        output = Path(trainer.args.output_dir or "")
+        prediction = trainer.predict(splits[self.split], metric_key_prefix=self.prefix)
+        trainer.save_metrics(self.prefix, prediction.metrics)
+        if not trainer.is_world_process_zero():
+            return ""
+        predicted = self.metrics.answers(np.asarray(prediction.predictions))
+        evaluation = self.evaluation(predicted)
+        text = f"\n{kind_text(evaluation)}\n"
+        if evaluation["comparison"]["verdict"] == "worse":
+            text = f"\n**The {MODEL} is worse than {self.rival.name}.** {remedies}\n{text}"
+        write_text(output / "results.md", text)
+        write_json(output / "evaluation.json", evaluation)
+        self.draw(predicted, output / self.picture)
+        by = next(score for score in self.metrics.scores if score.name == self.judged_by)
+        learning_curve_png(trainer.state.log_history, output / "learning_curve.png", by)
+        return text
+
+    def evaluation(self, predicted: np.ndarray) -> dict[str, Any]:
+        """Return the content of evaluation.json."""
+        predictions = {MODEL: predicted, self.rival.name: self.rival.predictions}
+        scores = self.metrics.with_intervals(predictions, self.labels)
+        rows = zip(self.texts[:EXAMPLES], self.labels, predicted)
+        return {
+            "problem_type": self.data.problem_type,
+            "split": self.split,
+            "texts": len(self.labels),
+            "labels": self.data.label_names,
+            "scores": scores["models"][MODEL],
+            "baselines": [
+                {
+                    "name": self.rival.name,
+                    "scores": scores["models"][self.rival.name],
+                    "settings": self.rival.settings,
+                    "seconds": round(self.rival.seconds, 1),
+                }
+            ],
+            "comparison": self.comparison(scores["differences"][self.rival.name]),
+            "picture": self.picture,
+            "calibration": {"obstacle": self.uncalibrated},
+            "examples": [
+                {"text": excerpt(text), "label": self.shown(label), "answer": self.shown(answer)}
+                for text, label, answer in rows
+            ],
+            **self.more(predicted),
+        }
+
+    def comparison(self, differences: Mapping[str, Any]) -> dict[str, Any]:
+        difference = differences[self.judged_by]
+        found = verdict(difference, score_of(self.data.problem_type, self.judged_by))
+        return {"baseline": self.rival.name, "score": self.judged_by, **difference, "verdict": found}
+
+
+class ClassSetJudge(KindJudge):
+    """The judge of multi-label classification; a class is predicted if its probability is above 0.5."""
+
+    metrics = KindMetrics(CLASS_SET_SCORES, class_sets)
+    judged_by = "f1_micro"
+    picture = "f1_of_classes.png"
+    uncalibrated = "one temperature divides the logits of a text with one class, and here each class has its own logit"
+
+    def train_rival(self, texts: list[str], labels: np.ndarray, seed: int) -> Rival:
+        return one_versus_rest(texts, labels, self.texts, seed)
+
+    def more(self, predicted: np.ndarray) -> dict[str, Any]:
+        return {"threshold": 0.5, "classes": class_scores(self.data.label_names, self.labels, predicted)}
+
+    def draw(self, predicted: np.ndarray, path: Path) -> None:
+        class_f1_png(class_scores(self.data.label_names, self.labels, predicted), path)
+
+    def shown(self, answer: Any) -> str:
+        return ", ".join(self.data.label_names[index] for index in np.flatnonzero(answer)) or "(none)"
+
+
+class NumberJudge(KindJudge):
+    """The judge of regression."""
+
+    metrics = KindMetrics(NUMBER_SCORES, numbers)
+    judged_by = "rmse"
+    picture = "predicted_against_true.png"
+    uncalibrated = "a number has no probability"
+
+    def train_rival(self, texts: list[str], labels: np.ndarray, seed: int) -> Rival:
+        return ridge(texts, labels, self.texts, seed)
+
+    def draw(self, predicted: np.ndarray, path: Path) -> None:
+        predicted_against_true_png(self.labels, predicted, self.data.label_names[0], path)
+
+    def shown(self, answer: Any) -> str:
+        return f"{answer:.4g}"
+
+
+KIND_JUDGES: dict[str, type[KindJudge]] = {"multi_label_classification": ClassSetJudge, "regression": NumberJudge}
+
+
+def score_of(problem_type: str, name: str) -> Score:
+    return next(score for score in KIND_JUDGES[problem_type].metrics.scores if score.name == name)
+
+
+def verdict(difference: Mapping[str, Any], score: Score) -> str:
+    """Return whether the model is better or worse: the interval of the difference from the baseline excludes 0."""
+    low, high = difference["interval_95"]
+    if low <= 0 <= high:
+        return "no significant difference"
+    return "better" if (low > 0) == score.greater_is_better else "worse"
+
+
+def kind_text(evaluation: Mapping[str, Any], model: str = MODEL) -> str:
+    """Return the report of evaluation.json as Markdown, for results.md and the model card."""
+    scores = KIND_JUDGES[evaluation["problem_type"]].metrics.scores
+    models = {model: evaluation["scores"], **{row["name"]: row["scores"] for row in evaluation["baselines"]}}
+    rows = [[name, *(_with_interval(score, found[score.name]) for score in scores)] for name, found in models.items()]
+    heads = ["", *(f"{score.heading} (95 % interval)" for score in scores)]
+    parts = [
+        f"{evaluation['texts']:,} texts of the {evaluation['split']} split",
+        table(heads, rows),
+        _sentence(evaluation, model),
+    ]
+    if classes := evaluation.get("classes"):
+        parts += ["Each class. It is predicted if its probability is above 0.5:", class_table(classes)]
+    return "\n\n".join([*parts, f"The model is not calibrated: {evaluation['calibration']['obstacle']}."])
+
+
+def _with_interval(score: Score, found: Mapping[str, Any]) -> str:
+    low, high = map(score.shown, found["interval_95"])
+    return f"{score.shown(found['value'])} ({low} to {high})"
+
+
+def _sentence(evaluation: Mapping[str, Any], model: str) -> str:
+    comparison = evaluation["comparison"]
+    score, rival = score_of(evaluation["problem_type"], comparison["score"]), escaped(comparison["baseline"])
+    finding = f"{model} is {comparison['verdict']} than {rival}"
+    if comparison["verdict"] not in ("better", "worse"):
+        finding = f"{model} and {rival} do not differ significantly on this test set"
+    finding = finding[0].upper() + finding[1:]
+    value, low, high = (_points(score, number) for number in (comparison["value"], *comparison["interval_95"]))
+    unit = " percentage points" if score.is_share else ""
+    return (
+        f"{finding}: the difference in {score.heading} is {value}{unit}, with a 95 % interval of {low} to {high} "
+        "(paired bootstrap)."
+    )
+
+
+def _points(score: Score, difference: float) -> str:
+    return f"{100 * difference:+.2f}" if score.is_share else f"{difference:+.4f}"

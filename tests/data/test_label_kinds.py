@@ -1,0 +1,132 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Kinds of labels: what is inferred, how sets of classes and numbers are read, held out and refused."""
+
+import random
+from pathlib import Path
+
+import datasets
+import numpy as np
+import pytest
+from text_samples import fault, load, write
+
+TEXTS = [f"text number {row}" for row in range(12)]
+SETS = [["b", "a"], [], ["a"], ["b"], ["c", "c"], ["a", "b"]] * 2
+JOINED = ["b|a", "", "a", " b | ", "c", "a|b"] * 2
+
+
+def file_of(folder: Path, suffix: str, labels: list) -> None:
+    texts = [f"text number {row}" for row in range(len(labels))]
+    for split, more in (("train", ""), ("validation", "!"), ("test", "?")):
+        write(folder / f"{split}{suffix}", {"text": [text + more for text in texts], "label": labels})
+
+
+@pytest.mark.parametrize(
+    ("suffix", "labels", "arguments", "problem_type"),
+    [
+        (".jsonl", SETS, {}, "multi_label_classification"),
+        (".parquet", SETS, {}, "multi_label_classification"),
+        (".csv", JOINED, {"label_separator": "|"}, "multi_label_classification"),
+        (".csv", ["1", "2.5"] * 6, {}, "regression"),
+        (".parquet", [1.0, 2.5] * 6, {}, "regression"),
+        (".csv", ["1", "2"] * 6, {}, "single_label_classification"),
+        (".parquet", [1.0, 2.0] * 6, {}, "single_label_classification"),
+        (".csv", ["1", "2"] * 6, {"problem_type": "regression"}, "regression"),
+        (".csv", ["a|b", "c"] * 6, {}, "single_label_classification"),
+    ],
+)
+def test_the_labels_tell_the_kind(
+    tmp_path: Path, suffix: str, labels: list, arguments: dict, problem_type: str
+) -> None:
+    file_of(tmp_path, suffix, labels)
+    data = load(tmp_path, **arguments)
+    assert data.problem_type == problem_type
+    is_told = any(note.startswith(f"problem type: {problem_type}") for note in data.notes)
+    assert is_told == (problem_type != "single_label_classification" and "problem_type" not in arguments)
+
+
+@pytest.mark.parametrize(("suffix", "labels"), [(".jsonl", SETS), (".csv", JOINED)])
+def test_sets_of_classes_are_rows_of_zeros_and_ones(tmp_path: Path, suffix: str, labels: list) -> None:
+    """An empty list is a text without a label, and is kept. The order of a list, and repetitions, do not count."""
+    file_of(tmp_path, suffix, labels)
+    data = load(tmp_path, label_separator="|")
+    assert data.label_names == ["a", "b", "c"]
+    assert data.labels("train").tolist() == [[1, 1, 0], [0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0]] * 2
+    assert "train: 12 rows (a 6, b 6, c 2; 2 without a label)" in data.describe()
+
+
+def test_lists_of_a_data_set_with_declared_classes_have_their_names(tmp_path: Path) -> None:
+    """As the Hub's Parquet files declare them, in this order; a class may be unused."""
+    features = datasets.Features(
+        {"text": datasets.Value("string"), "labels": datasets.List(datasets.ClassLabel(names=["joy", "fear", "awe"]))}
+    )
+    rows = datasets.Dataset.from_dict({"text": TEXTS, "labels": [[0, 1], [], [1]] * 4}, features=features)
+    for split in ("train", "validation"):
+        rows.to_parquet(tmp_path / f"{split}.parquet")
+    data = load(tmp_path)
+    assert data.label_names == ["joy", "fear", "awe"]
+    assert data.labels("train")[:3].tolist() == [[1, 1, 0], [0, 0, 0], [0, 1, 0]]
+
+
+def test_numbers_stay_numbers(tmp_path: Path) -> None:
+    file_of(tmp_path, ".csv", ["-1.5", "2", "1e1", ""] * 3)
+    data = load(tmp_path, problem_type="regression")
+    assert data.labels("train").tolist() == [-1.5, 2, 10] * 3
+    assert data.label_names == ["label"]
+    assert "train: 9 rows (label: mean 3.5, from -1.5 to 10)" in data.describe()
+    assert any(note.startswith("train: 3 rows without a label were dropped") for note in data.notes)
+
+
+@pytest.mark.parametrize(
+    ("labels", "arguments", "pieces"),
+    [
+        ([0.5, "x"] * 6, {"problem_type": "regression"}, ["train.jsonl, row 2", "'x'", "not a finite number"]),
+        ([0.5, True] * 6, {"problem_type": "regression"}, ["row 2", "True"]),
+        ([3, 3.0] * 6, {"problem_type": "regression"}, ["all labels", "3"]),
+        ([0.5, 1] * 6, {"class_names": ["a", "b"]}, ["--class_names a b", "one number"]),
+        (["a", "b"] * 6, {"problem_type": "multi_label_classification"}, ["row 1", "'a'", "--label_separator"]),
+        ([["a", None], ["b"]] * 6, {}, ["row 1", "empty label"]),
+        ([[]] * 12, {}, ["no row", "has a label"]),
+        ([["a"], []] * 6, {}, ["only one class, 'a'"]),
+        ([["a"], ["b"]] * 6, {"problem_type": "single_label_classification"}, ["row 1", "list", "--problem_type"]),
+    ],
+)
+def test_labels_of_another_kind_are_refused(tmp_path: Path, labels: list, arguments: dict, pieces: list) -> None:
+    write(tmp_path / "train.jsonl", {"text": TEXTS, "label": labels})
+    with fault(*pieces):
+        load(tmp_path, label_column="label", **arguments)
+
+
+def test_a_class_that_train_does_not_have_is_named(tmp_path: Path) -> None:
+    file_of(tmp_path, ".jsonl", SETS)
+    write(tmp_path / "test.jsonl", {"text": ["new", "newer"], "label": [["a"], ["a", "z"]]})
+    with fault("test.jsonl, row 2", "'z'", "does not occur in train"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("arguments", [{"label_separator": ""}, {"label_separator": "|", "problem_type": "regression"}])
+def test_separators_that_separate_nothing_are_refused(tmp_path: Path, arguments: dict) -> None:
+    with fault("--label_separator"):
+        load(tmp_path, **arguments)
+
+
+def test_what_is_held_out_resembles_the_rest(tmp_path: Path) -> None:
+    """Each class has its share of the held-out rows, also where no two rows have the same set; so have numbers."""
+    drawn = random.Random(0)
+    sets = [[name for name in "abcdefgh" if drawn.random() < 0.4] for _ in range(400)]
+    write(tmp_path / "sets" / "train.jsonl", {"text": [f"text {row}" for row in range(400)], "label": sets})
+    data = load(tmp_path / "sets", validation_fraction=0.25)
+    shares = [data.labels(split).mean(0) for split in ("train", "validation", "test")]
+    assert np.abs(shares[1] - shares[0]).max() < 0.1 > np.abs(shares[2] - shares[0]).max()
+    numbers = [round(drawn.expovariate(0.1), 3) for _ in range(400)]
+    write(tmp_path / "numbers" / "train.jsonl", {"text": [f"text {row}" for row in range(400)], "label": numbers})
+    data = load(tmp_path / "numbers", validation_fraction=0.25)
+    medians = [float(np.median(data.labels(split))) for split in ("train", "validation", "test")]
+    assert max(medians) - min(medians) < 1.5
+
+
+def test_digests_tell_labels_apart(tmp_path: Path) -> None:
+    file_of(tmp_path / "a", ".jsonl", SETS)
+    file_of(tmp_path / "b", ".jsonl", [["a", "b"], *SETS[1:]])
+    file_of(tmp_path / "c", ".jsonl", [["a"], *SETS[1:]])
+    digests = [load(tmp_path / name).digests() for name in "abc"]
+    assert digests[0] == digests[1] != digests[2]

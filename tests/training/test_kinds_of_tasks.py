@@ -1,0 +1,197 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Sets of classes and numbers end to end: trained from the command line, reported, resumed, shared and served."""
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import predict as predict_program
+import pytest
+import torch
+import train_classifier
+from processes import refusal
+from serving import served
+from transformers import AutoModelForSequenceClassification, pipeline
+
+from modeling_scratch.serving.tasks import load_task
+from modeling_scratch.sharing.verification import Verdict, verify
+
+FAST = "--learning_rate 2e-2 --per_device_train_batch_size 16 --report_to none --use_cpu --disable_tqdm True --seed 0"
+SMALL = f"{FAST} --config_overrides hidden_size=16,intermediate_size=32,num_hidden_layers=1,hidden_dropout=0.1"
+TOPICS = {"plot": ["plot", "story"], "acting": ["actor", "cast"], "music": ["score", "song"]}
+GOOD, BAD = ["great", "lovely", "warm"], ["poor", "dull", "cold"]
+
+
+def write_topics(path: Path, rows: int, drawn: random.Random) -> None:
+    """A text names its topics, which are none, one or several."""
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(rows):
+            names = [name for name in TOPICS if drawn.random() < 0.4]
+            text = " ".join(["film", str(number), *(drawn.choice(TOPICS[name]) for name in names)])
+            file.write(json.dumps({"text": text, "topics": names}) + "\n")
+
+
+def write_stars(path: Path, rows: int, drawn: random.Random) -> None:
+    """The number is around 50 and grows with the words that praise."""
+    lines = ["text,stars"]
+    for number in range(rows):
+        good, bad = drawn.randint(0, 3), drawn.randint(0, 3)
+        words = [*drawn.choices(GOOD, k=good), *drawn.choices(BAD, k=bad), "film", str(number)]
+        drawn.shuffle(words)
+        lines.append(f"{' '.join(words)},{50 + 10 * (good - bad) + drawn.random():.3f}")
+    path.write_text("\n".join(lines), encoding="utf-8")
+
+
+def train(folder: Path, name: str, extra: str = "") -> Path:
+    file, column, epochs = {"sets": ("topics.jsonl", "topics", 10), "numbers": ("stars.csv", "stars", 4)}[name]
+    options = f"--train_file {folder / file} --label_column {column} --num_train_epochs {epochs} --ema_decay 0"
+    train_classifier.main(f"{options} --output_dir {folder / name} {SMALL} {extra}".split())
+    return folder / name
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("kinds")
+    write_topics(folder / "topics.jsonl", 300, random.Random(0))
+    write_stars(folder / "stars.csv", 300, random.Random(0))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def sets(folder: Path) -> Path:
+    return train(folder, "sets", "--eval_strategy no --save_strategy no")
+
+
+@pytest.fixture(scope="module")
+def numbers(folder: Path) -> Path:
+    return train(folder, "numbers", "--save_total_limit 9 --evaluate_train True")
+
+
+def content(run: Path, name: str) -> dict:
+    return json.loads((run / name).read_text(encoding="utf-8"))
+
+
+def check_report(run: Path, problem_type: str, scores: set[str], picture: str) -> dict:
+    """What every kind leaves; returns evaluation.json."""
+    evaluation, results, record = (
+        content(run, name) for name in ("evaluation.json", "all_results.json", "run_config.json")
+    )
+    assert evaluation["problem_type"] == record["problem_type"] == content(run, "config.json")["problem_type"]
+    assert evaluation["problem_type"] == problem_type
+    assert evaluation["scores"].keys() == evaluation["baselines"][0]["scores"].keys() == scores
+    for name, score in evaluation["scores"].items():
+        low, high = score["interval_95"]
+        assert low <= score["value"] <= high
+        assert score["value"] == pytest.approx(results[f"test_{name}"], abs=1e-5)
+        assert f"eval_{name}" in results
+    assert (run / picture).read_bytes().startswith(b"\x89PNG")
+    report, card = ((run / name).read_text(encoding="utf-8") for name in ("results.md", "README.md"))
+    assert "(paired bootstrap)" in report
+    assert "(paired bootstrap)" in card
+    assert "not calibrated" in report
+    assert picture in card
+    assert verify(run).verdict == Verdict.SAME
+    return evaluation
+
+
+def test_sets_of_classes_are_learned(sets: Path) -> None:
+    names = {"f1_micro", "f1_macro", "exact_match", "hamming_loss"}
+    evaluation = check_report(sets, "multi_label_classification", names, "f1_of_classes.png")
+    assert evaluation["scores"]["f1_micro"]["value"] > 0.8 < evaluation["baselines"][0]["scores"]["f1_micro"]["value"]
+    assert [row["label"] for row in evaluation["classes"]] == ["acting", "music", "plot"]
+    assert "any number of the labels acting, music, plot" in (sets / "README.md").read_text()
+    [answers] = pipeline("text-classification", model=str(sets), top_k=None)(["film story actor"])
+    assert {answer["label"]: answer["score"] > 0.5 for answer in answers} == {
+        "plot": True,
+        "acting": True,
+        "music": False,
+    }
+
+
+def test_numbers_are_learned_in_their_own_unit(numbers: Path) -> None:
+    names = {"mae", "rmse", "pearson", "spearman"}
+    evaluation = check_report(numbers, "regression", names, "predicted_against_true.png")
+    assert evaluation["scores"]["rmse"]["value"] < 8
+    assert evaluation["scores"]["pearson"]["value"] > 0.9
+    assert evaluation["baselines"][0]["scores"]["pearson"]["value"] > 0.8
+    splits, results = evaluation["split_scores"], content(numbers, "all_results.json")
+    assert splits.keys() == {"train", "validation", "test"}
+    assert splits["test"]["rmse"] == pytest.approx(results["test_rmse"])
+    assert splits["validation"]["mae"] == pytest.approx(results["eval_mae"])
+    assert 0 < splits["train"]["rmse"] < 8
+    assert "The scores of each split:" in (numbers / "README.md").read_text()
+    [answer] = pipeline("text-classification", model=str(numbers))("great warm film")
+    assert answer["label"] == "stars"
+    assert 60 < answer["score"] < 80
+
+
+def test_checkpoints_predict_in_the_unit_too(numbers: Path) -> None:
+    for checkpoint in numbers.glob("checkpoint-*"):
+        [answer] = pipeline("text-classification", model=str(checkpoint))("film 7")
+        assert 30 < answer["score"] < 70
+
+
+def test_a_run_that_is_resumed_ends_as_one_that_was_not(numbers: Path, folder: Path) -> None:
+    copy = shutil.copytree(numbers, folder / "copied" / "numbers")
+    first = min(copy.glob("checkpoint-*"), key=lambda path: int(path.name.partition("-")[2]))
+    (copy.parent / "stars.csv").write_bytes((folder / "stars.csv").read_bytes())
+    train(copy.parent, "numbers", f"--save_total_limit 9 --resume_from_checkpoint {first}")
+    assert (copy / "model.safetensors").read_bytes() == (numbers / "model.safetensors").read_bytes()
+
+
+def test_files_are_answered(sets: Path, numbers: Path, tmp_path: Path) -> None:
+    (tmp_path / "new.csv").write_text("text\ngreat warm film\nfilm story\n")
+    for run in (sets, numbers):
+        predict_program.main(
+            f"--model {run} --input {tmp_path / 'new.csv'} --output {tmp_path / run.name}.jsonl".split()
+        )
+    found = [json.loads(line) for line in (tmp_path / "sets.jsonl").read_text().splitlines()]
+    assert found[1]["label"] == ["acting", "music", "plot"]
+    assert [score > 0.5 for score in found[1]["score"]] == [False, False, True]
+    found = [json.loads(line) for line in (tmp_path / "numbers.jsonl").read_text().splitlines()]
+    assert [row["label"] for row in found] == ["stars", "stars"]
+    assert found[0]["score"] > found[1]["score"]
+
+
+def test_a_regression_goes_on_from_the_numbers_of_its_checkpoint(numbers: Path, folder: Path, tmp_path: Path) -> None:
+    """Its head is kept as it is: with no step to change it, the answers stay."""
+    options = f"--train_file {folder / 'stars.csv'} --label_column stars --model_name_or_path {numbers} --ema_decay 0"
+    train_classifier.main(
+        f"{options} --output_dir {tmp_path / 'run'} {FAST} --learning_rate 1e-12 --max_steps 1".split()
+    )
+    before, after = (AutoModelForSequenceClassification.from_pretrained(run) for run in (numbers, tmp_path / "run"))
+    for name, weight in before.state_dict().items():
+        torch.testing.assert_close(weight, after.state_dict()[name])
+
+
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        ("--label_smoothing_factor 0.1", "--label_smoothing_factor requires one class per text"),
+        ("--search_trials 2", "--search_trials requires one class per text"),
+        ("--recipe minutes", "leave --recipe out"),
+        ("--problem_type single_label_classification", "is a fraction"),
+    ],
+)
+def test_what_only_concerns_one_class_is_refused(folder: Path, tmp_path: Path, capsys, extra: str, said: str) -> None:
+    pytest.importorskip("optuna")
+    options = (
+        f"--train_file {folder / 'stars.csv'} --label_column stars --output_dir {tmp_path / 'run'} {SMALL} {extra}"
+    )
+    assert said in refusal(capsys, train_classifier.main, f"{options} {extra}".split())
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_demo_has_one_class_per_text(tmp_path: Path, capsys) -> None:
+    options = f"--output_dir {tmp_path / 'run'} --problem_type regression"
+    assert "the demo reviews have one class" in refusal(capsys, train_classifier.main, options.split())
+
+
+def test_the_server_gives_the_answers_of_the_pipeline(sets: Path, numbers: Path) -> None:
+    for run in (sets, numbers):
+        [expected] = pipeline("text-classification", model=str(run), top_k=None)(["film story actor"])
+        with served(load_task(str(run), "cpu")) as client:
+            found = client.post("/classify", json={"inputs": "film story actor", "top_k": 3}).json()["outputs"]
+        assert [row["label"] for row in found] == [row["label"] for row in expected]
+        assert [row["score"] for row in found] == pytest.approx([row["score"] for row in expected], rel=1e-4)
