@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .. import presets
+from ..data.label_kinds import ClassSet, Number
 from ..data.labelled_texts import ReviewData, load_splits
 from ..data.splits import DataArguments
 from ..utils.errors import DataError
@@ -114,14 +115,33 @@ def sections_of(data: ReviewData, arguments: DataReportArguments) -> list[Sectio
 
 
 def _labels(data: ReviewData) -> list[list[str]]:
-    counts = {split: Counter(rows["label"]) for split, rows in data.splits.items()}
+    if isinstance(data.kind, Number):
+        return _numbers(data)
+    counts = {split: _class_counts(data, split) for split in data.splits}
     order = sorted(range(len(data.label_names)), key=lambda label: -counts["train"][label])
     rows = [
         [excerpt(data.label_names[label], LONGEST_LABEL), *(f"{count[label]:,}" for count in counts.values())]
         for label in order[:MOST_LABELS]
     ]
     more = [[f"{len(order) - MOST_LABELS:,} other labels", *("" for _ in counts)]] if len(order) > MOST_LABELS else []
-    return [["label", *counts], *rows, *more, ["all", *(f"{count.total():,}" for count in counts.values())]]
+    return [["label", *counts], *rows, *more, ["all texts", *(f"{len(split):,}" for split in data.splits.values())]]
+
+
+def _class_counts(data: ReviewData, split: str) -> Counter[int]:
+    """Return the number of texts that have each class."""
+    column = data.splits[split]["label"]
+    if isinstance(data.kind, ClassSet):
+        return Counter(dict(enumerate(data.kind.array(column).sum(0).astype(int).tolist())))
+    return Counter(column)
+
+
+def _numbers(data: ReviewData) -> list[list[str]]:
+    shares = {"lowest": 0, "quartile 1": 0.25, "median": 0.5, "quartile 3": 0.75, "highest": 1}
+    rows = [
+        [name, *(f"{np.quantile(data.labels(split), share):.4g}" for split in data.splits)]
+        for name, share in shares.items()
+    ]
+    return [[excerpt(data.label_names[0], LONGEST_LABEL), *data.splits], *rows]
 
 
 def _lengths(data: ReviewData, limit: int) -> tuple[list[list[str]], list[str]]:
@@ -220,8 +240,10 @@ def _escaped(line: str) -> str:
 
 
 def label_plot(data: ReviewData) -> bytes:
-    """Plot the number of training texts of the most frequent labels."""
-    counts = Counter(data.splits["train"]["label"]).most_common(MOST_BARS)[::-1]
+    """Plot the number of training texts of the most frequent labels, or a histogram of numbers."""
+    if isinstance(data.kind, Number):
+        return _number_plot(data)
+    counts = _class_counts(data, "train").most_common(MOST_BARS)[::-1]
     names = [excerpt(data.label_names[label], LONGEST_LABEL) for label, _ in counts]
     figure = new_figure(7, 1 + 0.3 * len(counts))
     axes = figure.subplots()
@@ -230,6 +252,15 @@ def label_plot(data: ReviewData) -> bytes:
     axes.set_yticks(range(len(counts)), labels=names, parse_math=False)
     axes.set_xlabel("training texts")
     axes.margins(x=0.15)
+    return _png(figure)
+
+
+def _number_plot(data: ReviewData) -> bytes:
+    figure = new_figure(7, 3)
+    axes = figure.subplots()
+    axes.hist(data.labels("train"), bins=30, color=BLUE)
+    axes.set_xlabel(excerpt(data.label_names[0], LONGEST_LABEL), parse_math=False)
+    axes.set_ylabel("training texts")
     return _png(figure)
 
 

@@ -71,7 +71,7 @@ def test_the_report_counts_what_a_reader_of_csv_counts(tickets: Path, capsys) ->
     for label, number in Counter(row["label"] for row in rows).items():
         if label in ("login", "Biling", "shiping"):
             assert sum(map(int, counts[label])) == number
-    assert sum(map(int, counts["all"])) == len(rows)
+    assert sum(map(int, counts["all texts"])) == len(rows)
     labels_of: dict[str, set[str]] = {}
     for row in rows:
         labels_of.setdefault(row["text"], set()).add(row["label"].strip())
@@ -143,3 +143,19 @@ def test_what_cannot_be_reported_is_refused(tickets: Path, tmp_path: Path, capfd
     ):
         refused(capfd, data.main, arguments, *pieces)
     assert (tmp_path / "report.html").read_text() == "precious"
+
+
+def test_sets_of_labels_and_numbers_are_described(tmp_path: Path, capsys) -> None:
+    rows = [{"text": f"text number {n}", "label": ["music", "acting"][: n % 3]} for n in range(60)]
+    (tmp_path / "topics.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    text = printed(capsys, tmp_path / "topics.jsonl", "--output", tmp_path / "topics.html")
+    counts = table_in(text, "label")
+    assert sum(map(int, counts["music"])) == 40
+    assert sum(map(int, counts["acting"])) == 20
+    assert sum(map(int, counts["all texts"])) == 60
+    numbers = range(60)
+    columns = {"text": [f"text number {n}" for n in numbers], "label": [n / 10 for n in numbers]}
+    write(tmp_path / "stars.csv", columns)
+    shown = table_in(printed(capsys, tmp_path / "stars.csv", "--output", tmp_path / "stars.html"), "label")
+    assert (min(map(float, shown["lowest"])), max(map(float, shown["highest"]))) == (0, 5.9)
+    assert (tmp_path / "stars.html").read_text().count("data:image/png") == 2
