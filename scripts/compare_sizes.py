@@ -7,6 +7,7 @@ Each run has a folder of its own. Repeat the command to continue after an interr
 table is in sizes.md and the plot in sizes.png.
 """
 
+import json
 import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from modeling_scratch.evaluation.size_plots import Scores, read_scores, size_png, size_table
 from modeling_scratch.utils.errors import DataError
-from modeling_scratch.utils.files import write_text
+from modeling_scratch.utils.files import write_json, write_text
 
 PROGRAM = Path(__file__).with_name("train_classifier.py")
 RECIPE, CHECKPOINT = "recipe minutes", "fine-tuned checkpoint"
@@ -31,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
     parser.add_argument("--panel", nargs=2, action="append", required=True, metavar=("TITLE", "FOLDER"))
     parser.add_argument("--rows", type=int, nargs="+", required=True, help="Numbers of training texts.")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="Each draws its own training texts.")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="Each draws its own texts.")
     parser.add_argument("--max_eval_samples", type=int, default=2_000, help="Texts of each other split.")
     parser.add_argument("--checkpoint", help="A pretrained encoder to fine-tune on the same texts.")
     parser.add_argument("--output_dir", required=True)
@@ -50,7 +51,12 @@ def measure(title: str, data: str, given: Namespace) -> Scores:
     """Run what is not finished for one data set, and return the scores."""
     runs: dict[str, list[Path]] = {}
     for name, folder, options in planned(title, data, given):
+        planned_options = folder.with_name(f"{folder.name}.options.json")
+        if planned_options.is_file() and json.loads(planned_options.read_text(encoding="utf-8")) != options:
+            raise DataError(f"{folder} is a run with other options; choose another --output_dir")
         if not (folder / "verify.json").is_file():  # written at the end of a run
+            planned_options.parent.mkdir(parents=True, exist_ok=True)
+            write_json(planned_options, options)
             train([*options, "--output_dir", str(folder), "--overwrite"], folder)
         runs.setdefault(name, []).append(folder)
     return read_scores(runs)
@@ -60,8 +66,8 @@ def planned(title: str, data: str, given: Namespace) -> Iterator[tuple[str, Path
     """Yield (name of the model, folder, options) of each run."""
     for rows in given.rows:
         for seed in given.seeds:
-            texts = f"--data_dir {data} --max_train_samples {rows} --max_eval_samples {given.max_eval_samples}"
-            same = [*texts.split(), *f"--split_seed {seed} --seed {seed} --disable_tqdm True".split()]
+            texts = f"--max_train_samples {rows} --max_eval_samples {given.max_eval_samples}"
+            same = ["--data_dir", data, *f"{texts} --split_seed {seed} --seed {seed} --disable_tqdm True".split()]
             folder = Path(given.output_dir, title)
             yield RECIPE, folder / f"recipe-{rows}-{seed}", [*same, "--recipe", "minutes"]
             if given.checkpoint:
@@ -72,8 +78,7 @@ def planned(title: str, data: str, given: Namespace) -> Iterator[tuple[str, Path
 
 def train(options: Sequence[str], folder: Path) -> None:
     """Train in a process of its own. Raises `DataError` if it fails; its output is in a file beside the folder."""
-    log = folder.with_suffix(".log")
-    log.parent.mkdir(parents=True, exist_ok=True)
+    log = folder.with_name(f"{folder.name}.log")
     print(f"{folder}", flush=True)
     with log.open("w", encoding="utf-8") as handle:
         ended = subprocess.run([sys.executable, str(PROGRAM), *options], stdout=handle, stderr=subprocess.STDOUT)

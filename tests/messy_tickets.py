@@ -6,7 +6,7 @@ python tests/messy_tickets.py tickets.csv
 
 import csv
 import random
-import sys
+from argparse import ArgumentParser
 from pathlib import Path
 
 WORDS = {
@@ -64,4 +64,6 @@ def write_tickets(path: Path, rows: int = 1_500, seed: int = 0) -> Path:
 
 
 if __name__ == "__main__":
-    write_tickets(Path(sys.argv[1]))
+    parser = ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("path", type=Path, help="The CSV file to write.")
+    write_tickets(parser.parse_args().path)

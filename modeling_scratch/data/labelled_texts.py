@@ -117,10 +117,12 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     cells = [row.get(columns[1]) for row in sample]
     kind, inferred = choose_kind(arguments.problem_type, arguments.label_separator, cells)
     notes += inferred
+    if isinstance(kind, Number) and arguments.label_map:
+        raise DataError("--label_map: the labels are numbers, which it cannot change")
     labels = LabelReader(kind, LabelMap(parse_label_map(arguments.label_map or ())))
     train = _read_examples("train", sources["train"], columns, labels, notes)
     _check_labels("train", train, columns[1], None, kind)
-    names = _name_labels(train, sources["train"].class_names(columns[1]), arguments, kind, notes)
+    names = _name_labels(train, labels.map.applied(sources["train"].class_names(columns[1])), arguments, kind, notes)
     splits = {"train": train}
     for split in ("validation", "test"):
         if split in sources:
@@ -132,6 +134,8 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     warnings = [*similar_label_warnings(counts), *small_class_warnings(counts), *_conflicts(splits)]
     splits = _fill_splits(splits, arguments, kind, notes)
     splits = {split: _limit(split, rows, arguments, kind, notes) for split, rows in splits.items()}
+    if isinstance(kind, Number):
+        check_numbers([example.label for example in splits["train"]], arguments.class_names)
     ids = {label: number for number, label in enumerate(names)}
     pairs = {split: [(row.text, kind.stored(row.label, ids)) for row in rows] for split, rows in splits.items()}
     label_names = list(names.values()) or arguments.class_names or [columns[1]]  # a number has the name of its column
@@ -233,7 +237,6 @@ def _name_labels(
 ) -> dict[Label, str]:
     """Return the name of each class; none for numbers."""
     if isinstance(kind, Number):
-        check_numbers([example.label for example in train], arguments.class_names)
         return {}
     labels = [label for example in train for label in kind.classes(example.label)]
     if not labels:
@@ -306,7 +309,7 @@ def _limit(
     limit = arguments.max_train_samples if split == "train" else arguments.max_eval_samples
     if limit is None or limit >= len(examples):
         return examples
-    notes.append(f"{split}: {limit:,} of {len(examples):,} rows used, stratified by class")
+    notes.append(f"{split}: {limit:,} of {len(examples):,} rows used, stratified by label")
     order = stratified_order(kind.strata([example.label for example in examples]), arguments.split_seed)
     return [examples[row] for row in sorted(order[:limit])]
 

@@ -12,6 +12,8 @@ from .columns import Label, label_key, normalised, parse_label
 
 LABEL_MAP_HELP = 'Labels to read as another one: source=target, e.g. Biling=billing "log in=login".'
 RARE_RATIO = 10  # a typo is at least so many times rarer than the label that was meant
+MOST_TYPOS = 20  # rows with the same one; a label of more rows is meant
+NEGATION = re.compile("(un|in|im|il|ir|dis|non|not|no)[ -]?")
 LONGEST_LABEL = 40  # longer ones are texts, and compared by case alone
 _BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d_])[\s_-]+(?=[^\W\d_])")
 
@@ -64,6 +66,12 @@ class LabelMap:
                 notes.append(f"{split}: the label {label!a} of {counts[label]:,} rows is read as {target!a}{why}")
         return read_as
 
+    def applied(self, declared: Sequence[str] | None) -> list[str] | None:
+        """Return the declared class names without those that are read as another one."""
+        if declared is None:
+            return None
+        return list(dict.fromkeys(str(self.targets.get(label_key(name), name)) for name in declared))
+
     def check_used(self) -> None:
         """Raise `DataError` if `--label_map` names a label that no split has."""
         for source in self.targets:
@@ -79,8 +87,9 @@ def proposed_label_map(counts: Mapping[Label, int]) -> dict[Label, Label]:
     """Return {label: the label that it probably stands for}, without chains.
 
     Labels that differ only by case, by compatibility characters, or by blanks, hyphens and underscores between letters
-    stand for the most frequent of them. A label that is ten times rarer than another is probably a typo of it if it is
-    one edit apart, or two edits in a label of at least six characters. Integers, and digits in a label, are no typos.
+    stand for the most frequent of them. A label of at most 20 rows that is ten times rarer than another is probably a
+    typo of it if it is one edit apart, or two edits in a label of at least six characters. Integers, digits in a label,
+    and negations (relevant, irrelevant) are no typos.
     """
     strings = sorted((label for label in counts if isinstance(label, str)), key=lambda label: (-counts[label], label))
     groups: dict[str, list[str]] = {}
@@ -90,7 +99,8 @@ def proposed_label_map(counts: Mapping[Label, int]) -> dict[Label, Label]:
     kept: list[str] = []
     proposed: dict[Label, Label] = {}
     for folded in sorted(groups, key=lambda folded: -totals[folded]):
-        meant = [other for other in kept if totals[other] >= RARE_RATIO * totals[folded] and _is_typo(folded, other)]
+        rivals = kept if totals[folded] <= MOST_TYPOS else []
+        meant = [other for other in rivals if totals[other] >= RARE_RATIO * totals[folded] and _is_typo(folded, other)]
         target = groups[min(meant, key=lambda other: edit_distance(folded, other)) if meant else folded][0]
         kept += [] if meant else [folded]
         proposed.update((label, target) for label in groups[folded] if label != target)
@@ -105,7 +115,13 @@ def _is_typo(rare: str, frequent: str) -> bool:
     shorter, longer = sorted((len(rare), len(frequent)))
     if longer > LONGEST_LABEL or longer - shorter > 2 or _digits(rare) != _digits(frequent):
         return False
+    if any(one.endswith(other) and NEGATION.fullmatch(one.removesuffix(other)) for one, other in _both(rare, frequent)):
+        return False
     return edit_distance(rare, frequent) <= (2 if shorter >= 6 else int(shorter >= 4))
+
+
+def _both(first: str, second: str) -> list[tuple[str, str]]:
+    return [(first, second), (second, first)]
 
 
 def _digits(label: str) -> str:

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 from ..utils.errors import DataError, one_line
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_regular, rows_digest
 from .columns import MAX_CLASSES, NumberedText, read_lines
-from .rows import Row, missing_column
+from .rows import READERS, Row, missing_column
 from .splits import DataArguments, FileSource, Source, assign_splits, find_splits, open_hub
+from .text_files import COMPRESSIONS, format_of, open_bytes
 
 LISTS = (".jsonl", ".json", ".parquet")
 CONLL = (".conll", ".conllu", ".bio", ".iob", ".iob2", ".txt", ".tsv")
@@ -68,7 +69,7 @@ class ConllSource:
                 yield _sentence(path, block, columns, width)
 
     def _columns(self, path: Path, line: int, first: list[str]) -> tuple[int, int]:
-        names = CONLLU if path.suffix.lower() == ".conllu" else ()
+        names = CONLLU if format_of(path) == ".conllu" else ()
         word, label = ("FORM", "UPOS") if names else ("0", "-1")
         chosen = {"word": self.word_column or word, "label": self.label_column or label}
         found = []
@@ -96,7 +97,7 @@ def _lines(path: Path) -> Iterator[NumberedText]:
         raise DataError(f"{path}: file not found")
     check_regular(path)
     try:
-        with path.open("rb") as handle:
+        with open_bytes(path) as handle:
             yield from read_lines(handle, str(path))
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from error
@@ -104,7 +105,7 @@ def _lines(path: Path) -> Iterator[NumberedText]:
 
 def _blocks(path: Path) -> Iterator[list[tuple[int, list[str]]]]:
     """Stream each sentence as a list of (line, columns)."""
-    is_conllu = path.suffix.lower() == ".conllu"
+    is_conllu = format_of(path) == ".conllu"
     block: list[tuple[int, list[str]]] = []
     for number, line in _lines(path):
         columns = line.split("\t") if "\t" in line else re.split(" +", line.strip(" "))
@@ -329,12 +330,12 @@ def _open(arguments: TaggedDataArguments) -> dict[str, ConllSource | ListSource]
     else:
         names = {"train": arguments.train_file, "validation": arguments.validation_file, "test": arguments.test_file}
         files = {split: [Path(name)] for split, name in names.items() if name}
-    if table := next((paths[0] for paths in files.values() if paths[0].suffix.lower() == ".csv"), None):
-        raise DataError(f"{table}: unknown format; give a CoNLL file ({', '.join(CONLL)}) or one of {', '.join(LISTS)}")
+    for first in (paths[0] for paths in files.values()):
+        if format_of(first) in (*READERS, *COMPRESSIONS) and format_of(first) not in LISTS:
+            formats = f"a CoNLL file ({', '.join(CONLL)}) or one of {', '.join(LISTS)}"
+            raise DataError(f"{first}: unknown format; give {formats}")
     return {
-        split: ListSource(FileSource(paths), *columns)
-        if paths[0].suffix.lower() in LISTS
-        else ConllSource(paths, *columns)
+        split: ListSource(FileSource(paths), *columns) if format_of(paths[0]) in LISTS else ConllSource(paths, *columns)
         for split, paths in files.items()
     }
 

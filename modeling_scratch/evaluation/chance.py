@@ -15,20 +15,23 @@ def headline(
     labels: np.ndarray,
     predicted: np.ndarray,
     rivals: Mapping[str, np.ndarray],
+    is_weighted: bool = False,
 ) -> str | None:
     """Return a sentence if the model is not significantly better than the most frequent class, or worse than a rival.
 
-    labels, predicted (texts,): class indices. rivals: the predictions of each baseline, by its name. Significance is
-    that of McNemar's exact test at the 5 % level. Returns None for any other model.
+    labels, predicted (texts,): class indices. rivals: the predictions of each baseline, by its name. is_weighted:
+    whether training weighted the classes, for other aims than accuracy. Significance is that of McNemar's exact test at
+    the 5 % level. Returns None for any other model, and if the texts are too few for any model to be better.
     """
     if len(set(predicted)) == 1 < len(set(labels)):
         return f"The Transformer predicts {names[predicted[0]]} for every text: it has not learned."
     frequent = Counter(train_labels).most_common(1)[0][0]
     correct, constant = predicted == labels, labels == frequent
     test = mcnemar(correct, constant)
-    if test.verdict != "better":
-        always = f"the answer {names[frequent]} for every text"
-        return _sentence("is not significantly better than", always, test, constant)
+    can_be_better = mcnemar(np.ones_like(constant), constant).verdict == "better"
+    if can_be_better and not is_weighted and test.verdict != "better":
+        relation = "is worse than" if test.verdict == "worse" else "is not significantly better than"
+        return _sentence(relation, f"the answer {names[frequent]} for every text", test, constant)
     rival = strongest(labels, rivals)
     test = mcnemar(correct, rivals[rival] == labels)
     return _sentence("is worse than", rival, test, rivals[rival] == labels) if test.verdict == "worse" else None

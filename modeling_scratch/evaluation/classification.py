@@ -37,17 +37,19 @@ EXAMPLES = 2  # correctly and wrongly classified texts per class
 class Judge:
     """Compares predictions with the baselines on the test split, or on validation if there is none."""
 
-    def __init__(self, data: ReviewData, seed: int, judges: bool = True, with_mean: bool = False) -> None:
+    def __init__(
+        self, data: ReviewData, seed: int, judges: bool = True, with_mean: bool = False, is_weighted: bool = False
+    ) -> None:
         """judges: whether this process evaluates; in a distributed run, only one does.
 
-        with_mean: also score `mean_predictions`.
+        with_mean: also score `mean_predictions`. is_weighted: whether training weights the classes.
         """
         self.split = "test" if "test" in data.splits else "validation"
         self.prefix = "test" if self.split == "test" else "eval"
         self.metrics = ClassificationMetrics(data.label_names)
         train, judged = data.splits["train"], data.splits[self.split]
         self.texts, self.labels = list(judged["text"]), np.asarray(judged["label"])
-        self.train_labels, self.with_mean = list(train["label"]), with_mean
+        self.train_labels, self.with_mean, self.is_weighted = list(train["label"]), with_mean, is_weighted
         self.digest = data.digest(self.split)
         if not judges:
             return
@@ -86,6 +88,7 @@ class Judge:
         evaluation["calibration"] = calibration_scores(calibration, logits, self.labels, self.split)
         if first := evaluation["headline"]:
             table = f"\n**{first}** {remedies}\n{table}"
+        table += weights_text(trainer)
         table += f"\n{averages_text(evaluation)}\n\n{class_table(evaluation['classes'])}\n"
         table += f"\n{calibration_text(evaluation['calibration'])}\n"
         self._predictions(logits).save(output / PREDICTIONS)
@@ -109,7 +112,9 @@ class Judge:
             "labels": self.metrics.label_names,
             "confusion_matrix": matrix.tolist(),
             "only_answer": self._only_answer(predicted),
-            "headline": headline(self.metrics.label_names, self.train_labels, self.labels, predicted, rivals),
+            "headline": headline(
+                self.metrics.label_names, self.train_labels, self.labels, predicted, rivals, self.is_weighted
+            ),
             "f1_name": self.metrics.f1_name,
             **self._scores(predicted),
             **f1_averages(self.labels, predicted),
@@ -155,6 +160,15 @@ class Judge:
                 answers = [(names[predicted[index]], excerpt(self.texts[index])) for index in indices]
                 examples += [{"label": name, "answer": answer, "text": text} for answer, text in answers]
         return examples
+
+
+def weights_text(trainer: Trainer) -> str:
+    """Return which step's weights are evaluated, if the run chose them on validation."""
+    state = trainer.state
+    if not trainer.args.load_best_model_at_end or not state.best_global_step:
+        return ""
+    step, steps = f"{state.best_global_step:,}", f"{state.global_step:,}"
+    return f"\nThe weights are those of step {step} of {steps}, the best on validation.\n"
 
 
 def mean_predictions(logits: np.ndarray, baseline: BaselineResult) -> dict[str, np.ndarray]:

@@ -68,7 +68,7 @@ def compare(arguments: CompareArguments) -> None:
         add_texts(disagreements, texts_of(Path(arguments.data), arguments.text_column))
     first = next(iter(runs.values()))
     report = {
-        "split": first.split,
+        "split": " or ".join(dict.fromkeys(run.split for run in runs.values())),
         "texts": len(first.ids),
         "labels": first.label_names,
         "runs": [{"name": name, **scores_of(run)} for name, run in runs.items()],
@@ -249,9 +249,9 @@ def _notes(report: Mapping[str, Any]) -> list[str]:
             f"Each of the {tests} tests is at the {SIGNIFICANCE_LEVEL:.0%} level: the more runs, the more of them "
             "differ by chance."
         )
-    if report["split"] == "validation":
+    if "validation" in report["split"]:
         notes.append(
-            "The runs were judged on validation, where their temperatures are fitted: their log likelihoods and "
+            "Runs were judged on validation, where their temperatures are fitted: their log likelihoods and "
             "calibration errors are better than on new texts."
         )
     return notes

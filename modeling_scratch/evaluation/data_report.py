@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .. import presets
-from ..data.label_kinds import ClassSet, Number
+from ..data.label_kinds import ONE_CLASS, ClassSet, Number
 from ..data.labelled_texts import ReviewData, load_splits
 from ..data.splits import DataArguments
 from ..utils.errors import DataError
@@ -38,7 +38,7 @@ PATHS = ("data_dir", "train_file", "validation_file", "test_file")
 TOKEN = re.compile(r"\w+|[^\w\s]")
 READ_CHARACTERS = 1_000  # of a text, to find its writing system
 KANA = {"CJK": "Han", "HIRAGANA": "Kana", "KATAKANA": "Kana"}
-# What own-data.md advises: the number of training texts below which the options suit.
+# Of tasks without recipes: the number of training texts below which the options suit.
 ADVICE = {
     1_000: "--num_train_epochs 30 --learning_rate 2e-3 --ema_decay 0",
     20_000: "--num_train_epochs 5 --learning_rate 2e-3 --ema_decay 0",
@@ -91,13 +91,12 @@ def report(arguments: DataReportArguments) -> None:
     """Print the report on the data, and write it as a page. Raises `DataError` for data that training would refuse."""
     data = load_splits(arguments)
     sections = sections_of(data, arguments)
-    rows = data.splits["train"].num_rows
-    command = Section("Train", command=training_command(arguments, rows))
+    command = Section("Train", command=training_command(arguments, data))
     print("\n\n".join(map(as_text, [*sections, command])))
     if arguments.output:
         plots = {"Labels": label_plot(data), "Lengths": length_plot(data, arguments.max_length)}
         sections = [section._replace(plot=plots.get(section.title, b"")) for section in sections]
-        command = Section("Train", command=training_command(arguments, rows, without_folders=True))
+        command = Section("Train", command=training_command(arguments, data, without_folders=True))
         write_text(Path(arguments.output), as_page([*sections, command]))
         print(f"\nwritten: {arguments.output}")
 
@@ -179,7 +178,7 @@ def _system_of(character: str) -> str:
     return KANA.get(first, first.capitalize())
 
 
-def training_command(arguments: DataReportArguments, rows: int, without_folders: bool = False) -> str:
+def training_command(arguments: DataReportArguments, data: ReviewData, without_folders: bool = False) -> str:
     """Return the command that trains on the data of a report: its options, and those that suit so many texts.
 
     without_folders: of files, show the names alone, as a page may be passed on.
@@ -193,7 +192,10 @@ def training_command(arguments: DataReportArguments, rows: int, without_folders:
         given += ["--max_length", str(arguments.max_length)]
     source = Path(arguments.train_file or arguments.data_dir or arguments.dataset_name).resolve()
     output = ["--output_dir", f"runs/{source.name.partition('.')[0] or 'mine'}"]
+    rows = data.splits["train"].num_rows
     advice = next((options.split() for most, options in ADVICE.items() if rows < most), [])
+    if data.problem_type == ONE_CLASS.problem_type:
+        advice = ["--recipe", "minutes"]
     return shlex.join(["modeling-scratch", "train-classifier", *given, *output, *advice])
 
 

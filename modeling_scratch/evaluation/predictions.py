@@ -92,7 +92,10 @@ class Predictions:
     def load(cls, path: Path) -> "Predictions":
         """Read the file. Raises `DataError` if it is missing or damaged."""
         if not path.is_file():
-            raise DataError(f"{path}: file not found; it is written at the end of `modeling-scratch train-classifier`")
+            written = (
+                "`modeling-scratch train-classifier` writes it at its end, from version 0.2.0, if a text has one class"
+            )
+            raise DataError(f"{path}: file not found; {written}")
         try:
             head, *rows = map(json.loads, path.read_text(encoding="utf-8").removesuffix("\n").split("\n"))
             index = {name: number for number, name in enumerate(head["labels"])}

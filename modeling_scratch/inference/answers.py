@@ -105,7 +105,10 @@ def csv_writer(
         table.writerow(columns)
         return lambda values: table.writerow(map(_cell, values))
     head, flatten = _top_columns(choice, names)
-    table.writerow([*columns[:-1], *head])
+    every = [*columns[:-1], *head]
+    if repeated := [name for name in every if every.count(name) > 1]:
+        raise DataError(f"the output would have two columns {repeated[0]!r}; rename that of the table")
+    table.writerow(every)
     return lambda values: table.writerow([*map(_cell, values[:-1]), *flatten(values[-1] or [])])
 
 

@@ -457,7 +457,8 @@ def make_judge(run: Run, data: ReviewData) -> Judge | KindJudge:
     arguments = run.groups["training"]
     if data.problem_type in KIND_JUDGES:
         return KIND_JUDGES[data.problem_type](data, arguments.seed, judges=run.is_main)
-    return Judge(data, arguments.seed, judges=run.is_main, with_mean=arguments.mean_with_baseline)
+    is_weighted = arguments.class_weights is not None
+    return Judge(data, arguments.seed, run.is_main, with_mean=arguments.mean_with_baseline, is_weighted=is_weighted)
 
 
 @checking_arguments()
@@ -551,7 +552,8 @@ def choose_epoch_on_validation(
     if "test" in data.splits and not arguments.ema_decay and arguments.eval_strategy == arguments.save_strategy != "no":
         arguments.load_best_model_at_end = True
         save_where_judged(arguments)
-        arguments.metric_for_best_model, arguments.greater_is_better = best_by
+        if arguments.metric_for_best_model is None:
+            arguments.metric_for_best_model, arguments.greater_is_better = best_by
     if arguments.early_stopping_patience and not arguments.load_best_model_at_end:
         chosen_at = arguments.eval_strategy == arguments.save_strategy != "no"
         needs = {

@@ -9,6 +9,7 @@ report.scores["accuracy"]
 
 import json
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -18,11 +19,12 @@ from typing import Any
 
 import datasets
 import pandas as pd
+import pyarrow as pa
 import transformers
 
 from ..data.splits import SPLIT_NAMES
 from ..utils.command_line import check_reporters, parsed
-from ..utils.errors import DataError, panics_as_errors
+from ..utils.errors import DataError, one_line, panics_as_errors
 from .classification import with_demo_settings
 from .stages import ARGUMENTS, train
 
@@ -58,9 +60,12 @@ def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **o
     with tempfile.TemporaryDirectory() as temporary, quiet_saving(), panics_as_errors():
         named = {"output_dir": output_dir, **options, **_source(data, Path(temporary) / "data")}
         given = with_demo_settings([part for name, value in named.items() for part in _option(name, value)])
-        groups = parsed(ARGUMENTS, given, raises=True)
-        check_reporters(groups)
-        train(given, *groups)
+        try:
+            groups = parsed(ARGUMENTS, given, raises=True)
+            check_reporters(groups)
+            train(given, *groups)
+        except DataError as error:  # names the table, not the temporary file
+            raise DataError(str(error).replace(f"{Path(temporary) / 'data'}/", "")) from error
     folder = Path(output_dir)
     scores = json.loads((folder / "evaluation.json").read_text(encoding="utf-8"))
     return Report(folder, scores, (folder / "results.md").read_text(encoding="utf-8"))
@@ -103,18 +108,31 @@ def _source(data: Any, folder: Path) -> dict[str, Any]:
     tables = data if isinstance(data, Mapping) else {"train": data}
     if unknown := [name for name in tables if name not in SPLIT_NAMES]:
         raise DataError(f"data: no split is named {unknown[0]!r}; use {', '.join(SPLIT_NAMES)}")
+    if twice := [name for name, count in Counter(SPLIT_NAMES[name] for name in tables).items() if count > 1]:
+        raise DataError(f"data: two tables are the {twice[0]} split; keep one")
     folder.mkdir()
     for name, table in tables.items():
         if not isinstance(table, TABLES):
             raise DataError(f"data[{name!r}] is a {type(table).__name__}, not a DataFrame or Dataset")
-        rows = datasets.Dataset.from_pandas(table, preserve_index=False) if isinstance(table, pd.DataFrame) else table
-        rows.to_parquet(str(folder / f"{name}.parquet"))
+        if len(table) == 0:
+            raise DataError(f"data[{name!r}] has no rows")
+        try:
+            if isinstance(table, pd.DataFrame):
+                table = datasets.Dataset.from_pandas(table, preserve_index=False)
+            table.to_parquet(str(folder / f"{name}.parquet"))
+        except pa.ArrowException as error:
+            raise DataError(f"data[{name!r}]: a column has values of several types: {one_line(error)}") from error
     return {"data_dir": folder}
 
 
 def _option(name: str, value: Any) -> list[str]:
     """Return the words of a command line that give an option this value; None: its default."""
-    if value is None:
+    if value is None or value in ([], ()):
         return []
-    values = value if isinstance(value, list | tuple) else [value]
-    return [f"--{name}", *map(str, values)]
+    if name == "label_map" and isinstance(value, Mapping):
+        value = [f"{source}={target}" for source, target in value.items()]
+    if not isinstance(value, list | tuple):
+        return [f"--{name}={json.dumps(value) if isinstance(value, Mapping) else value}"]
+    if dashed := [part for part in map(str, value) if part.startswith("-")]:
+        raise DataError(f"{name}: {dashed[0]!r} starts with a hyphen, as options do; rename it")
+    return [f"--{name}", *map(str, value)]

@@ -279,9 +279,14 @@ class ResumableTrainer(Trainer):
         if self.args.push_to_hub and not _internal_call:
             self.push_to_hub(commit_message="Model save", revision=self.args.hub_revision)
 
-    def _determine_best_metric(self, *args: Any, **kwargs: Any) -> bool:
+    def _determine_best_metric(self, metrics: dict[str, float], *args: Any, **kwargs: Any) -> bool:
+        """Of equal checkpoints, choose the last, which has learned most, unless early stopping counts improvements."""
+        name = f"eval_{(self.args.metric_for_best_model or '').removeprefix('eval_')}"
+        stops_early = bool(getattr(self.args, "early_stopping_patience", 0))
+        if not stops_early and metrics.get(name) == self.state.best_metric:
+            self.state.best_metric = None
         try:
-            return super()._determine_best_metric(*args, **kwargs)
+            return super()._determine_best_metric(metrics, *args, **kwargs)
         except KeyError as error:  # the metrics are known only after an evaluation
             raise DataError(f"--metric_for_best_model {self.args.metric_for_best_model}: {error.args[0]}") from error
 

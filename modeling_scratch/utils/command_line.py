@@ -120,6 +120,8 @@ def run_program(
     Any other error is a bug and keeps its traceback.
     """
     protect_terminal()
+    if not sys.stderr.isatty():
+        transformers.logging.disable_progress_bar()
     parser = OneLineParser(dataclass_types, description=(description or "").partition("\n")[0])
     dataclasses = parser.dataclasses(arguments)
     try:

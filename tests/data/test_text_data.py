@@ -124,4 +124,4 @@ def test_samples_keep_the_proportions(tmp_path: Path) -> None:
     data = load(tmp_path, max_train_samples=30, max_eval_samples=500)
     assert Counter(data.splits["train"]["label"]) == {0: 20, 1: 10}
     assert data.splits["validation"].num_rows == 50
-    assert "train: 30 of 300 rows used, stratified by class" in data.notes
+    assert "train: 30 of 300 rows used, stratified by label" in data.notes

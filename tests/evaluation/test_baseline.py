@@ -127,7 +127,7 @@ def test_terms_of_a_single_text_are_dropped_from_a_large_corpus_only():
     [
         (["a", "b"], [0], "2 training texts and 1 labels"),
         (["a", "b"], [1, 1], r"at least two classes, got only \[1\]"),
-        (["a", "b", "c"], [0, 0, 4], "class 4 has a single training text"),
+        (["a", "b", "c"], [0, 0, 4], "two classes with two training texts each"),
         (["", "?", "", "!"], [0, 1, 0, 1], "no training text has a word"),
         ([f"word{n}" for n in range(LARGE_CORPUS)], [0, 1] * (LARGE_CORPUS // 2), "no word occurs in two"),
     ],
@@ -145,3 +145,10 @@ def test_a_baseline_is_trained_again_on_other_texts_with_its_settings() -> None:
         of_three = refit_and_predict(result, texts, [2 * label for label in labels], texts[:5], num_labels=3)
         np.testing.assert_allclose(of_three[:, [0, 2]], again, atol=1e-6)
         assert not of_three[:, 1].any()
+
+
+def test_a_class_with_one_text_does_not_stop_the_baselines() -> None:
+    texts = [f"{word} film {n}" for n in range(20) for word in ("good", "bad")]
+    for result in run_baselines([*texts, "odd"], [*[1, 0] * 20, 2], ["good film", "odd"]):
+        assert result.predictions[0] == 1
+        assert set(result.classes) == {0, 1, 2}

@@ -43,8 +43,15 @@ def test_a_model_that_is_better_or_equal_has_no_headline(rival: float) -> None:
     assert told(right_in(0.9), rival) is None
 
 
-def test_texts_of_one_class_leave_nothing_to_be_better_at() -> None:
-    ones = np.ones(50, dtype=int)
-    sentence = headline(NAMES, TRAIN, ones, ones, {"NB-SVM": ones})
-    assert sentence
-    assert "not significantly better than the answer yes" in sentence
+@pytest.mark.parametrize("labels", [np.ones(50, dtype=int), np.array([0, 1] * 5)], ids=["of one class", "too few"])
+def test_texts_that_cannot_show_that_a_model_is_better_say_nothing(labels: np.ndarray) -> None:
+    assert headline(NAMES, TRAIN, labels, labels, {"NB-SVM": labels}) is None
+
+
+def test_a_model_with_weighted_classes_is_not_judged_by_the_most_frequent_one() -> None:
+    labels, train = np.array([0] * 900 + [1] * 100), [0] * 9 + [1]
+    predicted = right_in(0.84, labels)
+    rivals = {"NB-SVM": np.zeros_like(labels)}
+    assert "is worse than the answer no" in (headline(NAMES, train, labels, predicted, rivals) or "")
+    weighted = headline(NAMES, train, labels, predicted, {"NB-SVM": right_in(0.8, labels)}, is_weighted=True)
+    assert weighted is None
