@@ -27,19 +27,19 @@ from modeling_scratch.sharing.verification import Verdict, verify
 COLUMNS = "--text_column premise hypothesis"
 FAST = "--learning_rate 1e-2 --per_device_train_batch_size 16 --report_to none --use_cpu --disable_tqdm True --seed 0"
 SMALL = f"{FAST} --ema_decay 0 --config_overrides hidden_size=16,intermediate_size=32,num_hidden_layers=1"
-COLOURS = ("red", "green", "blue", "white")
+COLOURS = {"red": "blood", "green": "grass", "blue": "sky", "white": "snow"}
 
 
 def entailment(number: int) -> dict[str, list[Any]]:
-    """Whether both texts name the same colour: each text alone, and so the words of both, say nothing of the label."""
+    """Whether a thing has a colour. Four of the sixteen combinations are right: sums over words cannot tell them."""
     drawn = random.Random(0)
-    colours = [(first, drawn.choice([first, *COLOURS])) for first in drawn.choices(COLOURS, k=number)]
+    colours = [(first, drawn.choice([first] * 2 + [*COLOURS])) for first in drawn.choices(list(COLOURS), k=number)]
     return {
         "premise": [f"ball {row} is {first}" for row, (first, _) in enumerate(colours)],
-        "hypothesis": [f"it is {second}" for _, second in colours],
+        "hypothesis": [f"it is {COLOURS[second]}" for _, second in colours],
         "label": ["yes" if first == second else "no" for first, second in colours],
         "sets": [sorted({"same"} if first == second else {"other", second}) for first, second in colours],
-        "stars": [COLOURS.index(first) + COLOURS.index(second) + 0.5 for first, second in colours],
+        "stars": [len(first) + len(second) + 0.5 for first, second in colours],
     }
 
 
@@ -132,20 +132,21 @@ def test_a_row_without_one_of_both_texts_is_dropped(tmp_path: Path) -> None:
 def test_the_model_reads_both_texts_with_their_token_types(run: Path) -> None:
     model, tokenizer = AutoModelForSequenceClassification.from_pretrained(run), AutoTokenizer.from_pretrained(run)
     assert model.config.type_vocab_size == 2
-    encoded = tokenizer("ball is red", "it is red")
+    encoded = tokenizer("ball is red", "it is blood")
     assert encoded["token_type_ids"] == [0] * 5 + [1] * 4
     assert tokenizer.unk_token_id not in encoded["input_ids"]  # its vocabulary has the words of both
-    [answer] = pipeline("text-classification", model=str(run))([{"text": "ball is red", "text_pair": "it is blue"}])
-    expected = answer_of(run, "ball is red", "it is blue")
+    [answer] = pipeline("text-classification", model=str(run))([{"text": "ball is red", "text_pair": "it is sky"}])
+    expected = answer_of(run, "ball is red", "it is sky")
     assert answer["score"] == pytest.approx(max(expected.values()), rel=1e-4)
     assert answer["label"] == max(expected, key=expected.__getitem__)
-    assert expected != pytest.approx(answer_of(run, "it is blue", "ball is red"))
+    assert expected != pytest.approx(answer_of(run, "it is sky", "ball is red"))
 
 
 def test_the_report_and_the_card_show_both_texts(run: Path) -> None:
     evaluation, record = content(run / "evaluation.json"), content(run / "run_config.json")
     assert record["data"]["text_column"] == ["premise", "hypothesis"]
     assert all(row["text"].startswith("ball") and row["text_pair"].startswith("it") for row in evaluation["examples"])
+    assert all(baseline["accuracy"] < 0.9 for baseline in evaluation["baselines"])
     first, card = evaluation["examples"][0], (run / "README.md").read_text(encoding="utf-8")
     assert f'pipe({{"text": "{first["text"]}", "text_pair": "{first["text_pair"]}"}})' in card
     assert f'text = ("{first["text"]}", "{first["text_pair"]}")' in card
@@ -176,13 +177,13 @@ def test_a_resumed_run_ends_as_one_that_was_not(run: Path, folder: Path, tmp_pat
 
 
 def test_files_of_pairs_are_answered(run: Path, tmp_path: Path) -> None:
-    write(tmp_path / "new.csv", {"premise": ["ball is red", ""], "hypothesis": ["it is red", "it is blue"]})
+    write(tmp_path / "new.csv", {"premise": ["ball is red", ""], "hypothesis": ["it is blood", "it is sky"]})
     options = f"--model {run} --input {tmp_path / 'new.csv'} --output {tmp_path / 'answers.jsonl'} --with_text True"
     predict_program.main(f"{options} {COLUMNS} --top_k all".split())
     answer, empty = map(json.loads, (tmp_path / "answers.jsonl").read_text(encoding="utf-8").splitlines())
-    assert (answer["text"], answer["text_pair"]) == ("ball is red", "it is red")
+    assert (answer["text"], answer["text_pair"]) == ("ball is red", "it is blood")
     found = {each["label"]: each["score"] for each in answer["top"]}
-    assert found == pytest.approx(answer_of(run, "ball is red", "it is red"), rel=1e-4)
+    assert found == pytest.approx(answer_of(run, "ball is red", "it is blood"), rel=1e-4)
     assert empty["label"] is empty["score"] is None
 
 
