@@ -258,4 +258,6 @@ class FlatBatches:
 
     def __call__(self, features: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         batch = self.flatten([{"input_ids": row["input_ids"]} for row in features], return_tensors="pt")
+        if "token_type_ids" in features[0]:
+            batch["token_type_ids"] = torch.tensor([[kind for row in features for kind in row["token_type_ids"]]])
         return {**batch, "labels": torch.tensor([row["label"] for row in features])}

@@ -13,6 +13,7 @@ from ..utils.errors import DataError
 from .rows import missing_column, read_rows
 from .tables import FOUND, Row, TableForm
 from .text_files import bounded_lines
+from .text_pairs import TextColumns, column_names, of_parts
 
 Label = int | str
 NumberedText = tuple[int, str]  # row or line number from 1, text
@@ -46,6 +47,12 @@ def parse_text(value: object, column: str, where: str) -> str | None:
             f"{where}, column {column!r}: {_shown(value)} is not text; name the text column with --text_column"
         )
     return value
+
+
+def parse_texts(values: Row, columns: Sequence[str], where: str) -> str | None:
+    """Return the text of a row, or the pair of two columns; None if one is missing. Raises as `parse_text` does."""
+    parts = [text for column in columns if (text := parse_text(values[column], column, where)) is not None]
+    return of_parts(parts) if len(parts) == len(columns) else None
 
 
 def parse_label(value: object, column: str, where: str) -> Label | None:
@@ -101,21 +108,24 @@ def _shown(value: object) -> str:
 
 
 def choose_columns(
-    sample: Sequence[Row], where: str, text_column: str | None = None, label_column: str | None = None
-) -> tuple[str, str]:
+    sample: Sequence[Row], where: str, text_column: TextColumns = None, label_column: str | None = None
+) -> tuple[str, ...]:
     """Return the text and label columns: those named, or else the only candidates among the sample's columns.
 
+    The label is the last of them. Before it are one column of texts, or two of pairs of texts.
     Raises `DataError`, listing the columns, if a named one is missing or if there is not exactly one candidate.
     """
     columns = _present_values(sample)
-    label_column = _named(columns, label_column, where) or _label_by_name(columns, text_column, where)
-    text_column = _named(columns, text_column, where) or _text_by_look(columns, label_column, where)
+    text_columns = [_named(columns, name, where) for name in column_names(text_column)]
+    label_column = label_column and _named(columns, label_column, where)
+    label_column = label_column or _label_by_name(columns, text_columns, where)
+    text_columns = text_columns or [_text_by_look(columns, label_column, where)]
     if label_column is None:
-        candidates = [name for name, values in columns.items() if name != text_column and _repeats(values)]
+        candidates = [name for name, values in columns.items() if name not in text_columns and _repeats(values)]
         label_column = _only(candidates, "label", columns, where)
-    if text_column == label_column:
-        raise DataError(f"{where}: column {text_column!r} cannot be both the text and the label")
-    return text_column, label_column
+    if label_column in text_columns:
+        raise DataError(f"{where}: column {label_column!r} cannot be both the text and the label")
+    return *text_columns, label_column
 
 
 def read_lines(handle: IO[bytes], where: str) -> Iterator[NumberedText]:
@@ -128,24 +138,25 @@ def read_lines(handle: IO[bytes], where: str) -> Iterator[NumberedText]:
             raise DataError(f"{place}: not valid UTF-8; convert it: iconv -f latin-1 -t utf-8") from None
 
 
-def read_texts(path: Path, text_column: str | None = None, form: TableForm = FOUND) -> Iterator[NumberedText]:
+def read_texts(path: Path, text_column: TextColumns = None, form: TableForm = FOUND) -> Iterator[NumberedText]:
     """Stream `(row, text)` from one file, as `read_kept_texts` does."""
     yield from ((row, text) for row, text, _ in read_kept_texts(path, text_column, (), form))
 
 
 def read_kept_texts(
-    path: Path, text_column: str | None, kept: Sequence[str], form: TableForm = FOUND
+    path: Path, text_column: TextColumns, kept: Sequence[str], form: TableForm = FOUND
 ) -> Iterator[KeptText]:
-    """Stream `(row, text, values of the columns kept)` from one file, labelled or not.
+    """Stream `(row, text, values of the columns kept)` from one file, labelled or not; of two columns, pairs.
 
     A missing text is "", to keep row numbers aligned. The text column is found as in `choose_columns`. Raises
     `DataError` as `choose_columns` and `read_rows` do.
     """
-    if text_column is None:
+    names = column_names(text_column)
+    if not names:
         columns = _present_values([values for _, values in islice(read_rows(path, form=form), SAMPLE_ROWS)])
-        text_column = _text_by_look(columns, _label_by_name(columns, None, str(path)), str(path))
-    for row, values in read_rows(path, list(dict.fromkeys([text_column, *kept])), form):
-        text = parse_text(values[text_column], text_column, f"{path}, row {row}")
+        names = (_text_by_look(columns, _label_by_name(columns, (), str(path)), str(path)),)
+    for row, values in read_rows(path, list(dict.fromkeys([*names, *kept])), form):
+        text = parse_texts(values, names, f"{path}, row {row}")
         yield row, text or "", {name: values[name] for name in kept}
 
 
@@ -153,14 +164,14 @@ def _present_values(sample: Sequence[Row]) -> dict[str, list[Any]]:
     return {name: [value for row in sample if not is_missing(value := row.get(name))] for name in sample[0]}
 
 
-def _named(columns: Collection[str], name: str | None, where: str) -> str | None:
-    if name is not None and name not in columns:
+def _named(columns: Collection[str], name: str, where: str) -> str:
+    if name not in columns:
         raise missing_column(name, columns, where)
     return name
 
 
-def _label_by_name(columns: Collection[str], text_column: str | None, where: str) -> str | None:
-    named = [name for name in columns if name != text_column and name.lower() in LABEL_NAMES]
+def _label_by_name(columns: Collection[str], text_columns: Collection[str], where: str) -> str | None:
+    named = [name for name in columns if name not in text_columns and name.lower() in LABEL_NAMES]
     return _only(named, "label", columns, where) if named else None
 
 

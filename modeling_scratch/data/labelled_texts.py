@@ -1,6 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Load labelled text from files, a folder or the Hub as train, validation and test splits of (text, label).
 
+A text can be a pair of texts.
+
 `ReviewData.describe()` reports every row left out or held out and every renamed label.
 """
 
@@ -24,7 +26,7 @@ from .columns import (
     choose_columns,
     name_labels,
     normalised,
-    parse_text,
+    parse_texts,
 )
 from .label_kinds import ONE_CLASS, ClassSet, LabelKind, Number, check_numbers, choose_kind
 from .labels import (
@@ -37,6 +39,7 @@ from .labels import (
     small_class_warnings,
 )
 from .splits import DataArguments, Source, open_sources
+from .text_pairs import TEXT_FIELDS, parts_of, text_lists, texts_of
 
 SPLITS = ("train", "validation", "test")
 HIDDEN_LABEL = -1  # the value of a withheld label in `datasets.ClassLabel`, as in GLUE's test splits
@@ -44,7 +47,7 @@ HIDDEN_LABEL = -1  # the value of a withheld label in `datasets.ClassLabel`, as 
 
 @dataclass(frozen=True)
 class ReviewData:
-    """Splits with the columns text (string) and label (`ClassLabel`), and notes on how they were prepared."""
+    """Splits with the columns text, text_pair (of pairs only) and label, and notes on how they were prepared."""
 
     splits: datasets.DatasetDict
     label_names: list[str]
@@ -62,16 +65,26 @@ class ReviewData:
         kind: LabelKind = ONE_CLASS,
     ) -> "ReviewData":
         """Build the splits from pairs of a text and its stored label: an index into label_names, or that of `kind`."""
-        features = datasets.Features({"text": datasets.Value("string"), "label": kind.feature(label_names)})
-        tables = {
-            split: datasets.Dataset.from_dict(dict(zip(("text", "label"), zip(*pairs))), features=features)
-            for split, pairs in splits.items()
-        }
+        tables = {}
+        for split, pairs in splits.items():
+            columns: dict[str, Any] = dict(zip(TEXT_FIELDS, text_lists([text for text, _ in pairs])))
+            strings = dict.fromkeys(columns, datasets.Value("string"))
+            features = datasets.Features({**strings, "label": kind.feature(label_names)})
+            columns["label"] = [label for _, label in pairs]
+            tables[split] = datasets.Dataset.from_dict(columns, features=features)
         return cls(datasets.DatasetDict(tables), label_names, notes, warnings, kind)
 
     @property
     def problem_type(self) -> ProblemType:
         return self.kind.problem_type
+
+    @property
+    def has_pairs(self) -> bool:
+        return TEXT_FIELDS[1] in self.splits["train"].column_names
+
+    def texts(self, split: str) -> list[str]:
+        """Return the texts of a split, or its pairs (`TextPair`)."""
+        return texts_of(self.splits[split])
 
     def labels(self, split: str) -> np.ndarray:
         """Return the labels of a split as the array of their kind."""
@@ -85,7 +98,7 @@ class ReviewData:
         """Return a digest of the texts and labels of a split, in their order."""
         rows = self.splits[split]
         shown = (self.kind.shown(label, self.label_names) for label in rows["label"])
-        return rows_digest(zip(rows["text"], shown))
+        return rows_digest((*parts_of(text), label) for text, label in zip(self.texts(split), shown))
 
     def describe(self) -> str:
         """Return a report: the size of each split with its labels, then the notes, then the warnings."""
@@ -113,16 +126,18 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     sources, notes = open_sources(arguments)
     sample = [values for _, values in islice(sources["train"].rows(), SAMPLE_ROWS)]
     columns = choose_columns(sample, str(sources["train"]), arguments.text_column, arguments.label_column)
-    notes.append(f"text column: {columns[0]!r}; label column: {columns[1]!r}")
-    cells = [row.get(columns[1]) for row in sample]
+    label_column = columns[-1]
+    notes.append(_columns_note(columns))
+    cells = [row.get(label_column) for row in sample]
     kind, inferred = choose_kind(arguments.problem_type, arguments.label_separator, cells)
     notes += inferred
     if isinstance(kind, Number) and arguments.label_map:
         raise DataError("--label_map: the labels are numbers, which it cannot change")
     labels = LabelReader(kind, LabelMap(parse_label_map(arguments.label_map or ())))
     train = _read_examples("train", sources["train"], columns, labels, notes)
-    _check_labels("train", train, columns[1], None, kind)
-    names = _name_labels(train, labels.map.applied(sources["train"].class_names(columns[1])), arguments, kind, notes)
+    _check_labels("train", train, label_column, None, kind)
+    declared = labels.map.applied(sources["train"].class_names(label_column))
+    names = _name_labels(train, declared, arguments, kind, notes)
     splits = {"train": train}
     for split in ("validation", "test"):
         if split in sources:
@@ -138,8 +153,13 @@ def load_splits(arguments: DataArguments) -> ReviewData:
         check_numbers([example.label for example in splits["train"]], arguments.class_names)
     ids = {label: number for number, label in enumerate(names)}
     pairs = {split: [(row.text, kind.stored(row.label, ids)) for row in rows] for split, rows in splits.items()}
-    label_names = list(names.values()) or arguments.class_names or [columns[1]]  # a number has the name of its column
+    label_names = list(names.values()) or arguments.class_names or [label_column]  # a number has the name of its column
     return ReviewData.from_pairs(pairs, label_names, notes, [*warnings, *_overlaps(splits)], kind)
+
+
+def _columns_note(columns: Sequence[str]) -> str:
+    *texts, label = map(repr, columns)
+    return f"text column{'s' * (len(texts) > 1)}: {' and '.join(texts)}; label column: {label}"
 
 
 class LabelReader(NamedTuple):
@@ -150,14 +170,14 @@ class LabelReader(NamedTuple):
 
 
 def _read_examples(
-    split: str, source: Source, columns: tuple[str, str], labels: LabelReader, notes: list[str]
+    split: str, source: Source, columns: tuple[str, ...], labels: LabelReader, notes: list[str]
 ) -> list[Example]:
     """Return the labelled texts of a split, with the labels that the map gives."""
-    (text_column, label_column), kind = columns, labels.kind
+    (*text_columns, label_column), kind = columns, labels.kind
     examples = []
     left_out: dict[str, list[str]] = {"text": [], "label": []}
     for where, values in source.rows(columns):
-        text = parse_text(values[text_column], text_column, where)
+        text = parse_texts(values, text_columns, where)
         label = kind.parse(values[label_column], label_column, where)
         if text is None or label is None:
             left_out["text" if text is None else "label"].append(where)
@@ -188,19 +208,19 @@ def _read_examples(
 def _read_evaluation(
     split: str,
     source: Source,
-    columns: tuple[str, str],
+    columns: tuple[str, ...],
     names: Mapping[Label, str],
     labels: LabelReader,
     notes: list[str],
     named: bool,
 ) -> list[Example]:
     """Return the checked examples of a split, or none if its labels are withheld and the file was not named."""
-    unlabelled = split == "test" and not named and columns[1] not in next(source.rows())[1]
+    unlabelled = split == "test" and not named and columns[-1] not in next(source.rows())[1]
     examples = [] if unlabelled else _read_examples(split, source, columns, labels, notes)
     if not named and {example.label for example in examples} <= {HIDDEN_LABEL} - set(names):
         notes.append(f"{split}: not used, as it has no labels")
         return []
-    _check_labels(split, examples, columns[1], names, labels.kind)
+    _check_labels(split, examples, columns[-1], names, labels.kind)
     return examples
 
 

@@ -7,18 +7,20 @@ from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ..configuration_scratch import ProblemType
 from ..utils.errors import DataError, one_line
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs
 from .labels import LABEL_MAP_HELP, parse_label_map
 from .rows import READERS, is_review_folder, missing_column, read_rows, refuse_links_out
 from .tables import DELIMITER_HELP, FOUND, SHEET_HELP, Row, TableForm, delimiter_notes
 from .text_files import COMPRESSIONS, TEXT_FORMATS, format_of
+from .text_pairs import TEXT_COLUMN_HELP, TextColumns, as_recorded, column_names
 
 SPLIT_NAMES = {
     "train": "train",
@@ -123,13 +125,13 @@ class DataArguments:
     test_file: str | None = field(default=None, metadata={"help": "Test data; requires --train_file."})
     delimiter: str | None = field(default=None, metadata={"help": DELIMITER_HELP})
     sheet: str | None = field(default=None, metadata={"help": SHEET_HELP})
-    text_column: str | None = field(default=None, metadata={"help": "The text column; inferred by default."})
+    text_column: TextColumns = field(default=None, metadata={"help": TEXT_COLUMN_HELP})
     label_column: str | None = field(default=None, metadata={"help": "The label column; inferred by default."})
     label_map: list[str] | None = field(default=None, metadata={"help": LABEL_MAP_HELP})
     class_names: list[str] | None = field(
         default=None, metadata={"help": "The label names, in the order of the class ids."}
     )
-    problem_type: Literal["single_label_classification", "multi_label_classification", "regression"] | None = field(
+    problem_type: ProblemType | None = field(
         default=None,
         metadata={"help": "What a text has: one class, any number of classes, or a number; inferred by default."},
     )
@@ -147,6 +149,7 @@ class DataArguments:
     max_file_size: float = field(default=MAX_FILE_SIZE, metadata={"help": MAX_FILE_SIZE_HELP})
 
     def __post_init__(self) -> None:
+        self.text_column = as_recorded(self.text_column)
         files = self.train_file or self.validation_file or self.test_file
         given = {"--dataset_name": self.dataset_name, "--data_dir": self.data_dir, "--train_file": files}
         sources = [option for option, value in given.items() if value]
@@ -173,6 +176,11 @@ class DataArguments:
     def table_form(self) -> TableForm:
         """How the tables of this data set are read."""
         return TableForm(self.delimiter, self.sheet)
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether each row has two texts."""
+        return len(column_names(self.text_column)) == 2
 
     @property
     def uses_demo(self) -> bool:

@@ -18,6 +18,7 @@ from .columns import normalised
 from .documents import DocumentArguments, Documents, counted, hold_out, read_documents
 from .labelled_texts import ReviewData
 from .splits import DataArguments, FileSource, unlabelled_files
+from .text_pairs import column_names
 
 SENTENCE_END = re.compile(r"(?<=[.!?])\s|<br\s?/?>|\n")  # after its mark, or at a line break
 HELD_OUT_FRACTION, MOST_HELD_OUT = 0.1, 200  # of the documents, for the loss of the masked tokens
@@ -91,5 +92,6 @@ def read_unlabelled(path: Path, arguments: DataArguments) -> list[str]:
     check_inputs([path], arguments.max_file_size)
     if not path.exists():
         raise DataError(f"--unlabelled_file {path}: file not found")
-    lines = DocumentArguments([str(path)], text_column=arguments.text_column, document="line")
+    text_column = next(iter(column_names(arguments.text_column)), None)
+    lines = DocumentArguments([str(path)], text_column=text_column, document="line")
     return list(read_documents(FileSource([path]), lines))

@@ -11,9 +11,9 @@ from scipy.special import softmax
 from transformers import Trainer
 
 from ..data.labelled_texts import ReviewData
+from ..data.text_pairs import as_fields, shortened
 from ..utils.errors import DataError
 from ..utils.files import write_json, write_text
-from ..utils.markdown import excerpt
 from .baselines import BaselineResult, run_baselines
 from .calibration import Calibration, calibration_scores, calibration_text
 from .chance import headline
@@ -48,13 +48,13 @@ class Judge:
         self.prefix = "test" if self.split == "test" else "eval"
         self.metrics = ClassificationMetrics(data.label_names)
         train, judged = data.splits["train"], data.splits[self.split]
-        self.texts, self.labels = list(judged["text"]), np.asarray(judged["label"])
+        self.texts, self.labels = data.texts(self.split), np.asarray(judged["label"])
         self.train_labels, self.with_mean, self.is_weighted = list(train["label"]), with_mean, is_weighted
         self.digest = data.digest(self.split)
         if not judges:
             return
         try:
-            self.baselines = run_baselines(list(train["text"]), list(train["label"]), self.texts, seed)
+            self.baselines = run_baselines(data.texts("train"), list(train["label"]), self.texts, seed)
         except ValueError as error:
             classes = ", ".join(f"{index} is {name!a}" for index, name in enumerate(data.label_names[:10]))
             raise DataError(f"the baseline cannot be trained: {error}; class {classes}") from error
@@ -157,8 +157,8 @@ class Judge:
         for label, name in enumerate(names):
             for is_right in (True, False):
                 indices = np.flatnonzero((self.labels == label) & ((predicted == label) == is_right))[:EXAMPLES]
-                answers = [(names[predicted[index]], excerpt(self.texts[index])) for index in indices]
-                examples += [{"label": name, "answer": answer, "text": text} for answer, text in answers]
+                answers = [(names[predicted[index]], as_fields(shortened(self.texts[index]))) for index in indices]
+                examples += [{"label": name, "answer": answer, **fields} for answer, fields in answers]
         return examples
 
 

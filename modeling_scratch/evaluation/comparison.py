@@ -11,6 +11,7 @@ import numpy as np
 
 from ..data.columns import read_texts
 from ..data.splits import check_sources, find_splits
+from ..data.text_pairs import TEXT_COLUMN_HELP, TextColumns, as_recorded
 from ..utils.command_line import option
 from ..utils.errors import DataError
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_output, write_json
@@ -39,7 +40,7 @@ class CompareArguments:
     data: str | None = option(
         default=None, help="A data file, or a folder of splits, in which to look up the texts of disagreements."
     )
-    text_column: str | None = option(default=None, help="The text column of --data; inferred by default.")
+    text_column: TextColumns = field(default=None, metadata={"help": f"Of --data. {TEXT_COLUMN_HELP}"})
     max_file_size: float = option(default=MAX_FILE_SIZE, help=MAX_FILE_SIZE_HELP)
     show: int = option(default=20, help="The number of disagreements to print; the output file has all of them.")
     output: str | None = option(default=None, help="A JSON file for the scores, differences and disagreements.")
@@ -50,6 +51,7 @@ class CompareArguments:
             raise DataError(f"{' '.join(self.runs)}: name at least two runs, as in `compare runs/a runs/b`")
         if self.show < 0:
             raise DataError(f"--show {self.show}: must not be negative")
+        self.text_column = as_recorded(self.text_column)
         if self.text_column and not self.data:
             raise DataError("--text_column: requires --data")
         folder = self.data if self.data and Path(self.data).is_dir() else None
@@ -183,7 +185,7 @@ def disagreements_of(runs: Mapping[str, Predictions]) -> list[dict[str, Any]]:
     ]
 
 
-def texts_of(path: Path, text_column: str | None) -> dict[str, str]:
+def texts_of(path: Path, text_column: TextColumns) -> dict[str, str]:
     """Return the texts of a file, or of all splits of a folder, by their digests."""
     files = [file for split in find_splits(path).values() for file in split] if path.is_dir() else [path]
     return {text_digest(text): text for file in files for _, text in read_texts(file, text_column)}

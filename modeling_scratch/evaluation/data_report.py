@@ -24,6 +24,7 @@ from .. import presets
 from ..data.label_kinds import ONE_CLASS, ClassSet, Number
 from ..data.labelled_texts import ReviewData, load_splits
 from ..data.splits import DataArguments
+from ..data.text_pairs import parts_of
 from ..utils.errors import DataError
 from ..utils.files import check_output, write_text
 from ..utils.markdown import excerpt
@@ -148,16 +149,22 @@ def _lengths(data: ReviewData, limit: int) -> tuple[list[list[str]], list[str]]:
     table = [["words of a text", "quartile 1", "median", "quartile 3", "longest", f"above {limit} tokens"]]
     notes = []
     for split, rows in data.splits.items():
-        words = np.quantile([len(text.split()) for text in rows["text"]], [0.25, 0.5, 0.75, 1]).round()
-        cut = sum(len(TOKEN.findall(text)) + SPECIAL_TOKENS > limit for text in rows["text"])
+        texts = _read_texts(data, split)
+        words = np.quantile([len(text.split()) for text in texts], [0.25, 0.5, 0.75, 1]).round()
+        cut = sum(len(TOKEN.findall(text)) + SPECIAL_TOKENS > limit for text in texts)
         table.append([split, *(f"{int(number):,}" for number in words), f"{cut / rows.num_rows:.1%}"])
         if cut:
             notes.append(f"{split}: about {cut:,} texts exceed {limit} tokens and are truncated (--max_length)")
     return table, notes
 
 
+def _read_texts(data: ReviewData, split: str) -> list[str]:
+    """Return the texts of a split, the two of a pair behind each other."""
+    return [" ".join(parts_of(text)) for text in data.texts(split)]
+
+
 def _writing_systems(data: ReviewData) -> list[list[str]]:
-    counts = Counter(writing_system(text) for rows in data.splits.values() for text in rows["text"])
+    counts = Counter(writing_system(text) for split in data.splits for text in _read_texts(data, split))
     shares = [[name, f"{count / counts.total():.1%}"] for name, count in counts.most_common()]
     return [["most letters are", "texts"], *shares]
 
@@ -268,7 +275,7 @@ def _number_plot(data: ReviewData) -> bytes:
 
 def length_plot(data: ReviewData, limit: int) -> bytes:
     """Plot a histogram of the lengths in words, on a logarithmic axis."""
-    words = [max(1, len(text.split())) for rows in data.splits.values() for text in rows["text"]]
+    words = [max(1, len(text.split())) for split in data.splits for text in _read_texts(data, split)]
     figure = new_figure(7, 3)
     axes = figure.subplots()
     axes.hist(words, bins=np.unique(np.geomspace(1, max(*words, 2) + 1, 30).round()).tolist(), color=BLUE)

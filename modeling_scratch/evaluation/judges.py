@@ -10,9 +10,10 @@ import numpy as np
 from transformers import Trainer
 
 from ..data.labelled_texts import ReviewData
+from ..data.text_pairs import as_fields, shortened
 from ..utils.errors import DataError
 from ..utils.files import write_json, write_text
-from ..utils.markdown import escaped, excerpt, table
+from ..utils.markdown import escaped, table
 from .calibration import Calibration
 from .classification_metrics import class_scores, class_table
 from .kind_scores import CLASS_SET_SCORES, NUMBER_SCORES, KindMetrics, Score, class_sets, numbers
@@ -36,10 +37,10 @@ class KindJudge:
         self.data = data
         self.split = "test" if "test" in data.splits else "validation"
         self.prefix = "test" if self.split == "test" else "eval"
-        self.texts, self.labels = list(data.splits[self.split]["text"]), data.labels(self.split)
+        self.texts, self.labels = data.texts(self.split), data.labels(self.split)
         if judges:
             try:
-                self.rival = self.train_rival(list(data.splits["train"]["text"]), data.labels("train"), seed)
+                self.rival = self.train_rival(data.texts("train"), data.labels("train"), seed)
             except ValueError as error:
                 raise DataError(f"the baseline cannot be trained: {error}") from error
 
@@ -112,7 +113,7 @@ class KindJudge:
             "picture": self.picture,
             "calibration": {"obstacle": self.uncalibrated},
             "examples": [
-                {"text": excerpt(text), "label": self.shown(label), "answer": self.shown(answer)}
+                {**as_fields(shortened(text)), "label": self.shown(label), "answer": self.shown(answer)}
                 for text, label, answer in rows
             ],
             **self.more(predicted),

@@ -23,6 +23,15 @@ from ..data.columns import KeptText, is_missing, read_kept_texts, read_lines
 from ..data.rows import READERS
 from ..data.tables import DELIMITER_HELP, SHEET_HELP, Row, TableForm, delimiter_notes
 from ..data.text_files import format_of, open_bytes, unknown_format
+from ..data.text_pairs import (
+    TEXT_COLUMN_HELP,
+    TextColumns,
+    as_fields,
+    as_recorded,
+    check_single,
+    column_names,
+    text_lists,
+)
 from ..fast.text_classification import batches_by_length
 from ..utils.command_line import option
 from ..utils.errors import DataError
@@ -69,7 +78,7 @@ class PredictArguments:
     )
     delimiter: str | None = option(default=None, help=DELIMITER_HELP)
     sheet: str | None = option(default=None, help=SHEET_HELP)
-    text_column: str | None = option(default=None, help="The text column; inferred by default.")
+    text_column: TextColumns = field(default=None, metadata={"help": TEXT_COLUMN_HELP})
     keep_columns: list[str] | None = field(
         default=None, metadata={"help": "Columns of the table to copy to the output."}
     )
@@ -107,8 +116,11 @@ class PredictArguments:
         if self.batch_size < 1:
             raise DataError(f"--batch_size {self.batch_size}: must be at least 1")
         check_inputs([self.input], self.max_file_size)
-        if self.text_column and not self.is_table:
-            raise DataError(f"--text_column {self.text_column}: requires a table ({', '.join(READERS)})")
+        self.text_column = as_recorded(self.text_column)
+        if (names := column_names(self.text_column)) and not self.is_table:
+            raise DataError(f"--text_column {' '.join(names)}: requires a table ({', '.join(READERS)})")
+        if self.explain and self.has_pairs:
+            raise DataError("--explain: leaves out words of one text, and --text_column names pairs of texts")
         TableForm(self.delimiter, self.sheet)
         self._check_kept()
         check_output("--output", self.output, self.input, self.overwrite)
@@ -129,8 +141,17 @@ class PredictArguments:
                 )
 
     @property
+    def has_pairs(self) -> bool:
+        return len(column_names(self.text_column)) == 2
+
+    @property
     def answer_columns(self) -> list[str]:
-        optional = {"text": self.with_text, "words": self.explain, "top": self.top_k}
+        optional = {
+            "text": self.with_text,
+            "text_pair": self.with_text and self.has_pairs,
+            "words": self.explain,
+            "top": self.top_k,
+        }
         return ["row", "label", "score", *(name for name, is_given in optional.items() if is_given)]
 
     @property
@@ -140,6 +161,8 @@ class PredictArguments:
 
 def predict(arguments: PredictArguments) -> None:
     """Classify every row of the input. Raises `DataError` for an invalid input or model."""
+    if not arguments.has_pairs:
+        check_single(arguments.model, "name the columns of both in a table: --text_column premise hypothesis")
     classifier, unsure, long = load_classifier(arguments), 0, 0
     with open_output(arguments.output) as handle, tqdm(unit=" texts", disable=arguments.no_progress or None) as bar:
         write = answer_writer(handle, arguments, names_of(classifier.model.config))
@@ -148,8 +171,8 @@ def predict(arguments: PredictArguments) -> None:
             answers = classifier.classify(texts, uncounted if arguments.explain else bar.update)
             words = explain(classifier, texts, bar.update) if arguments.explain else [None] * len(texts)
             for (row, text, kept), (label, score, *top), each in zip(chunk, answers, words):
-                answer = {"label": label, "score": score, "text": text, "words": each, "top": top[0] if top else None}
-                write({"row": row, **kept, **answer})
+                answer = {"label": label, "score": score, "words": each, "top": top[0] if top else None}
+                write({**answer, "text_pair": "", **as_fields(text), **kept, "row": row})
                 unsure += label in (None, []) and score is not None
                 long += arguments.explain and has_more_words(text)
             handle.flush()
@@ -221,11 +244,12 @@ class Classifier:
 
     def _encode(self, texts: list[str]) -> list[dict[str, list[int]]]:
         """Tokenise the texts, truncated to the limit, and count truncations."""
-        encoded = self.tokenizer(texts, truncation=self.limit is not None, max_length=self.limit, verbose=False)
+        lists = text_lists(texts)
+        encoded = self.tokenizer(*lists, truncation=self.limit is not None, max_length=self.limit, verbose=False)
         if encoded.encodings is not None:
             self.cut += sum(bool(encoding.overflowing) for encoding in encoded.encodings)
         elif self.limit is not None:  # slow tokenizers do not report truncation
-            self.cut += sum(len(ids) > self.limit for ids in self.tokenizer(texts, verbose=False)["input_ids"])
+            self.cut += sum(len(ids) > self.limit for ids in self.tokenizer(*lists, verbose=False)["input_ids"])
         return [dict(zip(encoded, values)) for values in zip(*encoded.values())]
 
     @torch.inference_mode()
@@ -293,7 +317,7 @@ def load_classifier(arguments: PredictArguments) -> Classifier:
     limit = tokenizer.model_max_length if arguments.max_length is None else arguments.max_length
     if limit > 10**20:  # the tokenizers' value for no limit
         limit = getattr(model.config, "max_position_embeddings", None)
-    if limit is not None and limit <= (added := tokenizer.num_special_tokens_to_add()):
+    if limit is not None and limit <= (added := tokenizer.num_special_tokens_to_add(arguments.has_pairs)):
         raise DataError(f"--max_length {limit}: must exceed the {added} special tokens")
     return Classifier(model, tokenizer, limit, arguments.batch_size, arguments.choice)
 

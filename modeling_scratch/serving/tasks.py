@@ -17,6 +17,7 @@ from ..bridges.model_sources import (
     load_tokenizers,
     read_special_tokens,
 )
+from ..data.text_pairs import check_single
 from ..inference.answers import ALL, MULTI_LABEL, gives_numbers, names_of
 from ..inference.classification import PredictArguments, load_classifier
 from ..inference.text_generators import position_limit
@@ -150,6 +151,7 @@ def load_task(
 
 
 def _classification(name: str, device: str | None, trust_remote_code: bool) -> Task:
+    check_single(name, "the server takes single texts: use `modeling-scratch predict`")
     arguments = PredictArguments(model=name, device=device, trust_remote_code=trust_remote_code)
     classifier = load_classifier(arguments)
     model = classifier.model

@@ -4,6 +4,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from ..data.text_pairs import from_fields
 from ..evaluation.calibration import calibration_text
 from ..evaluation.classification_metrics import class_table
 from ..evaluation.judges import KIND_JUDGES, kind_text
@@ -25,7 +26,7 @@ class Metric(NamedTuple):
 
 
 class Results(NamedTuple):
-    """The Markdown text, the metrics, and an example input."""
+    """The Markdown text, the metrics, and an example input, which can be a pair of texts."""
 
     text: str
     metrics: list[Metric]
@@ -42,7 +43,7 @@ def classification(evaluation: Evaluation) -> Results:
 
 def of_kind(evaluation: Evaluation) -> Results:
     """Report the scores of sets of classes or of numbers, and the first texts with their labels and answers."""
-    examples = [[row["text"], row["label"], row["answer"]] for row in evaluation["examples"]]
+    examples = [[from_fields(row), row["label"], row["answer"]] for row in evaluation["examples"]]
     text = [
         kind_text(evaluation, "this model"),
         f"![Predictions]({evaluation['picture']})",
@@ -53,7 +54,7 @@ def of_kind(evaluation: Evaluation) -> Results:
         Metric(score.name, evaluation["scores"][score.name]["value"], score.heading, evaluation["split"])
         for score in KIND_JUDGES[evaluation["problem_type"]].metrics.scores
     ]
-    return Results("\n\n".join(text), metrics, evaluation["examples"][0]["text"])
+    return Results("\n\n".join(text), metrics, from_fields(evaluation["examples"][0]))
 
 
 def one_class(evaluation: Evaluation) -> Results:
@@ -87,7 +88,7 @@ def one_class(evaluation: Evaluation) -> Results:
     if first := headline_of(evaluation):
         text.insert(0, f"**{escaped(first)}**")
     metrics = [Metric("accuracy", evaluation["accuracy"], accuracy, split), Metric("f1", evaluation["f1"], f1, split)]
-    return Results("\n\n".join(text), metrics, evaluation["examples"][0]["text"])
+    return Results("\n\n".join(text), metrics, from_fields(evaluation["examples"][0]))
 
 
 def headline_of(evaluation: Evaluation) -> str | None:
@@ -116,8 +117,8 @@ def _texts_of_classes(evaluation: Evaluation) -> str:
         of_class = [example for example in evaluation["examples"] if example["label"] == label]
         right = [example for example in of_class if example["answer"] == label]
         wrong = [example for example in of_class if example["answer"] != label]
-        rows += [[label, "right", example["text"]] for example in right] or [[label, "right", "(none is)"]]
-        rows += [[label, f"wrong: {example['answer']}", example["text"]] for example in wrong]
+        rows += [[label, "right", from_fields(example)] for example in right] or [[label, "right", "(none is)"]]
+        rows += [[label, f"wrong: {example['answer']}", from_fields(example)] for example in wrong]
         rows += [] if wrong else [[label, "wrong", "(none is)"]]
     return table(["class", "answer", "text"], rows)
 
@@ -178,7 +179,7 @@ def tagging(evaluation: Evaluation) -> Results:
     ]
     if evaluation["headline"]:
         text.insert(0, f"**{escaped(evaluation['headline'])}**")
-    return Results("\n\n".join(text), metrics, evaluation["examples"][0]["text"])
+    return Results("\n\n".join(text), metrics, from_fields(evaluation["examples"][0]))
 
 
 RESULTS: dict[str, Callable[[Evaluation], Results]] = {

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from safetensors import safe_open
 
 from ..data.splits import HUB_ALIASES
+from ..data.text_pairs import TextPair, as_fields
 from .card_results import RESULTS, Results
 from .run_record import RUN_FILE
 
@@ -99,13 +100,15 @@ class Snippets(NamedTuple):
             *_lines_of(imports),
             "",
             f"pipe = pipeline({_quoted(self.use.pipeline)}, {arguments})",
-            f"print(pipe({self._question('pipe.tokenizer')}))",
+            f"print(pipe({_as_input(self.text) or self._question('pipe.tokenizer')}))",
         ]
         return _program(lines)
 
     def model(self, trust: str, imports: str = "") -> str:
         arguments = ", ".join(filter(None, [_quoted(self.name), trust]))
         answer, target = self.use.answer, []
+        if isinstance(self.text, TextPair):
+            answer = answer.replace("tokenizer(text", "tokenizer(*text", 1)
         if self.target_folder:
             target = [f"target = AutoTokenizer.from_pretrained({arguments}, subfolder={_quoted(self.target_folder)})"]
             answer = answer.replace("tokenizer.decode", "target.decode", 1)
@@ -122,9 +125,16 @@ class Snippets(NamedTuple):
         return _program(lines)
 
     def _question(self, tokenizer: str) -> str:
-        """Return the example input as Python code, with a mask at the end for fill-mask."""
+        """Return the example input as Python code, with a mask at the end for fill-mask; a pair as a tuple."""
+        if isinstance(self.text, TextPair):
+            return f"({', '.join(map(_quoted, self.text.parts))})"
         mask = f' + " " + {tokenizer}.mask_token' if self.use.pipeline == "fill-mask" else ""
         return _quoted(self.text) + mask
+
+
+def _as_input(text: str) -> str:
+    """Return the input of a pipeline for a pair as Python code; "" for a single text."""
+    return json.dumps(as_fields(text), ensure_ascii=False) if isinstance(text, TextPair) else ""
 
 
 def _quoted(text: str) -> str:

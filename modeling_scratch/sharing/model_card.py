@@ -11,6 +11,7 @@ from typing import Any
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 from transformers import Seq2SeqTrainingArguments
 
+from ..data.text_pairs import column_names, of_parts, parts_of
 from ..pipelines import TARGET_FOLDER
 from ..utils.files import write_text
 from ..utils.markdown import escaped, table
@@ -150,6 +151,9 @@ def limits(run: Run) -> str:
         lines.append("This split was also evaluated during training.")
     if run.kind == "train_classifier" and (line := ANSWERS_GIVEN.get(run.problem_type)):
         lines.append(line)
+    if len(columns := column_names(run.record["data"].get("text_column"))) == 2:
+        names = " and ".join(map(escaped, columns))
+        lines.append(f"It reads pairs of texts, in this order: {names} (column names of the training data).")
     if run.record["model"].get("lowercase") and run.has_new_tokenizer:
         lines.append("Its vocabulary is lower-cased.")
     if (length := run.tokenizer.get("model_max_length", ENDLESS)) < ENDLESS:
@@ -160,8 +164,9 @@ def limits(run: Run) -> str:
 
 def loading(run: Run) -> str:
     target = TARGET_FOLDER if (run.folder / TARGET_FOLDER).is_dir() else None
-    text = run.results.example[:LONGEST_QUESTION].rstrip()
-    snippets = Snippets(run.use, run.name, text.split(" ")[0] if run.kind == "clm" else text, target)
+    texts = [text[:LONGEST_QUESTION].rstrip() for text in parts_of(run.results.example)]
+    question = texts[0].split(" ")[0] if run.kind == "clm" else of_parts(texts)
+    snippets = Snippets(run.use, run.name, question, target)
     return snippets.of_remote_code() if "auto_map" in run.config else snippets.of_native_code()
 
 

@@ -18,6 +18,7 @@ from huggingface_hub import HfApi, hf_hub_download, snapshot_download
 from transformers import PreTrainedModel
 from transformers.utils import logging
 
+from ..data.text_pairs import from_fields
 from ..utils.terminal import flush_output, protect_terminal
 from .model_files import (
     MODEL_FILES,
@@ -285,7 +286,7 @@ def _compare_tokenizers(
         return
     pair = tokenizers_in(folder, trust_remote_code)
     for entry in entries:
-        found = encode(entry["text"], pair, model, record["max_length"])
+        found = encode(from_fields(entry), pair, model, record["max_length"])
         for name, wanted in entry["ids"].items():
             places = enumerate(zip_longest(found.get(name, []), wanted))
             if other := next(((place, now, was) for place, (now, was) in places if now != was), None):
@@ -301,7 +302,7 @@ def _compare_outputs(model: PreTrainedModel, record: dict[str, Any], report: Rep
     largest = max((abs(v) for summary in summaries for row in summary["rows"] for v in row["values"]), default=0.0)
     tolerated = tolerance(model, getattr(torch, record["dtype"]), largest)
     for number, entry in enumerate(record["inputs"]):
-        name = f"input {number}" if entry["text"] is None else _shown(entry["text"])
+        name = f"input {number}" if entry["text"] is None else _shown(from_fields(entry))
         apart = difference(outputs_of(model, entry["ids"]), entry["outputs"])
         report.inputs.append(InputResult(name, apart, tolerated))
 

@@ -21,6 +21,7 @@ from transformers.dynamic_module_utils import get_class_from_dynamic_module
 import modeling_scratch
 
 from ..bridges.model_limits import check_model_files
+from ..data.text_pairs import TextPair, parts_of
 from ..pipelines import TARGET_FOLDER
 from .model_files import weight_files
 
@@ -90,9 +91,14 @@ def tokenizers_in(folder: Path, trust_remote_code: bool = False) -> Tokenizers:
 
 
 def encode(text: str, pair: Tokenizers, model: PreTrainedModel, max_length: int) -> dict[str, list[int]]:
-    """Tokenise a text; decoder inputs start with the start token and have the encoder's length."""
+    """Tokenise a text, or a pair with its token types.
+
+    Decoder inputs start with the start token and have the encoder's length.
+    """
     source, target = pair
-    ids = {"input_ids": source(text, truncation=True, max_length=max_length)["input_ids"]}
+    encoded = source(*parts_of(text), truncation=True, max_length=max_length)
+    names = ["input_ids", *(["token_type_ids"] if isinstance(text, TextPair) else [])]
+    ids = {name: encoded[name] for name in names if name in encoded}
     if model.config.is_encoder_decoder:
         written = target(text_target=text, truncation=True, max_length=max_length)["input_ids"]
         ids["decoder_input_ids"] = [_start(model), *written][: len(ids["input_ids"])]

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from ..data.text_pairs import as_fields, parts_of
 from ..utils.files import file_digest, write_text
 from .model_files import MODEL_FILES, RECORD, WEIGHT_PATTERNS, is_one_of, model_files
 from .verification_outputs import (
@@ -91,7 +92,7 @@ def write_verification(
         held = copy.deepcopy(tokenizer)  # calls change a tokenizer's truncation state, which is saved
         for text in texts or TEXTS:
             ids = encode(text, pair, loaded, limit)
-            if held(text, truncation=True, max_length=limit)["input_ids"] != ids["input_ids"]:
+            if held(*parts_of(text), truncation=True, max_length=limit)["input_ids"] != ids["input_ids"]:
                 raise ValueError(f"AutoTokenizer does not make this tokenizer of {folder}: save it there first")
             entries += [(text, ids)] if ids["input_ids"] else []
     record = {
@@ -118,7 +119,8 @@ def _record_input(model: PreTrainedModel, text: str | None, ids: dict[str, list[
     for name, values in outputs.items():
         if not values.isfinite().all():
             raise ValueError(f"The {name} of {type(model).__name__} are not finite: there is nothing to verify by.")
-    return {"text": text, "ids": ids, "outputs": {name: summarise(values) for name, values in outputs.items()}}
+    texts = {"text": None} if text is None else as_fields(text)
+    return {**texts, "ids": ids, "outputs": {name: summarise(values) for name, values in outputs.items()}}
 
 
 # Reading a possibly damaged or malicious record
@@ -162,7 +164,8 @@ _IDS = _List(_count, LONGEST_INPUT)
 _ROW = {"row": _count, "columns": _List(_count, 64), "values": _List(_number, 64), "mean": _number, "std": _number}
 _INPUT = {
     "text": _optional(_text),
-    "ids": _Map(lambda name: name in ("input_ids", "decoder_input_ids"), _IDS),
+    "text_pair": _optional(_text),  # of a pair only
+    "ids": _Map(lambda name: name in ("input_ids", "token_type_ids", "decoder_input_ids"), _IDS),
     "outputs": _Map(_text, {"shape": _List(_count, 2), "rows": _List(_ROW, 3)}),
 }
 

@@ -4,6 +4,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -46,6 +47,7 @@ from ..data.labelled_texts import ReviewData, load_splits
 from ..data.ngrams import fill_ngrams, has_empty_ngrams
 from ..data.packed_documents import starts_of
 from ..data.splits import DataArguments
+from ..data.text_pairs import text_lists, texts_of
 from ..evaluation.calibration import Calibration
 from ..evaluation.classification import Judge
 from ..evaluation.classification_metrics import ClassificationMetrics
@@ -174,7 +176,7 @@ def encode_splits(
     encoded = {}
     for split, rows in splits.items():
         try:
-            columns = tokenizer(list(rows["text"]), truncation=True)
+            columns = tokenizer(*text_lists(texts_of(rows)), truncation=True)
         except Exception as error:  # of tokenizers: of no type of its own
             raise DataError(f"{split}: the tokenizer cannot read the texts: {one_line(error)}") from error
         cut = sum(bool(encoding.overflowing) for encoding in columns.encodings or ())
@@ -190,10 +192,12 @@ def build_model(
     label_names: Sequence[str],
     head: str = "ForSequenceClassification",
     problem_type: ProblemType | None = "single_label_classification",
+    has_pairs: bool = False,
 ) -> PreTrainedModel:
     """Build a classifier with the given label names, from the preset or with the checkpoint's base model.
 
-    head: the suffix of the classes that have the head.
+    head: the suffix of the classes that have the head. has_pairs: whether a new model reads pairs of texts, and so has
+    embeddings of their token types if the tokenizer tells them.
     """
     labels = {
         "id2label": dict(enumerate(label_names)),
@@ -208,8 +212,10 @@ def build_model(
             model.config.pad_token_id = tokenizer.pad_token_id
         ask_for_mask(tokenizer, model)
         return model
-    ids = special_token_ids(tokenizer)
-    config = _preset_config(arguments, vocab_size=len(tokenizer), num_labels=len(label_names), **ids, **labels)
+    settings = {**special_token_ids(tokenizer), **labels}
+    if has_pairs and "token_type_ids" in tokenizer.model_input_names:
+        settings["type_vocab_size"] = 2
+    config = _preset_config(arguments, vocab_size=len(tokenizer), num_labels=len(label_names), **settings)
     model = getattr(modeling_scratch, f"ScratchEncoder{head}")(config)
     ask_for_mask(tokenizer, model)
     return model
@@ -391,8 +397,12 @@ def check_kind(problem_type: ProblemType, arguments: ClassifierTrainingArguments
 
 def encode(run: Run, data: ReviewData, model_arguments: ModelArguments) -> Encoded:
     """Build the tokenizer and the model, and encode the splits."""
-    tokenizer = build_tokenizer(model_arguments, list(data.splits["train"]["text"]), run.checkpoint)
-    model = build_model(model_arguments, tokenizer, data.label_names, problem_type=data.problem_type)
+    texts = list(chain.from_iterable(text_lists(data.texts("train"))))
+    types = {"token_type_ids": True} if data.has_pairs else {}
+    tokenizer = build_tokenizer(model_arguments, texts, run.checkpoint, **types)
+    model = build_model(
+        model_arguments, tokenizer, data.label_names, problem_type=data.problem_type, has_pairs=data.has_pairs
+    )
     splits, truncations = encode_splits(data.splits, tokenizer, model.config)
     print("\n".join(truncations))
     return Encoded(tokenizer, model, splits, truncations)
@@ -494,7 +504,8 @@ def search_arguments(run: Run, data: ReviewData, encoded: Encoded) -> str:
     def model_of(trial: Any) -> PreTrainedModel:
         changed = with_dropout(overrides, space.suggest(trial)) if trial else overrides
         set_seed(arguments.seed)
-        model = build_model(replace(groups["model"], config_overrides=changed), tokenizer, data.label_names)
+        changed_arguments = replace(groups["model"], config_overrides=changed)
+        model = build_model(changed_arguments, tokenizer, data.label_names, has_pairs=data.has_pairs)
         fill_empty_ngrams(model, splits, tokenizer)
         set_seed(arguments.seed)  # as Trainer does for a given model
         return model
@@ -522,6 +533,8 @@ def load_demo(arguments: DataArguments) -> ReviewData:
     """Return the demo reviews, limited to the requested numbers."""
     if arguments.problem_type not in (None, "single_label_classification") or arguments.label_separator:
         raise DataError("--problem_type and --label_separator: the demo reviews have one class each; give --train_file")
+    if arguments.has_pairs:
+        raise DataError("--text_column: the demo reviews have one text each; for pairs of texts, give --train_file")
     limits = {"train": arguments.max_train_samples}
     splits = {
         split: rows[: limits.get(split, arguments.max_eval_samples)]

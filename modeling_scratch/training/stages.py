@@ -62,7 +62,7 @@ def train(
     """Run the training, with a recipe if the arguments name one. given: the command line, which `parsed` reads."""
     if recipe_arguments.recipe is None:
         return classification.train_once(model_arguments, data_arguments, arguments)
-    check_combination(model_arguments, arguments)
+    check_combination(model_arguments, data_arguments, arguments)
     recorded = recorded_choices(arguments, recipe_arguments)
     if recorded:
         model_arguments, arguments = with_choices(recorded, given)
@@ -89,7 +89,11 @@ def score_baseline_with(added: PseudoLabelled, data: ReviewData, judge: Judge) -
     return {f"{judge.best_baseline.name} with the same unlabelled texts": predictions}
 
 
-def check_combination(model_arguments: ModelArguments, arguments: ClassifierTrainingArguments) -> None:
+def check_combination(
+    model_arguments: ModelArguments, data_arguments: DataArguments, arguments: ClassifierTrainingArguments
+) -> None:
+    if data_arguments.has_pairs:
+        raise DataError("--recipe trains on single texts, and --text_column names pairs: leave --recipe out")
     refused = {
         "--model_name_or_path": model_arguments.model_name_or_path,
         "--search_trials": arguments.search_trials,

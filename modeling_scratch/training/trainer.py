@@ -18,12 +18,12 @@ from transformers.utils.hub import PushInProgress, hf_api
 
 from ..configuration_scratch import ScratchDecoderConfig, ScratchEncoderConfig
 from ..data.collators import FlatBatches
+from ..data.text_pairs import shortened
 from ..evaluation.predictions import PREDICTIONS
 from ..sharing.leaks import check_contents
 from ..sharing.model_card import CARD_FILE, write_card
 from ..sharing.verification_record import write_verification
 from ..utils.errors import DataError, attempt, one_line
-from ..utils.markdown import excerpt
 from .distributed import whole_model
 from .resumable import ResumableTrainer
 
@@ -212,7 +212,7 @@ def share(trainer: SharingTrainer, texts: Sequence[str]) -> None:
     """
     folder = Path(trainer.args.output_dir or "")
     if trainer.is_world_process_zero():
-        attempt("verify.json", _verify, trainer, folder, [excerpt(text) for text in texts[:VERIFIED_TEXTS]])
+        attempt("verify.json", _verify, trainer, folder, list(map(shortened, texts[:VERIFIED_TEXTS])))
         trainer.create_model_card()
     if trainer.args.push_to_hub:
         try:

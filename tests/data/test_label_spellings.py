@@ -97,9 +97,14 @@ def test_typos_of_frequent_labels_are_proposed() -> None:
         **dict.fromkeys(["log in", "LOG-IN"], "login"),
         "shiping": "shipping",
     }
-    assert proposed_label_map({"reset": 9, "cancel": 9_000, "cancell": 800, "cancelll": 40}) == {
+    assert proposed_label_map({"reset": 9, "cancel": 9_000, "cancell": 18, "cancelll": 4}) == {
         "cancell": "cancel", "cancelll": "cancel",
     }  # fmt: skip
+
+
+def test_frequent_labels_and_negations_are_no_typos() -> None:
+    assert not proposed_label_map({"unlikely": 3_000, "likely": 250, "like": 5_000, "hike": 100})
+    assert not proposed_label_map({"relevant": 900, "irrelevant": 10, "legal": 5, "illegal": 700})
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,9 @@ INLINE = [code for page in PAGES for code in re.findall(r"`([^`\n]+)`", page.pro
 EXAMPLES = [block for page in PAGES for language, block in page.blocks if language == "python"]
 
 
+COLOURS = "red", "green"
+
+
 def subcommand(line: str) -> str:
     """The subcommand of a line, or "" if it has none."""
     return line.partition(COMMAND)[2].partition(" ")[0] if COMMAND in line else ""
@@ -106,6 +109,8 @@ def write_inputs(folder: Path) -> None:
     (folder / "topics.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
     rows = [f"a film with {'star ' * (i % 5)}number {i},{i % 5 + 0.5}" for i in range(60)]
     (folder / "stars.csv").write_text("\n".join(["text,stars", *rows]), encoding="utf-8")
+    rows = [f"a {one} ball {i},it is {two},{one == two}" for i in range(20) for one in COLOURS for two in COLOURS]
+    (folder / "pairs.csv").write_text("\n".join(["premise,hypothesis,label", *rows]), encoding="utf-8")
     (folder / "plays.txt").write_text("ROMEO: a rose by any name\nJULIET: my only love\n" * 100, encoding="utf-8")
     lines = [f"a fine film that nobody has judged, number {i}\nanother one, {i}\n" for i in range(50)]
     (folder / "unlabelled.txt").write_text("".join(lines), encoding="utf-8")

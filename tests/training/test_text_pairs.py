@@ -1,0 +1,235 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Pairs of texts end to end: read, split, trained, reported, resumed, shared and answered, for all kinds of labels."""
+
+import copy
+import json
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import compare as compare_program
+import data as data_program
+import predict as predict_program
+import pytest
+import train_classifier
+from processes import refusal
+from text_samples import fault, load, write
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
+
+from modeling_scratch.data.collators import FlatBatches
+from modeling_scratch.data.columns import choose_columns, read_texts
+from modeling_scratch.data.splits import DataArguments
+from modeling_scratch.data.text_pairs import TextPair
+from modeling_scratch.serving.tasks import load_task
+from modeling_scratch.sharing.verification import Verdict, verify
+
+COLUMNS = "--text_column premise hypothesis"
+FAST = "--learning_rate 1e-2 --per_device_train_batch_size 16 --report_to none --use_cpu --disable_tqdm True --seed 0"
+SMALL = f"{FAST} --ema_decay 0 --config_overrides hidden_size=16,intermediate_size=32,num_hidden_layers=1"
+COLOURS = {"red": "blood", "green": "grass", "blue": "sky", "white": "snow"}
+
+
+def entailment(number: int) -> dict[str, list[Any]]:
+    """Whether a thing has a colour. Four of the sixteen combinations are right: sums over words cannot tell them."""
+    drawn = random.Random(0)
+    colours = [(first, drawn.choice([first] * 2 + [*COLOURS])) for first in drawn.choices(list(COLOURS), k=number)]
+    return {
+        "premise": [f"ball {row} is {first}" for row, (first, _) in enumerate(colours)],
+        "hypothesis": [f"it is {COLOURS[second]}" for _, second in colours],
+        "label": ["yes" if first == second else "no" for first, second in colours],
+        "sets": [sorted({"same"} if first == second else {"other", second}) for first, second in colours],
+        "stars": [len(first) + len(second) + 0.5 for first, second in colours],
+    }
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pairs")
+    write(folder / "train.jsonl", entailment(240))
+    return folder
+
+
+def train(folder: Path, name: str, extra: str) -> Path:
+    options = f"--train_file {folder / 'train.jsonl'} {COLUMNS} --output_dir {folder / name} {SMALL} {extra}"
+    train_classifier.main(options.split())
+    return folder / name
+
+
+@pytest.fixture(scope="module")
+def run(folder: Path) -> Path:
+    return train(folder, "run", "--label_column label --num_train_epochs 2 --save_total_limit 9")
+
+
+def content(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def answer_of(run: Path, first: str, second: str) -> dict[str, float]:
+    """The probabilities of a pair, by the library alone."""
+    model, tokenizer = AutoModelForSequenceClassification.from_pretrained(run), AutoTokenizer.from_pretrained(run)
+    probabilities = model(**tokenizer(first, second, return_tensors="pt")).logits[0].softmax(-1).tolist()
+    return dict(zip(model.config.id2label.values(), probabilities))
+
+
+def test_a_pair_is_its_joined_text_and_its_parts() -> None:
+    pair = TextPair("a ball", "it rolls")
+    assert pair.parts == copy.deepcopy(pair).parts == ("a ball", "it rolls")
+    assert pair == copy.deepcopy(pair) != TextPair("a", "ball it rolls")
+
+
+def test_the_columns_of_a_pair_are_named(tmp_path: Path) -> None:
+    columns = entailment(20)
+    rows = [dict(zip(columns, values)) for values in zip(*columns.values())]
+    assert choose_columns(rows, "data", ["hypothesis", "premise"]) == ("hypothesis", "premise", "label")
+    path = write(tmp_path / "train.jsonl", {**columns, "hypothesis": ["", *columns["hypothesis"][1:]]})
+    found = [text for _, text in read_texts(path, ["premise", "hypothesis"])]
+    assert found == ["", *map(TextPair, columns["premise"][1:], columns["hypothesis"][1:])]
+    for names in (["premise"] * 2, ["premise", "hypothesis", "label"]):
+        with fault("--text_column premise", "two different ones for pairs"):
+            DataArguments(data_dir=str(tmp_path), text_column=names)
+    with fault("'label' cannot be both"):
+        load(tmp_path, text_column=["premise", "label"], label_column="label")
+    with fault("no column 'answer'"):
+        load(tmp_path, text_column=["premise", "answer"])
+
+
+def test_one_name_is_recorded_as_before(tmp_path: Path) -> None:
+    write(tmp_path / "train.csv", {"text": ["a", "b", "c", "d"] * 5, "label": [0, 1] * 10})
+    by_name, by_list = (DataArguments(data_dir=str(tmp_path), text_column=name) for name in ("text", ["text"]))
+    assert by_name.text_column == by_list.text_column == "text"
+    assert load(tmp_path, text_column=["text"]).digests() == load(tmp_path).digests()
+
+
+def test_equal_pairs_share_a_split_and_texts_alone_do_not(tmp_path: Path) -> None:
+    firsts, seconds = [f"first {row % 30}" for row in range(120)], [f"SECOND {row % 60}" for row in range(120)]
+    seconds[60:] = [text.lower() for text in seconds[60:]]
+    write(tmp_path / "train.csv", {"a": firsts, "b": seconds, "label": [row % 2 for row in range(120)]})
+    data = load(tmp_path, text_column=["a", "b"])
+    pairs = {split: {text.lower() for text in data.texts(split)} for split in data.splits}
+    assert sum(map(len, pairs.values())) == len(set.union(*pairs.values())) == 60
+    assert not any("also occur in train" in warning for warning in data.warnings)
+    assert data.digests() != load(tmp_path, text_column=["b", "a"]).digests()
+
+
+def test_a_pair_in_two_splits_is_a_leak_and_one_text_is_none(tmp_path: Path) -> None:
+    rows = {"a": [f"one {row % 10}" for row in range(20)], "b": [f"two {row}" for row in range(20)]}
+    write(tmp_path / "train.csv", {**rows, "label": [0, 1] * 10})
+    write(tmp_path / "test.csv", {"a": ["one 0", "one 0"], "b": ["two 0", "new"], "label": [0, 1]})
+    [warning] = [each for each in load(tmp_path, text_column=["a", "b"]).warnings if "also occur" in each]
+    assert "texts of 1 of its 2 rows" in warning
+
+
+def test_a_row_without_one_of_both_texts_is_dropped(tmp_path: Path) -> None:
+    rows = entailment(60)
+    rows["premise"][3], rows["hypothesis"][5] = "", " "
+    write(tmp_path / "train.csv", rows)
+    data = load(tmp_path, text_column=["premise", "hypothesis"], label_column="label")
+    assert sum(len(split) for split in data.splits.values()) == 58
+    assert any("2 rows without a text were dropped" in note for note in data.notes)
+
+
+def test_the_model_reads_both_texts_with_their_token_types(run: Path) -> None:
+    model, tokenizer = AutoModelForSequenceClassification.from_pretrained(run), AutoTokenizer.from_pretrained(run)
+    assert model.config.type_vocab_size == 2
+    encoded = tokenizer("ball is red", "it is blood")
+    assert encoded["token_type_ids"] == [0] * 5 + [1] * 4
+    assert tokenizer.unk_token_id not in encoded["input_ids"]  # its vocabulary has the words of both
+    [answer] = pipeline("text-classification", model=str(run))([{"text": "ball is red", "text_pair": "it is sky"}])
+    expected = answer_of(run, "ball is red", "it is sky")
+    assert answer["score"] == pytest.approx(max(expected.values()), rel=1e-4)
+    assert answer["label"] == max(expected, key=expected.__getitem__)
+    assert expected != pytest.approx(answer_of(run, "it is sky", "ball is red"))
+
+
+def test_the_report_and_the_card_show_both_texts(run: Path) -> None:
+    evaluation, record = content(run / "evaluation.json"), content(run / "run_config.json")
+    assert record["data"]["text_column"] == ["premise", "hypothesis"]
+    assert all(row["text"].startswith("ball") and row["text_pair"].startswith("it") for row in evaluation["examples"])
+    assert all(baseline["accuracy"] < 0.9 for baseline in evaluation["baselines"])
+    first, card = evaluation["examples"][0], (run / "README.md").read_text(encoding="utf-8")
+    assert f'pipe({{"text": "{first["text"]}", "text_pair": "{first["text_pair"]}"}})' in card
+    assert f'text = ("{first["text"]}", "{first["text_pair"]}")' in card
+    assert "tokenizer(*text, truncation=True" in card
+    assert "premise and hypothesis" in card
+
+
+def test_a_copy_is_verified_by_pairs(run: Path, tmp_path: Path) -> None:
+    assert verify(run).verdict == Verdict.SAME
+    entries = [entry for entry in content(run / "verify.json")["inputs"] if entry["text"]]
+    for entry in entries:
+        tokens = AutoTokenizer.from_pretrained(run)(entry["text"], entry["text_pair"])
+        assert entry["ids"] == {name: tokens[name] for name in ("input_ids", "token_type_ids")}
+    copied = shutil.copytree(run, tmp_path / "copy", ignore=shutil.ignore_patterns("checkpoint-*"))
+    record = content(run / "verify.json")
+    record["inputs"][-1]["text_pair"] = "it is another one"
+    (copied / "verify.json").write_text(json.dumps(record), encoding="utf-8")
+    assert verify(copied).verdict != Verdict.SAME
+
+
+def test_a_resumed_run_ends_as_one_that_was_not(run: Path, folder: Path, tmp_path: Path) -> None:
+    shutil.copy(folder / "train.jsonl", tmp_path)
+    resumed = shutil.copytree(run, tmp_path / "run")
+    first = min(resumed.glob("checkpoint-*"), key=lambda path: int(path.name.partition("-")[2]))
+    options = f"--label_column label --num_train_epochs 2 --save_total_limit 9 --resume_from_checkpoint {first}"
+    train(tmp_path, "run", options)
+    assert (resumed / "model.safetensors").read_bytes() == (run / "model.safetensors").read_bytes()
+
+
+def test_files_of_pairs_are_answered(run: Path, tmp_path: Path) -> None:
+    write(tmp_path / "new.csv", {"premise": ["ball is red", ""], "hypothesis": ["it is blood", "it is sky"]})
+    options = f"--model {run} --input {tmp_path / 'new.csv'} --output {tmp_path / 'answers.jsonl'} --with_text True"
+    predict_program.main(f"{options} {COLUMNS} --top_k all".split())
+    answer, empty = map(json.loads, (tmp_path / "answers.jsonl").read_text(encoding="utf-8").splitlines())
+    assert (answer["text"], answer["text_pair"]) == ("ball is red", "it is blood")
+    found = {each["label"]: each["score"] for each in answer["top"]}
+    assert found == pytest.approx(answer_of(run, "ball is red", "it is blood"), rel=1e-4)
+    assert empty["label"] is empty["score"] is None
+
+
+def test_disagreements_of_two_runs_show_the_pairs(run: Path, folder: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    swapped = (run / "predictions.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in swapped[1:]]
+    opposite = [{**row, "prediction": {"yes": "no", "no": "yes"}[row["prediction"]]} for row in rows]
+    lines = [swapped[0], *(json.dumps({**row, "probabilities": row["probabilities"][::-1]}) for row in opposite)]
+    (other / "predictions.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    options = f"{run} {other} --data {folder / 'train.jsonl'} {COLUMNS} --output {tmp_path / 'found.json'}"
+    compare_program.main(options.split())
+    texts = [each["text"] for each in content(tmp_path / "found.json")["disagreements"]]
+    assert len(texts) == len(rows) == 24
+    assert all("ball" in text and "it is" in text for text in texts)
+
+
+@pytest.mark.parametrize("column", ["sets", "stars"])
+def test_pairs_have_sets_of_classes_and_numbers_too(folder: Path, column: str) -> None:
+    found = train(folder, column, f"--label_column {column} --max_steps 3")
+    assert content(found / "evaluation.json")["examples"][0]["text_pair"].startswith("it is")
+    assert verify(found).verdict == Verdict.SAME
+
+
+def test_the_data_are_described(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    data_program.main(f"{folder / 'train.jsonl'} {COLUMNS} --label_column label".split())
+    printed = capsys.readouterr().out
+    assert "text columns: 'premise' and 'hypothesis'; label column: 'label'" in printed
+    assert COLUMNS in printed.splitlines()[-1]
+    assert "longest" in printed
+
+
+def test_flat_batches_have_the_token_types() -> None:
+    rows = [{"input_ids": [2, 5, 3, 6, 3], "token_type_ids": [0, 0, 0, 1, 1], "label": 1}] * 2
+    assert FlatBatches()(rows)["token_type_ids"].tolist() == [[0, 0, 0, 1, 1] * 2]
+
+
+def test_what_takes_single_texts_refuses_pairs(run: Path, folder: Path, tmp_path: Path, capsys) -> None:
+    options = f"--train_file {folder / 'train.jsonl'} {COLUMNS} --output_dir {tmp_path / 'new'}"
+    said = refusal(capsys, train_classifier.main, f"{options} --recipe minutes".split())
+    assert "--recipe trains on single texts" in said
+    assert "give --train_file" in refusal(capsys, train_classifier.main, [*COLUMNS.split(), *options.split()[-2:]])
+    options = f"--model {run} --input {folder / 'train.jsonl'}"
+    assert "--explain" in refusal(capsys, predict_program.main, f"{options} {COLUMNS} --explain True".split())
+    assert "pairs of texts" in refusal(capsys, predict_program.main, f"{options} --text_column premise".split())
+    with fault("trained on pairs of texts (premise and hypothesis)", "the server takes single texts"):
+        load_task(str(run), "cpu")
+    assert not (tmp_path / "new").exists()
