@@ -131,9 +131,7 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     cells = [row.get(label_column) for row in sample]
     kind, inferred = choose_kind(arguments.problem_type, arguments.label_separator, cells)
     notes += inferred
-    if isinstance(kind, Number) and arguments.label_map:
-        raise DataError("--label_map: the labels are numbers, which it cannot change")
-    labels = LabelReader(kind, LabelMap(parse_label_map(arguments.label_map or ())))
+    labels = _label_reader(kind, arguments)
     train = _read_examples("train", sources["train"], columns, labels, notes)
     _check_labels("train", train, label_column, None, kind)
     declared = labels.map.applied(sources["train"].class_names(label_column))
@@ -167,6 +165,12 @@ class LabelReader(NamedTuple):
 
     kind: LabelKind
     map: LabelMap
+
+
+def _label_reader(kind: LabelKind, arguments: DataArguments) -> LabelReader:
+    if isinstance(kind, Number) and arguments.label_map:
+        raise DataError("--label_map: the labels are numbers, which it cannot change")
+    return LabelReader(kind, LabelMap(parse_label_map(arguments.label_map or ())))
 
 
 def _read_examples(

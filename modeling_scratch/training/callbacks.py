@@ -46,7 +46,10 @@ class EarlyStopping(TrainerCallback):
 
 def evaluations_since_best(args: TrainingArguments, state: TrainerState) -> int:
     name = f"eval_{(args.metric_for_best_model or '').removeprefix('eval_')}"
-    return sum(name in entry and entry["step"] > (state.best_global_step or 0) for entry in state.log_history)
+    values = [entry[name] for entry in state.log_history if name in entry]
+    if not values:
+        return 0
+    return len(values) - 1 - values.index((max if args.greater_is_better else min)(values))  # a tie is no improvement
 
 
 def save_where_judged(arguments: TrainingArguments) -> None:

@@ -280,10 +280,9 @@ class ResumableTrainer(Trainer):
             self.push_to_hub(commit_message="Model save", revision=self.args.hub_revision)
 
     def _determine_best_metric(self, metrics: dict[str, float], *args: Any, **kwargs: Any) -> bool:
-        """Of equal checkpoints, choose the last, which has learned most, unless early stopping counts improvements."""
+        """Of checkpoints with equal scores, choose the last, which has learned most."""
         name = f"eval_{(self.args.metric_for_best_model or '').removeprefix('eval_')}"
-        stops_early = bool(getattr(self.args, "early_stopping_patience", 0))
-        if not stops_early and metrics.get(name) == self.state.best_metric:
+        if metrics.get(name) == self.state.best_metric:
             self.state.best_metric = None
         try:
             return super()._determine_best_metric(metrics, *args, **kwargs)
