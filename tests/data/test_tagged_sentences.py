@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Labelled words from CoNLL files and tables: what is read, how it is divided, and the errors of broken files."""
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -156,3 +157,21 @@ def test_wrong_options_are_errors(tmp_path: Path) -> None:
     (tmp_path / "latin.conll").write_bytes("Jörg B-PER\n".encode("latin-1"))
     with fault("latin.conll", "line 1", "not valid UTF-8"):
         load(tmp_path / "latin.conll")
+
+
+@pytest.mark.parametrize("name", ["train.conll", "train.jsonl"])
+def test_compressed_files_are_read_as_the_plain_ones(name: str, tmp_path: Path) -> None:
+    plain = tmp_path / name
+    if name.endswith(".conll"):
+        write_conll(plain, 30, 0)
+    else:
+        rows = [dict(zip(("tokens", "labels"), zip(*one))) for one in sentences(30, 0)]
+        plain.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    packed = tmp_path / f"{name}.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    if name.endswith(".jsonl"):
+        found, expected = ([(row.words, row.labels) for row in load(path).splits["train"]] for path in (packed, plain))
+        assert found == expected
+    else:  # text formats alone are unpacked
+        with fault("unknown format"):
+            load(packed)

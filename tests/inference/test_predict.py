@@ -17,7 +17,7 @@ import pytest
 import torch
 import transformers
 from conftest import refused
-from processes import in_child
+from processes import in_child, refusal
 from serving import save_classifier
 from text_samples import write
 from writers import POSITIONS, text_of
@@ -115,6 +115,13 @@ def test_columns_are_kept(folder, tmp_path, suffix):
     assert [answer["size"] for answer in answers] == [1.5 if suffix == ".jsonl" else "1.5", none, none]
     assert answers[0]["tags"] == (["a"] if suffix == ".jsonl" else '["a"]')
     assert [answer["label"] == none for answer in answers] == [False, True, False]
+
+
+def test_two_columns_of_one_name_are_refused(folder, tmp_path, capsys):
+    source = write(tmp_path / "in.csv", {"label_1": [1, 2], "text": [text_of(3), text_of(5)]})
+    asked = f"--model {folder} --input {source} --output {tmp_path / 'out.csv'} --keep_columns label_1 --top_k 2"
+    assert "two columns 'label_1'" in refusal(capsys, predict.main, asked.split())
+    assert not (tmp_path / "out.csv").exists()
 
 
 def test_a_table_with_semicolons_is_read_compressed(folder, tmp_path, capfd):

@@ -2,6 +2,7 @@
 """The classifier's training as a function: tables in memory, exceptions, and a report."""
 
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,13 @@ def test_tables_in_memory_give_a_report_and_a_folder(tables: dict[str, pd.DataFr
     assert "/tmp" not in json.dumps(record["data"])
 
 
+def test_declared_classes_are_mapped_and_renamed(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
+    rows = datasets.Dataset.from_pandas(tables["train"])
+    declared = rows.cast_column("label", datasets.ClassLabel(names=["neg", "pos"]))
+    report = train_classifier(declared, tmp_path / "run", label_map={"neg": "bad"}, **OPTIONS)
+    assert report.scores["labels"] == ["bad", "pos"]
+
+
 def test_each_kind_of_data_gives_the_same_model(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
     table = tables["train"]
     (tmp_path / "folder").mkdir()
@@ -70,6 +78,11 @@ def test_errors_are_exceptions_of_one_line(tables: dict[str, pd.DataFrame], tmp_
         (table, {"search_trials": 2}, "search_trials"),
         ({"train": table, "holdout": table}, {}, "'holdout'"),
         ({"train": [1, 2]}, {}, "is a list"),
+        ({"train": table, "val": table, "valid": table}, {}, "validation split"),
+        (table[:0], {}, "has no rows"),
+        (pd.DataFrame({"text": ["a", "b"], "label": [1, "x"]}), {}, "several types"),
+        (table, {"label_map": {"nope": "0"}}, "no row has the label 'nope'"),
+        (table, {"class_names": ["-bad", "good"]}, "hyphen"),
         (tmp_path / "missing.csv", {}, "missing.csv"),
     ]
     for data, options, told in wrong:
@@ -77,6 +90,7 @@ def test_errors_are_exceptions_of_one_line(tables: dict[str, pd.DataFrame], tmp_
             train_classifier(data, tmp_path / "run", **options)
         assert told in str(caught.value)
         assert "\n" not in str(caught.value)
+        assert tempfile.gettempdir() not in str(caught.value).replace(str(tmp_path), "")
     assert not (tmp_path / "run").exists()
 
 

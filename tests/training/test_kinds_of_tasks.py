@@ -195,3 +195,12 @@ def test_the_server_gives_the_answers_of_the_pipeline(sets: Path, numbers: Path)
             found = client.post("/classify", json={"inputs": "film story actor", "top_k": 3}).json()["outputs"]
         assert [row["label"] for row in found] == [row["label"] for row in expected]
         assert [row["score"] for row in found] == pytest.approx([row["score"] for row in expected], rel=1e-4)
+
+
+def test_numbers_that_cannot_be_learned_or_mapped_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    lines = [f"film {number},{1.5 if number else 2.5}" for number in range(100)]
+    (tmp_path / "stars.csv").write_text("\n".join(["text,stars", *lines]), encoding="utf-8")
+    options = f"--train_file {tmp_path / 'stars.csv'} --label_column stars --output_dir {tmp_path / 'run'} {SMALL}"
+    for extra, told in {"--max_train_samples 5": "are 1.5", "--label_map 1=2": "the labels are numbers"}.items():
+        assert told in refusal(capsys, train_classifier.main, f"{options} {extra}".split()), extra
+    assert not (tmp_path / "run").exists()
