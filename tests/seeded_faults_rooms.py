@@ -142,7 +142,7 @@ TRAINING = (
     ),
     Fault(
         "the_best_evaluation_counts", "training/callbacks.py",
-        'entry["step"] > (state.best_global_step or 0)', 'entry["step"] >= (state.best_global_step or 0)',
+        "return len(values) - 1 - values.index(", "return len(values) - values.index(",
         "early stopping: the best evaluation counts as one without progress",
     ),
     Fault(
@@ -213,7 +213,8 @@ TRAINING = (
     ),
     Fault(
         "taught_labels_are_sharpened", "training/soft_labels.py",
-        "np.concatenate((given, taught.probabilities))", "np.concatenate((given, taught.probabilities.round()))",
+        "np.concatenate((given, added.probabilities.astype(np.float32)))",
+        "np.concatenate((given, added.probabilities.round().astype(np.float32)))",
         "a doubtful label of a teacher is taught as a certain one",
     ),
     Fault(
@@ -235,8 +236,8 @@ INFERENCE = (
         "the answers of a batch go to other texts of it",
     ),
     Fault(
-        "several_labels_share_one", "inference/classification.py",
-        "logits.sigmoid().tolist()", "logits.softmax(-1).tolist()",
+        "several_labels_share_one", "inference/answers.py",
+        "probabilities = logits.sigmoid()", "probabilities = logits.softmax(-1)",
         "scores of labels that do not exclude each other add up to 1",
     ),
     Fault(
@@ -416,6 +417,7 @@ FIRST = {
     "training/sparse_tables.py": ("sparse_tables",),
     "training/soft_labels.py": ("teachers",),
     "training/classification.py": ("train_classifier", "training_options"),
+    "inference/answers.py": ("predict",),
     "inference/classification.py": ("predict",),
     "inference/generation.py": ("generate",),
     "inference/text_generators.py": ("translation", "generate"),

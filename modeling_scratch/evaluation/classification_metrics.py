@@ -223,9 +223,7 @@ def bootstrap_interval(
         interval = binomtest(right, len(correct)).proportion_ci(level, method="wilson")
         return float(interval.low), float(interval.high)
     accuracies = np.random.default_rng(seed).binomial(len(correct), np.mean(correct), size=resamples) / len(correct)
-    tail = (1 - level) / 2
-    low, high = np.quantile(accuracies, [tail, 1 - tail])
-    return float(low), float(high)
+    return _middle(accuracies, level)
 
 
 def paired_bootstrap_interval(
@@ -246,8 +244,13 @@ def paired_bootstrap_interval(
         return -most, most
     numbers = [result.only_model_correct, result.only_baseline_correct, examples - discordant]
     drawn = np.random.default_rng(seed).multinomial(examples, np.array(numbers) / examples, size=resamples)
+    return _middle((drawn[:, 0] - drawn[:, 1]) / examples, level)
+
+
+def _middle(resampled: np.ndarray, level: float) -> tuple[float, float]:
+    """Return the bounds of the middle values of resamples, the percentile interval of this level."""
     tail = (1 - level) / 2
-    low, high = np.quantile((drawn[:, 0] - drawn[:, 1]) / examples, [tail, 1 - tail])
+    low, high = np.quantile(resampled, [tail, 1 - tail])
     return float(low), float(high)
 
 

@@ -9,6 +9,7 @@ from ..data.labelled_texts import ReviewData
 from .run import Run
 
 ENOUGH_TEXTS = 20_000  # labelled ones; with fewer, a checkpoint helps most
+EXAMPLE = "which reached 82 % instead of 72 % with 1,500 texts of SST-2"  # docs/results.md has the table
 ENOUGH_STEPS = 300  # with fewer, a model from random weights has rarely learned
 
 
@@ -27,7 +28,7 @@ def remedies(run: Run, data: ReviewData, steps: int) -> str:
         found.append("Add texts of the same kind without labels: --recipe hour --unlabelled_file FILE.")
     if is_new and texts < ENOUGH_TEXTS:
         without = ", without a recipe" if recipe and recipe.recipe else ""
-        found.append(f"Fine-tune a pretrained encoder{without}: --model_name_or_path FOLDER.")
+        found.append(f"Fine-tune a pretrained encoder{without}: --model_name_or_path FOLDER, {EXAMPLE}.")
     return " ".join([*found, f"Label more texts than these {texts:,}."])
 
 

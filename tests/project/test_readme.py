@@ -39,10 +39,10 @@ FEWER = {
 }
 # What `make train` writes is here a copy of another run of the README.
 DEMO, MINE = "runs/demo", "runs/mine"
-# Options of accelerate, torchrun, pip and scripts/draw_recipes.py.
+# Options of accelerate, torchrun, pip, scripts/draw_recipes.py and scripts/compare_sizes.py.
 OF_OTHERS = {
     "--config_file", "--machine_rank", "--main_process_ip", "--main_process_port", "--no_python", "--nproc_per_node",
-    "--num_machines", "--num_processes", "--help_all", "--panel",
+    "--num_machines", "--num_processes", "--help_all", "--panel", "--rows", "--seeds", "--checkpoint",
 }  # fmt: skip
 
 
