@@ -27,7 +27,7 @@ from seeded_faults_rooms import FIRST as FIRST_IN_ROOMS
 from seeded_faults_rooms import ROOMS, Fault
 
 ROOT = Path(__file__).resolve().parents[1]
-COPIED = "modeling_scratch", "tokenization", "scripts", "tests", "pyproject.toml", "setup.cfg", "README.md"
+COPIED = "modeling_scratch", "tokenization", "scripts", "tests", "docs", "pyproject.toml", "setup.cfg", "README.md"
 TIME_LIMIT = 1800  # seconds of all tests of a fault, on a machine that has other work too
 
 TEXTBOOK = (
@@ -418,7 +418,7 @@ def copy_to(folder: Path) -> None:
     for name in COPIED:
         source = ROOT / name
         if source.is_dir():
-            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__", "runs"))
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__", "_build", "runs"))
         else:
             shutil.copy(source, folder / name)
 
