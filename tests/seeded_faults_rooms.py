@@ -305,8 +305,8 @@ EVALUATION = (
         "the verdict is on the weakest baseline",
     ),
     Fault(
-        "judged_on_validation", "evaluation/classification.py",
-        'self.split = "test" if "test" in data.splits else "validation"', 'self.split = "validation"',
+        "judged_on_validation", "evaluation/judged_split.py",
+        'return "test" if "test" in splits else "validation"', 'return "validation"',
         "a model is judged on the split that its epoch was chosen on",
     ),
     Fault(

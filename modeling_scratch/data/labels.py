@@ -112,16 +112,12 @@ def _folded(label: str) -> str:
 
 
 def _is_typo(rare: str, frequent: str) -> bool:
-    shorter, longer = sorted((len(rare), len(frequent)))
-    if longer > LONGEST_LABEL or longer - shorter > 2 or _digits(rare) != _digits(frequent):
+    shorter, longer = sorted((rare, frequent), key=len)
+    if len(longer) > LONGEST_LABEL or len(longer) - len(shorter) > 2 or _digits(rare) != _digits(frequent):
         return False
-    if any(one.endswith(other) and NEGATION.fullmatch(one.removesuffix(other)) for one, other in _both(rare, frequent)):
+    if NEGATION.fullmatch(longer.removesuffix(shorter)):
         return False
-    return edit_distance(rare, frequent) <= (2 if shorter >= 6 else int(shorter >= 4))
-
-
-def _both(first: str, second: str) -> list[tuple[str, str]]:
-    return [(first, second), (second, first)]
+    return edit_distance(rare, frequent) <= (2 if len(shorter) >= 6 else int(len(shorter) >= 4))
 
 
 def _digits(label: str) -> str:

@@ -9,6 +9,11 @@ import numpy as np
 from .classification_metrics import McNemarResult, mcnemar, strongest
 
 
+def only_answer(names: Sequence[str], labels: np.ndarray, predicted: np.ndarray) -> str | None:
+    """Return the name of the class if all predictions are equal but the true labels are not."""
+    return names[predicted[0]] if len(set(predicted)) == 1 < len(set(labels)) else None
+
+
 def headline(
     names: Sequence[str],
     train_labels: Sequence[int],
@@ -23,8 +28,8 @@ def headline(
     whether training weighted the classes, for other aims than accuracy. Significance is that of McNemar's exact test at
     the 5 % level. Returns None for any other model, and if the texts are too few for any model to be better.
     """
-    if len(set(predicted)) == 1 < len(set(labels)):
-        return f"The Transformer predicts {names[predicted[0]]} for every text: it has not learned."
+    if answer := only_answer(names, labels, predicted):
+        return f"The Transformer predicts {answer} for every text: it has not learned."
     frequent = Counter(train_labels).most_common(1)[0][0]
     correct, constant = predicted == labels, labels == frequent
     test = mcnemar(correct, constant)

@@ -16,7 +16,7 @@ from ..utils.errors import DataError
 from ..utils.files import write_json, write_text
 from .baselines import BaselineResult, run_baselines
 from .calibration import Calibration, calibration_scores, calibration_text
-from .chance import headline
+from .chance import headline, only_answer
 from .classification_metrics import (
     ClassificationMetrics,
     averages_text,
@@ -28,6 +28,7 @@ from .classification_metrics import (
     mcnemar,
     strongest,
 )
+from .judged_split import judged_split, predict_split
 from .plots import confusion_matrix_png, learning_curve_png
 from .predictions import PREDICTIONS, Predictions
 
@@ -44,8 +45,7 @@ class Judge:
 
         with_mean: also score `mean_predictions`. is_weighted: whether training weights the classes.
         """
-        self.split = "test" if "test" in data.splits else "validation"
-        self.prefix = "test" if self.split == "test" else "eval"
+        self.split = judged_split(data.splits)
         self.metrics = ClassificationMetrics(data.label_names)
         train, judged = data.splits["train"], data.splits[self.split]
         self.texts, self.labels = data.texts(self.split), np.asarray(judged["label"])
@@ -73,8 +73,7 @@ class Judge:
         model is near chance or worse than a baseline.
         """
         output = Path(trainer.args.output_dir or "")
-        prediction = trainer.predict(splits[self.split], metric_key_prefix=self.prefix)
-        trainer.save_metrics(self.prefix, prediction.metrics)
+        prediction = predict_split(trainer, splits[self.split], self.split)
         if not trainer.is_world_process_zero():
             return ""
         logits = np.asarray(prediction.predictions)
@@ -111,7 +110,7 @@ class Judge:
             "texts": len(self.labels),
             "labels": self.metrics.label_names,
             "confusion_matrix": matrix.tolist(),
-            "only_answer": self._only_answer(predicted),
+            "only_answer": only_answer(self.metrics.label_names, self.labels, predicted),
             "headline": headline(
                 self.metrics.label_names, self.train_labels, self.labels, predicted, rivals, self.is_weighted
             ),
@@ -140,11 +139,6 @@ class Judge:
 
     def _rivals(self) -> dict[str, np.ndarray]:
         return {baseline.name: baseline.predictions for baseline in self.baselines}
-
-    def _only_answer(self, predicted: np.ndarray) -> str | None:
-        """Return the label if all predictions are equal but the true labels are not."""
-        is_one = len(set(predicted)) == 1 < len(set(self.labels))
-        return self.metrics.label_names[predicted[0]] if is_one else None
 
     def _scores(self, predicted: np.ndarray) -> dict[str, Any]:
         scores = self.metrics.compute(predicted, self.labels)

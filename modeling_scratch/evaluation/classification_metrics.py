@@ -223,7 +223,8 @@ def bootstrap_interval(
         interval = binomtest(right, len(correct)).proportion_ci(level, method="wilson")
         return float(interval.low), float(interval.high)
     accuracies = np.random.default_rng(seed).binomial(len(correct), np.mean(correct), size=resamples) / len(correct)
-    return _middle(accuracies, level)
+    low, high = percentile_interval(accuracies, level)
+    return float(low), float(high)
 
 
 def paired_bootstrap_interval(
@@ -244,14 +245,14 @@ def paired_bootstrap_interval(
         return -most, most
     numbers = [result.only_model_correct, result.only_baseline_correct, examples - discordant]
     drawn = np.random.default_rng(seed).multinomial(examples, np.array(numbers) / examples, size=resamples)
-    return _middle((drawn[:, 0] - drawn[:, 1]) / examples, level)
-
-
-def _middle(resampled: np.ndarray, level: float) -> tuple[float, float]:
-    """Return the bounds of the middle values of resamples, the percentile interval of this level."""
-    tail = (1 - level) / 2
-    low, high = np.quantile(resampled, [tail, 1 - tail])
+    low, high = percentile_interval((drawn[:, 0] - drawn[:, 1]) / examples, level)
     return float(low), float(high)
+
+
+def percentile_interval(resampled: ArrayLike, level: float = 0.95) -> np.ndarray:
+    """Return the lower and the upper bound of the percentile bootstrap, (resamples, ...) -> (2, ...)."""
+    tail = (1 - level) / 2
+    return np.quantile(np.asarray(resampled), [tail, 1 - tail], axis=0)
 
 
 @dataclass(frozen=True)

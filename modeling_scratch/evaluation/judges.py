@@ -16,6 +16,7 @@ from ..utils.files import write_json, write_text
 from ..utils.markdown import escaped, table
 from .calibration import Calibration
 from .classification_metrics import class_scores, class_table
+from .judged_split import judged_split, predict_split
 from .kind_scores import CLASS_SET_SCORES, NUMBER_SCORES, KindMetrics, Score, class_sets, numbers
 from .linear_rivals import Rival, one_versus_rest, ridge
 from .plots import class_f1_png, learning_curve_png, predicted_against_true_png
@@ -35,8 +36,7 @@ class KindJudge:
     def __init__(self, data: ReviewData, seed: int, judges: bool = True) -> None:
         """judges: whether this process evaluates; in a distributed run, only one does."""
         self.data = data
-        self.split = "test" if "test" in data.splits else "validation"
-        self.prefix = "test" if self.split == "test" else "eval"
+        self.split = judged_split(data.splits)
         self.texts, self.labels = data.texts(self.split), data.labels(self.split)
         if judges:
             try:
@@ -52,7 +52,7 @@ class KindJudge:
         """Return further entries of evaluation.json."""
         return {}
 
-    def draw(self, predicted: np.ndarray, path: Path) -> None:
+    def draw(self, predicted: np.ndarray, evaluation: Mapping[str, Any], path: Path) -> None:
         """Plot the predictions."""
         raise NotImplementedError
 
@@ -74,8 +74,7 @@ class KindJudge:
         report says to try if the model is worse than the baseline.
         """
         output = Path(trainer.args.output_dir or "")
-        prediction = trainer.predict(splits[self.split], metric_key_prefix=self.prefix)
-        trainer.save_metrics(self.prefix, prediction.metrics)
+        prediction = predict_split(trainer, splits[self.split], self.split)
         if not trainer.is_world_process_zero():
             return ""
         predicted = self.metrics.answers(np.asarray(prediction.predictions))
@@ -85,8 +84,8 @@ class KindJudge:
             text = f"\n**The {MODEL} is worse than {self.rival.name}.** {remedies}\n{text}"
         write_text(output / "results.md", text)
         write_json(output / "evaluation.json", evaluation)
-        self.draw(predicted, output / self.picture)
-        by = next(score for score in self.metrics.scores if score.name == self.judged_by)
+        self.draw(predicted, evaluation, output / self.picture)
+        by = score_of(self.data.problem_type, self.judged_by)
         learning_curve_png(trainer.state.log_history, output / "learning_curve.png", by)
         return text
 
@@ -139,8 +138,8 @@ class ClassSetJudge(KindJudge):
     def more(self, predicted: np.ndarray) -> dict[str, Any]:
         return {"threshold": 0.5, "classes": class_scores(self.data.label_names, self.labels, predicted)}
 
-    def draw(self, predicted: np.ndarray, path: Path) -> None:
-        class_f1_png(class_scores(self.data.label_names, self.labels, predicted), path)
+    def draw(self, predicted: np.ndarray, evaluation: Mapping[str, Any], path: Path) -> None:
+        class_f1_png(evaluation["classes"], path)
 
     def shown(self, answer: Any) -> str:
         return ", ".join(self.data.label_names[index] for index in np.flatnonzero(answer)) or "(none)"
@@ -157,7 +156,7 @@ class NumberJudge(KindJudge):
     def train_rival(self, texts: list[str], labels: np.ndarray, seed: int) -> Rival:
         return ridge(texts, labels, self.texts, seed)
 
-    def draw(self, predicted: np.ndarray, path: Path) -> None:
+    def draw(self, predicted: np.ndarray, evaluation: Mapping[str, Any], path: Path) -> None:
         predicted_against_true_png(self.labels, predicted, self.data.label_names[0], path)
 
     def shown(self, answer: Any) -> str:

@@ -12,9 +12,8 @@ from scipy.stats import rankdata
 from transformers import EvalPrediction
 
 from ..utils.markdown import percent
-from .classification_metrics import check_converged
+from .classification_metrics import check_converged, percentile_interval
 
-LEVEL = 0.95
 RESAMPLES = 1_000
 
 
@@ -124,8 +123,7 @@ class KindMetrics:
 
     def _named(self, values: np.ndarray, drawn: np.ndarray) -> dict[str, dict[str, Any]]:
         """values (scores,); drawn (resamples, scores)."""
-        tail = (1 - LEVEL) / 2
-        low, high = np.quantile(drawn, [tail, 1 - tail], axis=0)
+        low, high = percentile_interval(drawn)
         return {
             score.name: {"value": float(values[at]), "interval_95": [float(low[at]), float(high[at])]}
             for at, score in enumerate(self.scores)

@@ -15,6 +15,7 @@ from transformers import Trainer
 from ..data.tagged_sentences import OUTSIDE, Sentence, TaggedData
 from ..utils.files import write_json, write_text
 from ..utils.markdown import excerpt, percent
+from .classification_metrics import percentile_interval
 from .plots import tagging_curve_png
 from .tagging_tables import label_table, tagging_table
 
@@ -70,7 +71,7 @@ def sentence_interval(gold: Labels, predicted: Labels, are_entities: bool, seed:
     counts = np.array([_counts(*pair, are_entities) for pair in zip(gold, predicted)])
     generator = np.random.default_rng(seed)
     drawn = (counts[generator.integers(len(counts), size=len(counts))].sum(0) for _ in range(RESAMPLES))
-    low, high = np.quantile([2 * right / max(1, found + given) for right, found, given in drawn], [0.025, 0.975])
+    low, high = percentile_interval([2 * right / max(1, found + given) for right, found, given in drawn])
     return float(low), float(high)
 
 

@@ -44,8 +44,13 @@ class EarlyStopping(TrainerCallback):
         return is_over
 
 
+def deciding_metric(args: TrainingArguments) -> str:
+    """Return the name under which an evaluation has the score that checkpoints are chosen by."""
+    return f"eval_{(args.metric_for_best_model or '').removeprefix('eval_')}"
+
+
 def evaluations_since_best(args: TrainingArguments, state: TrainerState) -> int:
-    name = f"eval_{(args.metric_for_best_model or '').removeprefix('eval_')}"
+    name = deciding_metric(args)
     values = [entry[name] for entry in state.log_history if name in entry]
     if not values:
         return 0

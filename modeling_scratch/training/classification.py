@@ -144,8 +144,8 @@ def build_tokenizer(
         )
         return _with_padding(tokenizer, name)
     limit = _preset_config(arguments).max_position_embeddings
-    options |= {"lowercase": arguments.lowercase, "model_max_length": limit, "length": len(texts)}
-    options["min_frequency"] = arguments.min_frequency
+    options |= {name: getattr(arguments, name) for name in ("lowercase", "min_frequency")}
+    options |= {"model_max_length": limit, "length": len(texts)}
     try:
         tokenizer = KINDS[arguments.tokenizer_kind](texts, arguments.vocab_size, style="bert", **options)
     except ValueError as error:

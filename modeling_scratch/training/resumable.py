@@ -25,6 +25,7 @@ from transformers.trainer_utils import TrainOutput, rotate_checkpoints
 
 from ..utils.errors import DataError, one_line
 from ..utils.files import remove
+from .callbacks import deciding_metric
 from .checkpoints import (
     UNFINISHED,
     check_best,
@@ -281,8 +282,7 @@ class ResumableTrainer(Trainer):
 
     def _determine_best_metric(self, metrics: dict[str, float], *args: Any, **kwargs: Any) -> bool:
         """Of checkpoints with equal scores, choose the last, which has learned most."""
-        name = f"eval_{(self.args.metric_for_best_model or '').removeprefix('eval_')}"
-        if metrics.get(name) == self.state.best_metric:
+        if metrics.get(deciding_metric(self.args)) == self.state.best_metric:
             self.state.best_metric = None
         try:
             return super()._determine_best_metric(metrics, *args, **kwargs)

@@ -48,15 +48,27 @@ class SoftLabels(Trainer):
         num_items_in_batch: Tensor | int | None = None,
     ) -> Any:
         """num_items_in_batch: the number of probabilities, as Trainer counts them: C per text."""
-        labels = inputs.get("labels")
-        if not has_probabilities(model, labels):
+        if not has_probabilities(model, inputs.get("labels")):
             return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
-        outputs = model(**{name: value for name, value in inputs.items() if name != "labels"})
-        logits, (texts, classes) = outputs.logits.float(), labels.shape
+        texts, classes = inputs["labels"].shape
         count = texts if num_items_in_batch is None else torch.as_tensor(num_items_in_batch) / classes
-        smoothing = self.args.label_smoothing_factor
-        loss = F.cross_entropy(logits, labels.to(logits), reduction="sum", label_smoothing=smoothing) / count
-        return (loss, outputs) if return_outputs else loss
+        losses, outputs = summed_cross_entropy(self, model, inputs)
+        return (losses / count, outputs) if return_outputs else losses / count
+
+
+def summed_cross_entropy(
+    trainer: Trainer, model: nn.Module, inputs: dict[str, Any], weights: Tensor | None = None
+) -> tuple[Tensor, Any]:
+    """Return the sum of the losses of the texts, with the trainer's label smoothing, and the model's outputs.
+
+    labels: class indices (B,) or probabilities (B, C). weights (C,): of the classes.
+    """
+    labels = inputs["labels"]
+    outputs = model(**{name: value for name, value in inputs.items() if name != "labels"})
+    logits = outputs.logits.float()
+    targets = labels.to(logits) if labels.is_floating_point() else labels
+    smoothing = trainer.args.label_smoothing_factor
+    return F.cross_entropy(logits, targets, weights, reduction="sum", label_smoothing=smoothing), outputs
 
 
 def has_probabilities(model: Any, labels: Tensor | None) -> bool:

@@ -24,6 +24,7 @@ from transformers import (
 
 from .. import presets
 from ..data.tagged_sentences import Sentence, TaggedData, TaggedDataArguments, inside, load_tagged
+from ..evaluation.judged_split import judged_split, predict_split
 from ..evaluation.tagging import FrequentLabels, report_tagging, score_labels
 from ..utils.errors import DataError, one_line
 from ..utils.markdown import excerpt
@@ -308,7 +309,7 @@ def build_trainer(
 
 def judge(run: Run, trainer: TaggerTrainer, data: TaggedData, encoded: dict[str, Encoded]) -> None:
     """Train, save, and evaluate on the test split, or on validation if there is none."""
-    split = "test" if "test" in data.splits else "validation"
+    split = judged_split(data.splits)
     run.train(trainer, evaluates=split == "test")
     baseline = FrequentLabels(data.splits["train"])
     predicted = predict(trainer, encoded[split], data, split, baseline.otherwise)
@@ -324,9 +325,7 @@ def judge(run: Run, trainer: TaggerTrainer, data: TaggedData, encoded: dict[str,
 
 def predict(trainer: TaggerTrainer, encoded: Encoded, data: TaggedData, split: str, otherwise: str) -> list[list[str]]:
     """Return the label of each word; `otherwise` for those that the model does not read."""
-    prefix = "test" if split == "test" else "eval"
-    output = trainer.predict(encoded.rows, metric_key_prefix=prefix)
-    trainer.save_metrics(prefix, output.metrics)
+    output = predict_split(trainer, encoded.rows, split)
     found, _ = prediction_sides(EvalPrediction(output.predictions, output.label_ids))
     predicted = [[otherwise] * len(sentence.words) for sentence in data.splits[split]]
     for labels, row, firsts in zip(predicted, found, encoded.firsts):

@@ -103,6 +103,11 @@ def quiet_libraries(*names: str) -> None:
     transformers.logging.set_verbosity_error()
     for name in names:
         logging.getLogger(name).setLevel(logging.ERROR)
+    hide_progress_bars()
+
+
+def hide_progress_bars() -> None:
+    """Show progress bars of Transformers only on a terminal."""
     if not sys.stderr.isatty():
         transformers.logging.disable_progress_bar()
 
@@ -120,8 +125,7 @@ def run_program(
     Any other error is a bug and keeps its traceback.
     """
     protect_terminal()
-    if not sys.stderr.isatty():
-        transformers.logging.disable_progress_bar()
+    hide_progress_bars()
     parser = OneLineParser(dataclass_types, description=(description or "").partition("\n")[0])
     dataclasses = parser.dataclasses(arguments)
     try:
