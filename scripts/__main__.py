@@ -22,6 +22,7 @@ PROGRAMS = {
     "data": "data",
     "train-classifier": "train_classifier",
     "train-tokens": "train_tokens",
+    "train-answers": "train_answers",
     "train-translation": "train_translation",
     "train-tokenizer": "train_tokenizer",
     "pretrain": "pretrain",

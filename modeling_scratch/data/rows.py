@@ -83,9 +83,7 @@ def _read_json_lines(path: Path, columns: Sequence[str] | None, form: TableForm)
 
 def _json_object(line: str, where: str) -> Row:
     try:
-        values = json.loads(line, object_pairs_hook=_unique_keys)
-        if "\\ud" in line.lower():  # a lone surrogate is legal JSON but not valid text
-            json.dumps(values, ensure_ascii=False).encode()
+        values = parse_json(line)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{where}: invalid JSON: {error}; expected one object per line") from error
     if not isinstance(values, dict):
@@ -94,6 +92,14 @@ def _json_object(line: str, where: str) -> Row:
             "convert an array with: jq -c '.[]' array.json > lines.jsonl"
         )
     return values
+
+
+def parse_json(text: str) -> Any:
+    """Return a JSON value. Raises ValueError, also for an object with equal keys, and for what is not valid text."""
+    value = json.loads(text, object_pairs_hook=_unique_keys)
+    if "\\ud" in text.lower():  # a lone surrogate is legal JSON but not valid text
+        json.dumps(value, ensure_ascii=False).encode()
+    return value
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> Row:

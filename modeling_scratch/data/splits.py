@@ -4,7 +4,7 @@
 import random
 import re
 from collections.abc import Collection, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -186,6 +186,38 @@ class DataArguments:
     def uses_demo(self) -> bool:
         """Whether no source is given, so that the built-in demo reviews are used."""
         return not (self.dataset_name or self.data_dir or self.train_file)
+
+
+@dataclass
+class SplitArguments:
+    """The source of the splits of one data set: exactly one of `dataset_name`, `data_dir` and `train_file`."""
+
+    dataset_name: str | None = field(default=None, metadata={"help": "A data set on the Hub."})
+    dataset_config_name: str | None = field(default=None, metadata={"help": "The configuration of that data set."})
+    data_dir: str | None = field(default=None, metadata={"help": "A folder with train.*, validation.* and test.*."})
+    train_file: str | None = field(default=None, metadata={"help": "Training data."})
+    validation_file: str | None = field(default=None, metadata={"help": "Validation data; requires --train_file."})
+    test_file: str | None = field(default=None, metadata={"help": "Test data; requires --train_file."})
+    max_train_samples: int | None = field(default=None, metadata={"help": "The maximum number of training rows."})
+    max_eval_samples: int | None = field(
+        default=None, metadata={"help": "The maximum number of rows of each other split."}
+    )
+    validation_fraction: float = field(
+        default=0.1, metadata={"help": "The fraction of train to hold out for each missing split."}
+    )
+    split_seed: int = field(default=0, metadata={"help": "The seed of held-out splits."})
+    max_file_size: float = field(default=MAX_FILE_SIZE, metadata={"help": MAX_FILE_SIZE_HELP})
+
+    def __post_init__(self) -> None:
+        DataArguments(**{each.name: getattr(self, each.name) for each in fields(SplitArguments)})  # the same checks
+        if not (self.dataset_name or self.data_dir or self.train_file):
+            raise DataError("no data source; give one of --train_file, --data_dir and --dataset_name")
+
+    @property
+    def files(self) -> dict[str, list[Path]]:
+        """The files that the options name, by split; none for a folder and for a data set on the Hub."""
+        names = {"train": self.train_file, "validation": self.validation_file, "test": self.test_file}
+        return {split: [Path(name)] for split, name in names.items() if name}
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,17 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..utils.errors import DataError, one_line
-from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_regular, rows_digest
+from ..utils.files import check_regular, rows_digest
 from .columns import MAX_CLASSES, NumberedText, read_lines
+from .held_out import complete_splits, overlaps
 from .rows import READERS, Row, missing_column
-from .splits import DataArguments, FileSource, Source, assign_splits, find_splits, open_hub
+from .splits import FileSource, Source, SplitArguments, find_splits, open_hub
 from .text_files import COMPRESSIONS, format_of, open_bytes
 
 LISTS = (".jsonl", ".json", ".parquet")
@@ -227,11 +228,9 @@ def without_beginning(sentence: Sentence) -> list[int]:
 
 
 @dataclass
-class TaggedDataArguments:
-    """The source of labelled words: exactly one of `dataset_name`, `data_dir` and `train_file`."""
+class TaggedDataArguments(SplitArguments):
+    """The source of labelled words, and their columns."""
 
-    dataset_name: str | None = field(default=None, metadata={"help": "A data set on the Hub."})
-    dataset_config_name: str | None = field(default=None, metadata={"help": "The configuration of that data set."})
     data_dir: str | None = field(
         default=None,
         metadata={"help": f"A folder with train.*, validation.* and test.* ({', '.join((*CONLL, *LISTS))})."},
@@ -240,8 +239,10 @@ class TaggedDataArguments:
         default=None,
         metadata={"help": "Training data: jsonl or parquet with a list of words and one of labels; others are CoNLL."},
     )
-    validation_file: str | None = field(default=None, metadata={"help": "Validation data; requires --train_file."})
-    test_file: str | None = field(default=None, metadata={"help": "Test data; requires --train_file."})
+    max_train_samples: int | None = field(default=None, metadata={"help": "The maximum number of training sentences."})
+    max_eval_samples: int | None = field(
+        default=None, metadata={"help": "The maximum number of sentences of each other split."}
+    )
     word_column: str | None = field(
         default=None,
         metadata={"help": f"The words: an index (CoNLL; default 0) or a name ({', '.join(WORD_NAMES)})."},
@@ -250,22 +251,6 @@ class TaggedDataArguments:
         default=None,
         metadata={"help": f"The labels: an index (CoNLL; default -1, the last) or a name ({', '.join(LABEL_NAMES)})."},
     )
-    max_train_samples: int | None = field(default=None, metadata={"help": "The maximum number of training sentences."})
-    max_eval_samples: int | None = field(
-        default=None, metadata={"help": "The maximum number of sentences of each other split."}
-    )
-    validation_fraction: float = field(
-        default=0.1, metadata={"help": "The fraction of train to hold out for each missing split."}
-    )
-    split_seed: int = field(default=0, metadata={"help": "The seed of held-out splits."})
-    max_file_size: float = field(default=MAX_FILE_SIZE, metadata={"help": MAX_FILE_SIZE_HELP})
-
-    def __post_init__(self) -> None:
-        shared = {each.name for each in fields(DataArguments)} & {each.name for each in fields(self)}
-        shared -= {"label_column"}
-        DataArguments(**{name: getattr(self, name) for name in shared})  # applies the same checks
-        if not (self.dataset_name or self.data_dir or self.train_file):
-            raise DataError("no data source; give one of --train_file, --data_dir and --dataset_name")
 
 
 @dataclass(frozen=True)
@@ -311,12 +296,11 @@ def load_tagged(arguments: TaggedDataArguments) -> TaggedData:
     counts = _check_labels(splits["train"])
     if is_bio := are_entities(counts):
         splits = {split: _bio(split, rows, notes) for split, rows in splits.items()}
-    splits = _hold_out(splits, arguments, notes)
-    limits = {"train": arguments.max_train_samples}
-    splits = {split: rows[: limits.get(split, arguments.max_eval_samples)] for split, rows in splits.items()}
+    splits = complete_splits(splits, arguments, lambda sentence: sentence.text, "sentences", notes)
     used = {label for sentence in splits["train"] for label in sentence.labels}
     names = sorted(used | set(map(inside, used)), key=_by_type) if is_bio else sorted(used)
-    notes += [*_unseen(splits, used), *_overlaps(splits)]
+    words = {split: [sentence.words for sentence in rows] for split, rows in splits.items()}
+    notes += [*_unseen(splits, used), *overlaps(words, "sentences")]
     return TaggedData(splits, names, is_bio, notes)
 
 
@@ -325,11 +309,8 @@ def _open(arguments: TaggedDataArguments) -> dict[str, ConllSource | ListSource]
     if arguments.dataset_name:
         tables, _ = open_hub(arguments.dataset_name, arguments.dataset_config_name)
         return {split: ListSource(table, *columns) for split, table in tables.items()}
-    if arguments.data_dir:
-        files = find_splits(Path(arguments.data_dir), (*CONLL, *LISTS))
-    else:
-        names = {"train": arguments.train_file, "validation": arguments.validation_file, "test": arguments.test_file}
-        files = {split: [Path(name)] for split, name in names.items() if name}
+    folder = arguments.data_dir
+    files = find_splits(Path(folder), (*CONLL, *LISTS)) if folder else arguments.files
     for first in (paths[0] for paths in files.values()):
         if format_of(first) in (*READERS, *COMPRESSIONS) and format_of(first) not in LISTS:
             formats = f"a CoNLL file ({', '.join(CONLL)}) or one of {', '.join(LISTS)}"
@@ -388,25 +369,6 @@ def _by_type(label: str) -> tuple[bool, str, str]:
     return label != OUTSIDE, label[2:], label[:2]
 
 
-def _hold_out(
-    splits: dict[str, list[Sentence]], arguments: TaggedDataArguments, notes: list[str]
-) -> dict[str, list[Sentence]]:
-    """Hold out validation if it is missing, and also test if both are missing. Equal sentences share a split."""
-    missing = [] if "validation" in splits else ["validation"] if "test" in splits else ["validation", "test"]
-    rows = splits["train"]
-    if missing:
-        keys = [sentence.text for sentence in rows]
-        chosen = assign_splits(keys, missing, arguments.validation_fraction, arguments.split_seed)
-        for split in ("train", *missing):
-            splits = splits | {split: [row for row, name in zip(rows, chosen) if name == split]}
-        notes += [
-            f"{split}: not in the data; {len(splits[split]):,} sentences held out of train (--validation_fraction "
-            f"{arguments.validation_fraction}, --split_seed {arguments.split_seed})"
-            for split in missing
-        ]
-    return {split: splits[split] for split in ("train", "validation", "test") if split in splits}
-
-
 def _unseen(splits: Mapping[str, Sequence[Sentence]], known: set[str]) -> list[str]:
     notes = []
     for split in splits.keys() - {"train"}:
@@ -415,13 +377,3 @@ def _unseen(splits: Mapping[str, Sequence[Sentence]], known: set[str]) -> list[s
             names = ", ".join(f"{label} {count:,}" for label, count in counts.most_common(3))
             notes.append(f"{split}: labels that do not occur in train count as errors: {names}")
     return sorted(notes)
-
-
-def _overlaps(splits: Mapping[str, Sequence[Sentence]]) -> list[str]:
-    train = {sentence.words for sentence in splits["train"]}
-    counts = {split: sum(one.words in train for one in rows) for split, rows in splits.items() if split != "train"}
-    return [
-        f"WARNING: {split}: {count:,} of its {len(splits[split]):,} sentences also occur in train, inflating scores"
-        for split, count in counts.items()
-        if count
-    ]

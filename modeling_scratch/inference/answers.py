@@ -94,7 +94,7 @@ def json_writer(handle: TextIO, columns: Sequence[str]) -> Callable[[Sequence[An
 
 
 def csv_writer(
-    handle: TextIO, columns: Sequence[str], choice: Choice, names: list[str]
+    handle: TextIO, columns: Sequence[str], choice: Choice = PLAIN, names: Sequence[str] = ()
 ) -> Callable[[Sequence[Any]], object]:
     """Write the head, and return a function that writes the values of the columns as a line of CSV; lists are JSON.
 
@@ -121,7 +121,7 @@ def _as_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _top_columns(choice: Choice, names: list[str]) -> tuple[list[str], Callable[[list[Scored]], list]]:
+def _top_columns(choice: Choice, names: Sequence[str]) -> tuple[list[str], Callable[[list[Scored]], list]]:
     """Return the columns of the listed classes, and the function that gives their values.
 
     score_NAME of every class in the order of the model; or label_1, score_1, label_2 and so on, most likely first.

@@ -67,9 +67,10 @@ CHUNK_CHARACTERS = 2_000_000
 class PredictArguments:
     """The model, input and output of a prediction run."""
 
-    model: str = option(help="A text classifier with its tokenizer: a folder or a name on the Hub.")
+    model: str = option(help="A text classifier, or a model that answers questions: a folder or a name on the Hub.")
     input: str = option(
-        default="-", help="A csv, tsv, jsonl, parquet or xlsx file, or txt with one text per line; -: standard input."
+        default="-",
+        help="A csv, tsv, jsonl, json, parquet or xlsx file, or txt with one text per line; -: standard input.",
     )
     max_file_size: float = option(default=MAX_FILE_SIZE, help=MAX_FILE_SIZE_HELP)
     output: str = option(default="-", help="The output file, jsonl or csv; -: standard output.")
@@ -288,16 +289,20 @@ def explain(
     return [contributions(text, scores) if scores else None for text, scores in zip(texts, kept)]
 
 
-def load_classifier(arguments: PredictArguments) -> Classifier:
-    """Load a classifier. Raises `DataError` for a checkpoint without trained head or tokenizer."""
-    name = arguments.model
+def load_head(
+    arguments: PredictArguments, auto_class: Any, untrained: str, check: Callable[[Any], object] | None = None
+) -> tuple[Any, Any]:
+    """Load a model and its tokenizer. Raises `DataError` for a checkpoint without trained head or tokenizer.
+
+    untrained: the words for a model without trained head. check: raises an error for a configuration that does not fit.
+    """
+    name, trusts = arguments.model, arguments.trust_remote_code
     check_folder(name, "--model")
-    trusts = arguments.trust_remote_code
     try:
-        auto_class = AutoModelForSequenceClassification
         model, info = auto_class.from_pretrained(name, trust_remote_code=trusts, output_loading_info=True)
-        check_loaded(model, info, "not a trained text classifier")
-        arguments.check_model(model.config)
+        check_loaded(model, info, untrained)
+        if check:
+            check(model.config)
         tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=trusts)
         if len(tokenizer) <= len(
             tokenizer.all_special_tokens
@@ -313,7 +318,13 @@ def load_classifier(arguments: PredictArguments) -> Classifier:
         raise DataError(f"--model {name}: {place}{textwrap.shorten(str(error), 240)}") from error
     read_special_tokens(tokenizer, arguments.allow_special_tokens or None)
     ask_for_mask(tokenizer, model)
-    model = to_precision(model, arguments.precision)
+    return to_precision(model, arguments.precision), tokenizer
+
+
+def load_classifier(arguments: PredictArguments) -> Classifier:
+    """Load a classifier. Raises `DataError` as `load_head` does."""
+    what = "not a trained text classifier"
+    model, tokenizer = load_head(arguments, AutoModelForSequenceClassification, what, arguments.check_model)
     limit = tokenizer.model_max_length if arguments.max_length is None else arguments.max_length
     if limit > 10**20:  # the tokenizers' value for no limit
         limit = getattr(model.config, "max_position_embeddings", None)

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .batches import Batcher, Job, QueueFullError
 from .connections import LOOPBACK, KnownHosts
-from .interface import HTML, PAGE_HEADERS, TEXT, Body, Endpoint, Inputs, openapi, page, record
+from .interface import HTML, PAGE_HEADERS, TEXT, Body, Endpoint, openapi, page, record
 from .metrics import Metrics
 from .tasks import TASKS, Task
 
@@ -27,6 +27,7 @@ CLIENT_HAS_GONE = 499  # internal status, for the metrics only
 SUMMARIES = {
     "classify": "Classify texts. The response to a text has the labels with their probabilities, most likely first.",
     "translate": "Translate texts.",
+    "answer": "Answer questions. An answer is a piece of the context, with its probability and its place.",
 }
 SHORT = 2_000  # characters; shorter inputs tokenise faster than a thread starts
 
@@ -48,7 +49,7 @@ class Service:
 
     def __init__(self, task: Task, limits: Limits) -> None:
         self.task, self.limits = task, limits
-        self.body = Body(Inputs(limits.max_texts, limits.max_characters), task.options)
+        self.body = Body(task.inputs(limits.max_texts, limits.max_characters), task.options)
         self.document = openapi(self.endpoints())
         self.metrics = Metrics()
         self.batcher = Batcher(self._run, limits.max_batch_tokens, limits.max_waiting)
@@ -79,9 +80,9 @@ class Service:
         each = each if is_list else {name: values[0] for name, values in each.items()}
         return {"outputs": self.task.shape(answers, is_list, options), **each}
 
-    async def _encode(self, texts: list[str], options: dict[str, Any]) -> list[Job]:
+    async def _encode(self, texts: list[Any], options: dict[str, Any]) -> list[Job]:
         try:
-            if sum(map(len, texts)) <= SHORT:
+            if sum(map(self.body.inputs.characters, texts)) <= SHORT:
                 return self.task.encode(texts, options)
             return await asyncio.to_thread(self.task.encode, texts, options)
         except ValueError as error:

@@ -12,6 +12,7 @@ import modeling_scratch
 
 JSON, HTML, TEXT = "application/json", "text/html", "text/plain"
 EXAMPLES = ("Loved it.", "Dull.")  # texts of the requests in the document
+FIELDS = "question", "context"  # of a question
 FORBIDDEN = 403  # the only error of a GET that the server means
 ERRORS = {
     400: "The body is not JSON.",
@@ -110,6 +111,34 @@ class Inputs:
     def examples(self) -> list[Any]:
         texts = [text[: self.max_characters] for text in EXAMPLES[: self.max_texts]]
         return [texts[0], texts]
+
+    def characters(self, text: Any) -> int:
+        return len(text)
+
+
+class Questions(Inputs):
+    """The questions in a request, each with its context: one, or a list."""
+
+    def _fault_of(self, text: object) -> str | None:
+        if not isinstance(text, dict) or text.keys() != set(FIELDS):
+            return f"must be an object with {' and '.join(FIELDS)}, not {json.dumps(text)[:40]}"
+        faults = ((name, super(Questions, self)._fault_of(text[name])) for name in FIELDS)
+        return next((f"{name}: {fault}" for name, fault in faults if fault), None)
+
+    def schema(self) -> dict[str, Any]:
+        text = {"type": "string", "maxLength": self.max_characters}
+        question = {**record(dict.fromkeys(FIELDS, text)), "additionalProperties": False}
+        questions = {**array(question), "minItems": 1, "maxItems": self.max_texts}
+        told = "A question with its context, or a list of these."
+        return {"anyOf": [question, questions], "description": told}
+
+    def examples(self) -> list[Any]:
+        texts = "Who built it?", "It was built by Eiffel."
+        question = {name: text[: self.max_characters] for name, text in zip(FIELDS, texts)}
+        return [question, [question]]
+
+    def characters(self, text: Any) -> int:
+        return sum(map(len, text.values()))
 
 
 @dataclass(frozen=True)

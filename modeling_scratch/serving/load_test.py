@@ -74,6 +74,8 @@ def is_same(answer: list[dict[str, Any]], expected: list[dict[str, Any]]) -> boo
 def put_load(arguments: LoadArguments) -> None:
     """Run every mode and print its results. Raises `SystemExit` if an answer is lost or wrong."""
     task = load_task(arguments.model, None, arguments.trust_remote_code, max_new_tokens=arguments.max_new_tokens)
+    if task.name == "answer":
+        raise DataError(f"--model {arguments.model}: answers questions; the load test has texts only")
     texts = list(islice(cycle(read_texts(arguments, task)), arguments.requests))
     options: dict[str, int] = {name: task.limits[name] for name in ("top_k", "max_new_tokens") if name in task.limits}
     print(f"{'':<30} {'requests':>8} {'requests/s':>10} {'p50 ms':>9} {'p99 ms':>9} {'lost':>5} {'wrong':>5}")

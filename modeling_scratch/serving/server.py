@@ -24,7 +24,9 @@ BACKLOG = 128  # connections that are accepted at a time
 class ServeArguments:
     """The model, the address and the limits of a server."""
 
-    model: str = option(help="A folder or a name on the Hub: a text classifier or an encoder-decoder.")
+    model: str = option(
+        help="A folder or a name on the Hub: a text classifier, an encoder-decoder, or a model that answers questions."
+    )
     host: str = option(
         default="127.0.0.1", help="The address to bind; any other than the default exposes the server to the network."
     )

@@ -7,7 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from transformers import AutoConfig, AutoModelForSeq2SeqLM, DataCollatorWithPadding, pipeline
+from transformers import (
+    AutoConfig,
+    AutoModelForQuestionAnswering,
+    AutoModelForSeq2SeqLM,
+    DataCollatorWithPadding,
+    pipeline,
+)
 
 from ..bridges.model_sources import (
     ask_for_mask,
@@ -19,14 +25,15 @@ from ..bridges.model_sources import (
 )
 from ..data.text_pairs import check_single
 from ..inference.answers import ALL, MULTI_LABEL, gives_numbers, names_of
-from ..inference.classification import PredictArguments, load_classifier
+from ..inference.classification import PredictArguments, load_classifier, load_head
+from ..inference.question_answering import HEAD, Reader
 from ..inference.text_generators import position_limit
 from ..pipelines import DEFAULT_NEW_TOKENS, TranslationPipeline
 from ..utils.errors import DataError, panics_as_errors
 from .batches import Job
-from .interface import Option, array, one_or_several, record
+from .interface import Inputs, Option, Questions, array, one_or_several, record
 
-TASKS = ("classify", "translate")
+TASKS = ("classify", "translate", "answer")
 
 MOST_BEAMS, MOST_NEW_TOKENS = 8, 256
 
@@ -75,12 +82,21 @@ class Task:
         added = {"labels": labels} if "threshold" in self.options else {}
         return record({"outputs": outputs, "truncated": one_or_several({"type": "boolean"})}, added)
 
-    def encode(self, texts: Sequence[str], options: Mapping[str, Any]) -> list[Job]:
+    def inputs(self, max_texts: int, max_characters: int) -> Inputs:
+        """The form of the texts in a request."""
+        return Inputs(max_texts, max_characters)
+
+    @property
+    def samples(self) -> list[Any]:
+        """Inputs that warm up the model."""
+        return ["a", "b c"]
+
+    def encode(self, texts: Sequence[Any], options: Mapping[str, Any]) -> list[Job]:
         """Tokenise texts into jobs. Raises `ValueError` for an empty text, and one that the tokenizer fails on."""
         with panics_as_errors():
             return [self._encode(text, options) for text in texts]
 
-    def _encode(self, text: str, options: Mapping[str, Any]) -> Job:
+    def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:
         encoded = self.pipe.preprocess(text, truncation=True)
         features = {name: values[0] for name, values in encoded.items()}
         generation = {**self.defaults, **options} if self.name == "translate" else {}
@@ -103,7 +119,7 @@ class Task:
         rows = ({name: value[row : row + 1] for name, value in tensors.items()} for row in range(len(jobs)))
         return [self.pipe.postprocess(row, **every) for row in rows]
 
-    def shape(self, answers: Sequence[list[dict[str, Any]]], is_list: bool, options: Mapping[str, Any]) -> list:
+    def shape(self, answers: Sequence[list[dict[str, Any]]], is_list: bool, options: Mapping[str, Any]) -> Any:
         """Format answers as the pipeline does: a list for one text, a list of results for several."""
         top_k = options.get("top_k", 1)
         best = [answer[: None if top_k == ALL else top_k] for answer in answers]
@@ -118,6 +134,53 @@ class Task:
         if self.pipe.model.config.problem_type == MULTI_LABEL:
             return reaching
         return [labels[0] if labels else None for labels in reaching]
+
+
+@dataclass
+class Answering(Task):
+    """Questions on contexts -> jobs -> answers, each equal to `pipe(question=..., context=...)`.
+
+    A job has the windows of a context. What its model's configuration records is how it is asked.
+    """
+
+    reader: Reader | None = None
+
+    @property
+    def options(self) -> dict[str, Option]:
+        return {"top_k": Option("The number of answers to a question, best first.", 2, 1, self.limits["top_k"])}
+
+    @property
+    def answers(self) -> dict[str, Any]:
+        kinds = {"score": "number", "start": "integer", "end": "integer", "answer": "string"}
+        answer = record({name: {"type": kind} for name, kind in kinds.items()})
+        outputs = {"anyOf": [answer, array(answer), array(array(answer))]}
+        return record({"outputs": outputs, "truncated": one_or_several({"type": "boolean"})})
+
+    def inputs(self, max_texts: int, max_characters: int) -> Inputs:
+        return Questions(max_texts, max_characters)
+
+    @property
+    def samples(self) -> list[Any]:
+        return [{"question": "a", "context": "b c"}]
+
+    def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:
+        windows = self.reader.windows(**text)
+        ids = [token for window in windows for token in window["encoding"].ids]
+        sides = [window["encoding"].sequence_ids for window in windows]
+        if not any(1 in each for each in sides):
+            raise ValueError(f"context: {text['context'][:40]!r} gives no tokens that could be an answer")
+        question = self.pipe.tokenizer(text["question"], add_special_tokens=False, verbose=False)["input_ids"]
+        features = {"input_ids": ids, "windows": windows}
+        return Job(features, len(ids), sides[0].count(0) < len(question), (("top_k", options.get("top_k", 1)),))
+
+    def run(self, jobs: Sequence[Job]) -> list[list[dict[str, Any]]]:
+        """Return each job's answers, best first."""
+        return self.reader.answer([job.features["windows"] for job in jobs], **dict(jobs[0].options))
+
+    def shape(self, answers: Sequence[list[dict[str, Any]]], is_list: bool, options: Mapping[str, Any]) -> Any:
+        """Format answers as the pipeline does: a list for each question if several are asked for."""
+        best = [answer[0] if options.get("top_k", 1) == 1 else answer for answer in answers]
+        return best if is_list else best[0]
 
 
 def load_task(
@@ -135,13 +198,16 @@ def load_task(
         architecture = (config.architectures or [""])[0]
         if architecture.endswith("ForSequenceClassification"):
             task = _classification(name, device, trust_remote_code)
+        elif architecture.endswith(HEAD):
+            task = _answering(name, device, trust_remote_code)
         elif config.is_encoder_decoder:
             task = _translation(name, device, trust_remote_code)
             most = min(max_new_tokens, position_limit(config) or max_new_tokens)
             task.limits |= {"num_beams": max_beams, "max_new_tokens": most}
             task.defaults |= _defaults(task)
         else:
-            raise DataError(f"--model {name}: {architecture or 'this model'} neither classifies nor translates texts")
+            what = f"{architecture or 'this model'} neither classifies nor translates texts, nor answers questions"
+            raise DataError(f"--model {name}: {what}")
         read_special_tokens(task.pipe.tokenizer, allow_special_tokens or None)
         return _ready(task)
     except DataError:
@@ -157,6 +223,12 @@ def _classification(name: str, device: str | None, trust_remote_code: bool) -> T
     model = classifier.model
     pipe = pipeline("text-classification", model=model, tokenizer=classifier.tokenizer, device=model.device)
     return Task("classify", pipe, {"top_k": MORE_THAN_ANY})
+
+
+def _answering(name: str, device: str | None, trust_remote_code: bool) -> Task:
+    arguments = PredictArguments(model=name, device=device, trust_remote_code=trust_remote_code)
+    reader = Reader(*load_head(arguments, AutoModelForQuestionAnswering, "not trained to answer questions"))
+    return Answering("answer", reader.pipe, {"top_k": MORE_THAN_ANY}, reader=reader)
 
 
 def _translation(name: str, device: str | None, trust_remote_code: bool) -> Task:
@@ -185,5 +257,5 @@ def _ready(task: Task) -> Task:
     limit = position_limit(task.pipe.model.config)
     if limit is not None:
         task.pipe.tokenizer.model_max_length = min(task.pipe.tokenizer.model_max_length, limit)
-    task.run(task.encode(["a", "b c"], {"max_new_tokens": 2} if task.name == "translate" else {}))
+    task.run(task.encode(task.samples, {"max_new_tokens": 2} if task.name == "translate" else {}))
     return task

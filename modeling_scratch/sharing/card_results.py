@@ -4,7 +4,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from ..data.text_pairs import from_fields
+from ..data.text_pairs import TextPair, from_fields
+from ..evaluation.answer_tables import answer_table, kind_table
 from ..evaluation.calibration import calibration_text
 from ..evaluation.classification_metrics import class_table
 from ..evaluation.judges import KIND_JUDGES, kind_text
@@ -182,9 +183,35 @@ def tagging(evaluation: Evaluation) -> Results:
     return Results("\n\n".join(text), metrics, from_fields(evaluation["examples"][0]))
 
 
+def answering(evaluation: Evaluation) -> Results:
+    """Report the scores of model and baselines, those of questions with and without an answer, and the first ones."""
+    split, baselines = evaluation["split"], {each["name"]: each for each in evaluation["baselines"]}
+    names = {"exact_match": "exact match", "f1": "F1 of words"}
+    metrics = [
+        Metric(key, evaluation[key], f"{name}, as of SQuAD; {_of_baselines(baselines, key)}", split)
+        for key, name in names.items()
+    ]
+    samples = [
+        [row["question"], row["answer"] or "(no answer)", ", ".join(row["answers"]) or "(no answer)"]
+        for row in evaluation["examples"]
+    ]
+    text = [
+        f"On the {evaluation['questions']:,} questions on {evaluation['contexts']:,} contexts of the {split} split:",
+        answer_table(evaluation),
+        kind_table(evaluation),
+        f"The first questions of the {split} split:",
+        table(["question", "this model", "the data"], samples),
+    ]
+    if evaluation["headline"]:
+        text.insert(0, f"**{escaped(evaluation['headline'])}**")
+    first = evaluation["examples"][0]
+    return Results("\n\n".join(text), metrics, TextPair(first["question"], first["context"]))
+
+
 RESULTS: dict[str, Callable[[Evaluation], Results]] = {
     "train_classifier": classification,
     "train_translation": translation,
     "train_tokens": tagging,
+    "train_answers": answering,
     "pretrain": pretraining,
 }

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from safetensors import safe_open
 
 from ..data.splits import HUB_ALIASES
-from ..data.text_pairs import TextPair, as_fields
+from ..data.text_pairs import TEXT_FIELDS, TextPair, parts_of
 from .card_results import RESULTS, Results
 from .run_record import RUN_FILE
 
@@ -20,7 +20,7 @@ from .run_record import RUN_FILE
 class Use(NamedTuple):
     """The usage of a kind of model: the Hub's tag, pipeline, Auto class and an expression for its answer.
 
-    options: further arguments of the pipeline.
+    options: further arguments of the pipeline. fields: of a pair, in the pipeline's input.
     """
 
     tag: str | None
@@ -28,6 +28,7 @@ class Use(NamedTuple):
     auto_class: str
     answer: str
     options: str = ""
+    fields: tuple[str, str] = TEXT_FIELDS
 
 
 PROBABILITIES = 'model(**tokenizer(text, truncation=True, return_tensors="pt")).logits.softmax(-1)'
@@ -38,6 +39,9 @@ ANSWERS = {
 LIKELY_TOKENS = 'tokenizer.decode(model(**tokenizer(text, return_tensors="pt")).logits[0].argmax(-1))'
 LABELS = (
     '[model.config.id2label[i] for i in model(**tokenizer(text, return_tensors="pt")).logits[0].argmax(-1).tolist()]'
+)
+SPAN = (
+    '[logits.argmax(-1).item() for logits in model(**tokenizer(text, truncation=True, return_tensors="pt")).values()]'
 )
 VECTORS = 'model(**tokenizer(text, return_tensors="pt")).last_hidden_state.mean(1)'
 CONTINUED = 'tokenizer.decode(model.generate(**tokenizer(text, return_tensors="pt"))[0], skip_special_tokens=True)'
@@ -53,6 +57,13 @@ USES = {
         "AutoModelForTokenClassification",
         LABELS,
         'aggregation_strategy="simple"',
+    ),
+    "train_answers": Use(
+        "question-answering",
+        "extractive-question-answering",
+        "AutoModelForQuestionAnswering",
+        SPAN,
+        fields=("question", "context"),
     ),
     "mlm": Use("fill-mask", "fill-mask", "AutoModelForMaskedLM", LIKELY_TOKENS),
     "context": Use("feature-extraction", "feature-extraction", "AutoModel", VECTORS),
@@ -87,7 +98,8 @@ class Snippets(NamedTuple):
 
     def of_native_code(self) -> str:
         """Return snippets for a model class of transformers."""
-        ours = "import modeling_scratch  # registers the pipeline\n" if self.use.pipeline.startswith("seq2seq") else ""
+        is_ours = self.use.pipeline.startswith(("seq2seq", "extractive"))
+        ours = "import modeling_scratch  # registers the pipeline\n" if is_ours else ""
         return "\n\n".join([f"In a pipeline; {self._where()}:", self.pipeline("", ours), "The model:", self.model("")])
 
     def _where(self) -> str:
@@ -100,7 +112,7 @@ class Snippets(NamedTuple):
             *_lines_of(imports),
             "",
             f"pipe = pipeline({_quoted(self.use.pipeline)}, {arguments})",
-            f"print(pipe({_as_input(self.text) or self._question('pipe.tokenizer')}))",
+            f"print(pipe({self._pair() or self._question('pipe.tokenizer')}))",
         ]
         return _program(lines)
 
@@ -124,17 +136,17 @@ class Snippets(NamedTuple):
         ]
         return _program(lines)
 
+    def _pair(self) -> str:
+        """Return the input of a pipeline for a pair as Python code; "" for a single text."""
+        pair = dict(zip(self.use.fields, parts_of(self.text)))
+        return json.dumps(pair, ensure_ascii=False) if isinstance(self.text, TextPair) else ""
+
     def _question(self, tokenizer: str) -> str:
         """Return the example input as Python code, with a mask at the end for fill-mask; a pair as a tuple."""
         if isinstance(self.text, TextPair):
             return f"({', '.join(map(_quoted, self.text.parts))})"
         mask = f' + " " + {tokenizer}.mask_token' if self.use.pipeline == "fill-mask" else ""
         return _quoted(self.text) + mask
-
-
-def _as_input(text: str) -> str:
-    """Return the input of a pipeline for a pair as Python code; "" for a single text."""
-    return json.dumps(as_fields(text), ensure_ascii=False) if isinstance(text, TextPair) else ""
 
 
 def _quoted(text: str) -> str:
@@ -185,7 +197,9 @@ class Run:
     @property
     def use(self) -> Use:
         use = USES[self.kind]
-        return use._replace(answer=ANSWERS.get(self.problem_type, use.answer))
+        recorded = (self.config.get("task_specific_params") or {}).get(use.pipeline) or {}
+        options = ", ".join(filter(None, [use.options, *(f"{name}={value}" for name, value in recorded.items())]))
+        return use._replace(options=options, answer=ANSWERS.get(self.problem_type, use.answer))
 
     @property
     def problem_type(self) -> str | None:

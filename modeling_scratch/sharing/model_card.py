@@ -27,6 +27,7 @@ PURPOSES = {
     "regression": "A regression model that predicts a number for each text: {labels}.",
     "train_translation": "A translation model from {source} to {target} (column names of the training data).",
     "train_tokens": "A tagger, which labels the words of a text: {labels}.",
+    "train_answers": "A model for extractive question answering: the answer to a question is a piece of its context.",
     "mlm": "An encoder pretrained on masked language modelling, for fine-tuning.",
     "context": "An encoder whose embeddings were trained to predict the words of neighbouring passages, for "
     "fine-tuning. This run did not train its layers.",
@@ -156,7 +157,9 @@ def limits(run: Run) -> str:
         lines.append(f"It reads pairs of texts, in this order: {names} (column names of the training data).")
     if run.record["model"].get("lowercase") and run.has_new_tokenizer:
         lines.append("Its vocabulary is lower-cased.")
-    if (length := run.tokenizer.get("model_max_length", ENDLESS)) < ENDLESS:
+    if run.kind == "train_answers":
+        lines.append("It reads a long context in windows. An answer that no window holds cannot be found.")
+    elif (length := run.tokenizer.get("model_max_length", ENDLESS)) < ENDLESS:
         lines.append(f"It reads at most {length:,} tokens per text.")
     lines.append("It may reproduce errors and biases of its training texts.")
     return "\n".join(f"- {line}" for line in lines)

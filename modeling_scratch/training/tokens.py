@@ -14,11 +14,7 @@ from torch import Tensor
 from transformers import (
     DataCollatorForTokenClassification,
     EvalPrediction,
-    PreTrainedConfig,
-    PreTrainedModel,
     PreTrainedTokenizerBase,
-    TrainerCallback,
-    TrainingArguments,
     pipeline,
 )
 
@@ -28,12 +24,11 @@ from ..evaluation.judged_split import judged_split, predict_split
 from ..evaluation.tagging import FrequentLabels, report_tagging, score_labels
 from ..utils.errors import DataError, one_line
 from ..utils.markdown import excerpt
-from .arguments import RunArguments, checking_arguments
-from .callbacks import WeightAverage, early_stopping
 from .classification import ModelArguments, build_model, build_tokenizer, choose_epoch_on_validation
+from .encoder_heads import HeadTrainer, HeadTrainingArguments, build_trainer, inputs_of, limit_length
 from .run import Run, summary
 from .run_folder import alone
-from .trainer import RatesByDepth, SharingTrainer, check_rates, share
+from .trainer import share
 
 PROGRAM = "scripts/train_tokens.py"
 HEAD = "ForTokenClassification"
@@ -62,39 +57,14 @@ class TaggerModelArguments(ModelArguments):
 
 
 @dataclass
-class TaggerTrainingArguments(RunArguments, TrainingArguments):
+class TaggerTrainingArguments(HeadTrainingArguments):
     """transformers.TrainingArguments with defaults for small taggers on a CPU."""
 
     output_dir: str | None = field(
         default="runs/tagger", metadata={"help": "The folder for the model and all results."}
     )
-    learning_rate: float = field(default=2e-3, metadata={"help": "The peak learning rate of AdamW."})
-    weight_decay: float = field(default=0.01, metadata={"help": "Weight decay, except for biases and norms."})
-    warmup_steps: float = field(default=0.1, metadata={"help": "Warm-up steps; below 1, a fraction of all steps."})
-    num_train_epochs: float = field(default=10.0, metadata={"help": "The number of training epochs."})
     per_device_train_batch_size: int = field(default=16, metadata={"help": "Training sentences per step and device."})
     per_device_eval_batch_size: int = field(default=128, metadata={"help": "Sentences per evaluation batch."})
-    eval_strategy: str = field(default="epoch", metadata={"help": "When to evaluate."})
-    save_strategy: str = field(default="epoch", metadata={"help": "When to save a checkpoint."})
-    save_total_limit: int | None = field(default=1, metadata={"help": "The number of checkpoints to keep."})
-    logging_steps: float = field(default=50, metadata={"help": "Steps between log entries."})
-    ema_decay: float = field(
-        default=0.0,
-        metadata={"help": "Decay of the moving average of weights used at the end; 0: no averaging."},
-    )
-    embedding_learning_rate: float | None = field(
-        default=None, metadata={"help": "The peak learning rate of the embeddings; by default that of the layers."}
-    )
-    layer_decay: float = field(
-        default=1.0,
-        metadata={"help": "Factor on the learning rate from each layer to the one below; 1: no decay."},
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_rates(self.layer_decay, self.embedding_learning_rate)
-        if self.prediction_loss_only or self.label_names:
-            raise DataError("--prediction_loss_only and --label_names are not supported: the scores are of the labels")
 
 
 # Words and tokens
@@ -205,10 +175,6 @@ CHECKED_SENTENCES = 100
 # Training
 
 
-class TaggerTrainer(RatesByDepth, SharingTrainer):
-    """The trainer of a tagger."""
-
-
 class TaggerMetrics:
     """compute_metrics for Trainer: scores of the words that have a token with a label."""
 
@@ -252,20 +218,16 @@ def train(
     options = {"add_prefix_space": True} if model_arguments.tokenizer_kind == "byte_bpe" else {}
     tokenizer = build_tokenizer(model_arguments, data.texts("train"), run.checkpoint, **options)
     model = build_model(model_arguments, tokenizer, data.label_names, HEAD, problem_type=None)
-    prepare(tokenizer, model.config)
+    limit_length(tokenizer, model.config)
     encoded, notes = encode_splits(data, tokenizer, model_arguments.label_all_tokens)
     print(*notes, sep="\n")
     choose_epoch_on_validation(arguments, data, ("f1", True))
-    trainer = build_trainer(model, tokenizer, encoded, data, arguments)
+    rows_of = {split: each.rows for split, each in encoded.items()}
+    collator = DataCollatorForTokenClassification(tokenizer)
+    trainer = build_trainer(model, tokenizer, rows_of, collator, TaggerMetrics(data), arguments, most_likely)
     rows = {split: len(sentences) for split, sentences in data.splits.items()}
     run.start(trainer, [*data.notes, *notes], labels=data.label_names, rows=rows)
     judge(run, trainer, data, encoded)
-
-
-def prepare(tokenizer: PreTrainedTokenizerBase, config: PreTrainedConfig) -> None:
-    """Limit the length to the model's positions, and pad on the right, so that a token keeps its index in a batch."""
-    limit, tokenizer.padding_side = tokenizer.model_max_length, "right"
-    tokenizer.model_max_length = min(limit, getattr(config, "max_position_embeddings", None) or limit)
 
 
 def encode_splits(
@@ -285,29 +247,7 @@ def encode_splits(
     return encoded, notes
 
 
-@checking_arguments()
-def build_trainer(
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
-    encoded: dict[str, Encoded],
-    data: TaggedData,
-    arguments: TaggerTrainingArguments,
-) -> TaggerTrainer:
-    average: list[TrainerCallback] = [WeightAverage(arguments.ema_decay)] if arguments.ema_decay else []
-    return TaggerTrainer(
-        model,
-        arguments,
-        data_collator=DataCollatorForTokenClassification(tokenizer),
-        train_dataset=encoded["train"].rows,
-        eval_dataset=encoded["validation"].rows,
-        processing_class=tokenizer,
-        compute_metrics=TaggerMetrics(data),
-        preprocess_logits_for_metrics=most_likely,
-        callbacks=[*average, *early_stopping(arguments.early_stopping_patience)],
-    )
-
-
-def judge(run: Run, trainer: TaggerTrainer, data: TaggedData, encoded: dict[str, Encoded]) -> None:
+def judge(run: Run, trainer: HeadTrainer, data: TaggedData, encoded: dict[str, Encoded]) -> None:
     """Train, save, and evaluate on the test split, or on validation if there is none."""
     split = judged_split(data.splits)
     run.train(trainer, evaluates=split == "test")
@@ -323,7 +263,7 @@ def judge(run: Run, trainer: TaggerTrainer, data: TaggedData, encoded: dict[str,
         print(f"\n{summary(trainer, run.checkpoint)}")
 
 
-def predict(trainer: TaggerTrainer, encoded: Encoded, data: TaggedData, split: str, otherwise: str) -> list[list[str]]:
+def predict(trainer: HeadTrainer, encoded: Encoded, data: TaggedData, split: str, otherwise: str) -> list[list[str]]:
     """Return the label of each word; `otherwise` for those that the model does not read."""
     output = predict_split(trainer, encoded.rows, split)
     found, _ = prediction_sides(EvalPrediction(output.predictions, output.label_ids))
@@ -344,8 +284,3 @@ def tag(folder: Path, texts: Sequence[str], trust_remote_code: bool) -> str:
         rows.append(f"{excerpt(text, 80)}\n    {excerpt(', '.join(spans)) or '(nothing)'}")
     shown = f'import modeling_scratch; pipeline("token-classification", model={str(folder)!r}, '
     return "\n".join(["", f'{shown}aggregation_strategy="simple")', *rows])
-
-
-def inputs_of(model: TaggerModelArguments, data: TaggedDataArguments) -> list[str | None]:
-    files = [data.data_dir, data.train_file, data.validation_file, data.test_file]
-    return [model.model_name_or_path, model.tokenizer_name_or_path, *files]

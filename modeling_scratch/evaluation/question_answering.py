@@ -1,0 +1,202 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The evaluation of answers to questions: SQuAD's exact match and F1, baselines and the report."""
+
+import math
+import re
+import string
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from transformers import Trainer
+
+from ..data.questions import Question, QuestionData
+from ..utils.files import write_json, write_text
+from ..utils.markdown import excerpt, percent
+from .answer_tables import answer_table, kind_table
+from .classification_metrics import percentile_interval
+from .plots import answer_curve_png
+
+SCORES = "exact_match", "f1"
+RESAMPLES = 1_000
+EXAMPLES = 5
+LONGEST_CONTEXT = 400  # characters of a context in an example
+WORD = re.compile(r"\w+")
+SENTENCE = re.compile(r"[^.!?]+[.!?]*|.", re.DOTALL)
+ARTICLES = re.compile(r"\b(a|an|the)\b")
+WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
+OVERLAP, SILENCE = "word overlap", "no answer to any question"
+REMEDY = "Train longer (--num_train_epochs), or fine-tune a pretrained encoder (--model_name_or_path)."
+
+
+# Scores, as the official script of SQuAD 2.0 computes them (Rajpurkar et al. 2018). No installed library has them:
+# those of `evaluate` are downloaded.
+
+
+def normalised(text: str) -> str:
+    """Return the text in lower case, without punctuation, articles and further white space."""
+    return " ".join(ARTICLES.sub(" ", text.lower().translate(WITHOUT_PUNCTUATION)).split())
+
+
+def exact_match(gold: str, found: str) -> float:
+    return float(normalised(gold) == normalised(found))
+
+
+def word_f1(gold: str, found: str) -> float:
+    """Return 2 |common| / (|gold| + |found|) of the bags of words; without words on a side, whether both have none."""
+    given, words = (Counter(normalised(text).split()) for text in (gold, found))
+    if not given or not words:
+        return float(given == words)
+    return 2 * (given & words).total() / (given.total() + words.total())
+
+
+def score_answers(questions: Sequence[Question], found: Sequence[str]) -> np.ndarray:
+    """Return exact match and F1 of each answer, (questions, 2): the best over the right ones.
+
+    "" is the answer to a question that has none.
+    """
+    rows = []
+    for question, answer in zip(questions, found):
+        gold = [each.text for each in question.answers if normalised(each.text)] or [""]
+        rows.append([max(score(text, answer) for text in gold) for score in (exact_match, word_f1)])
+    return np.array(rows)
+
+
+def mean_scores(values: np.ndarray) -> dict[str, float]:
+    return dict(zip(SCORES, values.mean(0).tolist()))
+
+
+def summarise(values: np.ndarray, seed: int = 0) -> dict[str, Any]:
+    """Return the mean scores (questions, 2) -> 2, and their 95 % percentile-bootstrap intervals over questions."""
+    generator, size = np.random.default_rng(seed), len(values)
+    drawn = np.array([values[generator.integers(size, size=size)].mean(0) for _ in range(RESAMPLES)])
+    intervals = dict(zip(SCORES, percentile_interval(drawn).T.tolist()))
+    return {**mean_scores(values), "intervals_95": intervals}
+
+
+# Baselines
+
+
+class WordOverlap:
+    """The rare words near those of the question, in the sentence that shares most with it.
+
+    The sentence has the largest sum of idf(w) over the words w of the question. In it, the answer has as many words as
+    the median answer of train, none of them w, and the largest product of its mean idf and the sum of idf(w) / distance
+    (after the sliding window with distances of Richardson et al. 2013).
+    """
+
+    def __init__(self, train: Sequence[Question]) -> None:
+        contexts = [set(words_of(text)) for text in {question.context for question in train}]
+        self.contexts, self.counts = len(contexts), Counter(word for words in contexts for word in words)
+        self.length = max(1, round(np.median([len(words_of(one.answers[0].text)) for one in train if one.answers])))
+
+    def idf(self, words: Iterable[str]) -> list[float]:
+        """Return log((1 + N) / (1 + n)) of each word, which is in n of N contexts."""
+        return [math.log((1 + self.contexts) / (1 + self.counts[word])) for word in words]
+
+    def answer(self, question: Question) -> str:
+        asked = set(words_of(question.question))
+        sentences = SENTENCE.findall(question.context)
+        return self._span(
+            max(sentences, key=lambda one: sum(self.idf(sorted(asked.intersection(words_of(one)))))), asked
+        )
+
+    def _span(self, sentence: str, asked: set[str]) -> str:
+        words = words_of(sentence)
+        length = max(1, min(self.length, len(words)))
+        firsts = np.arange(len(words) - length + 1)
+        near, is_free = np.zeros(len(firsts)), np.ones(len(firsts), dtype=bool)
+        for place, word in enumerate(words):
+            distances = np.maximum(firsts - place, place - (firsts + length - 1))
+            if word in asked:
+                is_free &= distances > 0
+                near += self.idf([word])[0] / np.maximum(distances, 1)
+        if not is_free.any():
+            return ""
+        rare = np.convolve(self.idf(words), np.full(length, 1 / length), "valid")
+        first = int(np.where(is_free, rare * near, -1).argmax())
+        spans = [found.span() for found in WORD.finditer(sentence)]
+        return sentence[spans[first][0] : spans[first + length - 1][1]]
+
+
+def words_of(text: str) -> list[str]:
+    return [word.lower() for word in WORD.findall(text)]
+
+
+def baseline_answers(train: Sequence[Question], questions: Sequence[Question]) -> dict[str, list[str]]:
+    """Return the answers of each baseline by its name."""
+    overlap = WordOverlap(train)
+    answers = {OVERLAP: [overlap.answer(question) for question in questions]}
+    if any(not question.answers for question in (*train, *questions)):
+        answers[SILENCE] = [""] * len(questions)
+    return answers
+
+
+# Report
+
+
+def report_answers(
+    trainer: Trainer, data: QuestionData, split: str, found: Sequence[str], notes: Sequence[str] = ()
+) -> str:
+    """Return the tables of results. Tables, scores and learning curve are also written to the run's folder."""
+    output = Path(trainer.args.output_dir or "")
+    evaluation = evaluate_answers(data, split, found)
+    text = [f"{line} {REMEDY}"] if (line := evaluation["headline"]) else []
+    text.append(f"{evaluation['questions']:,} questions on {evaluation['contexts']:,} contexts of the {split} split")
+    text += [answer_table(evaluation), kind_table(evaluation), *notes]
+    page = "\n\n".join(text) + "\n"
+    write_text(output / "results.md", page)
+    write_json(output / "evaluation.json", evaluation)
+    answer_curve_png(trainer.state.log_history, output / "learning_curve.png")
+    return f"\n{page}"
+
+
+def evaluate_answers(data: QuestionData, split: str, found: Sequence[str]) -> dict[str, Any]:
+    """Return the scores of answers and of baselines, and the first questions, without selection."""
+    questions = data.splits[split]
+    values = score_answers(questions, found)
+    others = baseline_answers(data.splits["train"], questions)
+    baselines = [{"name": name, **summarise(score_answers(questions, answers))} for name, answers in others.items()]
+    scores = summarise(values)
+    return {
+        "split": split,
+        "questions": len(questions),
+        "contexts": len({question.context for question in questions}),
+        "headline": headline(found, scores, baselines),
+        **scores,
+        "kinds": _kinds(questions, values),
+        "baselines": baselines,
+        "examples": [_example(*pair) for pair in zip(questions[:EXAMPLES], found)],
+    }
+
+
+def _kinds(questions: Sequence[Question], values: np.ndarray) -> dict[str, dict[str, Any]]:
+    """Return the scores of the questions with and without an answer; none of a kind without questions."""
+    has_answer = np.array([bool(question.answers) for question in questions])
+    kinds = {"with": values[has_answer], "without": values[~has_answer]}
+    return {kind: {"questions": len(rows), **mean_scores(rows)} for kind, rows in kinds.items() if len(rows)}
+
+
+def _example(question: Question, found: str) -> dict[str, Any]:
+    return {
+        "question": excerpt(question.question),
+        "context": excerpt(question.context, LONGEST_CONTEXT),
+        "answers": list(dict.fromkeys(excerpt(answer.text) for answer in question.answers)),
+        "answer": excerpt(found),
+    }
+
+
+def headline(found: Sequence[str], scores: Mapping[str, Any], baselines: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return what a report says first of a model that nobody should use, or None."""
+    best = max(baselines, key=lambda each: each["f1"])
+    if scores["f1"] == 1:
+        return None
+    if len(found) > 1 and len(set(found)) == 1:
+        told = repr(excerpt(found[0])) if found[0] else "no answer"
+        return f"The Transformer gives {told} to every question: it has not learned."
+    if scores["f1"] > best["f1"]:
+        return None
+    values = " and ".join(percent(each["f1"]) for each in (scores, best))
+    return f"The Transformer is no better than the baseline ({best['name']}): F1 {values}."

@@ -1,0 +1,199 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Answer questions on contexts, as the pipeline does: windows of a context, batches of windows, and the best span."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, TextIO
+
+from tqdm import tqdm
+from transformers import AutoModelForQuestionAnswering, DataCollatorWithPadding, PreTrainedConfig
+
+from ..bridges.model_sources import check_folder
+from ..data.columns import is_missing, read_lines
+from ..data.questions import Question, asked, file_rows
+from ..data.rows import missing_column, parse_json
+from ..data.tables import Row, TableForm, delimiter_notes
+from ..fast.text_classification import batches_by_length
+from ..question_answering import QuestionAnsweringPipeline
+from ..utils.errors import DataError
+from ..utils.files import open_output
+from .answers import ALL, csv_writer, json_writer
+from .classification import PredictArguments, in_chunks, load_head
+from .text_generators import position_limit
+
+TASK = "extractive-question-answering"
+HEAD = "ForQuestionAnswering"
+SETTINGS = {"max_answer_len": int, "handle_impossible_answer": bool}  # of the pipeline, which a configuration records
+PARTS = "answer", "score", "start", "end"  # of an answer
+Window = dict[str, Any]  # what the pipeline's preprocess yields, or its forward returns
+Found = dict[str, Any]  # an answer of the pipeline
+
+
+def record_settings(config: PreTrainedConfig, **settings: Any) -> None:
+    """Record the arguments of the pipeline that a model was trained and evaluated with."""
+    others = getattr(config, "task_specific_params", None) or {}
+    config.task_specific_params = {**others, TASK: settings}
+
+
+def settings_of(config: PreTrainedConfig) -> dict[str, Any]:
+    """Return the arguments of the pipeline that a model's configuration records; none of an invalid record."""
+    every = getattr(config, "task_specific_params", None)
+    found = every.get(TASK) if isinstance(every, dict) else None
+    found = found if isinstance(found, dict) else {}
+    valid = {name: found[name] for name, kind in SETTINGS.items() if type(found.get(name)) is kind}
+    return {name: value for name, value in valid.items() if name != "max_answer_len" or value > 0}
+
+
+class Reader:
+    """Finds answers with a model, a tokenizer, and the arguments of the pipeline in the model's configuration.
+
+    Training, evaluation, prediction and the server use it, and so give the answers of
+    `pipeline("extractive-question-answering", model, **settings_of(config))`.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any, device: Any = None, batch_size: int = 32) -> None:
+        limit, most = tokenizer.model_max_length, position_limit(model.config)
+        tokenizer.model_max_length = min(limit, most or limit)
+        self.settings, self.batch_size = settings_of(model.config), batch_size
+        place = model.device if device is None else device
+        self.pipe = QuestionAnsweringPipeline(model=model, tokenizer=tokenizer, device=place, **self.settings)
+
+    def windows(self, question: str, context: str) -> list[Window]:
+        """Return the windows of a context, each after the question. Raises ValueError for a question too long."""
+        return list(self.pipe.preprocess({"question": question, "context": context}))
+
+    def best(self, outputs: Sequence[Window], top_k: int = 1) -> list[Found]:
+        """Return the best answers in the outputs for the windows of a context; none if it has no tokens."""
+        outputs = [one for one in outputs if 1 in one["encoding"].sequence_ids]
+        if not outputs:
+            return []
+        found = self.pipe.postprocess(outputs, top_k=top_k, **self.settings)
+        return [found] if top_k == 1 else found
+
+    def answer(self, asked: Sequence[Sequence[Window]], top_k: int = 1) -> list[list[Found]]:
+        """Return the best answers to questions, of which each has windows. Windows of several share a batch."""
+        windows = list(chain.from_iterable(asked))
+        lengths = [len(window["encoding"].ids) for window in windows]
+        outputs: dict[int, Window] = {}
+        for batch in batches_by_length(lengths, self.batch_size, self.pipe.device):
+            outputs |= zip(batch, self._read([windows[number] for number in batch]))
+        every = iter([outputs[number] for number in range(len(windows))])
+        return [self.best(list(islice(every, len(each))), top_k) for each in asked]
+
+    def _read(self, windows: Sequence[Window]) -> Iterator[Window]:
+        """Yield the logits of each window of a batch."""
+        kept = [{name: window[name] for name in ("encoding", "context", "is_last")} for window in windows]
+        features = [{name: window[name][0] for name in window.keys() - kept[0].keys()} for window in windows]
+        batch = DataCollatorWithPadding(self.pipe.tokenizer)(features)
+        outputs = self.pipe.forward({**batch, **kept[0]})
+        for row, rest in enumerate(kept):
+            start, end = (outputs[name][row : row + 1] for name in ("start", "end"))
+            size = len(rest["encoding"].ids)
+            real = slice(-size, None) if self.pipe.tokenizer.padding_side == "left" else slice(size)
+            if not (start[:, real].isfinite().all() and end[:, real].isfinite().all()):
+                raise DataError("the model returns NaN or infinity: its weights are damaged; train it again")
+            yield {"start": start, "end": end, **rest}
+
+
+# Files of questions
+
+
+def answers_questions(name: str) -> bool:
+    """Return whether config.json names a model for question answering; False if there is none to read."""
+    try:
+        check_folder(name)
+        settings, _ = PreTrainedConfig.get_config_dict(name)
+        return any(str(each).endswith(HEAD) for each in settings.get("architectures") or ())
+    except Exception:  # of files, network, configuration: reported where the model is loaded
+        return False
+
+
+def answer_file(arguments: PredictArguments) -> None:
+    """Answer every question of the input. Raises `DataError` for an invalid input or model."""
+    top_k = check_options(arguments)
+    model, tokenizer = load_head(arguments, AutoModelForQuestionAnswering, "not trained to answer questions")
+    if arguments.max_length is not None:
+        tokenizer.model_max_length = arguments.max_length
+    reader, empty = Reader(model, tokenizer, batch_size=arguments.batch_size), 0
+    with open_output(arguments.output) as handle, tqdm(unit=" questions", disable=arguments.no_progress or None) as bar:
+        write = writer_of(handle, arguments)
+        for chunk in in_chunks(read_questions(arguments)):
+            for (row, _, question, kept), found in zip(chunk, answer_all(reader, [each[2] for each in chunk], top_k)):
+                best = found[0] if found else dict.fromkeys(PARTS)
+                fields = {"id": question.id, "question": question.question, "context": question.context}
+                write({**fields, **best, "top": found, **kept, "row": row})
+                empty += not found
+            bar.update(len(chunk))
+            handle.flush()
+    if empty:
+        print(f"contexts of which no token is left, output without an answer: {empty:,}", file=sys.stderr)
+
+
+def check_options(arguments: PredictArguments) -> int:
+    """Return the number of answers. Raises `DataError` for options of classifiers."""
+    given = {"--threshold": arguments.threshold is not None, "--explain": arguments.explain}
+    given |= {"--text_column": bool(arguments.text_column), "--top_k all": arguments.top_k == ALL}
+    for option in (option for option, is_given in given.items() if is_given):
+        raise DataError(f"{option}: the model answers questions; leave it out")
+    for name in arguments.keep_columns or ():
+        if name in answer_columns(arguments):
+            raise DataError(f"--keep_columns {name}: the output has a column of this name; rename that of the table")
+    return int(arguments.top_k or 1)
+
+
+def answer_columns(arguments: PredictArguments) -> list[str]:
+    texts = ["question", "context"] if arguments.with_text else []
+    return ["row", "id", *PARTS, *texts, *(["top"] if arguments.top_k else [])]
+
+
+def read_questions(arguments: PredictArguments) -> Iterator[tuple[int, str, Question, Row]]:
+    """Stream (row, its texts, question, kept columns). Raises `DataError` that names the entry and the field."""
+    path, names = Path(arguments.input), arguments.keep_columns or ()
+    if arguments.input == "-":
+        rows: Iterator[tuple[str, Row]] = _typed_rows()
+    else:
+        form = TableForm(arguments.delimiter, arguments.sheet)
+        print("".join(f"{note}\n" for note in delimiter_notes([path], form)), end="", file=sys.stderr)
+        rows = file_rows(path, form)
+    for number, (where, values) in enumerate(rows, 1):
+        question = asked(values, where)
+        for name in names:
+            if name not in values:
+                raise missing_column(name, values, where)
+        yield number, question.pair, question, {name: values[name] for name in names}
+
+
+def _typed_rows() -> Iterator[tuple[str, Row]]:
+    """Stream the lines of standard input, each an object in JSON."""
+    for number, line in read_lines(sys.stdin.buffer, "--input -"):
+        where = f"--input -, line {number}"
+        if is_missing(line):
+            continue
+        try:
+            values = parse_json(line)
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{where}: invalid JSON: {error}; expected one object per line") from error
+        if not isinstance(values, dict):
+            raise DataError(f'{where}: expected an object with "question" and "context"')
+        yield where, values
+
+
+def answer_all(reader: Reader, questions: Sequence[Question], top_k: int) -> list[list[Found]]:
+    """Return the best answers to each question. Raises `DataError` that names the entry of a question too long."""
+    windows = []
+    for each in questions:
+        try:
+            windows.append(reader.windows(each.question, each.context))
+        except ValueError as error:
+            raise DataError(f"{each.where}: {error}") from error
+    return reader.answer(windows, top_k)
+
+
+def writer_of(handle: TextIO, arguments: PredictArguments) -> Callable[[Row], object]:
+    """Return a function that writes an answer as a line of JSON or CSV, the kept columns behind its row."""
+    row, *rest = answer_columns(arguments)
+    columns = [row, *(arguments.keep_columns or ()), *rest]
+    write = json_writer(handle, columns) if arguments.format == "jsonl" else csv_writer(handle, columns)
+    return lambda line: write([line[name] for name in columns])

@@ -1,0 +1,74 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""SQuAD's scores of answers, by hand, their intervals, and the baselines."""
+
+import numpy as np
+import pytest
+
+from modeling_scratch.data.questions import Answer, Question, QuestionData
+from modeling_scratch.evaluation.question_answering import (
+    WordOverlap,
+    evaluate_answers,
+    score_answers,
+    summarise,
+)
+
+CONTEXT = "Anna Berg was born in Porto in 1951. She has worked as a baker since 1980."
+
+
+def asked(question: str, *answers: str, context: str = CONTEXT) -> Question:
+    return Question(question, context, tuple(Answer(text, context.find(text)) for text in answers))
+
+
+@pytest.mark.parametrize(
+    ("gold", "found", "exact", "f1"),
+    [
+        (["the Porto"], "porto.", 1, 1),
+        (["an old dog"], "dog", 0, 2 / 3),
+        (["old old dog"], "old dog dog", 0, 2 / 3),
+        (["Porto", "Porto in 1951"], "Porto in 1952", 0, 2 / 3),
+        (["baker"], "", 0, 0),
+        ([], "", 1, 1),
+        ([], "baker", 0, 0),
+        ([], "the!", 1, 1),
+        (["The", "baker"], "the", 0, 0),
+        (["U.S."], "us", 1, 1),
+        (["Straße  1"], "straße 1", 1, 1),
+    ],
+)
+def test_scores_are_those_of_squad(gold: list[str], found: str, exact: float, f1: float) -> None:
+    assert score_answers([asked("?", *gold)], [found]).tolist() == [pytest.approx([exact, f1])]
+
+
+def test_intervals_are_of_the_mean_over_questions() -> None:
+    values = np.random.default_rng(1).random((400, 2))
+    summary = summarise(values)
+    for column, name in enumerate(("exact_match", "f1")):
+        assert summary[name] == pytest.approx(values[:, column].mean())
+        error = 1.96 * values[:, column].std() / 20
+        low, high = summary["intervals_95"][name]
+        assert (low, high) == pytest.approx((summary[name] - error, summary[name] + error), abs=0.01)
+
+
+def test_the_baseline_looks_in_the_sentence_with_the_words_of_the_question() -> None:
+    others = [asked("?", "Graz", context=f"She has worked in Graz for {years} years as it was.") for years in range(9)]
+    baseline = WordOverlap([asked("?", "baker"), *others])
+    assert baseline.answer(asked("Since when has she worked as a baker?")) == "1980"
+    assert baseline.answer(asked("When was Anna Berg born?")) in ("Porto", "1951")
+    for context in ("...", "who?", "x"):
+        assert baseline.answer(asked("who?", context=context)) in context
+
+
+def test_a_model_that_nobody_should_use_is_called_so() -> None:
+    questions = [asked("When was Anna Berg born?", "1951"), asked("What is her job?", "baker"), asked("Any pets?")]
+    data = QuestionData({"train": questions, "test": questions}, [])
+    for found, told in (
+        (["", "", ""], "gives no answer to every question: it has not learned"),
+        (["Anna", "Anna", "Anna"], "gives 'Anna' to every question: it has not learned"),
+        (["Anna", "Berg", "She"], "no better than the baseline ("),
+    ):
+        assert told in evaluate_answers(data, "test", found)["headline"]
+    evaluation = evaluate_answers(data, "test", ["1951", "a baker", ""])
+    assert evaluation["headline"] is None
+    assert evaluation["exact_match"] == evaluation["f1"] == 1
+    assert {kind: scores["questions"] for kind, scores in evaluation["kinds"].items()} == {"with": 2, "without": 1}
+    assert {baseline["name"] for baseline in evaluation["baselines"]} == {"word overlap", "no answer to any question"}

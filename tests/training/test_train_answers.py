@@ -1,0 +1,228 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Question answering end to end on the example of the documentation: training, file, pipeline and server agree."""
+
+import csv
+import io
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import load_test
+import predict
+import pytest
+import train_answers
+from fastapi.openapi.models import OpenAPI
+from huggingface_hub import ModelCard
+from native_models import NATIVES
+from processes import refusal
+from safetensors.torch import load_file
+from serving import served
+from toy_questions import write_squad
+from transformers import AutoModelForQuestionAnswering, AutoTokenizer, pipeline
+
+from modeling_scratch import ScratchEncoderForQuestionAnswering
+from modeling_scratch.data.questions import Question, QuestionDataArguments, load_questions
+from modeling_scratch.evaluation.question_answering import score_answers
+from modeling_scratch.serving.tasks import load_task
+from modeling_scratch.verify import main as verify
+from tokenization import special_token_ids
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "questions.json"
+SIZES = "hidden_size=32,num_hidden_layers=2,num_attention_heads=4,intermediate_size=64,hidden_dropout=0.0"
+COMMON = "--report_to none --use_cpu --disable_tqdm True"
+FAST = (
+    f"{COMMON} --config_overrides {SIZES} --tokenizer_kind wordlevel --min_frequency 1 --learning_rate 1e-2 "
+    "--per_device_train_batch_size 8 --eval_delay 8 --num_train_epochs 10"
+)
+SETTINGS = {"max_answer_len": 30, "handle_impossible_answer": True}
+WINDOWED = "--max_length 32 --max_steps 3"  # contexts of the example have up to 50 tokens
+
+
+def train(output: Path, options: str = FAST, source: str = f"--train_file {EXAMPLE}") -> None:
+    train_answers.main(f"{source} --output_dir {output} {options}".split())
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run, for all tests that only look at it."""
+    output = tmp_path_factory.mktemp("answers") / "run"
+    train(output)
+    return output
+
+
+@pytest.fixture(scope="module")
+def questions() -> list[Question]:
+    return load_questions(QuestionDataArguments(train_file=str(EXAMPLE))).splits["test"]
+
+
+@pytest.fixture(scope="module")
+def answers(run: Path, questions: list[Question]) -> list[dict[str, Any]]:
+    """Those of the pipeline, one question after the other."""
+    task: Any = "extractive-question-answering"
+    pipe: Any = pipeline(task, model=str(run), **SETTINGS)
+    return [pipe(question=one.question, context=one.context) for one in questions]
+
+
+@pytest.fixture(scope="module")
+def client(run: Path) -> Iterator[httpx.Client]:
+    with served(load_task(str(run)), max_texts=40) as client:
+        yield client
+
+
+def test_learns_and_leaves_everything_that_was_promised(run: Path, capsys: pytest.CaptureFixture) -> None:
+    evaluation = json.loads((run / "evaluation.json").read_text())
+    assert evaluation["f1"] > max(baseline["f1"] for baseline in evaluation["baselines"])
+    assert evaluation["headline"] is None
+    results = (run / "results.md").read_text()
+    for told in ("of the test split", "word overlap", "no answer to any question", "without an answer"):
+        assert told in results
+    assert (run / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
+    state = json.loads((run / "trainer_state.json").read_text())
+    assert state["best_metric"] == max(entry.get("eval_f1", 0) for entry in state["log_history"])
+    verify([str(run)])
+    assert "This is the model that was trained" in capsys.readouterr().out
+
+
+def test_the_card_has_the_scores_and_how_to_ask(run: Path) -> None:
+    card = ModelCard.load(run / "README.md")
+    assert card.data.pipeline_tag == "question-answering"
+    evaluation = json.loads((run / "evaluation.json").read_text())
+    found = {result.metric_type: result.metric_value for result in card.data.eval_results}
+    assert found == {name: evaluation[name] for name in ("exact_match", "f1")}
+    assert "handle_impossible_answer=True" in card.text
+    assert "max_answer_len=30" in card.text
+    assert '"context": ' in card.text
+
+
+def test_the_pipeline_gives_the_answers_that_were_scored(
+    run: Path, questions: list[Question], answers: list[dict[str, Any]]
+) -> None:
+    evaluation = json.loads((run / "evaluation.json").read_text())
+    exact, f1 = score_answers(questions, [answer["answer"] for answer in answers]).mean(0)
+    assert (evaluation["exact_match"], evaluation["f1"]) == pytest.approx((exact, f1))
+    assert [row["answer"] for row in evaluation["examples"]] == [answer["answer"] for answer in answers[:5]]
+
+
+def test_the_server_gives_the_answers_of_the_pipeline(
+    client: httpx.Client, questions: list[Question], answers: list[dict[str, Any]]
+) -> None:
+    inputs = [{"question": one.question, "context": one.context} for one in questions]
+    together = client.post("/answer", json={"inputs": inputs}).json()
+    assert together["truncated"] == [False] * len(inputs)
+    for one, found, expected in zip(inputs[:3], together["outputs"], answers):
+        alone = client.post("/answer", json={"inputs": one}).json()["outputs"]
+        assert alone["answer"] == found["answer"] == expected["answer"]
+    for found, expected in zip(together["outputs"], answers):
+        assert found == {**expected, "score": pytest.approx(expected["score"], abs=1e-5)}
+    best = client.post("/answer", json={"inputs": inputs[0], "top_k": 3}).json()["outputs"]
+    assert len(best) == 3
+    assert best[0]["answer"] == answers[0]["answer"]
+
+
+def test_the_server_documents_questions_and_refuses_others(client: httpx.Client) -> None:
+    document = client.get("/openapi.json").json()
+    OpenAPI(**document)
+    body = document["paths"]["/answer"]["post"]["requestBody"]["content"]["application/json"]
+    for example in body["examples"].values():
+        assert client.post("/answer", json=example["value"]).status_code == 200
+    long = client.post("/answer", json={"inputs": {"question": "who " * 70, "context": "Anna ran. " * 40}})
+    assert long.json()["truncated"] is True
+    for inputs, told in (
+        ("who?", "must be an object with question and context"),
+        ({"question": "who?"}, "must be an object with question and context"),
+        ([{"question": "who?", "context": 3}], "inputs, text 1: context: must be a string"),
+        ({"question": "who?", "context": " "}, "context: ' ' is not a text"),
+    ):
+        response = client.post("/answer", json={"inputs": inputs})
+        assert response.status_code == 422
+        assert told in response.json()["error"]
+    assert client.post("/classify", json={"inputs": "a"}).status_code == 404
+
+
+def test_predict_answers_files_and_standard_input(
+    run: Path, questions: list[Question], answers: list[dict[str, Any]], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture,
+) -> None:  # fmt: skip
+    predict.main(f"--model {run} --input {EXAMPLE} --output {tmp_path}/all.jsonl --top_k 2".split())
+    rows = {row["id"]: row for row in map(json.loads, (tmp_path / "all.jsonl").read_text().splitlines())}
+    for question, expected in zip(questions, answers):
+        row = rows[question.id]
+        assert [row[name] for name in ("answer", "start", "end")] == [
+            expected[name] for name in ("answer", "start", "end")
+        ]
+        assert row["score"] == pytest.approx(expected["score"], abs=1e-5)
+        assert len(row["top"]) == 2
+    table = tmp_path / "asked.csv"
+    with table.open("w", newline="", encoding="utf-8") as handle:
+        csv.writer(handle).writerows([["question", "context", "n"], *([*one.pair.parts, 7] for one in questions)])
+    predict.main(f"--model {run} --input {table} --output {tmp_path}/o.csv --keep_columns n --with_text".split())
+    with (tmp_path / "o.csv").open(newline="", encoding="utf-8") as handle:
+        found = list(csv.DictReader(handle))
+    assert [row["answer"] for row in found] == [answer["answer"] for answer in answers]
+    assert {row["n"] for row in found} == {"7"}
+    line = json.dumps({"question": questions[0].question, "context": questions[0].context})
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f"{line}\n".encode())))
+    capfd.readouterr()
+    predict.main(["--model", str(run)])
+    assert json.loads(capfd.readouterr().out)["answer"] == answers[0]["answer"]
+
+
+def test_what_predict_cannot_do_is_said(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    table = tmp_path / "asked.jsonl"
+    table.write_text('{"question": "who?", "context": "Anna."}\n{"question": "who?", "context": ""}\n')
+    told = refusal(capsys, predict.main, f"--model {run} --input {table} --output {tmp_path}/o.jsonl".split())
+    assert "asked.jsonl, row 2, context: '' is empty or not text" in told
+    assert not (tmp_path / "o.jsonl").exists()
+    for options in ("--explain", "--threshold 0.5", "--top_k all"):
+        told = refusal(capsys, predict.main, f"--model {run} --input {table} {options}".split())
+        assert f"{options.rpartition(' 0')[0] or options}: the model answers questions" in told
+    assert "the load test has texts only" in refusal(capsys, load_test.main, ["--model", str(run)])
+
+
+def test_a_stopped_run_is_resumed_to_the_same_weights(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    options = f"{FAST} --eval_delay 0 --num_train_epochs 2 --save_total_limit 2 --max_train_samples 24"
+    train(tmp_path / "whole", options)
+    output = shutil.copytree(tmp_path / "whole", tmp_path / "run")
+    last = max(output.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))
+    shutil.rmtree(last)
+    told = refusal(capsys, train, output, f"{options} --resume_from_checkpoint last --max_answer_length 5")
+    assert "--max_answer_length was 30 and is 5" in told
+    train(output, f"{options} --resume_from_checkpoint last")
+    before, after = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "run"))
+    assert all(weight.equal(after[name]) for name, weight in before.items())
+
+
+def test_fine_tunes_a_native_checkpoint_on_windows(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    native = next(native for native in NATIVES if native.model_type == "bert")
+    tokenizer = AutoTokenizer.from_pretrained(run)
+    ids = {"vocab_size": len(tokenizer), "max_position_embeddings": 60, **special_token_ids(tokenizer)}
+    native.model_class(native.config(**ids)).save_pretrained(tmp_path / "native")
+    tokenizer.save_pretrained(tmp_path / "native")
+    file = write_squad(tmp_path / "all.json", 12, 4)
+    options = f"--model_name_or_path {tmp_path / 'native'} {COMMON} {WINDOWED}"
+    train(tmp_path / "run", options, f"--train_file {file}")
+    assert "windows, as contexts exceed the tokens (--max_length)" in capsys.readouterr().out
+    model = AutoModelForQuestionAnswering.from_pretrained(tmp_path / "run")
+    assert isinstance(model, ScratchEncoderForQuestionAnswering)
+    assert AutoTokenizer.from_pretrained(tmp_path / "run").model_max_length == 32
+    assert json.loads((tmp_path / "run" / "evaluation.json").read_text())["headline"]  # three steps teach nothing
+
+
+REFUSED = {
+    "--max_answer_length 0": "--max_answer_length 0: must be at least 1",
+    "--max_length 10": "the question leaves",
+    "--preset gpt2": "--preset gpt2: the choices are",
+    "--early_stopping_patience 2 --ema_decay 0.9": "--early_stopping_patience requires --ema_decay 0",
+}
+
+
+@pytest.mark.parametrize(("options", "told"), REFUSED.items(), ids=range(len(REFUSED)))
+def test_what_cannot_be_is_refused_before_anything_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture, options: str, told: str
+) -> None:
+    assert told in refusal(capsys, train, tmp_path / "run", f"{FAST} {options}")
+    assert not (tmp_path / "run").exists()
