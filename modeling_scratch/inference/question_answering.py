@@ -50,7 +50,8 @@ class Reader:
     """Finds answers with a model, a tokenizer, and the arguments of the pipeline in the model's configuration.
 
     Training, evaluation, prediction and the server use it, and so give the answers of
-    `pipeline("extractive-question-answering", model, **settings_of(config))`.
+    `pipeline("extractive-question-answering", model, **settings_of(config))`. Raises `DataError` for a tokenizer without
+    character offsets.
     """
 
     def __init__(self, model: Any, tokenizer: Any, device: Any = None, batch_size: int = 32) -> None:
@@ -58,7 +59,10 @@ class Reader:
         tokenizer.model_max_length = min(limit, most or limit)
         self.settings, self.batch_size = settings_of(model.config), batch_size
         place = model.device if device is None else device
-        self.pipe = QuestionAnsweringPipeline(model=model, tokenizer=tokenizer, device=place, **self.settings)
+        try:
+            self.pipe = QuestionAnsweringPipeline(model=model, tokenizer=tokenizer, device=place, **self.settings)
+        except ValueError as error:
+            raise DataError(f"the tokenizer cannot be used: {error}") from error
 
     def windows(self, question: str, context: str) -> list[Window]:
         """Return the windows of a context, each after the question. Raises ValueError for a question too long."""

@@ -203,10 +203,7 @@ def build_reader(run: Run, data: QuestionData) -> Reader:
     limit_length(tokenizer, model.config)
     settings = {"max_answer_len": arguments.max_answer_length, "handle_impossible_answer": data.has_unanswerable}
     record_settings(model.config, **settings)
-    try:
-        return Reader(model, tokenizer, run.groups["training"].device)
-    except ValueError as error:
-        raise DataError(f"the tokenizer cannot be used: {error}") from error
+    return Reader(model, tokenizer, run.groups["training"].device)
 
 
 def judge(run: Run, trainer: HeadTrainer, data: QuestionData, encoded: dict[str, Encoded], reader: Reader) -> None:

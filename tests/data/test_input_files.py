@@ -11,6 +11,7 @@ import generate
 import predict
 import pretrain
 import pytest
+import train_answers
 import train_classifier
 import train_tokenizer
 import train_tokens
@@ -27,6 +28,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], str]] = {
     "train-classifier": (train_classifier.main, "--train_file {file} --output_dir {folder}/run --use_cpu"),
     "train-translation": (train_translation.main, "--train_file {file} --output_dir {folder}/run --use_cpu"),
     "train-tokens": (train_tokens.main, "--train_file {file} --output_dir {folder}/run --use_cpu"),
+    "train-answers": (train_answers.main, "--train_file {file} --output_dir {folder}/run --use_cpu"),
     "train-tokenizer": (train_tokenizer.main, "--train_file {file} --output_dir {folder}/run"),
     "pretrain": (pretrain.main, "--objective clm --train_file {file} --output_dir {folder}/run --use_cpu"),
     "validation": (
@@ -61,6 +63,7 @@ def test_programs_read_regular_files_of_bounded_size(
     [
         (train_classifier.main, ""),
         (train_tokens.main, ""),
+        (train_answers.main, ""),
         (train_tokenizer.main, ""),
         (pretrain.main, "--objective clm"),
     ],

@@ -34,6 +34,7 @@ FEWER = {
     "benchmark": "--quick --batch_size 4",
     "pretrain": f"{SMALL} --max_steps 2 --save_strategy no",
     "train-classifier": f"{SMALL} {SHORT}",
+    "train-answers": f"{SMALL} {SHORT}",
     "train-tokens": f"{SMALL} {SHORT}",
     "train-translation": f"{SMALL} {SHORT} --average_checkpoints 1 --num_beams 1 --max_length 16",
 }
