@@ -50,8 +50,8 @@ class Reader:
     """Finds answers with a model, a tokenizer, and the arguments of the pipeline in the model's configuration.
 
     Training, evaluation, prediction and the server use it, and so give the answers of
-    `pipeline("extractive-question-answering", model, **settings_of(config))`. Raises `DataError` for a tokenizer without
-    character offsets.
+    `pipeline("extractive-question-answering", model, **settings_of(config))`. Raises `DataError` for a tokenizer
+    without character offsets.
     """
 
     def __init__(self, model: Any, tokenizer: Any, device: Any = None, batch_size: int = 32) -> None:
