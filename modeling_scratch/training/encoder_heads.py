@@ -3,7 +3,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import datasets
 from torch import Tensor
@@ -16,12 +16,26 @@ from transformers import (
     TrainingArguments,
 )
 
+from .. import presets
 from ..data.splits import SplitArguments
 from ..utils.errors import DataError
 from .arguments import RunArguments, checking_arguments
 from .callbacks import WeightAverage, early_stopping
 from .classification import ModelArguments
 from .trainer import RatesByDepth, SharingTrainer, check_rates
+
+
+@dataclass
+class HeadModelArguments(ModelArguments):
+    """The model to train, with defaults for positions of words, which the demo's preset has."""
+
+    preset: str = field(
+        default="demo", metadata={"help": f"The configuration of a new model: {', '.join(presets.ENCODERS)}."}
+    )
+    tokenizer_kind: Literal["wordlevel", "words", "bpe", "byte_bpe"] = field(
+        default="byte_bpe", metadata={"help": "The kind of a new tokenizer."}
+    )
+    vocab_size: int = field(default=8_000, metadata={"help": "The maximum vocabulary size of a new tokenizer."})
 
 
 @dataclass

@@ -4,22 +4,28 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import datasets
 import numpy as np
 import torch
 from transformers import DataCollatorWithPadding, EvalPrediction, pipeline
 
-from .. import presets
 from ..data.questions import Answer, Question, QuestionData, QuestionDataArguments, load_questions
 from ..evaluation.judged_split import judged_split, predict_split
 from ..evaluation.question_answering import mean_scores, report_answers, score_answers
 from ..inference.question_answering import HEAD, TASK, Reader, Window, record_settings
 from ..utils.errors import DataError
 from ..utils.markdown import excerpt
-from .classification import ModelArguments, build_model, build_tokenizer, choose_epoch_on_validation
-from .encoder_heads import HeadTrainer, HeadTrainingArguments, build_trainer, inputs_of, limit_length
+from .classification import build_model, build_tokenizer, choose_epoch_on_validation
+from .encoder_heads import (
+    HeadModelArguments,
+    HeadTrainer,
+    HeadTrainingArguments,
+    build_trainer,
+    inputs_of,
+    limit_length,
+)
 from .run import Run, summary
 from .run_folder import alone
 from .trainer import share
@@ -29,16 +35,9 @@ IGNORED = -100  # the position of an answer that a tokenizer has no token for
 
 
 @dataclass
-class ReaderModelArguments(ModelArguments):
+class ReaderModelArguments(HeadModelArguments):
     """The model to train: a preset from scratch or a checkpoint to fine-tune."""
 
-    preset: str = field(
-        default="demo", metadata={"help": f"The configuration of a new model: {', '.join(presets.ENCODERS)}."}
-    )
-    tokenizer_kind: Literal["wordlevel", "words", "bpe", "byte_bpe"] = field(
-        default="byte_bpe", metadata={"help": "The kind of a new tokenizer."}
-    )
-    vocab_size: int = field(default=8_000, metadata={"help": "The maximum vocabulary size of a new tokenizer."})
     max_length: int | None = field(
         default=None,
         metadata={"help": "The maximum number of tokens of a question and a window of its context, at most 384."},

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import datasets
 import numpy as np
@@ -18,14 +18,20 @@ from transformers import (
     pipeline,
 )
 
-from .. import presets
 from ..data.tagged_sentences import Sentence, TaggedData, TaggedDataArguments, inside, load_tagged
 from ..evaluation.judged_split import judged_split, predict_split
 from ..evaluation.tagging import FrequentLabels, report_tagging, score_labels
 from ..utils.errors import DataError, one_line
 from ..utils.markdown import excerpt
-from .classification import ModelArguments, build_model, build_tokenizer, choose_epoch_on_validation
-from .encoder_heads import HeadTrainer, HeadTrainingArguments, build_trainer, inputs_of, limit_length
+from .classification import build_model, build_tokenizer, choose_epoch_on_validation
+from .encoder_heads import (
+    HeadModelArguments,
+    HeadTrainer,
+    HeadTrainingArguments,
+    build_trainer,
+    inputs_of,
+    limit_length,
+)
 from .run import Run, summary
 from .run_folder import alone
 from .trainer import share
@@ -37,16 +43,9 @@ DIVERGED = -1  # the prediction of NaN
 
 
 @dataclass
-class TaggerModelArguments(ModelArguments):
+class TaggerModelArguments(HeadModelArguments):
     """The model to train: a preset from scratch or a checkpoint to fine-tune."""
 
-    preset: str = field(
-        default="demo", metadata={"help": f"The configuration of a new model: {', '.join(presets.ENCODERS)}."}
-    )
-    tokenizer_kind: Literal["wordlevel", "words", "bpe", "byte_bpe"] = field(
-        default="byte_bpe", metadata={"help": "The kind of a new tokenizer."}
-    )
-    vocab_size: int = field(default=8_000, metadata={"help": "The maximum vocabulary size of a new tokenizer."})
     lowercase: bool = field(default=False, metadata={"help": "Lower-case the text in a new tokenizer."})
     label_all_tokens: bool = field(
         default=True,
