@@ -13,7 +13,7 @@ from ..data.labelled_texts import ReviewData
 from ..data.text_pairs import as_fields, shortened
 from ..utils.errors import DataError
 from ..utils.files import write_json, write_text
-from ..utils.markdown import escaped, table
+from ..utils.markdown import escaped, excerpt, table
 from .calibration import Calibration
 from .classification_metrics import class_scores, class_table
 from .judged_split import judged_split, predict_split
@@ -22,7 +22,7 @@ from .linear_rivals import Rival, one_versus_rest, ridge
 from .plots import class_f1_png, learning_curve_png, predicted_against_true_png
 
 EXAMPLES = 6
-MODEL = "Transformer"
+MODEL, CONSTANT = "Transformer", "the same answer for every text"
 
 
 class KindJudge:
@@ -39,13 +39,19 @@ class KindJudge:
         self.split = judged_split(data.splits)
         self.texts, self.labels = data.texts(self.split), data.labels(self.split)
         if judges:
+            train_labels = data.labels("train")
+            self.constant = self.best_constant(train_labels)
             try:
-                self.rival = self.train_rival(data.texts("train"), data.labels("train"), seed)
+                self.rival = self.train_rival(data.texts("train"), train_labels, seed)
             except ValueError as error:
                 raise DataError(f"the baseline cannot be trained: {error}") from error
 
     def train_rival(self, texts: list[str], labels: np.ndarray, seed: int) -> Rival:
         """Train a linear model, and let it predict the judged texts."""
+        raise NotImplementedError
+
+    def best_constant(self, labels: np.ndarray) -> np.ndarray:
+        """Return the best answer that is the same for every text, of train labels (N, ...) -> (...)."""
         raise NotImplementedError
 
     def more(self, predicted: np.ndarray) -> dict[str, Any]:
@@ -71,7 +77,7 @@ class KindJudge:
         """Return the report. The report, the scores and plots are also written to the run's folder.
 
         others, calibration: not used, as models of these kinds have no teachers and no temperature. remedies: what the
-        report says to try if the model is worse than the baseline.
+        report says to try if the model is no use.
         """
         output = Path(trainer.args.output_dir or "")
         prediction = predict_split(trainer, splits[self.split], self.split)
@@ -80,8 +86,8 @@ class KindJudge:
         predicted = self.metrics.answers(np.asarray(prediction.predictions))
         evaluation = self.evaluation(predicted)
         text = f"\n{kind_text(evaluation)}\n"
-        if evaluation["comparison"]["verdict"] == "worse":
-            text = f"\n**The {MODEL} is worse than {self.rival.name}.** {remedies}\n{text}"
+        if first := evaluation["headline"]:
+            text = f"\n**{first}** {remedies}\n{text}"
         write_text(output / "results.md", text)
         write_json(output / "evaluation.json", evaluation)
         self.draw(predicted, evaluation, output / self.picture)
@@ -91,7 +97,8 @@ class KindJudge:
 
     def evaluation(self, predicted: np.ndarray) -> dict[str, Any]:
         """Return the content of evaluation.json."""
-        predictions = {MODEL: predicted, self.rival.name: self.rival.predictions}
+        constant = np.broadcast_to(self.constant, self.labels.shape)
+        predictions = {MODEL: predicted, self.rival.name: self.rival.predictions, CONSTANT: constant}
         scores = self.metrics.with_intervals(predictions, self.labels)
         rows = zip(self.texts[:EXAMPLES], self.labels, predicted)
         return {
@@ -99,6 +106,7 @@ class KindJudge:
             "split": self.split,
             "texts": len(self.labels),
             "labels": self.data.label_names,
+            "headline": self.headline(predicted, scores),
             "scores": scores["models"][MODEL],
             "baselines": [
                 {
@@ -118,6 +126,25 @@ class KindJudge:
             **self.more(predicted),
         }
 
+    def headline(self, predicted: np.ndarray, scores: Mapping[str, Any]) -> str | None:
+        """Return what the report says first of a model that is no use, as `chance.headline` does for one class.
+
+        scores: as `KindMetrics.with_intervals` gives them, with those of the rival and of the constant answer.
+        """
+        if len(np.unique(self.labels, axis=0)) == 1:
+            return None  # no model can be better than that answer
+        if len(np.unique(predicted, axis=0)) == 1:
+            return f"The {MODEL} predicts {excerpt(self.shown(predicted[0]))} for every text: it has not learned."
+        score = score_of(self.data.problem_type, self.judged_by)
+        of_constant = f"the answer {excerpt(self.shown(self.constant))} for every text"
+        for rival, name in {CONSTANT: of_constant, self.rival.name: self.rival.name}.items():
+            found = verdict(scores["differences"][rival][self.judged_by], score)
+            if found == "worse" or (found != "better" and rival == CONSTANT):
+                values = (score.shown(scores["models"][each][self.judged_by]["value"]) for each in (MODEL, rival))
+                relation = "is worse than" if found == "worse" else "is not significantly better than"
+                return f"The {MODEL} {relation} {name}: {score.heading} {' and '.join(values)} (paired bootstrap)."
+        return None
+
     def comparison(self, differences: Mapping[str, Any]) -> dict[str, Any]:
         difference = differences[self.judged_by]
         found = verdict(difference, score_of(self.data.problem_type, self.judged_by))
@@ -134,6 +161,13 @@ class ClassSetJudge(KindJudge):
 
     def train_rival(self, texts: list[str], labels: np.ndarray, seed: int) -> Rival:
         return one_versus_rest(texts, labels, self.texts, seed)
+
+    def best_constant(self, labels: np.ndarray) -> np.ndarray:
+        """Return the most frequent classes, of which as many as give the best micro F1, 2 TP / (predicted + true)."""
+        counts = np.sort(labels.sum(0))[::-1].cumsum()
+        f1 = 2 * counts / (len(labels) * np.arange(1, len(counts) + 1) + counts[-1])
+        chosen = np.argsort(-labels.sum(0), kind="stable")[: f1.argmax() + 1]
+        return np.isin(np.arange(len(counts)), chosen).astype(np.float64)
 
     def more(self, predicted: np.ndarray) -> dict[str, Any]:
         return {"threshold": 0.5, "classes": class_scores(self.data.label_names, self.labels, predicted)}
@@ -155,6 +189,9 @@ class NumberJudge(KindJudge):
 
     def train_rival(self, texts: list[str], labels: np.ndarray, seed: int) -> Rival:
         return ridge(texts, labels, self.texts, seed)
+
+    def best_constant(self, labels: np.ndarray) -> np.ndarray:
+        return np.asarray(labels.mean())
 
     def draw(self, predicted: np.ndarray, evaluation: Mapping[str, Any], path: Path) -> None:
         predicted_against_true_png(self.labels, predicted, self.data.label_names[0], path)

@@ -36,6 +36,8 @@ class Results(NamedTuple):
 def classification(evaluation: Evaluation) -> Results:
     """Report what the problem type of the run asks for; runs of earlier versions have one class per text."""
     results = of_kind(evaluation) if evaluation.get("problem_type") in KIND_JUDGES else one_class(evaluation)
+    if first := headline_of(evaluation):
+        results = results._replace(text=f"**{escaped(first)}**\n\n{results.text}")
     if scores := evaluation.get("split_scores"):
         return results._replace(text=f"{results.text}\n\nThe scores of each split:\n\n{split_table(scores)}")
     return results
@@ -85,8 +87,6 @@ def one_class(evaluation: Evaluation) -> Results:
         text.append(calibration_text(calibration))
     if stages := evaluation.get("stages"):
         text += ["The stages of the training:", stage_table(stages)]
-    if first := headline_of(evaluation):
-        text.insert(0, f"**{escaped(first)}**")
     metrics = [Metric("accuracy", evaluation["accuracy"], accuracy, split), Metric("f1", evaluation["f1"], f1, split)]
     return Results("\n\n".join(text), metrics, from_fields(evaluation["examples"][0]))
 

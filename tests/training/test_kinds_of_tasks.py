@@ -3,6 +3,7 @@
 
 import json
 import random
+import re
 import shutil
 from pathlib import Path
 
@@ -91,6 +92,8 @@ def check_report(run: Path, problem_type: str, scores: set[str], picture: str) -
     assert "(paired bootstrap)" in card
     assert "not calibrated" in report
     assert picture in card
+    assert evaluation["headline"] is None
+    assert "**The" not in report + card
     assert verify(run).verdict == Verdict.SAME
     return evaluation
 
@@ -124,6 +127,19 @@ def test_numbers_are_learned_in_their_own_unit(numbers: Path) -> None:
     [answer] = pipeline("text-classification", model=str(numbers))("great warm film")
     assert answer["label"] == "stars"
     assert 60 < answer["score"] < 80
+
+
+@pytest.mark.parametrize(("name", "constant"), [("sets", "acting"), ("numbers", "(49|50|51)")])
+def test_report_and_card_first_say_that_a_model_is_no_use(
+    folder: Path, tmp_path: Path, name: str, constant: str
+) -> None:
+    for file in folder.glob("*.*"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    run = train(tmp_path, name, "--max_steps 1 --learning_rate 1e-6 --eval_strategy no --save_strategy no")
+    headline = content(run, "evaluation.json")["headline"]
+    assert re.match(rf"The Transformer (is .* than the answer|predicts) {constant}.* for every text", headline)
+    assert (run / "results.md").read_text(encoding="utf-8").startswith(f"\n**{headline}** Train longer")
+    assert f"## Results\n\n**{headline}**\n" in (run / "README.md").read_text(encoding="utf-8")
 
 
 def test_checkpoints_predict_in_the_unit_too(numbers: Path) -> None:
