@@ -20,6 +20,7 @@ from .judged_split import judged_split, predict_split
 from .kind_scores import CLASS_SET_SCORES, NUMBER_SCORES, KindMetrics, Score, class_sets, numbers
 from .linear_rivals import Rival, one_versus_rest, ridge
 from .plots import class_f1_png, learning_curve_png, predicted_against_true_png
+from .predictions import PREDICTIONS, Predictions
 
 EXAMPLES = 6
 MODEL, CONSTANT = "Transformer", "the same answer for every text"
@@ -88,12 +89,18 @@ class KindJudge:
         text = f"\n{kind_text(evaluation)}\n"
         if first := evaluation["headline"]:
             text = f"\n**{first}** {remedies}\n{text}"
+        self.predictions(predicted, np.asarray(prediction.predictions)).save(output / PREDICTIONS)
         write_text(output / "results.md", text)
         write_json(output / "evaluation.json", evaluation)
         self.draw(predicted, evaluation, output / self.picture)
         by = score_of(self.data.problem_type, self.judged_by)
         learning_curve_png(trainer.state.log_history, output / "learning_curve.png", by)
         return text
+
+    def predictions(self, predicted: np.ndarray, logits: np.ndarray) -> Predictions:
+        data, split = self.data, self.split
+        about = data.problem_type, split, data.digest(split), data.label_names
+        return Predictions.of_kind(*about, self.texts, self.labels, predicted, logits)
 
     def evaluation(self, predicted: np.ndarray) -> dict[str, Any]:
         """Return the content of evaluation.json."""
@@ -217,18 +224,22 @@ def verdict(difference: Mapping[str, Any], score: Score) -> str:
 
 def kind_text(evaluation: Mapping[str, Any], model: str = MODEL) -> str:
     """Return the report of evaluation.json as Markdown, for results.md and the model card."""
-    scores = KIND_JUDGES[evaluation["problem_type"]].metrics.scores
     models = {model: evaluation["scores"], **{row["name"]: row["scores"] for row in evaluation["baselines"]}}
-    rows = [[name, *(_with_interval(score, found[score.name]) for score in scores)] for name, found in models.items()]
-    heads = ["", *(f"{score.heading} (95 % interval)" for score in scores)]
     parts = [
         f"{evaluation['texts']:,} texts of the {evaluation['split']} split",
-        table(heads, rows),
+        scores_table(evaluation["problem_type"], models),
         _sentence(evaluation, model),
     ]
     if classes := evaluation.get("classes"):
         parts += ["Each class. It is predicted if its probability is above 0.5:", class_table(classes)]
     return "\n\n".join([*parts, f"The model is not calibrated: {evaluation['calibration']['obstacle']}."])
+
+
+def scores_table(problem_type: str, models: Mapping[str, Mapping[str, Any]], head: str = "") -> str:
+    """Return a Markdown table of the scores of each model, by its name, with their intervals."""
+    scores = KIND_JUDGES[problem_type].metrics.scores
+    rows = [[name, *(_with_interval(score, found[score.name]) for score in scores)] for name, found in models.items()]
+    return table([head, *(f"{score.heading} (95 % interval)" for score in scores)], rows)
 
 
 def _with_interval(score: Score, found: Mapping[str, Any]) -> str:
@@ -243,7 +254,7 @@ def _sentence(evaluation: Mapping[str, Any], model: str) -> str:
     if comparison["verdict"] not in ("better", "worse"):
         finding = f"{model} and {rival} do not differ significantly on this test set"
     finding = finding[0].upper() + finding[1:]
-    value, low, high = (_points(score, number) for number in (comparison["value"], *comparison["interval_95"]))
+    value, low, high = (shown_difference(score, number) for number in (comparison["value"], *comparison["interval_95"]))
     unit = " percentage points" if score.is_share else ""
     return (
         f"{finding}: the difference in {score.heading} is {value}{unit}, with a 95 % interval of {low} to {high} "
@@ -251,5 +262,6 @@ def _sentence(evaluation: Mapping[str, Any], model: str) -> str:
     )
 
 
-def _points(score: Score, difference: float) -> str:
+def shown_difference(score: Score, difference: float) -> str:
+    """Return a difference of shares in percentage points, or one of other scores."""
     return f"{100 * difference:+.2f}" if score.is_share else f"{difference:+.4f}"

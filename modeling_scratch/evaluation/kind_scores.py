@@ -16,7 +16,7 @@ from .classification_metrics import check_converged, percentile_interval
 
 RESAMPLES = 1_000
 LARGEST_BLOCK = 2**22  # counts of resamples in memory at once
-ROUNDING = 1e-12  # relative to the greatest number: equal numbers have no greater standard deviation
+ROUNDING = 1e-12  # relative: equal numbers differ no more
 
 
 class Score(NamedTuple):
@@ -168,3 +168,27 @@ def resamples(examples: int, seed: int) -> Iterator[np.ndarray]:
     for start in range(0, RESAMPLES, size):
         draws = (random.integers(examples, size=examples) for _ in range(start, min(start + size, RESAMPLES)))
         yield np.array([np.bincount(draw, minlength=examples) for draw in draws], dtype=np.float64)
+
+
+def randomization_p_value(
+    score: Score, one: np.ndarray, other: np.ndarray, references: np.ndarray, seed: int = 0
+) -> float:
+    """p = P(predictions exchanged at random between two models, text by text, differ at least as much), two-sided.
+
+    Approximate randomization (Noreen 1989; Yeh 2000), a paired test of any score. The observed predictions are one of
+    the exchanges, so that p is at least 1 / (RESAMPLES + 1).
+    """
+    both, labels = np.concatenate([one, other]), np.concatenate([references, references])
+
+    def differences(swaps: np.ndarray) -> np.ndarray:
+        first, second = (
+            score.function(np.hstack(sides), both, labels) for sides in ((1 - swaps, swaps), (swaps, 1 - swaps))
+        )
+        return np.abs(first - second)
+
+    (observed,) = differences(np.zeros((1, len(references))))
+    random, size = np.random.default_rng(seed), max(1, LARGEST_BLOCK // len(both))
+    drawn = (random.integers(2, size=(min(size, RESAMPLES - at), len(one))) for at in range(0, RESAMPLES, size))
+    least = observed * (1 - ROUNDING)
+    as_great = sum(int((differences(swaps.astype(np.float64)) >= least).sum()) for swaps in drawn)
+    return (1 + as_great) / (1 + RESAMPLES)

@@ -7,6 +7,7 @@ import re
 import shutil
 from pathlib import Path
 
+import compare as compare_program
 import predict as predict_program
 import pytest
 import torch
@@ -168,6 +169,15 @@ def test_files_are_answered(sets: Path, numbers: Path, tmp_path: Path) -> None:
     found = [json.loads(line) for line in (tmp_path / "numbers.jsonl").read_text().splitlines()]
     assert [row["label"] for row in found] == ["stars", "stars"]
     assert found[0]["score"] > found[1]["score"]
+
+
+def test_runs_are_compared_on_the_predictions_that_they_keep(sets: Path, numbers: Path, tmp_path: Path) -> None:
+    for run, score in ((sets, "f1_micro"), (numbers, "rmse")):
+        compare_program.main(f"{run} {run} --output {tmp_path / run.name}.json".split())
+        first, _ = content(tmp_path, f"{run.name}.json")["runs"]
+        assert first["scores"][score]["value"] == pytest.approx(
+            content(run, "evaluation.json")["scores"][score]["value"]
+        )
 
 
 def test_a_regression_goes_on_from_the_numbers_of_its_checkpoint(numbers: Path, folder: Path, tmp_path: Path) -> None:
