@@ -12,7 +12,7 @@ from transformers import Trainer
 
 from ..data.labelled_texts import ReviewData
 from ..data.text_pairs import as_fields, shortened
-from ..utils.errors import DataError
+from ..utils.errors import DataError, quoted
 from ..utils.files import write_json, write_text
 from .baselines import BaselineResult, run_baselines
 from .calibration import Calibration, calibration_scores, calibration_text
@@ -56,7 +56,7 @@ class Judge:
         try:
             self.baselines = run_baselines(data.texts("train"), list(train["label"]), self.texts, seed)
         except ValueError as error:
-            classes = ", ".join(f"{index} is {name!a}" for index, name in enumerate(data.label_names[:10]))
+            classes = ", ".join(f"{index} is {quoted(name)}" for index, name in enumerate(data.label_names[:10]))
             raise DataError(f"the baseline cannot be trained: {error}; class {classes}") from error
 
     def evaluate(

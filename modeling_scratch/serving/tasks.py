@@ -17,6 +17,7 @@ from ..bridges.model_sources import (
     load_tokenizers,
     read_special_tokens,
 )
+from ..data.columns import is_missing
 from ..data.text_pairs import check_single
 from ..inference.answers import ALL, MULTI_LABEL, gives_numbers, names_of
 from ..inference.classification import PredictArguments, load_classifier
@@ -40,6 +41,8 @@ GENERATION = {
 @dataclass
 class Task:
     """texts -> jobs -> answers, each equal to `pipeline(text, truncation=True)`.
+
+    A text without a visible character has an empty answer, as from `modeling-scratch predict` and `generate`.
 
     name: the route; limits: the request options with their maxima; defaults: arguments of generate that requests do not
     override.
@@ -75,10 +78,15 @@ class Task:
         added = {"labels": labels} if "threshold" in self.options else {}
         return record({"outputs": outputs, "truncated": one_or_several({"type": "boolean"})}, added)
 
-    def encode(self, texts: Sequence[str], options: Mapping[str, Any]) -> list[Job]:
-        """Tokenise texts into jobs. Raises `ValueError` for an empty text, and one that the tokenizer fails on."""
+    @property
+    def no_answer(self) -> list[dict[str, Any]]:
+        """The answer to an empty text: no label, or an empty translation."""
+        return [] if self.name == "classify" else [{"translation_text": ""}]
+
+    def encode(self, texts: Sequence[str], options: Mapping[str, Any]) -> list[Job | None]:
+        """Tokenise texts into jobs, None for empty texts. Raises `ValueError` if the tokenizer fails on a text."""
         with panics_as_errors():
-            return [self._encode(text, options) for text in texts]
+            return [None if is_missing(text) else self._encode(text, options) for text in texts]
 
     def _encode(self, text: str, options: Mapping[str, Any]) -> Job:
         encoded = self.pipe.preprocess(text, truncation=True)
@@ -185,5 +193,6 @@ def _ready(task: Task) -> Task:
     limit = position_limit(task.pipe.model.config)
     if limit is not None:
         task.pipe.tokenizer.model_max_length = min(task.pipe.tokenizer.model_max_length, limit)
-    task.run(task.encode(["a", "b c"], {"max_new_tokens": 2} if task.name == "translate" else {}))
+    jobs = task.encode(["a", "b c"], {"max_new_tokens": 2} if task.name == "translate" else {})
+    task.run([job for job in jobs if job])
     return task

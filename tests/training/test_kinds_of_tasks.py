@@ -19,7 +19,7 @@ from transformers import AutoModelForSequenceClassification, pipeline
 from modeling_scratch.serving.tasks import load_task
 from modeling_scratch.sharing.verification import Verdict, verify
 
-FAST = "--learning_rate 2e-2 --per_device_train_batch_size 16 --report_to none --use_cpu --disable_tqdm True --seed 0"
+FAST = "--learning_rate 2e-2 --per_device_train_batch_size 16 --report_to none --use_cpu --seed 0"
 SMALL = f"{FAST} --config_overrides hidden_size=16,intermediate_size=32,num_hidden_layers=1,hidden_dropout=0.1"
 TOPICS = {"plot": ["plot", "story"], "acting": ["actor", "cast"], "music": ["score", "song"]}
 GOOD, BAD = ["great", "lovely", "warm"], ["poor", "dull", "cold"]
@@ -132,11 +132,13 @@ def test_numbers_are_learned_in_their_own_unit(numbers: Path) -> None:
 
 @pytest.mark.parametrize(("name", "constant"), [("sets", "acting"), ("numbers", "(49|50|51)")])
 def test_report_and_card_first_say_that_a_model_is_no_use(
-    folder: Path, tmp_path: Path, name: str, constant: str
+    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture, name: str, constant: str
 ) -> None:
     for file in folder.glob("*.*"):
         (tmp_path / file.name).write_bytes(file.read_bytes())
     run = train(tmp_path, name, "--max_steps 1 --learning_rate 1e-6 --eval_strategy no --save_strategy no")
+    printed = capfd.readouterr()
+    assert "%|" not in printed.out + printed.err, "progress bars are for terminals"
     headline = content(run, "evaluation.json")["headline"]
     assert re.match(rf"The Transformer (is .* than the answer|predicts) {constant}.* for every text", headline)
     assert (run / "results.md").read_text(encoding="utf-8").startswith(f"\n**{headline}** Train longer")
