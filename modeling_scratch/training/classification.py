@@ -462,6 +462,11 @@ def fill_empty_ngrams(model: PreTrainedModel, splits: DatasetDict, tokenizer: Pr
     return [fill_ngrams(model, np.concatenate(texts), starts, tokenizer.all_special_ids)]
 
 
+def metrics_of(data: ReviewData) -> Metrics:
+    kind = KIND_JUDGES.get(data.problem_type)
+    return kind.metrics if kind else ClassificationMetrics(data.label_names)
+
+
 def make_judge(run: Run, data: ReviewData) -> Judge | KindJudge:
     """Train the baselines. Raises `DataError` if the data do not permit it."""
     arguments = run.groups["training"]

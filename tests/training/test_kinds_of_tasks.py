@@ -141,8 +141,28 @@ def test_report_and_card_first_say_that_a_model_is_no_use(
     assert "%|" not in printed.out + printed.err, "progress bars are for terminals"
     headline = content(run, "evaluation.json")["headline"]
     assert re.match(rf"The Transformer (is .* than the answer|predicts) {constant}.* for every text", headline)
-    assert (run / "results.md").read_text(encoding="utf-8").startswith(f"\n**{headline}** Train longer")
+    assert (run / "results.md").read_text(encoding="utf-8").startswith(f"\n**{headline}** Let a recipe choose")
     assert f"## Results\n\n**{headline}**\n" in (run / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "recipe", "stages"),
+    [
+        ("sets", "hour --pretraining_steps 2", ["tokenizer", "pretraining", "fine-tuning"]),
+        ("numbers", "minutes", ["tokenizer", "fine-tuning"]),
+    ],
+)
+def test_recipes_train_on_every_kind(folder: Path, tmp_path: Path, name: str, recipe: str, stages: list[str]) -> None:
+    for file in folder.glob("*.*"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    run = train(tmp_path, name, f"--recipe {recipe} --num_train_epochs 1")
+    evaluation = content(run, "evaluation.json")
+    assert [stage["name"] for stage in evaluation["stages"]] == stages
+    score = {"sets": "f1 micro", "numbers": "rmse"}[name]
+    assert f"validation {score} " in evaluation["stages"][-1]["result"]
+    assert "The stages of the training:" in (run / "README.md").read_text(encoding="utf-8")
+    assert content(run, "config.json")["problem_type"] == evaluation["problem_type"]
+    assert verify(run).verdict == Verdict.SAME
 
 
 def test_checkpoints_predict_in_the_unit_too(numbers: Path) -> None:
@@ -198,7 +218,7 @@ def test_a_regression_goes_on_from_the_numbers_of_its_checkpoint(numbers: Path, 
     [
         ("--label_smoothing_factor 0.1", "--label_smoothing_factor requires one class per text"),
         ("--search_trials 2", "--search_trials requires one class per text"),
-        ("--recipe minutes", "leave --recipe out"),
+        ("--recipe hour --teachers 1", "--teachers label texts with one class"),
         ("--problem_type single_label_classification", "is a fraction"),
     ],
 )
