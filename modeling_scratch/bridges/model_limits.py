@@ -13,7 +13,7 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 
 from ..pipelines import TARGET_FOLDER
-from ..utils.errors import DataError
+from ..utils.errors import DataError, quoted
 from ..utils.files import check_regular
 
 MOST_LAYERS = 1_000
@@ -73,10 +73,10 @@ def _check_config(path: Path) -> None:
             raise DataError(f"{path}: describes about {weights:,} weights, but the files have only {stored:,} bytes")
         labels = config.get("id2label")
         if labels is not None and not _are_labels(labels):
-            raise DataError(f"{path}: id2label must name the labels 0, 1, ... without a gap, not {ascii(labels)[:80]}")
+            raise DataError(f"{path}: id2label must name the labels 0, 1, ... without a gap, not {quoted(labels)[:80]}")
         counts = Counter((labels or {}).values())
         if twice := next((name for name, count in counts.items() if count > 1), None):
-            raise DataError(f"{path}: id2label gives several labels the name {ascii(twice)[:80]}")
+            raise DataError(f"{path}: id2label gives several labels the name {quoted(twice)[:80]}")
 
 
 def _configs(config: dict[str, Any]) -> Iterator[dict[str, Any]]:

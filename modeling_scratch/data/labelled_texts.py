@@ -17,7 +17,7 @@ import datasets
 import numpy as np
 
 from ..configuration_scratch import ProblemType
-from ..utils.errors import DataError
+from ..utils.errors import DataError, quoted
 from ..utils.files import rows_digest
 from .columns import (
     SAMPLE_ROWS,
@@ -346,7 +346,7 @@ def _conflicts(splits: Mapping[str, Sequence[Example]], most: int = 3) -> list[s
     conflicts = [labels for labels in rows.values() if len(labels) > 1]
     if not conflicts:
         return []
-    first = ["; ".join(f"{where}: {label!a}" for label, where in labels.items()) for labels in conflicts[:most]]
+    first = ["; ".join(f"{where}: {quoted(label)}" for label, where in labels.items()) for labels in conflicts[:most]]
     more = ["..."] if len(conflicts) > most else []
     return [f"{len(conflicts):,} texts occur with different labels, which were kept: {' | '.join([*first, *more])}"]
 

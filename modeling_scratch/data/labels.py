@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..utils.errors import DataError
+from ..utils.errors import DataError, quoted
 from .columns import Label, label_key, normalised, parse_label
 
 LABEL_MAP_HELP = 'Labels to read as another one: source=target, e.g. Biling=billing "log in=login".'
@@ -63,7 +63,9 @@ class LabelMap:
         for label, target in read_as.items():
             if label != target:
                 why = " (--label_map)" if label_key(label) in self.targets else ""
-                notes.append(f"{split}: the label {label!a} of {counts[label]:,} rows is read as {target!a}{why}")
+                notes.append(
+                    f"{split}: the label {quoted(label)} of {counts[label]:,} rows is read as {quoted(target)}{why}"
+                )
         return read_as
 
     def applied(self, declared: Sequence[str] | None) -> list[str] | None:
@@ -153,10 +155,10 @@ def similar_label_warnings(counts: Mapping[Label, int]) -> list[str]:
 
 
 def _counted(label: Label, counts: Mapping[Label, int]) -> str:
-    return f"{label!a} ({counts[label]:,} rows)"
+    return f"{quoted(label)} ({counts[label]:,} rows)"
 
 
 def small_class_warnings(counts: Mapping[Label, int], least: int = 5) -> list[str]:
     """Return a warning on classes of fewer rows than `least`."""
-    small = [f"{label!a} ({count})" for label, count in sorted(counts.items(), key=str) if count < least]
+    small = [f"{quoted(label)} ({count})" for label, count in sorted(counts.items(), key=str) if count < least]
     return [f"classes with fewer than {least} rows can hardly be learned: {', '.join(small)}"] if small else []

@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import IO, Any, AnyStr
 
-from ..utils.errors import DataError, one_line
+from ..utils.errors import DataError, one_line, quoted
 from ..utils.files import check_regular
 
 TEXT_FORMATS = (".csv", ".tsv", ".jsonl", ".json", ".txt")
@@ -117,7 +117,7 @@ def _only_member(path: Path) -> zipfile.ZipInfo:
     if found[0].flag_bits & 1 or found[0].compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise DataError(f"{path}: encrypted, or compressed by another method than deflate; compress the file again")
     if Path(found[0].filename).suffix.lower() not in TEXT_FORMATS:
-        raise DataError(f"{path}: contains {found[0].filename!a}, not a text file ({', '.join(TEXT_FORMATS)})")
+        raise DataError(f"{path}: contains {quoted(found[0].filename)}, not a text file ({', '.join(TEXT_FORMATS)})")
     return found[0]
 
 

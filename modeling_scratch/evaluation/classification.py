@@ -12,7 +12,7 @@ from transformers import Trainer
 
 from ..data.labelled_texts import ReviewData
 from ..data.text_pairs import as_fields, shortened
-from ..utils.errors import DataError
+from ..utils.errors import DataError, quoted
 from ..utils.files import write_json, write_text
 from .baselines import BaselineResult, run_baselines
 from .calibration import Calibration, calibration_scores, calibration_text
@@ -29,6 +29,7 @@ from .classification_metrics import (
     strongest,
 )
 from .judged_split import judged_split, predict_split
+from .misclassified import MISCLASSIFIED, Misclassified
 from .plots import confusion_matrix_png, learning_curve_png
 from .predictions import PREDICTIONS, Predictions
 
@@ -56,7 +57,7 @@ class Judge:
         try:
             self.baselines = run_baselines(data.texts("train"), list(train["label"]), self.texts, seed)
         except ValueError as error:
-            classes = ", ".join(f"{index} is {name!a}" for index, name in enumerate(data.label_names[:10]))
+            classes = ", ".join(f"{index} is {quoted(name)}" for index, name in enumerate(data.label_names[:10]))
             raise DataError(f"the baseline cannot be trained: {error}; class {classes}") from error
 
     def evaluate(
@@ -90,7 +91,11 @@ class Judge:
         table += weights_text(trainer)
         table += f"\n{averages_text(evaluation)}\n\n{class_table(evaluation['classes'])}\n"
         table += f"\n{calibration_text(evaluation['calibration'])}\n"
-        self._predictions(logits).save(output / PREDICTIONS)
+        predictions = self._predictions(logits)
+        predictions.save(output / PREDICTIONS)
+        misclassified = self._misclassified(predictions)
+        misclassified.save(output / MISCLASSIFIED)
+        table += f"\n{text}\n" if (text := misclassified.report()) else ""
         write_text(output / "results.md", table)
         write_json(output / "evaluation.json", evaluation)
         confusion_matrix_png(matrix, names, output / "confusion_matrix.png")
@@ -100,6 +105,11 @@ class Judge:
     def _predictions(self, logits: np.ndarray) -> Predictions:
         names = self.metrics.label_names
         return Predictions.of_logits(self.split, self.digest, names, self.texts, self.labels, logits)
+
+    def _misclassified(self, found: Predictions) -> Misclassified:
+        answers = self.labels, found.predicted, found.probabilities
+        rival = self.best_baseline
+        return Misclassified(self.metrics.label_names, self.texts, *answers, rival.name, rival.predictions)
 
     def _evaluation(self, predicted: np.ndarray, matrix: np.ndarray, others: dict[str, np.ndarray]) -> dict[str, Any]:
         rivals = self._rivals()

@@ -287,6 +287,11 @@ def mcnemar(model_correct: np.ndarray, baseline_correct: np.ndarray) -> McNemarR
     return McNemarResult(only_model, only_baseline, p_value)
 
 
+def shown_verdict(p_value: float, direction: str, texts: int) -> str:
+    """Return "better" or "worse", the direction, if the test is significant."""
+    return direction if p_value < SIGNIFICANCE_LEVEL else f"no difference that these {texts:,} texts can show"
+
+
 def _check_outcomes(**outcomes: np.ndarray) -> None:
     for name, correct in outcomes.items():
         if correct.dtype != bool or correct.ndim != 1 or len(correct) == 0:

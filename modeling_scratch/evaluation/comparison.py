@@ -1,5 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Compare runs on the texts that they were judged on: scores, differences with intervals, and disagreements."""
+"""Compare runs on the texts that they were judged on: scores, differences with intervals, and disagreements.
+
+The scores and tests of sets of classes and of numbers are in kind_comparison.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,6 +14,7 @@ import numpy as np
 
 from ..data.columns import read_texts
 from ..data.splits import check_sources, find_splits
+from ..data.tables import DELIMITER_HELP, SHEET_HELP, TableForm
 from ..data.text_pairs import TEXT_COLUMN_HELP, TextColumns, as_recorded
 from ..utils.command_line import option
 from ..utils.errors import DataError
@@ -23,7 +27,10 @@ from .classification_metrics import (
     bootstrap_interval,
     mcnemar,
     paired_bootstrap_interval,
+    shown_verdict,
 )
+from .judges import KIND_JUDGES
+from .kind_comparison import compare_kind, kind_differences_table, kind_scores_table
 from .predictions import PREDICTIONS, Predictions, text_digest
 
 Key = tuple[str, int]  # the digest of a text, and which of the rows with this text
@@ -41,6 +48,8 @@ class CompareArguments:
         default=None, help="A data file, or a folder of splits, in which to look up the texts of disagreements."
     )
     text_column: TextColumns = field(default=None, metadata={"help": f"Of --data. {TEXT_COLUMN_HELP}"})
+    delimiter: str | None = option(default=None, help=f"Of --data. {DELIMITER_HELP}")
+    sheet: str | None = option(default=None, help=f"Of --data. {SHEET_HELP}")
     max_file_size: float = option(default=MAX_FILE_SIZE, help=MAX_FILE_SIZE_HELP)
     show: int = option(default=20, help="The number of disagreements to print; the output file has all of them.")
     output: str | None = option(default=None, help="A JSON file for the scores, differences and disagreements.")
@@ -52,8 +61,10 @@ class CompareArguments:
         if self.show < 0:
             raise DataError(f"--show {self.show}: must not be negative")
         self.text_column = as_recorded(self.text_column)
-        if self.text_column and not self.data:
-            raise DataError("--text_column: requires --data")
+        TableForm(self.delimiter, self.sheet)
+        for name in ("text_column", "delimiter", "sheet"):
+            if getattr(self, name) and not self.data:
+                raise DataError(f"--{name}: requires --data")
         folder = self.data if self.data and Path(self.data).is_dir() else None
         check_sources(folder, self.max_file_size, self.data)
         if self.output is not None:
@@ -67,14 +78,15 @@ def compare(arguments: CompareArguments) -> None:
     runs = matched(runs, arguments.common)
     disagreements = disagreements_of(runs)
     if arguments.data is not None:
-        add_texts(disagreements, texts_of(Path(arguments.data), arguments.text_column))
+        form = TableForm(arguments.delimiter, arguments.sheet)
+        add_texts(disagreements, texts_of(Path(arguments.data), arguments.text_column, form))
     first = next(iter(runs.values()))
     report = {
         "split": " or ".join(dict.fromkeys(run.split for run in runs.values())),
         "texts": len(first.ids),
         "labels": first.label_names,
-        "runs": [{"name": name, **scores_of(run)} for name, run in runs.items()],
-        "differences": differences_of(runs),
+        "problem_type": first.problem_type,
+        **(compare_kind(runs) if first.problem_type in KIND_JUDGES else compare_one_class(runs)),
         "disagreements": disagreements,
     }
     print(report_text(report, total, arguments.show))
@@ -101,7 +113,7 @@ def keys_of(run: Predictions) -> dict[Key, int]:
     digests = [name.rpartition("-")[2] for name in run.ids]
     counts = Counter[str]()
     keys = {}
-    for row in sorted(range(len(digests)), key=lambda row: int(run.references[row])):
+    for row in sorted(range(len(digests)), key=lambda row: tuple(np.ravel(run.references[row]))):
         keys[digests[row], counts[digests[row]]] = row
         counts[digests[row]] += 1
     return keys
@@ -114,6 +126,9 @@ def matched(runs: Mapping[str, Predictions], common: bool) -> dict[str, Predicti
     """
     (first_name, first), *others = runs.items()
     for name, run in others:
+        if run.problem_type != first.problem_type:
+            kinds = f"{first.problem_type} and {run.problem_type}"
+            raise DataError(f"{first_name} and {name} have other kinds of labels: {kinds}; compare runs of one kind")
         if run.label_names != first.label_names:
             classes = " and ".join(", ".join(each.label_names[:10]) for each in (first, run))
             raise DataError(f"{first_name} and {name} have other classes, or in another order: {classes}")
@@ -126,9 +141,20 @@ def matched(runs: Mapping[str, Predictions], common: bool) -> dict[str, Predicti
         raise DataError(f"the runs were judged on different texts ({sizes}), {len(shared):,} in common; give --common")
     chosen = {name: run.select([key[of] for of in shared]) for (name, run), key in zip(runs.items(), keys)}
     for name, run in chosen.items():
-        if unequal := int(np.sum(run.references != chosen[first_name].references)):
+        if unequal := int(_differ(run.references, chosen[first_name].references).sum()):
             raise DataError(f"{name}: {unequal:,} texts have other true labels than in {first_name}; use the same data")
     return chosen
+
+
+def _differ(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return whether the labels or predictions of each text are unequal (N,)."""
+    return (one != other).reshape(len(one), -1).any(-1)
+
+
+def compare_one_class(runs: Mapping[str, Predictions]) -> dict[str, Any]:
+    """Return the scores of each run, and the differences of each further run from the first."""
+    scores = [{"name": name, **scores_of(run)} for name, run in runs.items()]
+    return {"runs": scores, "differences": differences_of(runs)}
 
 
 def scores_of(run: Predictions) -> dict[str, Any]:
@@ -157,38 +183,37 @@ def differences_of(runs: Mapping[str, Predictions]) -> list[dict[str, Any]]:
                 "only_this_correct": test.only_model_correct,
                 "only_first_correct": test.only_baseline_correct,
                 "p_value": test.p_value,
-                "verdict": verdict(test.p_value, test.verdict, len(run.ids)),
+                "verdict": shown_verdict(test.p_value, test.verdict, len(run.ids)),
             }
         )
     return differences
 
 
-def verdict(p_value: float, direction: str, texts: int) -> str:
-    if p_value >= SIGNIFICANCE_LEVEL:
-        return f"no difference that these {texts:,} texts can show"
-    return direction
-
-
 def disagreements_of(runs: Mapping[str, Predictions]) -> list[dict[str, Any]]:
-    """Return the texts to which the runs give different labels: id in the first run, label and predictions."""
+    """Return the texts to which the runs give different answers: id in the first run, label and predictions.
+
+    Numbers that differ most are first; other texts are in the order of the first run.
+    """
     first = next(iter(runs.values()))
-    predicted = np.stack([run.predicted for run in runs.values()])
-    rows = np.flatnonzero((predicted != predicted[0]).any(0))
-    names = first.label_names
+    unequal = np.any([_differ(run.predicted, first.predicted) for run in runs.values()], axis=0)
+    rows = np.flatnonzero(unequal)
+    if first.problem_type == "regression":
+        spread = np.ptp([run.predicted for run in runs.values()], axis=0)
+        rows = rows[np.argsort(-spread[rows], kind="stable")]
     return [
         {
             "id": first.ids[row],
-            "label": names[first.references[row]],
-            "predictions": {name: names[run.predicted[row]] for name, run in runs.items()},
+            "label": first.answer(first.references[row]),
+            "predictions": {name: run.answer(run.predicted[row]) for name, run in runs.items()},
         }
         for row in rows
     ]
 
 
-def texts_of(path: Path, text_column: TextColumns) -> dict[str, str]:
+def texts_of(path: Path, text_column: TextColumns, form: TableForm) -> dict[str, str]:
     """Return the texts of a file, or of all splits of a folder, by their digests."""
     files = [file for split in find_splits(path).values() for file in split] if path.is_dir() else [path]
-    return {text_digest(text): text for file in files for _, text in read_texts(file, text_column)}
+    return {text_digest(text): text for file in files for _, text in read_texts(file, text_column, form)}
 
 
 def add_texts(disagreements: Sequence[dict[str, Any]], texts: Mapping[str, str]) -> None:
@@ -200,9 +225,12 @@ def add_texts(disagreements: Sequence[dict[str, Any]], texts: Mapping[str, str])
 def report_text(report: Mapping[str, Any], total: int, show: int) -> str:
     """Return the report as Markdown. total: the number of texts of the largest run."""
     part = f", those in common of up to {total:,}" if total > report["texts"] else ""
-    parts = [f"{report['texts']:,} texts of the {report['split']} split{part}", _scores_table(report)]
-    parts += [_differences_table(report), *_notes(report), _disagreements_text(report["disagreements"], show)]
-    return "\n\n".join(parts)
+    parts = [f"{report['texts']:,} texts of the {report['split']} split{part}"]
+    if report["problem_type"] in KIND_JUDGES:
+        parts += [kind_scores_table(report), kind_differences_table(report)]
+    else:
+        parts += [_scores_table(report), _differences_table(report)]
+    return "\n\n".join([*parts, *_notes(report), _disagreements_text(report["disagreements"], show)])
 
 
 def _scores_table(report: Mapping[str, Any]) -> str:
@@ -251,7 +279,7 @@ def _notes(report: Mapping[str, Any]) -> list[str]:
             f"Each of the {tests} tests is at the {SIGNIFICANCE_LEVEL:.0%} level: the more runs, the more of them "
             "differ by chance."
         )
-    if "validation" in report["split"]:
+    if "validation" in report["split"] and report["problem_type"] not in KIND_JUDGES:
         notes.append(
             "Runs were judged on validation, where their temperatures are fitted: their log likelihoods and "
             "calibration errors are better than on new texts."
@@ -261,15 +289,22 @@ def _notes(report: Mapping[str, Any]) -> list[str]:
 
 def _disagreements_text(disagreements: Sequence[Mapping[str, Any]], show: int) -> str:
     if not disagreements:
-        return "The runs give the same label to every text."
-    heading = f"The runs disagree on {len(disagreements):,} texts"
+        return "The runs give the same answer to every text."
+    are_numbers = isinstance(disagreements[0]["label"], float)
+    heading = f"The runs disagree on {len(disagreements):,} texts" + (", most on the first" if are_numbers else "")
     heading += f". The first {show:,}:" if 0 < show < len(disagreements) else ":" if show else "."
     if not show:
         return heading
     shown = disagreements[:show]
     heads = ["id", "label", *map(escaped, shown[0]["predictions"])]
-    rows = [[each["id"], each["label"], *each["predictions"].values()] for each in shown]
+    rows = [[each["id"], *map(_shown, (each["label"], *each["predictions"].values()))] for each in shown]
     if "text" in shown[0]:
         heads.append("text")
         rows = [[*row, excerpt(each["text"] or "–")] for row, each in zip(rows, shown)]
     return f"{heading}\n\n{table(heads, rows)}"
+
+
+def _shown(answer: str | list[str] | float) -> str:
+    if isinstance(answer, list):
+        return ", ".join(answer) or "(none)"
+    return f"{answer:.4g}" if isinstance(answer, float) else answer

@@ -13,16 +13,17 @@ from ..data.labelled_texts import ReviewData
 from ..data.text_pairs import as_fields, shortened
 from ..utils.errors import DataError
 from ..utils.files import write_json, write_text
-from ..utils.markdown import escaped, table
+from ..utils.markdown import escaped, excerpt, table
 from .calibration import Calibration
 from .classification_metrics import class_scores, class_table
 from .judged_split import judged_split, predict_split
 from .kind_scores import CLASS_SET_SCORES, NUMBER_SCORES, KindMetrics, Score, class_sets, numbers
 from .linear_rivals import Rival, one_versus_rest, ridge
 from .plots import class_f1_png, learning_curve_png, predicted_against_true_png
+from .predictions import PREDICTIONS, Predictions
 
 EXAMPLES = 6
-MODEL = "Transformer"
+MODEL, CONSTANT = "Transformer", "the same answer for every text"
 
 
 class KindJudge:
@@ -39,13 +40,19 @@ class KindJudge:
         self.split = judged_split(data.splits)
         self.texts, self.labels = data.texts(self.split), data.labels(self.split)
         if judges:
+            train_labels = data.labels("train")
+            self.constant = self.best_constant(train_labels)
             try:
-                self.rival = self.train_rival(data.texts("train"), data.labels("train"), seed)
+                self.rival = self.train_rival(data.texts("train"), train_labels, seed)
             except ValueError as error:
                 raise DataError(f"the baseline cannot be trained: {error}") from error
 
     def train_rival(self, texts: list[str], labels: np.ndarray, seed: int) -> Rival:
         """Train a linear model, and let it predict the judged texts."""
+        raise NotImplementedError
+
+    def best_constant(self, labels: np.ndarray) -> np.ndarray:
+        """Return the best answer that is the same for every text, of train labels (N, ...) -> (...)."""
         raise NotImplementedError
 
     def more(self, predicted: np.ndarray) -> dict[str, Any]:
@@ -71,7 +78,7 @@ class KindJudge:
         """Return the report. The report, the scores and plots are also written to the run's folder.
 
         others, calibration: not used, as models of these kinds have no teachers and no temperature. remedies: what the
-        report says to try if the model is worse than the baseline.
+        report says to try if the model is no use.
         """
         output = Path(trainer.args.output_dir or "")
         prediction = predict_split(trainer, splits[self.split], self.split)
@@ -80,8 +87,9 @@ class KindJudge:
         predicted = self.metrics.answers(np.asarray(prediction.predictions))
         evaluation = self.evaluation(predicted)
         text = f"\n{kind_text(evaluation)}\n"
-        if evaluation["comparison"]["verdict"] == "worse":
-            text = f"\n**The {MODEL} is worse than {self.rival.name}.** {remedies}\n{text}"
+        if first := evaluation["headline"]:
+            text = f"\n**{first}** {remedies}\n{text}"
+        self.predictions(predicted, np.asarray(prediction.predictions)).save(output / PREDICTIONS)
         write_text(output / "results.md", text)
         write_json(output / "evaluation.json", evaluation)
         self.draw(predicted, evaluation, output / self.picture)
@@ -89,9 +97,15 @@ class KindJudge:
         learning_curve_png(trainer.state.log_history, output / "learning_curve.png", by)
         return text
 
+    def predictions(self, predicted: np.ndarray, logits: np.ndarray) -> Predictions:
+        data, split = self.data, self.split
+        about = data.problem_type, split, data.digest(split), data.label_names
+        return Predictions.of_kind(*about, self.texts, self.labels, predicted, logits)
+
     def evaluation(self, predicted: np.ndarray) -> dict[str, Any]:
         """Return the content of evaluation.json."""
-        predictions = {MODEL: predicted, self.rival.name: self.rival.predictions}
+        constant = np.broadcast_to(self.constant, self.labels.shape)
+        predictions = {MODEL: predicted, self.rival.name: self.rival.predictions, CONSTANT: constant}
         scores = self.metrics.with_intervals(predictions, self.labels)
         rows = zip(self.texts[:EXAMPLES], self.labels, predicted)
         return {
@@ -99,6 +113,7 @@ class KindJudge:
             "split": self.split,
             "texts": len(self.labels),
             "labels": self.data.label_names,
+            "headline": self.headline(predicted, scores),
             "scores": scores["models"][MODEL],
             "baselines": [
                 {
@@ -118,6 +133,25 @@ class KindJudge:
             **self.more(predicted),
         }
 
+    def headline(self, predicted: np.ndarray, scores: Mapping[str, Any]) -> str | None:
+        """Return what the report says first of a model that is no use, as `chance.headline` does for one class.
+
+        scores: as `KindMetrics.with_intervals` gives them, with those of the rival and of the constant answer.
+        """
+        if len(np.unique(self.labels, axis=0)) == 1:
+            return None  # no model can be better than that answer
+        if len(np.unique(predicted, axis=0)) == 1:
+            return f"The {MODEL} predicts {excerpt(self.shown(predicted[0]))} for every text: it has not learned."
+        score = score_of(self.data.problem_type, self.judged_by)
+        of_constant = f"the answer {excerpt(self.shown(self.constant))} for every text"
+        for rival, name in {CONSTANT: of_constant, self.rival.name: self.rival.name}.items():
+            found = verdict(scores["differences"][rival][self.judged_by], score)
+            if found == "worse" or (found != "better" and rival == CONSTANT):
+                values = (score.shown(scores["models"][each][self.judged_by]["value"]) for each in (MODEL, rival))
+                relation = "is worse than" if found == "worse" else "is not significantly better than"
+                return f"The {MODEL} {relation} {name}: {score.heading} {' and '.join(values)} (paired bootstrap)."
+        return None
+
     def comparison(self, differences: Mapping[str, Any]) -> dict[str, Any]:
         difference = differences[self.judged_by]
         found = verdict(difference, score_of(self.data.problem_type, self.judged_by))
@@ -134,6 +168,13 @@ class ClassSetJudge(KindJudge):
 
     def train_rival(self, texts: list[str], labels: np.ndarray, seed: int) -> Rival:
         return one_versus_rest(texts, labels, self.texts, seed)
+
+    def best_constant(self, labels: np.ndarray) -> np.ndarray:
+        """Return the most frequent classes, of which as many as give the best micro F1, 2 TP / (predicted + true)."""
+        counts = np.sort(labels.sum(0))[::-1].cumsum()
+        f1 = 2 * counts / (len(labels) * np.arange(1, len(counts) + 1) + counts[-1])
+        chosen = np.argsort(-labels.sum(0), kind="stable")[: f1.argmax() + 1]
+        return np.isin(np.arange(len(counts)), chosen).astype(np.float64)
 
     def more(self, predicted: np.ndarray) -> dict[str, Any]:
         return {"threshold": 0.5, "classes": class_scores(self.data.label_names, self.labels, predicted)}
@@ -155,6 +196,9 @@ class NumberJudge(KindJudge):
 
     def train_rival(self, texts: list[str], labels: np.ndarray, seed: int) -> Rival:
         return ridge(texts, labels, self.texts, seed)
+
+    def best_constant(self, labels: np.ndarray) -> np.ndarray:
+        return np.asarray(labels.mean())
 
     def draw(self, predicted: np.ndarray, evaluation: Mapping[str, Any], path: Path) -> None:
         predicted_against_true_png(self.labels, predicted, self.data.label_names[0], path)
@@ -180,18 +224,22 @@ def verdict(difference: Mapping[str, Any], score: Score) -> str:
 
 def kind_text(evaluation: Mapping[str, Any], model: str = MODEL) -> str:
     """Return the report of evaluation.json as Markdown, for results.md and the model card."""
-    scores = KIND_JUDGES[evaluation["problem_type"]].metrics.scores
     models = {model: evaluation["scores"], **{row["name"]: row["scores"] for row in evaluation["baselines"]}}
-    rows = [[name, *(_with_interval(score, found[score.name]) for score in scores)] for name, found in models.items()]
-    heads = ["", *(f"{score.heading} (95 % interval)" for score in scores)]
     parts = [
         f"{evaluation['texts']:,} texts of the {evaluation['split']} split",
-        table(heads, rows),
+        scores_table(evaluation["problem_type"], models),
         _sentence(evaluation, model),
     ]
     if classes := evaluation.get("classes"):
         parts += ["Each class. It is predicted if its probability is above 0.5:", class_table(classes)]
     return "\n\n".join([*parts, f"The model is not calibrated: {evaluation['calibration']['obstacle']}."])
+
+
+def scores_table(problem_type: str, models: Mapping[str, Mapping[str, Any]], head: str = "") -> str:
+    """Return a Markdown table of the scores of each model, by its name, with their intervals."""
+    scores = KIND_JUDGES[problem_type].metrics.scores
+    rows = [[name, *(_with_interval(score, found[score.name]) for score in scores)] for name, found in models.items()]
+    return table([head, *(f"{score.heading} (95 % interval)" for score in scores)], rows)
 
 
 def _with_interval(score: Score, found: Mapping[str, Any]) -> str:
@@ -206,7 +254,7 @@ def _sentence(evaluation: Mapping[str, Any], model: str) -> str:
     if comparison["verdict"] not in ("better", "worse"):
         finding = f"{model} and {rival} do not differ significantly on this test set"
     finding = finding[0].upper() + finding[1:]
-    value, low, high = (_points(score, number) for number in (comparison["value"], *comparison["interval_95"]))
+    value, low, high = (shown_difference(score, number) for number in (comparison["value"], *comparison["interval_95"]))
     unit = " percentage points" if score.is_share else ""
     return (
         f"{finding}: the difference in {score.heading} is {value}{unit}, with a 95 % interval of {low} to {high} "
@@ -214,5 +262,6 @@ def _sentence(evaluation: Mapping[str, Any], model: str) -> str:
     )
 
 
-def _points(score: Score, difference: float) -> str:
+def shown_difference(score: Score, difference: float) -> str:
+    """Return a difference of shares in percentage points, or one of other scores."""
     return f"{100 * difference:+.2f}" if score.is_share else f"{difference:+.4f}"

@@ -1,20 +1,22 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The predictions of a run, kept with it so that runs can be compared: JSON lines, without the texts.
 
-The first line describes the split: {"split", "digest", "texts", "labels"}. Each further line is one text: {"id",
-"label", "prediction", "probabilities"}, the probabilities in the order of "labels".
+The first line describes the split: {"split", "digest", "texts", "labels"}, and "problem_type" unless each text has one
+class. Each further line is one text: {"id", "label", "prediction", "probabilities"}, the probabilities in the order of
+"labels". Label and prediction are the name of a class, a list of such names, or a number, which has no probabilities.
 """
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import expit, softmax
 
+from ..configuration_scratch import ProblemType
 from ..utils.errors import DataError
 from ..utils.files import write_text
 from .calibration import OVERFLOW
@@ -22,6 +24,9 @@ from .calibration import OVERFLOW
 PREDICTIONS = "predictions.jsonl"
 DIGITS = 9  # significant ones, as many as float32 has
 DIGEST_CHARACTERS = 16  # 64 bits: no two of a billion texts are likely to share them
+KINDS: dict[str, ProblemType] = {kind: kind for kind in get_args(ProblemType)}
+ONE_CLASS: ProblemType = "single_label_classification"
+ARRAYS = "references", "predicted", "probabilities"
 DAMAGED = "damaged: restore it from a copy, or train again with --overwrite"
 
 
@@ -39,8 +44,8 @@ def text_ids(texts: Sequence[str]) -> list[str]:
 class Predictions:
     """The predictions on N texts of a split, over C classes.
 
-    digest: of the texts and labels of the split, as in run_config.json. references, predicted: class indices (N,).
-    probabilities: (N, C).
+    digest: of the texts and labels of the split, as in run_config.json. references, predicted: class indices (N,), sets
+    of classes (N, C) of 0 and 1, or numbers (N,). probabilities: (N, C), or (N, 0) of numbers.
     """
 
     split: str
@@ -50,20 +55,31 @@ class Predictions:
     references: np.ndarray
     predicted: np.ndarray
     probabilities: np.ndarray
+    problem_type: ProblemType = ONE_CLASS
 
     def save(self, path: Path) -> None:
         """Write the file, in place of an earlier one once it is complete."""
         head = {"split": self.split, "digest": self.digest, "texts": len(self.ids), "labels": self.label_names}
+        head |= {"problem_type": self.problem_type} if self.problem_type != ONE_CLASS else {}
         lines = [head, *map(self._line, range(len(self.ids)))]
         write_text(path, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
 
     def _line(self, row: int) -> dict[str, Any]:
-        return {
+        line = {
             "id": self.ids[row],
-            "label": self.label_names[self.references[row]],
-            "prediction": self.label_names[self.predicted[row]],
-            "probabilities": [float(f"{value:.{DIGITS}g}") for value in self.probabilities[row]],
+            "label": self.answer(self.references[row]),
+            "prediction": self.answer(self.predicted[row]),
+            "probabilities": list(map(_rounded, self.probabilities[row])),
         }
+        return line if line["probabilities"] else {name: line[name] for name in ("id", "label", "prediction")}
+
+    def answer(self, value: Any) -> str | list[str] | float:
+        """Return a row of `references` or `predicted` as the name of a class, names of classes, or a number."""
+        if self.problem_type == "regression":
+            return _rounded(value)
+        if self.problem_type == "multi_label_classification":
+            return [self.label_names[index] for index in np.flatnonzero(value)]
+        return self.label_names[value]
 
     @classmethod
     def of_logits(
@@ -72,6 +88,23 @@ class Predictions:
         """Build the predictions from the logits (N, C) of the saved model. Infinite logits give 0 or 1."""
         logits = np.nan_to_num(np.asarray(logits, np.float64), posinf=OVERFLOW, neginf=-OVERFLOW)
         return cls(split, digest, [*label_names], text_ids(texts), labels, logits.argmax(-1), softmax(logits, -1))
+
+    @classmethod
+    def of_kind(
+        cls,
+        problem_type: ProblemType,
+        split: str,
+        digest: str,
+        label_names: Sequence[str],
+        texts: Sequence[str],
+        labels: np.ndarray,
+        predicted: np.ndarray,
+        logits: np.ndarray,
+    ) -> "Predictions":
+        """Build the predictions of sets of classes, whose probabilities are sigmoid(logits), or of numbers."""
+        has_classes = problem_type == "multi_label_classification"
+        probabilities = expit(np.asarray(logits, np.float64)) if has_classes else np.zeros((len(labels), 0))
+        return cls(split, digest, [*label_names], text_ids(texts), labels, predicted, probabilities, problem_type)
 
     @property
     def correct(self) -> np.ndarray:
@@ -85,29 +118,44 @@ class Predictions:
 
     def select(self, rows: Sequence[int]) -> "Predictions":
         """Return the predictions on some of the texts, in the given order."""
-        arrays = (values[rows] for values in (self.references, self.predicted, self.probabilities))
-        return Predictions(self.split, self.digest, self.label_names, [self.ids[row] for row in rows], *arrays)
+        arrays = (getattr(self, name)[rows] for name in ARRAYS)
+        return replace(self, ids=[self.ids[row] for row in rows], **dict(zip(ARRAYS, arrays)))
 
     @classmethod
     def load(cls, path: Path) -> "Predictions":
         """Read the file. Raises `DataError` if it is missing or damaged."""
         if not path.is_file():
-            written = (
-                "`modeling-scratch train-classifier` writes it at its end, from version 0.2.0, if a text has one class"
-            )
+            written = "`modeling-scratch train-classifier` writes it at its end, from version 0.2.0"
             raise DataError(f"{path}: file not found; {written}")
         try:
             head, *rows = map(json.loads, path.read_text(encoding="utf-8").removesuffix("\n").split("\n"))
-            index = {name: number for number, name in enumerate(head["labels"])}
-            references, predicted = (
-                np.array([index[row[name]] for row in rows], np.int64) for name in ("label", "prediction")
-            )
-            probabilities = np.array([row["probabilities"] for row in rows], np.float64)
+            problem_type, names = KINDS[head.get("problem_type", ONE_CLASS)], list(head["labels"])
+            references, predicted = (_values(rows, name, problem_type, names) for name in ("label", "prediction"))
+            probabilities = np.array([row.get("probabilities", []) for row in rows], np.float64)
             ids = [str(row["id"]) for row in rows]
-            found = cls(str(head["split"]), str(head["digest"]), list(index), ids, references, predicted, probabilities)
-            is_whole = len(ids) == head["texts"] > 0 and probabilities.shape == (len(ids), len(index))
+            arrays = references, predicted, probabilities
+            found = cls(str(head["split"]), str(head["digest"]), names, ids, *arrays, problem_type)
+            shape = len(ids), 0 if problem_type == "regression" else len(names)
+            is_whole = len(ids) == head["texts"] > 0 and probabilities.shape == shape
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise DataError(f"{path}: {DAMAGED}") from error
-        if not is_whole or not np.isfinite(probabilities).all():
+        if not is_whole or not all(np.isfinite(values).all() for values in arrays):
             raise DataError(f"{path}: {DAMAGED}")
         return found
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}")
+
+
+def _values(rows: Sequence[Mapping[str, Any]], name: str, problem_type: str, names: Sequence[str]) -> np.ndarray:
+    """Return the labels or the predictions of the lines as an array of their kind."""
+    if problem_type == "regression":
+        return np.array([float(row[name]) for row in rows])
+    index = {label: number for number, label in enumerate(names)}
+    if problem_type == ONE_CLASS:
+        return np.array([index[row[name]] for row in rows], np.int64)
+    values = np.zeros((len(rows), len(names)))
+    for row, line in enumerate(rows):
+        values[row, [index[label] for label in line[name]]] = 1
+    return values

@@ -12,6 +12,7 @@ from transformers import Trainer
 from ..utils.files import write_json, write_text
 from ..utils.markdown import percent, table
 
+SHOWN = ("accuracy", "f1_micro", "rmse")  # the score of each problem type
 HEADS = ("stage", "read", "steps", "minutes", "result")
 
 
@@ -41,7 +42,8 @@ def fine_tuning_stage(trainer: Trainer, since: int = 0) -> Stage:
     train: Any = trainer.train_dataset
     results = _json(Path(trainer.args.output_dir or "") / "all_results.json")
     read = f"{len(train):,} texts, {trainer.state.epoch or 0:.3g} times"
-    result = f"validation accuracy {percent(results['eval_accuracy'])}"
+    score, value = next((name, results[f"eval_{name}"]) for name in SHOWN if f"eval_{name}" in results)
+    result = f"validation {score.replace('_', ' ')} {percent(value) if score != 'rmse' else format(value, '.4g')}"
     return Stage("fine-tuning", read, trainer.state.global_step, results["train_runtime"] / 60, result, since)
 
 

@@ -232,7 +232,7 @@ class Classifier:
         """Return what `to_answers` does for each text, None for empty ones. Batched by length, longest first."""
         answers: list[tuple] = [(None,) * (2 if self.choice.top_k is None else 3)] * len(texts)
         features = self._encode(texts)
-        indices = [index for index, text in enumerate(texts) if text and features[index]["input_ids"]]
+        indices = [index for index, text in enumerate(texts) if not is_missing(text) and features[index]["input_ids"]]
         lengths = [len(features[index]["input_ids"]) for index in indices]
         self.empty += len(texts) - len(indices)
         progress(len(texts) - len(indices))
@@ -276,10 +276,12 @@ def explain(
 ) -> list[list[dict[str, Any]] | None]:
     """Return the contributions of the words of each text, None for empty texts. Batches hold words of several texts."""
     every = replace(classifier, choice=Choice(ALL), empty=0, cut=0)
-    variants = ((number, each) for number, text in enumerate(texts) if text for each in with_and_without(text))
+    variants = (
+        (number, each) for number, text in enumerate(texts) if not is_missing(text) for each in with_and_without(text)
+    )
     labels: dict[int, str | None] = {}
     kept: list[list[float | None]] = [[] for _ in texts]
-    progress(texts.count(""))
+    progress(sum(map(is_missing, texts)))
     for chunk in in_chunks(variants):
         progress(len({number for number, _ in chunk} - labels.keys()))
         for (number, _), (*_, top) in zip(chunk, every.classify([text for _, text in chunk], uncounted)):

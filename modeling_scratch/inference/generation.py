@@ -32,7 +32,7 @@ from ..data.columns import NumberedText, is_missing, read_lines, read_texts
 from ..data.rows import READERS
 from ..data.text_files import format_of, open_bytes
 from ..utils.command_line import option
-from ..utils.errors import DataError
+from ..utils.errors import DataError, quoted
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check_output, open_output
 from .text_generators import DEFAULT_NEW_TOKENS, Continuer, Generated, TextGenerator, Translator
 
@@ -162,7 +162,7 @@ def _check_defaults(generator: TextGenerator, name: str) -> None:
         fits, limits = LIMITS.get(each, LIMITS["max_new_tokens"])
         value = generator.setting(each, 1)
         if not (type(value) is int and fits(value)):
-            fault = f"{each} in generation_config.json must be {limits}, not {ascii(value)[:40]}"
+            fault = f"{each} in generation_config.json must be {limits}, not {quoted(value)[:40]}"
             raise DataError(f"--model_name_or_path {name}: {fault}")
 
 

@@ -67,20 +67,24 @@ class Service:
                 raise HTTPException(422, fault)
             inputs = content.pop("inputs")
             jobs = await self._encode(inputs if isinstance(inputs, list) else [inputs], content)
-            answers = await self._answers(jobs, request, deadline)
+            answers = await self._answers([job for job in jobs if job], request, deadline)
         except ClientDisconnect:
             return Response(status_code=CLIENT_HAS_GONE)
         return JSONResponse(self._content(jobs, answers, isinstance(inputs, list), content))
 
-    def _content(self, jobs: list[Job], answers: list[Any], is_list: bool, options: dict[str, Any]) -> dict[str, Any]:
-        """Return the body of a response."""
-        each: dict[str, list[Any]] = {"truncated": [job.truncated for job in jobs]}
+    def _content(
+        self, jobs: list[Job | None], answers: list[Any], is_list: bool, options: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Return the body of a response. answers: to the texts that are not empty."""
+        answered = iter(answers)
+        answers = [next(answered) if job else self.task.no_answer for job in jobs]
+        each: dict[str, list[Any]] = {"truncated": [job is not None and job.truncated for job in jobs]}
         if "threshold" in options:
             each["labels"] = self.task.labels(answers, options["threshold"])
         each = each if is_list else {name: values[0] for name, values in each.items()}
         return {"outputs": self.task.shape(answers, is_list, options), **each}
 
-    async def _encode(self, texts: list[Any], options: dict[str, Any]) -> list[Job]:
+    async def _encode(self, texts: list[Any], options: dict[str, Any]) -> list[Job | None]:
         try:
             if sum(map(self.body.inputs.characters, texts)) <= SHORT:
                 return self.task.encode(texts, options)

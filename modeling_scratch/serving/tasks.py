@@ -23,6 +23,7 @@ from ..bridges.model_sources import (
     load_tokenizers,
     read_special_tokens,
 )
+from ..data.columns import is_missing
 from ..data.text_pairs import check_single
 from ..inference.answers import ALL, MULTI_LABEL, gives_numbers, names_of
 from ..inference.classification import PredictArguments, load_classifier, load_head
@@ -47,6 +48,8 @@ GENERATION = {
 @dataclass
 class Task:
     """texts -> jobs -> answers, each equal to `pipeline(text, truncation=True)`.
+
+    A text without a visible character has an empty answer, as from `modeling-scratch predict` and `generate`.
 
     name: the route; limits: the request options with their maxima; defaults: arguments of generate that requests do not
     override.
@@ -91,10 +94,16 @@ class Task:
         """Inputs that warm up the model."""
         return ["a", "b c"]
 
-    def encode(self, texts: Sequence[Any], options: Mapping[str, Any]) -> list[Job]:
-        """Tokenise texts into jobs. Raises `ValueError` for an empty text, and one that the tokenizer fails on."""
+    @property
+    def no_answer(self) -> list[dict[str, Any]]:
+        """The answer to an empty text: no label, or an empty translation."""
+        return [] if self.name == "classify" else [{"translation_text": ""}]
+
+    def encode(self, texts: Sequence[Any], options: Mapping[str, Any]) -> list[Job | None]:
+        """Tokenise texts into jobs, None for empty texts. Raises `ValueError` if the tokenizer fails on a text."""
         with panics_as_errors():
-            return [self._encode(text, options) for text in texts]
+            are_empty = (isinstance(text, str) and is_missing(text) for text in texts)
+            return [None if empty else self._encode(text, options) for text, empty in zip(texts, are_empty)]
 
     def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:
         encoded = self.pipe.preprocess(text, truncation=True)
@@ -257,5 +266,6 @@ def _ready(task: Task) -> Task:
     limit = position_limit(task.pipe.model.config)
     if limit is not None:
         task.pipe.tokenizer.model_max_length = min(task.pipe.tokenizer.model_max_length, limit)
-    task.run(task.encode(task.samples, {"max_new_tokens": 2} if task.name == "translate" else {}))
+    jobs = task.encode(task.samples, {"max_new_tokens": 2} if task.name == "translate" else {})
+    task.run([job for job in jobs if job])
     return task

@@ -37,6 +37,10 @@ class Results(NamedTuple):
 def classification(evaluation: Evaluation) -> Results:
     """Report what the problem type of the run asks for; runs of earlier versions have one class per text."""
     results = of_kind(evaluation) if evaluation.get("problem_type") in KIND_JUDGES else one_class(evaluation)
+    if first := headline_of(evaluation):
+        results = results._replace(text=f"**{escaped(first)}**\n\n{results.text}")
+    if stages := evaluation.get("stages"):
+        results = results._replace(text=f"{results.text}\n\nThe stages of the training:\n\n{stage_table(stages)}")
     if scores := evaluation.get("split_scores"):
         return results._replace(text=f"{results.text}\n\nThe scores of each split:\n\n{split_table(scores)}")
     return results
@@ -84,10 +88,6 @@ def one_class(evaluation: Evaluation) -> Results:
         text += ["The scores of each class:", class_table(classes)]
     if calibration := evaluation.get("calibration"):
         text.append(calibration_text(calibration))
-    if stages := evaluation.get("stages"):
-        text += ["The stages of the training:", stage_table(stages)]
-    if first := headline_of(evaluation):
-        text.insert(0, f"**{escaped(first)}**")
     metrics = [Metric("accuracy", evaluation["accuracy"], accuracy, split), Metric("f1", evaluation["f1"], f1, split)]
     return Results("\n\n".join(text), metrics, from_fields(evaluation["examples"][0]))
 

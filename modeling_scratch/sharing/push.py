@@ -25,7 +25,7 @@ import modeling_scratch
 from ..bridges.model_limits import check_model_files
 from ..bridges.model_sources import load_tokenizers
 from ..pipelines import TARGET_FOLDER
-from ..utils.errors import DataError, attempt, one_line
+from ..utils.errors import DataError, attempt, one_line, quoted
 from ..utils.files import check_regular
 from .leaks import TOKEN, check_contents, check_links_inside
 from .model_card import CARD_FILE, write_card
@@ -59,7 +59,7 @@ class PushArguments:
         if not self.commit_message.strip():
             raise DataError("--commit_message must not be empty")
         if self.revision is not None and not BRANCH.fullmatch(self.revision):
-            raise DataError(f"--revision {self.revision!a}: not the name of a branch")
+            raise DataError(f"--revision {quoted(self.revision)}: not the name of a branch")
 
 
 def push(arguments: PushArguments) -> None:

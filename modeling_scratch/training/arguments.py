@@ -2,13 +2,14 @@
 """Arguments that every training program adds to TrainingArguments, or whose defaults it changes."""
 
 import math
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 import torch
-from transformers.utils import is_liger_kernel_available
+from transformers.utils import is_in_notebook, is_liger_kernel_available
 
 from ..utils.errors import DataError, one_line
 from .callbacks import check_patience
@@ -86,6 +87,17 @@ class RunArguments:
     resume_from_checkpoint: str | None = field(
         default=None, metadata={"help": "The checkpoint folder to resume from; last: the last complete one."}
     )
+    disable_tqdm: bool | None = field(
+        default=None,
+        metadata={"help": "Hide progress bars; by default, they are shown on a terminal and in a notebook only."},
+    )
+    load_best_model_at_end: bool | None = field(
+        default=None,
+        metadata={
+            "help": "Keep the weights that are best on validation, instead of the last; by default, where there are "
+            "evaluations to choose from, and other texts for the final scores."
+        },
+    )
     overwrite: bool = field(default=False, metadata={"help": "Replace the existing run in the output folder."})
 
     def __post_init__(self) -> None:
@@ -96,6 +108,8 @@ class RunArguments:
         if self.use_liger_kernel and not is_liger_kernel_available():  # type: ignore[attr-defined]
             raise DataError("--use_liger_kernel requires another package: pip install liger-kernel")
         self._choose_precision()
+        if self.disable_tqdm is None:
+            self.disable_tqdm = not (sys.stderr.isatty() or is_in_notebook()) or None
         with checking_arguments():
             super().__post_init__()  # type: ignore[misc]
         if self.mixed_precision == "fp16" and self.device.type == "cpu":  # type: ignore[attr-defined]

@@ -462,6 +462,11 @@ def fill_empty_ngrams(model: PreTrainedModel, splits: DatasetDict, tokenizer: Pr
     return [fill_ngrams(model, np.concatenate(texts), starts, tokenizer.all_special_ids)]
 
 
+def metrics_of(data: ReviewData) -> Metrics:
+    kind = KIND_JUDGES.get(data.problem_type)
+    return kind.metrics if kind else ClassificationMetrics(data.label_names)
+
+
 def make_judge(run: Run, data: ReviewData) -> Judge | KindJudge:
     """Train the baselines. Raises `DataError` if the data do not permit it."""
     arguments = run.groups["training"]
@@ -557,19 +562,23 @@ def choose_epoch_on_validation(
 ) -> None:
     """Keep the best epoch on validation if there is a separate test split to evaluate on.
 
-    With a moving average of the weights, there is no epoch to choose. arguments: training arguments with `ema_decay`;
-    data: with `splits`.
+    With a moving average of the weights, there is no epoch to choose. arguments: training arguments with `ema_decay`,
+    and with load_best_model_at_end if it is given; data: with `splits`.
     """
+    is_declined = arguments.load_best_model_at_end is False
     if arguments.load_best_model_at_end and (arguments.ema_decay or "test" not in data.splits):
         raise DataError("--load_best_model_at_end requires --ema_decay 0 and a test split for evaluation")
-    if "test" in data.splits and not arguments.ema_decay and arguments.eval_strategy == arguments.save_strategy != "no":
-        arguments.load_best_model_at_end = True
+    chosen_at = arguments.eval_strategy == arguments.save_strategy != "no"
+    arguments.load_best_model_at_end = (
+        "test" in data.splits and not arguments.ema_decay and chosen_at and not is_declined
+    )
+    if arguments.load_best_model_at_end:
         save_where_judged(arguments)
         if arguments.metric_for_best_model is None:
             arguments.metric_for_best_model, arguments.greater_is_better = best_by
     if arguments.early_stopping_patience and not arguments.load_best_model_at_end:
-        chosen_at = arguments.eval_strategy == arguments.save_strategy != "no"
         needs = {
+            "no --load_best_model_at_end False": not is_declined,
             "--ema_decay 0": not arguments.ema_decay,
             "a test split for evaluation": "test" in data.splits,
             "an evaluation with each checkpoint (--eval_strategy and --save_strategy)": chosen_at,

@@ -5,15 +5,17 @@ from modeling_scratch.training import train_classifier
 
 report = train_classifier(table, output_dir="runs/mine", recipe="minutes")
 report.scores["accuracy"]
+report.predict(["gripping from start to finish"])
 """
 
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,10 @@ import pyarrow as pa
 import transformers
 
 from ..data.splits import SPLIT_NAMES
+from ..data.text_pairs import TEXT_FIELDS, column_names, of_parts
+from ..inference.answers import ALL, MULTI_LABEL, Choice, gives_numbers
+from ..inference.classification import Classifier, PredictArguments, load_classifier, uncounted
+from ..sharing.run_record import read_run
 from ..utils.command_line import check_reporters, parsed
 from ..utils.errors import DataError, one_line, panics_as_errors
 from .classification import with_demo_settings
@@ -34,17 +40,58 @@ OPTIONS = {each.name for group in ARGUMENTS for each in fields(group)}
 
 @dataclass(frozen=True)
 class Report:
-    """The results of a run: its folder, which `pipeline` loads, its scores, and its report as Markdown."""
+    """The results of a run: the folder of its model, which `pipeline` loads, its scores, and its report as Markdown."""
 
     folder: Path
     scores: Mapping[str, Any]
     text: str
 
     def __str__(self) -> str:
-        return self.text
+        return f"{self.text}\nThe model is in {self.folder}.\n"
 
     def _repr_markdown_(self) -> str:
-        return self.text
+        return str(self)
+
+    def predict(self, texts: str | Sequence[str | Sequence[str]]) -> list[dict[str, Any]]:
+        """Return the answer of the model to each text: "label", "score", and "probabilities", those of all classes.
+
+        A model of pairs takes pairs, such as `[("premise", "hypothesis")]`. Of several labels per text, "label" and
+        "score" are lists, of the labels with a probability of at least 0.5. A regression has a number as its "score",
+        and no probabilities. A text without a visible character has the label None. Raises `DataError` for what are no
+        texts, and for a damaged folder.
+        """
+        joined = [_text_of(text, self._has_pairs) for text in ([texts] if isinstance(texts, str) else texts)]
+        with panics_as_errors():
+            answers = self._classifier.classify(joined, uncounted) if joined else []
+        return [_named(*answer) for answer in answers]
+
+    @property
+    def _has_pairs(self) -> bool:
+        return len(column_names(read_run(self.folder)["data"].get("text_column"))) == 2
+
+    @cached_property
+    def _classifier(self) -> Classifier:
+        arguments = PredictArguments(model=str(self.folder))
+        arguments.text_column = list(TEXT_FIELDS) if self._has_pairs else None  # there is no table to have them
+        classifier = load_classifier(arguments)
+        if gives_numbers(classifier.model.config):
+            return classifier
+        is_multi = classifier.model.config.problem_type == MULTI_LABEL
+        return replace(classifier, choice=Choice(ALL, 0.5 if is_multi else None))
+
+
+def _text_of(text: Any, has_pairs: bool) -> str:
+    if not has_pairs and isinstance(text, str):
+        return text
+    parts = [] if isinstance(text, str) or not isinstance(text, Sequence) else list(text)
+    if not has_pairs or len(parts) != 2 or not all(isinstance(part, str) for part in parts):
+        raise DataError(f"predict: {text!r:.40} is not a {'pair of texts' if has_pairs else 'text'}")
+    return of_parts(parts)
+
+
+def _named(label: Any, score: Any, top: Sequence[Mapping[str, Any]] | None = ()) -> dict[str, Any]:
+    answer = {"label": label, "score": score}
+    return answer if top == () else {**answer, "probabilities": {each["label"]: each["score"] for each in top or ()}}
 
 
 def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **options: Any) -> Report:

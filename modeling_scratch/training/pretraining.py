@@ -82,12 +82,13 @@ class PretrainingArguments(RunArguments, TrainingArguments):
         super().__post_init__()
         if self.early_stopping_patience:
             self._choose_on_validation()
+        self.load_best_model_at_end = bool(self.load_best_model_at_end)
 
     def _choose_on_validation(self) -> None:
-        if self.ema_decay or self.eval_strategy == IntervalStrategy.NO:
+        if self.ema_decay or self.eval_strategy == IntervalStrategy.NO or self.load_best_model_at_end is False:
             raise DataError(
                 "--early_stopping_patience requires --ema_decay 0, as it keeps the weights of one evaluation, and "
-                "evaluations (--eval_strategy)"
+                "evaluations (--eval_strategy); it excludes --load_best_model_at_end False"
             )
         self.save_strategy = SaveStrategy(IntervalStrategy(self.eval_strategy).value)
         self.save_steps = self.eval_steps or self.save_steps

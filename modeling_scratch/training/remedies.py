@@ -4,7 +4,6 @@
 from math import ceil
 from typing import Any
 
-from ..data.label_kinds import ONE_CLASS
 from ..data.labelled_texts import ReviewData
 from .run import Run
 
@@ -17,8 +16,7 @@ def remedies(run: Run, data: ReviewData, steps: int) -> str:
     """Return sentences that name options and data which the run did not have. steps: of fine-tuning."""
     model, training, recipe = (run.groups.get(name) for name in ("model", "training", "recipe"))
     is_new, texts = not model.model_name_or_path, data.splits["train"].num_rows
-    is_plain = data.problem_type == ONE_CLASS.problem_type and not data.has_pairs
-    has_recipes = is_plain and not training.class_weights
+    has_recipes = not data.has_pairs and not training.class_weights
     found = []
     if is_new and has_recipes and not (recipe and recipe.recipe):
         found.append("Let a recipe choose the settings for these texts: --recipe minutes.")

@@ -10,6 +10,7 @@ import torch
 from transformers import Trainer, TrainingArguments, set_seed
 from transformers.trainer_utils import has_length
 
+from ..evaluation.misclassified import MISCLASSIFIED
 from ..evaluation.predictions import PREDICTIONS
 from ..pipelines import TARGET_FOLDER
 from ..sharing.run_record import DIGESTS, RUN_FILE, write_run
@@ -33,6 +34,7 @@ FILES = {
     "README.md": "card",
     "results.md": "scores",
     PREDICTIONS: "predictions",
+    MISCLASSIFIED: "wrong answers",
     "*.translations.txt": "translations",
     "run_config.json": "arguments",
 }

@@ -118,7 +118,7 @@ class TrialTrainer(SparseTables, FlatTraining, RatesByDepth):
 def keep_no_weights(arguments: AnyArguments) -> AnyArguments:
     """Return the arguments of the trials, which save no checkpoints."""
     trials = copy(arguments)
-    trials.save_strategy = SaveStrategy.NO
+    trials.save_strategy, trials.load_best_model_at_end = SaveStrategy.NO, False
     return trials
 
 

@@ -17,7 +17,6 @@ from transformers import PreTrainedTokenizerBase, Trainer, TrainingArguments
 from ..data.documents import Documents
 from ..data.labelled_texts import ReviewData
 from ..data.ngrams import fill_ngrams, has_empty_ngrams
-from ..evaluation.classification_metrics import ClassificationMetrics
 from . import classification, objectives, pretraining
 from .classification import ClassifierTrainer, ClassifierTrainingArguments, ModelArguments
 from .pretraining import PretrainingArguments
@@ -75,11 +74,11 @@ def measure_fine_tuning(
         split: rows.select(sorted(Random(0).sample(range(len(rows)), min(SAMPLE, len(rows)))))
         for split, rows in data.splits.items()
     }
-    model = classification.build_model(arguments, tokenizer, data.label_names)
+    model = classification.build_model(arguments, tokenizer, data.label_names, problem_type=data.problem_type)
     splits, _ = classification.encode_splits(classification.DatasetDict(sample), tokenizer, model.config)
     with discarded(training) as copied:
-        classification.choose_epoch_on_validation(copied, data)
-        metrics = ClassificationMetrics(data.label_names)
+        classification.choose_epoch_on_validation(copied, data, classification.BEST_BY[data.problem_type])
+        metrics = classification.metrics_of(data)
         trainer = classification.build_trainer(ClassifierTrainer, tokenizer, splits, metrics, copied, model=model)
         seconds = seconds_per_row(trainer)
     rows, evaluated = len(data.splits["train"]), len(data.splits["validation"])

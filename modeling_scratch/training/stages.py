@@ -22,6 +22,7 @@ from ..data.labelled_texts import ReviewData
 from ..data.splits import DataArguments
 from ..data.unlabelled import Corpus, load_corpus
 from ..evaluation.classification import Judge
+from ..evaluation.judges import KIND_JUDGES
 from ..evaluation.stages import Stage, pretraining_stage
 from ..sharing.model_files import PRETRAINING
 from ..sharing.run_record import RECIPE, RUN_FILE, read_run
@@ -29,7 +30,7 @@ from ..utils.command_line import parsed
 from ..utils.errors import DataError
 from . import classification, pretraining
 from .checkpoints import delete_checkpoints, has_checkpoint, step_of
-from .classification import ClassifierTrainingArguments, ModelArguments
+from .classification import BEST_BY, ClassifierTrainingArguments, ModelArguments
 from .objectives import PretrainingModelArguments, check_special_tokens
 from .pretraining import PretrainingArguments
 from .recipes import IN_PRETRAINING, Choices, RecipeArguments, Speeds, TextSizes, choose, schedule
@@ -68,10 +69,10 @@ def train(
         model_arguments, arguments = with_choices(recorded, given)
     run = open_run(model_arguments, data_arguments, recipe_arguments, arguments)
     data = classification.load_data(run)
-    if data.problem_type != "single_label_classification":
+    classification.check_kind(data.problem_type, arguments)
+    if data.problem_type in KIND_JUDGES and recipe_arguments.teachers:
         raise DataError(
-            f"--recipe trains on one class per text, and the labels are of {data.problem_type}: leave --recipe out "
-            "(make train RECIPE=)"
+            f"--teachers label texts with one class, and the labels are of {data.problem_type}: leave it out"
         )
     judge: Any = classification.make_judge(run, data)
     if recorded:
@@ -166,11 +167,11 @@ def before_fine_tuning(
     if choices and not choices.teachers and (run.checkpoint or has_finished(run, "pretraining")):
         return None
     corpus = load_corpus(data, groups["data"], groups["recipe"].unlabelled_file or ())
-    texts = texts_to_label(corpus, data, groups["training"].seed)
+    texts = [] if data.problem_type in KIND_JUDGES else texts_to_label(corpus, data, groups["training"].seed)
     if choices is None:
         choices = start(run, data, corpus, texts, given)
     else:
-        classification.choose_epoch_on_validation(groups["training"], data)
+        classification.choose_epoch_on_validation(groups["training"], data, BEST_BY[data.problem_type])
     print(*choices.reasons, sep="\n")
     if choices.pretraining and not has_finished(run, "pretraining"):
         finish(run, data, pretrain(run, corpus, choices))
@@ -232,7 +233,7 @@ def start(run: Run, data: ReviewData, corpus: Corpus, texts: Sequence[str], give
         given_epochs = epochs_of(groups["training"], speeds.with_teachers(choices.teachers, labelled, to_label))
     choices = schedule(choices, groups["recipe"], speeds, given_epochs, labelled, to_label)
     groups["model"], groups["training"] = with_choices(choices, given)
-    classification.choose_epoch_on_validation(groups["training"], data)
+    classification.choose_epoch_on_validation(groups["training"], data, BEST_BY[data.problem_type])
     run.noted = {RECIPE: choices.to_record(), FINISHED: [asdict(learned)]}
     run.record(data.notes)
     return choices

@@ -19,6 +19,7 @@ from transformers.utils.hub import PushInProgress, hf_api
 from ..configuration_scratch import ScratchDecoderConfig, ScratchEncoderConfig
 from ..data.collators import FlatBatches
 from ..data.text_pairs import shortened
+from ..evaluation.misclassified import MISCLASSIFIED
 from ..evaluation.predictions import PREDICTIONS
 from ..sharing.leaks import check_contents
 from ..sharing.model_card import CARD_FILE, write_card
@@ -104,8 +105,13 @@ class FlatTraining(WholeEvaluation):
 
 
 VERIFIED_TEXTS = 3
-# Patterns of the files in the folder of a run that pushes leave out; digests of texts tell who has them.
-NOT_PUSHED = "_*", "checkpoint-*", PREDICTIONS, f".{PREDICTIONS}.*"
+OF_TEXTS = PREDICTIONS, MISCLASSIFIED  # with the texts, or digests of them, which tell who has them
+# Patterns of the files in the folder of a run that pushes leave out.
+NOT_PUSHED = (
+    "_*",
+    "checkpoint-*",
+    *(f"{kept}{name}{ends}" for name in OF_TEXTS for kept, ends in (("", ""), (".", ".*"))),
+)
 
 
 class SharingTrainer(WholeEvaluation, ResumableTrainer):

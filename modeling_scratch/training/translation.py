@@ -250,12 +250,16 @@ class TranslationTrainingArguments(RunArguments, Seq2SeqTrainingArguments):
         if self.average_checkpoints < 1 or self.num_beams < 1:
             raise DataError("--average_checkpoints and --num_beams must be at least 1")
         SearchArguments(num_beams=self.num_beams)  # applies the same checks
-        if self.eval_strategy == self.save_strategy != "no":
-            self.load_best_model_at_end = True
+        self.load_best_model_at_end = (
+            self.eval_strategy == self.save_strategy != "no" and self.load_best_model_at_end is not False
+        )
+        if self.load_best_model_at_end:
             save_where_judged(self)
             self.metric_for_best_model, self.greater_is_better = "bleu", True
         if self.early_stopping_patience and not self.load_best_model_at_end:
-            raise DataError("--early_stopping_patience requires an evaluation with each checkpoint (--eval_strategy)")
+            raise DataError(
+                "--early_stopping_patience requires an evaluation with each checkpoint (--eval_strategy), one to keep"
+            )
         self.save_total_limit = self.save_total_limit or self.average_checkpoints + 1  # the best may be an older one
 
     @property

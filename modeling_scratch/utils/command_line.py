@@ -107,9 +107,13 @@ def quiet_libraries(*names: str) -> None:
 
 
 def hide_progress_bars() -> None:
-    """Show progress bars of Transformers only on a terminal."""
-    if not sys.stderr.isatty():
-        transformers.logging.disable_progress_bar()
+    """Show progress bars of Hugging Face's libraries only on a terminal."""
+    if sys.stderr.isatty():
+        return
+    transformers.logging.disable_progress_bar()
+    for name in ("datasets", "huggingface_hub.utils"):
+        if library := sys.modules.get(name):  # what is not loaded yet has no bars to show
+            library.disable_progress_bars()
 
 
 def run_program(

@@ -2,6 +2,7 @@
 """Errors that a user can correct, and the reporting of library errors."""
 
 import sys
+import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,6 +10,14 @@ from typing import Any
 
 class DataError(ValueError):
     """Invalid user data. The message names the file, the location, the fault and the remedy."""
+
+
+def quoted(value: Any) -> str:
+    """Return a value in quotes, with its letters, and escapes for what does not show: controls, invisible characters
+    and combining characters, by which spellings differ that look alike.
+    """
+    is_composed = not isinstance(value, str) or unicodedata.is_normalized("NFC", value)
+    return repr(value) if is_composed else ascii(value)
 
 
 def one_line(error: BaseException) -> str:

@@ -9,10 +9,11 @@ import compare
 import numpy as np
 import pytest
 from conftest import refused
-from scipy.stats import binomtest, bootstrap
+from scipy.stats import binomtest, bootstrap, permutation_test
 from sklearn.metrics import accuracy_score, f1_score, log_loss
 
 from modeling_scratch.evaluation.classification_metrics import paired_bootstrap_interval
+from modeling_scratch.evaluation.kind_scores import NUMBER_SCORES, randomization_p_value
 from modeling_scratch.evaluation.predictions import PREDICTIONS, Predictions
 
 CLASSES = ["bad", "middling", "good"]
@@ -93,6 +94,83 @@ def test_a_better_run_is_called_better(tmp_path: Path) -> None:
     assert (first["verdict"], second["verdict"], first["run"]) == ("worse", "worse", "worse (2)")
 
 
+def save_kind(folder: Path, problem_type: str, seed: int, noise: float) -> Path:
+    """A run of another kind: its answers are noisier, the greater `noise` is."""
+    drawn, noisy = np.random.default_rng(0), np.random.default_rng(seed)
+    if problem_type == "regression":
+        labels, names = drawn.normal(50, 10, size=len(TEXTS)), ["stars"]
+        predicted = labels + noisy.normal(0, noise, size=len(TEXTS))
+        logits = predicted[:, None]
+    else:
+        labels, names = (drawn.random((len(TEXTS), 3)) < 0.4).astype(float), CLASSES
+        logits = labels - 0.5 + noisy.normal(0, noise, size=labels.shape)
+        predicted = (logits > 0).astype(float)
+    folder.mkdir()
+    found = Predictions.of_kind(problem_type, "test", "d", names, TEXTS, labels, predicted, logits)
+    found.save(folder / PREDICTIONS)
+    return folder
+
+
+def lines_of(folder: Path) -> list[dict]:
+    return [json.loads(line) for line in (folder / PREDICTIONS).read_text().splitlines()[1:]]
+
+
+def test_sets_of_classes_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    runs = [
+        save_kind(tmp_path / name, "multi_label_classification", *how) for name, how in (("a", (1, 1)), ("b", (2, 0.2)))
+    ]
+    report = compared(*runs)
+    for folder, scores in zip(runs, report["runs"]):
+        labels, predicted = (
+            [[name in line[of] for name in CLASSES] for line in lines_of(folder)] for of in ("label", "prediction")
+        )
+        assert scores["scores"]["f1_micro"]["value"] == pytest.approx(f1_score(labels, predicted, average="micro"))
+        assert scores["scores"]["exact_match"]["value"] == pytest.approx(accuracy_score(labels, predicted))
+    (difference,) = report["differences"]
+    values = [scores["scores"]["f1_micro"]["value"] for scores in report["runs"]]
+    assert difference["scores"]["f1_micro"]["value"] == pytest.approx(values[1] - values[0])
+    assert difference["scores"]["f1_micro"]["interval_95"][0] > 0
+    assert (difference["verdict"], difference["score"]) == ("better", "f1_micro")
+    unequal = [a["id"] for a, b in zip(*map(lines_of, runs)) if a["prediction"] != b["prediction"]]
+    assert [each["id"] for each in report["disagreements"]] == unequal
+    assert f"disagree on {len(unequal)} texts" in capsys.readouterr().out
+    assert compared(runs[1], runs[0])["differences"][0]["verdict"] == "worse"
+    assert compared(runs[1], runs[1])["differences"][0]["p_value"] == 1
+
+
+def test_numbers_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    runs = [save_kind(tmp_path / f"{seed}", "regression", seed, noise) for seed, noise in ((1, 3), (2, 9), (3, 3.1))]
+    report = compared(*runs)
+    labels, *predicted = (
+        np.array([line[of] for line in lines_of(run)])
+        for run, of in [(runs[0], "label"), *((run, "prediction") for run in runs)]
+    )
+    for found, scores in zip(predicted, report["runs"]):
+        assert scores["scores"]["rmse"]["value"] == pytest.approx(np.sqrt(((found - labels) ** 2).mean()))
+    assert [each["verdict"] for each in report["differences"]] == [
+        "worse",
+        "no difference that these 62 texts can show",
+    ]
+    spread = np.ptp(predicted, axis=0)
+    rows = [int(each["id"].partition("-")[0]) - 1 for each in report["disagreements"]]
+    assert rows == sorted(rows, key=lambda row: -spread[row])
+    assert "most on the first. The first 20:" in capsys.readouterr().out
+
+
+def test_the_randomization_test_is_that_of_scipy() -> None:
+    rng = np.random.default_rng(4)
+    labels = rng.normal(size=60)
+    one, other = labels + rng.normal(size=60), labels + 1.3 * rng.normal(size=60)
+    rmse = next(score for score in NUMBER_SCORES if score.name == "rmse")
+
+    def difference(first: np.ndarray, second: np.ndarray) -> float:
+        return float(np.sqrt(((first - labels) ** 2).mean()) - np.sqrt(((second - labels) ** 2).mean()))
+
+    theirs = permutation_test((one, other), difference, permutation_type="samples", n_resamples=2_000, rng=rng)
+    assert 0.02 < theirs.pvalue < 0.5
+    assert randomization_p_value(rmse, one, other, labels) == pytest.approx(theirs.pvalue, abs=0.03)
+
+
 def test_texts_are_matched_in_any_order(runs: list[Path], tmp_path: Path) -> None:
     rows = [*np.random.default_rng(5).permutation(60), 60, 61]
     expected, found = compared(*runs), compared(runs[0], save_run(tmp_path / "shuffled", 2, rows))
@@ -109,14 +187,30 @@ def test_texts_of_disagreements_are_looked_up(runs: list[Path], tmp_path: Path, 
     assert "a film, number" in capsys.readouterr().out
 
 
+def test_texts_are_looked_up_in_a_table_with_another_delimiter(runs: list[Path], tmp_path: Path) -> None:
+    rows = [f"{text}|{label}" for text, label in zip(TEXTS, LABELS)]
+    (tmp_path / "test.csv").write_text("\n".join(["text|label", *rows]))
+    for each in compared(*runs, "--data", tmp_path / "test.csv", "--delimiter", "|")["disagreements"]:
+        assert each["text"] == TEXTS[int(each["id"].partition("-")[0]) - 1]
+
+
 def test_runs_that_cannot_be_compared(runs: list[Path], tmp_path: Path, capfd: pytest.CaptureFixture) -> None:
     part = save_run(tmp_path / "part", 1, range(20))
     other = save_run(tmp_path / "other", 1, label_names=["bad", "good", "middling"])
     labels = save_run(tmp_path / "labels", 1, labels=(LABELS + 1) % 3)
     damaged, empty = save_run(tmp_path / "damaged", 1), tmp_path / "empty"
+    numbers = save_kind(tmp_path / "numbers", "regression", 1, 1)
     lines = (damaged / PREDICTIONS).read_text().splitlines()
     empty.mkdir()
-    for content in (lines[:-1], lines[1:], [*lines[:-1], lines[-1].replace("probabilities", "p")], []):
+    unknown = lines[0].replace("{", '{"problem_type": "none", ')
+    for content in (
+        [unknown, *lines[1:]],
+        (numbers / PREDICTIONS).read_text().splitlines()[:1],
+        lines[:-1],
+        lines[1:],
+        [*lines[:-1], lines[-1].replace("probabilities", "p")],
+        [],
+    ):
         (damaged / PREDICTIONS).write_text("\n".join(content))
         refused(capfd, compare.main, [runs[0], damaged], str(damaged / PREDICTIONS), "damaged")
     for arguments, *pieces in (
@@ -124,10 +218,12 @@ def test_runs_that_cannot_be_compared(runs: list[Path], tmp_path: Path, capfd: p
         ([runs[0], tmp_path / "none"], "none: folder not found"),
         ([runs[0], empty], "predictions.jsonl: file not found", "train-classifier"),
         ([runs[0], part], "different texts (run1 62, part 20), 20 in common", "--common"),
+        ([runs[0], numbers], "other kinds of labels: single_label_classification and regression"),
         ([runs[0], other], "other classes", "bad, good, middling"),
         ([runs[0], labels], "62 texts have other true labels"),
         ([*runs, "--output", tmp_path / "no" / "out.json"], "not found"),
-        ([*runs, "--text_column", "text"], "requires --data"),
+        ([*runs, "--text_column", "text"], "--text_column: requires --data"),
+        ([*runs, "--sheet", "May"], "--sheet: requires --data"),
     ):
         refused(capfd, compare.main, arguments, *pieces)
     report = compared(runs[0], part, "--common")

@@ -48,6 +48,18 @@ def test_scores_of_numbers_are_those_of_scikit_learn_and_scipy(random: np.random
     assert constant["pearson"] == constant["spearman"] == 0
 
 
+def test_scores_of_counts_are_those_of_the_drawn_texts(random: np.random.Generator) -> None:
+    """The last resample has one text only: equal numbers have no correlation."""
+    draws = [*random.integers(30, size=(3, 30)), np.full(30, 4)]
+    counts = np.array([np.bincount(draw, minlength=30) for draw in draws]).astype(float)
+    sets = [(random.random((30, 4)) < share).astype(float) for share in (0.3, 0.4)]
+    rounded = [random.normal(size=30).round(1) for _ in range(2)]
+    for judge, (answers, labels) in ((OF_SETS, sets), (OF_NUMBERS, rounded)):
+        expected = [judge.compute(answers[draw], labels[draw]) for draw in draws]
+        for score in judge.scores:
+            assert score.function(counts, answers, labels) == pytest.approx([each[score.name] for each in expected])
+
+
 def test_a_diverged_model_has_no_scores() -> None:
     for judge in (OF_SETS, OF_NUMBERS):
         with pytest.raises(DataError, match="diverged"):

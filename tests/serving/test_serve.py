@@ -99,6 +99,20 @@ def test_translations_are_those_of_the_pipeline(translate_task):
             assert outputs == translate_task.pipe(inputs, truncation=True, **options)
 
 
+def test_texts_without_a_visible_character_have_no_answer(client, translate_task):
+    """As in the output of predict, which has neither label nor score for them."""
+    told = ask(client, [TEXTS[6], " \n\u200b", ""], top_k="all", threshold=0.0).json()
+    alone = ask(client, TEXTS[6], top_k="all", threshold=0.0).json()
+    assert told["outputs"][1:] == [[], []]
+    assert told["labels"] == [alone["labels"], None, None]
+    assert told["truncated"] == [False] * 3
+    assert agrees(told["outputs"][0], alone["outputs"])
+    assert ask(client, "").json() == {"outputs": [], "truncated": False}
+    with served(translate_task) as translator:
+        outputs = ask(translator, ["", TEXTS[3]], "/translate").json()["outputs"]
+    assert outputs == [{"translation_text": ""}, *translate_task.pipe([TEXTS[3]], truncation=True)]
+
+
 def test_a_tokenizer_written_in_python_is_served(tmp_path):
     tokenizer = ByT5Tokenizer(model_max_length=8)
     sizes: Any = {"d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2, "decoder_start_token_id": 0}

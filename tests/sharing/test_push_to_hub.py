@@ -234,14 +234,14 @@ def test_a_push_of_the_trainer_leaves_predictions_behind(hub, tmp_path):
     )  # fmt: skip
     rows = Dataset.from_dict({**data, "labels": [1, 0]})
     trainer = SharingTrainer(TEXTS.model(), arguments, train_dataset=rows, processing_class=toy_tokenizer())
-    for name in ("predictions.jsonl", "results.md", "_notes"):
+    for name in ("predictions.jsonl", "misclassified.csv", "results.md", "_notes"):
         (output / name).write_text("of the run")
     trainer.train()
     (output / "results.md").write_text("of its end")
     trainer.push_to_hub(commit_message="The end")
     names = on_the_hub(hub, "user/trained").keys()
     assert {"model.safetensors", "results.md", "attention.py"} < names
-    assert not {"predictions.jsonl", "_notes"} & names
+    assert not {"predictions.jsonl", "misclassified.csv", "_notes"} & names
     assert {"The end", "Training in progress, step 1"} < {*hub.messages("user/trained")}
 
 

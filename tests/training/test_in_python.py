@@ -41,10 +41,39 @@ def test_tables_in_memory_give_a_report_and_a_folder(tables: dict[str, pd.DataFr
     assert "| Transformer |" in str(report)
     task: Any = "text-classification"
     assert pipeline(task, model=str(report.folder))("a great film")[0]["label"] in ("bad", "good")
+    assert str(report.folder) in str(report)
+    [answer, empty] = report.predict(["a great film", " "])
+    [expected] = pipeline(task, model=str(report.folder), top_k=None)(["a great film"])
+    assert answer["probabilities"] == pytest.approx({each["label"]: each["score"] for each in expected}, rel=1e-4)
+    assert (answer["label"], answer["score"]) == (expected[0]["label"], answer["probabilities"][expected[0]["label"]])
+    assert empty == {"label": None, "score": None, "probabilities": {}}
+    assert [each["label"] for each in report.predict("a great film")] == [answer["label"]]
+    assert report.predict([]) == []
+    for wrong in ([("one", "other")], [7]):
+        with pytest.raises(DataError, match="is not a text"):
+            report.predict(wrong)
     assert "shards" not in capfd.readouterr().err
     record = json.loads((report.folder / "run_config.json").read_text())
     assert record["rows"] == {"train": 60, "validation": 20, "test": 20}
     assert "/tmp" not in json.dumps(record["data"])
+
+
+def test_reports_of_other_kinds_and_of_pairs_predict(tmp_path: Path) -> None:
+    words = ["plot", "cast", "song", "score"]
+    rows = [(words[row % 4], words[row % 3], row % 7 + 0.5, words[: row % 3]) for row in range(60)]
+    table = pd.DataFrame(rows, columns=["premise", "hypothesis", "stars", "topics"])
+    options = {"text_column": "premise", "label_column": "stars", **OPTIONS}
+    [answer] = train_classifier(table, tmp_path / "numbers", **options).predict(["cast"])
+    assert answer["label"] == "stars"
+    assert -5 < answer.pop("score") < 12
+    assert answer.keys() == {"label"}
+    options |= {"text_column": ["premise", "hypothesis"], "label_column": "topics"}
+    report = train_classifier(table, tmp_path / "pairs", **options)
+    [answer] = report.predict([("plot", "cast")])
+    assert answer["probabilities"].keys() == {"plot", "cast"}
+    assert answer["label"] == [name for name, score in answer["probabilities"].items() if score >= 0.5]
+    with pytest.raises(DataError, match="'plot' is not a pair of texts"):
+        report.predict(["plot"])
 
 
 def test_declared_classes_are_mapped_and_renamed(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:

@@ -3,9 +3,11 @@
 
 import json
 import random
+import re
 import shutil
 from pathlib import Path
 
+import compare as compare_program
 import predict as predict_program
 import pytest
 import torch
@@ -17,7 +19,7 @@ from transformers import AutoModelForSequenceClassification, pipeline
 from modeling_scratch.serving.tasks import load_task
 from modeling_scratch.sharing.verification import Verdict, verify
 
-FAST = "--learning_rate 2e-2 --per_device_train_batch_size 16 --report_to none --use_cpu --disable_tqdm True --seed 0"
+FAST = "--learning_rate 2e-2 --per_device_train_batch_size 16 --report_to none --use_cpu --seed 0"
 SMALL = f"{FAST} --config_overrides hidden_size=16,intermediate_size=32,num_hidden_layers=1,hidden_dropout=0.1"
 TOPICS = {"plot": ["plot", "story"], "acting": ["actor", "cast"], "music": ["score", "song"]}
 GOOD, BAD = ["great", "lovely", "warm"], ["poor", "dull", "cold"]
@@ -91,6 +93,8 @@ def check_report(run: Path, problem_type: str, scores: set[str], picture: str) -
     assert "(paired bootstrap)" in card
     assert "not calibrated" in report
     assert picture in card
+    assert evaluation["headline"] is None
+    assert "**The" not in report + card
     assert verify(run).verdict == Verdict.SAME
     return evaluation
 
@@ -126,6 +130,41 @@ def test_numbers_are_learned_in_their_own_unit(numbers: Path) -> None:
     assert 60 < answer["score"] < 80
 
 
+@pytest.mark.parametrize(("name", "constant"), [("sets", "acting"), ("numbers", "(49|50|51)")])
+def test_report_and_card_first_say_that_a_model_is_no_use(
+    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture, name: str, constant: str
+) -> None:
+    for file in folder.glob("*.*"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    run = train(tmp_path, name, "--max_steps 1 --learning_rate 1e-6 --eval_strategy no --save_strategy no")
+    printed = capfd.readouterr()
+    assert "%|" not in printed.out + printed.err, "progress bars are for terminals"
+    headline = content(run, "evaluation.json")["headline"]
+    assert re.match(rf"The Transformer (is .* than the answer|predicts) {constant}.* for every text", headline)
+    assert (run / "results.md").read_text(encoding="utf-8").startswith(f"\n**{headline}** Let a recipe choose")
+    assert f"## Results\n\n**{headline}**\n" in (run / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "recipe", "stages"),
+    [
+        ("sets", "hour --pretraining_steps 2", ["tokenizer", "pretraining", "fine-tuning"]),
+        ("numbers", "minutes", ["tokenizer", "fine-tuning"]),
+    ],
+)
+def test_recipes_train_on_every_kind(folder: Path, tmp_path: Path, name: str, recipe: str, stages: list[str]) -> None:
+    for file in folder.glob("*.*"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    run = train(tmp_path, name, f"--recipe {recipe} --num_train_epochs 1")
+    evaluation = content(run, "evaluation.json")
+    assert [stage["name"] for stage in evaluation["stages"]] == stages
+    score = {"sets": "f1 micro", "numbers": "rmse"}[name]
+    assert f"validation {score} " in evaluation["stages"][-1]["result"]
+    assert "The stages of the training:" in (run / "README.md").read_text(encoding="utf-8")
+    assert content(run, "config.json")["problem_type"] == evaluation["problem_type"]
+    assert verify(run).verdict == Verdict.SAME
+
+
 def test_checkpoints_predict_in_the_unit_too(numbers: Path) -> None:
     for checkpoint in numbers.glob("checkpoint-*"):
         [answer] = pipeline("text-classification", model=str(checkpoint))("film 7")
@@ -154,6 +193,15 @@ def test_files_are_answered(sets: Path, numbers: Path, tmp_path: Path) -> None:
     assert found[0]["score"] > found[1]["score"]
 
 
+def test_runs_are_compared_on_the_predictions_that_they_keep(sets: Path, numbers: Path, tmp_path: Path) -> None:
+    for run, score in ((sets, "f1_micro"), (numbers, "rmse")):
+        compare_program.main(f"{run} {run} --output {tmp_path / run.name}.json".split())
+        first, _ = content(tmp_path, f"{run.name}.json")["runs"]
+        assert first["scores"][score]["value"] == pytest.approx(
+            content(run, "evaluation.json")["scores"][score]["value"]
+        )
+
+
 def test_a_regression_goes_on_from_the_numbers_of_its_checkpoint(numbers: Path, folder: Path, tmp_path: Path) -> None:
     """Its head is kept as it is: with no step to change it, the answers stay."""
     options = f"--train_file {folder / 'stars.csv'} --label_column stars --model_name_or_path {numbers} --ema_decay 0"
@@ -170,7 +218,7 @@ def test_a_regression_goes_on_from_the_numbers_of_its_checkpoint(numbers: Path, 
     [
         ("--label_smoothing_factor 0.1", "--label_smoothing_factor requires one class per text"),
         ("--search_trials 2", "--search_trials requires one class per text"),
-        ("--recipe minutes", "leave --recipe out"),
+        ("--recipe hour --teachers 1", "--teachers label texts with one class"),
         ("--problem_type single_label_classification", "is a fraction"),
     ],
 )

@@ -25,6 +25,8 @@ from modeling_scratch.training.classification import (
     choose_epoch_on_validation,
     with_demo_settings,
 )
+from modeling_scratch.utils.command_line import parsed
+from modeling_scratch.utils.errors import DataError
 
 FAST = "--learning_rate 2e-2 --num_train_epochs 4 --per_device_train_batch_size 16 --report_to none --use_cpu"
 SMALL = f"{FAST} --config_overrides hidden_size=16,intermediate_size=32,num_hidden_layers=1,hidden_dropout=0.1"
@@ -195,6 +197,18 @@ def test_evaluations_and_checkpoints_come_together(tmp_path: Path) -> None:
     data: Any = SimpleNamespace(splits=splits, problem_type="single_label_classification")
     choose_epoch_on_validation(arguments, data)
     assert (arguments.load_best_model_at_end, arguments.save_steps) == (True, 7)
+
+
+def test_the_last_epoch_is_kept_if_that_is_asked_for(tmp_path: Path) -> None:
+    data: Any = SimpleNamespace(splits=("train", "validation", "test"), problem_type="single_label_classification")
+    given = ["--output_dir", str(tmp_path), "--ema_decay", "0", "--use_cpu"]
+    for extra, expected in (([], True), (["--load_best_model_at_end", "False"], False)):
+        (arguments,) = parsed([ClassifierTrainingArguments], [*given, *extra])
+        choose_epoch_on_validation(arguments, data)
+        assert arguments.load_best_model_at_end is expected
+    (arguments,) = parsed([ClassifierTrainingArguments], [*given, *extra, "--early_stopping_patience", "2"])
+    with pytest.raises(DataError, match="requires no --load_best_model_at_end False"):
+        choose_epoch_on_validation(arguments, data)
 
 
 def test_a_model_that_gives_one_answer_is_called_so(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

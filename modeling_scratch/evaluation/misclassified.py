@@ -1,0 +1,81 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The misclassified texts of a split, the surest answers first: where labels are wrong, they are often among them."""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..data.text_pairs import as_fields, shortened
+from ..utils.files import write_text
+from ..utils.markdown import escaped, percent, table
+
+MISCLASSIFIED = "misclassified.csv"
+SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Misclassified:
+    """The wrong answers among those to N texts, over C classes.
+
+    labels, predicted, linear: class indices (N,), the given ones, the model's, and those of a linear model named
+    `rival`. probabilities (N, C): the model's.
+    """
+
+    names: Sequence[str]
+    texts: Sequence[str]
+    labels: np.ndarray
+    predicted: np.ndarray
+    probabilities: np.ndarray
+    rival: str
+    linear: np.ndarray
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The wrong answers, by their probability."""
+        wrong = np.flatnonzero(self.predicted != self.labels)
+        return wrong[np.argsort(-self.probabilities[wrong, self.predicted[wrong]], kind="stable")]
+
+    @property
+    def doubtful(self) -> int:
+        """The number of texts to which both models give the same answer, which is not the label."""
+        return int(((self.predicted != self.labels) & (self.predicted == self.linear)).sum())
+
+    def report(self) -> str:
+        """Return the surest wrong answers as Markdown, "" if there are none."""
+        if not len(rows := self.rows):
+            return ""
+        listed = table(
+            ["row", "text", "label", "answer", "probability", escaped(self.rival)],
+            [[row + 1, shortened(self.texts[row]), *self._answers(row)] for row in rows[:SHOWN]],
+        )
+        which = f"The {SHOWN} surest of {len(rows):,}" if len(rows) > SHOWN else f"All {len(rows):,}"
+        text = f"{which} misclassified texts, by probability ({MISCLASSIFIED} has them in full):\n\n{listed}"
+        if not self.doubtful:
+            return text
+        return (
+            f"{text}\n\n{self.doubtful:,} texts where both models disagree with the label, and agree with each other: "
+            f"check these labels first. The last column has the answers of {escaped(self.rival)}."
+        )
+
+    def _answers(self, row: int) -> list[str]:
+        predicted = self.predicted[row]
+        names = [self.names[each[row]] for each in (self.labels, self.predicted, self.linear)]
+        return [*names[:2], percent(self.probabilities[row, predicted]), names[2]]
+
+    def save(self, path: Path) -> None:
+        """Write a table of all wrong answers, if there are any. row: the number of the text in its split, from 1."""
+        if not len(rows := self.rows):
+            return path.unlink(missing_ok=True)
+        heads = ["row", *as_fields(self.texts[rows[0]]), "label", "answer", "probability", "linear_answer"]
+        lines = [[row + 1, *as_fields(self.texts[row]).values(), *self._cells(row)] for row in rows]
+        written = io.StringIO(newline="")
+        csv.writer(written, lineterminator="\n").writerows([heads, *lines])
+        write_text(path, written.getvalue().encode("utf-8", "replace").decode())
+
+    def _cells(self, row: int) -> list[str]:
+        label, answer, _, linear = self._answers(row)
+        return [label, answer, f"{self.probabilities[row, self.predicted[row]]:.4g}", linear]

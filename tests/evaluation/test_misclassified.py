@@ -1,0 +1,61 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The misclassified texts: the surest first, in the report and in a table beside it."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from modeling_scratch.data.text_pairs import of_parts
+from modeling_scratch.evaluation.misclassified import SHOWN, Misclassified
+
+NAMES = ["bad", "good"]
+
+
+def wrong_answers(texts: list[str], labels: np.ndarray, sure: np.ndarray, linear: np.ndarray) -> Misclassified:
+    """Of a model that answers "good" with these probabilities."""
+    probabilities = np.stack([1 - sure, sure], axis=-1)
+    return Misclassified(NAMES, texts, labels, probabilities.argmax(-1), probabilities, "NB-SVM", linear)
+
+
+def lines_of(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as handle:
+        return list(csv.DictReader(handle))
+
+
+def test_the_surest_wrong_answers_are_first(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    texts = [f'a "film", | {number}\nof two lines' for number in range(100)]
+    labels, linear = rng.integers(2, size=(2, 100))
+    sure = rng.random(100)
+    found = wrong_answers(texts, labels, sure, linear)
+    found.save(tmp_path / "wrong.csv")
+    lines = lines_of(tmp_path / "wrong.csv")
+    assert {line["row"] for line in lines} == {str(row + 1) for row in np.flatnonzero((sure > 0.5) != labels)}
+    assert [float(line["probability"]) for line in lines] == sorted(
+        (float(line["probability"]) for line in lines), reverse=True
+    )
+    for line in lines:
+        row = int(line["row"]) - 1
+        assert line["text"] == texts[row]
+        assert (line["label"], line["linear_answer"]) == (NAMES[labels[row]], NAMES[linear[row]])
+        assert float(line["probability"]) == pytest.approx(max(sure[row], 1 - sure[row]), rel=1e-3)
+    report = found.report()
+    shown = [line.split("|")[1].strip() for line in report.splitlines() if line.startswith("| ")][2:]
+    assert shown == [line["row"] for line in lines][:SHOWN]
+    doubtful = sum(line["answer"] == line["linear_answer"] for line in lines)
+    assert f"{doubtful} texts where both models disagree with the label" in report
+
+
+def test_pairs_have_two_columns_and_no_wrong_answer_says_nothing(tmp_path: Path) -> None:
+    pairs = [of_parts(["ten people left", "the theatre was full"]), of_parts(["it is long", "it is short"])]
+    one, sure = np.array([0, 1]), np.array([0.9, 0.8])
+    wrong_answers(pairs, one, sure, linear=one).save(tmp_path / "wrong.csv")
+    (line,) = lines_of(tmp_path / "wrong.csv")
+    assert (line["text"], line["text_pair"]) == ("ten people left", "the theatre was full")
+    assert "both models" not in wrong_answers(pairs, one, sure, linear=one).report()
+    right = wrong_answers(pairs, np.array([1, 1]), sure, linear=one)
+    right.save(tmp_path / "none.csv")
+    assert right.report() == ""
+    assert not (tmp_path / "none.csv").exists()
