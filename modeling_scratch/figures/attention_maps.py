@@ -56,14 +56,15 @@ def attention_of(
     """
     source, target_tokenizer = tokenizers
     inputs = source(text, return_tensors="pt", return_token_type_ids=False)
-    words = _checked_words(source, inputs["input_ids"][0].tolist(), "--text")
+    most = _most_tokens(model)
+    words = _checked_words(source, inputs["input_ids"][0].tolist(), "--text", most)
     if not model.config.is_encoder_decoder:
         outputs = model(**inputs, output_attentions=True)
         kind = "causal" if model.base_model.is_causal else "self"
         return [Attention(kind, _stacked(outputs.attentions), words, words)]
-    read = _decoder_inputs(model, inputs, target_tokenizer, target)
+    read = _decoder_inputs(model, inputs, target_tokenizer, target, most)
+    written = _checked_words(target_tokenizer, read[0].tolist(), "--target", most)
     outputs = model(**inputs, decoder_input_ids=read, output_attentions=True, use_cache=False)
-    written = _checked_words(target_tokenizer, read[0].tolist(), "--target")
     return [
         Attention("self", _stacked(outputs.encoder_attentions), words, words),
         Attention("causal", _stacked(outputs.decoder_attentions), written, written),
@@ -71,9 +72,15 @@ def attention_of(
     ]
 
 
-def _checked_words(tokenizer: PreTrainedTokenizerBase, ids: list[int], option: str) -> list[str]:
-    if not 0 < len(ids) <= MOST_TOKENS:
-        raise DataError(f"{option}: {len(ids)} tokens; figures show from 1 to {MOST_TOKENS}")
+def _most_tokens(model: ScratchPreTrainedModel) -> int:
+    """Return how many tokens are legible, or fewer if learned positions end before."""
+    config = model.config
+    return min(MOST_TOKENS, config.max_position_embeddings) if config.position_type == "learned" else MOST_TOKENS
+
+
+def _checked_words(tokenizer: PreTrainedTokenizerBase, ids: list[int], option: str, most: int) -> list[str]:
+    if not 0 < len(ids) <= most:
+        raise DataError(f"{option}: {len(ids)} tokens; the figure shows from 1 to {most}")
     return words_of(tokenizer, ids)
 
 
@@ -84,10 +91,12 @@ def _stacked(attentions: Any) -> Tensor:
     return torch.stack([weights[0] for weights in attentions]).float()
 
 
-def _decoder_inputs(model: Any, inputs: Any, tokenizer: PreTrainedTokenizerBase, target: str | None) -> Tensor:
+def _decoder_inputs(
+    model: Any, inputs: Any, tokenizer: PreTrainedTokenizerBase, target: str | None, most: int
+) -> Tensor:
     """Return what the decoder reads (1, T): the start token, then the target."""
     if target is None:
-        return model.generate(**inputs, num_beams=1, do_sample=False, max_new_tokens=MOST_TOKENS - 1)[:, :-1]
+        return model.generate(**inputs, num_beams=1, do_sample=False, max_new_tokens=most - 1)[:, :-1]
     labels = tokenizer(text_target=target, return_tensors="pt")["input_ids"]
     return model.prepare_decoder_input_ids_from_labels(labels)
 

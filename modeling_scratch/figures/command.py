@@ -112,7 +112,7 @@ class Subject:
             folder = Path(self.arguments.model).resolve()
             return folder.name if not folder.name.startswith("checkpoint-") else f"{folder.parent.name}/{folder.name}"
         sizes = f"{SMALL['num_hidden_layers']} layers of width {SMALL['hidden_size']}"
-        return f"a small {self.presets[0]} with random weights ({sizes}), not trained"
+        return f"a small one of the preset {self.presets[0]} ({sizes}) with random weights"
 
     @cached_property
     def attention(self) -> dict[str, Attention]:
@@ -178,7 +178,7 @@ def embeddings(subject: Subject) -> "Figure":
     given, (tokenizer, _) = subject.arguments.words or [], subject.tokenizers
     words = frequent_words(tokenizer) | ids_of(tokenizer, given)
     table: Any = subject.model.get_input_embeddings().weight
-    caption = f"Model: {subject.name}. The first {len(words)} tokens of letters of the vocabulary, the most frequent."
+    caption = f"Model: {subject.name}. Points: {len(words)} words from the start of the vocabulary, the most frequent."
     return embedding_map(table, words, given, caption)
 
 

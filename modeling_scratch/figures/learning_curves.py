@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Log = Sequence[Mapping[str, Any]]  # log_history of trainer_state.json
 SHARES = {"accuracy", "f1"}
+NAMES = {"bleu": "BLEU", "f1": "F1"}  # of scores that are not written as they are logged
 NO_SCORES = {"loss", "runtime", "samples_per_second", "steps_per_second", "model_preparation_time"}
 PREFERRED = ("accuracy", "bleu", "f1", "spearman", "average_precision")
 
@@ -64,7 +65,7 @@ def learning_curves(runs: Mapping[str, Log], caption: str = "") -> "Figure":
             _curve(axes, log, f"eval_{score}", color=color, marker="o")
     losses.set_ylabel("loss (dotted: training, line: evaluation)")
     for axes, score in zip(others, scores):
-        axes.set_ylabel(f"{score}, evaluation")
+        axes.set_ylabel(f"{NAMES.get(score, score)}, evaluation")
         if score in SHARES:
             axes.yaxis.set_major_formatter(percent_formatter(0))
     name_steps([losses, *others][-1])
