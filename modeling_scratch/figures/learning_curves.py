@@ -38,11 +38,11 @@ def read_log(folder: str | Path) -> Log:
         raise DataError(f"--runs {folder}: no {TRAINER_STATE_NAME}, which training writes; name the folder of a run")
     try:
         log = json.loads(path.read_text(encoding="utf-8"))["log_history"]
-        if any("loss" in entry or "eval_loss" in entry for entry in log if isinstance(entry["step"], int)):
+        if any(np.isfinite(series(log, key)[1]).any() for key in ("loss", "eval_loss")):
             return log
     except (OSError, LookupError, TypeError, ValueError) as error:
         raise DataError(f"--runs {path}: damaged ({error!r})") from error
-    raise DataError(f"--runs {path}: no losses were logged; train with a smaller --logging_steps")
+    raise DataError(f"--runs {path}: no finite losses were logged; train with a smaller --logging_steps")
 
 
 def score_of(log: Log) -> str | None:

@@ -51,7 +51,10 @@ def model_from(folder: str | Path) -> ScratchPreTrainedModel:
 
 def tokenizers_of(folder: str | Path) -> Tokenizers:
     """Load source and target tokenizers of a model's folder. Raises `DataError` if there are none."""
-    return load_tokenizers(str(folder))
+    tokenizers = load_tokenizers(str(folder))
+    if any(len(tokenizer) <= len(tokenizer.all_special_tokens) for tokenizer in tokenizers):  # what some families make
+        raise DataError(f"--model {folder}: no tokenizer; save the one used in training")
+    return tokenizers
 
 
 def small_model(preset: str, texts: list[str]) -> tuple[ScratchPreTrainedModel, Tokenizers]:
