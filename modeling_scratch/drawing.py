@@ -9,7 +9,7 @@ of 2017 (presets.vaswani). Sizes of layers and vocabularies are no switches. Mod
 import argparse
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
@@ -83,7 +83,7 @@ BLOCK = (
     *(f"cross_attention.{row}" for row in ("residual", *ATTENTION)),
     *(f"feed_forward.{row}" for row in ("residual", *FEED_FORWARD)),
 )
-HEAD = ("final_norm", "head_projection", "head_dense", "head_norm", "head")
+HEAD = ("final_norm", "pooled", "pooled_norm", "head_projection", "head_dense", "head_norm", "head")
 ROWS = ("input", "embeddings", *EMBEDDINGS, "hidden", "block", *BLOCK, "end", *HEAD, "logits")
 
 
@@ -99,20 +99,33 @@ def switched(config: ScratchConfig, *fields: str) -> str:
 def column(name: str, preset: Callable[..., ScratchConfig]) -> Column:
     """What stands where in the model of a preset; of an encoder-decoder, its decoder."""
     config = preset()
-    with torch.device("meta"):
-        model: Any = HEADS[config.model_type](config)
-    side, prefix = model.model, "model"
-    if config.is_encoder_decoder:
-        side, prefix = model.model.decoder, "model.decoder"
-    parts = {
-        **_embeddings(config, side.embeddings),
-        **_block(config, side.stack.layers[0]),
-        **_head(config, model, side),
-    }
     title = re.match(r"[^(;:.]*", getattr(preset, "func", preset).__doc__ or name)[0].strip()
     title = title if len(title) <= 26 and not title.startswith("The ") else name.replace("_", " ").capitalize()
-    titles = f"{title}, decoder" if config.is_encoder_decoder else title, f"presets.{name}()", type(model).__name__
-    return Column(titles, parts, prefix, len(side.stack.layers))
+    return columns_of(HEADS[config.model_type], config, title, f"presets.{name}()")[-1]
+
+
+def columns_of(model_class: type[nn.Module], config: ScratchConfig, title: str, source: str) -> list[Column]:
+    """The column of a model with this config; of an encoder-decoder, one for its encoder and one for its decoder."""
+    with torch.device("meta"):
+        model: Any = model_class(config)
+    base, prefix = (model.model, "model") if hasattr(model, "model") else (model, "")
+    if not config.is_encoder_decoder:
+        return [_column(config, base, prefix, _head(config, model, base), (title, source, model_class.__name__))]
+    read = {"logits": Part("encoder_hidden_states", f"(B, S, {config.hidden_size})")}
+    heads = {"encoder": _final_norm(config, base.encoder) | read, "decoder": _head(config, model, base.decoder)}
+    return [
+        _column(config, getattr(base, side), f"{prefix}.{side}".lstrip("."), head,
+                (f"{title}, {side}", source, model_class.__name__))
+        for side, head in heads.items()
+    ]  # fmt: skip
+
+
+def _column(
+    config: ScratchConfig, side: Any, prefix: str, head: dict[str, Part], titles: tuple[str, str, str]
+) -> Column:
+    blocks = side.stack.layers
+    parts = {**_embeddings(config, side.embeddings), **(_block(config, blocks[0]) if len(blocks) else {}), **head}
+    return Column(titles, parts, prefix, len(blocks))
 
 
 def _sizes(layer: nn.Module) -> str:
@@ -199,9 +212,21 @@ def _feed_forward(config: ScratchConfig, layer: Any) -> dict[str, Part]:
     }
 
 
+def _final_norm(config: ScratchConfig, side: Any) -> dict[str, Part]:
+    return {
+        "final_norm": _optional("stack.norm", side.stack.norm, switch=switched(config, "norm_type", "norm_position"))
+    }
+
+
 def _head(config: ScratchConfig, model: Any, side: Any) -> dict[str, Part]:
-    final = _optional("stack.norm", side.stack.norm, switch=switched(config, "norm_type", "norm_position"))
-    parts, table, name = {"final_norm": final}, model.lm_head, "lm_head"
+    final = _final_norm(config, side)
+    if hasattr(model, "lm_head"):
+        return final | _language_model_head(config, model)
+    return final | _label_head(config, model)
+
+
+def _language_model_head(config: ScratchConfig, model: Any) -> dict[str, Part]:
+    parts, table, name = {}, model.lm_head, "lm_head"
     if hasattr(table, "dense"):
         parts["head_dense"] = Part("lm_head.dense", _sizes(table.dense), note=f"activation: {config.hidden_act}")
         parts["head_norm"] = Part("lm_head.norm", type(table.norm).__name__)
@@ -215,6 +240,26 @@ def _head(config: ScratchConfig, model: Any, side: Any) -> dict[str, Part]:
     parts["head"] = Part(name, _sizes(table), switch, tied)
     parts["logits"] = Part("logits", f"(B, T, {table.out_features})")
     return parts
+
+
+def _label_head(config: Any, model: Any) -> dict[str, Part]:
+    """The head of a classifier of texts or tokens, or of answer spans; a base model has none."""
+    names = [name for name in ("classifier", "score", "qa_outputs") if hasattr(model, name)]
+    if not names:
+        return {"logits": Part("last_hidden_state", f"(B, T, {config.hidden_size})")}
+    (name,), parts = names, dict[str, Part]()
+    layer = getattr(model, name)
+    is_linear = isinstance(layer, nn.Linear)
+    if not is_linear or name == "score":
+        parts["pooled"] = Part("pooled", "last" if is_linear else config.classifier_pooling, note="one vector a text")
+    if not is_linear:
+        parts["pooled_norm"] = _optional(f"{name}.norm", layer.norm, switch=switched(config, "classifier_norm"))
+        note = f"activation: {config.classifier_activation}"
+        parts["head_dense"] = _optional(f"{name}.dense", layer.dense)
+        parts["head_dense"] = replace(parts["head_dense"], note=note)
+        layer, name = layer.out_proj, f"{name}.out_proj"
+    axes = "B, " if "pooled" in parts else "B, T, "
+    return parts | {"head": Part(name, _sizes(layer)), "logits": Part("logits", f"({axes}{layer.out_features})")}
 
 
 def text(x: float, y: float, content: str, size: float, colour: str = INK, extra: str = "") -> str:
@@ -419,11 +464,11 @@ def legend(width: float, y: float) -> tuple[list[str], float]:
         (PAPER, PAPER, "", "dropout is not drawn"),
     )
     drawn, x = [], float(MARGIN)
+    size = min(fitted(words, 11.5, width - MARGIN - 30) for *_, words in entries)
     for fill, stroke, extra, words in entries:
         if x > MARGIN and x + 25 + 6.4 * len(words) > width:
             x, y = float(MARGIN), y + 20
         drawn.append(rectangle(x, y, 18, 12, fill, stroke, extra))
-        size = fitted(words, 11.5, width - x - 30)
         drawn.append(text(x + 25, y + 10, words, size, INK, f' font-family="{SANS}"'))
         x += 48 + 6.1 * len(words)
     return drawn, y
@@ -431,7 +476,11 @@ def legend(width: float, y: float) -> tuple[list[str], float]:
 
 def draw(presets_: Mapping[str, Callable[..., ScratchConfig]]) -> str:
     """The picture of these presets, side by side, as SVG."""
-    columns = [column(name, preset) for name, preset in presets_.items()]
+    return draw_columns([column(name, preset) for name, preset in presets_.items()])
+
+
+def draw_columns(columns: Sequence[Column]) -> str:
+    """The picture of these columns, side by side, as SVG."""
     places = heights(columns)
     width, bottom = 2 * MARGIN + PITCH * len(columns) - (PITCH - FRAME), places["logits"][0] + ROW
     meanings, last = legend(width, bottom + 20)

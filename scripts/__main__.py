@@ -28,6 +28,7 @@ PROGRAMS = {
     "pretrain": "pretrain",
     "predict": "predict",
     "compare": "compare",
+    "figures": "figures",
     "generate": "generate",
     "serve": "serve",
     "convert": "convert_checkpoint",

@@ -35,7 +35,7 @@ def confusion_matrix_png(matrix: np.ndarray, label_names: Sequence[str], path: s
     axes = figure.subplots()
     image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
     figure.colorbar(
-        image, ax=axes, label="fraction of the true class", format=_percent_formatter(decimals=0), shrink=0.8
+        image, ax=axes, label="fraction of the true class", format=percent_formatter(decimals=0), shrink=0.8
     )
     _name_classes(axes, label_names)
     _write_counts(axes, matrix, shares)
@@ -54,9 +54,9 @@ def learning_curve_png(
     """
     if score is None:
         named = "eval_accuracy", "accuracy (% of examples)", "{:.2%}"
-        return _draw_losses_and_score(log_history, path, "loss (nats per example)", named, _percent_formatter(1))
+        return _draw_losses_and_score(log_history, path, "loss (nats per example)", named, percent_formatter(1))
     named = f"eval_{score.name}", score.heading, "{:.2%}" if score.is_share else "{:.4f}"
-    formatter = _percent_formatter(1) if score.is_share else None
+    formatter = percent_formatter(1) if score.is_share else None
     _draw_losses_and_score(log_history, path, "loss", named, formatter, score.greater_is_better)
 
 
@@ -70,7 +70,7 @@ def class_f1_png(classes: Sequence[Mapping[str, Any]], path: str | Path) -> None
     axes.set_yticks(range(len(rows)), labels=[_shortened(row["label"]) for row in rows], parse_math=False)
     axes.set_xlim(0, 1.15)
     axes.set_xticks(np.linspace(0, 1, 6))
-    axes.xaxis.set_major_formatter(_percent_formatter(0))
+    axes.xaxis.set_major_formatter(percent_formatter(0))
     axes.set_xlabel("F1 (number of texts with the class)")
     axes.spines[["top", "right"]].set_visible(False)
     write_png(figure, path)
@@ -103,7 +103,7 @@ def translation_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | 
 def tagging_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | Path, name: str) -> None:
     """Plot losses per labelled token and the F1 of validation, called `name`, to the PNG file `path`."""
     score = "eval_f1", name, "{:.2%}"
-    _draw_losses_and_score(log_history, path, "loss (nats per labelled token)", score, _percent_formatter(decimals=1))
+    _draw_losses_and_score(log_history, path, "loss (nats per labelled token)", score, percent_formatter(decimals=1))
 
 
 def answer_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | Path) -> None:
@@ -125,16 +125,16 @@ def _draw_losses_and_score(
     figure = new_figure(8, 7)
     loss_axes, score_axes = figure.subplots(2, 1, sharex=True)
     _plot_losses(loss_axes, log_history, unit)
-    steps, values = _series(log_history, key)
+    steps, values = series(log_history, key)
     _plot(score_axes, steps, values, color=VERMILION, marker="o", label="evaluation")
     score_axes.set_ylabel(name)
     if formatter is not None:
         score_axes.yaxis.set_major_formatter(formatter)
-    _name_steps(score_axes)
+    name_steps(score_axes)
     _mark_best(score_axes, steps, values, best_format, greater_is_better)
     _add_epochs(loss_axes, log_history)
     for axes in (loss_axes, score_axes):
-        _finish_panel(axes)
+        finish_panel(axes)
     write_png(figure, path)
 
 
@@ -143,9 +143,9 @@ def token_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | Path) 
     figure = new_figure(8, 4.5)
     axes = figure.subplots()
     _plot_losses(axes, log_history, "loss (nats per predicted token)")
-    _name_steps(axes)
+    name_steps(axes)
     _add_epochs(axes, log_history)
-    _finish_panel(axes)
+    finish_panel(axes)
     if axes.has_data():
         _add_perplexities(axes)
     write_png(figure, path)
@@ -157,7 +157,7 @@ def new_figure(width: float, height: float) -> "Figure":
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def _percent_formatter(decimals: int) -> Any:
+def percent_formatter(decimals: int) -> Any:
     from matplotlib.ticker import PercentFormatter
 
     return PercentFormatter(xmax=1, decimals=decimals)
@@ -187,7 +187,7 @@ def _write_counts(axes: "Axes", matrix: np.ndarray, shares: np.ndarray) -> None:
         axes.text(column, row, text, ha="center", va="center", color=color, fontsize=10 if with_shares else 8)
 
 
-def _series(log_history: Sequence[Mapping[str, Any]], key: str) -> tuple[np.ndarray, np.ndarray]:
+def series(log_history: Sequence[Mapping[str, Any]], key: str) -> tuple[np.ndarray, np.ndarray]:
     values: dict[int, float] = {}
     for entry in log_history:
         if key in entry:
@@ -203,12 +203,12 @@ def _plot(axes: "Axes", steps: np.ndarray, values: np.ndarray, **style: Any) -> 
 
 
 def _plot_losses(axes: "Axes", log_history: Sequence[Mapping[str, Any]], unit: str) -> None:
-    _plot(axes, *_series(log_history, "loss"), color=BLUE, marker=".", label="training")
-    _plot(axes, *_series(log_history, "eval_loss"), color=VERMILION, marker="o", label="evaluation")
+    _plot(axes, *series(log_history, "loss"), color=BLUE, marker=".", label="training")
+    _plot(axes, *series(log_history, "eval_loss"), color=VERMILION, marker="o", label="evaluation")
     axes.set_ylabel(unit)
 
 
-def _name_steps(axes: "Axes") -> None:
+def name_steps(axes: "Axes") -> None:
     axes.set_xlabel("optimizer steps")
     axes.set_xlim(left=0)
     axes.xaxis.set_major_formatter("{x:,.0f}")
@@ -243,7 +243,7 @@ def _add_epochs(axes: "Axes", log_history: Sequence[Mapping[str, Any]]) -> None:
     epochs.set_xlabel("epochs")
 
 
-def _finish_panel(axes: "Axes") -> None:
+def finish_panel(axes: "Axes") -> None:
     axes.grid(alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
     if axes.has_data():

@@ -1,0 +1,73 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""A figure of the learning rates: the schedules that the programs use, and the one of the paper of 2017."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from transformers import TrainingArguments, get_scheduler
+
+from ..training.classification import ClassifierTrainingArguments
+from ..training.pretraining import PretrainingArguments
+from ..training.tokens import TaggerTrainingArguments
+from ..training.translation import TranslationTrainingArguments, paper_learning_rate
+from .look import COLORS, WIDTH, plain_axes, titled
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+STEPS, PAPER_STEPS = 2_000, 20_000
+PROGRAMS: dict[str, Callable[..., Any]] = {
+    "train-classifier": ClassifierTrainingArguments,
+    "train-tokens": TaggerTrainingArguments,
+    "train-translation": TranslationTrainingArguments,
+    "pretrain": PretrainingArguments,
+}
+PAPER = (512, 4_000), (512, 8_000), (256, 4_000)  # width, warm-up steps
+
+
+def learning_rates(caption: str = "") -> "Figure":
+    """Draw the default schedule of each training program, and the paper's for some widths and warm-ups."""
+    figure = titled("Learning rates", caption, WIDTH, 6.4)
+    ours, paper = figure.subplots(2, 1)
+    for (rates, label), color in zip(default_schedules().items(), COLORS):
+        ours.plot(rates, color=color, linewidth=1.8, label=label)
+    ours.set_title(f"The programs by default, {STEPS:,} steps", fontsize=10)
+    ours.set_ylabel("share of the peak")
+    for (width, warmup), color in zip(PAPER, COLORS):
+        arguments = TranslationTrainingArguments(max_steps=PAPER_STEPS, warmup_steps=warmup, report_to="none")
+        peak = paper_learning_rate(width, arguments, 0)
+        label = f"width {width}, {warmup:,} warm-up steps"
+        paper.plot(schedule(arguments, peak, PAPER_STEPS), color=color, linewidth=1.8, label=label)
+    paper.set_title("inverse_sqrt with the peak of Vaswani et al. 2017, equation 3", fontsize=10)
+    paper.set_ylabel("learning rate")
+    for axes in (ours, paper):
+        axes.set_xlabel("optimizer steps")
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+        axes.set_xlim(left=0)
+        plain_axes(axes)
+    ours.set_ylim(0, 1.25)
+    ours.legend(frameon=False, ncols=3, loc="upper center", fontsize=8.5)
+    paper.set_ylim(bottom=0)
+    paper.legend(frameon=False, loc="upper right", fontsize=8.5)
+    return figure
+
+
+def default_schedules() -> dict[tuple[float, ...], str]:
+    """Return the share of the peak at each step, and the names of the programs and of the schedule."""
+    names: dict[tuple[float, ...], list[str]] = {}
+    for program, arguments_class in PROGRAMS.items():
+        arguments = arguments_class(max_steps=STEPS, report_to="none")
+        kind = getattr(arguments.lr_scheduler_type, "value", arguments.lr_scheduler_type)
+        names.setdefault(tuple(schedule(arguments, 1.0, STEPS)), [kind]).append(program)
+    return {rates: f"{', '.join(programs)}: {kind}" for rates, (kind, *programs) in names.items()}
+
+
+def schedule(arguments: TrainingArguments, peak: float, steps: int) -> list[float]:
+    """Return the learning rate of each step, as Trainer's scheduler of these arguments gives it."""
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=peak)
+    options: Any = arguments.lr_scheduler_kwargs
+    warmup = arguments.get_warmup_steps(steps)
+    scheduler: Any = get_scheduler(arguments.lr_scheduler_type, optimizer, warmup, steps, options)
+    (factor,) = scheduler.lr_lambdas
+    return [peak * factor(step) for step in range(steps + 1)]

@@ -1,0 +1,86 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The look of figures: colours, titles and captions. And their files: equal figures give equal bytes."""
+
+import textwrap
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..evaluation.plots import BLUE, VERMILION, new_figure
+from ..evaluation.recipe_plots import GREEN
+from ..utils.files import replacing
+
+if TYPE_CHECKING:  # imported lazily: matplotlib takes a second to import
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLORS = BLUE, VERMILION, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "black"  # Okabe and Ito's palette
+GREY = "#59636e"
+WIDTH = 8.0  # inches; a page is about as wide
+DPI = 150
+CAPTION_SIZE = 8.5
+CAPTION_LETTERS = 15  # per inch
+
+
+def titled(title: str, caption: str, width: float, height: float) -> "Figure":
+    """Return an empty figure with a title, and a caption below the panels. Sizes in inches."""
+    figure = new_figure(width, height)
+    words: dict[str, Any] = {"parse_math": False, "ha": "left", "x": 0.012}  # parse_math=False keeps "$" literal
+    figure.suptitle(title, fontsize=12, fontweight="bold", **words)
+    if caption:
+        lines = textwrap.fill(caption, int(width * CAPTION_LETTERS))
+        figure.supxlabel(lines, fontsize=CAPTION_SIZE, color=GREY, linespacing=1.3, **words)
+    return figure
+
+
+def plain_axes(axes: "Axes") -> None:
+    axes.grid(alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def name_cells(axes: "Axes", rows: list[str] | None, columns: list[str] | None, size: float) -> None:
+    """Label the rows and columns of a matrix; None: no labels."""
+    for axis, names in ((axes.yaxis, rows), (axes.xaxis, columns)):
+        if names is None:
+            axis.set_ticks([])
+        else:
+            axis.set_ticks(np.arange(len(names)), labels=names, fontsize=size, parse_math=False)
+    axes.tick_params(length=0)
+    axes.tick_params(axis="x", rotation=90)
+
+
+def draw_cells(axes: "Axes", values: np.ndarray, **style: Any) -> Any:
+    """Draw a matrix (rows, columns) as cells with thin white lines between them, the first row at the top."""
+    rows, columns = values.shape
+    edges = np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5
+    cells = axes.pcolormesh(*edges, values, edgecolors="white", linewidth=0.4, **style)
+    axes.set_ylim(rows - 0.5, -0.5)
+    return cells
+
+
+def write_figure(figure: "Figure", folder: Path, name: str) -> list[Path]:
+    """Write `name`.png and `name`.svg, without dates and versions, the text of the SVG as text. Return the paths."""
+    from matplotlib import rc_context
+
+    paths = []
+    options: Any = {"svg.fonttype": "none", "svg.hashsalt": name}
+    with rc_context(options), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # the SVG still has the character
+        for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
+            paths.append(folder / f"{name}.{kind}")
+            with replacing(paths[-1]) as temporary:
+                figure.savefig(temporary, format=kind, dpi=DPI, metadata=metadata)
+                if kind == "png":
+                    _reduce_colors(temporary)
+    return paths
+
+
+def _reduce_colors(path: Path) -> None:
+    """Store a PNG with a palette, which takes a third of the bytes."""
+    from PIL import Image
+
+    with Image.open(path) as image:
+        reduced = image.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+    reduced.save(path, format="PNG", optimize=True)

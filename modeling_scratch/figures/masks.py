@@ -1,0 +1,91 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""A figure of the masks, as the functions of engine.py make them.
+
+Shapes: B texts, T queries, S keys.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from ..attention import additive
+from ..configuration_scratch import ScratchConfig
+from ..embeddings import Inputs
+from ..engine import cross_attention_mask, eager_config, self_attention_mask
+from .look import BLUE, GREY, WIDTH, draw_cells, name_cells, titled
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PAD = "[PAD]"
+TEXT, SHORT, TARGET = ["this", "film", "is", "great"], ["it", "bores"], ["<s>", "der", "Film", "ist", "sehr", "gut"]
+
+
+@dataclass(frozen=True)
+class Mask:
+    """is_visible (T, S): whether a query sees a key. inputs: what a model reads, for which the mask is."""
+
+    title: str
+    is_visible: Tensor
+    queries: list[str]
+    keys: list[str]
+    inputs: Inputs
+    is_causal: bool = False
+    encoder_mask: Tensor | None = None
+
+
+def masks() -> list[Mask]:
+    """Return the masks that encoders and decoders make for padded and packed texts."""
+    padded, left = [*TEXT, PAD, PAD], [PAD, PAD, *TEXT]
+    packed: Any = {"position_ids": torch.tensor([[0, 1, 2, 3, 0, 1]])}
+    right_mask, left_mask = (torch.tensor([[int(word != PAD) for word in words]]) for words in (padded, left))
+    crossing = _inputs(TARGET)
+    return [
+        _of_self("padding\n(encoder)", padded, attention_mask=right_mask),
+        _of_self("causal\n(decoder)", padded[:4], is_causal=True),
+        _of_self("causal, padding on the left\n(generation)", left, is_causal=True, attention_mask=left_mask),
+        _of_self("packed segments\n(encoder)", [*TEXT, *SHORT], **packed),
+        _of_self("packed segments, causal\n(decoder)", [*TEXT, *SHORT], is_causal=True, **packed),
+        Mask("cross-attention\n(decoder to encoder)", _of_cross(crossing, right_mask), TARGET, padded, crossing,
+             encoder_mask=right_mask),
+    ]  # fmt: skip
+
+
+def _inputs(words: list[str], **named: Any) -> Inputs:
+    return Inputs(torch.arange(len(words))[None], **named)
+
+
+def _of_self(title: str, words: list[str], is_causal: bool = False, **named: Any) -> Mask:
+    inputs = _inputs(words, **named)
+    mask = self_attention_mask(eager_config(ScratchConfig()), inputs, is_causal)
+    return Mask(title, _visible(mask, len(words), len(words)), words, words, inputs, is_causal)
+
+
+def _of_cross(inputs: Inputs, encoder_mask: Tensor) -> Tensor:
+    states = torch.zeros(*encoder_mask.shape, 1)
+    mask = cross_attention_mask(eager_config(ScratchConfig()), inputs, states, encoder_mask)
+    return _visible(mask, inputs.shape[1], encoder_mask.shape[1])
+
+
+def _visible(mask: Tensor | None, queries: int, keys: int) -> Tensor:
+    """Whether the scores stay as they are: (1, 1, T, S) -> (T, S); None: everything is visible."""
+    if mask is None:
+        return torch.ones(queries, keys, dtype=torch.bool)
+    return (additive(mask, torch.float32) == 0)[0, 0].expand(queries, keys)
+
+
+def attention_masks(caption: str = "") -> "Figure":
+    """Draw which query sees which key: a panel for each mask."""
+    from matplotlib.colors import ListedColormap
+
+    figure = titled("Masks: which query (row) sees which key (column)", caption, WIDTH, 6.2)
+    for axes, mask in zip(figure.subplots(2, 3).flat, masks()):
+        draw_cells(axes, mask.is_visible.float().numpy(), cmap=ListedColormap(["#e8ebee", BLUE]), vmin=0, vmax=1)
+        name_cells(axes, mask.queries, mask.keys, 9)
+        axes.set_title(mask.title, fontsize=10)
+        for axis, words in ((axes.get_yticklabels(), mask.queries), (axes.get_xticklabels(), mask.keys)):
+            for label, word in zip(axis, words):
+                label.set_color(GREY if word == PAD else "black")
+    return figure

@@ -1,0 +1,227 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Figures show what the code computes, and their files are the same whenever the same is drawn."""
+
+import json
+import math
+from pathlib import Path
+from xml.etree import ElementTree
+
+import figures
+import pytest
+import torch
+from conftest import refused
+from PIL import Image
+from torch import Tensor
+from transformers import MambaConfig
+
+from modeling_scratch import ScratchDecoderModel, ScratchEncoderConfig, ScratchEncoderForSequenceClassification, presets
+from modeling_scratch.base_models import ScratchEncoderModel
+from modeling_scratch.drawing import HEADS, PRESETS, draw_columns
+from modeling_scratch.figures.attention_maps import attention_maps, attention_of
+from modeling_scratch.figures.block_diagram import architecture, columns_for
+from modeling_scratch.figures.embedding_map import embedding_map
+from modeling_scratch.figures.learning_curves import learning_curves, read_log
+from modeling_scratch.figures.learning_rates import schedule
+from modeling_scratch.figures.masks import Mask, masks
+from modeling_scratch.figures.models import SMALL, small_model
+from modeling_scratch.figures.parameters import count_parameters
+from modeling_scratch.figures.positions import encodings, first_angles, learned_positions, products_by_distance
+from modeling_scratch.training.translation import TranslationTrainingArguments, paper_learning_rate
+from modeling_scratch.utils.errors import DataError
+
+SVG_TEXT = "{http://www.w3.org/2000/svg}text"
+MASKS = masks()
+HISTORY = [
+    {"step": 1, "loss": 2.0},
+    {"step": 2, "eval_loss": 1.5, "eval_runtime": 1.0, "eval_accuracy": 0.5},
+    {"step": 3, "loss": 1.0},
+    {"step": 4, "eval_loss": 1.2, "eval_runtime": 1.0, "eval_accuracy": 0.75},
+]
+
+
+def read(mask: Mask, embeddings: Tensor, encoder_states: Tensor) -> Tensor:
+    """The hidden states (T, hidden) of one layer without positions that reads these vectors, always the same layer."""
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    options = {**sizes, "position_type": "none", "initializer_range": 0.5}
+    torch.manual_seed(0)
+    inputs = {"inputs_embeds": embeddings, "attention_mask": mask.inputs.attention_mask}
+    if mask.encoder_mask is not None:
+        decoder = ScratchDecoderModel(presets.vaswani(**options)).eval()
+        states = {"encoder_hidden_states": encoder_states, "encoder_attention_mask": mask.encoder_mask}
+        return decoder(**inputs, **states).last_hidden_state[0]
+    inputs["position_ids"] = mask.inputs.position_ids
+    if mask.is_causal:
+        return ScratchDecoderModel(presets.gpt2(**options)).eval()(**inputs, use_cache=False).last_hidden_state[0]
+    return ScratchEncoderModel(ScratchEncoderConfig(**options)).eval()(**inputs).last_hidden_state[0]
+
+
+@pytest.mark.parametrize("mask", MASKS, ids=lambda mask: mask.title.replace("\n", " "))
+@torch.no_grad()
+def test_a_query_changes_with_the_keys_that_the_figure_shows(mask: Mask) -> None:
+    queries, keys = mask.is_visible.shape
+    given = torch.randn(1, queries, 16), torch.randn(1, keys, 16)
+    before, is_cross = read(mask, *given), mask.encoder_mask is not None
+    real = [row for row, word in enumerate(mask.queries) if word != "[PAD]"]
+    for key in range(keys):
+        other = [each.clone() for each in given]
+        other[is_cross][0, key] *= -1
+        changed = (read(mask, *other) - before).abs().amax(-1) > 1e-4
+        rows = [row for row in real if is_cross or row != key]  # a token changes with itself past attention, too
+        assert changed[rows].tolist() == mask.is_visible[rows, key].tolist()
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_parts_add_up_to_the_parameters_of_the_model(preset: str) -> None:
+    config = PRESETS[preset](**SMALL)
+    with torch.device("meta"):
+        model = HEADS[config.model_type](config)
+    model.tie_weights()
+    counts = count_parameters(model)
+    assert sum(counts.values()) == model.num_parameters()
+    sides = 2 if config.is_encoder_decoder else 1
+    matrices = 3 if config.hidden_act == "swiglu" else 2
+    biases = SMALL["hidden_size"] + SMALL["intermediate_size"] if config.mlp_bias else 0
+    layers = sides * SMALL["num_hidden_layers"]
+    assert counts["feed-forward"] == layers * (matrices * SMALL["hidden_size"] * SMALL["intermediate_size"] + biases)
+    assert bool(counts["cross-attention"]) == config.is_encoder_decoder
+
+
+def test_attention_is_that_of_the_kind() -> None:
+    model, tokenizers = small_model("bart", ["one two three", "eins zwei"])
+    source, target, cross = attention_of(model, tokenizers, "one two three", "eins zwei")
+    assert [each.kind for each in (source, target, cross)] == ["self", "causal", "cross"]
+    assert source.keys == cross.keys == ["one", "two", "three", "</s>"]
+    assert target.queries == cross.queries == ["<pad>", "eins", "zwei"]
+    assert not target.weights.triu(1).any()
+    for each in (source, target, cross):
+        assert each.weights.shape == (2, 4, len(each.queries), len(each.keys))
+        torch.testing.assert_close(each.weights.sum(-1), torch.ones(each.weights.shape[:-1]))
+    generated = attention_of(model, tokenizers, "one two three")[1]
+    assert generated.queries[0] == "<pad>"
+    figure = attention_maps(cross, layers=[2], heads=[1, 4])
+    assert [axes.get_title() for axes in figure.axes[:2]] == ["layer 2, head 1", "layer 2, head 4"]
+    shown = figure.axes[1].collections[0].get_array()
+    torch.testing.assert_close(torch.tensor(shown.data), cross.weights[1, 3])
+    with pytest.raises(DataError, match=r"--layers 3: the model has 1 to 2"):
+        attention_maps(cross, layers=[3])
+
+
+def test_a_model_without_layers_has_no_attention() -> None:
+    _, tokenizers = small_model("bert", ["one two"])
+    model = ScratchEncoderForSequenceClassification(presets.bert(**{**SMALL, "num_hidden_layers": 0}))
+    with pytest.raises(DataError, match="no attention weights"):
+        attention_of(model, tokenizers, "one two")
+
+
+def test_products_and_angles_are_those_of_the_papers() -> None:
+    frequencies = 10_000.0 ** (-torch.arange(32) / 32)
+    expected = (torch.arange(129)[:, None] * frequencies).cos().mean(1)
+    for encoded in encodings().values():  # all three have the same products
+        torch.testing.assert_close(torch.tensor(products_by_distance(encoded)), expected, atol=1e-4, rtol=0)
+    torch.testing.assert_close(first_angles("default"), frequencies)
+    torch.testing.assert_close(first_angles("linear"), frequencies / 4)
+    model, _ = small_model("roberta", ["one two"])
+    table = model.model.embeddings.positions.weight
+    assert torch.equal(learned_positions(model), table[model.config.position_offset :])
+    assert learned_positions(small_model("llama", ["one two"])[0]) is None
+
+
+def test_the_paper_schedule_is_equation_3() -> None:
+    arguments = TranslationTrainingArguments(max_steps=300, warmup_steps=100, report_to="none")
+    rates = schedule(arguments, paper_learning_rate(512, arguments, 0), 300)
+    for step in (1, 50, 100, 101, 300):
+        expected = 512**-0.5 * min(step**-0.5, step * 100**-1.5)
+        assert math.isclose(rates[step], expected, rel_tol=1e-6)
+
+
+def write_state(folder: Path, history: list) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "trainer_state.json").write_text(json.dumps({"log_history": history}))
+    return folder
+
+
+def test_curves_are_those_of_the_logs(tmp_path: Path) -> None:
+    finished = write_state(tmp_path / "finished", HISTORY)
+    write_state(tmp_path / "unfinished" / "checkpoint-4", HISTORY[:2])
+    write_state(tmp_path / "unfinished" / "checkpoint-12", HISTORY[:3])
+    logs = {"$finished": read_log(finished), "unfinished": read_log(tmp_path / "unfinished")}
+    losses, accuracies = learning_curves(logs).axes
+    assert [text.get_text() for text in losses.get_legend().texts] == list(logs)
+    lines = [(line.get_xdata().tolist(), line.get_ydata().tolist()) for line in losses.lines if len(line.get_xdata())]
+    assert lines == [([1, 3], [2, 1]), ([2, 4], [1.5, 1.2]), ([1, 3], [2, 1]), ([2], [1.5])]
+    assert [line.get_ydata().tolist() for line in accuracies.lines] == [[0.5, 0.75], [0.5]]
+
+
+def test_labels_of_embeddings_do_not_overlap() -> None:
+    words = {f"word number {row}": row for row in range(90)}
+    table = torch.randn(90, 8, generator=torch.Generator().manual_seed(0))
+    for given in ([], list(words)[50:70]):
+        figure = embedding_map(table, words, given)
+        labels = figure.axes[0].texts
+        assert len(labels) > 10
+        assert {label.get_text() for label in labels} <= set(given or words)
+        boxes = [label.get_window_extent() for label in labels]
+        assert not any(box.overlaps(other) for row, box in enumerate(boxes) for other in boxes[:row])
+
+
+def test_an_architecture_has_every_word_of_the_drawing() -> None:
+    config = presets.captions(hidden_act="swiglu", norm_type="rms_norm", norm_position="output")
+    columns = columns_for(config, "mine")
+    drawn = [element.text for element in ElementTree.fromstring(draw_columns(columns)).iter(SVG_TEXT)]
+    assert [text.get_text() for text in architecture(columns).axes[0].texts] == drawn
+    words = {"mine, encoder", "mine, decoder", "OutputNorm", "x + norm(f(x))", "gate_proj", "RMSNorm"}
+    assert words | {"encoder_hidden_states", "cross_attention_residual"} <= set(drawn)
+    config = presets.bert(**SMALL, num_labels=3, classifier_norm=True, classifier_pooling="max")
+    (column,) = columns_for(config, "mine", ScratchEncoderForSequenceClassification)
+    assert (column.parts["pooled"].detail, column.parts["pooled_norm"].detail) == ("max", "LayerNorm")
+    assert (column.parts["head"].detail, column.parts["logits"].detail) == ("64 → 3", "(B, 3)")
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_the_command_writes_the_same_bytes_again(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    names = ["cross-attention", "embeddings"]
+    for folder in ("first", "second"):
+        options = f"--preset bart --layers 1 --heads 1 2 --output_dir {tmp_path / folder}"
+        figures.main([*names, *options.split()])
+    first = files(tmp_path / "first")
+    assert first == files(tmp_path / "second")
+    assert set(first) == {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
+    for name in names:
+        with Image.open(tmp_path / "first" / f"{name}.png") as image:
+            image.load()
+            assert image.width == 1_200
+        texts = [element.text for element in ElementTree.fromstring(first[f"{name}.svg"]).iter(SVG_TEXT)]
+        assert len(texts) > 5
+    attention = first["cross-attention.svg"].decode()
+    assert ">langweilt<" in attention
+    assert "random weights" in attention
+    assert len(capsys.readouterr().out.splitlines()) == 2 * len(names)
+
+
+def test_errors_name_what_is_wrong(tmp_path: Path, capfd: pytest.CaptureFixture) -> None:
+    empty, silent = tmp_path / "empty", write_state(tmp_path / "silent", [{"step": 1, "learning_rate": 1.0}])
+    empty.mkdir()
+    MambaConfig(architectures=["MambaModel"]).save_pretrained(tmp_path / "mamba")
+    (tmp_path / "file").write_text("")
+
+    def fails(arguments: list[object], *pieces: str) -> None:
+        refused(capfd, figures.main, [*arguments, "--output_dir", tmp_path / "figures"], *pieces)
+
+    fails(["mask"], "mask: no such figure; did you mean masks?")
+    fails(["masks", "--model", tmp_path / "none"], "none: folder not found")
+    fails(["masks", "--model", empty], "no config.json")
+    fails(["masks", "--model", tmp_path / "mamba"], "mamba is no model of this package")
+    fails(["masks", "--preset", "berd"], "--preset berd: the choices are")
+    fails(["learning-curves"], "--runs")
+    fails(["learning-curves", "--runs", empty], "no trainer_state.json")
+    fails(["learning-curves", "--runs", silent], "no finite losses")
+    damaged = write_state(tmp_path / "damaged", [{"step": 1, "loss": "high"}])
+    fails(["learning-curves", "--runs", damaged], "trainer_state.json: damaged")
+    fails(["cross-attention"], "no cross-attention")
+    fails(["self-attention", "--text", "word " * 40], "--text: 42 tokens")
+    fails(["embeddings", "--words", "two words"], "--words two words: 2 tokens, not one")
+    assert not list(tmp_path.glob("figures/*"))
+    refused(capfd, figures.main, ["masks", "--output_dir", tmp_path / "file"], "not a folder")
