@@ -33,6 +33,7 @@ PROGRAMS = {
     "serve": "serve",
     "convert": "convert_checkpoint",
     "verify": "verify",
+    "doctor": "doctor",
     "push": "push_to_hub",
     "load-test": "load_test",
     "benchmark": "benchmark",

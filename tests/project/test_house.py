@@ -23,7 +23,7 @@ FLOORS = (
     {"inference"},
     {"evaluation", "serving"},
     {"sharing"},
-    {"training"},
+    {"training", "doctor"},
     {"benchmark", "figures"},
 )
 # The files of modeling_scratch/ itself that no model ships.

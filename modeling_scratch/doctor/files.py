@@ -1,0 +1,115 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Checks of a folder's files, none of which runs any code of them.
+
+Each takes a `Subject`, or its `Folder` alone, and raises `FallsShort`, or `DoesNotApply`.
+"""
+
+import ast
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import transformers
+
+from ..sharing.model_files import all_files, named_code
+from .findings import only_if, require
+
+PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
+LIBRARIES = "torch", "transformers"
+
+
+def _folder(subject: Any) -> Path:
+    only_if(subject.folder is not None, "A model in memory has no folder.")
+    return subject.folder
+
+
+def safe_weights(subject: Any) -> None:
+    folder = _folder(subject)
+    found = [
+        path.name for path in sorted(folder.iterdir()) if path.suffix in PICKLES and path.name != "training_args.bin"
+    ]
+    require(not found, f"{', '.join(found[:3])} can run code when it is loaded.")
+
+
+def code_is_there(subject: Any) -> None:
+    folder = _folder(subject)
+    named = [name for name in named_code(folder, all_files(folder)) if "--" not in name]
+    only_if(named, "The folder names no code of its own.")
+    missing = [name for name in named if not _defines(folder, name)]
+    require(not missing, f"config.json names code that no file has: {', '.join(missing[:3])}.")
+
+
+def _defines(folder: Path, reference: str) -> bool:
+    file, _, name = reference.rpartition(".")
+    path = folder / f"{file}.py"
+    return path.is_file() and name in set(_names(_tree(path)))
+
+
+def _names(tree: ast.Module) -> Iterator[str]:
+    """Yield the names that a file defines or imports."""
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            yield node.name
+        elif isinstance(node, ast.ImportFrom):
+            yield from (alias.asname or alias.name for alias in node.names)
+
+
+def flat_code(subject: Any) -> None:
+    """The library copies `from .x import y` of files beside each other, and nothing else."""
+    faults = [fault for path in _code(_folder(subject)) for fault in _imports_that_are_lost(path)]
+    require(not faults, f"Imports that do not survive copying: {'; '.join(faults[:3])}.")
+
+
+def public_names(subject: Any) -> None:
+    """Private names change without notice, and the folder then fails in another version."""
+    faults = [fault for path in _code(_folder(subject)) for fault in _private_names(path)]
+    require(not faults, f"Private names of the libraries: {'; '.join(faults[:3])}.")
+
+
+def _code(folder: Path) -> list[Path]:
+    found = sorted(folder.glob("*.py"))
+    only_if(found, "The folder brings no code.")
+    return found
+
+
+def _tree(path: Path) -> ast.Module:
+    try:
+        return ast.parse(path.read_text(encoding="utf-8"), path.name)
+    except (SyntaxError, UnicodeDecodeError) as error:
+        require(False, f"{path.name} is not valid Python: {error}.")
+        raise
+
+
+def _imports_that_are_lost(path: Path) -> Iterator[str]:
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            is_flat = node.level == 1 and node.module and "." not in node.module
+            if not is_flat or not path.with_name(f"{node.module}.py").is_file():
+                yield f"{path.name}, line {node.lineno}: {ast.unparse(node)}"
+
+
+def _private_names(path: Path) -> Iterator[str]:
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").split(".")[0] in LIBRARIES:
+            parts = [*node.module.split("."), *(alias.name for alias in node.names)]
+        elif isinstance(node, ast.Attribute) and ast.unparse(node).split(".")[0] in LIBRARIES:
+            parts = ast.unparse(node).split(".")
+        else:
+            continue
+        if any(part.startswith("_") and not part.startswith("__") for part in parts):
+            yield f"{path.name}, line {node.lineno}: {'.'.join(parts)}"
+
+
+def known_version(subject: Any) -> None:
+    path = _folder(subject) / "config.json"
+    made = json.loads(path.read_text(encoding="utf-8")).get("transformers_version")
+    require(made, "config.json does not say which version of transformers saved it.")
+    made_by, here = (
+        tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+        for version in (made, transformers.__version__)
+    )
+    require(
+        made_by <= here, f"It was saved with transformers {made}; this is {transformers.__version__}, which is older."
+    )
+    require(made_by[0] == here[0], f"It was saved with transformers {made}; this is {transformers.__version__}.")

@@ -1,0 +1,107 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What the doctor says of a model: one finding for each check, and all of them as text, JSON or annotations."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from typing import Any
+
+
+class Verdict(str, Enum):
+    HOLDS = "holds"
+    FALLS_SHORT = "falls short"
+    DOES_NOT_APPLY = "does not apply"
+
+
+class FallsShort(Exception):  # noqa: N818  # the verdict
+    """Raised by a check, with what was found and where."""
+
+
+class DoesNotApply(Exception):  # noqa: N818  # the verdict
+    """Raised by a check, with the reason."""
+
+
+def require(holds: object, what: str) -> None:
+    """Raises `FallsShort`, with what was found, unless the condition holds."""
+    if not holds:
+        raise FallsShort(what)
+
+
+def only_if(applies: object, reason: str) -> None:
+    """Raises `DoesNotApply`, with the reason, unless the condition holds."""
+    if not applies:
+        raise DoesNotApply(reason)
+
+
+@dataclass(frozen=True)
+class Check:
+    """A property of models, the function that raises `FallsShort` without it, the remedy, and a thread about it."""
+
+    name: str
+    says: str
+    examine: Callable[[Any], None]
+    mend: str
+    link: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    check: str
+    says: str
+    verdict: Verdict
+    what: str = ""
+    mend: str = ""
+    link: str = ""
+
+
+@dataclass
+class Diagnosis:
+    """The findings of a model, in the order of the checks."""
+
+    model: str
+    findings: list[Finding] = field(default_factory=list)
+
+    def __getitem__(self, check: str) -> Finding:
+        return next(finding for finding in self.findings if finding.check == check)
+
+    def of(self, verdict: Verdict) -> list[Finding]:
+        return [finding for finding in self.findings if finding.verdict is verdict]
+
+    @property
+    def is_sound(self) -> bool:
+        return not self.of(Verdict.FALLS_SHORT)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        yield self.model
+        width = max((len(finding.check) for finding in self.findings), default=0)
+        for finding in self.findings:
+            yield f"  {finding.check:{width}}  {finding.verdict.value}: {finding.says}"
+            if finding.what:
+                yield f"  {'':{width}}    {finding.what}"
+            if finding.verdict is Verdict.FALLS_SHORT:
+                yield f"  {'':{width}}    To mend it: {finding.mend}" + (f" ({finding.link})" if finding.link else "")
+        counts = ", ".join(f"{len(self.of(verdict))} {verdict.value}" for verdict in Verdict)
+        yield f"{len(self.findings)} checks: {counts}."
+
+    def to_json(self) -> str:
+        return json.dumps({"model": self.model, "findings": [asdict(finding) for finding in self.findings]}, indent=2)
+
+    def annotations(self) -> str:
+        """The findings that fall short, as annotations of GitHub Actions (`::error title=...::...`)."""
+        return "\n".join(
+            f"::error title={_property(f'{self.model}: {finding.check}')}::"
+            + _data(f"{finding.says}: falls short. {finding.what} To mend it: {finding.mend}")
+            for finding in self.of(Verdict.FALLS_SHORT)
+        )
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,182 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Checks of the forward pass: what must change nothing, and what a token may see.
+
+Each takes a `Subject` and raises `FallsShort`, or `DoesNotApply`.
+"""
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from .findings import FallsShort, only_if, require
+from .subject import LENGTH, SHORTER, TOLERANCE, Batch, Subject, attention, distance, run, values
+
+BACKENDS = ("eager", "sdpa")
+
+
+def backends(subject: Subject) -> list[str]:
+    """Return the attention backends that the model says it has."""
+    return [name for name in BACKENDS if name == "eager" or getattr(subject.model, f"_supports_{name}", False)]
+
+
+def repeats(subject: Subject) -> None:
+    model, batch = subject.redrawn, subject.batch()
+    apart = distance(values(run(model, batch)), values(run(model, batch)))
+    require(apart == 0, f"Two passes in evaluation mode differ by {apart:.2g}.")
+
+
+def batch_equals_single(subject: Subject) -> None:
+    batch = subject.batch([subject.ids(seed=seed) for seed in range(3)])
+    together = values(run(subject.redrawn, batch))
+    for row in range(3):
+        single = values(run(subject.redrawn, {name: value[row : row + 1] for name, value in batch.items()}))
+        apart = distance(together[row : row + 1], single)
+        require(apart < TOLERANCE, f"Text {row} of a batch of 3 differs by {apart:.2g} from the same text alone.")
+
+
+def padding_right(subject: Subject) -> None:
+    _check_padding(subject, "right")
+
+
+def padding_left(subject: Subject) -> None:
+    _check_padding(subject, "left")
+
+
+def _check_padding(subject: Subject, side: str) -> None:
+    require(subject.reads("attention_mask"), "`forward` has no argument attention_mask, so padding cannot be hidden.")
+    batch = subject.batch([subject.ids(LENGTH), subject.ids(SHORTER, seed=1)], side)
+    if (apart := padding_changes(subject, batch, {})) < TOLERANCE:
+        return
+    what = f"Padding on the {side} changes the answers by {apart:.2g}."
+    if side == "left" and subject.reads("position_ids") and not subject.is_seq2seq:
+        positions = (batch["attention_mask"].cumsum(-1) - 1).clamp(min=0)
+        if padding_changes(subject, batch, {"position_ids": positions}) < TOLERANCE:
+            what += " With position_ids counted from attention_mask, it does not."
+    raise FallsShort(what)
+
+
+def padding_changes(subject: Subject, batch: Batch, options: dict[str, Tensor]) -> float:
+    """Return the largest distance of the answers for a padded text from those for the text alone."""
+    found = values(run(subject.redrawn, batch, **options))
+    largest = 0.0
+    for row in range(len(batch["input_ids"])):
+        wanted = values(run(subject.redrawn, subject.alone(batch, row)))
+        answer = found[row : row + 1]
+        if answer.ndim == 3 and not subject.is_seq2seq:
+            answer = answer[:, batch["attention_mask"][row].bool()]
+        largest = max(largest, distance(answer, wanted))
+    return largest
+
+
+def causality(subject: Subject) -> None:
+    only_if(subject.is_causal, "The model reads in both directions.")
+    only_if(subject.head != "sequence", "The classifier reads one token of a text.")
+    for backend in backends(subject):
+        with attention(subject.redrawn, backend):
+            _check_causality(subject, backend)
+
+
+def _check_causality(subject: Subject, backend: str) -> None:
+    name = "decoder_input_ids" if subject.is_seq2seq else "input_ids"
+    batch = subject.batch()
+    before = values(run(subject.redrawn, batch))
+    for changed in (1, batch[name].shape[1] - 1):
+        ids = batch[name].clone()
+        ids[:, changed:] = subject.ids(ids.shape[1] - changed, seed=7)
+        ids[:, changed] = torch.where(
+            ids[:, changed] == batch[name][:, changed], subject.ids(1, seed=8), ids[:, changed]
+        )
+        after = values(run(subject.redrawn, {**batch, name: ids}))
+        apart = distance(after[:, :changed], before[:, :changed])
+        what = f"With {backend} attention, tokens from number {changed} on change the answers before by {apart:.2g}."
+        require(apart < TOLERANCE, what)
+
+
+def sees_both_sides(subject: Subject) -> None:
+    only_if(not subject.is_causal, "The model reads from left to right.")
+    only_if(subject.head != "sequence", "The classifier has one answer for a text.")
+    batch = subject.batch()
+    ids = batch["input_ids"].clone()
+    ids[:, -1] = torch.where(ids[:, -1] == subject.ids(1, seed=3), subject.ids(1, seed=4), subject.ids(1, seed=3))
+    before, after = (values(run(subject.redrawn, {**batch, "input_ids": each})) for each in (batch["input_ids"], ids))
+    require(distance(after[:, 0], before[:, 0]) > 0, "The last token does not change the answer at the first one.")
+
+
+def cache(subject: Subject) -> None:
+    only_if(subject.is_causal, "The model does not write.")
+    only_if(subject.head != "sequence", "The classifier does not write.")
+    writes = subject.model.can_generate()
+    if not subject.reads("past_key_values"):
+        require(not writes, "`forward` has no argument past_key_values: generation computes every token again.")
+        only_if(False, "`forward` has no argument past_key_values.")
+    name = "decoder_input_ids" if subject.is_seq2seq else "input_ids"
+    batch = subject.batch()
+    whole = values(run(subject.redrawn, batch))
+    found = torch.cat(list(_in_steps(subject.redrawn, batch, name)), dim=1)
+    apart = distance(found, whole)
+    require(apart < TOLERANCE, f"Tokens read one at a time with a cache differ by {apart:.2g} from a pass over all.")
+
+
+def _in_steps(model: PreTrainedModel, batch: Batch, name: str) -> Iterator[Tensor]:
+    """Yield the answers to the first four tokens, then to each of the others, which sees the cached ones."""
+    ids, past, start = batch[name], None, 0
+    for end in range(4, ids.shape[1] + 1):
+        step = {**batch, name: ids[:, start:end]}
+        if name == "input_ids" and "attention_mask" in batch:
+            step["attention_mask"] = batch["attention_mask"][:, :end]
+        outputs = run(model, step, past_key_values=past, use_cache=True)
+        past = outputs.get("past_key_values")
+        if past is None:
+            raise FallsShort("use_cache=True returns no past_key_values.")
+        yield values(outputs)
+        start = end
+
+
+def attention_backends(subject: Subject) -> None:
+    names = backends(subject)
+    only_if(len(names) > 1, "The model says that it has eager attention only (_supports_sdpa is False).")
+    batch = subject.batch([subject.ids(LENGTH), subject.ids(SHORTER, seed=1)])
+    answers = []
+    for name in names:
+        with attention(subject.redrawn, name):
+            answers.append(values(run(subject.redrawn, batch)))
+    real: Any = slice(None)
+    if "attention_mask" in batch and answers[0].ndim == 3 and not subject.is_seq2seq:
+        real = batch["attention_mask"].bool()
+    apart = distance(answers[1][real], answers[0][real])
+    require(apart < TOLERANCE, f"{names[1]} and {names[0]} attention differ by {apart:.2g}.")
+
+
+def attention_weights(subject: Subject) -> None:
+    with attention(subject.redrawn, "eager"):
+        outputs = run(subject.redrawn, subject.batch(), output_attentions=True)
+    name = "decoder_attentions" if subject.is_seq2seq else "attentions"
+    weights = outputs.get(name)
+    require(weights is not None and len(weights) > 0, f"output_attentions=True returns no {name}.")
+    require(all(each is not None for each in weights), f"output_attentions=True returns None in {name}.")
+    sums = torch.stack([each.float().sum(-1) for each in weights])
+    apart = distance(sums, torch.ones_like(sums))
+    require(apart < TOLERANCE, f"The weights of a query do not sum to 1: they are off by {apart:.2g}.")
+
+
+def hidden_states(subject: Subject) -> None:
+    outputs = run(subject.redrawn, subject.batch(), output_hidden_states=True)
+    name = "decoder_hidden_states" if subject.is_seq2seq else "hidden_states"
+    states, layers = outputs.get(name), subject.config.get_text_config().num_hidden_layers
+    require(states, f"output_hidden_states=True returns no {name}.")
+    shapes = {tuple(state.shape[:2]) for state in states}
+    require(len(states) == layers + 1, f"{name} has {len(states)} entries; {layers} layers and the embeddings are due.")
+    require(len(shapes) == 1, f"{name} has tensors of different batches or lengths: {sorted(shapes)}.")
+
+
+def bfloat16(subject: Subject) -> None:
+    half: Any = copy.deepcopy(subject.redrawn).bfloat16()
+    batch = subject.batch([subject.ids(LENGTH), subject.ids(SHORTER, seed=1)])
+    found = values(run(half, batch))
+    require(found.isfinite().all(), "Answers in bfloat16 are not finite.")
+    apart = distance(found, values(run(subject.redrawn, batch)))
+    require(apart < 0.25, f"Answers in bfloat16 are {apart:.2g} of the largest one away from those in float32.")

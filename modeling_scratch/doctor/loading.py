@@ -1,0 +1,237 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Checks of saving and loading: what comes back, in this process and in a fresh one.
+
+Each takes a `Subject` and raises `FallsShort`, or `DoesNotApply`.
+"""
+
+import copy
+import hashlib
+import inspect
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from .findings import FallsShort, only_if, require
+from .subject import Subject, distance, run, values
+
+MOST_KEYS = 40  # that are dropped in turn
+FRESH = Path(__file__).with_name("fresh_process.py")
+SECONDS = 120
+
+
+@contextmanager
+def saved(model: PreTrainedModel) -> Iterator[Path]:
+    """Save a model into a folder that is deleted afterwards."""
+    with tempfile.TemporaryDirectory() as folder:
+        model.save_pretrained(folder)
+        yield Path(folder)
+
+
+def round_trip(subject: Subject) -> None:
+    with saved(subject.redrawn) as folder:
+        loaded, report = load(subject, folder)
+        for what, names in report.items():
+            require(not names, f"A saved model loads with {what}: {_shown(names)}.")
+        compare(tensors(loaded), tensors(subject.redrawn))
+
+
+def fresh_process(subject: Subject) -> None:
+    """In a process that has imported nothing, as another machine would load it."""
+    model = subject.redrawn
+    with saved(model) as folder:
+        job = {"folder": str(folder), "class": _reference(subject), "is_trusted": _brings_code(model)}
+        done = subprocess.run(
+            [sys.executable, "-c", FRESH.read_text(encoding="utf-8"), json.dumps(job)], cwd="/", timeout=SECONDS,
+            capture_output=True, stdin=subprocess.DEVNULL, text=True,
+        )  # fmt: skip
+        if done.returncode:
+            raise FallsShort(f"It cannot be loaded there: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
+        found = json.loads(done.stdout.splitlines()[-1])
+    wanted = {name: digest(tensor) for name, tensor in tensors(model).items()}
+    differing = sorted(name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name))
+    require(not differing, f"{len(differing)} tensors differ there: {_shown(differing)}.")
+
+
+def _reference(subject: Subject) -> list[str] | None:
+    """Return module, file and name of a class that the folder itself does not lead to."""
+    model_class = type(subject.model)
+    if _brings_code(subject.model) or "<locals>" in model_class.__qualname__:
+        return None
+    return [model_class.__module__, str(inspect.getsourcefile(model_class)), model_class.__qualname__]
+
+
+def _brings_code(model: PreTrainedModel) -> bool:
+    return bool(getattr(model.config, "auto_map", None))
+
+
+def missing_keys(subject: Subject) -> None:
+    """Drop each key of the file in turn, one of those that differ only in numbers."""
+    model = subject.redrawn
+    with saved(model) as folder:
+        path = folder / "model.safetensors"
+        only_if(path.is_file(), "The weights are in several files.")
+        stored = load_file(path)
+        kinds: dict[str, str] = {}
+        for name in stored:
+            kinds.setdefault(re.sub(r"\d+", "*", name), name)
+        for name in list(kinds.values())[:MOST_KEYS]:
+            save_file({key: tensor for key, tensor in stored.items() if key != name}, path, {"format": "pt"})
+            _check_without(subject, folder, name)
+
+
+def _check_without(subject: Subject, folder: Path, name: str) -> None:
+    loaded, report = load(subject, folder)
+    found, wanted = tensors(loaded), tensors(subject.redrawn)
+    require(name in report["missing keys"], f"Without {name} in the file, loading does not say that it is missing.")
+    require(name not in found or found[name].isfinite().all(), f"Without {name} in the file, it is not initialised.")
+    shared = {key for key in wanted if wanted[key].data_ptr() == wanted[name].data_ptr()} if name in wanted else {name}
+    others = [key for key in wanted if key not in shared and not _is_equal(found.get(key), wanted[key])]
+    require(not others, f"Without {name} in the file, others are not as they were saved: {_shown(others)}.")
+
+
+def auto_classes(subject: Subject) -> None:
+    """`AutoModel` and the Auto class of the head load the folder of a head."""
+    with saved(subject.redrawn) as folder:
+        auto_map = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("auto_map", {})
+        is_known = subject.config.model_type in transformers.CONFIG_MAPPING
+        require(auto_map or is_known, "No Auto class loads it: its config is not registered, and it has no auto_map.")
+        for name in ("AutoConfig", "AutoModel", *_auto_classes_of(subject, auto_map)):
+            try:
+                getattr(transformers, name).from_pretrained(folder, trust_remote_code=bool(auto_map))
+            except Exception as error:  # whatever the class or the library raises
+                raise FallsShort(f"{name}.from_pretrained fails: {_first_line(error)}") from error
+
+
+def _auto_classes_of(subject: Subject, auto_map: dict[str, Any]) -> list[str]:
+    named = [name for name in auto_map if name not in ("AutoConfig", "AutoModel", "AutoTokenizer")]
+    return [name for name in named if hasattr(transformers, name)]
+
+
+def ties(subject: Subject) -> None:
+    declared = getattr(subject.model, "_tied_weights_keys", None)
+    model = copy.deepcopy(subject.redrawn)
+    pairs = _shared_names(model)
+    only_if(declared or pairs, "No weights are tied.")
+    require(
+        declared is None or isinstance(declared, dict),
+        "_tied_weights_keys is a list; transformers 5 takes {tied: source}.",
+    )
+    with saved(model) as first:
+        loaded, _ = load(subject, first)
+        again = _shared_names(loaded)
+        lost = [" and ".join(sorted(group)) for group in pairs if not any(group <= other for other in again)]
+        require(not lost, f"Tied weights are two after loading: {_shown(lost)}.")
+        with saved(loaded) as second:
+            files = [(folder / "model.safetensors") for folder in (first, second)]
+            only_if(all(file.is_file() for file in files), "The weights are in several files.")
+            require(files[0].read_bytes() == files[1].read_bytes(), "Saved, loaded and saved again, the file differs.")
+
+
+def _shared_names(model: nn.Module) -> list[set[str]]:
+    """Return the groups of names that are one parameter."""
+    groups: dict[int, set[str]] = {}
+    for name, parameter in model.named_parameters(remove_duplicate=False):
+        groups.setdefault(id(parameter), set()).add(name)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def resized_embeddings(subject: Subject) -> None:
+    model = copy.deepcopy(subject.redrawn)
+    table: Any = model.get_input_embeddings()
+    size = len(table.weight) + 3
+    model.resize_token_embeddings(size, mean_resizing=False)
+    found = model.config.get_text_config().vocab_size
+    require(found == size, f"After resize_token_embeddings({size}), config.vocab_size is {found}.")
+    batch = subject.batch()
+    batch["input_ids"][0, 1] = size - 1
+    answer = values(run(model, batch))
+    if subject.head in ("masked", "causal", "seq2seq"):
+        require(
+            answer.shape[-1] == size, f"After resize_token_embeddings({size}), there are {answer.shape[-1]} logits."
+        )
+
+
+def resized_head(subject: Subject) -> None:
+    only_if(subject.head in ("sequence", "token"), "The model does not classify.")
+    labels = subject.config.num_labels + 2
+    with saved(subject.redrawn) as folder:
+        loaded, _ = load(subject, folder, num_labels=labels, ignore_mismatched_sizes=True)
+    answer = values(run(loaded, subject.batch()))
+    require(answer.shape[-1] == labels, f"With num_labels={labels} there are {answer.shape[-1]} logits.")
+    new = [name for name, tensor in tensors(loaded).items() if tensor.shape != tensors(subject.redrawn)[name].shape]
+    for name in new:
+        tensor = tensors(loaded)[name]
+        require(tensor.isfinite().all() and tensor.abs().max() < 10, f"{name} is not initialised.")
+        require(tensor.ndim < 2 or tensor.std() > 0, f"{name} is constant.")
+
+
+def meta_device(subject: Subject) -> None:
+    """A model that was made without memory, as large ones are, computes as the saved one."""
+    with torch.device("meta"):
+        model = type(subject.model)(copy.deepcopy(subject.config))
+    wanted = tensors(subject.redrawn)
+    lacking = [
+        name for name, tensor in tensors(model).items() if name not in wanted or tensor.shape != wanted[name].shape
+    ]
+    require(not lacking, f"Made on the meta device, it has other tensors: {_shown(lacking)}.")
+    with saved(subject.redrawn) as folder:
+        loaded, _ = load(subject, folder)
+    on_meta = [name for name, tensor in tensors(loaded).items() if tensor.is_meta]
+    require(not on_meta, f"After loading, tensors are still on the meta device: {_shown(on_meta)}.")
+    apart = distance(values(run(loaded, subject.batch())), values(run(subject.redrawn, subject.batch())))
+    require(apart == 0, f"A loaded model answers {apart:.2g} away from the saved one.")
+
+
+def load(subject: Subject, folder: Path, **options: Any) -> tuple[PreTrainedModel, dict[str, set[str]]]:
+    """Load by the model's own class. Return what loading reports: missing, unexpected and mismatched keys."""
+    torch.manual_seed(1)
+    made: Any = type(subject.model).from_pretrained(folder, output_loading_info=True, **options)
+    model, info = made
+    kinds = {"missing keys": "missing_keys", "unexpected keys": "unexpected_keys"}
+    return model.eval(), {what: set(info[key]) for what, key in kinds.items()}
+
+
+def tensors(model: nn.Module) -> dict[str, Tensor]:
+    """Return parameters and buffers by name, those that are not saved, too."""
+    return {
+        name: tensor.detach()
+        for name, tensor in (*model.named_parameters(remove_duplicate=False), *model.named_buffers())
+    }
+
+
+def compare(found: dict[str, Tensor], wanted: dict[str, Tensor]) -> None:
+    """Raises `FallsShort` for tensors that are not equal, bit for bit."""
+    differing = sorted(
+        name for name in wanted.keys() | found.keys() if not _is_equal(found.get(name), wanted.get(name))
+    )
+    require(not differing, f"{len(differing)} tensors are not as they were saved: {_shown(differing)}.")
+
+
+def _is_equal(found: Tensor | None, wanted: Tensor | None) -> bool:
+    return found is not None and wanted is not None and digest(found) == digest(wanted)
+
+
+def digest(tensor: Tensor) -> str:
+    content = tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
+    return hashlib.sha256(f"{tuple(tensor.shape)} {tensor.dtype}".encode() + content).hexdigest()
+
+
+def _shown(names: Any) -> str:
+    names = sorted(names)
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+
+
+def _first_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0][:300]}"

@@ -1,0 +1,68 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The program `modeling-scratch doctor`: its arguments, and its exit status."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from huggingface_hub import snapshot_download
+
+from ..sharing.model_files import MODEL_FILES
+from ..utils.errors import DataError, one_line
+from .examination import SECONDS, check_folder
+from .findings import Diagnosis
+
+
+@dataclass
+class DoctorArguments:
+    model: str = field(metadata={"help": "The folder of a saved model, or a repository of the Hub."})
+    tokenizer: str | None = field(
+        default=None, metadata={"help": "The folder of its tokenizer; by default, that of the model."}
+    )
+    trust_remote_code: bool = field(
+        default=False, metadata={"help": "Run the code that the model brings, in a process of its own."}
+    )
+    checks: list[str] | None = field(default=None, metadata={"help": "Names of the checks to run; by default, all."})
+    format: Literal["text", "json", "github"] = field(
+        default="text", metadata={"help": "text, json, or the annotations of GitHub Actions."}
+    )
+    seconds: float = field(
+        default=SECONDS, metadata={"help": "The limit of time of each check; one that takes longer falls short."}
+    )
+
+    def __post_init__(self) -> None:
+        if not self.seconds > 0:
+            raise DataError(f"--seconds {self.seconds:g}: must be above 0")
+
+
+def diagnose(arguments: DoctorArguments) -> None:
+    """Print the diagnosis. Exit with 1 if a check falls short."""
+    diagnosis = check_folder(
+        folder_of(arguments.model),
+        arguments.trust_remote_code,
+        arguments.tokenizer,
+        arguments.checks or (),
+        arguments.seconds,
+    )
+    diagnosis.model = arguments.model
+    print(shown(diagnosis, arguments.format))
+    if not diagnosis.is_sound:
+        raise SystemExit(1)
+
+
+def shown(diagnosis: Diagnosis, form: str) -> str:
+    if form == "json":
+        return diagnosis.to_json()
+    return diagnosis.annotations() if form == "github" else str(diagnosis)
+
+
+def folder_of(name: str) -> Path:
+    """Return a folder as it is, or the files of a repository, downloaded."""
+    if Path(name).is_dir():
+        return Path(name)
+    try:
+        return Path(snapshot_download(name, allow_patterns=list(MODEL_FILES)))
+    except Exception as error:  # names, network, server: many types
+        raise DataError(
+            f"{name}: neither a folder nor a repository that can be read: {one_line(error)[:200]}"
+        ) from error

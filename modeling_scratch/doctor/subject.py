@@ -1,0 +1,214 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The model that is examined: its kind, and batches that it takes.
+
+Shapes: B batch, T length, C classes.
+"""
+
+import copy
+import inspect
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from torch import Tensor
+from transformers import PreTrainedModel
+
+Batch = dict[str, Tensor]
+
+# The end of a class's name, or of the Auto class that makes it: the head.
+HEADS = {
+    "ForSequenceClassification": "sequence",
+    "ForTokenClassification": "token",
+    "ForQuestionAnswering": "span",
+    "ForMaskedLM": "masked",
+    "ForSeq2SeqLM": "seq2seq",
+    "ForConditionalGeneration": "seq2seq",
+    "ForCausalLM": "causal",
+    "LMHeadModel": "causal",
+}
+LENGTH, SHORTER = 9, 5
+SPECIAL = "pad", "bos", "eos", "sep", "cls", "mask", "unk", "decoder_start"
+TOLERANCE = 1e-4  # relative to the largest value, in float32
+
+
+@dataclass
+class Subject:
+    """model: in evaluation mode, in float32, on the CPU. is_trusted: whether code of the folder may run."""
+
+    model: PreTrainedModel
+    tokenizer: Any = None
+    folder: Path | None = None
+    is_trusted: bool = False
+
+    def __post_init__(self) -> None:
+        self.config: Any = self.model.config
+        self.name = type(self.model).__name__
+        self.parameters = inspect.signature(self.model.forward).parameters
+
+    def reads(self, name: str) -> bool:
+        """Return whether `forward` names this argument."""
+        return name in self.parameters
+
+    @property
+    def is_seq2seq(self) -> bool:
+        return bool(self.config.is_encoder_decoder)
+
+    @cached_property
+    def head(self) -> str:
+        """sequence, token, span, masked, seq2seq or causal; base: without a loss."""
+        auto_map = getattr(self.config, "auto_map", None) or {}
+        makers = [auto for auto, path in auto_map.items() if str(path).rpartition(".")[2] == self.name]
+        known = [head for name in (*makers, self.name) for end, head in HEADS.items() if name.endswith(end)]
+        if known:
+            return known[0]
+        if not self.reads("labels"):
+            return "base"
+        if self.model.can_generate():
+            return "seq2seq" if self.is_seq2seq else "causal"
+        shape = run(self.redrawn, self.batch())["logits"].shape
+        return "sequence" if len(shape) == 2 else "token" if shape[-1] == self.config.num_labels else "masked"
+
+    @cached_property
+    def is_causal(self) -> bool:
+        """Whether the model reads from left to right (of an encoder-decoder: its decoder)."""
+        if self.is_seq2seq or self.model.can_generate() or getattr(self.config, "is_decoder", False):
+            return True
+        auto_map = getattr(self.config, "auto_map", None) or {}
+        writes, fills = (
+            name in auto_map or type(self.config) in getattr(transformers, name)._model_mapping
+            for name in ("AutoModelForCausalLM", "AutoModelForMaskedLM")
+        )
+        return writes and not fills
+
+    @cached_property
+    def redrawn(self) -> PreTrainedModel:
+        """A copy with parameters far from where initialisation puts them, which hides faults."""
+        model = redraw(copy.deepcopy(self.model))
+        if getattr(model.config, "pad_token_id", None) is None:
+            model.config.pad_token_id = self.pad_token_id  # its absence is a finding of its own
+        return model
+
+    @property
+    def vocab_size(self) -> int:
+        return self.config.get_text_config().vocab_size
+
+    @property
+    def special_ids(self) -> set[int]:
+        found = (getattr(self.config, f"{name}_token_id", None) for name in SPECIAL)
+        return {id for ids in found for id in (ids if isinstance(ids, list) else [ids]) if id is not None}
+
+    @property
+    def pad_token_id(self) -> int:
+        pad = getattr(self.config, "pad_token_id", None)
+        return 0 if pad is None else pad
+
+    def ids(self, length: int = LENGTH, seed: int = 0) -> Tensor:
+        """Token ids of one text (T,), none of them special."""
+        allowed = torch.tensor([id for id in range(min(self.vocab_size, 1000)) if id not in self.special_ids])
+        return allowed[torch.randint(len(allowed), (length,), generator=torch.Generator().manual_seed(seed))]
+
+    def batch(self, texts: Sequence[Tensor] | None = None, side: str = "right") -> Batch:
+        """Texts as `forward` takes them, padded on this side; by default, two of equal length.
+
+        The decoder of an encoder-decoder reads the same number of tokens for each text, which are never padded.
+        """
+        texts = [self.ids(seed=0), self.ids(seed=1)] if texts is None else texts
+        longest = max(map(len, texts))
+        batch = {
+            "input_ids": torch.stack([_padded(text, longest, self.pad_token_id, side) for text in texts]),
+            "attention_mask": torch.stack([_padded(torch.ones_like(text), longest, 0, side) for text in texts]),
+        }
+        if self.is_seq2seq:
+            batch["decoder_input_ids"] = torch.stack([self.ids(7, seed=100 + int(text[0])) for text in texts])
+        return {name: value for name, value in batch.items() if self.reads(name)}
+
+    def labels(self, batch: Batch) -> Batch:
+        """Labels that go with a batch, some of tokens ignored (-100); none for a model without a loss."""
+        ids = batch["input_ids"]
+        rows, columns = torch.arange(len(ids)), torch.arange(ids.shape[1])
+        if self.head == "sequence":
+            return {"labels": self.text_labels(len(ids))}
+        if self.head == "token":
+            return {"labels": torch.where(columns > rows[:, None], ids % self.config.num_labels, -100)}
+        if self.head == "span":
+            return {"start_positions": rows % 3, "end_positions": rows % 3 + 2}
+        if self.head == "seq2seq":
+            targets = batch["decoder_input_ids"].flip(1)
+            return {"labels": torch.where(torch.arange(targets.shape[1]) < 5 - rows[:, None], targets, -100)}
+        if self.head in ("masked", "causal"):
+            return {"labels": torch.where(columns < 7 - 2 * rows[:, None], ids, -100)}
+        return {}
+
+    def text_labels(self, texts: int) -> Tensor:
+        """One label per text, of the kind that the config names or, without a name, its number of labels."""
+        classes, kind = self.config.num_labels, self.config.problem_type
+        if kind == "multi_label_classification":
+            return ((torch.arange(texts)[:, None] + torch.arange(classes)) % 2).float()
+        if kind == "regression" or (kind is None and classes == 1):
+            values = torch.arange(texts).float() / 2 - 0.3
+            return values if classes == 1 else values[:, None].expand(texts, classes)
+        return (torch.arange(texts) + 1) % classes
+
+    def alone(self, batch: Batch, row: int) -> Batch:
+        """One row of a batch, without its padding."""
+        kept = batch["attention_mask"][row].bool() if "attention_mask" in batch else slice(None)
+        one = {name: value[row : row + 1] for name, value in batch.items()}
+        return {
+            name: value[:, kept] if name in ("input_ids", "attention_mask") else value for name, value in one.items()
+        }
+
+
+def _padded(values: Tensor, length: int, filler: int, side: str) -> Tensor:
+    missing = length - len(values)
+    return torch.nn.functional.pad(values, (missing, 0) if side == "left" else (0, missing), value=filler)
+
+
+@torch.no_grad()
+def run(model: PreTrainedModel, batch: Batch, **options: Any) -> Any:
+    """Return the outputs of a batch by name."""
+    return model(**batch, return_dict=True, **options)
+
+
+def values(outputs: Any) -> Tensor:
+    """Return what a model answers with: logits, or those of starts and ends (B, T, 2), or hidden states."""
+    if "start_logits" in outputs:
+        return torch.stack((outputs.start_logits, outputs.end_logits), dim=-1)
+    return outputs["logits" if "logits" in outputs else "last_hidden_state"]
+
+
+def distance(found: Tensor, wanted: Tensor) -> float:
+    """Return the largest difference, relative to the largest wanted value; infinite if shapes differ or one is NaN."""
+    if found.shape != wanted.shape:
+        return float("inf")
+    found, wanted = found.float(), wanted.float()
+    apart = (found - wanted).abs().max() / wanted.abs().max().clamp(min=1e-6)
+    return float(apart.nan_to_num(float("inf")))
+
+
+@torch.no_grad()
+def redraw(model: PreTrainedModel, seed: int = 0) -> PreTrainedModel:
+    """Draw all parameters anew, in place: matrices by their width, vectors around their values. Return the model."""
+    generator = torch.Generator().manual_seed(seed)
+    for parameter in model.parameters():
+        noise = torch.randn(parameter.shape, generator=generator).to(parameter)
+        if parameter.ndim < 2:
+            parameter.add_(0.2 * noise)
+        else:
+            parameter.copy_(noise * 1.5 / max(parameter.shape[-1], 1) ** 0.5)
+    return model.eval()
+
+
+@contextmanager
+def attention(model: PreTrainedModel, backend: str) -> Iterator[None]:
+    """Attend by another backend meanwhile."""
+    before = model.config._attn_implementation
+    model.set_attn_implementation(backend)
+    try:
+        yield
+    finally:
+        model.set_attn_implementation(before)

@@ -1,0 +1,26 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Check any model of Hugging Face Transformers for what goes wrong with custom models.
+
+    modeling-scratch doctor runs/demo
+    modeling-scratch doctor user/name --trust_remote_code --format json
+
+Exit status: 0 if no check falls short, 1 if one does.
+"""
+
+import sys
+from collections.abc import Sequence
+
+from modeling_scratch.doctor.program import DoctorArguments, diagnose
+from modeling_scratch.utils.command_line import quiet_libraries, run_program
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given and not given[0].startswith("-"):
+        given.insert(0, "--model")
+    run_program(diagnose, DoctorArguments, __doc__, given)
+
+
+if __name__ == "__main__":
+    quiet_libraries()
+    main()

@@ -1,0 +1,75 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Examine small models of the package's classes and of the library's, and print a table in Markdown.
+
+python scripts/examine_classes.py                   # the table of docs/doctor.md
+python scripts/examine_classes.py --checks          # the list of checks
+python scripts/examine_classes.py --only LlamaForCausalLM
+"""
+
+import argparse
+import sys
+import time
+from typing import Any
+
+import transformers
+
+import modeling_scratch
+from modeling_scratch.doctor import Verdict, check
+from modeling_scratch.doctor.checks import CHECKS
+from modeling_scratch.utils.command_line import quiet_libraries
+from modeling_scratch.utils.markdown import table
+
+IDS = {"vocab_size": 64, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+SIZES: dict[str, Any] = {
+    "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 24,
+    "max_position_embeddings": 32, **IDS,
+}  # fmt: skip
+GPT2 = {"n_embd": 16, "n_layer": 2, "n_head": 4, "n_positions": 32, **IDS}
+T5 = {"d_model": 16, "d_kv": 4, "num_layers": 2, "num_heads": 4, "d_ff": 24, "decoder_start_token_id": 0, **IDS}
+BART = {
+    "d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4, "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 24, "decoder_ffn_dim": 24, "max_position_embeddings": 32, "decoder_start_token_id": 2, **IDS,
+}  # fmt: skip
+MODERN_BERT = {**SIZES, "cls_token_id": 1, "sep_token_id": 2}
+OURS = {name: SIZES for name in modeling_scratch.__all__ if name.startswith("Scratch") and not name.endswith("Config")}
+THEIRS: dict[str, dict[str, Any]] = {
+    "BertForMaskedLM": SIZES,
+    "BertForSequenceClassification": SIZES,
+    "GPT2LMHeadModel": GPT2,
+    "BartForConditionalGeneration": BART,
+    "T5ForConditionalGeneration": T5,
+    "LlamaForCausalLM": {**SIZES, "num_key_value_heads": 2},
+    "ModernBertForMaskedLM": MODERN_BERT,
+}
+
+
+def row(name: str, settings: dict[str, Any]) -> list[str]:
+    """Return the class, the counts of verdicts, what falls short, and the seconds."""
+    model_class = getattr(modeling_scratch, name, None) or getattr(transformers, name)
+    start = time.perf_counter()
+    diagnosis = check(model_class, model_class.config_class(**settings))
+    seconds = time.perf_counter() - start
+    counts = [str(len(diagnosis.of(verdict))) for verdict in Verdict]
+    short = "; ".join(f"{found.check}: {found.what}" for found in diagnosis.of(Verdict.FALLS_SHORT))
+    return [name, *counts, short or "–", f"{seconds:.0f}"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--checks", action="store_true", help="list the checks")
+    parser.add_argument("--only", nargs="+", choices=[*OURS, *THEIRS], help="classes; by default, all")
+    options = parser.parse_args()
+    if options.checks:
+        print(table(["check", "what holds"], [[each.name, each.says] for each in CHECKS]))
+        return
+    rows = []
+    for name, settings in {**OURS, **THEIRS}.items():
+        if not options.only or name in options.only:
+            print(name, file=sys.stderr)
+            rows.append(row(name, settings))
+    print(table(["class", *(verdict.value for verdict in Verdict), "what falls short", "seconds"], rows))
+
+
+if __name__ == "__main__":
+    quiet_libraries()
+    main()

@@ -1,0 +1,304 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Models with one trap each: a sound decoder or encoder of the library, and what makes it fall short.
+
+Each toy names the check that has to find it, and the checks that the same fault also breaks.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from transformers import (
+    LlamaConfig,
+    LlamaForCausalLM,
+    LlamaForSequenceClassification,
+    ModernBertConfig,
+    ModernBertForMaskedLM,
+    ModernBertForTokenClassification,
+    PreTrainedModel,
+)
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+
+SIZES: dict[str, Any] = {
+    "vocab_size": 64, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 24,
+    "max_position_embeddings": 32, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
+}  # fmt: skip
+
+
+def decoder_config(**changes: Any) -> LlamaConfig:
+    return LlamaConfig(**{**SIZES, "num_key_value_heads": 2, "num_labels": 3, **changes})
+
+
+def encoder_config(**changes: Any) -> ModernBertConfig:
+    return ModernBertConfig(**{**SIZES, "cls_token_id": 1, "sep_token_id": 2, "num_labels": 3, **changes})
+
+
+class SeesTheFutureForCausalLM(LlamaForCausalLM):
+    """Each token reads the mean of the whole text, too."""
+
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        self.model.layers[0].register_forward_hook(lambda _, inputs, output: output + output.mean(1, keepdim=True))
+
+
+class IgnoresPaddingForCausalLM(LlamaForCausalLM):
+    @wraps(LlamaForCausalLM.forward)
+    def forward(self, input_ids: Any = None, attention_mask: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
+        return super().forward(input_ids=input_ids, **kwargs)
+
+
+class EncoderIgnoresPaddingForMaskedLM(ModernBertForMaskedLM):
+    def forward(self, input_ids: Any = None, attention_mask: Any = None, labels: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
+        return super().forward(input_ids=input_ids, labels=labels, **kwargs)
+
+
+class AbsolutePositionsForCausalLM(LlamaForCausalLM):
+    """Positions are places in the row, padding included."""
+
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        self.places = nn.Embedding(config.max_position_embeddings, config.hidden_size)
+        self.model.embed_tokens.register_forward_hook(self.with_places)
+        self.past = 0
+        self.post_init()
+
+    def with_places(self, _: Any, inputs: Any, output: Tensor) -> Tensor:
+        return output + self.places.weight[self.past : self.past + output.shape[1]]
+
+    @wraps(LlamaForCausalLM.forward)
+    def forward(self, *args: Any, past_key_values: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
+        self.past = past_key_values.get_seq_length() if past_key_values is not None else 0
+        return super().forward(*args, past_key_values=past_key_values, **kwargs)
+
+
+class LosesItsBufferForMaskedLM(ModernBertForMaskedLM):
+    """A table that is not saved, drawn in __init__."""
+
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        self.register_buffer("table", torch.rand(config.hidden_size), persistent=False)
+        self.model.embeddings.register_forward_hook(lambda _, inputs, output: output * self.table)
+
+
+class SilentForMaskedLM(ModernBertForMaskedLM):
+    """A file without the classifier's norm loads as if it had one."""
+
+    _keys_to_ignore_on_load_missing = (r"head\.norm",)  # type: ignore[assignment]
+
+
+class LosesItsTieForCausalLM(LlamaForCausalLM):
+    """Two layers share a weight, and nothing says so."""
+
+    _tied_weights_keys = {}
+
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        self.lm_head.weight = self.model.embed_tokens.weight
+
+
+class NamedOtherwise(ModernBertForMaskedLM):
+    """The library chooses the loss by the end of the class's name: for any other, that of a causal model."""
+
+
+class PredictsItselfForCausalLM(LlamaForCausalLM):
+    @wraps(LlamaForCausalLM.forward)
+    def forward(self, *args: Any, labels: Any = None, num_items_in_batch: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
+        outputs = super().forward(*args, **kwargs)
+        if labels is not None:
+            losses = F.cross_entropy(outputs.logits.flatten(0, 1), labels.flatten(), reduction="sum")
+            outputs.loss = losses / ((labels != -100).sum() if num_items_in_batch is None else num_items_in_batch)
+        return outputs
+
+
+class IgnoresTheCountForCausalLM(LlamaForCausalLM):
+    @wraps(LlamaForCausalLM.forward)
+    def forward(self, *args: Any, num_items_in_batch: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
+        return super().forward(*args, **kwargs)
+
+
+class UnknownToTrainerForCausalLM(LlamaForCausalLM):
+    """Its name is in no table of the library."""
+
+
+class DropsInEvaluationForMaskedLM(ModernBertForMaskedLM):
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        self.model.embeddings.register_forward_hook(lambda _, inputs, output: F.dropout(output, 0.3, training=True))
+
+
+class MixesTextsForMaskedLM(ModernBertForMaskedLM):
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        self.model.embeddings.register_forward_hook(lambda _, inputs, output: output - output.mean(0, keepdim=True) / 2)
+
+
+class DeadPartForMaskedLM(ModernBertForMaskedLM):
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        self.pooler = nn.Linear(config.hidden_size, config.hidden_size)
+        self.post_init()
+
+
+class ForgetsTheCacheForCausalLM(LlamaForCausalLM):
+    """Positions of a step begin at 0, whatever is cached."""
+
+    @wraps(LlamaForCausalLM.forward)
+    def forward(
+        self, input_ids: Any = None, attention_mask: Any = None, past_key_values: Any = None, **kwargs: Any
+    ) -> Any:  # type: ignore[override]
+        kwargs["position_ids"] = torch.arange(input_ids.shape[1])[None]
+        return super().forward(input_ids, attention_mask=attention_mask, past_key_values=past_key_values, **kwargs)
+
+
+class FusedIsAnotherForMaskedLM(ModernBertForMaskedLM):
+    """Temperature 2 for one attention backend alone."""
+
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        for layer in self.model.layers:
+            layer.attn.Wqkv.register_forward_hook(self.cooled)
+
+    def cooled(self, _: Any, inputs: Any, output: Tensor) -> Tensor:
+        return output * 2 if self.config._attn_implementation == "sdpa" else output
+
+
+class HidesItsWeightsForMaskedLM(ModernBertForMaskedLM):
+    @wraps(ModernBertForMaskedLM.forward)
+    def forward(self, *args: Any, output_attentions: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
+        outputs = super().forward(*args, **kwargs)
+        if output_attentions:
+            outputs.attentions = (None,) * self.config.num_hidden_layers
+        return outputs
+
+
+class HidesItsStatesForMaskedLM(ModernBertForMaskedLM):
+    @wraps(ModernBertForMaskedLM.forward)
+    def forward(self, *args: Any, output_hidden_states: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
+        return super().forward(*args, **kwargs)
+
+
+class OverflowsInHalfForMaskedLM(ModernBertForMaskedLM):
+    """A constant in float32 meets weights in bfloat16."""
+
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        self.model.embeddings.register_forward_hook(lambda _, inputs, output: output * torch.full((1,), 1.1))
+
+
+class FixedVocabularyForCausalLM(LlamaForCausalLM):
+    def get_output_embeddings(self) -> None:  # type: ignore[override]
+        return None
+
+
+class FixedHeadForTokenClassification(ModernBertForTokenClassification):
+    """The number of labels is written into the code."""
+
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        self.classifier = nn.Linear(config.hidden_size, 3)
+        self.post_init()
+
+
+class ForgetsTheProblemTypeForSequenceClassification(LlamaForSequenceClassification):
+    @wraps(LlamaForSequenceClassification.forward)
+    def forward(self, *args: Any, labels: Any = None, num_items_in_batch: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
+        outputs = super().forward(*args, **kwargs)
+        if labels is not None:
+            kind = labels.argmax(-1) if labels.ndim == 2 else labels
+            losses = F.cross_entropy(outputs.logits, kind, reduction="sum")
+            outputs.loss = losses / (len(labels) if num_items_in_batch is None else num_items_in_batch)
+        return outputs
+
+
+class LooksAtValuesForMaskedLM(ModernBertForMaskedLM):
+    """A branch of Python depends on what a tensor holds."""
+
+    def forward(self, input_ids: Any = None, attention_mask: Any = None, labels: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
+        if int(input_ids.max()) > 10_000:
+            raise ValueError("too large")
+        return super().forward(input_ids, attention_mask=attention_mask, labels=labels, **kwargs)
+
+
+class GathersMoreForMaskedLM(ModernBertForMaskedLM):
+    @wraps(ModernBertForMaskedLM.forward)
+    def forward(self, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+        outputs = super().forward(*args, **{**kwargs, "output_hidden_states": True})
+        return outputs
+
+
+class NamesNothingForMaskedLM(ModernBertForMaskedLM):
+    def forward(self, input_ids: Any = None, attention_mask: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
+        return super().forward(input_ids, attention_mask=attention_mask, **kwargs)
+
+
+class ChecksNothingPointedForMaskedLM(ModernBertForMaskedLM):
+    """Says that it checkpoints its blocks, and detaches them."""
+
+    def activation_checkpointing_enable(self, *args: Any, **kwargs: Any) -> None:  # type: ignore[override]
+        for layer in self.model.layers:
+            layer.mlp.register_forward_hook(lambda _, inputs, output: output.detach())
+
+
+@dataclass(frozen=True)
+class Toy:
+    """found: the check that has to find it. also: those that the same fault breaks."""
+
+    model_class: type[PreTrainedModel]
+    found: str
+    also: tuple[str, ...] = ()
+    config: Callable[[], Any] = encoder_config
+
+    @property
+    def name(self) -> str:
+        return self.model_class.__name__
+
+
+IN_STEPS = "cache", "generation", "beam_search", "generation_padded"
+RANDOM = "batch_equals_single", "padding_right", "padding_left", "attention_backends", "accumulation", "meta_device"
+TRACED = "export", "one_graph", "bfloat16", "gradient_checkpointing"
+TOYS = (
+    Toy(SeesTheFutureForCausalLM, "causality", (*IN_STEPS, "padding_right", "padding_left"), decoder_config),
+    Toy(IgnoresPaddingForCausalLM, "padding_left", ("generation_padded",), decoder_config),
+    Toy(EncoderIgnoresPaddingForMaskedLM, "padding_right", ("padding_left",)),
+    Toy(AbsolutePositionsForCausalLM, "padding_left", ("generation_padded",), decoder_config),
+    Toy(LosesItsBufferForMaskedLM, "round_trip", ("fresh_process", "meta_device", "missing_keys", "bfloat16")),
+    Toy(SilentForMaskedLM, "missing_keys"),
+    Toy(
+        LosesItsTieForCausalLM,
+        "ties",
+        ("round_trip", "fresh_process", "auto_classes", "missing_keys", "meta_device"),
+        decoder_config,
+    ),
+    Toy(NamedOtherwise, "loss"),
+    Toy(PredictsItselfForCausalLM, "loss", (), decoder_config),
+    Toy(IgnoresTheCountForCausalLM, "accumulation", (), decoder_config),
+    Toy(UnknownToTrainerForCausalLM, "label_smoothing", (), decoder_config),
+    Toy(
+        DropsInEvaluationForMaskedLM,
+        "repeats",
+        (*RANDOM, *TRACED),
+    ),
+    Toy(MixesTextsForMaskedLM, "batch_equals_single", ("padding_right", "padding_left", "accumulation")),
+    Toy(DeadPartForMaskedLM, "every_gradient"),
+    Toy(ForgetsTheCacheForCausalLM, "cache", IN_STEPS, decoder_config),
+    Toy(FusedIsAnotherForMaskedLM, "attention_backends"),
+    Toy(HidesItsWeightsForMaskedLM, "attention_weights"),
+    Toy(HidesItsStatesForMaskedLM, "hidden_states"),
+    Toy(OverflowsInHalfForMaskedLM, "bfloat16"),
+    Toy(FixedVocabularyForCausalLM, "resized_embeddings", (), decoder_config),
+    Toy(FixedHeadForTokenClassification, "resized_head", ("accumulation",)),
+    Toy(ForgetsTheProblemTypeForSequenceClassification, "problem_types", (), decoder_config),
+    Toy(LooksAtValuesForMaskedLM, "one_graph", ("export",)),
+    Toy(GathersMoreForMaskedLM, "evaluation_outputs"),
+    Toy(NamesNothingForMaskedLM, "named_arguments"),
+    Toy(ChecksNothingPointedForMaskedLM, "gradient_checkpointing"),
+)
+# The library's own classes, which hold; a class of another name is unknown to Trainer, until it is added here.
+SOUND = ((LlamaForCausalLM, decoder_config), (ModernBertForMaskedLM, encoder_config))
+MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.update(
+    {toy.name: toy.name for toy in TOYS if toy.model_class is not UnknownToTrainerForCausalLM}  # type: ignore[misc]
+)
