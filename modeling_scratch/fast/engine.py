@@ -64,7 +64,11 @@ def fast_engine(
     if not FOR_THE_TEXTBOOK.isdisjoint(kwargs) or _is_tiny(inputs) or any(of_every_layer):
         return textbook()
     traced = any(is_tracing(each) for each in (inputs.input_ids, inputs.inputs_embeds, inputs.attention_mask))
-    attention_fn = None if traced or not _attends_eagerly(model, inputs) else eager_attention
+    eagerly = not traced and _attends_eagerly(model, inputs)
+    if past_key_values is not None and not eagerly:
+        return textbook()
+    is_hooked = not traced and has_foreign_hooks(model)
+    attention_fn = eager_attention if eagerly and not is_hooked else None
     if past_key_values is not None:
         return textbook(attention_fn=attention_fn)
     config = model.config if attention_fn is None else eager_config(model.config)
@@ -72,7 +76,6 @@ def fast_engine(
     varlen = None if lengths is None else _varlen_arguments(model, config, inputs, lengths, traced, kwargs)
     if varlen is None and (traced or (lengths is None and inputs.shape.numel() < LEAST_TOKENS)):
         return textbook(attention_fn=attention_fn)
-    is_hooked = not traced and has_foreign_hooks(model, except_for=model.embeddings.tokens)
     is_whole = is_hooked or encoder_hidden_states is not None or any(map(has_to_be_called, model.stack.layers))
     indices = None if is_whole else token_indices
     if varlen is not None:
