@@ -1,7 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The fast engine: from inputs to last hidden states, with a packed layout planned per batch.
 
-It falls back to the textbook engine when packing gains nothing or a module has hooks.
+It falls back to the textbook engine when packing gains nothing, and when anything in the model is hooked, patched or
+wrapped.
 
 Shapes: B batch, T length; R rows and W width of a group in a packed batch; N tokens that a head reads.
 """
@@ -60,11 +61,13 @@ def fast_engine(
     """As textbook_engine: inputs (B, T) -> hidden states (B, T, hidden); the values of unread tokens are undefined."""
     encoder: Any = {"encoder_hidden_states": encoder_hidden_states, "encoder_attention_mask": encoder_attention_mask}
     textbook = partial(textbook_engine, model, inputs, past_key_values=past_key_values, **encoder, **kwargs)
-    of_every_layer = (model.is_asked_for(name, kwargs) for name in OF_EVERY_LAYER)
-    if not FOR_THE_TEXTBOOK.isdisjoint(kwargs) or _is_tiny(inputs) or any(of_every_layer):
+    if _is_tiny(inputs) or _looks_inside(model, kwargs):
         return textbook()
     traced = any(is_tracing(each) for each in (inputs.input_ids, inputs.inputs_embeds, inputs.attention_mask))
-    attention_fn = None if traced or not _attends_eagerly(model, inputs) else eager_attention
+    eagerly = not traced and _attends_eagerly(model, inputs)
+    if (past_key_values is not None and not eagerly) or (not traced and has_foreign_hooks(model)):
+        return textbook()
+    attention_fn = eager_attention if eagerly else None
     if past_key_values is not None:
         return textbook(attention_fn=attention_fn)
     config = model.config if attention_fn is None else eager_config(model.config)
@@ -72,12 +75,11 @@ def fast_engine(
     varlen = None if lengths is None else _varlen_arguments(model, config, inputs, lengths, traced, kwargs)
     if varlen is None and (traced or (lengths is None and inputs.shape.numel() < LEAST_TOKENS)):
         return textbook(attention_fn=attention_fn)
-    is_hooked = not traced and has_foreign_hooks(model, except_for=model.embeddings.tokens)
-    is_whole = is_hooked or encoder_hidden_states is not None or any(map(has_to_be_called, model.stack.layers))
+    is_whole = encoder_hidden_states is not None or any(map(has_to_be_called, model.stack.layers))
     indices = None if is_whole else token_indices
     if varlen is not None:
         return _run(model, inputs, varlen.pop("attention_fn"), None, None, indices, **kwargs | varlen)
-    packing = None if is_hooked else _pack(model, config, inputs, lengths, token_indices)
+    packing = _pack(model, config, inputs, lengths, token_indices)
     if packing is not None:
         backend = ALL_ATTENTION_FUNCTIONS.get_interface(config._attn_implementation, eager_attention)
         attention_fn = packing.attention_fn(backend, cross_attends=encoder_hidden_states is not None)
@@ -87,6 +89,12 @@ def fast_engine(
     else:
         return textbook(attention_fn=attention_fn)
     return _run(model, inputs, attention_fn, masks, packing, indices, encoder_hidden_states, **kwargs)
+
+
+def _looks_inside(model: Any, kwargs: Mapping[str, Any]) -> bool:
+    """Return whether the call asks for what only the textbook engine has."""
+    is_every_layer = any(model.is_asked_for(name, kwargs) for name in OF_EVERY_LAYER)
+    return is_every_layer or not FOR_THE_TEXTBOOK.isdisjoint(kwargs)
 
 
 def _is_tiny(inputs: Inputs) -> bool:

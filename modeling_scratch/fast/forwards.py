@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .dropout import dropout
-from .hooks import FastForward, is_checkpointed, is_compiled, is_dense, is_traced, recomputes
+from .hooks import FastForward, is_checkpointed, is_compiled, is_dense, is_plain, is_traced, recomputes
 from .onednn import is_large, linear
 
 LEAST_DROPPED = 2**13  # hidden-state elements from which cheaper dropout masks pay off
@@ -71,7 +71,7 @@ def forwards(model: nn.Module, multiplies: bool, drops: bool) -> Iterator[None]:
 
 
 def _suitable(module: nn.Module, multiplies: bool, drops: bool) -> Callable | None:
-    if type(module) is nn.Dropout:
+    if is_plain(module, nn.Dropout):
         return FastDropout if drops and module.p else None
-    is_linear = multiplies and type(module) is nn.Linear and is_dense(module.weight)
+    is_linear = multiplies and is_plain(module, nn.Linear) and is_dense(module.weight)
     return FastLinear if is_linear else None

@@ -4,18 +4,54 @@
 The private names of torch in this file have no public counterpart.
 """
 
-from collections.abc import Iterable
-from typing import Any, TypeGuard
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any, TypeGuard, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import _has_any_global_hook as has_global_hooks  # Module has no public list of hooks
+from transformers import PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
 
-# Hooks that do not depend on shapes: they record hidden states on request, or move weights.
-RECORDS = "transformers.utils.output_capturing"
+from .. import attention, embeddings, heads, layers, stack
+
+# Hooks that need no shapes of the textbook: they record hidden states on request, draw noise on embeddings, which are
+# looked up in the padded layout, ask inputs for gradients, or move weights.
 MOVES_WEIGHTS = "torch.distributed.", "deepspeed.", "accelerate."
+HARMLESS = (
+    "transformers.utils.output_capturing", "transformers.integrations.neftune", "transformers.modeling_utils",
+    *MOVES_WEIGHTS,
+)  # fmt: skip
 HOOKS = "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"
+# Libraries whose modules the engine computes with: layers, adapters, quantised weights, sharded and wrapped blocks.
+OUR_PACKAGE = __name__.partition(".")[0]
+KNOWN = OUR_PACKAGE, "torch", "transformers", "peft", "bitsandbytes", "torchao", "accelerate", "deepspeed"
+PARAMETRIZED = "torch.nn.utils.parametrize"
+Layer = TypeVar("Layer", bound=nn.Module)
+CALLS = frozenset(("forward", "_call_impl"))  # what a call of a module runs
+
+
+def _is_method(name: str, value: Any) -> bool:
+    return callable(value) and not name.startswith("__")
+
+
+def _methods(kinds: Iterable[type]) -> Iterator[tuple[type, str, Any]]:
+    for kind in kinds:
+        yield from ((kind, name, method) for name, method in vars(kind).items() if _is_method(name, method))
+
+
+_OUR_CLASSES = {
+    kind for module in (attention, embeddings, heads, layers, stack) for kind in vars(module).values()
+    if isinstance(kind, type) and kind.__module__ == module.__name__ and issubclass(kind, nn.Module)
+}  # fmt: skip
+_PLAIN_LAYERS = nn.Linear, nn.Embedding, nn.LayerNorm, nn.Dropout, nn.Identity
+_FORWARDS: dict[type[nn.Module], Any] = {kind: kind.forward for kind in _PLAIN_LAYERS}
+_METHODS = (
+    *_methods(_OUR_CLASSES),
+    *((kind, "forward", forward) for kind, forward in _FORWARDS.items()),
+    *((nn.Module, name, vars(nn.Module)[name]) for name in ("__call__", "_call_impl")),
+)
 
 
 class FastForward:
@@ -25,28 +61,52 @@ class FastForward:
         self.layer = layer
 
 
-def has_own_forward(module: nn.Module) -> bool:
-    """Return whether the module's forward was replaced (offloading, patching, model parallelism)."""
-    forward = vars(module).get("forward")
-    return forward is not None and not isinstance(forward, FastForward)
+@lru_cache(maxsize=256)
+def _replaceable(kind: type) -> frozenset[str]:
+    """Return the names that replace a method of this class where an instance has them."""
+    ours = (vars(base) for base in kind.__mro__ if base in _OUR_CLASSES)
+    return CALLS.union(name for names in ours for name, value in names.items() if _is_method(name, value))
+
+
+@lru_cache(maxsize=256)
+def _is_foreign(kind: type) -> bool:
+    """Return whether a module of this class may look at its inputs: a wrapper of a user, or a parametrization."""
+    if issubclass(kind, PreTrainedModel):
+        return False  # a user's subclass of the model itself
+    return kind.__module__ == PARAMETRIZED or kind.__module__.partition(".")[0] not in KNOWN
+
+
+def is_plain(module: nn.Module, kind: type[Layer]) -> TypeGuard[Layer]:
+    """Return whether this is a layer of torch itself, of a class whose forward nobody replaced."""
+    return type(module) is kind and kind.forward is _FORWARDS[kind]
+
+
+def has_own_method(module: nn.Module) -> bool:
+    """Return whether a method was replaced on this instance (offloading, patching, tracing, model parallelism)."""
+    kind: Any = type(module)
+    replaced = _replaceable(kind) & vars(module).keys()
+    return bool(replaced) and (len(replaced) > 1 or not isinstance(vars(module).get("forward"), FastForward))
 
 
 def has_hooks(module: nn.Module) -> bool:
     """Return whether this module has hooks or a replaced forward."""
-    return any(getattr(module, kind) for kind in HOOKS) or has_global_hooks() or has_own_forward(module)
+    return any(getattr(module, kind) for kind in HOOKS) or has_global_hooks() or has_own_method(module)
 
 
-def has_foreign_hooks(model: nn.Module, except_for: nn.Module | None = None) -> bool:
-    """Return whether users or tools hooked any module or replaced its forward; except_for: a module to ignore."""
-    if has_global_hooks():
+def has_foreign_hooks(model: nn.Module) -> bool:
+    """Return whether users or tools look into a model: hooks, replaced methods, wrapped or parametrized modules."""
+    if has_global_hooks() or any(vars(kind).get(name) is not method for kind, name, method in _METHODS):
         return True
-    for module in model.modules():
-        if has_own_forward(module):
+    modules = [model]
+    for module in modules:  # grows on the way; Module.modules takes twice the time
+        kind: Any = type(module)
+        modules += [child for child in module._modules.values() if child is not None]
+        if has_own_method(module) or _is_foreign(kind):
             return True
-        if module._forward_hooks or module._forward_pre_hooks or module._backward_hooks or module._backward_pre_hooks:
-            is_foreign = any(not origin.startswith((RECORDS, *MOVES_WEIGHTS)) for origin in _origins(module))
-            if is_foreign and module is not except_for:
-                return True
+        is_hooked = module._forward_hooks or module._forward_pre_hooks or module._backward_hooks
+        is_hooked = is_hooked or module._backward_pre_hooks
+        if is_hooked and any(not origin.startswith(HARMLESS) for origin in _origins(module)):
+            return True
     return False
 
 
@@ -95,7 +155,7 @@ def is_dense(weight: Tensor) -> bool:
 
 def is_plain_linear(layer: nn.Module) -> TypeGuard[nn.Linear]:
     """Return whether a call only computes x W^T + b, without adapters, quantisation or hooks."""
-    return type(layer) is nn.Linear and is_dense(layer.weight) and not has_hooks(layer)
+    return is_plain(layer, nn.Linear) and is_dense(layer.weight) and not has_hooks(layer)
 
 
 def recomputes(modules: Iterable[nn.Module]) -> bool:

@@ -21,7 +21,7 @@ FLOORS = (
     {"fast", "bridges"},
     {"data"},
     {"inference"},
-    {"evaluation", "serving"},
+    {"evaluation", "inspection", "serving"},
     {"sharing"},
     {"training", "doctor"},
     {"benchmark", "figures"},

@@ -15,6 +15,7 @@ import re
 import shlex
 import shutil
 from dataclasses import fields
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import NamedTuple
 
@@ -88,7 +89,13 @@ COMMANDS = list(dict.fromkeys(line for page in PAGES for line in page.lines("bas
 RUN = sorted((line for line in COMMANDS if COMMAND in line), key=lambda line: DEMO in line)
 SHOWN = [line for page in PAGES for line in page.lines("sh")]
 INLINE = [code for page in PAGES for code in re.findall(r"`([^`\n]+)`", page.prose)]
-EXAMPLES = [block for page in PAGES for language, block in page.blocks if language == "python"]
+# Programs that import one of these run where it is installed, in a slow test.
+HEAVY = "transformer_lens", "nnsight", "bertviz", "captum", "inseq", "pyvene"
+PYTHON = [block for page in PAGES for language, block in page.blocks if language == "python"]
+EXAMPLES = [block for block in PYTHON if not any(name in block for name in HEAVY)]
+HEAVY_EXAMPLES = [
+    (name, block) for block in PYTHON for name in HEAVY if re.search(rf"^(import|from) {name}", block, re.M)
+]
 
 
 COLOURS = "red", "green"
@@ -166,6 +173,16 @@ def test_commands_and_examples_run(tmp_path: Path) -> None:
         assert (folder / MINE / name).is_file()
     for name in ("runs/tokenizer/tokenizer.json", "runs/plays/learning_curve.png", "runs/en-de/learning_curve.png"):
         assert (folder / name).is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "code"), HEAVY_EXAMPLES, ids=[name for name, _ in HEAVY_EXAMPLES])
+def test_examples_with_other_libraries_run(name: str, code: str, tmp_path: Path) -> None:
+    pytest.importorskip(name)
+    if name == "transformer_lens" and not entry_points(group="transformer_lens.architectures"):
+        pytest.skip("the installed package has no adapters for TransformerLens: install it again")
+    with WarmPython(tmp_path, [], {"OMP_NUM_THREADS": "1"}, tmp_path) as python:
+        run_example(python, code, tmp_path)
 
 
 def test_bash_blocks_hold_commands_that_run() -> None:
