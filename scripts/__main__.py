@@ -29,6 +29,7 @@ PROGRAMS = {
     "compare": "compare",
     "generate": "generate",
     "serve": "serve",
+    "demo": "demo",
     "convert": "convert_checkpoint",
     "verify": "verify",
     "push": "push_to_hub",
@@ -39,6 +40,7 @@ PROGRAMS = {
 EXTRAS = {
     "train": ("accelerate", "datasets", "evaluate", "matplotlib", "sacrebleu", "sklearn"),
     "serve": ("httpx", "prometheus_client", "starlette", "uvicorn"),
+    "demo": ("gradio",),
     "search": ("optuna",),
     "report": ("tensorboard",),
     "tokens": ("seqeval",),

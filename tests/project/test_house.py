@@ -23,7 +23,7 @@ FLOORS = (
     {"inference"},
     {"evaluation", "serving"},
     {"sharing"},
-    {"training"},
+    {"demo", "training"},
     {"benchmark"},
 )
 # The files of modeling_scratch/ itself that no model ships.
