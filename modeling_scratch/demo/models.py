@@ -62,6 +62,11 @@ class DemoModel(ABC):
     def __init__(self, source: Source) -> None:
         """Load the model. Raises `DataError` for one without trained head or tokenizer."""
 
+    @property
+    @abstractmethod
+    def parts(self) -> tuple[Any, Any]:
+        """The model and its tokenizer, or a pair of tokenizers."""
+
     def check(self, most: int, *texts: str) -> None:
         """Raise `DataError` for an empty text, and one with more than `most` characters or tokens."""
         for name, text in zip(self.fields, texts):
@@ -92,12 +97,16 @@ class TextClassifier(DemoModel):
             self.classifier.choice = Choice(ALL)
 
     @property
+    def parts(self) -> tuple[Any, Any]:
+        return self.classifier.model, self.classifier.tokenizer
+
+    @property
     def gives_numbers(self) -> bool:
         return gives_numbers(self.config)
 
     @property
-    def is_explained(self) -> bool:
-        """Whether the model chooses one of several labels for one text, so that its words can be explained."""
+    def has_words(self) -> bool:
+        """Whether the model chooses one of several labels for one text, so that its words contribute to one answer."""
         return len(self.fields) == 1 and not self.gives_numbers and self.config.problem_type != MULTI_LABEL
 
     def answer(self, *texts: str) -> tuple[dict[str, float], str]:
@@ -134,6 +143,10 @@ class PipelineModel(DemoModel):
         self.pipe: Any = pipeline(
             self.task, model=model.eval(), tokenizer=tokenizer, device=source.place, **self.options
         )
+
+    @property
+    def parts(self) -> tuple[Any, Any]:
+        return self.pipe.model, self.pipe.tokenizer
 
     @property
     def limit(self) -> int | None:
@@ -202,6 +215,11 @@ class Generator(DemoModel):
         self.generator: TextGenerator = load_generator(
             source.name, SearchArguments(), 1, source.device, source.trust_remote_code, source.allow_special_tokens
         )
+
+    @property
+    def parts(self) -> tuple[Any, Any]:
+        source = self.generator.tokenizer
+        return self.generator.model, (source, getattr(self.generator, "target_tokenizer", source))
 
     def with_settings(self, **settings: Any) -> TextGenerator:
         """Return the generator with settings of one request. Raises `DataError` for invalid ones."""

@@ -12,6 +12,7 @@ import gradio
 
 from ..inference.actions import ANSWER, CLASSIFY, FILL, TAG, TRANSLATE, WRITE
 from ..inference.answers import MULTI_LABEL, names_of
+from ..inference.explanations import MOST_WORDS, has_more_words
 from ..utils.errors import DataError, one_line, panics_as_errors
 from .explanations import Explanations
 from .models import RATE, Answerer, MaskFiller, Tagger, TextClassifier, TextTranslator, Writer
@@ -20,6 +21,7 @@ MOST_LABELS = 10  # that are shown
 MOST_TOKENS = 512  # that a page can ask for
 MOST_BEAMS = 8
 WORDS = "Contribution of each word: the probability of the answer less that without the word"
+MORE_WORDS = f" Only the contributions of the first {MOST_WORDS} words are computed."
 ONE_AT_A_TIME: dict[str, Any] = {"concurrency_id": "model", "concurrency_limit": 1}
 
 
@@ -60,6 +62,15 @@ class View:
         if rows := [list(texts) for texts in self.examples if len(texts) == len(boxes)]:
             gradio.Examples(rows, boxes, cache_examples=False, label="Examples")
 
+    def add_explanation(self, boxes: list[Any]) -> None:
+        """Add a button that makes a page about the answer, and a link to the page."""
+        if len(boxes) > 1 or not (explanations := self.explanations):
+            return
+        model, tokenizer = self.model.parts
+        button, link = gradio.Button("Explain"), gradio.HTML()
+        explain = self.answering(lambda text: explanations.link(model, tokenizer, text))
+        button.click(explain, boxes, link, api_name="explain", **ONE_AT_A_TIME)
+
     def button(self) -> Any:
         return gradio.Button(label_of(self.model.action), variant="primary")
 
@@ -89,24 +100,19 @@ def classify(view: View) -> None:
         with gradio.Column():
             labels = gradio.Label(label="Answer", num_top_classes=MOST_LABELS, show_heading=not is_multiple)
             note = gradio.Markdown()
-            words = gradio.HighlightedText(label=WORDS, visible=model.is_explained, show_legend=True)
-            add_explanation(view, boxes)
-    asked = button.click(view.answering(model.answer), boxes, [labels, note], api_name=model.action, **ONE_AT_A_TIME)
-    if model.is_explained:
+            words = gradio.HighlightedText(label=WORDS, visible=model.has_words, show_legend=True)
+            view.add_explanation(boxes)
+
+    def answer(*texts: str) -> tuple[dict[str, float], str]:
+        scores, told = model.answer(*texts)
+        told += MORE_WORDS if model.has_words and has_more_words(texts[0]) else ""
+        return scores, told if is_multiple else f"Probability: {max(scores.values()):.4f}. {told}"
+
+    asked = button.click(view.answering(answer), boxes, [labels, note], api_name=model.action, **ONE_AT_A_TIME)
+    if model.has_words:
         explained = view.answering(lambda text: [(each["word"], each["contribution"]) for each in model.words(text)])
         asked.success(explained, boxes, words, api_name="words", **ONE_AT_A_TIME)
         asked.failure(lambda: None, None, words, api_visibility="private")
-
-
-def add_explanation(view: View, boxes: list[Any]) -> None:
-    """Add a button that makes a page about the answer, and a link to the page."""
-    model: TextClassifier = view.model
-    if not (model.is_explained and (explanations := view.explanations)):
-        return
-    classifier = model.classifier
-    button, link = gradio.Button("Explain"), gradio.HTML()
-    explain = view.answering(lambda text: explanations.link(classifier.model, classifier.tokenizer, text))
-    button.click(explain, boxes, link, api_name="explain", **ONE_AT_A_TIME)
 
 
 def rate(view: View) -> None:
@@ -119,6 +125,7 @@ def rate(view: View) -> None:
         with gradio.Column():
             numbers = [gradio.Number(label=label_of(name)) for name in names_of(model.config)]
             note = gradio.Markdown()
+            view.add_explanation(boxes)
 
     def answer(*texts: str) -> list[Any]:
         scores, told = model.answer(*texts)
@@ -136,6 +143,7 @@ def tag(view: View) -> None:
             view.add_examples(boxes)
         with gradio.Column():
             spans = gradio.HighlightedText(label="Answer", show_legend=True)
+            view.add_explanation(boxes)
 
     def answer(text: str) -> dict[str, Any]:
         return {"text": text, "entities": model.answer(text)}
@@ -154,6 +162,7 @@ def fill(view: View) -> None:
             view.add_examples(boxes)
         with gradio.Column():
             tokens = gradio.Label(label="Answer")
+            view.add_explanation(boxes)
 
     def answer(text: str) -> dict[str, float]:
         return {each["token_str"]: each["score"] for each in reversed(model.answer(text))}
@@ -190,6 +199,7 @@ def translate(view: View) -> None:
             view.add_examples(boxes)
         with gradio.Column():
             translation, note = gradio.Textbox(label="Answer", lines=5, buttons=["copy"]), gradio.Markdown()
+            view.add_explanation(boxes)
     inputs, outputs = [*boxes, *settings], [translation, note]
     button.click(view.answering(model.answer), inputs, outputs, api_name=model.action, **ONE_AT_A_TIME)
 
@@ -224,6 +234,7 @@ def write(view: View) -> None:
             view.add_examples(boxes)
         with gradio.Column():
             text = gradio.Textbox(label="Answer", lines=12, buttons=["copy"])
+            view.add_explanation(boxes)
 
     def answer(*values: Any) -> Iterator[str]:
         prompt, longest, drawn, is_sampled, *sampling = values
