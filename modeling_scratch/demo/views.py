@@ -20,7 +20,7 @@ from .models import RATE, Answerer, MaskFiller, Tagger, TextClassifier, TextTran
 MOST_LABELS = 10  # that are shown
 MOST_TOKENS = 512  # that a page can ask for
 MOST_BEAMS = 8
-WORDS = "Contribution of each word: the probability of the answer less that without the word"
+WORDS = "Contribution of each word to the probability"
 MORE_WORDS = f" Only the contributions of the first {MOST_WORDS} words are computed."
 ONE_AT_A_TIME: dict[str, Any] = {"concurrency_id": "model", "concurrency_limit": 1}
 

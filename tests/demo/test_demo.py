@@ -5,20 +5,18 @@ import json
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import demo as program
+import gradio_client
 import httpx
 import pytest
 import torch
 from conftest import refused
 from demos import SAVE
 from transformers import pipeline, set_seed
-
-gradio_client = pytest.importorskip("gradio_client")
-pytest.importorskip("gradio")
-
-import demo as program
 
 from modeling_scratch.demo.app import DemoArguments, build_page, running
 from modeling_scratch.demo.explanations import Explanations
@@ -145,7 +143,7 @@ def test_a_text_grows_to_that_of_the_pipeline(folders: dict[str, Path]) -> None:
         greedy = client.submit("abc", 12, 0, False, 1.0, 50, 1.0, api_name="/write")
         pieces = list(greedy)
         assert pieces[-1] == write("abc", max_new_tokens=12, do_sample=False)[0]["generated_text"]
-        assert all(after.startswith(before) for before, after in zip(pieces, pieces[1:]))
+        assert all(after.startswith(before) for before, after in pairwise(pieces))
         drawn = client.predict("abc", 12, 3, True, *sampling.values(), api_name="/write")
         assert "exceed the model's limit" in said(client, "a" * 60, 8, 0, False, 1.0, 50, 1.0, api_name="/write")
     set_seed(3)

@@ -9,8 +9,6 @@ import pytest
 from demos import SAVE
 from transformers import pipeline
 
-pytest.importorskip("gradio")
-
 from modeling_scratch.demo.app import DemoArguments, running
 
 pytestmark = pytest.mark.browser
