@@ -38,7 +38,7 @@ def changed(where):
 def test_the_import_replaces_nothing_of_gradio_and_transformers() -> None:
     """It only adds tasks."""
     ((seen, replaced, added),) = run_fresh(SNAPSHOT, [("there", "changed")])
-    assert seen > 1_000
+    assert seen > 300
     assert replaced == []
     assert "seq2seq-translation" in added
 
