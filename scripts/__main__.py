@@ -31,6 +31,7 @@ PROGRAMS = {
     "figures": "figures",
     "generate": "generate",
     "serve": "serve",
+    "demo": "demo",
     "convert": "convert_checkpoint",
     "verify": "verify",
     "doctor": "doctor",
@@ -42,6 +43,7 @@ PROGRAMS = {
 EXTRAS = {
     "train": ("accelerate", "datasets", "evaluate", "matplotlib", "sacrebleu", "sklearn"),
     "serve": ("httpx", "prometheus_client", "starlette", "uvicorn"),
+    "demo": ("gradio",),
     "search": ("optuna",),
     "report": ("tensorboard",),
     "tokens": ("seqeval",),

@@ -91,12 +91,17 @@ def as_recorded(given: TextColumns) -> TextColumns:
     return list(names) if len(names) == 2 else names[0] if names else None
 
 
-def check_single(model: str, remedy: str) -> None:
-    """Raise `DataError` if the record in a model's folder says that it was trained on pairs of texts."""
+def pair_columns(model: str) -> tuple[str, ...]:
+    """Return the names of both columns that the record in a model's folder has; none for a model of single texts."""
     path = Path(model, "run_config.json")
     try:
         names = json.loads(path.read_text(encoding="utf-8"))["data"]["text_column"] if path.is_file() else None
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
-        return  # what reads the record reports that it is damaged
-    if isinstance(names, list):
-        raise DataError(f"--model {model}: was trained on pairs of texts ({' and '.join(map(str, names))}); {remedy}")
+        return ()  # what reads the record reports that it is damaged
+    return tuple(map(str, names)) if isinstance(names, list) else ()
+
+
+def check_single(model: str, remedy: str) -> None:
+    """Raise `DataError` if the record in a model's folder says that it was trained on pairs of texts."""
+    if names := pair_columns(model):
+        raise DataError(f"--model {model}: was trained on pairs of texts ({' and '.join(names)}); {remedy}")

@@ -2,6 +2,7 @@
 """Connections of the server: limits on their number and on the time of a request, and the hosts that it answers as."""
 
 import asyncio
+import socket
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -9,6 +10,8 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from ..utils.errors import DataError
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 ANY_HOST = "*"
@@ -95,3 +98,15 @@ def host_of(url: str) -> str | None:
         return urlsplit(url).hostname
     except ValueError:
         return None
+
+
+def open_socket(host: str, port: int) -> socket.socket:
+    """Bind a socket without listening, so that an address in use is reported before the model loads."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except OSError as error:
+        raise DataError(f"--host {host} --port {port}: {error.strerror or error}") from error
+    return listener

@@ -91,10 +91,11 @@ class Inputs:
         texts = inputs if isinstance(inputs, list) else [inputs]
         if not 1 <= len(texts) <= self.max_texts:
             return f"inputs: {len(texts):,} texts; a request must have 1 to {self.max_texts:,}"
-        faults = ((number, self._fault_of(text)) for number, text in enumerate(texts, 1))
+        faults = ((number, self.fault_of(text)) for number, text in enumerate(texts, 1))
         return next((f"inputs, text {number}: {fault}" for number, fault in faults if fault), None)
 
-    def _fault_of(self, text: object) -> str | None:
+    def fault_of(self, text: object) -> str | None:
+        """Return what is wrong with a text, or None."""
         if not isinstance(text, str):
             return f"must be a string, not {json.dumps(text)[:40]}"
         if len(text) > self.max_characters:

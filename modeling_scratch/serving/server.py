@@ -13,7 +13,7 @@ from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS
 from ..utils.command_line import option
 from ..utils.errors import DataError
 from .app import Limits, build_app
-from .connections import LOOPBACK, LimitedConnection
+from .connections import LOOPBACK, LimitedConnection, open_socket
 from .tasks import MOST_BEAMS, MOST_NEW_TOKENS, Task, load_task
 
 HEAD_SECONDS = 10.0  # for the head of a request
@@ -122,15 +122,3 @@ def open_files() -> int:
     import resource
 
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-
-
-def open_socket(host: str, port: int) -> socket.socket:
-    """Bind a socket without listening, so that an address in use is reported before the model loads."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, kind, protocol)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-    except OSError as error:
-        raise DataError(f"--host {host} --port {port}: {error.strerror or error}") from error
-    return listener

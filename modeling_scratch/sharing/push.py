@@ -6,7 +6,7 @@ import logging
 import re
 import sys
 import textwrap
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,11 +26,12 @@ from ..bridges.model_limits import check_model_files
 from ..bridges.model_sources import load_tokenizers
 from ..pipelines import TARGET_FOLDER
 from ..utils.errors import DataError, attempt, one_line, quoted
-from ..utils.files import check_regular
+from ..utils.files import check_regular, write_text
 from .leaks import TOKEN, check_contents, check_links_inside
 from .model_card import CARD_FILE, write_card
 from .model_files import MODEL_FILES, RECORD, RESULTS, SAVED, SAVED_WEIGHTS, all_files, code_files, is_one_of
 from .run_record import RUN_FILE
+from .space import MODEL_FOLDER, space_files
 from .verification import Verdict, verify
 from .verification_record import RecordError, read_record
 
@@ -48,14 +49,28 @@ class PushArguments:
     """The folder and the repository. The access token comes from HF_TOKEN or `hf auth login` only."""
 
     folder: str = field(metadata={"help": "The folder of a model with its tokenizer."})
-    repo_id: str = field(metadata={"help": "The repository on the Hub, user/name; created if needed."})
-    private: bool = field(default=False, metadata={"help": "Make the repository private."})
+    repo_id: str | None = field(
+        default=None, metadata={"help": "The repository of the model on the Hub, user/name; created if needed."}
+    )
+    space: str | None = field(
+        default=None,
+        metadata={
+            "help": "A Space on the Hub, user/name, that shows the model as a page; it loads the model from --repo_id, "
+            "or has a copy of it."
+        },
+    )
+    private: bool = field(default=False, metadata={"help": "Make the repository and the Space private."})
     commit_message: str = field(default="Upload model", metadata={"help": "The commit message."})
     revision: str | None = field(default=None, metadata={"help": "The branch, created if needed; main by default."})
     dry_run: bool = field(default=False, metadata={"help": "Check the folder and list the files without uploading."})
 
     def __post_init__(self) -> None:
-        validate_repo_id(self.repo_id)
+        if not (self.repo_id or self.space):
+            raise DataError("--repo_id: name the repository of the model, user/name, or a Space with --space")
+        for name in filter(None, (self.repo_id, self.space)):
+            validate_repo_id(name)
+        if self.revision is not None and not self.repo_id:
+            raise DataError(f"--revision {self.revision!a}: needs --repo_id; a Space has no other branches")
         if not self.commit_message.strip():
             raise DataError("--commit_message must not be empty")
         if self.revision is not None and not BRANCH.fullmatch(self.revision):
@@ -69,21 +84,62 @@ def push(arguments: PushArguments) -> None:
     if not (token or arguments.dry_run):
         raise DataError(f"no access token: {LOG_IN}")
     check_that_it_loads(folder, files_to_upload(folder))
+    if arguments.space:
+        space_files(folder, arguments.repo_id)  # raises what is wrong before the model is uploaded
+    if arguments.repo_id:
+        push_model(folder, arguments, token)
+    if arguments.space:
+        push_space(folder, arguments, token)
+    if arguments.dry_run:
+        print("Nothing was uploaded (--dry_run).")
+
+
+def push_model(folder: Path, arguments: PushArguments, token: str) -> None:
+    """Check, list and upload the files of the model."""
+    repo_id = str(arguments.repo_id)
     if (folder / RUN_FILE).is_file() and not arguments.dry_run:
-        attempt(CARD_FILE, write_card, folder, arguments.repo_id)
+        attempt(CARD_FILE, write_card, folder, repo_id)
     names = files_to_upload(folder)
     check_contents(folder, names, token)
     check_card(folder / CARD_FILE)
-    print(f"{folder} -> {arguments.repo_id}")
-    for name in names:
-        print(f"{(folder / name).stat().st_size:>15,} bytes  {name}")
+    show_files(folder, repo_id, {name: folder / name for name in names})
     for name in left_out(folder, names):
         print(f"{'left out':>21}  {name}  (no run wrote it, and {RECORD} does not record it)")
-    if arguments.dry_run:
-        print("Nothing was uploaded (--dry_run).")
-        return
-    with one_line_errors(arguments.repo_id, token):
-        print(upload(folder, names, arguments, HfApi(token=token)))
+    if not arguments.dry_run:
+        with one_line_errors("--repo_id", repo_id, token):
+            print(upload(folder, names, arguments, HfApi(token=token)))
+
+
+def push_space(folder: Path, arguments: PushArguments, token: str) -> None:
+    """Check, list and upload the files of a Space that shows the model."""
+    space, hub, revision = str(arguments.space), HfApi(token=token), None
+    with TemporaryDirectory() as staging, one_line_errors("--space", space, token):
+        if arguments.repo_id and not arguments.dry_run:  # the app runs the code of this commit, and of no later one
+            revision = hub.model_info(arguments.repo_id, revision=arguments.revision).sha
+        files = staged_space(folder, Path(staging), arguments.repo_id, revision)
+        for path in files.values():
+            root = Path(staging) if path.is_relative_to(staging) else folder
+            check_contents(root, [path.relative_to(root).as_posix()], token)
+        show_files(folder, f"Space {space}", files)
+        if not arguments.dry_run:
+            print(upload_space(files, arguments, hub))
+
+
+def staged_space(folder: Path, staging: Path, repo_id: str | None, revision: str | None) -> dict[str, Path]:
+    """Write the files of a Space. Return the names and the paths of all that it has, also of a copy of the model."""
+    for name, text in space_files(folder, repo_id, revision).items():
+        write_text(staging / name, text)
+    files = {path.name: path for path in sorted(staging.iterdir())}
+    if not repo_id:
+        of_model = [name for name in files_to_upload(folder) if is_one_of(name, MODEL_FILES)]
+        files |= {f"{MODEL_FOLDER}/{name}": folder / name for name in of_model}
+    return files
+
+
+def show_files(folder: Path, target: str, files: Mapping[str, Path]) -> None:
+    print(f"{folder} -> {target}")
+    for name, path in files.items():
+        print(f"{path.stat().st_size:>15,} bytes  {name}")
 
 
 def files_to_upload(folder: Path) -> list[str]:
@@ -199,12 +255,28 @@ def upload(folder: Path, names: Sequence[str], arguments: PushArguments, hub: Hf
     return f"{url}/tree/{arguments.revision}" if arguments.revision else str(url)
 
 
+def upload_space(files: Mapping[str, Path], arguments: PushArguments, hub: HfApi) -> str:
+    """Upload the files of a Space and delete those of an earlier model. Return the URL."""
+    of_space: dict[str, Any] = {"repo_type": "space"}
+    url = hub.create_repo(
+        str(arguments.space), private=arguments.private or None, exist_ok=True, space_sdk="gradio", **of_space
+    )
+    if arguments.private and not hub.repo_info(url.repo_id, **of_space).private:
+        raise DataError(f"{url} already exists and is public; nothing was uploaded; make it private in its settings")
+    there = hub.list_repo_files(url.repo_id, **of_space)
+    stale = [name for name in there if name.startswith(f"{MODEL_FOLDER}/") and name not in files]
+    operations: list[Any] = [CommitOperationAdd(name, path) for name, path in files.items()]
+    operations += [CommitOperationDelete(name) for name in stale]
+    hub.create_commit(url.repo_id, operations, commit_message=arguments.commit_message, **of_space)
+    return str(url)
+
+
 def _is_of_a_model(name: str) -> bool:
     return is_one_of(name, MODEL_FILES) or name.startswith(f"{TARGET_FOLDER}/")
 
 
 @contextmanager
-def one_line_errors(repo_id: str, token: str) -> Iterator[None]:
+def one_line_errors(option: str, name: str, token: str) -> Iterator[None]:
     """Convert upload errors to a one-line `DataError` with advice, without tokens in messages and logs."""
     with clean_logs(token):
         try:
@@ -212,9 +284,9 @@ def one_line_errors(repo_id: str, token: str) -> Iterator[None]:
         except DataError:
             raise
         except KeyboardInterrupt:
-            raise DataError(f"--repo_id {repo_id}: interrupted; {REPEAT}") from None
+            raise DataError(f"{option} {name}: interrupted; {REPEAT}") from None
         except Exception as error:  # network, client, server: many types
-            raise DataError(f"--repo_id {repo_id}: {without_secrets(_reason(error), token)}") from error
+            raise DataError(f"{option} {name}: {without_secrets(_reason(error), token)}") from error
 
 
 def _reason(error: Exception) -> str:

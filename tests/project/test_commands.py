@@ -75,12 +75,19 @@ def test_a_wrong_name_is_corrected() -> None:
         main(["predcit"])
 
 
-def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "room", "library"), [("serve", "serving.server", "uvicorn"), ("demo", "demo.app", "gradio")]
+)
+def test_a_missing_library_is_named_with_its_extra(
+    name: str, room: str, library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "argv", [])
-    monkeypatch.setitem(sys.modules, "uvicorn", None)
-    monkeypatch.delitem(sys.modules, "modeling_scratch.serving.server", raising=False)
-    with pytest.raises(SystemExit, match=r"serve: error: it needs uvicorn: pip install 'modeling-scratch\[serve\]'"):
-        main(["serve", "--model", "x"])
+    monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.delitem(sys.modules, f"modeling_scratch.{room}", raising=False)
+    with pytest.raises(SystemExit) as caught:
+        main([name, "--model", "x"])
+    needed = f"{name}: error: it needs {library}: pip install 'modeling-scratch[{name}]'"
+    assert needed in str(caught.value)
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash here")

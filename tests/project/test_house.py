@@ -23,7 +23,7 @@ FLOORS = (
     {"inference"},
     {"evaluation", "inspection", "serving"},
     {"sharing"},
-    {"training", "doctor"},
+    {"demo", "doctor", "training"},
     {"benchmark", "figures"},
 )
 # The files of modeling_scratch/ itself that no model ships.

@@ -1,0 +1,118 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The page of a model: arguments, layout and server. Neither the page nor the server calls another host."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event
+from typing import Any
+
+import gradio
+from starlette.middleware import Middleware
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
+
+from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS
+from ..serving.connections import ANY_HOST, LOOPBACK, KnownHosts, open_socket
+from ..sharing.card_summary import Summary, read_summary
+from ..utils.command_line import option
+from ..utils.errors import DataError
+from ..utils.markdown import escaped
+from .explanations import ROUTE, Explanations, find_explain
+from .models import Source, load_demo_model
+from .views import View, show
+
+MOST_WAITING = 64  # clicks
+FONTS = "system-ui", "sans-serif"  # of the reader's system
+
+
+@dataclass
+class DemoArguments:
+    """The model and the address of a demo."""
+
+    model: str = option(help="A saved model with its tokenizer: a folder or a name on the Hub.")
+    host: str = option(
+        default="127.0.0.1", help="The address to bind; any other than the default exposes the page to the network."
+    )
+    port: int = option(default=7860, help="The port; 0: any free port, printed at start.")
+    allow_host: list[str] | None = field(
+        default=None, metadata={"help": "Further host names in the Host and Origin of requests; *: any."}
+    )
+    share: bool = option(
+        default=False, help="Make a public address for a week, through a server of Gradio. Everyone can use it."
+    )
+    max_characters: int = option(default=100_000, help="The maximum length of a text.")
+    device: str | None = option(default=None, help="cpu, cuda, cuda:1, ...; by default an available accelerator.")
+    allow_special_tokens: bool = option(default=False, help=ALLOW_SPECIAL_TOKENS)
+    trust_remote_code: bool = option(default=False, help="Allow the checkpoint's own code to run.")
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.port < 2**16:
+            raise DataError(f"--port {self.port}: must be from 0 to {2**16 - 1}")
+        if self.max_characters < 1:
+            raise DataError(f"--max_characters {self.max_characters}: must be at least 1")
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        return (*LOOPBACK, self.host, *(self.allow_host or ()), *((ANY_HOST,) if self.share else ()))
+
+    @property
+    def source(self) -> Source:
+        return Source(self.model, self.device, self.allow_special_tokens, self.trust_remote_code)
+
+
+def demo(arguments: DemoArguments) -> None:
+    """Show the page until a signal arrives. Raises `DataError` for an invalid model or address."""
+    with running(arguments) as (url, public):
+        print(f"listening at {url}", *([f"and for everyone at {public}"] if public else []), flush=True)
+        Event().wait()
+
+
+@contextmanager
+def running(arguments: DemoArguments) -> Iterator[tuple[str, str | None]]:
+    """Yield the local and the public address of the page; the latter is None without --share."""
+    with open_socket(arguments.host, arguments.port) as listener:  # before the model loads, which takes longer
+        port = listener.getsockname()[1]
+    model, card = load_demo_model(arguments.source), read_summary(arguments.model)
+    with TemporaryDirectory(prefix="explanations-") as folder:
+        explain = find_explain()
+        explanations = Explanations(Path(folder), explain) if explain else None
+        page = build_page(card, View(model, arguments.max_characters, card.examples, explanations))
+        try:
+            _, url, public = page.launch(**launch_options(arguments, port, Path(folder)))
+            yield url.rstrip("/"), public
+        finally:
+            page.close(verbose=False)
+
+
+def build_page(card: Summary, view: View) -> Any:
+    """Return the page, without a server."""
+    with gradio.Blocks(title=card.title, analytics_enabled=False) as page:
+        gradio.Markdown(f"# {escaped(card.title)}\n\n{card.description}")
+        show(view)
+    return page.queue(max_size=MOST_WAITING)
+
+
+def launch_options(arguments: DemoArguments, port: int, folder: Path) -> dict[str, Any]:
+    """Return the arguments of `launch`. folder: of pages that the server offers."""
+    return {
+        "server_name": arguments.host,
+        "server_port": port,
+        "share": arguments.share,
+        "theme": gradio.themes.Default(font=FONTS, font_mono=("ui-monospace", "monospace")),
+        "app_kwargs": {
+            "routes": [Mount(f"/{ROUTE}", StaticFiles(directory=folder))],
+            "middleware": [Middleware(KnownHosts, hosts=arguments.hosts)],
+        },
+        "footer_links": [],
+        "run_history": False,
+        "enable_monitoring": False,
+        "ssr_mode": False,
+        "mcp_server": False,
+        "pwa": False,
+        "inline": False,
+        "quiet": True,
+        "prevent_thread_lock": True,
+    }

@@ -1,0 +1,69 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What the folder of a model says about it: its title, a description, and texts to try."""
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from html import unescape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from huggingface_hub import ModelCard
+
+from ..data.text_pairs import TEXT_FIELDS
+from .model_card import CARD_FILE
+
+EVALUATION = "evaluation.json"
+MOST_EXAMPLES = 6
+TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
+SECTION = re.compile(r"^## ", re.MULTILINE)
+# A page must not load the pictures of a card, which can be anywhere.
+PICTURE = re.compile(r"!\[[^\]]*\](\([^)]*\)|\[[^\]]*\])|<[^>]*>")
+# The keys of an example in evaluation.json, and of a widget in a card.
+FIELDS = (TEXT_FIELDS, ("source",), ("text", "context"))
+
+
+class Summary(NamedTuple):
+    """The title as plain text, the description as Markdown, and example inputs, each with one text or two."""
+
+    title: str
+    description: str
+    examples: list[tuple[str, ...]]
+
+
+def read_summary(name: str) -> Summary:
+    """Read the card and the results of a folder. What is missing or damaged is left out.
+
+    The examples are those of the card's `widget`, or else the first texts of the run's evaluation.
+    """
+    folder = Path(name)
+    title, description, examples = folder.resolve().name if folder.is_dir() else name, "", []
+    try:
+        card = ModelCard.load(folder / CARD_FILE, ignore_metadata_errors=True)
+        heading = TITLE.search(card.text)
+        title = unescape(heading[1]).strip() if heading else title
+        start = SECTION.split(card.text[heading.end() if heading else 0 :])[0]
+        description = PICTURE.sub("", start).strip()
+        examples = _examples(card.data.get("widget") or [])
+    except (OSError, ValueError, AttributeError, TypeError):
+        pass  # a card is optional, and its metadata can have any type
+    return Summary(title, description, examples or _of_evaluation(folder / EVALUATION))
+
+
+def _of_evaluation(path: Path) -> list[tuple[str, ...]]:
+    try:
+        evaluation = json.loads(path.read_text(encoding="utf-8"))
+        return _examples(evaluation.get("examples") or [{"text": evaluation["example"]}])
+    except (OSError, ValueError, LookupError, AttributeError, TypeError, RecursionError):
+        return []
+
+
+def _examples(rows: list[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """Return the texts of some rows, spread over all of them, as they are sorted by class."""
+    chosen = rows[:: math.ceil(len(rows) / MOST_EXAMPLES) or 1]
+    return [texts for row in chosen if (texts := max((_fields(row, names) for names in FIELDS), key=len))]
+
+
+def _fields(row: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(row[name] for name in names if isinstance(row.get(name), str))

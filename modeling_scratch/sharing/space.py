@@ -1,0 +1,193 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The files of a Hub Space that shows a model: app.py, requirements.txt and README.md.
+
+The app needs Gradio, PyTorch and Transformers, and not this package: a saved model brings its own code along. The model
+is that of a repository on the Hub, or files of the Space.
+"""
+
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from string import Template
+from typing import Any, NamedTuple
+
+from huggingface_hub import SpaceCardData
+from transformers import AutoConfig
+
+from ..data.text_pairs import TEXT_FIELDS, pair_columns
+from ..inference.actions import ANSWER, CLASSIFY, FILL, TAG, TRANSLATE, WRITE, action_of
+from ..inference.answers import gives_numbers
+from ..utils.errors import DataError
+from ..utils.markdown import escaped
+from .card_summary import Summary, read_summary
+from .model_card import CARD_FILE
+
+APP, REQUIREMENTS, MODEL_FOLDER = "app.py", "requirements.txt", "model"
+PINNED = ("gradio", "torch", "transformers", "tokenizers", "safetensors", "numpy")
+LABELS = """{
+        each["label"]: each["score"] for each in pipe(%s, truncation=True, top_k=None)
+    }"""
+WRITTEN = """pipe(
+        prompt, do_sample=True, max_new_tokens=max_new_tokens, temperature=temperature, top_k=top_k, top_p=top_p
+    )[0]["generated_text"]"""
+PAIR = '{"text": text, "text_pair": text_pair}'
+
+
+class Page(NamedTuple):
+    """What the app of a kind of model has, as Python code: its answer and its output, and the settings of a request.
+
+    task, options: arguments of the pipeline. fields: the names of the texts.
+    """
+
+    task: str
+    answer: str
+    output: str = 'gr.Label(label="Answer", num_top_classes=10)'
+    fields: tuple[str, ...] = ("text",)
+    settings: tuple[tuple[str, str], ...] = ()
+    options: str = ""
+
+
+PAGES = {
+    CLASSIFY: Page("text-classification", LABELS % "text"),
+    TAG: Page(
+        "token-classification",
+        '{"text": text, "entities": pipe(text)}',
+        'gr.HighlightedText(label="Answer", show_legend=True)',
+        options=', aggregation_strategy="simple"',
+    ),
+    FILL: Page("fill-mask", '{each["token_str"]: each["score"] for each in reversed(pipe(text))}'),
+    ANSWER: Page(
+        "extractive-question-answering",
+        'pipe(question=question, context=context)["answer"]',
+        'gr.Textbox(label="Answer")',
+        ("question", "context"),
+    ),
+    TRANSLATE: Page(
+        "seq2seq-translation", 'pipe(text, truncation=True)[0]["translation_text"]', 'gr.Textbox(label="Answer")'
+    ),
+    WRITE: Page(
+        "text-generation",
+        WRITTEN,
+        'gr.Textbox(label="Answer", lines=12)',
+        ("prompt",),
+        (
+            ("max_new_tokens", 'gr.Slider(1, 512, 128, step=1, label="At most so many new tokens")'),
+            ("temperature", 'gr.Slider(0.05, 2, 1, step=0.05, label="Temperature")'),
+            ("top_k", 'gr.Slider(0, 200, 50, step=1, label="Top-k (0: all tokens)")'),
+            ("top_p", 'gr.Slider(0.05, 1, 1, step=0.05, label="Top-p")'),
+        ),
+    ),
+}
+
+CODE = Template('''\
+"""A page that asks a model. It needs gradio, torch and transformers. Made by modeling-scratch."""
+
+$imports
+LONGEST = 100_000  # characters of a text
+
+pipe = pipeline("$task", model=$model$options)
+
+
+def $action($arguments):
+    for each in [$texts]:
+        if not each.strip():
+            raise gr.Error("the text is empty; write a text", print_exception=False)
+        if len(each) > LONGEST:
+            raise gr.Error(f"{len(each):,} characters; the maximum is {LONGEST:,}", print_exception=False)
+    return $answer
+
+
+page = gr.Interface(
+    $action,
+    inputs=[
+        $inputs,
+    ],
+    outputs=$output,
+    title=$title,
+    description=$description,
+    examples=$examples,
+    cache_examples=False,
+    submit_btn="$button",
+    flagging_mode="never",
+    analytics_enabled=False,
+    api_name="$action",
+)
+page.queue(max_size=64)
+
+if __name__ == "__main__":
+    page.launch(theme=gr.themes.Default(font=("system-ui", "sans-serif")))
+''')
+IMPORTS = "import gradio as gr\nfrom transformers import pipeline\n"
+BESIDE = f'str(Path(__file__).with_name("{MODEL_FOLDER}"))'
+
+
+def space_files(folder: Path, repo_id: str | None, revision: str | None = None) -> dict[str, str]:
+    """Return the names and the texts of the files that make a Space of a model.
+
+    repo_id, revision: of the model on the Hub; without, it is in `MODEL_FOLDER` of the Space. Raises `DataError` for a
+    model without a head that answers texts.
+    """
+    config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    action, card, columns = action_of(config), read_summary(str(folder)), pair_columns(str(folder))
+    if action is None:
+        raise DataError(f"--space: {folder} has no head that answers texts; train one first")
+    versions = {name: version(name).partition("+")[0] for name in PINNED}  # builds such as +cpu are not on PyPI
+    return {
+        APP: app(action, _page(action, config, bool(columns)), card, _model(config, repo_id, revision), columns),
+        REQUIREMENTS: "".join(f"{name}=={number}\n" for name, number in versions.items()),
+        CARD_FILE: readme(card, repo_id, versions["gradio"]),
+    }
+
+
+def _page(action: str, config: Any, has_pairs: bool) -> Page:
+    """Return the page of an action, with what depends on the labels of a classifier."""
+    page = PAGES[action]
+    if action == CLASSIFY and has_pairs:
+        page = page._replace(answer=LABELS % PAIR, fields=TEXT_FIELDS)
+    if action == CLASSIFY and gives_numbers(config):
+        page = page._replace(output='gr.JSON(label="Answer")', options=', function_to_apply="none"')
+    return page
+
+
+def _model(config: Any, repo_id: str | None, revision: str | None) -> str:
+    """Return the arguments of the pipeline that name the model."""
+    trusts = ", trust_remote_code=True" if getattr(config, "auto_map", None) else ""
+    return (repr(repo_id) if repo_id else BESIDE) + (f", revision={revision!r}" if revision else "") + trusts
+
+
+def app(action: str, page: Page, card: Summary, model: str, columns: tuple[str, ...]) -> str:
+    """Return the text of app.py. columns: the names of a pair of texts, for the labels of their boxes."""
+    names = [name.replace("_", " ").capitalize() for name in columns or page.fields]
+    boxes = [f"gr.Textbox(label={name!r}, lines=5)" for name in names]
+    examples = [[*texts, *[None] * len(page.settings)] for texts in card.examples if len(texts) == len(boxes)]
+    return CODE.substitute(
+        imports=("from pathlib import Path\n\n" if model.startswith(BESIDE) else "") + IMPORTS,
+        task=page.task,
+        model=model,
+        options=page.options,
+        action=action,
+        arguments=", ".join([*page.fields, *(name for name, _ in page.settings)]),
+        texts=", ".join(page.fields),
+        answer=page.answer,
+        inputs=",\n        ".join([*boxes, *(component for _, component in page.settings)]),
+        output=page.output,
+        title=repr(card.title),
+        description=repr(card.description or None),
+        examples=repr(examples or None),
+        button=action.capitalize(),
+    )
+
+
+def readme(card: Summary, repo_id: str | None, gradio: str) -> str:
+    """Return the text of the Space's README.md, whose metadata configure it."""
+    major, minor, _ = platform.python_version_tuple()
+    data = SpaceCardData(
+        title=card.title,
+        sdk="gradio",
+        sdk_version=gradio,
+        python_version=f"{major}.{minor}",
+        app_file=APP,
+        models=[repo_id] if repo_id else None,
+        tags=["modeling-scratch"],
+    )
+    return f"---\n{data.to_yaml()}\n---\n\n# {escaped(card.title)}\n\n{card.description}\n"

@@ -1,0 +1,234 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The demo gives the answers of the pipelines, says what is wrong with a text, and shows nothing of the machine."""
+
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import demo as program
+import gradio_client
+import httpx
+import pytest
+import torch
+from conftest import refused
+from demos import SAVE
+from transformers import pipeline, set_seed
+
+from modeling_scratch.demo.app import DemoArguments, build_page, running
+from modeling_scratch.demo.explanations import Explanations
+from modeling_scratch.demo.models import Source, load_demo_model
+from modeling_scratch.demo.views import View
+from modeling_scratch.sharing.card_summary import Summary, read_summary
+
+TEXT, PAIR = "a slow and bad film by Anna Berg", ("a good film", "not good at all")
+CARD = """---
+widget:
+- text: good
+- text: moving
+---
+# The [best](https://example.org) of _three_
+
+It judges films. ![A badge](https://example.org/badge.svg)
+<img src="https://example.org/pixel.png">
+
+## Results
+
+Not shown.
+"""
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("models")
+    return {kind: save(root / kind) for kind, save in SAVE.items()}
+
+
+@contextmanager
+def client_of(folder: Path, **options: Any) -> Iterator[Any]:
+    with running(DemoArguments(model=str(folder), port=0, **options)) as (url, public):
+        assert public is None
+        yield gradio_client.Client(url, verbose=False)
+
+
+@pytest.fixture(scope="module")
+def classifier(folders: dict[str, Path]) -> Iterator[Any]:
+    with client_of(folders["labels"], max_characters=1_000) as client:
+        yield client
+
+
+def scores_of(answer: dict[str, Any]) -> dict[str, float]:
+    return {each["label"]: each["confidence"] for each in answer["confidences"]}
+
+
+def said(client: Any, *values: Any, api_name: str) -> str:
+    """The error that the page shows."""
+    with pytest.raises(gradio_client.exceptions.AppError) as caught:
+        client.predict(*values, api_name=api_name)
+    return str(caught.value)
+
+
+def piped(folder: Path, task: str, *texts: Any, **options: Any) -> Any:
+    """The answer of the library's pipeline."""
+    return pipeline(task, model=str(folder))(*texts, **options)
+
+
+@pytest.mark.parametrize("kind", ["labels", "sets", "pairs"])
+def test_labels_have_the_probabilities_of_the_pipeline(kind: str, folders: dict[str, Path]) -> None:
+    texts = PAIR if kind == "pairs" else (TEXT,)
+    inputs = dict(zip(("text", "text_pair"), texts)) if kind == "pairs" else TEXT
+    expected = piped(folders[kind], "text-classification", inputs, top_k=None)
+    with client_of(folders[kind]) as client:
+        answer, note = client.predict(*texts, api_name="/classify")
+    assert scores_of(answer) == pytest.approx({each["label"]: each["score"] for each in expected}, abs=1e-5)
+    assert answer["label"] == expected[0]["label"]
+    assert (f"{expected[0]['score']:.4f}" in note) == (kind != "sets")
+
+
+def test_words_contribute_what_their_absence_takes(classifier: Any, folders: dict[str, Path]) -> None:
+    classify = pipeline("text-classification", model=str(folders["labels"]), top_k=None)
+    words, whole = TEXT.split(), classify([TEXT])[0]
+    shown = classifier.predict(TEXT, api_name="/words")
+    assert [each["token"] for each in shown] == words
+    for number, each in enumerate(shown):
+        without = classify([" ".join(words[:number] + words[number + 1 :])])[0]
+        score = next(one["score"] for one in without if one["label"] == whole[0]["label"])
+        assert each["class_or_confidence"] == pytest.approx(whole[0]["score"] - score, abs=1e-5)
+
+
+def test_the_other_encoders_answer_as_their_pipelines(folders: dict[str, Path]) -> None:
+    masked = "a good [MASK] from Paris"
+    expected: dict[str, Any] = {
+        "numbers": piped(folders["numbers"], "text-classification", TEXT)[0]["score"],
+        "tags": piped(folders["tags"], "token-classification", TEXT, aggregation_strategy="simple"),
+        "masks": piped(folders["masks"], "fill-mask", masked),
+        "questions": piped(folders["questions"], "extractive-question-answering", question=PAIR[0], context=TEXT),
+    }
+    with client_of(folders["numbers"]) as client:
+        number, _ = client.predict(TEXT, api_name="/rate")
+    assert number == pytest.approx(expected["numbers"], abs=1e-5)
+    with client_of(folders["tags"]) as client:
+        spans = [each for each in client.predict(TEXT, api_name="/tag") if each["class_or_confidence"]]
+    assert [(each["token"], each["class_or_confidence"]) for each in spans] == [
+        (TEXT[each["start"] : each["end"]], each["entity_group"]) for each in expected["tags"]
+    ]
+    assert spans
+    with client_of(folders["masks"]) as client:
+        answer = client.predict(masked, api_name="/fill")
+        assert "[MASK] 2 times; write it once" in said(client, f"{masked} [MASK]", api_name="/fill")
+    assert scores_of(answer) == pytest.approx({one["token_str"]: one["score"] for one in expected["masks"]}, abs=1e-5)
+    with client_of(folders["questions"]) as client:
+        answer, place = client.predict(PAIR[0], TEXT, api_name="/answer")
+    assert scores_of(answer) == pytest.approx({expected["questions"]["answer"]: expected["questions"]["score"]})
+    assert [one["token"] for one in place if one["class_or_confidence"]] == [expected["questions"]["answer"]]
+
+
+def test_a_translation_is_that_of_the_pipeline(folders: dict[str, Path]) -> None:
+    text = "word1 word2 word3"
+    with client_of(folders["translator"]) as client:
+        for beams in (1, 3):
+            options = {"num_beams": beams, "max_new_tokens": 8}
+            expected = piped(folders["translator"], "seq2seq-translation", text, **options)
+            assert client.predict(text, beams, 8, api_name="/translate")[0] == expected[0]["translation_text"]
+        assert "Only the first" in client.predict("word1 " * 50, 1, 4, api_name="/translate")[1]
+
+
+def test_a_text_grows_to_that_of_the_pipeline(folders: dict[str, Path]) -> None:
+    write = pipeline("text-generation", model=str(folders["writer"]))
+    sampling = {"temperature": 0.7, "top_k": 5, "top_p": 0.9}
+    with client_of(folders["writer"]) as client:
+        greedy = client.submit("abc", 12, 0, False, 1.0, 50, 1.0, api_name="/write")
+        pieces = list(greedy)
+        assert pieces[-1] == write("abc", max_new_tokens=12, do_sample=False)[0]["generated_text"]
+        assert all(after.startswith(before) for before, after in pairwise(pieces))
+        drawn = client.predict("abc", 12, 3, True, *sampling.values(), api_name="/write")
+        assert "exceed the model's limit" in said(client, "a" * 60, 8, 0, False, 1.0, 50, 1.0, api_name="/write")
+    set_seed(3)
+    with torch.inference_mode():
+        assert drawn == write("abc", max_new_tokens=12, do_sample=True, **sampling)[0]["generated_text"]
+
+
+def test_what_is_wrong_with_a_text_is_said(classifier: Any, folders: dict[str, Path]) -> None:
+    assert said(classifier, " \n", api_name="/classify") == "text: empty; write a text"
+    assert said(classifier, "a" * 1_001, api_name="/classify") == "text: 1,001 characters; the maximum is 1,000"
+    assert "Only the first 32 tokens were read." in classifier.predict("good " * 50, api_name="/classify")[1]
+    with client_of(folders["tags"]) as client:
+        assert "52 tokens exceed the model's limit of 32; shorten it" in said(client, "good " * 50, api_name="/tag")
+
+
+def test_the_server_shows_its_page_and_no_file(folders: dict[str, Path]) -> None:
+    """Nor does it answer to the name of another host, under which a page of the web could ask it."""
+    folder = folders["labels"]
+    with running(DemoArguments(model=str(folder), port=0)) as (url, _), httpx.Client(base_url=url) as http:
+        shown = http.get("/").text + http.get("/config").text + http.get("/gradio_api/info").text
+        assert str(folder.parent) not in shown
+        assert str(Path.cwd()) not in shown
+        assert json.loads(http.get("/config").text)["analytics_enabled"] is False
+        assert "fonts.googleapis" not in http.get("/theme.css").text
+        for path in (folder / "config.json", Path(__file__)):
+            assert http.get(f"/gradio_api/file={path}").status_code == 403
+        for headers in ({"Host": "example.org"}, {"Origin": "https://example.org"}):
+            assert http.get("/", headers=headers).status_code == 403
+        assert http.get("/explanations/../app.py").status_code == 404
+
+
+def test_title_description_and_examples_are_those_of_the_folder(folders: dict[str, Path], tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text(CARD, encoding="utf-8")
+    assert read_summary(str(tmp_path)) == Summary(
+        "The [best](https://example.org) of _three_", "It judges films.", [("good",), ("moving",)]
+    )
+    (tmp_path / "README.md").write_text("---\nwidget: 3\n---\n", encoding="utf-8")
+    rows = [{"text": f"text {number}", "label": "good", "answer": "bad"} for number in range(12)]
+    (tmp_path / "evaluation.json").write_text(json.dumps({"examples": rows}), encoding="utf-8")
+    assert read_summary(str(tmp_path)).examples == [(f"text {number}",) for number in range(0, 12, 2)]
+    (tmp_path / "evaluation.json").write_text(json.dumps({"examples": [{"text": "a", "text_pair": "b"}]}))
+    assert read_summary(str(tmp_path)).examples == [("a", "b")]
+    (tmp_path / "evaluation.json").write_text("[", encoding="utf-8")
+    assert read_summary(str(tmp_path)) == Summary(tmp_path.name, "", [])
+
+
+class Written:
+    """A page that says what it was made of."""
+
+    def __init__(self, *of: Any) -> None:
+        self.of = of
+
+    def save(self, path: Path) -> None:
+        model, tokenizer, texts = self.of
+        path.write_text(f"{type(model).__name__} {type(tokenizer).__name__} {texts}", encoding="utf-8")
+
+
+def test_a_button_makes_a_page_that_explains_the_answer(folders: dict[str, Path], tmp_path: Path) -> None:
+    """Without what makes such pages, there is no button."""
+    model = load_demo_model(Source(str(folders["labels"])))
+    explanations = Explanations(tmp_path, Written)
+    names = []
+    for view in (View(model, 100), View(model, 100, explanations=explanations)):
+        page = build_page(Summary("A title", "", []), view)
+        names.append({each.api_name for each in page.fns.values()})
+    assert names[1] - names[0] == {"explain"}
+    links = [explanations.link(*model.parts, f"good {number}") for number in range(25)]
+    name = links[-1].partition("explanations/")[2].partition('"')[0]
+    assert 'target="_blank"' in links[-1]
+    assert "ScratchEncoderForSequenceClassification" in (tmp_path / name).read_text(encoding="utf-8")
+    assert "['good 24']" in (tmp_path / name).read_text(encoding="utf-8")
+    assert len([*tmp_path.iterdir()]) == 20
+
+
+def test_what_cannot_be_shown_is_one_line(
+    folders: dict[str, Path], tmp_path: Path, capfd: pytest.CaptureFixture
+) -> None:
+    from modeling_scratch import ScratchEncoderModel  # it has no head
+
+    config = ScratchEncoderModel.config_class.from_pretrained(folders["labels"])
+    ScratchEncoderModel(config).save_pretrained(tmp_path)
+    refused(capfd, program.main, ["--model", tmp_path, "--port", 0], "ScratchEncoderModel has no head")
+    refused(capfd, program.main, ["--model", "nowhere/to/be/found", "--port", 0], "nowhere/to/be/found")
+    refused(capfd, program.main, ["--model", "x", "--port", 70_000], "--port 70000: must be from 0 to 65535")
+    refused(capfd, program.main, ["--model", "x", "--max_characters", 0], "--max_characters 0: must be at least 1")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused(capfd, program.main, ["--model", folders["labels"], "--port", port], f"--port {port}: Address already")

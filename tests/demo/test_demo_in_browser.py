@@ -1,0 +1,79 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""A person types and clicks, and sees the answer of the pipeline, or what is wrong, in a browser that is offline."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from demos import SAVE
+from transformers import pipeline
+
+from modeling_scratch.demo.app import DemoArguments, running
+
+pytestmark = pytest.mark.browser
+TEXT = "a slow and bad film by Anna Berg"
+CARD = (
+    "# Films\n\nIt judges films. ![A badge](https://example.org/badge.svg)\n<img src='https://example.org/pixel.png'>\n"
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = SAVE["labels"](tmp_path_factory.mktemp("films"))
+    (folder / "README.md").write_text(f"---\nwidget:\n- text: {TEXT}\n---\n{CARD}", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def url(folder: Path) -> Iterator[str]:
+    with running(DemoArguments(model=str(folder), port=0, max_characters=200)) as (url, _):
+        yield url
+
+
+def classify(page: Any, text: str) -> None:
+    page.get_by_label("Text", exact=True).fill(text)
+    page.get_by_role("button", name="Classify").click()
+
+
+def test_a_person_asks_a_classifier(page: Any, url: str, folder: Path) -> None:
+    from playwright.sync_api import expect
+
+    best = pipeline("text-classification", model=str(folder))(TEXT)[0]
+    page.goto(url)
+    expect(page.get_by_role("heading", name="Films")).to_be_visible()
+    expect(page.get_by_text("It judges films.")).to_be_visible()
+    assert page.title() == "Films"
+    page.get_by_role("button", name=TEXT).click()  # an example
+    expect(page.get_by_label("Text", exact=True)).to_have_value(TEXT)
+    page.get_by_role("button", name="Classify").click()
+    expect(page.get_by_test_id("label-output-value")).to_have_text(best["label"])
+    expect(page.get_by_text(f"Probability: {best['score']:.4f}.")).to_be_visible()
+    expect(page.get_by_test_id("highlighted-text")).to_contain_text("Berg")
+    assert str(folder.parent) not in page.content()
+
+
+def test_a_person_reads_what_is_wrong_with_a_text(page: Any, url: str) -> None:
+    from playwright.sync_api import expect
+
+    page.goto(url)
+    classify(page, " ")
+    expect(page.get_by_text("text: empty; write a text")).to_be_visible()
+    classify(page, "a" * 201)
+    expect(page.get_by_text("text: 201 characters; the maximum is 200")).to_be_visible()
+    classify(page, TEXT)
+    expect(page.get_by_text("Probability: ")).to_be_visible()
+
+
+def test_a_person_reads_a_text_that_grows(page: Any, tmp_path: Path) -> None:
+    from playwright.sync_api import expect
+
+    folder = SAVE["writer"](tmp_path)
+    write = pipeline("text-generation", model=str(folder))
+    written = write("abc", max_new_tokens=12, do_sample=False)[0]["generated_text"]
+    with running(DemoArguments(model=str(folder), port=0)) as (url, _):
+        page.goto(url)
+        page.get_by_label("Prompt").fill("abc")
+        page.get_by_label("number input for At most so many new tokens").fill("12")
+        page.get_by_role("button", name="Write").click()
+        expect(page.locator("textarea").last).to_have_value(written)
