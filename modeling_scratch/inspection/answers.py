@@ -1,10 +1,11 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The model's answer to a text, and its score: the number whose change explanations attribute to words.
 
-A score is the probability of the label, of the token at one position, or of a whole target (the geometric mean of the
-probabilities of its tokens); the number itself for a regression.
+A score is the log-odds log(p / (1 - p)) of the label or of the token at one position, the mean log-probability of the
+tokens of a whole target, or the number of a regression. Probabilities of sure answers hardly change with a word.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,15 +32,29 @@ from .subjects import (
 MOST_LISTED, MOST_A_POSITION = 50, 5
 OUTSIDE = "O"  # the label of tokens that are no name
 MOST_LOGITS = 2**24  # of a batch
+LOG_ODDS, MEAN_LOG = "log-odds", "mean log-probability"
 
 
 @dataclass(frozen=True)
 class Target:
-    """What is explained: entry `index` of the logits, at a position where there is a row of them a token."""
+    """What is explained: entry `index` of the logits, at a position where there is a row of them a token.
+
+    score: its description; unit: log-odds, mean log-probability or number.
+    """
 
     score: str
     index: int = 0
     position: int | None = None
+
+    @property
+    def unit(self) -> str:
+        return self.score.partition(" of ")[0]
+
+    def probability(self, score: float) -> float:
+        """Return the probability that a score stands for; a number stays as it is."""
+        if self.unit == LOG_ODDS:
+            return 1 / (1 + math.exp(-score)) if score > -500 else 0.0
+        return math.exp(score) if self.unit == MEAN_LOG else score
 
 
 def answer_of(subject: Subject, output: Any) -> tuple[dict[str, Any], Target | None]:
@@ -56,13 +71,13 @@ def _labels(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
     answer = {"label": names[best], "p": p[best].item(), "all": every}
     if subject.task == MULTI:
         answer["labels"] = [each["label"] for each in every if each["p"] >= 0.5]
-    return answer, Target(f"p({names[best]})", best)
+    return answer, Target(f"{LOG_ODDS} of {names[best]}", best)
 
 
 def _numbers(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
     names = names_of(subject.model.config)
     values = output.logits[0].tolist()
-    return {"values": [{"label": n, "value": v} for n, v in zip(names, values)]}, Target(names[0])
+    return {"values": [{"label": n, "value": v} for n, v in zip(names, values)]}, Target(f"number of {names[0]}")
 
 
 def _tags(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
@@ -71,7 +86,7 @@ def _tags(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
     found = [{"label": names[int(row.argmax())], "p": row.max().item()} for row in p]
     real = [number for number, added in enumerate(subject.text.special) if not added] or [0]
     focus = max(real, key=lambda number: (found[number]["label"] != OUTSIDE, found[number]["p"]))
-    target = Target(f"p({found[focus]['label']}) of token {focus}", int(p[focus].argmax()), focus)
+    target = Target(f"{LOG_ODDS} of {found[focus]['label']} at token {focus}", int(p[focus].argmax()), focus)
     return {"tokens": found, "focus": focus}, target
 
 
@@ -80,7 +95,8 @@ def _masked(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
     found = {str(each): top(logits[each], subject.tokenizer, 10) for each in positions}
     focus = positions[0]
     best = found[str(focus)][0]
-    return {"masked": positions, "tokens": found, "focus": focus}, Target(f"p({best['token']})", best["id"], focus)
+    target = Target(f"{LOG_ODDS} of {best['token']}", best["id"], focus)
+    return {"masked": positions, "tokens": found, "focus": focus}, target
 
 
 def _next(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
@@ -88,7 +104,7 @@ def _next(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
     best, last = top(logits[-1], subject.tokenizer, MOST_LISTED), len(logits) - 1
     rows = [top(row, subject.tokenizer, MOST_A_POSITION) for row in logits]
     answer = {"top": best, "logits": logits[-1], "positions": rows, "focus": last}
-    return answer, Target(f"p({best[0]['token']}) as the next token", best[0]["id"], last)
+    return answer, Target(f"{LOG_ODDS} of {best[0]['token']} as the next token", best[0]["id"], last)
 
 
 def _generated(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
@@ -97,7 +113,7 @@ def _generated(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
     text = str(tokenizer.decode(subject.target_ids, skip_special_tokens=True)).strip()
     best = top(logits[-1], tokenizer, MOST_LISTED)
     answer = {"text": text, "positions": rows, "logits": logits[-1], "top": best, "focus": len(logits) - 1}
-    return answer, Target("mean probability of the output's tokens (geometric)")
+    return answer, Target(f"{MEAN_LOG} of the output's tokens")
 
 
 def _span(_: Subject, output: Any) -> tuple[dict[str, Any], None]:
@@ -133,14 +149,15 @@ def score(subject: Subject, logits: Tensor, target: Target, positions: Sequence[
     if subject.task == REGRESSION:
         return logits[:, target.index]
     if subject.task == MULTI:
-        return logits[:, target.index].sigmoid()
+        return logits[:, target.index]  # of a sigmoid: the log-odds
     if subject.task == GENERATION:
         labels = subject.tensor(subject.target_ids).expand(len(logits), -1)
-        return logits.log_softmax(-1).gather(-1, labels[..., None])[..., 0].mean(-1).exp()
+        return logits.log_softmax(-1).gather(-1, labels[..., None])[..., 0].mean(-1)
     if subject.task in (TAGGING, MASKED, NEXT):
         chosen = -1 if subject.task == NEXT else subject.tensor([each or 0 for each in positions])
         logits = logits[torch.arange(len(logits), device=logits.device), chosen]
-    return logits.softmax(-1)[:, target.index]
+    others = torch.arange(logits.shape[-1], device=logits.device) != target.index
+    return logits[:, target.index] - logits[:, others].logsumexp(-1)
 
 
 @torch.no_grad()

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Tensors as JSON: shape, dtype and base64, at full precision or as bytes between the lowest and the highest value.
 
-    value = low + byte / 255 * (high - low)        byte / 254, and 255 for a masked score, where "masked" is true
+value = low + byte / 255 * (high - low)        byte / 254, and 255 for a masked score, where "masked" is true
 """
 
 import base64

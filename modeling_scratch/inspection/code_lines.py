@@ -67,9 +67,9 @@ class CodeFile:
     def _functions(self) -> dict[int, CodeFunction]:
         """First line of a function, with its decorators -> the function."""
         found = {}
-        for owner in (self.tree, *(node for node in ast.walk(self.tree) if isinstance(node, ast.ClassDef))):
-            of_class = owner if isinstance(owner, ast.ClassDef) else None
-            for node in owner.body:
+        classes = [node for node in ast.walk(self.tree) if isinstance(node, ast.ClassDef)]
+        for body, of_class in [(self.tree.body, None), *((each.body, each) for each in classes)]:
+            for node in body:
                 if isinstance(node, Function):
                     first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
                     found[first] = self._described(node, of_class)
@@ -77,9 +77,10 @@ class CodeFile:
 
     def _described(self, function: Function, owner: ast.ClassDef | None) -> CodeFunction:
         """The docstring of a class states the equation of its forward, and of methods without a docstring."""
-        own, of_class = first_line(ast.get_docstring(function)), first_line(owner and ast.get_docstring(owner))
+        own = first_line(ast.get_docstring(function))
         if owner is None:
             return CodeFunction(function.name, own, function.lineno)
+        of_class = first_line(ast.get_docstring(owner))
         equation = of_class if function.name == "forward" else own or of_class
         return CodeFunction(f"{owner.name}.{function.name}", equation, function.lineno)
 

@@ -280,15 +280,15 @@ def textbook_files(model: nn.Module) -> list[Path]:
             f"{type(model).__name__}: only scratch models are explained; modeling_scratch.load_pretrained converts "
             "native checkpoints"
         )
-    own = {inspect.getfile(type(model)), *Path(inspect.getfile(bases[0])).parent.glob("*.py")}
-    return sorted(set(map(Path, own)))
+    beside = Path(inspect.getfile(bases[0])).parent.glob("*.py")
+    return sorted({Path(inspect.getfile(type(model))), *beside})
 
 
 @contextmanager
 def as_textbook(model: nn.Module) -> Iterator[None]:
     """Run the textbook's own code in evaluation mode with eager attention, and restore all three at the end."""
     modes = {module: module.training for module in model.modules()}
-    configs = {id(module.config): module.config for module in modes if hasattr(module, "config")}
+    configs: dict[int, Any] = {id(module.config): module.config for module in modes if hasattr(module, "config")}
     backends = {key: config._attn_implementation for key, config in configs.items()}
     try:
         model.eval()

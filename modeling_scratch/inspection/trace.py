@@ -87,7 +87,7 @@ def _line(code: Any) -> dict[str, Any]:
 
 
 def statistics(step: Step) -> dict[str, float | None]:
-    """Return mean, standard deviation, range and shares of zeros and of masked scores; the latter count nowhere else."""
+    """Return mean, standard deviation, range, and shares of zeros and of masked scores, which count nowhere else."""
     values = step.tensor.double().flatten()
     real = values[values.isfinite() & (values > MASKED)]
     if not len(real) or step.op in UNINITIALISED:
