@@ -1,2 +1,2 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Explanations: a model's real computation as a static page, from the recorded tensors to the HTML."""
+"""Inspection: one text on its way through a model, recorded and shown."""
