@@ -50,10 +50,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory, classifier: Any, explained:
     """Pages of a classifier, a decoder and an encoder-decoder."""
     folder = tmp_path_factory.mktemp("pages")
     write_page(explained, classifier, folder / "classifier.html")
-    decoder = lively(ScratchDecoderForCausalLM(presets.gpt2(**SIZES, max_position_embeddings=64)))
+    one = {**SIZES, "num_hidden_layers": 1}
+    decoder = lively(ScratchDecoderForCausalLM(presets.gpt2(**one, max_position_embeddings=64)))
     explain(decoder, TOKENIZER, "a good film").save(folder / "decoder.html")
     starts = {"decoder_start_token_id": 2, "eos_token_id": 3, "pad_token_id": 0}
-    seq2seq = lively(ScratchSeq2SeqForConditionalGeneration(presets.captions(**SIZES, **starts)))
+    seq2seq = lively(ScratchSeq2SeqForConditionalGeneration(presets.captions(**one, **starts)))
     explain(seq2seq, TOKENIZER, "a slow film", targets="a good film").save(folder / "seq2seq.html")
     return folder
 
@@ -68,14 +69,13 @@ def test_every_part_opens(page: Any, folder: Path) -> None:
     opened(page, folder / "classifier.html")
     assert page.eval_on_selector_all("section.part", "parts => parts.map(part => part.id)") == PARTS
     page.check("#pass-all")
-    for block in page.query_selector_all("details.block"):
-        block.query_selector("summary").click()
-        step = block.wait_for_selector("details.step:not(.minor)")
-        step.query_selector("summary").click()
-        assert ".py:" in step.wait_for_selector(".place").inner_text()
-        assert step.query_selector("[role=grid]")
-    for button in page.query_selector_all(".head-button, .words + div button, #words [role=radio], .piece"):
-        button.click()
+    page.click("details.block >> nth=1")
+    page.evaluate("() => document.querySelectorAll('details').forEach(each => { each.open = true; })")
+    page.wait_for_function("() => document.querySelectorAll('details.step').length > 100")
+    page.evaluate("() => document.querySelectorAll('details.step').forEach(each => { each.open = true; })")
+    page.wait_for_function("() => document.querySelectorAll('.step-body .place').length > 100")
+    page.evaluate("() => document.querySelectorAll('.head-button, #words [role=radio], .piece').forEach(each => each.click())")
+    assert page.locator(".step [role=grid]").count() > 100
     assert page.locator(".curves").count() == 1
 
 
@@ -84,7 +84,7 @@ def test_the_page_computes_what_pytorch_recorded(page: Any, folder: Path, name: 
     opened(page, folder / f"{name}.html")
     assert page.locator("header .verdict.good").count() == 1
     page.click("#check summary")
-    assert page.locator("#check tbody tr").count() > 30
+    assert page.locator("#check tbody tr").count() >= 15
 
 
 def test_a_head_switched_off_is_that_head_zeroed_in_pytorch(
@@ -141,8 +141,8 @@ def test_sliders_cut_the_distribution(page: Any, folder: Path) -> None:
 def test_an_encoder_decoder_shows_its_cross_attention(page: Any, folder: Path) -> None:
     opened(page, folder / "seq2seq.html")
     assert page.locator("#attention .heads").count() == 3
-    page.click('[aria-label="Decoder to encoder, Layer 2, Head 1"]')
-    assert page.inner_text("#attention h3") == "Decoder to encoder, Layer 2, Head 1"
+    page.click('[aria-label="Decoder to encoder, Layer 1, Head 1"]')
+    assert page.inner_text("#attention h3") == "Decoder to encoder, Layer 1, Head 1"
 
 
 FOCUS = """() => { const at = document.activeElement;
