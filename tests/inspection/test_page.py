@@ -74,7 +74,9 @@ def test_every_part_opens(page: Any, folder: Path) -> None:
     page.wait_for_function("() => document.querySelectorAll('details.step').length > 100")
     page.evaluate("() => document.querySelectorAll('details.step').forEach(each => { each.open = true; })")
     page.wait_for_function("() => document.querySelectorAll('.step-body .place').length > 100")
-    page.evaluate("() => document.querySelectorAll('.head-button, #words [role=radio], .piece').forEach(each => each.click())")
+    page.evaluate(
+        "() => document.querySelectorAll('.head-button, #words [role=radio], .piece').forEach(each => each.click())"
+    )
     assert page.locator(".step [role=grid]").count() > 100
     assert page.locator(".curves").count() == 1
 
@@ -211,7 +213,9 @@ def test_nothing_overflows(page: Any, folder: Path, width: int) -> None:
         assert page.evaluate("() => document.documentElement.scrollWidth") <= width
 
 
-def test_weights_of_another_model_are_noticed(page: Any, tmp_path: Path, classifier: Any, explained: dict[str, Any]) -> None:
+def test_weights_of_another_model_are_noticed(
+    page: Any, tmp_path: Path, classifier: Any, explained: dict[str, Any]
+) -> None:
     other = lively(ScratchEncoderForSequenceClassification(classifier.config))
     with torch.no_grad():
         other.classifier.out_proj.bias += 0.001

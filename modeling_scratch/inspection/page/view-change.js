@@ -157,12 +157,17 @@ function answerRow(change) {
   return task() === "tagging" || task() === "masked" ? change.source.findIndex(({ origin }) => origin === focus) : 0;
 }
 
+/** The logits that a pass answers with, or null. */
+function answerLogits(tensors, change) {
+  const logits = tensors.get("logits"), at = answerRow(change);
+  return logits && at >= 0 && task() !== "span" ? row(logits, at).data : null;
+}
+
 /** Probabilities (or values) of each label or token that a pass answers with, or null. */
 function answerOf(tensors, change) {
-  const logits = tensors.get("logits"), at = answerRow(change);
-  if (!logits || at < 0 || task() === "span") return null;
-  const values = row(logits, at).data;
-  return task() === "regression" ? Array.from(values) : task() === "multi-label" ? sigmoid(values) : softmaxOf(values);
+  const logits = answerLogits(tensors, change);
+  if (!logits) return null;
+  return task() === "regression" ? Array.from(logits) : task() === "multi-label" ? sigmoid(logits) : softmaxOf(logits);
 }
 
 const labelOf = (i) => (["next", "generation", "masked"].includes(task()) ? shown(vocabulary()[i] ?? `#${i}`) : state.explanation.model.labels?.[i] ?? String(i));
@@ -178,11 +183,12 @@ function outcome() {
 }
 
 function comparedBars(before, after) {
+  const old = answerLogits(state.baseline, unchanged()), now = answerLogits(state.changed ?? state.baseline, state.change);
   const isValue = task() === "regression", most = Math.max(...before.concat(after).map(Math.abs));
   const order = after.map((_, i) => i).sort((a, b) => Math.max(after[b], before[b]) - Math.max(after[a], before[a])).slice(0, 10);
   const words = (value) => (isValue ? number(value) : percent(value)), share = (value) => (isValue ? Math.abs(value) / most : value);
   return bars(t("change.outcome"), (after.length > 10 ? order : order.sort((a, b) => a - b)).map((i) => ({ name: labelOf(i), share: share(after[i]), before: state.changed ? share(before[i]) : undefined,
-    value: after[i], shown: state.changed ? `${words(before[i])} → ${words(after[i])}` : words(after[i]) })));
+    value: after[i], detail: isValue ? null : t("answer.logit", state.changed ? `${number(old[i])} → ${number(now[i])}` : number(now[i])), shown: state.changed ? `${words(before[i])} → ${words(after[i])}` : words(after[i]) })));
 }
 
 /** How far each block's output moved, as a share of its size; only where the tokens are as many as before. */

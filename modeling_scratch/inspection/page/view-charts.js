@@ -2,7 +2,7 @@
 // Bars and curves.
 
 /**
- * A list of names with bars: [{name, value, share (0 to 1), before (0 to 1, a mark), shownValue, isOut}].
+ * A list of names with bars: [{name, value, share (0 to 1), before (0 to 1, a mark), shown, detail, isOut}].
  * It is a table of two columns to screen readers.
  */
 function bars(label, entries) {
@@ -12,7 +12,7 @@ function bars(label, entries) {
       el("th", { scope: "row" }, entry.name),
       el("td", { class: "track" }, el("span", { class: `bar ${entry.kind ?? ""}`, style: { "--share": share } }),
         entry.before !== undefined && el("span", { class: "mark", style: { "--share": Math.max(0, Math.min(1, entry.before)) } })),
-      el("td", { class: "value" }, entry.shown ?? percent(entry.value)));
+      el("td", { class: "value" }, entry.shown ?? percent(entry.value), entry.detail && el("small", {}, entry.detail)));
   })));
 }
 

@@ -100,7 +100,13 @@ function matrixFigure(matrix) {
     el("div", { class: "scroll" }, el("div", { class: "frame" },
       showsColumns && el("div", { class: "column-labels", "aria-hidden": "true" }, columnLabels.map((each) => el("span", {}, el("i", {}, each)))),
       showsRows && el("div", { class: "row-labels", "aria-hidden": "true" }, rowLabels.map((each) => el("span", {}, each))), grid)),
-    readout);
+    el("figcaption", {}, readout, scale(most, values.some((value) => value < 0 && value !== -Infinity))));
+}
+
+/** What the colours mean, from the most negative to the most positive. */
+function scale(most, hasNegative) {
+  return el("span", { class: hasNegative ? "scale" : "scale positive", "aria-hidden": "true" },
+    number(hasNegative ? -most : 0), el("i"), number(most));
 }
 
 /** The matrices of a tensor of any rank: leading axes are chosen, the last two are drawn. */
