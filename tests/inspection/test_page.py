@@ -147,8 +147,10 @@ def test_an_encoder_decoder_shows_its_cross_attention(page: Any, folder: Path) -
     assert page.inner_text("#attention h3") == "Decoder to encoder, Layer 1, Head 1"
 
 
-FOCUS = """() => { const at = document.activeElement;
-    return [at.closest("section, header, nav")?.id || at.closest("section, header, nav")?.tagName, at.getAttribute("role") ?? at.tagName]; }"""
+FOCUS = """() => {
+    const at = document.activeElement, around = at.closest("section, header, nav");
+    return [around?.id || around?.tagName, at.getAttribute("role") ?? at.tagName];
+}"""
 
 
 def test_the_keyboard_reaches_everything(page: Any, folder: Path) -> None:
