@@ -50,7 +50,8 @@ def explained(model_class: Any) -> tuple[Any, Explanation]:
     """A model and its explanation of both texts, made once."""
     if model_class not in _found:
         number = CLASSES.index(model_class)
-        model = model_of(model_class, **list(SWITCHES.values())[number % len(SWITCHES)])
+        settings = list(SWITCHES.values())[number % len(SWITCHES)]
+        model = model_of(model_class, **settings, **({"sparse_prediction": True} if number == 1 else {}))
         _found[model_class] = model, explain(model, TOKENIZER, [TEXT, OTHER], max_tokens=12)
     return _found[model_class]
 
@@ -68,7 +69,9 @@ def test_data_are_json_that_holds_the_recorded_tensors(model_class: Any) -> None
         for step, found in zip(text.recording.steps, shown["trace"]["steps"]):
             assert found["file"] in data["sources"]
             if found["values"] is not None:
-                np.testing.assert_allclose(unpacked(found["values"]).flatten(), step.tensor.float().flatten(), rtol=1e-6)
+                np.testing.assert_allclose(
+                    unpacked(found["values"]).flatten(), step.tensor.float().flatten(), rtol=1e-6
+                )
         for attention in shown["attention"]:
             np.testing.assert_allclose(unpacked(attention["weights"]).sum(-1), 1, atol=1e-5)
         steps = shown["trace"]["steps"]
@@ -157,7 +160,8 @@ def test_occlusion_is_the_score_without_a_word() -> None:
     assert attributions["occlusion"]["words"] == pytest.approx(expected, abs=1e-4)
     curve = attributions["deletion"]["curves"]["occlusion"]
     assert curve[0] == pytest.approx(attributions["p"])
-    assert len(curve) == len(words)
+    assert len(curve) == len(words) + 1
+    assert len({curve[-1] for curve in attributions["deletion"]["curves"].values()}) == 1  # all words are gone
     areas = attributions["deletion"]["areas"]
     assert areas["occlusion"] == pytest.approx(np.mean([sum(pair) / 2 for pair in pairwise(curve)]))
 
@@ -186,7 +190,9 @@ def test_n_grams_count_among_the_words_that_mattered() -> None:
     redraw(model)
     ids = TOKENIZER(TEXT)["input_ids"]
     with torch.no_grad():
-        model.model.embeddings.ngrams.keys.copy_(torch.tensor(sorted((b + 1) + (a + 1 << 21) for a, b in pairwise(ids))[:4]))
+        model.model.embeddings.ngrams.keys.copy_(
+            torch.tensor(sorted((b + 1) + (a + 1 << 21) for a, b in pairwise(ids))[:4])
+        )
     found = explain(model, TOKENIZER, TEXT).texts[0].attributions["integrated_gradients"]
     assert found.sum == pytest.approx(found.difference, rel=0.011)
 

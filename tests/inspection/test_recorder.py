@@ -85,7 +85,9 @@ def test_the_inputs_of_a_step_make_its_tensor() -> None:
     functions = {"linear": torch.nn.functional.linear, "matmul": torch.matmul}
     for step in recording.steps:
         if step.op in functions:
-            inputs = [recording.steps[each].tensor if isinstance(each, int) else parameters[each] for each in step.inputs]
+            inputs = [
+                recording.steps[each].tensor if isinstance(each, int) else parameters[each] for each in step.inputs
+            ]
             torch.testing.assert_close(functions[step.op](*inputs), step.tensor, atol=0, rtol=0)
             count += 1
     assert count == 2 * (6 + 2) + 1  # of each layer six projections and two products, and the head
