@@ -23,7 +23,7 @@ Floats = NDArray[np.float32]
 
 MOST_WEIGHTS = 1_200_000  # of a model that is packed; a page of more would pass 5 MB
 FEWEST_BITS = 24  # of a float: sign, 8 of the exponent, 15 of the mantissa; the relative error is 2^-16
-BITS_OF_A_PAGE = 28_800_000
+BITS_OF_A_PAGE = 25_000_000  # of weights; the rest of 5 MB is for what was recorded
 
 
 def kept_bits(count: int) -> int:
@@ -38,7 +38,7 @@ def packed_floats(values: Floats, bits: int = 32) -> str:
         half, mask = np.uint32(1 << 31 - bits), np.uint32(0xFFFFFFFF << 32 - bits & 0xFFFFFFFF)
         words = np.where(np.isfinite(words.view("<f4")), (words + half) & mask, words)
     planes = words.view(np.uint8).reshape(-1, 4).T
-    return base64.b64encode(gzip.compress(planes.tobytes(), mtime=0)).decode("ascii")
+    return base64.b64encode(gzip.compress(planes.tobytes(), 6, mtime=0)).decode("ascii")
 
 
 def packed_model(model: PreTrainedModel, positions: int) -> dict[str, Any] | None:

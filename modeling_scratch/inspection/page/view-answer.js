@@ -9,7 +9,7 @@ const ANSWERS = {
   masked: ({ tokens }) => Object.entries(tokens).map(([place, best]) => [el("h3", {}, t("answer.mask", Number(place) + 1)),
     bars(t("answer.mask", Number(place) + 1), best.map(({ token, p }) => ({ name: shown(token), share: p, value: p })))]),
   next: (answer) => nextToken(answer),
-  generation: (answer) => [el("blockquote", {}, answer.text), positionsTable(answer), answer.logits && nextToken(answer)],
+  generation: (answer) => [positionsTable(answer), answer.logits && nextToken(answer)],
   span: ({ start, end }) => [["start", start], ["end", end]].map(([name, shares]) => [el("h3", {}, t(`answer.${name}`)),
     bars(t(`answer.${name}`), shares.map((p, i) => ({ name: tokensOf("tokens")[i], share: p, value: p })))]),
   embedding: ({ pooled }) => tensorFigure(decoded(pooled), t("answer.vector")),

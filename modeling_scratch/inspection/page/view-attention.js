@@ -14,19 +14,24 @@ function partAttention() {
   const buttons = layers.map((layer, l) => Array.from({ length: layer.heads }, (_, h) => headButton(layer, l, h, show)));
   const redraw = () => { thumbnails(layers, buttons); show(chosen.layer, chosen.head); };
   const section = part("attention",
-    el("div", { class: "heads" }, layers.map((layer, l) => el("div", { class: "head-row", role: "group", "aria-label": layerName(layer) },
-      el("span", { class: "layer-name" }, layerName(layer)), roving(buttons[l])))),
+    el("div", { class: "head-groups" }, kindsOf(layers).map((kind) => el("div", { class: "heads" }, kind && el("h4", {}, kind),
+      layers.map((layer, l) => kindOf(layer) === kind && el("div", { class: "head-row", role: "group", "aria-label": layerName(layer) },
+        el("span", { class: "layer-name" }, t("attention.layer", layer.layer + 1)), el("div", { class: "head-buttons" }, roving(buttons[l]))))))),
     place, cachePart());
   redraw();
   listen(section, "change", redraw);
   return section;
 }
 
-function layerName(layer) {
-  const side = /(encoder|decoder)\./.exec(layer.path)?.[1];
-  const kind = layer.kind === "cross" ? t("attention.cross") : side ? t(`pass.${side}`) : "";
-  return `${kind ? `${kind}, ` : ""}${t("attention.layer", layer.layer + 1)}`;
+/** Encoder, decoder, or from one to the other; "" where a model has one stack. */
+function kindOf({ path, kind }) {
+  if (kind === "cross") return t("attention.cross");
+  const side = /(encoder|decoder)\./.exec(path)?.[1];
+  return side ? t(`pass.${side}`) : "";
 }
+
+const kindsOf = (layers) => [...new Set(layers.map(kindOf))];
+const layerName = (layer) => [kindOf(layer), t("attention.layer", layer.layer + 1)].filter(Boolean).join(", ");
 
 /** The weights of a layer: after the reader's change, where there is one, or else as recorded. */
 function attentionWeights(layer) {

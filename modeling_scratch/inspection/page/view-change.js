@@ -46,7 +46,11 @@ function partChange() {
     ...editors.map(([side]) => tokenEditor(side, editors.length > 1)), switches());
   section.append(el("div", { class: "controls" }), el("div", { class: "outcome" }));
   fill();
-  const show = () => section.querySelector(".outcome").replaceChildren(...outcome());
+  const show = () => {
+    const place = section.querySelector(".outcome");
+    place.replaceChildren(...outcome());
+    place.dataset.logits = JSON.stringify([...((state.changed ?? state.baseline).get("logits")?.data ?? [])]); // for who checks the page
+  };
   show();
   listen(section, "change", show);
   listen(section, "reset", fill);
@@ -177,7 +181,7 @@ function comparedBars(before, after) {
   const isValue = task() === "regression", most = Math.max(...before.concat(after).map(Math.abs));
   const order = after.map((_, i) => i).sort((a, b) => Math.max(after[b], before[b]) - Math.max(after[a], before[a])).slice(0, 10);
   const words = (value) => (isValue ? number(value) : percent(value)), share = (value) => (isValue ? Math.abs(value) / most : value);
-  return bars(t("change.outcome"), (after.length > 10 ? order : order.sort((a, b) => a - b)).map((i) => ({ name: labelOf(i), share: share(after[i]), before: share(before[i]),
+  return bars(t("change.outcome"), (after.length > 10 ? order : order.sort((a, b) => a - b)).map((i) => ({ name: labelOf(i), share: share(after[i]), before: state.changed ? share(before[i]) : undefined,
     value: after[i], shown: state.changed ? `${words(before[i])} → ${words(after[i])}` : words(after[i]) })));
 }
 

@@ -61,13 +61,19 @@ function blockTitle(block) {
   return prefix + t(block.endsWith("embeddings") ? "pass.embeddings" : "pass.head");
 }
 
+/** Of a group outside of all blocks: the end of the encoder, or of the model. */
+function groupTitle(block, steps, names) {
+  const first = steps.map(({ id }) => names.get(id)).find(Boolean) ?? "";
+  return !block && /encoder\./.test(first) ? `${t("pass.encoder")}: ${t("pass.output")}` : blockTitle(block);
+}
+
 function blockDetails({ block, steps }, index, names) {
   const body = el("div", { class: "steps" });
   const fill = () => { if (!body.children.length) body.append(...stepRows(steps, names)); };
   const main = steps.filter(({ id }) => names.has(id)).length;
   return el("details", { class: "block", name: null, id: `block-${index}`, toggle: (event) => event.target.open && fill() },
-    el("summary", {}, el("span", { class: "block-title" }, blockTitle(block)), " ", el("code", {}, block),
-      el("span", { class: "count" }, t("pass.tensors", main))), body);
+    el("summary", {}, el("span", { class: "block-title" }, groupTitle(block, steps, names)), " ", el("code", {}, block),
+      el("span", { class: "count" }, t(main === 1 ? "pass.tensor" : "pass.tensors", main))), body);
 }
 
 /** The steps of a block, with a heading where a part of it begins. */

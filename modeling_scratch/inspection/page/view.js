@@ -109,8 +109,27 @@ function percent(share) {
   return format(share, share > 0.0995 && share < 0.99 ? 0 : 1);
 }
 
+// Byte-level tokenizers write each byte as a letter: printable ones as themselves, the others from U+0100 on.
+const BYTES = new Map();
+for (let byte = 0, next = 256; byte < 256; byte++) {
+  const isPrintable = (byte > 32 && byte < 127) || (byte > 160 && byte !== 173);
+  BYTES.set(String.fromCodePoint(isPrintable ? byte : next++), byte);
+}
+
+/** The text of a byte-level token; a token of half a letter, or of another tokenizer, stays as it is. */
+function textOfBytes(token) {
+  const bytes = Array.from(token, (letter) => BYTES.get(letter));
+  if (!/ByteLevel/.test(state.explanation.tokenizer.pre_tokenizer ?? "") || bytes.includes(undefined)) return token;
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(bytes));
+  } catch {
+    return token;
+  }
+}
+
 /** A token as it is shown: spaces and line ends are visible. */
-const shown = (token) => String(token).replace(/[ ĠĠ▁]/g, "␣").replace(/[\nĊ]/g, "⏎").replace(/\t/g, "⇥") || "∅";
+const shown = (token) =>
+  textOfBytes(String(token)).replace(/[ \u00a0Ġ▁]/g, "␣").replace(/[\nĊ]/g, "⏎").replace(/\t/g, "⇥") || "∅";
 
 const sizes = (shape) => shape.join(" × ");
 
