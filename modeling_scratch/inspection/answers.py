@@ -192,12 +192,19 @@ def _position(subject: Subject, target: Target, encoded: Encoded, kept: Sequence
     """Where the explained token stands in a variant."""
     if subject.task == MASKED:
         return next(iter(masked_positions(subject, encoded.ids)), None)
-    words = subject.text.word_of_token
-    if subject.task != TAGGING or target.position is None or words is None:
+    word = explained_word(subject, target)
+    if word is None or target.position is None or subject.text.word_of_token is None:
         return target.position
-    word = words[target.position]
-    if word is None or word not in kept or encoded.word_of_token is None:
+    if word not in kept or encoded.word_of_token is None:
         return None
     rank = list(kept).index(word)
-    offset = target.position - words.index(word)
+    offset = target.position - subject.text.word_of_token.index(word)
     return encoded.word_of_token.index(rank) + offset if rank in encoded.word_of_token else None
+
+
+def explained_word(subject: Subject, target: Target) -> int | None:
+    """Return the word that a tagger's label or a masked token is explained of; None if all of the text is."""
+    words = subject.text.word_of_token
+    if subject.task not in (TAGGING, MASKED) or words is None or target.position is None:
+        return None
+    return words[target.position]

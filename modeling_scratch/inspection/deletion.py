@@ -11,7 +11,7 @@ from itertools import pairwise
 from statistics import mean
 from typing import Any
 
-from .answers import Target, scores
+from .answers import Target, explained_word, scores
 from .subjects import Subject
 
 ORDERS = 10  # random ones
@@ -21,19 +21,18 @@ MOST_WORDS = 64
 def deletion(subject: Subject, target: Target, attributions: Mapping[str, Sequence[float | None]]) -> dict[str, Any]:
     """Return the curve of each attribution and of random orders, and the areas under them, from 0 to 1.
 
-    attributions: values of words, by method; the explained word, whose value is None, stays to the end.
+    attributions: values of words, by method. The explained word, of a tagger or a masked LM, stays.
     """
-    count = len(subject.text.words)
-    orders = {
-        name: sorted(range(count), key=lambda word: -_or_lowest(values[word])) for name, values in attributions.items()
-    }
+    fixed = explained_word(subject, target)
+    words = [word for word in range(len(subject.text.words)) if word != fixed]
+    orders = {name: sorted(words, key=lambda word: -_or_lowest(values[word])) for name, values in attributions.items()}
     generator = random.Random(0)
-    drawn = [generator.sample(range(count), count) for _ in range(ORDERS)]
+    drawn = [generator.sample(words, len(words)) for _ in range(ORDERS)]
     curves = _curves(subject, target, [*orders.values(), *drawn])
     areas = [area(curve) for curve in curves]
     columns = list(zip(*curves[len(orders) :]))
     return {
-        "share": [gone / count for gone in range(count)],
+        "share": [gone / max(len(words), 1) for gone in range(len(columns))],
         "curves": dict(zip(orders, curves)),
         "areas": {**dict(zip(orders, areas)), "random": mean(areas[len(orders) :])},
         "random": [mean(column) for column in columns],
@@ -49,20 +48,13 @@ def _or_lowest(value: float | None) -> float:
 
 
 def _curves(subject: Subject, target: Target, orders: Sequence[Sequence[int]]) -> list[list[float]]:
-    """The probability with 0, 1, 2, ... words gone, down to the last one; where there is none, that before."""
-    kept = [sorted(order[gone:]) for order in orders for gone in range(len(order))]
-    distinct = sorted({tuple(each) for each in kept})
-    variants = [(only(subject, each), each) for each in distinct]
-    values = scores(subject, target, variants)
-    found = {each: None if value is None else target.probability(value) for each, value in zip(distinct, values)}
-    curves = []
-    for order in orders:
-        curve: list[float] = []
-        for gone in range(len(order)):
-            value = found[tuple(sorted(order[gone:]))]
-            curve.append(curve[-1] if value is None and curve else value or 0.0)
-        curves.append(curve)
-    return curves
+    """The probability with 0, 1, 2, ... and all words of an order gone; without the last if nothing is left to read."""
+    every = set(range(len(subject.text.words)))
+    kept = [[tuple(sorted(every.difference(order[:gone]))) for gone in range(len(order) + 1)] for order in orders]
+    distinct = sorted({each for row in kept for each in row})
+    values = scores(subject, target, [(only(subject, each), each) for each in distinct])
+    found = {each: target.probability(value) for each, value in zip(distinct, values) if value is not None}
+    return [[found[each] for each in row if each in found] for row in kept]
 
 
 def only(subject: Subject, kept: Sequence[int]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import transformers
 from transformers import AutoConfig
+from transformers.dynamic_module_utils import get_class_from_dynamic_module
 
 import modeling_scratch
 
@@ -27,8 +28,8 @@ class ExplainArguments:
     """The model, the texts and the page."""
 
     model: str = option(help="A model with its tokenizer: a folder or a name on the Hub, also of a native checkpoint.")
-    text: list[str] = field(
-        default_factory=list,
+    text: list[str] | None = field(
+        default=None,
         metadata={"help": "Texts to explain, up to 8; the others are compared with the first.", "action": "extend"},
     )
     output: str = option(default="explain.html", help="The page, one HTML file.")
@@ -55,7 +56,7 @@ def write_explanation(arguments: ExplainArguments) -> None:
     """Explain the texts and write the page. Raises `DataError` for a model or a text that cannot be explained."""
     model, tokenizers = load_explained(arguments.model, arguments.trust_remote_code)
     explanation = explain(
-        model, tokenizers, arguments.text, targets=arguments.target, label=arguments.label,
+        model, tokenizers, arguments.text or [], targets=arguments.target, label=arguments.label,
         max_tokens=arguments.max_tokens,
     )  # fmt: skip
     explanation.save(arguments.output)
@@ -85,15 +86,17 @@ def load_explained(name: str, trust_remote_code: bool = False) -> tuple[Any, tup
 
 
 def _load_scratch(config: Any, name: str, trust_remote_code: bool) -> Any:
-    """Load with the Auto class that config.json gives the model's own class to."""
+    """Load with the Auto class that the family gives the model's own class to, or with the folder's own class."""
     architecture = (config.architectures or [""])[0]
-    references = getattr(type(config), "auto_classes", {})
-    fitting = [auto for auto, path in references.items() if path.partition(".")[2] == architecture]
-    if not fitting:
+    references = {path.partition(".")[2]: (auto, path) for auto, path in getattr(config, "auto_classes", {}).items()}
+    if architecture not in references:
         kinds = ", ".join(["scratch models", *sorted(FAMILIES)])
         raise DataError(f"--model {name}: {architecture or config.model_type} is not explained; what is: {kinds}")
-    auto_class = getattr(transformers, fitting[0])
-    model, info = load_checkpoint(auto_class, name, trust_remote_code, output_loading_info=True)
+    auto_class, reference = references[architecture]
+    loader = getattr(transformers, auto_class)
+    if trust_remote_code and getattr(config, "auto_map", None):  # Auto classes prefer those of the installed package
+        loader = get_class_from_dynamic_module(reference, name)
+    model, info = load_checkpoint(loader, name, trust_remote_code, output_loading_info=True)
     try:
         check_loaded(model, info, "a head without trained weights")
     except ValueError as error:

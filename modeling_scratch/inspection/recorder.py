@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -80,7 +81,7 @@ class Recording:
     steps: list[Step]
     files: dict[str, CodeFile]
 
-    @property
+    @cached_property
     def keys(self) -> dict[str, Step]:
         """The last step of each name."""
         return {name: step for step in self.steps for name in step.names}

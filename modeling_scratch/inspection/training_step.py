@@ -40,7 +40,7 @@ def training_step(subject: Subject, target: Target, output: Any, label: str | No
         gradients = [{"path": path, **_norms(states.grad)} for path, states in outputs.items()]
         optimizer.step()
         with torch.no_grad():
-            second = model(**inputs)
+            second, answer = model(**inputs), model(**subject.inputs)
     return {
         "optimizer": "AdamW",
         "rate": RATE,
@@ -48,8 +48,8 @@ def training_step(subject: Subject, target: Target, output: Any, label: str | No
         "given": label is not None,
         "loss_before": first.loss.item(),
         "loss_after": second.loss.item(),
-        "answer_before": _score(subject, target, first),
-        "answer_after": _score(subject, target, second),
+        "answer_before": _probability(subject, target, output),
+        "answer_after": _probability(subject, target, answer),
         "parameters": [_change(each, parameter, before[each]) for each, parameter in model.named_parameters()],
         "outputs": gradients,
     }
@@ -142,5 +142,5 @@ def _change(name: str, parameter: Tensor, before: Tensor) -> dict[str, Any]:
     }
 
 
-def _score(subject: Subject, target: Target, output: Any) -> float:
+def _probability(subject: Subject, target: Target, output: Any) -> float:
     return target.probability(score(subject, output.logits.detach().float(), target, [target.position]).item())
