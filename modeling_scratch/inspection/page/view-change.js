@@ -39,7 +39,7 @@ const vocabulary = (side = "target") =>
   (side === "target" && state.explanation.tokenizer.target_vocabulary) || state.explanation.tokenizer.vocabulary || [];
 
 function partChange() {
-  if (!state.model) return part("change", note(t("change.none")));
+  if (!state.model) return part("unchangeable", note(t("change.none")));
   const editors = [["source", text().tokens], ["target", text().target_tokens]].filter(([, tokens]) => tokens);
   const section = part("change");
   const fill = () => section.querySelector(".controls").replaceChildren(
@@ -177,9 +177,26 @@ function outcome() {
   const rows = [];
   if (!before) rows.push(note(t("change.hidden")));
   else if (!after) rows.push(note(t("change.gone")));
-  else rows.push(el("h3", {}, t("change.outcome")), comparedBars(before, after));
+  else rows.push(task() === "tagging" && changedTags(), el("h3", {}, outcomeTitle()), comparedBars(before, after));
   if (state.changed) rows.push(el("p", {}, el("button", { type: "button", class: "action", click: resetChange }, t("change.reset"))), changedLayers());
   return rows.flat().filter(Boolean);
+}
+
+/** Which token the answer is for, where a model answers for each. */
+function outcomeTitle() {
+  const entry = ["tagging", "masked"].includes(task()) && state.change.source[answerRow(state.change)];
+  return entry ? t("change.outcome.at", shown(entry.token)) : t("change.outcome");
+}
+
+/** Every token with its label now; those whose label the change has changed are marked. */
+function changedTags() {
+  const logits = (state.changed ?? state.baseline).get("logits"), before = text().answer.tokens;
+  return [el("h3", {}, t("change.outcome")), el("ol", { class: "tokens" }, state.change.source.map((entry, i) => {
+    const shares = softmaxOf(row(logits, i).data), best = shares.indexOf(Math.max(...shares));
+    const isNew = entry.origin === null || before[entry.origin].label !== labelOf(best);
+    return el("li", { class: isNew ? "token edited" : "token" }, el("span", { class: "word" }, shown(entry.token)),
+      el("span", { class: "tag" }, labelOf(best)), el("span", { class: "id" }, percent(shares[best])));
+  }))];
 }
 
 function comparedBars(before, after) {
