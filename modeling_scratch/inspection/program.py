@@ -15,6 +15,7 @@ import modeling_scratch
 
 from ..bridges.configs import FAMILIES
 from ..bridges.model_sources import check_loaded, load_checkpoint, load_tokenizers, read_special_tokens
+from ..data.text_pairs import check_single
 from ..utils.command_line import option
 from ..utils.errors import DataError
 from ..utils.files import check_output
@@ -54,6 +55,7 @@ class ExplainArguments:
 
 def write_explanation(arguments: ExplainArguments) -> None:
     """Explain the texts and write the page. Raises `DataError` for a model or a text that cannot be explained."""
+    check_single(arguments.model, "explanations are of single texts")
     model, tokenizers = load_explained(arguments.model, arguments.trust_remote_code)
     explanation = explain(
         model, tokenizers, arguments.text or [], targets=arguments.target, label=arguments.label,
