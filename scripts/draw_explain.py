@@ -12,35 +12,34 @@ from typing import Any
 
 BROWSERS = "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"
 PARTS = "tokens", "pass", "attention", "lens", "answer", "words", "change", "backward", "pairs"
-WIDTH, HEIGHT = 1000, 700  # of the window; a part is cut after this height
+SIZE = {"width": 1000, "height": 700}  # of the window
 
 
-def draw(name: str, folder: Path) -> None:
-    """Write explain-PART.png of each part that the page has, and explain-page.png of its head."""
-    from playwright.sync_api import sync_playwright
-
-    path = next((found for browser in BROWSERS if (found := shutil.which(browser))), None)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light", bypass_csp=True)
-        page.goto(Path(name).resolve().as_uri())
-        page.wait_for_selector("html[data-ready]")
-        page.screenshot(path=folder / "explain-page.png")
-        _open_an_attention(page)
-        for part in PARTS:
-            if section := page.query_selector(f"#{part}"):
-                section.screenshot(path=folder / f"explain-{part}.png")
-        browser.close()
+def chromium() -> str | None:
+    """The path of Chromium or Chrome, None where there is neither."""
+    return next((path for name in BROWSERS if (path := shutil.which(name))), None)
 
 
-def _open_an_attention(page: Any) -> None:
-    """The part of all tensors shows the weights of the first block; the part of changes has a head switched off."""
+def draw(page: Any, path: Path, folder: Path) -> None:
+    """Write explain-page.png of the head, and explain-PART.png of each part, by a page of playwright.
+
+    The attention weights of the first block are open. The part of changes has the first layer switched off.
+    """
+    page.set_viewport_size(SIZE)
+    page.goto(path.resolve().as_uri())
+    page.wait_for_selector("html[data-ready]")
+    page.screenshot(path=folder / "explain-page.png")
     page.click("details.block >> nth=1")
-    page.click("details.step:has(.name:text-is('weights')) > summary >> nth=0")
-    if switch := page.query_selector("#change [role=switch]"):
-        switch.click()
-    cut = f"padding-top: 8px !important; max-height: {HEIGHT}px; overflow: hidden;"
-    page.add_style_tag(content=f".change-bar {{ display: none !important; }} .part {{ {cut} }}")
+    page.click("details.step:not(.minor):has(.name:text-is('weights')) > summary >> nth=0")
+    height = "maxHeight: part.id === 'pass' ? '1270px' : '1000px'"
+    look = f"part => Object.assign(part.style, {{padding: '8px 16px', overflow: 'hidden', {height}}})"
+    page.eval_on_selector_all("section.part", f"parts => parts.forEach({look})")
+    page.eval_on_selector(".change-bar", "bar => { bar.style.visibility = 'hidden'; }")
+    for part in PARTS:
+        if part == "change" and (switch := page.query_selector(".switch-row [role=switch]:last-child")):
+            switch.click()
+        if section := page.query_selector(f"#{part}"):
+            section.screenshot(path=folder / f"explain-{part}.png")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -50,7 +49,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     if not Path(given.page).is_file():
         parser.error(f"{given.page}: file not found")
-    draw(given.page, Path(given.folder))
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        draw(browser.new_page(color_scheme="light"), Path(given.page), Path(given.folder))
+        browser.close()
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import draw_explain
 import pytest
 import torch
 from conftest import lively
@@ -244,3 +245,10 @@ def test_only_known_languages_and_writable_places(tmp_path: Path, explained: dic
     with pytest.raises(DataError, match="none"):
         write_page(explained, None, tmp_path / "none" / "page.html")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_each_part_is_drawn(page: Any, folder: Path, tmp_path: Path) -> None:
+    draw_explain.draw(page, folder / "classifier.html", tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        f"explain-{part}.png" for part in ("page", *draw_explain.PARTS)
+    }
