@@ -48,6 +48,8 @@ class ExplainArguments:
     def __post_init__(self) -> None:
         if not self.text:
             raise DataError("--text: give a text, or several")
+        if any("\ud800" <= character <= "\udfff" for text in (*self.text, *(self.target or ())) for character in text):
+            raise DataError("--text: not valid UTF-8")
         if Path(self.output).suffix.lower() not in (".html", ".htm"):
             raise DataError(f"--output {self.output}: must end in .html")
         check_output("--output", self.output, "-", self.overwrite)
