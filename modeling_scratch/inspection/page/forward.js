@@ -65,7 +65,8 @@ function norm(pass, name, x) {
     const row = x.data.subarray(first, first + size);
     const mean = kind === "layer_norm" ? row.reduce((sum, value) => sum + value, 0) / size : 0;
     const spread = Math.sqrt(row.reduce((sum, value) => sum + (value - mean) ** 2, 0) / size + eps);
-    for (let i = 0; i < size; i++) y.data[first + i] = ((row[i] - mean) / spread) * scale[i] + (shift ? shift.data[i] : 0);
+    for (let i = 0; i < size; i++) y.data[first + i] = ((row[i] - mean) / spread) * scale[i] + (shift ? shift.data[i]
+      : 0);
   }
   return y;
 }
@@ -216,7 +217,8 @@ function silence(heads, head, size) {
 
 /** G[two tokens up to here] + G[three tokens up to here], 0 for those that the table lacks. */
 function ngramEmbeddings(pass, name, ids) {
-  const rows = (length) => ids.map((_, t) => pass.model.ngrams.get(ids.slice(Math.max(t + 1 - length, 0), t + 1).join()));
+  const rows = (length) => ids.map((_, t) => pass.model.ngrams.get(ids.slice(Math.max(t + 1 - length, 0),
+    t + 1).join()));
   const inside = (length) => rows(length).map((row, t) => (t + 1 >= length && row) || 0);
   return add(lookUp(pass, `${name}.table`, inside(2)), lookUp(pass, `${name}.table`, inside(3)));
 }
@@ -234,7 +236,8 @@ function positionsOf(pass, name, length) {
 /** norm(scale * E[token] + P[position] + S[token type]) W; W comes first with positions_after_projection. */
 function embed(pass, name, ids, types = null) {
   const config = pass.model.config, part = (last, x) => record(pass, `${name}.${last}`, x);
-  const project = (x) => (has(pass, `${name}.projection`) ? part("projection", linear(pass, `${name}.projection`, x)) : x);
+  const project = (x) => (has(pass, `${name}.projection`) ? part("projection", linear(pass, `${name}.projection`, x))
+    : x);
   let x = part("tokens", lookUp(pass, `${name}.tokens`, ids));
   if (has(pass, `${name}.ngrams.table`)) x = add(x, part("ngrams", ngramEmbeddings(pass, `${name}.ngrams`, ids)));
   if (config.positions_after_projection) x = project(x);
@@ -250,7 +253,7 @@ function embed(pass, name, ids, types = null) {
 
 // ---- stack.py -------------------------------------------------------------------------------------------------------
 
-/** Attention, then (in an encoder-decoder's decoder) cross-attention, then feed-forward; one that is off passes x on. */
+/** Attention, cross-attention where there is an encoder, and feed-forward; a block that is off passes x on. */
 function block(pass, name, x, isCausal, encoded) {
   if (pass.off.layers.has(name)) return record(pass, name, x);
   const connect = (part, input, update) => after(pass, `${name}.${part}_residual`, input, update);

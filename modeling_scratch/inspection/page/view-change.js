@@ -3,9 +3,13 @@
 
 /** What the model read: tokens with the place in the recorded text that each came from. */
 function unchanged() {
-  const side = (tokens) => (tokens ? tokens.ids.map((id, i) => ({ id, token: tokens.tokens[i], type: tokens.types?.[i] ?? 0, origin: i })) : null);
-  return { source: side(text().tokens), target: side(text().target_tokens), heads: new Map(), layers: new Set(), positions: false,
-    get tokens() { return this.source.map(({ token }) => token); }, get targetTokens() { return (this.target ?? []).map(({ token }) => token); } };
+  const entry = (tokens) => (id, i) => ({ id, token: tokens.tokens[i], type: tokens.types?.[i] ?? 0, origin: i });
+  const side = (tokens) => (tokens ? tokens.ids.map(entry(tokens)) : null);
+  return {
+    source: side(text().tokens), target: side(text().target_tokens), heads: new Map(), layers: new Set(), positions: false,
+    get tokens() { return this.source.map(({ token }) => token); },
+    get targetTokens() { return (this.target ?? []).map(({ token }) => token); },
+  };
 }
 
 function inputsOfChange(change) {
@@ -18,7 +22,8 @@ function inputsOfChange(change) {
 const compute = (change) => forward(state.model, inputsOfChange(change), change);
 
 function isChanged(change) {
-  const same = (side, original) => !side || (side.length === original.ids.length && side.every(({ id }, i) => id === original.ids[i]));
+  const same = (side, original) => !side || (side.length === original.ids.length
+    && side.every(({ id }, i) => id === original.ids[i]));
   return change.positions || change.layers.size > 0 || [...change.heads.values()].some((heads) => heads.size)
     || !same(change.source, text().tokens) || !same(change.target, text().target_tokens);
 }
@@ -49,7 +54,8 @@ function partChange() {
   const show = () => {
     const place = section.querySelector(".outcome");
     place.replaceChildren(...outcome());
-    place.dataset.logits = JSON.stringify([...((state.changed ?? state.baseline).get("logits")?.data ?? [])]); // for who checks the page
+    const logits = (state.changed ?? state.baseline).get("logits");
+    place.dataset.logits = JSON.stringify([...(logits?.data ?? [])]); // for those who check the page
   };
   show();
   listen(section, "change", show);
@@ -60,10 +66,12 @@ function partChange() {
 // ---- Tokens ---------------------------------------------------------------------------------------------------------
 
 function tokenEditor(side, isOneOfTwo) {
-  const place = el("div", { class: "editor" }), row = el("div", { class: "tokens", role: "group", "aria-label": t(`change.${side}`) });
+  const place = el("div", { class: "editor" }),
+    row = el("div", { class: "tokens", role: "group", "aria-label": t(`change.${side}`) });
   const draw = () => {
     const buttons = state.change[side].map((entry, i) => el("button", { type: "button", "aria-expanded": "false",
-      class: entry.origin === null || entry.id !== originalId(side, entry.origin) ? "token edited" : "token", click: () => edit(i) },
+      class: entry.origin === null || entry.id !== originalId(side, entry.origin) ? "token edited" : "token",
+        click: () => edit(i) },
     el("span", { class: "word" }, shown(entry.token)), el("span", { class: "id" }, String(entry.id))));
     row.replaceChildren(...roving(buttons));
   };
@@ -74,7 +82,8 @@ function tokenEditor(side, isOneOfTwo) {
     place.querySelector("input").focus();
   };
   draw();
-  return el("div", {}, el("h3", {}, t(isOneOfTwo ? `change.${side}` : "change.tokens")), note(t("change.tokens.how")), row, place);
+  return el("div", {}, el("h3", {}, t(isOneOfTwo ? `change.${side}` : "change.tokens")), note(t("change.tokens.how")),
+    row, place);
 }
 
 const originalId = (side, origin) => text()[side === "source" ? "tokens" : "target_tokens"].ids[origin];
@@ -84,20 +93,29 @@ function editLine(side, i, redraw) {
   const list = el("ul", { class: "found" }), words = vocabulary(side);
   let isAdding = false;
   const put = (id) => {
-    const entry = { id, token: words[id] ?? `#${id}`, type: state.change[side][i].type, origin: isAdding ? null : state.change[side][i].origin };
+    const entry = { id, token: words[id] ?? `#${id}`, type: state.change[side][i].type,
+      origin: isAdding ? null : state.change[side][i].origin };
     state.change[side].splice(isAdding ? i + 1 : i, isAdding ? 0 : 1, entry);
     finish();
   };
   const finish = () => { applyChange(); redraw(); };
   const search = () => list.replaceChildren(...found(words, input.value).map((id) =>
-    el("li", {}, el("button", { type: "button", class: "token", click: () => put(id) }, el("span", { class: "word" }, shown(words[id])), el("span", { class: "id" }, String(id))))));
-  const input = el("input", { type: "search", "aria-label": t("change.search"), placeholder: t("change.search"), autocomplete: "off", input: search,
-    keydown: (event) => { const [best] = found(words, input.value); if (event.key === "Enter" && best !== undefined) put(best); if (event.key === "Escape") redraw(); } });
+    el("li", {}, el("button", { type: "button", class: "token", click: () => put(id) },
+      el("span", { class: "word" }, shown(words[id])), el("span", { class: "id" }, String(id))))));
+  const press = ({ key }) => {
+    const [best] = found(words, input.value);
+    if (key === "Enter" && best !== undefined) put(best);
+    if (key === "Escape") redraw();
+  };
+  const input = el("input", { type: "search", "aria-label": t("change.search"), placeholder: t("change.search"),
+    autocomplete: "off", input: search, keydown: press });
   const remove = () => { state.change[side].splice(i, 1); finish(); };
-  const adding = el("input", { type: "checkbox", id: `adding-${side}`, change: () => { isAdding = adding.checked; }, disabled: state.change[side].length >= state.model.positions });
+  const adding = el("input", { type: "checkbox", id: `adding-${side}`, change: () => { isAdding = adding.checked; },
+    disabled: state.change[side].length >= state.model.positions });
   return el("div", { class: "edit" }, el("p", {}, t("change.instead", shown(state.change[side][i].token))), input, list,
     el("p", { class: "buttons" }, el("label", { for: `adding-${side}` }, adding, t("change.add")),
-      el("button", { type: "button", class: "action", click: remove, disabled: state.change[side].length < 2 }, t("change.remove"))));
+      el("button", { type: "button", class: "action", click: remove, disabled: state.change[side].length < 2 },
+        t("change.remove"))));
 }
 
 /** Ids of tokens that match: the same first, then those that start so, then those that contain it; or an id itself. */
@@ -113,22 +131,28 @@ function found(words, query) {
 
 // ---- Heads, layers, positions ---------------------------------------------------------------------------------------
 
-const attentionsOf = () => [...state.baseline.keys()].filter((name) => name.endsWith("attention.weights")).map((name) => name.slice(0, -".weights".length));
+const attentionsOf = () => [...state.baseline.keys()].filter((name) =>
+  name.endsWith("attention.weights")).map((name) => name.slice(0, -".weights".length));
 const layerOf = (attention) => attention.replace(/\.(cross_)?attention$/, "");
 
 function switches() {
   const rows = attentionsOf().map((name) => {
     const block = layerOf(name), heads = state.baseline.get(`${name}.weights`).shape[0];
     const label = `${blockTitle(block)}${name.endsWith("cross_attention") ? `, ${t("attention.cross")}` : ""}`;
-    const buttons = Array.from({ length: heads }, (_, head) => toggle(`${label}: ${t("attention.head")} ${head + 1}`, String(head + 1),
+    const buttons = Array.from({ length: heads },
+      (_, head) => toggle(`${label}: ${t("attention.head")} ${head + 1}`, String(head + 1),
       () => state.change.heads.get(name)?.has(head), (isOff) => setOff(name, head, isOff)));
     const whole = name.endsWith("cross_attention") ? null : toggle(`${label}: ${t("change.layer")}`, t("change.layer"),
-      () => state.change.layers.has(block), (isOff) => (isOff ? state.change.layers.add(block) : state.change.layers.delete(block)));
-    return el("div", { class: "switch-row", role: "group", "aria-label": label }, el("span", { class: "layer-name" }, label), roving([...buttons, whole].filter(Boolean)));
+      () => state.change.layers.has(block), (isOff) =>
+        (isOff ? state.change.layers.add(block) : state.change.layers.delete(block)));
+    return el("div", { class: "switch-row", role: "group", "aria-label": label },
+      el("span", { class: "layer-name" }, label), roving([...buttons, whole].filter(Boolean)));
   });
   const kind = state.model.config.position_type;
-  const positions = kind !== "none" && toggle(t("change.positions", kind), t("change.positions", kind), () => state.change.positions, (isOff) => { state.change.positions = isOff; });
-  return el("div", {}, el("h3", {}, t("change.switches")), note(t("change.switches.how")), el("div", { class: "switches" }, rows, positions));
+  const positions = kind !== "none" && toggle(t("change.positions", kind), t("change.positions", kind),
+    () => state.change.positions, (isOff) => { state.change.positions = isOff; });
+  return el("div", {}, el("h3", {}, t("change.switches")), note(t("change.switches.how")),
+    el("div", { class: "switches" }, rows, positions));
 }
 
 function setOff(attention, head, isOff) {
@@ -139,7 +163,8 @@ function setOff(attention, head, isOff) {
 
 /** A switch that is on as long as nothing is changed. */
 function toggle(label, words, isOff, set) {
-  const button = el("button", { type: "button", role: "switch", class: "toggle", "aria-label": label, "aria-checked": String(!isOff()), title: label,
+  const button = el("button", { type: "button", role: "switch", class: "toggle", "aria-label": label,
+    "aria-checked": String(!isOff()), title: label,
     click: () => { set(!isOff()); button.setAttribute("aria-checked", String(!isOff())); applyChange(); } }, words);
   return button;
 }
@@ -170,15 +195,18 @@ function answerOf(tensors, change) {
   return task() === "regression" ? Array.from(logits) : task() === "multi-label" ? sigmoid(logits) : softmaxOf(logits);
 }
 
-const labelOf = (i) => (["next", "generation", "masked"].includes(task()) ? shown(vocabulary()[i] ?? `#${i}`) : state.explanation.model.labels?.[i] ?? String(i));
+const labelOf = (i) => (["next", "generation", "masked"].includes(task()) ? shown(vocabulary()[i] ?? `#${i}`)
+  : state.explanation.model.labels?.[i] ?? String(i));
 
 function outcome() {
-  const before = answerOf(state.baseline, unchanged()), after = state.changed ? answerOf(state.changed, state.change) : before;
+  const before = answerOf(state.baseline, unchanged()),
+    after = state.changed ? answerOf(state.changed, state.change) : before;
   const rows = [];
   if (!before) rows.push(note(t("change.hidden")));
   else if (!after) rows.push(note(t("change.gone")));
   else rows.push(task() === "tagging" && changedTags(), el("h3", {}, outcomeTitle()), comparedBars(before, after));
-  if (state.changed) rows.push(el("p", {}, el("button", { type: "button", class: "action", click: resetChange }, t("change.reset"))), changedLayers());
+  if (state.changed) rows.push(el("p", {}, el("button", { type: "button", class: "action", click: resetChange },
+    t("change.reset"))), changedLayers());
   return rows.flat().filter(Boolean);
 }
 
@@ -200,20 +228,29 @@ function changedTags() {
 }
 
 function comparedBars(before, after) {
-  const old = answerLogits(state.baseline, unchanged()), now = answerLogits(state.changed ?? state.baseline, state.change);
+  const { baseline, changed, change } = state;
+  const old = answerLogits(baseline, unchanged()), now = answerLogits(changed ?? baseline, change);
   const isValue = task() === "regression", most = Math.max(...before.concat(after).map(Math.abs));
-  const order = after.map((_, i) => i).sort((a, b) => Math.max(after[b], before[b]) - Math.max(after[a], before[a])).slice(0, 10);
-  const words = (value) => (isValue ? number(value) : percent(value)), share = (value) => (isValue ? Math.abs(value) / most : value);
-  return bars(t("change.outcome"), (after.length > 10 ? order : order.sort((a, b) => a - b)).map((i) => ({ name: labelOf(i), share: share(after[i]), before: state.changed ? share(before[i]) : undefined,
-    value: after[i], detail: isValue ? null : t("answer.logit", state.changed ? `${number(old[i])} → ${number(now[i])}` : number(now[i])), shown: state.changed ? `${words(before[i])} → ${words(after[i])}` : words(after[i]) })));
+  const words = (value) => (isValue ? number(value) : percent(value));
+  const share = (value) => (isValue ? Math.abs(value) / most : value);
+  const both = (first, second) => (changed ? `${first} → ${second}` : second);
+  const size = (i) => Math.max(after[i], before[i]);
+  const all = after.map((_, i) => i), kept = all.length > 10 ? all.sort((a, b) => size(b) - size(a)).slice(0, 10) : all;
+  return bars(t("change.outcome"), kept.map((i) => ({
+    name: labelOf(i), share: share(after[i]), before: changed ? share(before[i]) : undefined,
+    detail: isValue ? null : t("answer.logit", both(number(old[i]), number(now[i]))),
+    shown: both(words(before[i]), words(after[i])),
+  })));
 }
 
 /** How far each block's output moved, as a share of its size; only where the tokens are as many as before. */
 function changedLayers() {
   const blocks = [...state.changed.keys()].filter((name) => /(layers\.\d+|embeddings)$/.test(name));
-  const moved = blocks.map((name) => [name, distance(state.baseline.get(name), state.changed.get(name))]).filter(([, far]) => far !== null);
+  const moved = blocks.map((name) => [name, distance(state.baseline.get(name), state.changed.get(name))]).filter(([,
+    far]) => far !== null);
   if (!moved.length) return null;
-  return [el("h3", {}, t("change.moved")), bars(t("change.moved"), moved.map(([name, far]) => ({ name: blockTitle(name), share: far, value: far })))];
+  return [el("h3", {}, t("change.moved")), bars(t("change.moved"),
+    moved.map(([name, far]) => ({ name: blockTitle(name), share: far, value: far })))];
 }
 
 function distance(a, b) {

@@ -5,7 +5,8 @@
 function colours() {
   const style = getComputedStyle(document.documentElement);
   const read = (name) => style.getPropertyValue(name).trim().split(/\s+/).map(Number);
-  return { zero: read("--zero"), plus: read("--plus"), minus: read("--minus"), masked: read("--masked"), label: style.getPropertyValue("--soft").trim() };
+  return { zero: read("--zero"), plus: read("--plus"), minus: read("--minus"), masked: read("--masked"),
+    label: style.getPropertyValue("--soft").trim() };
 }
 
 const blend = (from, to, share) => from.map((channel, i) => Math.round(channel + (to[i] - channel) * share));
@@ -61,13 +62,15 @@ function matrixFigure(matrix) {
   const canvas = el("canvas", { "aria-hidden": "true" });
   const draw = () => paint(canvas, rows, columns, (i, j) => values[i * columns + j], most);
   const row = el("div", { role: "row" }, cell);
-  const grid = el("div", { role: "grid", class: "grid", "aria-label": label, "aria-rowcount": rows, "aria-colcount": columns,
+  const grid = el("div", { role: "grid", class: "grid", "aria-label": label, "aria-rowcount": rows,
+    "aria-colcount": columns,
     style: { "--rows": rows, "--columns": columns } }, canvas, row);
   const name = (labels, axis, i) => (labels ? labels[i] : `${axis ?? ""} ${i}`.trim());
   let at = [0, 0];
   const go = (i, j, isQuiet = false) => {
     at = [Math.max(0, Math.min(i, rows - 1)), Math.max(0, Math.min(j, columns - 1))];
-    const words = `${name(rowLabels, matrix.rowName, at[0])} · ${name(columnLabels, matrix.columnName, at[1])}: ${number(values[at[0] * columns + at[1]], 4)}`;
+    const value = number(values[at[0] * columns + at[1]], 4);
+    const words = `${name(rowLabels, matrix.rowName, at[0])} · ${name(columnLabels, matrix.columnName, at[1])}: ${value}`;
     cell.style.setProperty("--row", at[0]);
     cell.style.setProperty("--column", at[1]);
     cell.setAttribute("aria-colindex", at[1] + 1);
@@ -88,7 +91,8 @@ function matrixFigure(matrix) {
   cell.addEventListener("focus", () => go(...at));
   const point = (event) => {
     const box = canvas.getBoundingClientRect();
-    go(Math.floor(((event.clientY - box.top) / box.height) * rows), Math.floor(((event.clientX - box.left) / box.width) * columns));
+    go(Math.floor(((event.clientY - box.top) / box.height) * rows),
+      Math.floor(((event.clientX - box.left) / box.width) * columns));
   };
   grid.addEventListener("pointermove", point);
   grid.addEventListener("pointerdown", point);
@@ -96,10 +100,13 @@ function matrixFigure(matrix) {
   draw();
   listen(canvas, "theme", draw);
   const showsRows = rowLabels && rows <= 80, showsColumns = columnLabels && columns <= 60;
-  return el("figure", { class: `matrix${showsColumns ? " labelled" : ""}`, style: { "--rows": rows, "--columns": columns } },
+  return el("figure", { class: `matrix${showsColumns ? " labelled" : ""}`,
+    style: { "--rows": rows, "--columns": columns } },
     el("div", { class: "scroll" }, el("div", { class: "frame" },
-      showsColumns && el("div", { class: "column-labels", "aria-hidden": "true" }, columnLabels.map((each) => el("span", {}, el("i", {}, each)))),
-      showsRows && el("div", { class: "row-labels", "aria-hidden": "true" }, rowLabels.map((each) => el("span", {}, each))), grid)),
+      showsColumns && el("div", { class: "column-labels", "aria-hidden": "true" },
+        columnLabels.map((each) => el("span", {}, el("i", {}, each)))),
+      showsRows && el("div", { class: "row-labels", "aria-hidden": "true" },
+        rowLabels.map((each) => el("span", {}, each))), grid)),
     el("figcaption", {}, readout, scale(most, values.some((value) => value < 0 && value !== -Infinity))));
 }
 
@@ -121,7 +128,8 @@ function tensorFigure(tensor, label, { rowLabels, columnLabels, sliceName } = {}
   };
   const place = el("div");
   const show = (slice) => place.replaceChildren(matrixFigure({
-    rows, columns, most, label, rowLabels: kept(rowLabels, axes[0], rows), columnLabels: kept(columnLabels, axes[1], columns), rowName: t("matrix.row"), columnName: t("matrix.column"),
+    rows, columns, most, label, rowLabels: kept(rowLabels, axes[0], rows),
+      columnLabels: kept(columnLabels, axes[1], columns), rowName: t("matrix.row"), columnName: t("matrix.column"),
     valueAt: (i, j) => tensor.data[slice * size + i * columns + j],
   }));
   show(0);

@@ -4,7 +4,8 @@
 function partPass() {
   const { trace } = text();
   const names = mainNames(trace), groups = groupedSteps(trace, names);
-  const all = el("input", { type: "checkbox", id: "pass-all", change: (event) => event.target.closest("section").classList.toggle("every", event.target.checked) });
+  const all = el("input", { type: "checkbox", id: "pass-all",
+    change: (event) => event.target.closest("section").classList.toggle("every", event.target.checked) });
   return part("pass",
     note(t("pass.counts", trace.steps.length, names.size)),
     trace.left_out && note(trace.left_out),
@@ -33,7 +34,8 @@ function mainNames({ keys }) {
   const places = text().trace.modules;
   for (const [name, id] of Object.entries(keys)) {
     const block = blockOf(places[stepOf(id)?.module]?.path ?? "");
-    if (isMainName(name) && blockOf(name) === block && (!names.has(id) || names.get(id).length > name.length + 40)) names.set(id, name);
+    if (isMainName(name) && blockOf(name) === block
+      && (!names.has(id) || names.get(id).length > name.length + 40)) names.set(id, name);
   }
   return names;
 }
@@ -47,7 +49,8 @@ function groupedSteps({ steps, modules }, names) {
     const block = blockOf(modules[step.module]?.path ?? "");
     const last = groups[groups.length - 1];
     // Ids, masks and angles, which come before a block, are no chapter of their own.
-    if (last && (last.block === block || !last.steps.some(({ id }) => names.has(id)))) Object.assign(last, { block, steps: [...last.steps, step] });
+    if (last && (last.block === block || !last.steps.some(({ id }) => names.has(id)))) Object.assign(last,
+      { block, steps: [...last.steps, step] });
     else groups.push({ block, steps: [step] });
   }
   return groups;
@@ -71,7 +74,8 @@ function blockDetails({ block, steps }, index, names) {
   const body = el("div", { class: "steps" });
   const fill = () => { if (!body.children.length) body.append(...stepRows(steps, names)); };
   const main = steps.filter(({ id }) => names.has(id)).length;
-  return el("details", { class: "block", name: null, id: `block-${index}`, toggle: (event) => event.target.open && fill() },
+  return el("details", { class: "block", name: null, id: `block-${index}`,
+    toggle: (event) => event.target.open && fill() },
     el("summary", {}, el("span", { class: "block-title" }, groupTitle(block, steps, names)), " ", el("code", {}, block),
       el("span", { class: "count" }, t(main === 1 ? "pass.tensor" : "pass.tensors", main))), body);
 }
@@ -102,7 +106,8 @@ function stepDetails(step, name) {
   const tensor = step.values ? decoded(step.values) : null;
   return el("details", { class: name ? "step" : "step minor", id: `step-${step.id}`,
     toggle: (event) => event.target.open && !body.children.length && body.append(...stepBody(step, tensor)) },
-  el("summary", {}, el("code", { class: "name" }, name ? lastName(name) : stepName(step)), el("span", { class: "op" }, step.op),
+  el("summary", {}, el("code", { class: "name" }, name ? lastName(name) : stepName(step)),
+    el("span", { class: "op" }, step.op),
     el("span", { class: "shape" }, sizes(step.shape)), strip(tensor)), body);
 }
 
@@ -136,7 +141,8 @@ function axesOf(step) {
   const rowLabels = tokensOf(/decoder\./.test(path) ? "target_tokens" : "tokens");
   if (rowLabels.length !== step.shape[step.shape.length - 2]) return {};
   const hasKeys = namesOf(step).some((name) => /attention\.(scores|weights)$/.test(name));
-  return { rowLabels, columnLabels: hasKeys ? (isCross ? tokensOf("tokens") : rowLabels) : undefined, sliceName: t("attention.head") };
+  return { rowLabels, columnLabels: hasKeys ? (isCross ? tokensOf("tokens") : rowLabels) : undefined,
+    sliceName: t("attention.head") };
 }
 
 /** What a step was computed from: steps, which are links, and parameters. */
@@ -144,7 +150,8 @@ function inputsOf(step) {
   if (!step.inputs?.length) return null;
   const link = (id) => {
     const source = stepOf(id);
-    return el("button", { type: "button", class: "link", click: () => showStep(id) }, source ? stepName(source) : String(id));
+    return el("button", { type: "button", class: "link", click: () => showStep(id) },
+      source ? stepName(source) : String(id));
   };
   const items = step.inputs.map((input) => (input.parameter ? el("code", {}, input.parameter) : link(input.step)));
   return el("p", { class: "inputs" }, t("pass.from"), " ", items.map((item, i) => [i ? ", " : "", item]));
@@ -159,7 +166,8 @@ function showStep(id) {
     const step = block.querySelector(`#step-${id}`);
     if (!step) { block.open = wasOpen; continue; }
     step.open = true;
-    if (step.classList.contains("minor")) document.querySelector("#pass-all").checked || document.querySelector("#pass-all").click();
+    if (step.classList.contains("minor")) document.querySelector("#pass-all").checked
+      || document.querySelector("#pass-all").click();
     step.querySelector("summary").focus();
     step.scrollIntoView({ block: "center" });
     return;

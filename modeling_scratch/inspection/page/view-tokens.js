@@ -12,7 +12,8 @@ function partTokens() {
       [el("h3", {}, t("tokens.normalized")), el("blockquote", {}, tokens.normalized)],
     tokens.pieces && tokens.pieces.length > 0 && pieces(tokens.pieces),
     el("h3", {}, t("tokens.read", tokens.ids.length)), tokenRow(tokens),
-    text().target_tokens && [el("h3", {}, t("tokens.target", text().target_tokens.ids.length)), tokenRow(text().target_tokens)]);
+    text().target_tokens && [el("h3", {}, t("tokens.target", text().target_tokens.ids.length)),
+      tokenRow(text().target_tokens)]);
 }
 
 /** The tokens with their ids; special ones, which no text contains, are outlined. */
@@ -25,15 +26,18 @@ function tokenRow({ tokens, ids, special }) {
 /** The pieces between which nothing is merged; one that is chosen shows its steps. */
 function pieces(all) {
   const details = el("div", { class: "merges", "aria-live": "polite" });
-  const buttons = all.map((piece, i) => el("button", { type: "button", class: "piece", "aria-pressed": "false", click: () => show(i) },
-    el("span", { class: "word" }, shown(piece.text)), el("span", { class: "id" }, piece.tokens.map(shown).join(" · "))));
+  const buttons = all.map((piece, i) => el("button",
+    { type: "button", class: "piece", "aria-pressed": "false", click: () => show(i) },
+    el("span", { class: "word" }, shown(piece.text)),
+      el("span", { class: "id" }, piece.tokens.map(shown).join(" · "))));
   const show = (chosen) => {
     buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(i === chosen)));
     details.replaceChildren(...steps(all[chosen]));
   };
   roving(buttons);
   show(Math.max(all.findIndex((piece) => piece.merges?.length), 0));
-  return [el("h3", {}, t("tokens.pieces", all.length)), el("div", { class: "pieces", role: "group", "aria-label": t("tokens.pieces", all.length) }, buttons), details];
+  return [el("h3", {}, t("tokens.pieces", all.length)),
+    el("div", { class: "pieces", role: "group", "aria-label": t("tokens.pieces", all.length) }, buttons), details];
 }
 
 function steps(piece) {
@@ -44,6 +48,7 @@ function steps(piece) {
   return [how, el("ol", { class: "merge-steps" },
     el("li", {}, el("span", { class: "rank" }, t("tokens.start")), letters(piece.start_symbols)),
     piece.merges.map((merge) => el("li", {},
-      el("span", { class: "rank" }, t("tokens.merge", number(merge.rank, 7), `${shown(merge.left)} + ${shown(merge.right)}`)),
+      el("span", { class: "rank" }, t("tokens.merge", number(merge.rank, 7),
+        `${shown(merge.left)} + ${shown(merge.right)}`)),
       letters(merge.symbols, merge.result))))];
 }

@@ -31,14 +31,17 @@ const SVG_TAGS = new Set(["svg", "path", "line", "text", "rect", "g", "circle", 
  * Children are elements or plain text: nothing is ever parsed as HTML.
  */
 function el(tag, attributes = {}, ...children) {
-  const element = SVG_TAGS.has(tag) ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+  const element = SVG_TAGS.has(tag) ? document.createElementNS("http://www.w3.org/2000/svg", tag)
+    : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (typeof value === "function") element.addEventListener(name, value);
-    else if (name === "style") for (const [property, setting] of Object.entries(value)) element.style.setProperty(property, setting);
+    else if (name === "style") for (const [property,
+      setting] of Object.entries(value)) element.style.setProperty(property, setting);
     else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined
+    && child !== false));
   return element;
 }
 
@@ -63,7 +66,8 @@ function roving(elements, { columns = 1, choose = null, current = 0 } = {}) {
 /** One of several choices, as radio buttons that look like a row of tabs. */
 function choices(label, options, current, choose) {
   const buttons = options.map((option, i) =>
-    el("button", { type: "button", role: "radio", "aria-checked": String(i === current), click: () => pick(i) }, option));
+    el("button", { type: "button", role: "radio", "aria-checked": String(i === current), click: () => pick(i) },
+      option));
   const pick = (chosen) => {
     buttons.forEach((button, i) => button.setAttribute("aria-checked", String(i === chosen)));
     choose(chosen);
@@ -76,7 +80,8 @@ function choices(label, options, current, choose) {
 function part(id, ...content) {
   const heading = `${id}-title`;
   return el("section", { id, class: "part", "aria-labelledby": heading },
-    el("h2", { id: heading, tabindex: "-1" }, t(`${id}.title`)), t(`${id}.intro`) && el("p", { class: "intro" }, t(`${id}.intro`)), content);
+    el("h2", { id: heading, tabindex: "-1" }, t(`${id}.title`)),
+      t(`${id}.intro`) && el("p", { class: "intro" }, t(`${id}.intro`)), content);
 }
 
 const note = (...content) => el("p", { class: "note" }, content);
@@ -103,7 +108,8 @@ const superscript = (digits) => digits.replace(/./g, (digit) => ({ "-": "⁻", "
 
 /** A share as percent; what is almost none or almost all does not become 0 or 100. */
 function percent(share) {
-  const format = (value, digits) => new Intl.NumberFormat(language(), { style: "percent", maximumFractionDigits: digits }).format(value);
+  const format = (value, digits) => new Intl.NumberFormat(language(),
+    { style: "percent", maximumFractionDigits: digits }).format(value);
   if (share > 0 && share < 0.001) return `<${format(0.001, 1)}`;
   if (share < 1 && share > 0.999) return `>${format(0.999, 1)}`;
   return format(share, (share > 0.0995 && share < 0.99) || share >= 1 ? 0 : 1);
