@@ -19,7 +19,9 @@ from .answers import Target, rows_a_batch, score, scores
 from .recorder import Recording, as_textbook
 from .subjects import Subject
 
-LEAST_STEPS, MOST_STEPS, TOLERANCE = 32, 512, 0.01  # of the change of the score
+LEAST_STEPS, MOST_STEPS = 32, 512
+TOLERANCE = 0.01  # of the change of the score
+SMALL = 0.01
 
 
 @dataclass
@@ -47,13 +49,17 @@ def integrated_gradients(subject: Subject, target: Target) -> IntegratedGradient
         steps = LEAST_STEPS
         while True:
             values = _integral(subject, target, tables, ends, baselines, steps)
-            gap = abs(values.sum().item() - difference)
-            if gap <= TOLERANCE * abs(difference) or steps >= MOST_STEPS:
+            if is_exact(values.sum().item(), difference) or steps >= MOST_STEPS:
                 break
             steps *= 2
     tokens, pad = values.tolist(), subject.tokenizer.pad_token
     baseline = "zeros" if pad is None else f"{pad}, special tokens kept"
     return IntegratedGradients(tokens, subject.text.per_word(tokens), steps, sum(tokens), difference, baseline)
+
+
+def is_exact(total: float, difference: float) -> bool:
+    """Return whether attributions add up to a change of the score; changes below `SMALL` count as that."""
+    return abs(total - difference) <= TOLERANCE * max(abs(difference), SMALL)
 
 
 def _tables(model: Any) -> list[nn.Module]:

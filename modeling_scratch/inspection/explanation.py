@@ -13,7 +13,7 @@ from ..inference.answers import names_of
 from ..utils.errors import DataError
 from .answers import Target, answer_of
 from .arrays import plain
-from .attributions import TOLERANCE, integrated_gradients, occlusion, rollout
+from .attributions import integrated_gradients, is_exact, occlusion, rollout
 from .deletion import deletion
 from .generation import cached_generation
 from .lens import lens
@@ -173,7 +173,7 @@ def attributions_of(subject: Subject, target: Target, recording: Recording) -> d
     """Return the three attributions of the answer's score to the words, and the deletion test of each."""
     gradients, read = integrated_gradients(subject, target), rollout(subject, recording, target)
     without = occlusion(subject, target)
-    if abs(gradients.sum - gradients.difference) > TOLERANCE * abs(gradients.difference):
+    if not is_exact(gradients.sum, gradients.difference):
         gap = f"{gradients.sum:.4g} of {gradients.difference:.4g}"
         subject.notes.append(f"integrated gradients are not exact: in {gradients.steps} steps they add up to {gap}")
     methods = {"integrated_gradients": gradients.words, "occlusion": without["words"], "rollout": read["words"]}

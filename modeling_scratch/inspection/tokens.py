@@ -150,17 +150,23 @@ def replay(tokenizer: Any, text: str, keeps_special: bool = False) -> list[Piece
     if (kind := MODELS.get(model.get("type", ""))) is None:
         return None
     rules = kind(model)
-    names = sorted(tokenizer.all_special_tokens, key=len, reverse=True) if keeps_special else []
-    parts = re.split(f"({'|'.join(map(re.escape, names))})", text) if names else [text]
     pieces = []
-    for part in filter(None, parts):
-        if part in names:
-            pieces.append(Piece(part, [part], "in the vocabulary"))
+    for part in filter(None, _cut(tokenizer, text) if keeps_special else [text]):
+        if keeps_special and part.strip() in tokenizer.all_special_tokens:
+            pieces.append(Piece(part.strip(), [part.strip()], "in the vocabulary"))
             continue
         normalized = backend.normalizer.normalize_str(part) if backend.normalizer else part
         split = backend.pre_tokenizer.pre_tokenize_str(normalized) if backend.pre_tokenizer else [(normalized, None)]
         pieces += [rules.piece(piece) for piece, _ in split]
     return pieces
+
+
+def _cut(tokenizer: Any, text: str) -> list[str]:
+    """The text, cut at special tokens, which take the white space along that they strip."""
+    special = [each for each in tokenizer.added_tokens_decoder.values() if each.special]
+    space = r"\s*"
+    forms = [space * each.lstrip + re.escape(each.content) + space * each.rstrip for each in special]
+    return re.split(f"({'|'.join(sorted(forms, key=len, reverse=True))})", text)
 
 
 def tokens_of(subject: Subject, encoded: Encoded) -> Tokens:

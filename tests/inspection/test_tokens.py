@@ -60,6 +60,14 @@ def test_an_explanation_shows_pieces_with_their_characters() -> None:
     assert [each["word"] for each in found.word_list] == text.split()
 
 
+def test_a_mask_token_takes_the_space_before_it() -> None:
+    tokenizer = TOKENIZERS["bytes"]
+    text = "not a [MASK] end[MASK]"
+    ids = tokenizer(text, add_special_tokens=False, split_special_tokens=False)["input_ids"]
+    pieces = replay(tokenizer, text, keeps_special=True)
+    assert [token for piece in pieces for token in piece.tokens] == tokenizer.convert_ids_to_tokens(ids)
+
+
 def test_a_tokenizer_whose_steps_are_unknown_is_shown_without_them() -> None:
     tokenizer = train_bpe_tokenizer(CORPUS, 320, show_progress=False)
     tokenizer.add_tokens(["cheap"])  # cut out before the steps that are replayed
