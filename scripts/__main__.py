@@ -27,6 +27,7 @@ PROGRAMS = {
     "train-tokenizer": "train_tokenizer",
     "pretrain": "pretrain",
     "predict": "predict",
+    "explain": "explain",
     "compare": "compare",
     "figures": "figures",
     "generate": "generate",

@@ -1,20 +1,14 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """A real browser for tests of pages: fixtures that fail on errors in the page and on requests to other machines."""
 
-import shutil
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from draw_explain import BROWSERS, chromium
 
-NAMES = "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"
 LOCAL_SCHEMES = {"file", "data", "blob", "about"}
-
-
-def chromium() -> str | None:
-    """The path of Chromium or Chrome, None where there is neither."""
-    return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +16,7 @@ def browser() -> Iterator[Any]:
     """One browser for all tests of a process; skips where there is none."""
     playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
     if (path := chromium()) is None:
-        pytest.skip(f"no browser: none of {', '.join(NAMES)} is on PATH")
+        pytest.skip(f"no browser: none of {', '.join(BROWSERS)} is on PATH")
     with playwright.sync_playwright() as started:
         browser = started.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield browser

@@ -1,2 +1,2 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What shows a model's inside: bridges to interpretability libraries."""
+"""Inspection: one text on its way through a model, recorded and shown, and bridges to libraries that look inside."""

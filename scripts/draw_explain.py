@@ -1,0 +1,61 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Draw the parts of an explanation's page as PNG files, with playwright and Chromium or Chrome.
+
+python scripts/draw_explain.py explain.html docs/pictures
+"""
+
+import shutil
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+BROWSERS = "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"
+PARTS = "tokens", "pass", "attention", "lens", "answer", "words", "change", "backward", "pairs"
+SIZE = {"width": 1000, "height": 700}  # of the window
+
+
+def chromium() -> str | None:
+    """The path of Chromium or Chrome, None where there is neither."""
+    return next((path for name in BROWSERS if (path := shutil.which(name))), None)
+
+
+def draw(page: Any, path: Path, folder: Path) -> None:
+    """Write explain-page.png of the head, and explain-PART.png of each part, by a page of playwright.
+
+    The attention weights of the first block are open. The part of changes has the first layer switched off.
+    """
+    page.set_viewport_size(SIZE)
+    page.goto(path.resolve().as_uri())
+    page.wait_for_selector("html[data-ready]")
+    page.screenshot(path=folder / "explain-page.png")
+    page.click("details.block >> nth=1")
+    page.click("details.step:not(.minor):has(.name:text-is('weights')) > summary >> nth=0")
+    height = "maxHeight: part.id === 'pass' ? '1270px' : '1000px'"
+    look = f"part => Object.assign(part.style, {{padding: '8px 16px', overflow: 'hidden', {height}}})"
+    page.eval_on_selector_all("section.part", f"parts => parts.forEach({look})")
+    page.eval_on_selector(".change-bar", "bar => { bar.style.visibility = 'hidden'; }")
+    for part in PARTS:
+        if part == "change" and (switch := page.query_selector(".switch-row [role=switch]:last-child")):
+            switch.click()
+        if section := page.query_selector(f"#{part}"):
+            section.screenshot(path=folder / f"explain-{part}.png")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
+    parser.add_argument("page", help="The HTML file that modeling-scratch explain wrote.")
+    parser.add_argument("folder", help="Where the PNG files go.")
+    given = parser.parse_args(arguments)
+    if not Path(given.page).is_file():
+        parser.error(f"{given.page}: file not found")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        draw(browser.new_page(color_scheme="light"), Path(given.page), Path(given.folder))
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
