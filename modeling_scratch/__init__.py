@@ -13,6 +13,8 @@ torch.Size([1, 3])
 torch.Size([1, 7])
 """
 
+from typing import Any
+
 import transformers
 from transformers.pipelines import PIPELINE_REGISTRY
 
@@ -55,6 +57,7 @@ __all__ = [
     "ScratchSeq2SeqModel",
     "convert_config",
     "convert_state_dict",
+    "explain",
     "export_config",
     "export_pretrained",
     "export_state_dict",
@@ -76,3 +79,12 @@ for _task, (_pipeline, _auto_class) in installed_configs.PIPELINES.items():
 
 installed_configs.enable()
 fast.enable()
+
+
+def __getattr__(name: str) -> Any:
+    """Import `explain` when it is asked for: nothing else needs it."""
+    if name != "explain":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .inspection.explanation import explain
+
+    return explain

@@ -26,6 +26,7 @@ PROGRAMS = {
     "train-tokenizer": "train_tokenizer",
     "pretrain": "pretrain",
     "predict": "predict",
+    "explain": "explain",
     "compare": "compare",
     "generate": "generate",
     "serve": "serve",

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import torch
+from browser import browser, page  # noqa: F401, fixtures
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # only tests marked `hub` may ask the Hub
 

@@ -21,7 +21,7 @@ FLOORS = (
     {"fast", "bridges"},
     {"data"},
     {"inference"},
-    {"evaluation", "serving"},
+    {"evaluation", "serving", "inspection"},
     {"sharing"},
     {"training"},
     {"benchmark"},

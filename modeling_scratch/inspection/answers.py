@@ -1,0 +1,210 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The model's answer to a text, and its score: the number whose change explanations attribute to words.
+
+A score is the log-odds log(p / (1 - p)) of the label or of the token at one position, the mean log-probability of the
+tokens of a whole target, or the number of a regression. Probabilities of sure answers hardly change with a word.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..inference.answers import names_of
+from .subjects import (
+    CLASSIFICATION,
+    EMBEDDING,
+    GENERATION,
+    MASKED,
+    MULTI,
+    NEXT,
+    REGRESSION,
+    SPAN,
+    TAGGING,
+    Encoded,
+    Subject,
+    masked_positions,
+)
+
+MOST_LISTED, MOST_A_POSITION = 50, 5
+OUTSIDE = "O"  # the label of tokens that are no name
+MOST_LOGITS = 2**24  # of a batch
+LOG_ODDS, MEAN_LOG = "log-odds", "mean log-probability"
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is explained: entry `index` of the logits, at a position where there is a row of them a token.
+
+    score: its description; unit: log-odds, mean log-probability or number.
+    """
+
+    score: str
+    index: int = 0
+    position: int | None = None
+
+    @property
+    def unit(self) -> str:
+        return self.score.partition(" of ")[0]
+
+    def probability(self, score: float) -> float:
+        """Return the probability that a score stands for; a number stays as it is."""
+        if self.unit == LOG_ODDS:
+            return 1 / (1 + math.exp(-score)) if score > -500 else 0.0
+        return math.exp(score) if self.unit == MEAN_LOG else score
+
+
+def answer_of(subject: Subject, output: Any) -> tuple[dict[str, Any], Target | None]:
+    """Return the answer that a recorded output holds, and the target whose score is explained; None: there is none."""
+    answer, target = ANSWERS[subject.task](subject, output)
+    return {"task": subject.task, **answer}, target
+
+
+def _labels(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
+    logits, names = output.logits[0].float(), names_of(subject.model.config)
+    p = logits.sigmoid() if subject.task == MULTI else logits.softmax(-1)
+    every = [{"label": n, "p": q, "logit": x} for n, q, x in zip(names, p.tolist(), logits.tolist())]
+    best = int(logits.argmax())
+    answer = {"label": names[best], "p": p[best].item(), "all": every}
+    if subject.task == MULTI:
+        answer["labels"] = [each["label"] for each in every if each["p"] >= 0.5]
+    return answer, Target(f"{LOG_ODDS} of {names[best]}", best)
+
+
+def _numbers(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
+    names = names_of(subject.model.config)
+    values = output.logits[0].tolist()
+    return {"values": [{"label": n, "value": v} for n, v in zip(names, values)]}, Target(f"number of {names[0]}")
+
+
+def _tags(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
+    """The label of each token; explained is the surest one that is no `OUTSIDE`, of a token of the text."""
+    p, names = output.logits[0].float().softmax(-1), names_of(subject.model.config)
+    found = [{"label": names[int(row.argmax())], "p": row.max().item()} for row in p]
+    real = [number for number, added in enumerate(subject.text.special) if not added] or [0]
+    focus = max(real, key=lambda number: (found[number]["label"] != OUTSIDE, found[number]["p"]))
+    target = Target(f"{LOG_ODDS} of {found[focus]['label']} at token {focus}", int(p[focus].argmax()), focus)
+    return {"tokens": found, "focus": focus}, target
+
+
+def _masked(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
+    logits, positions = output.logits[0].float(), masked_positions(subject, subject.text.ids)
+    found = {str(each): top(logits[each], subject.tokenizer, 10) for each in positions}
+    focus = positions[0]
+    best = found[str(focus)][0]
+    target = Target(f"{LOG_ODDS} of {best['token']}", best["id"], focus)
+    return {"masked": positions, "tokens": found, "focus": focus}, target
+
+
+def _next(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
+    logits = output.logits[0].float()
+    best, last = top(logits[-1], subject.tokenizer, MOST_LISTED), len(logits) - 1
+    rows = [top(row, subject.tokenizer, MOST_A_POSITION) for row in logits]
+    answer = {"top": best, "logits": logits[-1], "positions": rows, "focus": last}
+    return answer, Target(f"{LOG_ODDS} of {best[0]['token']} as the next token", best[0]["id"], last)
+
+
+def _generated(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
+    logits, tokenizer = output.logits[0].float(), subject.target_tokenizer
+    rows = [top(row, tokenizer, MOST_A_POSITION) for row in logits]
+    text = str(tokenizer.decode(subject.target_ids, skip_special_tokens=True)).strip()
+    best = top(logits[-1], tokenizer, MOST_LISTED)
+    answer = {"text": text, "positions": rows, "logits": logits[-1], "top": best, "focus": len(logits) - 1}
+    return answer, Target(f"{MEAN_LOG} of the output's tokens")
+
+
+def _span(_: Subject, output: Any) -> tuple[dict[str, Any], None]:
+    starts, ends = (logits[0].float().softmax(-1).tolist() for logits in (output.start_logits, output.end_logits))
+    return {"start": starts, "end": ends}, None
+
+
+def _embedding(_: Subject, output: Any) -> tuple[dict[str, Any], None]:
+    return {"pooled": output.last_hidden_state[0].float().mean(0)}, None
+
+
+ANSWERS: dict[str, Callable[[Subject, Any], tuple[dict[str, Any], Target | None]]] = {
+    CLASSIFICATION: _labels, MULTI: _labels, REGRESSION: _numbers, TAGGING: _tags, MASKED: _masked, NEXT: _next,
+    GENERATION: _generated, SPAN: _span, EMBEDDING: _embedding,
+}  # fmt: skip
+
+
+def top(logits: Tensor, tokenizer: Any, count: int) -> list[dict[str, Any]]:
+    """Return the most likely tokens of a row of logits (V,)."""
+    p = logits.softmax(-1)
+    best = p.topk(min(count, len(p)))
+    found = zip(best.indices.tolist(), best.values.tolist(), logits[best.indices].tolist())
+    return [{"token": shown(tokenizer, token), "id": token, "p": q, "logit": x} for token, q, x in found]
+
+
+def shown(tokenizer: Any, token: int) -> str:
+    """Return a token's text, or its name where it has no text of its own."""
+    return str(tokenizer.decode([token])) or str(tokenizer.convert_ids_to_tokens(token))
+
+
+def score(subject: Subject, logits: Tensor, target: Target, positions: Sequence[int | None]) -> Tensor:
+    """Return the target's score in each row of logits, (B, C) or (B, T, V) -> (B,), differentiable."""
+    if subject.task == REGRESSION:
+        return logits[:, target.index]
+    if subject.task == MULTI:
+        return logits[:, target.index]  # of a sigmoid: the log-odds
+    if subject.task == GENERATION:
+        labels = subject.tensor(subject.target_ids).expand(len(logits), -1)
+        return logits.log_softmax(-1).gather(-1, labels[..., None])[..., 0].mean(-1)
+    if subject.task in (TAGGING, MASKED, NEXT):
+        chosen = -1 if subject.task == NEXT else subject.tensor([each or 0 for each in positions])
+        logits = logits[torch.arange(len(logits), device=logits.device), chosen]
+    others = torch.arange(logits.shape[-1], device=logits.device) != target.index
+    return logits[:, target.index] - logits[:, others].logsumexp(-1)
+
+
+@torch.no_grad()
+def scores(subject: Subject, target: Target, variants: Sequence[tuple[str, Sequence[int]]]) -> list[float | None]:
+    """Return the target's score for variants of the text, each with the words of the text that it keeps.
+
+    None where nothing is left to read, or the explained word is gone. Batches have a bounded number of logits.
+    """
+    encoded = [subject.encode(text) for text, _ in variants]
+    positions = [_position(subject, target, each, kept) for each, (_, kept) in zip(encoded, variants)]
+    found: list[float | None] = [None] * len(variants)
+    needs_position = subject.task in (TAGGING, MASKED)
+    usable = [n for n, each in enumerate(encoded) if each.ids and not (needs_position and positions[n] is None)]
+    size = rows_a_batch(subject)
+    for start in range(0, len(usable), size):
+        chosen = usable[start : start + size]
+        logits = subject.model(**subject.batch([encoded[number].ids for number in chosen])).logits.float()
+        values = score(subject, logits, target, [positions[number] for number in chosen]).tolist()
+        for number, value in zip(chosen, values):
+            found[number] = value
+    return found
+
+
+def rows_a_batch(subject: Subject) -> int:
+    """Return how many rows have at most `MOST_LOGITS` logits, and at most 64."""
+    length = max(len(subject.text.ids), len(subject.target_ids))
+    vocabulary = max(subject.model.config.vocab_size, getattr(subject.model.config, "decoder_vocab_size", 0) or 0)
+    return max(1, min(64, MOST_LOGITS // (length * vocabulary)))
+
+
+def _position(subject: Subject, target: Target, encoded: Encoded, kept: Sequence[int]) -> int | None:
+    """Where the explained token stands in a variant."""
+    if subject.task == MASKED:
+        return next(iter(masked_positions(subject, encoded.ids)), None)
+    word = explained_word(subject, target)
+    if word is None or target.position is None or subject.text.word_of_token is None:
+        return target.position
+    if word not in kept or encoded.word_of_token is None:
+        return None
+    rank = list(kept).index(word)
+    offset = target.position - subject.text.word_of_token.index(word)
+    return encoded.word_of_token.index(rank) + offset if rank in encoded.word_of_token else None
+
+
+def explained_word(subject: Subject, target: Target) -> int | None:
+    """Return the word that a tagger's label or a masked token is explained of; None if all of the text is."""
+    words = subject.text.word_of_token
+    if subject.task not in (TAGGING, MASKED) or words is None or target.position is None:
+        return None
+    return words[target.position]

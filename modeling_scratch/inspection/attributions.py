@@ -1,0 +1,169 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Which words mattered for an answer, by three methods.
+
+Integrated gradients (Sundararajan et al. 2017): x' to x along a line, (x - x') * mean gradient; their sum is the change
+of the score. Occlusion: the score without each word. Attention rollout (Abnar and Zuidema 2020): the product over the
+layers of (A + I) / 2, A the mean over heads.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..inference.explanations import contributions, with_and_without
+from .answers import Target, rows_a_batch, score, scores
+from .recorder import Recording, as_textbook
+from .subjects import Subject
+
+LEAST_STEPS, MOST_STEPS, TOLERANCE = 32, 512, 0.01  # of the change of the score
+
+
+@dataclass
+class IntegratedGradients:
+    """tokens (T,), words: sums over tokens. `sum` is that of tokens, `difference` = score - score of the baseline."""
+
+    tokens: list[float]
+    words: list[float] | None
+    steps: int
+    sum: float
+    difference: float
+    baseline: str
+
+
+def integrated_gradients(subject: Subject, target: Target) -> IntegratedGradients:
+    """Integrate from padding to the text; more steps until sum and difference are equal within `TOLERANCE`.
+
+    What tables of tokens and of n-grams give is replaced, position by position; special tokens stay as they are.
+    """
+    tables = _tables(subject.model)
+    with as_textbook(subject.model):
+        ends = _looked_up(subject, tables)
+        baselines = [_baseline(subject, table, end) for table, end in zip(tables, ends)]
+        difference = _score_at(subject, target, tables, ends) - _score_at(subject, target, tables, baselines)
+        steps = LEAST_STEPS
+        while True:
+            values = _integral(subject, target, tables, ends, baselines, steps)
+            gap = abs(values.sum().item() - difference)
+            if gap <= TOLERANCE * abs(difference) or steps >= MOST_STEPS:
+                break
+            steps *= 2
+    tokens, pad = values.tolist(), subject.tokenizer.pad_token
+    baseline = "zeros" if pad is None else f"{pad}, special tokens kept"
+    return IntegratedGradients(tokens, subject.text.per_word(tokens), steps, sum(tokens), difference, baseline)
+
+
+def _tables(model: Any) -> list[nn.Module]:
+    """The tables that a text is looked up in, of the encoder of an encoder-decoder."""
+    base = model.base_model
+    embeddings = (base.encoder if hasattr(base, "encoder") else base).embeddings
+    return [embeddings.tokens] + ([] if embeddings.ngrams is None else [embeddings.ngrams])
+
+
+@contextmanager
+def _replaced(tables: list[nn.Module], outputs: list[Tensor | None], found: list[Tensor]) -> Iterator[None]:
+    """Tables that give these outputs, at their first call: a decoder may share them. What they gave goes to found."""
+    waiting = dict(zip(tables, outputs))
+
+    def replace(table: nn.Module, _: Any, output: Tensor) -> Tensor:
+        if table not in waiting:
+            return output
+        found.append(output)
+        other = waiting.pop(table)
+        return output if other is None else other
+
+    handles = [table.register_forward_hook(replace) for table in tables]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _looked_up(subject: Subject, tables: list[nn.Module]) -> list[Tensor]:
+    """What each table gives for the text (1, T, E)."""
+    found: list[Tensor] = []
+    with torch.no_grad(), _replaced(tables, [None] * len(tables), found):
+        subject.model(**subject.inputs)
+    return found
+
+
+def _baseline(subject: Subject, table: nn.Module, end: Tensor) -> Tensor:
+    """The row of the padding token in place of each token of the text; zeros without one, and for n-grams."""
+    pad = subject.tokenizer.pad_token_id
+    weight = getattr(table, "weight", None)
+    with torch.no_grad():
+        row = torch.zeros_like(end[0, 0]) if pad is None or weight is None else table(subject.tensor([pad]))[0]
+    kept = subject.tensor(subject.text.special)[None, :, None]
+    return torch.where(kept & (weight is not None), end, row.expand_as(end))
+
+
+def _scored(subject: Subject, target: Target, tables: list[nn.Module], values: list[Tensor]) -> Tensor:
+    rows = len(values[0])
+    with _replaced(tables, list(values), []):
+        logits = subject.model(**subject.batch([subject.text.ids] * rows)).logits.float()
+    return score(subject, logits, target, [target.position] * rows)
+
+
+def _score_at(subject: Subject, target: Target, tables: list[nn.Module], values: list[Tensor]) -> float:
+    with torch.no_grad():
+        return _scored(subject, target, tables, values).item()
+
+
+def _integral(
+    subject: Subject, target: Target, tables: list[nn.Module], ends: list[Tensor], baselines: list[Tensor], steps: int
+) -> Tensor:
+    """(x - x') * mean gradient, by the midpoint rule, summed over features and tables: (T,)."""
+    total = torch.zeros(ends[0].shape[1], device=ends[0].device, dtype=torch.float64)
+    middles = (torch.arange(steps, device=total.device) + 0.5) / steps
+    for part in middles.split(rows_a_batch(subject)):
+        shares = part[:, None, None].to(ends[0].dtype)
+        points = [(start + shares * (end - start)).requires_grad_() for start, end in zip(baselines, ends)]
+        with torch.enable_grad():
+            gradients = torch.autograd.grad(_scored(subject, target, tables, points).sum(), points)
+        for start, end, gradient in zip(baselines, ends, gradients):
+            total += ((end - start) * gradient.sum(0, keepdim=True))[0].sum(-1).double()
+    return total / steps
+
+
+def occlusion(subject: Subject, target: Target) -> dict[str, Any]:
+    """Return the text's score, and that less the score without each word.
+
+    None where nothing is left to read, or the explained word is gone.
+    """
+    text, count = subject.text.text, len(subject.text.words)
+    kept = [list(range(count)), *([each for each in range(count) if each != gone] for gone in range(count))]
+    found = scores(subject, target, list(zip(with_and_without(text), kept)))
+    each = contributions(text, found) or []
+    return {"value": found[0], "words": [one["contribution"] for one in each]}
+
+
+def rollout(subject: Subject, recording: Recording, target: Target) -> dict[str, Any]:
+    """Return what share of each token the answer reads, and the matrix (T, T), rows sum to 1.
+
+    In an encoder-decoder, the decoder's mean cross-attention reads the encoder's rollout: (target, T).
+    """
+    weights = {module.path: recording.keys[f"{module.path}.weights"].tensor[0].double()
+               for module in recording.modules if f"{module.path}.weights" in recording.keys
+               and module.name == "Attention"}  # fmt: skip
+    cross = [each.mean(0) for path, each in weights.items() if path.endswith("cross_attention")]
+    own = [each for path, each in weights.items() if not cross or ".encoder." in f".{path}"]
+    matrix = torch.eye(own[0].shape[-1], dtype=torch.float64)
+    for each in own:
+        mixed = each.mean(0).cpu() + torch.eye(len(matrix), dtype=torch.float64)
+        matrix = (mixed / mixed.sum(-1, keepdim=True)) @ matrix
+    if cross:
+        matrix = torch.stack(cross).mean(0).cpu() @ matrix
+    tokens = _read_rows(subject, matrix, target).tolist()
+    return {"tokens": tokens, "words": subject.text.per_word(tokens), "matrix": matrix.float()}
+
+
+def _read_rows(subject: Subject, matrix: Tensor, target: Target) -> Tensor:
+    """The rows of the tokens that the head reads, their mean."""
+    if target.position is not None:
+        return matrix[target.position]
+    pooling = "last" if hasattr(subject.model, "score") else getattr(subject.model.config, "classifier_pooling", "mean")
+    return {"first": matrix[0], "last": matrix[-1]}.get(pooling, matrix.mean(0))

@@ -1,0 +1,238 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""`explain`: record texts on their way through a model, analyse each, and hold it all as plain data and as a page."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import modeling_scratch
+
+from ..inference.answers import names_of
+from ..utils.errors import DataError
+from .answers import Target, answer_of
+from .arrays import plain
+from .attributions import TOLERANCE, integrated_gradients, occlusion, rollout
+from .deletion import deletion
+from .generation import cached_generation
+from .lens import lens
+from .pairs import compared
+from .recorder import Recording, record
+from .subjects import (
+    CLASSIFICATION,
+    GENERATION,
+    MULTI,
+    REGRESSION,
+    TAGGING,
+    Subject,
+    subject_of,
+    task_of,
+)
+from .tokens import Tokens, target_tokens, tokens_of
+from .trace import attention_maps, trace
+from .training_step import MOST_PARAMETERS, training_step
+
+FORMAT = 1
+MAX_TOKENS = 64
+MOST_TEXTS = 8
+PRIVATE = ("_name_or_path", "name_or_path", "auto_map", "custom_pipelines")  # of a config: paths, and code
+
+
+@dataclass
+class TextExplanation:
+    """One text: what the tokenizer did, every tensor of the forward pass, the answer, and its analyses.
+
+    recording holds the tensors themselves, and is not part of the data. A part that is None is explained in notes.
+    """
+
+    text: str
+    target: str | None
+    tokens: Tokens
+    target_tokens: Tokens | None
+    answer: dict[str, Any]
+    trace: dict[str, Any]
+    attention: list[dict[str, Any]]
+    lens: dict[str, Any] | None
+    cache: dict[str, Any] | None
+    training_step: dict[str, Any] | None
+    attributions: dict[str, Any] | None
+    notes: list[str]
+    recording: Recording = field(repr=False)
+
+
+@dataclass
+class Explanation:
+    """What `explain` found: the model, its code as far as it ran, the texts, and pairs of the first with each other."""
+
+    model: dict[str, Any]
+    tokenizer: dict[str, Any]
+    sources: dict[str, str]
+    texts: list[TextExplanation]
+    pairs: list[dict[str, Any]]
+    notes: list[str]
+    explained: Any = field(repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the data as JSON types; tensors as arrays.py packs them."""
+        return {"format": FORMAT, "package": modeling_scratch.__version__, **plain(self)}
+
+    def save(self, path: str | Path) -> None:
+        """Write the page, one HTML file that needs no network. Raises `DataError` or OSError."""
+        from .page import page  # what only analyses needs no page
+
+        page(self.to_dict(), self.explained, Path(path))
+
+
+def explain(
+    model: Any,
+    tokenizer: Any,
+    texts: str | Sequence[str],
+    *,
+    targets: str | Sequence[str] | None = None,
+    label: str | None = None,
+    max_tokens: int = MAX_TOKENS,
+) -> Explanation:
+    """Run texts through a scratch model, record everything, and explain the answers. The model is left as it was.
+
+    - model: any class of the package, also of a saved folder's own code; native checkpoints: `load_pretrained`.
+    - tokenizer: its tokenizer; for an encoder-decoder with two vocabularies, a pair of source and target tokenizers.
+    - texts: one, or up to 8; longer ones are truncated to max_tokens. A masked LM's text may have a mask token.
+    - targets: of an encoder-decoder, one a text; by default what the model generates.
+    - label: of the training step; by default the model's own answer.
+
+    Raises `DataError`, a ValueError, for other models, empty texts and unknown labels.
+
+    >>> import torch, modeling_scratch
+    >>> from modeling_scratch import ScratchEncoderForSequenceClassification, presets
+    >>> from tokenization import train_wordlevel_tokenizer
+    >>> tokenizer = train_wordlevel_tokenizer(["a warm film", "a dull film"], vocab_size=100, show_progress=False)
+    >>> sizes = {"vocab_size": len(tokenizer), "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    >>> model = ScratchEncoderForSequenceClassification(presets.bert(**sizes, intermediate_size=32, num_labels=2))
+    >>> explanation = modeling_scratch.explain(model, tokenizer, "a warm film")
+    >>> step = explanation.texts[0].recording.keys["model.stack.layers.0.attention.weights"]
+    >>> step.code.text
+    'weights = scores.softmax(dim=-1, dtype=torch.float32).to(query.dtype)'
+    >>> step.tensor.shape
+    torch.Size([1, 2, 5, 5])
+    """
+    texts = [texts] if isinstance(texts, str) else list(texts)
+    wanted: list[str | None] = [targets] if isinstance(targets, str) else list(targets or [None] * len(texts))
+    if not 1 <= len(texts) <= MOST_TEXTS:
+        raise DataError(f"--text: {len(texts)} texts; give from 1 to {MOST_TEXTS}")
+    if len(wanted) != len(texts):
+        raise DataError(f"--target: {len(wanted)} targets of {len(texts)} texts; give one a text")
+    tokenizers = tuple(tokenizer) if isinstance(tokenizer, list | tuple) else (tokenizer, tokenizer)
+    found = [
+        explain_text(subject_of(model, tokenizers, text, target, max_tokens), target, label)
+        for text, target in zip(texts, wanted)
+    ]
+    return Explanation(
+        model=described(model),
+        tokenizer=described_tokenizer(*tokenizers),
+        sources={name: file.source for each in found for name, file in each.recording.files.items()},
+        texts=found,
+        pairs=[_pair(number, found, model) for number in range(1, len(found))],
+        notes=[],
+        explained=model,
+    )
+
+
+def explain_text(subject: Subject, target_text: str | None = None, label: str | None = None) -> TextExplanation:
+    """Record one text and analyse it."""
+    model = subject.model
+    recording = record(model, **subject.inputs)
+    answer, target = answer_of(subject, recording.output)
+    if (generated := cached_generation(subject)) is not None:
+        answer["continuation"] = generated[1]
+    is_large = sum(parameter.numel() for parameter in model.parameters()) > MOST_PARAMETERS
+    if target is None:
+        subject.notes.append(f"{type(model).__name__} has no single answer: no attributions and no training step")
+    elif is_large:
+        subject.notes.append(f"no training step: the model has more than {MOST_PARAMETERS:,} parameters")
+    takes_step = target is not None and not is_large
+    return TextExplanation(
+        text=subject.text.text,
+        target=target_text,
+        tokens=tokens_of(subject, subject.text),
+        target_tokens=target_tokens(subject) if subject.task == GENERATION else None,
+        answer=answer,
+        trace=trace(recording),
+        attention=attention_maps(recording, model),
+        lens=lens(subject, recording),
+        cache=None if generated is None else generated[0],
+        training_step=training_step(subject, target, recording.output, label) if target and takes_step else None,
+        attributions=None if target is None else attributions_of(subject, target, recording),
+        notes=subject.notes,
+        recording=recording,
+    )
+
+
+def attributions_of(subject: Subject, target: Target, recording: Recording) -> dict[str, Any]:
+    """Return the three attributions of the answer's score to the words, and the deletion test of each."""
+    gradients, read = integrated_gradients(subject, target), rollout(subject, recording, target)
+    without = occlusion(subject, target)
+    if abs(gradients.sum - gradients.difference) > TOLERANCE * abs(gradients.difference):
+        gap = f"{gradients.sum:.4g} of {gradients.difference:.4g}"
+        subject.notes.append(f"integrated gradients are not exact: in {gradients.steps} steps they add up to {gap}")
+    methods = {"integrated_gradients": gradients.words, "occlusion": without["words"], "rollout": read["words"]}
+    usable = {name: values for name, values in methods.items() if values}
+    value = without.pop("value")
+    return {
+        "score": target.score,
+        "unit": target.unit,
+        "value": value,
+        "p": None if value is None else target.probability(value),
+        "words": list(range(len(subject.text.words))),
+        "integrated_gradients": gradients,
+        "occlusion": without,
+        "rollout": read,
+        "deletion": deletion(subject, target, usable),
+    }
+
+
+def described(model: Any) -> dict[str, Any]:
+    """Return what a page says about a model, without paths."""
+    config, task = model.config, task_of(model)
+    has_labels = task in (CLASSIFICATION, MULTI, REGRESSION, TAGGING)
+    return {
+        "name": Path(config.name_or_path).name or type(model).__name__,
+        "class": type(model).__name__,
+        "family": config.model_type.removeprefix("scratch_"),
+        "task": task,
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "config": {name: value for name, value in config.to_dict().items() if name not in PRIVATE},
+        "labels": names_of(config) if has_labels else None,
+    }
+
+
+def described_tokenizer(tokenizer: Any, target: Any) -> dict[str, Any]:
+    """Return kind and vocabulary of a tokenizer, and the vocabulary of a second one."""
+    own = {"vocab_size": len(tokenizer), "vocabulary": _vocabulary(tokenizer)}
+    others = {} if target is tokenizer else {"target_vocabulary": _vocabulary(target)}
+    if not tokenizer.is_fast:
+        return {"kind": None, **own, **others}
+    parts = json.loads(tokenizer.backend_tokenizer.to_str())
+    return {
+        "kind": parts["model"].get("type"),
+        "normalizer": ", ".join(_types(parts["normalizer"])),
+        "pre_tokenizer": ", ".join(_types(parts["pre_tokenizer"])),
+        **own,
+        **others,
+    }
+
+
+def _vocabulary(tokenizer: Any) -> list[str | None]:
+    return [None if each is None else str(each) for each in tokenizer.convert_ids_to_tokens(range(len(tokenizer)))]
+
+
+def _types(part: dict[str, Any] | None) -> list[str]:
+    """The names of a tokenizer's normalizer or pre-tokenizer, those within a sequence."""
+    within = [each for value in (part or {}).values() if isinstance(value, list) for each in value]
+    nested = [name for each in within if isinstance(each, dict) for name in _types(each)]
+    return nested or ([part["type"]] if part else [])
+
+
+def _pair(number: int, found: Sequence[TextExplanation], model: Any) -> dict[str, Any]:
+    sides = [(each.tokens.ids, each.recording) for each in (found[0], found[number])]
+    return {"a": 0, "b": number, **compared(sides[0], sides[1], model)}

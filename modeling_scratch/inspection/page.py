@@ -1,0 +1,83 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""An explanation as one static page: data, weights, style and scripts in a single HTML file that loads nothing."""
+
+import base64
+import gzip
+import hashlib
+import html
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedModel
+
+from ..utils.errors import DataError
+from ..utils.files import write_text
+from .weights import packed_model
+
+FOLDER = Path(__file__).with_name("page")
+# In the order in which they stand in the page's one script.
+SCRIPTS = (
+    "unpack", "forward", "strings", "view", "view-matrix", "view-charts", "view-tokens", "view-pass", "view-attention",
+    "view-lens", "view-answer", "view-change", "view-words", "view-backward", "view-pairs", "view-check", "main",
+)  # fmt: skip
+LANGUAGES = "en", "de"
+MORE_POSITIONS = 8  # than the longest text has, for tokens that a reader adds
+
+
+def page(explanation: Any, model: PreTrainedModel | None, path: Path, language: str = "en") -> None:
+    """Write an explanation, as a dictionary or with to_dict(), to one HTML file.
+
+    model: its weights go along, so that the page computes; None, or a large model: the page shows what was recorded.
+    language: in which the page opens, "en" or "de". Raises DataError for another, or where path cannot be written.
+    """
+    if language not in LANGUAGES:
+        raise DataError(f"--language {language}: the choices are {', '.join(LANGUAGES)}")
+    content = explanation if isinstance(explanation, dict) else explanation.to_dict()
+    try:
+        write_text(path, rendered(content, model, language))
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written ({error.strerror}); choose another name") from error
+
+
+def rendered(explanation: dict[str, Any], model: PreTrainedModel | None, language: str = "en") -> str:
+    """The page's HTML. Data stand in it as base64, so no text of a user can end a tag; the policy permits no network."""
+    weights = None if model is None else packed_model(model, _longest(explanation) + MORE_POSITIONS)
+    style = _read("style.css")
+    script = "\n".join(_read(f"{name}.js") for name in SCRIPTS)
+    parts = {
+        "policy": policy(style, script), "style": style, "script": script, "language": language,
+        "title": html.escape(_title(explanation)), "explanation": _compressed(explanation),
+        "weights": _compressed(weights),
+    }  # fmt: skip
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _read("page.html"))
+
+
+def policy(style: str, script: str) -> str:
+    """A Content-Security-Policy under which nothing but this style and this script runs, and nothing is loaded."""
+    sources = {"style-src": style, "script-src": script}
+    hashes = {name: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for name, text in sources.items()}
+    rules = [f"{name} 'sha256-{digest}'" for name, digest in hashes.items()]
+    return "; ".join(["default-src 'none'", *rules, "img-src data:", "base-uri 'none'", "form-action 'none'"])
+
+
+def _longest(explanation: dict[str, Any]) -> int:
+    """Tokens of the longest text or target."""
+    sides = [text.get(name) for text in explanation["texts"] for name in ("tokens", "target_tokens")]
+    return max((len(side["ids"]) for side in sides if side), default=0)
+
+
+def _title(explanation: dict[str, Any]) -> str:
+    texts = explanation["texts"]
+    return f"{texts[0]['text'][:80]} – {explanation['model']['name']}" if texts else explanation["model"]["name"]
+
+
+def _compressed(value: Any) -> str:
+    """Base64 of gzip of JSON."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode("ascii")
+
+
+def _read(name: str) -> str:
+    return (FOLDER / name).read_text(encoding="utf-8").rstrip("\n")

@@ -1,0 +1,97 @@
+// Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+// Opens the page: unpacks, computes the pass once, and puts the parts one under another.
+
+const PARTS = { tokens: partTokens, pass: partPass, attention: partAttention, lens: partLens, answer: partAnswer, words: partWords,
+  change: partChange, backward: partBackward, pairs: partPairs, check: partCheck };
+const THEMES = ["auto", "light", "dark"];
+
+const unzipped = async (id) => JSON.parse(new TextDecoder().decode(await gunzip(document.getElementById(id).textContent)));
+
+/** The pass of the text that is shown, without any change. */
+function computeBaseline() {
+  if (state.model) {
+    const start = performance.now();
+    try {
+      state.baseline = compute(unchanged());
+    } catch (error) { // a text for which there are too few positions, or a family that forward.js does not know
+      state.problem = error.message;
+      state.model = null;
+    }
+    state.milliseconds = performance.now() - start;
+  }
+  state.change = unchanged();
+  state.changed = null;
+}
+
+function setTheme(name) {
+  document.documentElement.dataset.theme = name;
+  announce("theme");
+}
+
+/** One dark part of a page of the other theme would be worse than none: all follow the switch or the system. */
+const theme = () => document.documentElement.dataset.theme ?? "auto";
+
+function modelSentence() {
+  const { model } = state.explanation, { config } = model;
+  return t(`head.${model.family}`, model.name, config.num_hidden_layers, config.num_attention_heads, number(model.parameters, 9), config.decoder_layers ?? "");
+}
+
+function header() {
+  const { texts } = state.explanation, { holds, words } = checkSentence();
+  return el("header", { class: "head" },
+    el("div", { class: "tools" },
+      choices(t("head.language"), ["English", "Deutsch"], language() === "de" ? 1 : 0, (i) => { document.documentElement.lang = ["en", "de"][i]; render("language"); }),
+      choices(t("head.theme"), THEMES.map((name) => t(`head.${name}`)), THEMES.indexOf(theme()), (i) => setTheme(THEMES[i]))),
+    el("p", { class: "kicker" }, t("head.kicker")),
+    el("h1", {}, text().text),
+    text().target && el("p", { class: "target" }, `→ ${text().target}`),
+    texts.length > 1 && choices(t("head.texts"), texts.map((each) => each.text.slice(0, 40)), state.number, (i) => { state.number = i; computeBaseline(); render("texts"); }),
+    el("p", { class: "conclusion" }, answerSentence(text().answer)),
+    el("p", { class: "model" }, modelSentence()),
+    el("p", { class: holds === null ? "verdict" : holds ? "verdict good" : "verdict bad" }, words),
+    [...(state.explanation.notes ?? []), ...(text().notes ?? [])].map((each) => note(each)));
+}
+
+function contents(sections) {
+  return el("nav", { "aria-label": t("head.contents") }, el("ol", {}, sections.map((section) => el("li", {}, el("a", { href: `#${section.id}` }, t(`${section.id}.title`))))));
+}
+
+/** What the reader's change did to the answer, at the foot of the window, as long as there is one. */
+function changeBar() {
+  const bar = el("div", { class: "change-bar", role: "status" });
+  listen(bar, "change", () => {
+    const before = state.baseline && answerOf(state.baseline, unchanged()), after = state.changed && answerOf(state.changed, state.change);
+    const best = (shares) => shares.indexOf(Math.max(...shares));
+    const words = (shares, i) => `${labelOf(i)} ${task() === "regression" ? number(shares[i]) : percent(shares[i])}`;
+    bar.replaceChildren(...(!state.changed ? [] : [
+      el("span", {}, before && after ? t("change.bar", words(before, best(before)), words(after, best(after))) : t("change.applied")),
+      el("button", { type: "button", class: "action", click: resetChange }, t("change.reset"))]));
+  });
+  return bar;
+}
+
+/** Draw all parts. asked: what was switched, whose buttons keep the focus. */
+function render(asked = null) {
+  const scroll = window.scrollY;
+  const sections = Object.values(PARTS).map((make) => make()).filter(Boolean);
+  document.getElementById("page").replaceChildren(
+    el("a", { class: "skip", href: "#tokens" }, t("head.skip")), header(),
+    el("div", { class: "body" }, contents(sections), el("main", {}, sections)), changeBar(),
+    el("footer", {}, t("head.footer", state.explanation.package ?? "")));
+  if (!asked) return;
+  window.scrollTo(0, scroll);
+  const label = asked === "language" ? t("head.language") : t("head.texts");
+  document.querySelector(`[role=radiogroup][aria-label="${label}"] [aria-checked=true]`)?.focus();
+}
+
+async function start() {
+  state.explanation = await unzipped("explanation");
+  const packed = await unzipped("weights");
+  state.model = packed && (await unpackModel(packed));
+  computeBaseline();
+  render();
+  document.documentElement.dataset.ready = "true";
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => announce("theme"));
+}
+
+start();

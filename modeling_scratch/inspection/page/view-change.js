@@ -1,0 +1,200 @@
+// Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+// Change it: swap, remove or add a token, switch off heads, layers and positions; forward() computes all again.
+
+/** What the model read: tokens with the place in the recorded text that each came from. */
+function unchanged() {
+  const side = (tokens) => (tokens ? tokens.ids.map((id, i) => ({ id, token: tokens.tokens[i], type: tokens.types?.[i] ?? 0, origin: i })) : null);
+  return { source: side(text().tokens), target: side(text().target_tokens), heads: new Map(), layers: new Set(), positions: false,
+    get tokens() { return this.source.map(({ token }) => token); }, get targetTokens() { return (this.target ?? []).map(({ token }) => token); } };
+}
+
+function inputsOfChange(change) {
+  const inputs = { input_ids: change.source.map(({ id }) => id) };
+  if (change.source.some(({ type }) => type)) inputs.token_type_ids = change.source.map(({ type }) => type);
+  if (change.target) inputs.decoder_input_ids = change.target.map(({ id }) => id);
+  return inputs;
+}
+
+const compute = (change) => forward(state.model, inputsOfChange(change), change);
+
+function isChanged(change) {
+  const same = (side, original) => !side || (side.length === original.ids.length && side.every(({ id }, i) => id === original.ids[i]));
+  return change.positions || change.layers.size > 0 || [...change.heads.values()].some((heads) => heads.size)
+    || !same(change.source, text().tokens) || !same(change.target, text().target_tokens);
+}
+
+/** Compute the reader's change, and let every part show it. */
+function applyChange() {
+  state.changed = isChanged(state.change) ? compute(state.change) : null;
+  announce("change");
+}
+
+function resetChange() {
+  state.change = unchanged();
+  applyChange();
+  announce("reset");
+}
+
+const vocabulary = (side = "target") =>
+  (side === "target" && state.explanation.tokenizer.target_vocabulary) || state.explanation.tokenizer.vocabulary || [];
+
+function partChange() {
+  if (!state.model) return part("change", note(t("change.none")));
+  const editors = [["source", text().tokens], ["target", text().target_tokens]].filter(([, tokens]) => tokens);
+  const section = part("change");
+  const fill = () => section.querySelector(".controls").replaceChildren(
+    ...editors.map(([side]) => tokenEditor(side, editors.length > 1)), switches());
+  section.append(el("div", { class: "controls" }), el("div", { class: "outcome" }));
+  fill();
+  const show = () => {
+    const place = section.querySelector(".outcome");
+    place.replaceChildren(...outcome());
+    place.dataset.logits = JSON.stringify([...((state.changed ?? state.baseline).get("logits")?.data ?? [])]); // for who checks the page
+  };
+  show();
+  listen(section, "change", show);
+  listen(section, "reset", fill);
+  return section;
+}
+
+// ---- Tokens ---------------------------------------------------------------------------------------------------------
+
+function tokenEditor(side, isOneOfTwo) {
+  const place = el("div", { class: "editor" }), row = el("div", { class: "tokens", role: "group", "aria-label": t(`change.${side}`) });
+  const draw = () => {
+    const buttons = state.change[side].map((entry, i) => el("button", { type: "button", "aria-expanded": "false",
+      class: entry.origin === null || entry.id !== originalId(side, entry.origin) ? "token edited" : "token", click: () => edit(i) },
+    el("span", { class: "word" }, shown(entry.token)), el("span", { class: "id" }, String(entry.id))));
+    row.replaceChildren(...roving(buttons));
+  };
+  const redraw = () => { draw(); place.replaceChildren(); };
+  const edit = (i) => {
+    [...row.children].forEach((button, j) => button.setAttribute("aria-expanded", String(i === j)));
+    place.replaceChildren(editLine(side, i, redraw));
+    place.querySelector("input").focus();
+  };
+  draw();
+  return el("div", {}, el("h3", {}, t(isOneOfTwo ? `change.${side}` : "change.tokens")), note(t("change.tokens.how")), row, place);
+}
+
+const originalId = (side, origin) => text()[side === "source" ? "tokens" : "target_tokens"].ids[origin];
+
+/** A search of the vocabulary for one token, with buttons that remove it and add one after it. */
+function editLine(side, i, redraw) {
+  const list = el("ul", { class: "found" }), words = vocabulary(side);
+  let isAdding = false;
+  const put = (id) => {
+    const entry = { id, token: words[id] ?? `#${id}`, type: state.change[side][i].type, origin: isAdding ? null : state.change[side][i].origin };
+    state.change[side].splice(isAdding ? i + 1 : i, isAdding ? 0 : 1, entry);
+    finish();
+  };
+  const finish = () => { applyChange(); redraw(); };
+  const search = () => list.replaceChildren(...found(words, input.value).map((id) =>
+    el("li", {}, el("button", { type: "button", class: "token", click: () => put(id) }, el("span", { class: "word" }, shown(words[id])), el("span", { class: "id" }, String(id))))));
+  const input = el("input", { type: "search", "aria-label": t("change.search"), placeholder: t("change.search"), autocomplete: "off", input: search,
+    keydown: (event) => { const [best] = found(words, input.value); if (event.key === "Enter" && best !== undefined) put(best); if (event.key === "Escape") redraw(); } });
+  const remove = () => { state.change[side].splice(i, 1); finish(); };
+  const adding = el("input", { type: "checkbox", id: `adding-${side}`, change: () => { isAdding = adding.checked; }, disabled: state.change[side].length >= state.model.positions });
+  return el("div", { class: "edit" }, el("p", {}, t("change.instead", shown(state.change[side][i].token))), input, list,
+    el("p", { class: "buttons" }, el("label", { for: `adding-${side}` }, adding, t("change.add")),
+      el("button", { type: "button", class: "action", click: remove, disabled: state.change[side].length < 2 }, t("change.remove"))));
+}
+
+/** Ids of tokens that match: the same first, then those that start so, then those that contain it; or an id itself. */
+function found(words, query) {
+  const wanted = query.trim().toLowerCase();
+  if (!wanted) return [];
+  const plain = (word) => shown(word).replace(/^(␣|##)/, "").replace(/<\/w>$/, "").toLowerCase();
+  const rank = (word) => (word === wanted ? 0 : word.startsWith(wanted) ? 1 : word.includes(wanted) ? 2 : 3);
+  const hits = words.map((word, id) => [rank(plain(word)), plain(word).length, id]).filter(([each]) => each < 3);
+  const ids = hits.sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2]).slice(0, 12).map(([, , id]) => id);
+  return ids.length || words.length || !/^\d+$/.test(wanted) ? ids : [Number(wanted)];
+}
+
+// ---- Heads, layers, positions ---------------------------------------------------------------------------------------
+
+const attentionsOf = () => [...state.baseline.keys()].filter((name) => name.endsWith("attention.weights")).map((name) => name.slice(0, -".weights".length));
+const layerOf = (attention) => attention.replace(/\.(cross_)?attention$/, "");
+
+function switches() {
+  const rows = attentionsOf().map((name) => {
+    const block = layerOf(name), heads = state.baseline.get(`${name}.weights`).shape[0];
+    const label = `${blockTitle(block)}${name.endsWith("cross_attention") ? `, ${t("attention.cross")}` : ""}`;
+    const buttons = Array.from({ length: heads }, (_, head) => toggle(`${label}: ${t("attention.head")} ${head + 1}`, String(head + 1),
+      () => state.change.heads.get(name)?.has(head), (isOff) => setOff(name, head, isOff)));
+    const whole = name.endsWith("cross_attention") ? null : toggle(`${label}: ${t("change.layer")}`, t("change.layer"),
+      () => state.change.layers.has(block), (isOff) => (isOff ? state.change.layers.add(block) : state.change.layers.delete(block)));
+    return el("div", { class: "switch-row", role: "group", "aria-label": label }, el("span", { class: "layer-name" }, label), roving([...buttons, whole].filter(Boolean)));
+  });
+  const kind = state.model.config.position_type;
+  const positions = kind !== "none" && toggle(t("change.positions", kind), t("change.positions", kind), () => state.change.positions, (isOff) => { state.change.positions = isOff; });
+  return el("div", {}, el("h3", {}, t("change.switches")), note(t("change.switches.how")), el("div", { class: "switches" }, rows, positions));
+}
+
+function setOff(attention, head, isOff) {
+  const heads = state.change.heads.get(attention) ?? new Set();
+  if (isOff) heads.add(head); else heads.delete(head);
+  state.change.heads.set(attention, heads);
+}
+
+/** A switch that is on as long as nothing is changed. */
+function toggle(label, words, isOff, set) {
+  const button = el("button", { type: "button", role: "switch", class: "toggle", "aria-label": label, "aria-checked": String(!isOff()), title: label,
+    click: () => { set(!isOff()); button.setAttribute("aria-checked", String(!isOff())); applyChange(); } }, words);
+  return button;
+}
+
+// ---- Before and after -----------------------------------------------------------------------------------------------
+
+const softmaxOf = (logits) => Array.from(softmax({ shape: [logits.length], data: Float32Array.from(logits) }).data);
+const sigmoid = (logits) => Array.from(logits, (logit) => 1 / (1 + Math.exp(-logit)));
+
+/** The row of the logits that is the answer: the text's, the token's in focus, or the last; -1: it was removed. */
+function answerRow(change) {
+  if (task() === "next") return change.source.length - 1;
+  if (task() === "generation") return change.target.length - 1;
+  const focus = text().answer.focus ?? 0;
+  return task() === "tagging" || task() === "masked" ? change.source.findIndex(({ origin }) => origin === focus) : 0;
+}
+
+/** Probabilities (or values) of each label or token that a pass answers with, or null. */
+function answerOf(tensors, change) {
+  const logits = tensors.get("logits"), at = answerRow(change);
+  if (!logits || at < 0 || task() === "span") return null;
+  const values = row(logits, at).data;
+  return task() === "regression" ? Array.from(values) : task() === "multi-label" ? sigmoid(values) : softmaxOf(values);
+}
+
+const labelOf = (i) => (["next", "generation", "masked"].includes(task()) ? shown(vocabulary()[i] ?? `#${i}`) : state.explanation.model.labels?.[i] ?? String(i));
+
+function outcome() {
+  const before = answerOf(state.baseline, unchanged()), after = state.changed ? answerOf(state.changed, state.change) : before;
+  const rows = [];
+  if (!before) rows.push(note(t("change.hidden")));
+  else if (!after) rows.push(note(t("change.gone")));
+  else rows.push(el("h3", {}, t("change.outcome")), comparedBars(before, after));
+  if (state.changed) rows.push(el("p", {}, el("button", { type: "button", class: "action", click: resetChange }, t("change.reset"))), changedLayers());
+  return rows.flat().filter(Boolean);
+}
+
+function comparedBars(before, after) {
+  const isValue = task() === "regression", most = Math.max(...before.concat(after).map(Math.abs));
+  const order = after.map((_, i) => i).sort((a, b) => Math.max(after[b], before[b]) - Math.max(after[a], before[a])).slice(0, 10);
+  const words = (value) => (isValue ? number(value) : percent(value)), share = (value) => (isValue ? Math.abs(value) / most : value);
+  return bars(t("change.outcome"), (after.length > 10 ? order : order.sort((a, b) => a - b)).map((i) => ({ name: labelOf(i), share: share(after[i]), before: state.changed ? share(before[i]) : undefined,
+    value: after[i], shown: state.changed ? `${words(before[i])} → ${words(after[i])}` : words(after[i]) })));
+}
+
+/** How far each block's output moved, as a share of its size; only where the tokens are as many as before. */
+function changedLayers() {
+  const blocks = [...state.changed.keys()].filter((name) => /(layers\.\d+|embeddings)$/.test(name));
+  const moved = blocks.map((name) => [name, distance(state.baseline.get(name), state.changed.get(name))]).filter(([, far]) => far !== null);
+  if (!moved.length) return null;
+  return [el("h3", {}, t("change.moved")), bars(t("change.moved"), moved.map(([name, far]) => ({ name: blockTitle(name), share: far, value: far })))];
+}
+
+function distance(a, b) {
+  if (!a || a.data.length !== b.data.length) return null;
+  const size = (data) => Math.sqrt(data.reduce((sum, value) => sum + value * value, 0));
+  return size(a.data.map((value, i) => value - b.data[i])) / Math.max(size(a.data), 1e-12);
+}

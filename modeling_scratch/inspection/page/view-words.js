@@ -1,0 +1,42 @@
+// Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+// Which words mattered, by three methods, and the test whether to believe them.
+
+const METHODS = ["integrated_gradients", "occlusion", "rollout"];
+
+function partWords() {
+  const { attributions } = text();
+  const methods = METHODS.filter((name) => attributions?.[name]?.words);
+  if (!methods.length) return null;
+  const place = el("div", { "aria-live": "polite" });
+  const show = (i) => place.replaceChildren(...wordsBy(attributions, methods[i]));
+  show(0);
+  return part("words", el("p", {}, t("words.score", attributions.score, number(attributions.value))),
+    choices(t("words.method"), methods.map((name) => t(`words.${name}`)), 0, show), place, deletionTest(attributions.deletion));
+}
+
+function wordsBy(attributions, method) {
+  const found = attributions[method], words = text().tokens.word_list, written = text().text;
+  const most = Math.max(...found.words.map((value) => Math.abs(value ?? 0)), 1e-12);
+  const pieces = [];
+  let at = 0;
+  attributions.words.forEach((index, i) => {
+    const { start, end } = words[index], value = found.words[i];
+    pieces.push(written.slice(at, start), el("span", { class: `word-value ${value < 0 ? "against" : "for"}`, style: { "--share": (Math.abs(value ?? 0) / most).toFixed(3) } },
+      el("span", { class: "said" }, written.slice(start, end)), el("span", { class: "amount" }, value > 0 && method !== "rollout" ? `+${number(value, 2)}` : number(value, 2))));
+    at = end;
+  });
+  pieces.push(written.slice(at));
+  return [el("p", { class: "intro" }, t(`words.${method}.how`)), el("p", { class: "words" }, pieces),
+    found.difference !== undefined && note(t("words.complete", number(found.sum, 4), number(found.difference, 4), found.steps))].filter(Boolean);
+}
+
+/** Curves of the score as words are taken out, the most important first, beside random orders. */
+function deletionTest(deletion) {
+  if (!deletion) return null;
+  const lines = METHODS.filter((name) => deletion.curves[name]).map((name) => ({ name: `${t(`words.${name}`)} (${number(deletion.areas[name], 2)})`, kind: name, values: deletion.curves[name] }));
+  lines.push({ name: `${t("words.random", deletion.orders)} (${number(deletion.areas.random, 2)})`, kind: "random", values: deletion.random });
+  const band = deletion.random_low ? { low: deletion.random_low, high: deletion.random_high } : null;
+  const summary = lines.map(({ name }) => name).join(", ");
+  return el("div", { class: "deletion" }, el("h3", {}, t("words.deletion")), el("p", {}, t("words.deletion.how")),
+    el("figure", {}, curves(`${t("words.deletion")}: ${summary}`, lines, band), legend(lines)));
+}

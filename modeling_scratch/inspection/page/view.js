@@ -1,0 +1,176 @@
+// Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+// What all parts of the page share: its state, elements without innerHTML, words in two languages, and numbers.
+
+/**
+ * The page's state. explanation: what was recorded; model: the unpacked weights or null; number: of the text shown.
+ * baseline: forward() of that text as it stands; changed: forward() of the reader's change, or null.
+ */
+const state = { explanation: null, model: null, number: 0, token: null, baseline: null, change: null, changed: null };
+
+const text = () => state.explanation.texts[state.number];
+const task = () => state.explanation.model.task;
+const language = () => document.documentElement.lang;
+
+// ---- Events: a part says what happened, others redraw themselves ----------------------------------------------------
+
+const events = new EventTarget();
+const announce = (name) => events.dispatchEvent(new Event(name));
+
+/** Call `react` when `name` happens, as long as `element` is in the document. */
+function listen(element, name, react) {
+  const listener = () => (element.isConnected ? react() : events.removeEventListener(name, listener));
+  events.addEventListener(name, listener);
+}
+
+// ---- Elements -------------------------------------------------------------------------------------------------------
+
+const SVG_TAGS = new Set(["svg", "path", "line", "text", "rect", "g", "circle", "polyline", "polygon", "title"]);
+
+/**
+ * An element. Attributes that are functions listen ("click"), `style` is an object, false and null leave out.
+ * Children are elements or plain text: nothing is ever parsed as HTML.
+ */
+function el(tag, attributes = {}, ...children) {
+  const element = SVG_TAGS.has(tag) ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (typeof value === "function") element.addEventListener(name, value);
+    else if (name === "style") for (const [property, setting] of Object.entries(value)) element.style.setProperty(property, setting);
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+/** Left and right (or up and down), Home and End move the focus; one of the elements is in the tab order. */
+function roving(elements, { columns = 1, choose = null, current = 0 } = {}) {
+  const enter = (index) => elements.forEach((element, i) => { element.tabIndex = i === index ? 0 : -1; });
+  const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns };
+  elements.forEach((element, i) => {
+    element.addEventListener("focus", () => enter(i));
+    element.addEventListener("keydown", (event) => {
+      const next = event.key === "Home" ? 0 : event.key === "End" ? elements.length - 1 : i + steps[event.key];
+      if (!(next >= 0 && next < elements.length)) return;
+      event.preventDefault();
+      elements[next].focus();
+      if (choose) choose(next);
+    });
+  });
+  enter(Math.max(0, Math.min(current, elements.length - 1)));
+  return elements;
+}
+
+/** One of several choices, as radio buttons that look like a row of tabs. */
+function choices(label, options, current, choose) {
+  const buttons = options.map((option, i) =>
+    el("button", { type: "button", role: "radio", "aria-checked": String(i === current), click: () => pick(i) }, option));
+  const pick = (chosen) => {
+    buttons.forEach((button, i) => button.setAttribute("aria-checked", String(i === chosen)));
+    choose(chosen);
+  };
+  roving(buttons, { choose: pick, current });
+  return el("div", { role: "radiogroup", "aria-label": label, class: "choices" }, buttons);
+}
+
+/** A part of the page: its number and title, an introduction, and what it shows. */
+function part(id, ...content) {
+  const heading = `${id}-title`;
+  return el("section", { id, class: "part", "aria-labelledby": heading },
+    el("h2", { id: heading, tabindex: "-1" }, t(`${id}.title`)), el("p", { class: "intro" }, t(`${id}.intro`)), content);
+}
+
+const note = (...content) => el("p", { class: "note" }, content);
+
+// ---- Words and numbers ----------------------------------------------------------------------------------------------
+
+/** A string of the page's language; {0}, {1}, ... are filled in. */
+function t(key, ...values) {
+  const found = STRINGS[language()]?.[key] ?? STRINGS.en[key] ?? key;
+  return found.replace(/\{(\d)\}/g, (_, i) => values[i]);
+}
+
+/** A number for reading: at most `digits` significant ones, very small ones by their power of ten. */
+function number(value, digits = 3) {
+  if (value === null || value === undefined || Number.isNaN(value)) return "–";
+  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
+  const size = Math.abs(value);
+  const notation = size > 0 && (size < 1e-4 || size >= 1e7) ? "scientific" : "standard";
+  const format = new Intl.NumberFormat(language(), { maximumSignificantDigits: digits, notation });
+  return format.format(value).replace("-", "−").replace(/E(.*)$/, (_, power) => ` · 10${superscript(power)}`);
+}
+
+const superscript = (digits) => digits.replace(/./g, (digit) => ({ "-": "⁻", "−": "⁻" })[digit] ?? "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]);
+
+/** A share as percent; what is almost none or almost all does not become 0 or 100. */
+function percent(share) {
+  const format = (value, digits) => new Intl.NumberFormat(language(), { style: "percent", maximumFractionDigits: digits }).format(value);
+  if (share > 0 && share < 0.001) return `<${format(0.001, 1)}`;
+  if (share < 1 && share > 0.999) return `>${format(0.999, 1)}`;
+  return format(share, share > 0.0995 && share < 0.99 ? 0 : 1);
+}
+
+// Byte-level tokenizers write each byte as a letter: printable ones as themselves, the others from U+0100 on.
+const BYTES = new Map();
+for (let byte = 0, next = 256; byte < 256; byte++) {
+  const isPrintable = (byte > 32 && byte < 127) || (byte > 160 && byte !== 173);
+  BYTES.set(String.fromCodePoint(isPrintable ? byte : next++), byte);
+}
+
+/** The text of a byte-level token; a token of half a letter, or of another tokenizer, stays as it is. */
+function textOfBytes(token) {
+  const bytes = Array.from(token, (letter) => BYTES.get(letter));
+  if (!/ByteLevel/.test(state.explanation.tokenizer.pre_tokenizer ?? "") || bytes.includes(undefined)) return token;
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(bytes));
+  } catch {
+    return token;
+  }
+}
+
+/** A token as it is shown: spaces and line ends are visible. */
+const shown = (token) =>
+  textOfBytes(String(token)).replace(/[ \u00a0Ġ▁]/g, "␣").replace(/[\nĊ]/g, "⏎").replace(/\t/g, "⇥") || "∅";
+
+const sizes = (shape) => shape.join(" × ");
+
+// ---- Arrays of the recording ----------------------------------------------------------------------------------------
+
+const DECODERS = {
+  float32: (bytes) => new Float32Array(bytes.buffer),
+  int32: (bytes) => Float32Array.from(new Int32Array(bytes.buffer)),
+  uint8: (bytes, { low, high, masked }) => {
+    const step = (high - low) / (masked ? 254 : 255);
+    return Float32Array.from(bytes, (byte) => (masked && byte === 255 ? -Infinity : low + byte * step));
+  },
+};
+
+/** A recorded array as a tensor, decoded once; masked scores are -infinity. */
+function decoded(array) {
+  if (!array || array.tensor) return array?.tensor ?? null;
+  const bytes = Uint8Array.from(atob(array.data), (letter) => letter.charCodeAt(0));
+  const data = DECODERS[array.dtype](bytes, array).map((value) => (value < -1e30 ? -Infinity : value));
+  array.tensor = { shape: array.shape, data, axes: array.axes ?? null };
+  return array.tensor;
+}
+
+/** The recorded tensor of a name, or null. */
+function recorded(name) {
+  const id = text().trace.keys[name];
+  const step = id === undefined ? null : stepOf(id);
+  return step?.values ? decoded(step.values) : null;
+}
+
+const stepOf = (id) => text().trace.steps.find((step) => step.id === id);
+
+/** The tokens of one side as they are shown: "tokens" or "target_tokens". */
+const tokensOf = (side) => (text()[side]?.tokens ?? []).map(shown);
+
+/** Largest absolute difference of two tensors of one size; null where sizes differ. */
+function largestDifference(a, b) {
+  if (!a || !b || a.data.length !== b.data.length) return null;
+  let most = 0;
+  for (let i = 0; i < a.data.length; i++) {
+    if (a.data[i] !== b.data[i]) most = Math.max(most, Math.abs(a.data[i] - b.data[i]));
+  }
+  return most;
+}

@@ -1,0 +1,321 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Record every tensor that the textbook makes in a forward pass, and the line of code that made it.
+
+Two observers run beside the model. `TorchFunctionMode` sees each call of torch: its inputs, its result, and the frames
+that called it. `sys.settrace` follows the textbook's own functions line by line: it sees which variable a tensor is
+bound to. Neither changes the model: no hooks, no wrappers, no replaced functions. Tensors that a library makes
+(masks, caches) are recorded where the textbook binds them to a variable.
+"""
+
+import inspect
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from .. import fast
+from ..modeling_base import ScratchPreTrainedModel
+from ..utils.errors import DataError
+from .code_lines import CodeFile, CodeFunction, CodeLine, first_line
+
+TORCH = str(Path(torch.__file__).parent)
+UNINITIALISED = {"empty", "empty_like", "new_empty"}
+
+
+@dataclass(frozen=True)
+class Binding:
+    """A variable of a function, and the line that assigned it."""
+
+    variable: str
+    function: str
+    code: CodeLine
+
+
+@dataclass
+class Step:
+    """One tensor: what made it from what, where, and what the code calls it.
+
+    code: the line that made it, in `function`. binding: the first assignment that gave it a name, None for a tensor
+    inside an expression. names: dotted names: a module's path (its output), path.variable, path.method (what it
+    returned), and path.input of a layer of torch. inputs: numbers of steps, and names of parameters.
+    """
+
+    number: int
+    module: str
+    function: str
+    equation: str
+    op: str
+    code: CodeLine
+    tensor: Tensor
+    inputs: list[int | str]
+    binding: Binding | None = None
+    names: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Module:
+    """A module that ran: path, class and equation, and where the textbook defines it; None for layers of torch."""
+
+    path: str
+    name: str
+    equation: str
+    file: str | None
+    line: int | None
+    parameters: int
+
+
+@dataclass
+class Recording:
+    """The output of a model, the modules that ran and the tensors that were made, in order; and the files that ran."""
+
+    output: Any
+    modules: list[Module]
+    steps: list[Step]
+    files: dict[str, CodeFile]
+
+    @cached_property
+    def keys(self) -> dict[str, Step]:
+        """The last step of each name."""
+        return {name: step for step in self.steps for name in step.names}
+
+
+@dataclass
+class _Scope:
+    """A running function of the textbook: the module that it works for, and the tensors its variables held."""
+
+    frame: FrameType
+    file: CodeFile
+    path: str
+    is_method: bool
+    bound: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.line = self.function.line
+
+    @property
+    def code(self) -> CodeLine:
+        return self.file.statement(self.line, is_alone=self.frame.f_code.co_name == "<lambda>")
+
+    @property
+    def function(self) -> CodeFunction:
+        return self.file.function(self.frame.f_code.co_firstlineno, self.frame.f_code.co_name)
+
+    @property
+    def is_anonymous(self) -> bool:
+        return self.frame.f_code.co_name.startswith("<")
+
+
+class Recorder(TorchFunctionMode):
+    """Observes one forward pass; see `record`."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.paths = {id(module): path for path, module in model.named_modules()}
+        self.parameters = {id(tensor): name for name, tensor in model.named_parameters()}
+        self.parameters |= {id(tensor): name for name, tensor in model.named_buffers()}
+        self.files = {str(path): CodeFile(path) for path in textbook_files(model)}
+        self.scopes: list[_Scope] = []
+        self.modules: dict[str, Module] = {}
+        self.steps: list[Step] = []
+        self.made: dict[int, Step] = {}
+        self.of_methods: set[str] = set()
+        self.kept: list[Tensor] = []  # alive, so that no other tensor gets the identity of one in `made`
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if self.scopes and any(isinstance(each, Tensor) for each, _ in tensors_in(result)):
+            frame = inspect.currentframe()
+            is_ours, layer = self._called_from(frame and frame.f_back)
+            if is_ours:
+                name = getattr(func, "__name__", str(func)).strip("_")
+                self._see(name, list(tensors_in([args, kwargs or {}])), result, layer)
+        return result
+
+    def _called_from(self, frame: FrameType | None) -> tuple[bool, nn.Module | None]:
+        """Return whether the textbook called torch itself, not through another library; and through which layer."""
+        layer = None
+        while frame is not None and frame is not self.scopes[-1].frame:
+            if not frame.f_code.co_filename.startswith(TORCH):
+                return False, None
+            module = frame.f_locals.get("self")
+            layer = module if id(module) in self.paths and isinstance(module, nn.Module) else layer
+            frame = frame.f_back
+        return True, layer
+
+    def _see(self, op: str, inputs: list[tuple[Tensor, str]], result: Any, layer: nn.Module | None) -> None:
+        """Record what a call of torch returned, and its names if a layer called it."""
+        path = None if layer is None else self._enter(layer)
+        sources = [source for source in (self._source(tensor) for tensor, _ in inputs) if source is not None]
+        for tensor, index in tensors_in(result):
+            known = self.made.get(id(tensor))
+            if known is not None and same(known.tensor, tensor):
+                continue  # dropout outside of training, for instance, returns its input
+            step = self._add(tensor, op + index, sources, path)
+            if path is not None:
+                step.names.append(path + index)
+        if path is not None and inputs and (entered := self.made.get(id(inputs[0][0]))) is not None:
+            entered.names.append(f"{path}.input")
+
+    def _source(self, tensor: Tensor) -> int | str | None:
+        if (step := self.made.get(id(tensor))) is not None:
+            return step.number
+        return self.parameters.get(id(tensor))
+
+    def _add(self, tensor: Tensor, op: str, inputs: list[int | str], path: str | None = None) -> Step:
+        scope = self.scopes[-1]
+        named = next((each for each in reversed(self.scopes) if not each.is_anonymous), scope)
+        module = scope.path if path is None else path
+        name, equation, _ = named.function
+        step = Step(len(self.steps), module, name, equation, op, scope.code, tensor.detach().clone(), inputs)
+        self.steps.append(step)
+        self.made[id(tensor)] = step
+        self.kept.append(tensor)
+        return step
+
+    def _enter(self, module: nn.Module) -> str:
+        """Return the path of a module, which is recorded the first time."""
+        path, cls = self.paths[id(module)], type(module)
+        if path not in self.modules:
+            count = sum(parameter.numel() for parameter in module.parameters())
+            file = sys.modules[cls.__module__].__file__ or ""
+            line = inspect.getsourcelines(cls)[1] if file in self.files else None
+            name = Path(file).name if file in self.files else None
+            self.modules[path] = Module(path, cls.__name__, first_line(cls.__doc__), name, line, count)
+        return path
+
+    def follow(self, frame: FrameType, event: str, _: Any) -> Any:
+        """The trace function: a call of the textbook opens a scope, whose lines are followed."""
+        file = self.files.get(frame.f_code.co_filename)
+        if file is None or event != "call":
+            return None
+        module = frame.f_locals.get("self")
+        is_method = isinstance(module, nn.Module) and id(module) in self.paths
+        path = self._enter(module) if is_method else self.scopes[-1].path if self.scopes else ""
+        self.scopes.append(_Scope(frame, file, path, is_method))
+        self._bind(is_argument=True)
+        return self._follow_lines
+
+    def _follow_lines(self, frame: FrameType, event: str, value: Any) -> Any:
+        """Bind what the last line made; at the end, name what the function returns."""
+        if event in ("line", "return"):
+            self._bind()
+            self.scopes[-1].line = frame.f_lineno
+        if event == "return":
+            self._name_returned(value)
+            self.scopes.pop()
+        return self._follow_lines
+
+    def _bind(self, is_argument: bool = False) -> None:
+        """Name the tensors that variables of the running function hold since its last line."""
+        scope = self.scopes[-1]
+        if scope.is_anonymous:
+            return
+        for variable, value in scope.frame.f_locals.items():
+            for tensor, index in named_tensors(value):
+                name = variable + index
+                if scope.bound.get(name) == id(tensor) or id(tensor) in self.parameters:
+                    continue
+                scope.bound[name] = id(tensor)
+                step = self._known(tensor, "input" if is_argument else "call")
+                if step.binding is None and step.op != "input" and not is_argument:
+                    step.binding = Binding(name, scope.function.name, scope.code)
+                self._name(step, f"{scope.path}.{name}".lstrip("."), scope.is_method)
+
+    def _known(self, tensor: Tensor, op: str) -> Step:
+        """Return the step of a tensor; one that another library made is recorded now."""
+        known = self.made.get(id(tensor))
+        return self._add(tensor, op, []) if known is None else known
+
+    def _name(self, step: Step, name: str, is_method: bool) -> None:
+        """A variable of a module's own method hides those of that name in the functions that it calls."""
+        if is_method:
+            self.of_methods.add(name)
+        if (is_method or name not in self.of_methods) and name not in step.names:
+            step.names.append(name)
+
+    def _name_returned(self, value: Any) -> None:
+        scope = self.scopes[-1]
+        function = scope.frame.f_code.co_name
+        if scope.is_anonymous:
+            return
+        name = scope.path if scope.is_method and function == "forward" else f"{scope.path}.{function}".lstrip(".")
+        for tensor, index in named_tensors(value):
+            if (step := self.made.get(id(tensor))) is not None and name + index not in step.names:
+                step.names.append(name + index)
+
+
+def tensors_in(value: Any) -> Iterator[tuple[Tensor, str]]:
+    """Yield the tensors of a value with their index: "" of a tensor itself, "[0]" in a list or tuple."""
+    if isinstance(value, Tensor):
+        yield value, ""
+    elif isinstance(value, list | tuple):
+        for number, each in enumerate(value):
+            yield from ((tensor, f"[{number}]{index}") for tensor, index in tensors_in(each))
+    elif type(value) is dict:
+        yield from (found for each in value.values() for found in tensors_in(each))
+
+
+def named_tensors(value: Any) -> Iterator[tuple[Tensor, str]]:
+    """Yield what `tensors_in` does of a tensor, and of a list or tuple of nothing but tensors."""
+    if isinstance(value, Tensor) or (isinstance(value, list | tuple) and all(isinstance(x, Tensor) for x in value)):
+        yield from tensors_in(value)
+
+
+def same(left: Tensor, right: Tensor) -> bool:
+    return left.shape == right.shape and left.dtype == right.dtype and torch.equal(left, right)
+
+
+def textbook_files(model: nn.Module) -> list[Path]:
+    """Return the files beside that of the model's base class: the package's textbook, or that of a saved folder."""
+    bases = [cls for cls in type(model).__mro__ if cls.__name__ == ScratchPreTrainedModel.__name__]
+    if not bases:
+        raise DataError(
+            f"{type(model).__name__}: only scratch models are explained; modeling_scratch.load_pretrained converts "
+            "native checkpoints"
+        )
+    beside = Path(inspect.getfile(bases[0])).parent.glob("*.py")
+    return sorted({Path(inspect.getfile(type(model))), *beside})
+
+
+@contextmanager
+def as_textbook(model: nn.Module) -> Iterator[None]:
+    """Run the textbook's own code in evaluation mode with eager attention, and restore all three at the end."""
+    modes = {module: module.training for module in model.modules()}
+    configs: dict[int, Any] = {id(module.config): module.config for module in modes if hasattr(module, "config")}
+    backends = {key: config._attn_implementation for key, config in configs.items()}
+    try:
+        model.eval()
+        for config in configs.values():
+            config._attn_implementation = "eager"
+        with fast.disabled():
+            yield
+    finally:
+        for key, config in configs.items():
+            config._attn_implementation = backends[key]
+        for module, training in modes.items():
+            module.training = training
+
+
+def record(model: nn.Module, **inputs: Any) -> Recording:
+    """Run model(**inputs) with the textbook's engine, and record every tensor that it makes.
+
+    In evaluation mode, with eager attention and without gradients. Raises `DataError` for a model of another package.
+    """
+    recorder, tracer = Recorder(model), sys.gettrace()
+    with as_textbook(model), torch.no_grad(), recorder:
+        sys.settrace(recorder.follow)
+        try:
+            output = model(**inputs)
+        finally:
+            sys.settrace(tracer)
+    used = {step.code.file for step in recorder.steps} | {module.file for module in recorder.modules.values()}
+    files = {file.path.name: file for file in recorder.files.values() if file.path.name in used}
+    return Recording(output, list(recorder.modules.values()), recorder.steps, files)

@@ -1,0 +1,146 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""One real training step on a copy of the model: loss, gradients, and what the step changes.
+
+Dropout is off, so that what changes is due to the step alone.
+"""
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..inference.answers import names_of
+from ..utils.errors import DataError
+from .answers import Target, score
+from .lens import main_stack
+from .recorder import as_textbook
+from .subjects import CLASSIFICATION, GENERATION, MASKED, MULTI, NEXT, REGRESSION, TAGGING, Subject, masked_positions
+
+RATE = 1e-3
+MOST_PARAMETERS = 200_000_000  # a copy, its gradients and the optimizer's states take four times the memory
+
+
+def training_step(subject: Subject, target: Target, output: Any, label: str | None = None) -> dict[str, Any]:
+    """Take a step of AdamW towards the label, by default the model's own answer.
+
+    Returns loss and probability before and after, the norms of each parameter's gradient and update, and those of the
+    gradients of the embeddings' and each block's output, in total and per token.
+    """
+    labels, name = labels_of(subject, output, label)
+    model = copy.deepcopy(subject.model)
+    inputs = {**subject.inputs, "labels": labels}
+    before = {each: parameter.detach().clone() for each, parameter in model.named_parameters()}
+    optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.0)
+    with as_textbook(model), torch.enable_grad(), _outputs(model) as outputs:
+        first = model(**inputs)
+        first.loss.backward()
+        gradients = [{"path": path, **_norms(states.grad)} for path, states in outputs.items()]
+        optimizer.step()
+        with torch.no_grad():
+            second, answer = model(**inputs), model(**subject.inputs)
+    return {
+        "optimizer": "AdamW",
+        "rate": RATE,
+        "label": name,
+        "given": label is not None,
+        "loss_before": first.loss.item(),
+        "loss_after": second.loss.item(),
+        "answer_before": _probability(subject, target, output),
+        "answer_after": _probability(subject, target, answer),
+        "parameters": [_change(each, parameter, before[each]) for each, parameter in model.named_parameters()],
+        "outputs": gradients,
+    }
+
+
+def labels_of(subject: Subject, output: Any, label: str | None) -> tuple[Tensor, str]:
+    """Return the labels of a step, given or the model's own answer, and their description. Raises `DataError`."""
+    if subject.task in (TAGGING, MASKED, NEXT, GENERATION):
+        return _token_labels(subject, output, label)
+    names, logits = names_of(subject.model.config), output.logits[0]
+    if subject.task == REGRESSION:
+        try:
+            numbers = logits.tolist() if label is None else [float(each) for each in label.split(",")]
+        except ValueError as error:
+            raise DataError(f"--label {label}: must be a number") from error
+        return subject.tensor([numbers]), ", ".join(f"{each:g}" for each in numbers)
+    best = [names[int(logits.argmax())]] if subject.task == CLASSIFICATION else _reaching(logits, names)
+    wanted = best if label is None else label.split(",") if subject.task == MULTI else [label]
+    if unknown := [each for each in wanted if each not in names]:
+        raise DataError(f"--label {unknown[0]}: not a label of the model, which has {', '.join(names[:20])}")
+    if subject.task == CLASSIFICATION:
+        return subject.tensor([names.index(wanted[0])]), wanted[0]
+    return subject.tensor([[float(name in wanted) for name in names]]), ", ".join(wanted)
+
+
+def _reaching(logits: Tensor, names: list[str]) -> list[str]:
+    return [name for name, logit in zip(names, logits.tolist()) if logit >= 0]
+
+
+def _token_labels(subject: Subject, output: Any, label: str | None) -> tuple[Tensor, str]:
+    """The text's own next tokens, the masked token, the tags that the model gives, or the target."""
+    if label is not None and subject.task != MASKED:
+        raise DataError("--label: only for a classifier, a regression or a masked token")
+    if subject.task == NEXT:
+        return subject.tensor([subject.text.ids]), "the text's own next tokens"
+    if subject.task == GENERATION:
+        return subject.tensor([subject.target_ids]), "the output"
+    best = output.logits[0].argmax(-1).tolist()
+    if subject.task == TAGGING:
+        tags = [-100 if added else tag for tag, added in zip(best, subject.text.special)]
+        return subject.tensor([tags]), "the model's own tags"
+    positions = masked_positions(subject, subject.text.ids)
+    given = subject.hidden if label is None else subject.tokenizer.convert_tokens_to_ids(label)
+    if label is not None and given in (None, subject.tokenizer.unk_token_id):
+        raise DataError(f"--label {label}: not a token of the vocabulary")
+    rows = [(given if given is not None else token) if n in positions else -100 for n, token in enumerate(best)]
+    named = subject.tokenizer.convert_ids_to_tokens([rows[position] for position in positions])
+    return subject.tensor([rows]), " ".join(map(str, named))
+
+
+@contextmanager
+def _outputs(model: Any) -> Iterator[dict[str, Tensor]]:
+    """The outputs of the embeddings and of each block, by path, which keep their gradients."""
+    found: dict[str, Tensor] = {}
+    path, base = main_stack(model)
+    start = f"{path}." if path else ""
+    watched = {f"{start}embeddings": base.embeddings}
+    watched |= {f"{start}stack.layers.{number}": layer for number, layer in enumerate(base.stack.layers)}
+
+    def keep(name: str) -> Any:
+        def hook(_: Any, __: Any, output: Tensor) -> None:
+            if output.requires_grad:
+                output.retain_grad()
+                found[name] = output
+
+        return hook
+
+    handles = [module.register_forward_hook(keep(name)) for name, module in watched.items()]
+    try:
+        yield found
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _norms(gradient: Tensor | None) -> dict[str, Any]:
+    if gradient is None:
+        return {"norm": 0.0, "per_token": []}
+    return {"norm": gradient.norm().item(), "per_token": gradient[0].norm(dim=-1).tolist()}
+
+
+def _change(name: str, parameter: Tensor, before: Tensor) -> dict[str, Any]:
+    gradient = parameter.grad
+    return {
+        "name": name,
+        "shape": list(parameter.shape),
+        "norm": 0.0 if gradient is None else gradient.norm().item(),
+        "weight_norm": before.norm().item(),
+        "change": (parameter.detach() - before).norm().item(),
+    }
+
+
+def _probability(subject: Subject, target: Target, output: Any) -> float:
+    return target.probability(score(subject, output.logits.detach().float(), target, [target.position]).item())

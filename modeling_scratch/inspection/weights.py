@@ -1,0 +1,105 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""A model's weights in a form that a web page can hold: floats of fewer bits, shuffled, compressed, as text.
+
+A page of a million parameters stays below 5 MB. forward.js computes with what it unpacks.
+"""
+
+import base64
+import gzip
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from transformers import PreTrainedConfig, PreTrainedModel
+
+from ..configuration_scratch import NGRAM_BITS, ScratchConfig
+from ..engine import rotary_angles
+from ..positions import SINUSOIDS
+
+Floats = NDArray[np.float32]
+
+MOST_WEIGHTS = 1_200_000  # of a model that is packed; a page of more would pass 5 MB
+FEWEST_BITS = 24  # of a float: sign, 8 of the exponent, 15 of the mantissa; the relative error is 2^-16
+BITS_OF_A_PAGE = 25_000_000  # of weights; the rest of 5 MB is for what was recorded
+
+
+def kept_bits(count: int) -> int:
+    """How many of the 32 bits of each of `count` floats fit into a page."""
+    return max(FEWEST_BITS, min(32, BITS_OF_A_PAGE // max(count, 1)))
+
+
+def packed_floats(values: Floats, bits: int = 32) -> str:
+    """Base64 of gzip of four planes, the lowest bytes of all floats first; the mantissa is rounded to fit `bits`."""
+    words = np.ascontiguousarray(values, dtype="<f4").view("<u4").ravel()
+    if bits < 32:
+        half, mask = np.uint32(1 << 31 - bits), np.uint32(0xFFFFFFFF << 32 - bits & 0xFFFFFFFF)
+        words = np.where(np.isfinite(words.view("<f4")), (words + half) & mask, words)
+    planes = words.view(np.uint8).reshape(-1, 4).T
+    return base64.b64encode(gzip.compress(planes.tobytes(), 6, mtime=0)).decode("ascii")
+
+
+def packed_model(model: PreTrainedModel, positions: int) -> dict[str, Any] | None:
+    """What forward.js needs of a model for texts of up to `positions` tokens; None: the model is too large.
+
+    class: the model's; config: its fields; tensors: name -> [first float, shape], tied names alike; data: the floats;
+    ngrams: the token ids of each row of the n-gram table but the first.
+    """
+    tensors, values = _laid_out({**_weights(model), **_tables(model.config, positions)})
+    if sum(map(np.size, values)) > MOST_WEIGHTS:
+        return None
+    floats = np.concatenate(values) if values else np.zeros(0, dtype=np.float32)
+    bits = kept_bits(floats.size)
+    return {
+        "class": type(model).__name__, "config": architecture(model.config), "ngrams": _ngrams(model),
+        "tensors": tensors, "bits": bits, "positions": positions, "data": packed_floats(floats, bits),
+    }  # fmt: skip
+
+
+def architecture(config: ScratchConfig) -> dict[str, Any]:
+    """The fields that these models add to Hugging Face's, which name no folder and no user, and the labels."""
+    own = {field.name for field in fields(type(config))} - {field.name for field in fields(PreTrainedConfig)}
+    named = {name: getattr(config, name) for name in sorted(own)}
+    return {**named, "model_type": config.model_type, "is_encoder_decoder": config.is_encoder_decoder,
+            "id2label": {int(number): str(name) for number, name in (config.id2label or {}).items()}}  # fmt: skip
+
+
+def _weights(model: PreTrainedModel) -> dict[str, torch.Tensor]:
+    return {name: value for name, value in model.state_dict().items() if value.is_floating_point()}
+
+
+def _tables(config: ScratchConfig, positions: int) -> dict[str, torch.Tensor]:
+    """Sinusoids and rotary angles by the textbook's own functions, so that JavaScript needs no kind of scaling."""
+    position_ids, tables = torch.arange(positions)[None], {}
+    if (sinusoid := SINUSOIDS.get(config.position_type)) is not None:
+        size = config.hidden_size if config.positions_after_projection else config.embedding_size
+        tables["tables.sinusoid"] = sinusoid(position_ids, size)[0]
+    if (angles := rotary_angles(config, position_ids, torch.float32)) is not None:
+        tables["tables.cos"], tables["tables.sin"] = (angle[0, :, 0] for angle in angles)
+    return tables
+
+
+def _laid_out(tensors: Mapping[str, torch.Tensor]) -> tuple[dict[str, list], list[Floats]]:
+    """Name: [first float, shape], and the floats one tensor after another; tied tensors are there once."""
+    places: dict[tuple[int, tuple[int, ...]], int] = {}
+    layout: dict[str, list] = {}
+    values: list[Floats] = []
+    offset = 0
+    for name, tensor in tensors.items():
+        place = tensor.data_ptr(), tuple(tensor.shape)
+        if place not in places:
+            places[place] = offset
+            values.append(tensor.detach().float().cpu().numpy().ravel())
+            offset += tensor.numel()
+        layout[name] = [places[place], list(tensor.shape)]
+    return layout, values
+
+
+def _ngrams(model: PreTrainedModel) -> list[list[int]]:
+    """[earlier token ids ..., last one] of each key; one that is not in use is empty."""
+    keys = next((value for name, value in model.state_dict().items() if name.endswith("ngrams.keys")), None)
+    digits = 2**NGRAM_BITS - 1
+    parts = [] if keys is None else [[key >> back * NGRAM_BITS & digits for back in (2, 1, 0)] for key in keys.tolist()]
+    return [[digit - 1 for digit in digits_of if digit] for digits_of in parts]

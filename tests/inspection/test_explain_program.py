@@ -1,0 +1,65 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The program writes a page from any saved folder, and refuses what it cannot explain in one line."""
+
+from pathlib import Path
+
+import pytest
+from conftest import redraw, refused
+from explain import main
+from model_cases import CAUSAL_LM, TEXTS
+from toy_text import toy_tokenizer
+from transformers import BertConfig, BertForMaskedLM, DistilBertConfig, DistilBertModel
+
+TEXT = "a moving film"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A saved classifier."""
+    path = tmp_path_factory.mktemp("saved")
+    TEXTS.model().save_pretrained(path)
+    toy_tokenizer().save_pretrained(path)
+    return path
+
+
+def test_a_saved_folder_becomes_a_page(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.html"
+    main(["--model", str(folder), "--text", TEXT, "--text", "not good </script>", "--output", str(page)])
+    assert capsys.readouterr().out.startswith(f"saved {page}: ")
+    content = page.read_text(encoding="utf-8")
+    assert content.startswith("<!DOCTYPE html>")
+    assert "film" in content
+    assert str(folder) not in content
+    assert [path.name for path in tmp_path.iterdir()] == [page.name]
+
+
+def test_a_native_checkpoint_becomes_a_page(tmp_path: Path) -> None:
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    tokenizer = toy_tokenizer()
+    redraw(BertForMaskedLM(BertConfig(vocab_size=len(tokenizer), **sizes))).save_pretrained(tmp_path / "bert")
+    tokenizer.save_pretrained(tmp_path / "bert")
+    page = tmp_path / "page.html"
+    main(["--model", str(tmp_path / "bert"), "--text", "a [MASK] film", "--label", "good", "--output", str(page)])
+    assert page.stat().st_size > 10_000
+
+
+def test_what_cannot_be_explained_is_refused(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.html"
+
+    def wrong(*arguments: object, pieces: tuple[str, ...]) -> None:
+        refused(capfd, main, ["--output", page, *arguments], *pieces)
+        assert not page.exists()
+
+    wrong("--model", folder, pieces=("--text",))
+    wrong("--model", folder, "--text", " ", pieces=("--text", "empty"))
+    wrong("--model", folder, "--text", TEXT, "--label", "angry", pieces=("--label angry", "LABEL_0"))
+    wrong("--model", folder, "--text", TEXT, "--target", "ein Film", pieces=("--target", "encoder-decoder"))
+    wrong("--model", folder, "--text", TEXT, "--output", tmp_path / "page.pdf", pieces=("--output", ".html"))
+    wrong("--model", tmp_path / "nothing", "--text", TEXT, pieces=("folder not found",))
+    other = tmp_path / "other"
+    DistilBertModel(DistilBertConfig(vocab_size=9, dim=8, n_layers=1, n_heads=2, hidden_dim=8)).save_pretrained(other)
+    (other / "config.json").write_text('{"model_type": "gpt_neo", "architectures": ["GPTNeoModel"]}')
+    wrong("--model", other, "--text", TEXT, pieces=("GPTNeoModel is not explained", "bert"))
+    bare = tmp_path / "bare"
+    CAUSAL_LM.model().save_pretrained(bare)
+    wrong("--model", bare, "--text", TEXT, pieces=("tokenizer",))

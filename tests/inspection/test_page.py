@@ -1,0 +1,240 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The page in a real browser: all parts, recomputation, keyboard, languages, colours, hostile text, size."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from conftest import lively
+from toy_text import toy_tokenizer
+
+from modeling_scratch import (
+    ScratchDecoderForCausalLM,
+    ScratchEncoderForSequenceClassification,
+    ScratchSeq2SeqForConditionalGeneration,
+    explain,
+    fast,
+    presets,
+)
+from modeling_scratch.inspection.page import page as write_page
+from modeling_scratch.inspection.page import rendered
+from modeling_scratch.utils.errors import DataError
+
+pytestmark = pytest.mark.browser
+
+HOSTILE = "</script><img src=x onerror=alert(1)> a good film {{script}}"
+LABELS = {0: "<b>bad</b>", 1: "good"}
+TOKENIZER = toy_tokenizer()
+SIZES: dict[str, Any] = {
+    "vocab_size": len(TOKENIZER), "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "intermediate_size": 24, "hidden_dropout": 0.0,
+}  # fmt: skip
+PARTS = ["tokens", "pass", "attention", "lens", "answer", "words", "change", "backward", "pairs", "check"]
+
+
+@pytest.fixture(scope="module")
+def classifier() -> Any:
+    labels = {"id2label": LABELS, "label2id": {name: number for number, name in LABELS.items()}}
+    return lively(ScratchEncoderForSequenceClassification(presets.demo(**SIZES, **labels)))
+
+
+@pytest.fixture(scope="module")
+def explained(classifier: Any) -> dict[str, Any]:
+    return explain(classifier, TOKENIZER, [HOSTILE, "a bad film"]).to_dict()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, classifier: Any, explained: dict[str, Any]) -> Path:
+    """Pages of a classifier, a decoder and an encoder-decoder."""
+    folder = tmp_path_factory.mktemp("pages")
+    write_page(explained, classifier, folder / "classifier.html")
+    one = {**SIZES, "num_hidden_layers": 1}
+    decoder = lively(ScratchDecoderForCausalLM(presets.gpt2(**one, max_position_embeddings=64)))
+    explain(decoder, TOKENIZER, "a good film").save(folder / "decoder.html")
+    starts = {"decoder_start_token_id": 2, "eos_token_id": 3, "pad_token_id": 0}
+    seq2seq = lively(ScratchSeq2SeqForConditionalGeneration(presets.captions(**one, **starts)))
+    explain(seq2seq, TOKENIZER, "a slow film", targets="a good film").save(folder / "seq2seq.html")
+    return folder
+
+
+def opened(page: Any, path: Path) -> Any:
+    page.goto(path.as_uri())
+    page.wait_for_selector("html[data-ready]")
+    return page
+
+
+def test_every_part_opens(page: Any, folder: Path) -> None:
+    opened(page, folder / "classifier.html")
+    assert page.eval_on_selector_all("section.part", "parts => parts.map(part => part.id)") == PARTS
+    page.check("#pass-all")
+    page.click("details.block >> nth=1")
+    page.evaluate("() => document.querySelectorAll('details').forEach(each => { each.open = true; })")
+    page.wait_for_function("() => document.querySelectorAll('details.step').length > 100")
+    page.evaluate("() => document.querySelectorAll('details.step').forEach(each => { each.open = true; })")
+    page.wait_for_function("() => document.querySelectorAll('.step-body .place').length > 100")
+    page.evaluate("() => document.querySelectorAll('.head-button, #words [role=radio], .piece').forEach(each => each.click())")
+    assert page.locator(".step [role=grid]").count() > 100
+    assert page.locator(".curves").count() == 1
+
+
+@pytest.mark.parametrize("name", ["classifier", "decoder", "seq2seq"])
+def test_the_page_computes_what_pytorch_recorded(page: Any, folder: Path, name: str) -> None:
+    opened(page, folder / f"{name}.html")
+    assert page.locator("header .verdict.good").count() == 1
+    page.click("#check summary")
+    assert page.locator("#check tbody tr").count() >= 15
+
+
+def test_a_head_switched_off_is_that_head_zeroed_in_pytorch(
+    page: Any, folder: Path, classifier: Any, explained: dict[str, Any]
+) -> None:
+    opened(page, folder / "classifier.html")
+    page.click('#change [role=switch][aria-label="Block 2: Head 3"]')
+    logits = json.loads(page.get_attribute("#change .outcome", "data-logits"))
+
+    def silence(module: Any, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+        states = inputs[0].clone()
+        states[..., 8:12] = 0
+        return (states,)
+
+    ids = torch.tensor([explained["texts"][0]["tokens"]["ids"]])
+    hook = classifier.model.stack.layers[1].attention.o_proj.register_forward_pre_hook(silence)
+    with torch.no_grad(), fast.disabled():
+        expected = classifier(ids).logits[0].tolist()
+    hook.remove()
+    assert logits == pytest.approx(expected, abs=1e-4)
+    assert "→" in page.inner_text(".change-bar")
+    assert page.locator("#attention h3 small").count() == 1
+    page.click(".change-bar button")
+    assert page.inner_text(".change-bar") == ""
+    assert page.get_attribute('[aria-label="Block 2: Head 3"]', "aria-checked") == "true"
+
+
+def test_a_token_is_swapped_added_and_removed(page: Any, folder: Path, classifier: Any) -> None:
+    opened(page, folder / "classifier.html")
+    ids = [int(text) for text in page.locator("#change .tokens .id").all_inner_texts()]
+    page.locator("#change .tokens button").nth(1).click()
+    page.fill("#change input[type=search]", "good")
+    page.keyboard.press("Enter")
+    page.locator("#change .tokens button").nth(2).click()
+    page.click("#change .edit .action")
+    expected = [ids[0], TOKENIZER.convert_tokens_to_ids("good"), *ids[3:]]
+    with torch.no_grad(), fast.disabled():
+        logits = classifier(torch.tensor([expected])).logits[0].tolist()
+    shown = json.loads(page.get_attribute("#change .outcome", "data-logits"))
+    assert shown == pytest.approx(logits, abs=1e-4)
+
+
+def test_sliders_cut_the_distribution(page: Any, folder: Path) -> None:
+    opened(page, folder / "decoder.html")
+    values = page.locator("#answer .bars .value")
+    assert "100%" not in values.all_inner_texts()
+    page.fill("#slider-topk", "1")
+    assert values.all_inner_texts()[:2] == ["100%", "cut"]
+    page.click("#answer .action")
+    assert page.inner_text("#answer .next-token output.readout").startswith("Drawn: ")
+    assert page.locator(".cache .bars tr").count() > 0
+
+
+def test_an_encoder_decoder_shows_its_cross_attention(page: Any, folder: Path) -> None:
+    opened(page, folder / "seq2seq.html")
+    assert page.locator("#attention .heads").count() == 3
+    page.click('[aria-label="Decoder to encoder, Layer 1, Head 1"]')
+    assert page.inner_text("#attention h3") == "Decoder to encoder, Layer 1, Head 1"
+
+
+FOCUS = """() => { const at = document.activeElement;
+    return [at.closest("section, header, nav")?.id || at.closest("section, header, nav")?.tagName, at.getAttribute("role") ?? at.tagName]; }"""
+
+
+def test_the_keyboard_reaches_everything(page: Any, folder: Path) -> None:
+    opened(page, folder / "classifier.html")
+    seen = []
+    for _ in range(150):
+        page.keyboard.press("Tab")
+        seen.append(tuple(page.evaluate(FOCUS)))
+        if seen[-1][1] == "BODY":
+            break
+    # Everything visible that reacts is a stop, or one of a group with arrow keys of which one is.
+    assert {"HEADER", "NAV", *PARTS} - {"lens", "answer"} <= {place for place, _ in seen}
+    assert {"radio", "switch", "gridcell", "button", "BUTTON", "SUMMARY", "A", "INPUT"} <= {kind for _, kind in seen}
+    unreachable = """() => [...document.querySelectorAll("button[tabindex='-1'], [role=button][tabindex='-1']")]
+        .filter(button => ![...button.parentElement.children].some(other => other.tabIndex === 0)).length"""
+    assert page.evaluate(unreachable) == 0
+
+
+def test_arrow_keys_read_a_matrix_and_space_flips_a_switch(page: Any, folder: Path) -> None:
+    opened(page, folder / "classifier.html")
+    cell = page.locator("#attention [role=gridcell]").first
+    cell.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("End")
+    assert cell.get_attribute("aria-colindex") == page.get_attribute("#attention [role=grid]", "aria-colcount")
+    assert page.locator("#attention .readout").inner_text() == cell.get_attribute("aria-label")
+    switch = page.locator("#change [role=switch]").first
+    switch.focus()
+    page.keyboard.press("Space")
+    assert switch.get_attribute("aria-checked") == "false"
+
+
+def test_text_and_labels_are_never_markup(page: Any, folder: Path) -> None:
+    opened(page, folder / "classifier.html")
+    assert page.inner_text("h1") == HOSTILE
+    assert page.title().startswith(HOSTILE[:60])
+    assert page.locator("img, main b").count() == 0
+    assert "<b>bad</b>" in page.inner_text("#answer")
+
+
+def test_both_languages_and_colours(page: Any, folder: Path) -> None:
+    opened(page, folder / "classifier.html")
+    page.click("text=Deutsch")
+    assert page.get_attribute("html", "lang") == "de"
+    assert page.inner_text("#attention h2") == "Aufmerksamkeit"
+    background = "() => getComputedStyle(document.body).backgroundColor"
+    page.click("text=Hell")
+    light = page.evaluate(background)
+    page.click("text=Dunkel")
+    assert page.evaluate(background) != light
+    page.click("text=Auto")
+    page.emulate_media(color_scheme="light")
+    assert page.evaluate(background) == light
+
+
+@pytest.mark.parametrize("width", [360, 1600])
+def test_nothing_overflows(page: Any, folder: Path, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    for name in ("classifier", "seq2seq"):
+        opened(page, folder / f"{name}.html")
+        page.click("details.block >> nth=1")
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+
+
+def test_weights_of_another_model_are_noticed(page: Any, tmp_path: Path, classifier: Any, explained: dict[str, Any]) -> None:
+    other = lively(ScratchEncoderForSequenceClassification(classifier.config))
+    with torch.no_grad():
+        other.classifier.out_proj.bias += 0.001
+    write_page(explained, other, tmp_path / "page.html", language="de")
+    assert "hält nicht" in opened(page, tmp_path / "page.html").inner_text(".verdict.bad >> nth=0")
+
+
+def test_without_weights_the_page_says_so(page: Any, tmp_path: Path, explained: dict[str, Any]) -> None:
+    write_page(explained, None, tmp_path / "page.html")
+    opened(page, tmp_path / "page.html")
+    assert "computes nothing anew" in page.inner_text("header .verdict")
+    assert page.locator("#change [role=switch]").count() == 0
+
+
+def test_a_million_parameters_stay_below_5_mb(explained: dict[str, Any]) -> None:
+    model = lively(ScratchEncoderForSequenceClassification(presets.tutorial(vocab_size=14_000)))
+    assert sum(parameter.numel() for parameter in model.parameters()) > 990_000
+    assert len(rendered(explained, model)) < 5_000_000
+
+
+def test_only_known_languages_and_writable_places(tmp_path: Path, explained: dict[str, Any]) -> None:
+    with pytest.raises(DataError, match="fr"):
+        write_page(explained, None, tmp_path / "page.html", language="fr")
+    with pytest.raises(DataError, match="none"):
+        write_page(explained, None, tmp_path / "none" / "page.html")
+    assert list(tmp_path.iterdir()) == []
