@@ -18,7 +18,7 @@ from .deletion import deletion
 from .generation import cached_generation
 from .lens import lens
 from .pairs import compared
-from .recorder import Recording, record
+from .recorder import Recording, evaluating, record
 from .subjects import (
     CLASSIFICATION,
     GENERATION,
@@ -123,10 +123,11 @@ def explain(
     if len(wanted) != len(texts):
         raise DataError(f"--target: {len(wanted)} targets of {len(texts)} texts; give one a text")
     tokenizers = tuple(tokenizer) if isinstance(tokenizer, list | tuple) else (tokenizer, tokenizer)
-    found = [
-        explain_text(subject_of(model, tokenizers, text, target, max_tokens), target, label)
-        for text, target in zip(texts, wanted)
-    ]
+    with evaluating(model):
+        found = [
+            explain_text(subject_of(model, tokenizers, text, target, max_tokens), target, label)
+            for text, target in zip(texts, wanted)
+        ]
     return Explanation(
         model=described(model),
         tokenizer=described_tokenizer(*tokenizers),

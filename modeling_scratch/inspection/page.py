@@ -10,8 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from transformers import PreTrainedModel
-
+from ..modeling_base import ScratchPreTrainedModel
 from ..utils.errors import DataError
 from ..utils.files import write_text
 from .weights import packed_model
@@ -26,7 +25,7 @@ LANGUAGES = "en", "de"
 MORE_POSITIONS = 8  # than the longest text has, for tokens that a reader adds
 
 
-def page(explanation: Any, model: PreTrainedModel | None, path: Path, language: str = "en") -> None:
+def page(explanation: Any, model: ScratchPreTrainedModel | None, path: Path, language: str = "en") -> None:
     """Write an explanation, as a dictionary or with to_dict(), to one HTML file.
 
     model: its weights go along, so that the page computes; None, or a large model: the page shows what was recorded.
@@ -41,8 +40,8 @@ def page(explanation: Any, model: PreTrainedModel | None, path: Path, language: 
         raise DataError(f"{path}: cannot be written ({error.strerror}); choose another name") from error
 
 
-def rendered(explanation: dict[str, Any], model: PreTrainedModel | None, language: str = "en") -> str:
-    """The page's HTML. Data stand in it as base64, so no text of a user can end a tag; the policy permits no network."""
+def rendered(explanation: dict[str, Any], model: ScratchPreTrainedModel | None, language: str = "en") -> str:
+    """The page's HTML. Data stand in it as base64, which ends no tag, under a policy that permits no network."""
     weights = None if model is None else packed_model(model, _longest(explanation) + MORE_POSITIONS)
     style = _read("style.css")
     script = "\n".join(_read(f"{name}.js") for name in SCRIPTS)

@@ -15,6 +15,7 @@ import modeling_scratch
 
 from ..bridges.configs import FAMILIES
 from ..bridges.model_sources import check_loaded, load_checkpoint, load_tokenizers, read_special_tokens
+from ..data.text_pairs import check_single
 from ..utils.command_line import option
 from ..utils.errors import DataError
 from ..utils.files import check_output
@@ -47,6 +48,8 @@ class ExplainArguments:
     def __post_init__(self) -> None:
         if not self.text:
             raise DataError("--text: give a text, or several")
+        if any("\ud800" <= character <= "\udfff" for text in (*self.text, *(self.target or ())) for character in text):
+            raise DataError("--text: not valid UTF-8")
         if Path(self.output).suffix.lower() not in (".html", ".htm"):
             raise DataError(f"--output {self.output}: must end in .html")
         check_output("--output", self.output, "-", self.overwrite)
@@ -54,6 +57,7 @@ class ExplainArguments:
 
 def write_explanation(arguments: ExplainArguments) -> None:
     """Explain the texts and write the page. Raises `DataError` for a model or a text that cannot be explained."""
+    check_single(arguments.model, "explanations are of single texts")
     model, tokenizers = load_explained(arguments.model, arguments.trust_remote_code)
     explanation = explain(
         model, tokenizers, arguments.text or [], targets=arguments.target, label=arguments.label,

@@ -286,22 +286,31 @@ def textbook_files(model: nn.Module) -> list[Path]:
 
 
 @contextmanager
-def as_textbook(model: nn.Module) -> Iterator[None]:
-    """Run the textbook's own code in evaluation mode with eager attention, and restore all three at the end."""
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Put the model in evaluation mode, and each module back in its own at the end."""
     modes = {module: module.training for module in model.modules()}
-    configs: dict[int, Any] = {id(module.config): module.config for module in modes if hasattr(module, "config")}
-    backends = {key: config._attn_implementation for key, config in configs.items()}
     try:
         model.eval()
+        yield
+    finally:
+        for module, training in modes.items():
+            module.training = training
+
+
+@contextmanager
+def as_textbook(model: nn.Module) -> Iterator[None]:
+    """Run the textbook's own code in evaluation mode with eager attention, and restore all three at the end."""
+    owners: list[Any] = [module for module in model.modules() if hasattr(module, "config")]
+    configs = {id(module.config): module.config for module in owners}
+    backends = {key: config._attn_implementation for key, config in configs.items()}
+    try:
         for config in configs.values():
             config._attn_implementation = "eager"
-        with fast.disabled():
+        with evaluating(model), fast.disabled():
             yield
     finally:
         for key, config in configs.items():
             config._attn_implementation = backends[key]
-        for module, training in modes.items():
-            module.training = training
 
 
 def record(model: nn.Module, **inputs: Any) -> Recording:

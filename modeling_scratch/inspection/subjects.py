@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """One text as a model reads it: its tokens, its words, and batches of it and of its variants."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -169,6 +169,8 @@ def subject_of(
         raise DataError("--text: the text is empty, or has no tokens")
     if subject.text.is_cut:
         subject.notes.append(f"the text is truncated to {len(subject.text.ids)} tokens (--max_tokens)")
+        if subject.text.spans is not None:  # so that no variant reads on
+            subject.text = subject.encode(text[: max(end for _, end in subject.text.spans)])
     if subject.task == MASKED:
         _mask(subject)
     if subject.task == GENERATION:
@@ -187,7 +189,8 @@ def _mask(subject: Subject) -> None:
         return
     if encoded.spans is None or mask is None:
         raise DataError("--text: must have the tokenizer's mask token, as this tokenizer tells no positions of tokens")
-    real = [number for number, (start, end) in enumerate(encoded.spans) if start < end]
+    if not (real := [number for number, (start, end) in enumerate(encoded.spans) if start < end]):
+        raise DataError("--text: the text is empty, or has no tokens")
     position = real[len(real) // 2]
     start, end = encoded.spans[position]
     subject.hidden = encoded.ids[position]
@@ -200,19 +203,18 @@ def _mask(subject: Subject) -> None:
 
 def _generated(subject: Subject) -> list[int]:
     """The tokens that the model's own generation settings give, from the first to the end."""
-    encoded = {name: subject.tensor([values]) for name, values in _source(subject).items()}
+    if subject.model.config.decoder_start_token_id is None:
+        raise DataError("the model has no decoder_start_token_id in config.json, so that it cannot generate")
+    ids = subject.tensor([subject.text.ids])
+    encoded = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     limit = min(each for each in (subject.max_tokens, position_limit(subject.model.config)) if each)
     with torch.no_grad():
-        ids = subject.model.generate(**encoded, max_new_tokens=limit - 1, do_sample=False)[0].tolist()[1:]
+        output = subject.model.generate(**encoded, max_new_tokens=limit - 1, do_sample=False)[0].tolist()[1:]
     end = subject.model.generation_config.eos_token_id
-    ends = [position for position, token in enumerate(ids) if token in (end if isinstance(end, list) else [end])]
+    ends = [n for n, token in enumerate(output) if token in (end if isinstance(end, list) else [end])]
     if not ends:
-        subject.notes.append(f"the output has no end within {len(ids)} tokens (--max_tokens)")
-    return ids[: ends[0] + 1] if ends else ids
-
-
-def _source(subject: Subject) -> Mapping[str, list[int]]:
-    return {"input_ids": subject.text.ids, "attention_mask": [1] * len(subject.text.ids)}
+        subject.notes.append(f"the output has no end within {len(output)} tokens (--max_tokens)")
+    return output[: ends[0] + 1] if ends else output
 
 
 def _given(subject: Subject, target: str) -> list[int]:

@@ -10,12 +10,14 @@ from .arrays import MASKED, Packed, packed, packed_bytes, thinned
 from .recorder import UNINITIALISED, Module, Recording, Step
 
 MOST_NUMBERS = 1_000_000  # of all tensors of a text that are kept at full precision
-# Names of what has no variable, by the layer that it enters.
+# Names of what has no variable, by the layer that it enters or the function that returns it.
 ALIASES = {
     "attention.o_proj.input": "attention.heads",
     "feed_forward.down_proj.input": "feed_forward.activation",
     "classifier.out_proj.input": "classifier.activation",
     "lm_head.norm.input": "lm_head.activation",
+    "embeddings.sinusoidal": "embeddings.positions",
+    "embeddings.sinusoidal_halves": "embeddings.positions",
 }
 
 

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from transformers import PreTrainedConfig, PreTrainedModel
+from transformers import PreTrainedConfig
 
 from ..configuration_scratch import NGRAM_BITS, ScratchConfig
 from ..engine import rotary_angles
+from ..modeling_base import ScratchPreTrainedModel
 from ..positions import SINUSOIDS
 
 Floats = NDArray[np.float32]
@@ -41,7 +42,7 @@ def packed_floats(values: Floats, bits: int = 32) -> str:
     return base64.b64encode(gzip.compress(planes.tobytes(), 6, mtime=0)).decode("ascii")
 
 
-def packed_model(model: PreTrainedModel, positions: int) -> dict[str, Any] | None:
+def packed_model(model: ScratchPreTrainedModel, positions: int) -> dict[str, Any] | None:
     """What forward.js needs of a model for texts of up to `positions` tokens; None: the model is too large.
 
     class: the model's; config: its fields; tensors: name -> [first float, shape], tied names alike; data: the floats;
@@ -66,7 +67,7 @@ def architecture(config: ScratchConfig) -> dict[str, Any]:
             "id2label": {int(number): str(name) for number, name in (config.id2label or {}).items()}}  # fmt: skip
 
 
-def _weights(model: PreTrainedModel) -> dict[str, torch.Tensor]:
+def _weights(model: ScratchPreTrainedModel) -> dict[str, torch.Tensor]:
     return {name: value for name, value in model.state_dict().items() if value.is_floating_point()}
 
 
@@ -97,7 +98,7 @@ def _laid_out(tensors: Mapping[str, torch.Tensor]) -> tuple[dict[str, list], lis
     return layout, values
 
 
-def _ngrams(model: PreTrainedModel) -> list[list[int]]:
+def _ngrams(model: ScratchPreTrainedModel) -> list[list[int]]:
     """[earlier token ids ..., last one] of each key; one that is not in use is empty."""
     keys = next((value for name, value in model.state_dict().items() if name.endswith("ngrams.keys")), None)
     digits = 2**NGRAM_BITS - 1

@@ -185,6 +185,21 @@ def test_a_cache_changes_nothing_and_grows_by_a_token() -> None:
         assert cache["difference"] < 1e-4
 
 
+def test_a_model_in_training_is_explained_without_dropout_and_stays_in_training() -> None:
+    model = model_of(scratch.ScratchEncoderForSequenceClassification, hidden_dropout=0.5)
+    expected = explain(model, TOKENIZER, TEXT).to_dict()
+    assert explain(model.train(), TOKENIZER, TEXT).to_dict() == expected
+    assert all(module.training for module in model.modules())
+
+
+def test_a_truncated_text_is_explained_as_far_as_it_is_read() -> None:
+    model, _ = explained(scratch.ScratchEncoderForSequenceClassification)
+    found, whole = (explain(model, TOKENIZER, text, max_tokens=6).texts[0] for text in (f"{TEXT} {OTHER}", TEXT[:18]))
+    assert "truncated to 6 tokens" in found.notes[0]
+    assert found.text == whole.text
+    assert found.attributions["occlusion"] == whole.attributions["occlusion"]
+
+
 def test_n_grams_count_among_the_words_that_mattered() -> None:
     model = model_of(scratch.ScratchEncoderForSequenceClassification, ngram_vocab_size=4)
     redraw(model)

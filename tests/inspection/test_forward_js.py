@@ -2,6 +2,7 @@
 """The page's forward pass in JavaScript against PyTorch: every switch and preset, whole and with parts switched off."""
 
 import json
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -87,9 +88,13 @@ def switched_off(run: Run) -> Iterator[None]:
 def computed(runs: list[Run]) -> list[list[dict[str, Any]]]:
     """What the page's JavaScript gives, by one process of node."""
     cases = json.dumps([run.as_json() for run in runs])
-    program = Path(nodejs.__file__).parent / "bin" / "node"
-    command = [str(program), str(Path(__file__).with_name("run_forward.js")), str(PAGE)]
-    return json.loads(subprocess.run(command, input=cases, capture_output=True, text=True, check=True).stdout)
+    return json.loads(node(str(Path(__file__).with_name("run_forward.js")), str(PAGE), stdin=cases))
+
+
+def node(*arguments: str, stdin: str = "") -> str:
+    """What a program of node prints."""
+    command = [str(Path(nodejs.__file__).parent / "bin" / "node"), *arguments]
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, check=True).stdout
 
 
 def assert_same(runs: list[Run], tolerance: float = 1e-5) -> None:
@@ -186,3 +191,15 @@ def test_floats_of_fewer_bits_stay_close_and_unite_tied_weights() -> None:
 
 def test_a_model_above_the_limit_has_no_packed_form() -> None:
     assert weights.packed_model(model_cases.TEXTS.model(vocab_size=80_000), 8) is None
+
+
+def test_every_string_is_there_in_both_languages() -> None:
+    tables = node("-e", (PAGE / "strings.js").read_text(encoding="utf-8") + "console.log(JSON.stringify(STRINGS))")
+    english, german = (json.loads(tables)[language] for language in ("en", "de"))
+    assert english.keys() == german.keys()
+    blanks = [
+        {key: sorted(re.findall(r"\{\d\}", words)) for key, words in table.items()} for table in (english, german)
+    ]
+    assert blanks[0] == blanks[1]
+    code = "".join(path.read_text(encoding="utf-8") for path in PAGE.glob("*.js"))
+    assert set(re.findall(r"\bt\(\"([^\"]+)\"", code)) <= english.keys()

@@ -119,5 +119,5 @@ def test_an_error_in_the_model_leaves_nothing_behind() -> None:
 
 def test_a_model_of_another_package_is_refused() -> None:
     other = DistilBertModel(DistilBertConfig(vocab_size=9, dim=8, n_layers=1, n_heads=2, hidden_dim=8))
-    with pytest.raises(DataError, match="DistilBertModel.*load_pretrained"):
+    with pytest.raises(DataError, match=r"DistilBertModel.*load_pretrained"):
         record(other, input_ids=torch.ones(1, 2, dtype=torch.long))

@@ -43,7 +43,7 @@ function header() {
       choices(t("head.language"), ["English", "Deutsch"], language() === "de" ? 1 : 0, (i) => { document.documentElement.lang = ["en", "de"][i]; render("language"); }),
       choices(t("head.theme"), THEMES.map((name) => t(`head.${name}`)), THEMES.indexOf(theme()), (i) => setTheme(THEMES[i]))),
     el("p", { class: "kicker" }, t("head.kicker")),
-    el("h1", {}, text().text),
+    el("h1", { class: text().text.length > 90 ? "long" : null }, text().text),
     text().target && el("p", { class: "target" }, `→ ${text().target}`),
     texts.length > 1 && choices(t("head.texts"), texts.map((each) => each.text.slice(0, 40)), state.number, (i) => { state.number = i; computeBaseline(); render("texts"); }),
     el("p", { class: "conclusion" }, answerSentence(text().answer)),
@@ -94,4 +94,7 @@ async function start() {
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => announce("theme"));
 }
 
-start();
+start().catch((error) => {
+  document.getElementById("page").textContent = t("head.failed", error.message);
+  throw error;
+});

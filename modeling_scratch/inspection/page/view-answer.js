@@ -2,7 +2,7 @@
 // The answer with its probabilities, or the distribution of the next token with temperature, top-k and top-p.
 
 const ANSWERS = {
-  classification: ({ all }) => bars(t("answer.title"), all.map(({ label, p, logit }) => ({ name: label, share: p, value: p, shown: `${percent(p)}  (${number(logit)})` }))),
+  classification: ({ all }) => bars(t("answer.title"), all.map(({ label, p, logit }) => ({ name: label, share: p, value: p, detail: t("answer.logit", number(logit)) }))),
   "multi-label": ({ all }) => bars(t("answer.title"), all.map(({ label, p }) => ({ name: label, share: p, value: p }))),
   regression: ({ values }) => bars(t("answer.title"), values.map(({ label, value }) => ({ name: label, share: 0, value, shown: number(value, 4) }))),
   tagging: ({ tokens }) => taggedTokens(tokens),

@@ -66,9 +66,11 @@ function headView(layer, head) {
   const lines = attentionLines(queries, keys, valueAt, name);
   const matrix = matrixFigure({ rows, columns, valueAt, most: 1, rowLabels: queries, columnLabels: keys,
     label: `${name}: ${t("attention.matrix")}`, choose: (i) => lines.highlight(i) });
-  return [el("h3", {}, name, " ", state.changed && el("small", {}, t("attention.changed"))),
+  return [el("h3", {}, name, " ", state.changed && el("small", {}, t(state.changed.has(`${layer.path}.weights`) ? "attention.changed" : "attention.off"))),
     el("div", { class: "pair" }, lines.element, matrix), el("p", { class: "note" }, t("attention.how"))];
 }
+
+const LEAST_LINE = 0.01; // a weight below is no line: it would not be seen
 
 /** Two columns of tokens with lines as strong as the weights; a token in focus shows its own, with numbers. */
 function attentionLines(queries, keys, valueAt, name) {
@@ -76,8 +78,8 @@ function attentionLines(queries, keys, valueAt, name) {
   const height = 24, left = longest(queries), right = left + 150, width = right + longest(keys) + 52;
   const size = Math.max(queries.length, keys.length) * height + 8;
   const y = (i) => i * height + height / 2 + 4;
-  const rows = queries.map((_, i) => keys.map((__, j) => el("line", { x1: left, y1: y(i), x2: right, y2: y(j),
-    style: { "--weight": valueAt(i, j).toFixed(3) }, class: valueAt(i, j) < 0.02 ? "faint" : null })));
+  const rows = queries.map((_, i) => keys.map((__, j) => valueAt(i, j) >= LEAST_LINE && el("line", { x1: left, y1: y(i), x2: right, y2: y(j),
+    style: { "--weight": valueAt(i, j).toFixed(3) } })).filter(Boolean));
   const short = (word) => (word.length > 14 ? `${word.slice(0, 13)}…` : word);
   const numbers = keys.map((key, j) => el("text", { x: width - 4, y: y(j) + 4, "text-anchor": "end", class: "weight" }));
   const described = (i) => `${queries[i]}: ${keys.map((key, j) => [key, valueAt(i, j)]).sort((a, b) => b[1] - a[1]).slice(0, 5)

@@ -6,7 +6,7 @@ function partBackward() {
   if (!step) return null;
   const fact = (name, value) => el("div", {}, el("dt", {}, t(`backward.${name}`)), el("dd", {}, value));
   return part("backward",
-    el("p", {}, t(step.given ? "backward.given" : ["next", "generation"].includes(task()) ? "backward.target" : "backward.guessed", step.label, step.optimizer, number(step.rate))),
+    el("p", {}, t(step.given ? "backward.given" : ["next", "generation"].includes(task()) ? "backward.target" : "backward.guessed", task() === "masked" ? shown(step.label) : step.label, step.optimizer, number(step.rate))),
     el("dl", { class: "facts" }, fact("loss", `${number(step.loss_before, 4)} → ${number(step.loss_after, 4)}`),
       step.answer_before !== null && step.answer_before !== undefined && fact("answer", `${percent(step.answer_before)} → ${percent(step.answer_after)}`)),
     gradientsOfOutputs(step.outputs), gradientsOfParameters(step.parameters));

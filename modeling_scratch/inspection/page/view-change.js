@@ -39,7 +39,7 @@ const vocabulary = (side = "target") =>
   (side === "target" && state.explanation.tokenizer.target_vocabulary) || state.explanation.tokenizer.vocabulary || [];
 
 function partChange() {
-  if (!state.model) return part("change", note(t("change.none")));
+  if (!state.model) return part("unchangeable", note(t("change.none")));
   const editors = [["source", text().tokens], ["target", text().target_tokens]].filter(([, tokens]) => tokens);
   const section = part("change");
   const fill = () => section.querySelector(".controls").replaceChildren(
@@ -157,12 +157,17 @@ function answerRow(change) {
   return task() === "tagging" || task() === "masked" ? change.source.findIndex(({ origin }) => origin === focus) : 0;
 }
 
+/** The logits that a pass answers with, or null. */
+function answerLogits(tensors, change) {
+  const logits = tensors.get("logits"), at = answerRow(change);
+  return logits && at >= 0 && task() !== "span" ? row(logits, at).data : null;
+}
+
 /** Probabilities (or values) of each label or token that a pass answers with, or null. */
 function answerOf(tensors, change) {
-  const logits = tensors.get("logits"), at = answerRow(change);
-  if (!logits || at < 0 || task() === "span") return null;
-  const values = row(logits, at).data;
-  return task() === "regression" ? Array.from(values) : task() === "multi-label" ? sigmoid(values) : softmaxOf(values);
+  const logits = answerLogits(tensors, change);
+  if (!logits) return null;
+  return task() === "regression" ? Array.from(logits) : task() === "multi-label" ? sigmoid(logits) : softmaxOf(logits);
 }
 
 const labelOf = (i) => (["next", "generation", "masked"].includes(task()) ? shown(vocabulary()[i] ?? `#${i}`) : state.explanation.model.labels?.[i] ?? String(i));
@@ -172,17 +177,35 @@ function outcome() {
   const rows = [];
   if (!before) rows.push(note(t("change.hidden")));
   else if (!after) rows.push(note(t("change.gone")));
-  else rows.push(el("h3", {}, t("change.outcome")), comparedBars(before, after));
+  else rows.push(task() === "tagging" && changedTags(), el("h3", {}, outcomeTitle()), comparedBars(before, after));
   if (state.changed) rows.push(el("p", {}, el("button", { type: "button", class: "action", click: resetChange }, t("change.reset"))), changedLayers());
   return rows.flat().filter(Boolean);
 }
 
+/** Which token the answer is for, where a model answers for each. */
+function outcomeTitle() {
+  const entry = ["tagging", "masked"].includes(task()) && state.change.source[answerRow(state.change)];
+  return entry ? t("change.outcome.at", shown(entry.token)) : t("change.outcome");
+}
+
+/** Every token with its label now; those whose label the change has changed are marked. */
+function changedTags() {
+  const logits = (state.changed ?? state.baseline).get("logits"), before = text().answer.tokens;
+  return [el("h3", {}, t("change.outcome")), el("ol", { class: "tokens" }, state.change.source.map((entry, i) => {
+    const shares = softmaxOf(row(logits, i).data), best = shares.indexOf(Math.max(...shares));
+    const isNew = entry.origin === null || before[entry.origin].label !== labelOf(best);
+    return el("li", { class: isNew ? "token edited" : "token" }, el("span", { class: "word" }, shown(entry.token)),
+      el("span", { class: "tag" }, labelOf(best)), el("span", { class: "id" }, percent(shares[best])));
+  }))];
+}
+
 function comparedBars(before, after) {
+  const old = answerLogits(state.baseline, unchanged()), now = answerLogits(state.changed ?? state.baseline, state.change);
   const isValue = task() === "regression", most = Math.max(...before.concat(after).map(Math.abs));
   const order = after.map((_, i) => i).sort((a, b) => Math.max(after[b], before[b]) - Math.max(after[a], before[a])).slice(0, 10);
   const words = (value) => (isValue ? number(value) : percent(value)), share = (value) => (isValue ? Math.abs(value) / most : value);
   return bars(t("change.outcome"), (after.length > 10 ? order : order.sort((a, b) => a - b)).map((i) => ({ name: labelOf(i), share: share(after[i]), before: state.changed ? share(before[i]) : undefined,
-    value: after[i], shown: state.changed ? `${words(before[i])} → ${words(after[i])}` : words(after[i]) })));
+    value: after[i], detail: isValue ? null : t("answer.logit", state.changed ? `${number(old[i])} → ${number(now[i])}` : number(now[i])), shown: state.changed ? `${words(before[i])} → ${words(after[i])}` : words(after[i]) })));
 }
 
 /** How far each block's output moved, as a share of its size; only where the tokens are as many as before. */

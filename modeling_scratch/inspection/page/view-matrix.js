@@ -100,19 +100,28 @@ function matrixFigure(matrix) {
     el("div", { class: "scroll" }, el("div", { class: "frame" },
       showsColumns && el("div", { class: "column-labels", "aria-hidden": "true" }, columnLabels.map((each) => el("span", {}, el("i", {}, each)))),
       showsRows && el("div", { class: "row-labels", "aria-hidden": "true" }, rowLabels.map((each) => el("span", {}, each))), grid)),
-    readout);
+    el("figcaption", {}, readout, scale(most, values.some((value) => value < 0 && value !== -Infinity))));
+}
+
+/** What the colours mean, from the most negative to the most positive. */
+function scale(most, hasNegative) {
+  return el("span", { class: hasNegative ? "scale" : "scale positive", "aria-hidden": "true" },
+    number(hasNegative ? -most : 0), el("i"), number(most));
 }
 
 /** The matrices of a tensor of any rank: leading axes are chosen, the last two are drawn. */
-function tensorFigure(tensor, label, { rowLabels, sliceName } = {}) {
+function tensorFigure(tensor, label, { rowLabels, columnLabels, sliceName } = {}) {
   const shape = tensor.shape.length > 1 ? tensor.shape : [1, tensor.shape[0] ?? 1];
   const [rows, columns] = shape.slice(-2), size = rows * columns, slices = size ? tensor.data.length / size : 0;
   if (!slices) return note(t("matrix.empty"));
   const axes = (tensor.axes ?? []).slice(-2), most = fullScale(tensor.data);
-  const labels = rowLabels && axes[0] ? axes[0].map((i) => rowLabels[i]) : rowLabels;
+  const kept = (labels, axis, size) => {
+    const left = labels && axis ? axis.map((i) => labels[i]) : labels; // an axis that was thinned keeps some
+    return left?.length === size ? left : undefined;
+  };
   const place = el("div");
   const show = (slice) => place.replaceChildren(matrixFigure({
-    rows, columns, most, label, rowLabels: labels?.length === rows ? labels : undefined, rowName: t("matrix.row"), columnName: t("matrix.column"),
+    rows, columns, most, label, rowLabels: kept(rowLabels, axes[0], rows), columnLabels: kept(columnLabels, axes[1], columns), rowName: t("matrix.row"), columnName: t("matrix.column"),
     valueAt: (i, j) => tensor.data[slice * size + i * columns + j],
   }));
   show(0);

@@ -130,12 +130,13 @@ function stepBody(step, tensor) {
   ].filter(Boolean);
 }
 
-/** Tokens, where the last axis but one counts them; then the axis before it counts heads. */
+/** Tokens, where the last axis but one counts them; then the axis before it counts heads, and scores have keys. */
 function axesOf(step) {
-  const rows = step.shape[step.shape.length - 2];
-  const side = /decoder\./.test(text().trace.modules[step.module]?.path ?? "") ? "target_tokens" : "tokens";
-  const labels = tokensOf(side);
-  return labels.length === rows ? { rowLabels: labels, sliceName: t("attention.head") } : {};
+  const path = text().trace.modules[step.module]?.path ?? "", isCross = /cross_attention/.test(path);
+  const rowLabels = tokensOf(/decoder\./.test(path) ? "target_tokens" : "tokens");
+  if (rowLabels.length !== step.shape[step.shape.length - 2]) return {};
+  const hasKeys = namesOf(step).some((name) => /attention\.(scores|weights)$/.test(name));
+  return { rowLabels, columnLabels: hasKeys ? (isCross ? tokensOf("tokens") : rowLabels) : undefined, sliceName: t("attention.head") };
 }
 
 /** What a step was computed from: steps, which are links, and parameters. */

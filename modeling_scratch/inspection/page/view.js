@@ -76,7 +76,7 @@ function choices(label, options, current, choose) {
 function part(id, ...content) {
   const heading = `${id}-title`;
   return el("section", { id, class: "part", "aria-labelledby": heading },
-    el("h2", { id: heading, tabindex: "-1" }, t(`${id}.title`)), el("p", { class: "intro" }, t(`${id}.intro`)), content);
+    el("h2", { id: heading, tabindex: "-1" }, t(`${id}.title`)), t(`${id}.intro`) && el("p", { class: "intro" }, t(`${id}.intro`)), content);
 }
 
 const note = (...content) => el("p", { class: "note" }, content);
@@ -106,7 +106,7 @@ function percent(share) {
   const format = (value, digits) => new Intl.NumberFormat(language(), { style: "percent", maximumFractionDigits: digits }).format(value);
   if (share > 0 && share < 0.001) return `<${format(0.001, 1)}`;
   if (share < 1 && share > 0.999) return `>${format(0.999, 1)}`;
-  return format(share, share > 0.0995 && share < 0.99 ? 0 : 1);
+  return format(share, (share > 0.0995 && share < 0.99) || share >= 1 ? 0 : 1);
 }
 
 // Byte-level tokenizers write each byte as a letter: printable ones as themselves, the others from U+0100 on.
@@ -160,7 +160,12 @@ function recorded(name) {
   return step?.values ? decoded(step.values) : null;
 }
 
-const stepOf = (id) => text().trace.steps.find((step) => step.id === id);
+/** The step of an id, looked up in a table that each text gets once. */
+function stepOf(id) {
+  const { trace } = text();
+  trace.byId ??= new Map(trace.steps.map((step) => [step.id, step]));
+  return trace.byId.get(id);
+}
 
 /** The tokens of one side as they are shown: "tokens" or "target_tokens". */
 const tokensOf = (side) => (text()[side]?.tokens ?? []).map(shown);
