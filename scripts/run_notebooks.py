@@ -1,0 +1,93 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Run the notebooks of docs/notebooks/ from top to bottom, each in a fresh kernel and an empty folder, without network.
+
+python scripts/run_notebooks.py                              # all of them
+python scripts/run_notebooks.py look-inside --write          # one, and keep its outputs in the file
+
+The environment variable NOTEBOOK_STEPS replaces the number of training steps of every model.
+"""
+
+import os
+import re
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from configparser import ConfigParser
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import nbformat
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "docs" / "notebooks"
+COLAB = "https://colab.research.google.com"
+BADGE = re.compile(rf"^\[!\[.*\]\({re.escape(COLAB)}.*\)$", re.MULTILINE)
+KEPT = {"jupyter", "tags"}  # metadata of a cell that its author has set
+SECONDS_PER_CELL = 900
+# No progress bars, and no warning of tqdm where ipywidgets is not installed.
+QUIET = {"TQDM_DISABLE": "1", "PYTHONWARNINGS": "ignore:IProgress not found"}
+
+
+def notebooks() -> dict[str, Path]:
+    return {path.stem: path for path in sorted(FOLDER.glob("*.ipynb"))}
+
+
+def badge(name: str) -> str:
+    """The Colab badge of a notebook: its place in the repository that setup.cfg names, or where files are uploaded."""
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg", encoding="utf-8")
+    repository = re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+)/?", setup.get("metadata", "url", fallback=""))
+    place = f"/github/{repository[1]}/blob/main/docs/notebooks/{name}.ipynb" if repository else "/"
+    return f"[![Open in Colab]({COLAB}/assets/colab-badge.svg)]({COLAB}{place})"
+
+
+def executed(path: Path) -> NotebookNode:
+    """The notebook with its outputs. Raises `nbclient.exceptions.CellExecutionError` for a cell that fails."""
+    notebook = nbformat.read(path, as_version=4)
+    with TemporaryDirectory() as folder:
+        place = {"metadata": {"path": folder}}
+        settings = {**QUIET, "HF_HUB_OFFLINE": "1", "IPYTHONDIR": f"{folder}/.ipython"}
+        client = NotebookClient(
+            notebook, timeout=SECONDS_PER_CELL, kernel_name="python3", resources=place, coalesce_streams=True
+        )
+        client.execute(env={**os.environ, **settings})
+    return cleaned(notebook, path.stem)
+
+
+def cleaned(notebook: NotebookNode, name: str) -> NotebookNode:
+    """The notebook without what changes from run to run, and with the badge of this repository."""
+    notebook.metadata = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
+    for cell in notebook.cells:
+        cell.metadata = {key: value for key, value in cell.metadata.items() if key in KEPT}
+        if cell.cell_type == "code":
+            cell.outputs = [output for output in cell.outputs if not is_progress(output)]
+    title = notebook.cells[0]
+    title.source = BADGE.sub(lambda _: badge(name), title.source)
+    return notebook
+
+
+def is_progress(output: NotebookNode) -> bool:
+    """Whether it is a bar or a table that Trainer shows as HTML while it runs; tables of pandas have a text, too."""
+    return output.get("data", {}).get("text/plain") == "<IPython.core.display.HTML object>"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
+    parser.add_argument("names", nargs="*", help=f"The notebooks; by default all: {', '.join(notebooks())}.")
+    parser.add_argument("--write", action="store_true", help="Write the outputs into the files.")
+    given = parser.parse_args(arguments)
+    if unknown := [name for name in given.names if name not in notebooks()]:
+        parser.error(f"{unknown[0]}: no such notebook; the names are {', '.join(notebooks())}")
+    for name in given.names or notebooks():
+        notebook = executed(notebooks()[name])
+        if given.write:
+            nbformat.write(notebook, notebooks()[name])
+        print(f"{name}: {len(notebook.cells)} cells ran")
+
+
+if __name__ == "__main__":
+    main()

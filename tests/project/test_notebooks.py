@@ -1,0 +1,92 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The notebooks run from top to bottom, and their committed outputs are fit to be read."""
+
+import base64
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat import NotebookNode
+from run_notebooks import ROOT, badge, cleaned, executed, notebooks
+
+FAST = "transformer-in-an-evening"  # the others take ten seconds and more
+LARGEST_FILE = 500_000  # bytes
+OF_A_USER = re.compile(r"/home/|/Users/|/root/|/tmp/|/var/|/work/|[A-Z]:\\|site-packages|\.py:\d+: ")
+PNG = b"\x89PNG\r\n"
+
+each_notebook = pytest.mark.parametrize("path", notebooks().values(), ids=lambda path: path.stem)
+
+
+def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def outputs(notebook: NotebookNode) -> list[NotebookNode]:
+    return [output for cell in code_cells(notebook) for output in cell.outputs]
+
+
+def pictures(notebook: NotebookNode) -> list[bytes]:
+    found = (output.get("data", {}).get("image/png") for output in outputs(notebook))
+    return [base64.b64decode(picture) for picture in found if picture]
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name == FAST else pytest.mark.slow) for name in notebooks()]
+)
+def test_a_notebook_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a fresh kernel and an empty folder; a cell that fails, such as an exercise's assert, raises here."""
+    monkeypatch.setenv("NOTEBOOK_STEPS", "4")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    path = notebooks()[name]
+    fresh, committed = executed(path), nbformat.read(path, as_version=4)
+    assert [cell.source for cell in fresh.cells] == [cell.source for cell in committed.cells]
+    assert len(pictures(fresh)) == len(pictures(committed))
+
+
+@each_notebook
+def test_committed_outputs_are_those_of_one_clean_run(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    numbers = [cell.execution_count for cell in code_cells(notebook)]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert [output for output in outputs(notebook) if output.output_type == "error"] == []
+    assert [output.text for output in outputs(notebook) if output.get("name") == "stderr"] == []
+    shown = [str({**output, "data": {**output.get("data", {}), "image/png": ""}}) for output in outputs(notebook)]
+    assert [text for text in shown if OF_A_USER.search(text)] == []
+    assert all(picture.startswith(PNG) for picture in pictures(notebook))
+    assert len(pictures(notebook)) >= 2
+    assert path.stat().st_size < LARGEST_FILE
+    assert notebook == cleaned(nbformat.read(path, as_version=4), path.stem)
+
+
+@each_notebook
+def test_each_notebook_starts_alike_and_is_linked(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    assert badge(path.stem) in notebook.cells[0].source
+    first = code_cells(notebook)[0].source
+    others = (code_cells(nbformat.read(other, as_version=4))[0].source for other in notebooks().values())
+    assert "%pip install" in first
+    assert set(others) == {first}
+    assert f"(notebooks/{path.name})" in (ROOT / "docs" / "notebooks.md").read_text(encoding="utf-8")
+
+
+@each_notebook
+def test_links_of_notebooks_exist(path: Path) -> None:
+    cells = nbformat.read(path, as_version=4).cells
+    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    links = [link.partition("#")[0] for link in re.findall(r"\]\((?!http)([^)]+)\)", text)]
+    assert [link for link in links if not (path.parent / link).exists()] == []
+    assert len(links) >= 3
+
+
+@each_notebook
+def test_exercises_have_an_answer_and_a_check(path: Path) -> None:
+    """What a reader deletes is marked, and an assert of the same notebook follows it."""
+    sources = [cell.source for cell in code_cells(nbformat.read(path, as_version=4))]
+    marked = [source for source in sources if "# >>>" in source]
+    assert marked
+    for source in marked:
+        assert source.count("# >>>") == source.count("# <<<")
+        rest = "\n".join(sources).partition(source)[2] + source.rpartition("# <<<")[2]
+        assert "assert " in rest
