@@ -35,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="Each draws its own texts.")
     parser.add_argument("--max_eval_samples", type=int, default=2_000, help="Texts of each other split.")
     parser.add_argument("--checkpoint", help="A pretrained encoder to fine-tune on the same texts.")
+    parser.add_argument("--draw_only", action="store_true", help="Train nothing; show the runs that are finished.")
     parser.add_argument("--output_dir", required=True)
     given = parser.parse_args(arguments)
     try:
@@ -51,15 +52,21 @@ def measure(title: str, data: str, given: Namespace) -> Scores:
     """Run what is not finished for one data set, and return the scores."""
     runs: dict[str, list[Path]] = {}
     for name, folder, options in planned(title, data, given):
+        is_finished = (folder / "verify.json").is_file()  # written at the end of a run
+        if given.draw_only:
+            runs.setdefault(name, []).extend([folder] * is_finished)
+            continue
         planned_options = folder.with_name(f"{folder.name}.options.json")
         if planned_options.is_file() and json.loads(planned_options.read_text(encoding="utf-8")) != options:
             raise DataError(f"{folder} is a run with other options; choose another --output_dir")
-        if not (folder / "verify.json").is_file():  # written at the end of a run
+        if not is_finished:
             planned_options.parent.mkdir(parents=True, exist_ok=True)
             write_json(planned_options, options)
             train([*options, "--output_dir", str(folder), "--overwrite"], folder)
         runs.setdefault(name, []).append(folder)
-    return read_scores(runs)
+    if not any(runs.values()):
+        raise DataError(f"{title}: no run is finished in {given.output_dir}")
+    return read_scores({name: folders for name, folders in runs.items() if folders})
 
 
 def planned(title: str, data: str, given: Namespace) -> Iterator[tuple[str, Path, list[str]]]:
