@@ -120,10 +120,10 @@ class Inputs:
 class Questions(Inputs):
     """The questions in a request, each with its context: one, or a list."""
 
-    def _fault_of(self, text: object) -> str | None:
+    def fault_of(self, text: object) -> str | None:
         if not isinstance(text, dict) or text.keys() != set(FIELDS):
             return f"must be an object with {' and '.join(FIELDS)}, not {json.dumps(text)[:40]}"
-        faults = ((name, super(Questions, self)._fault_of(text[name])) for name in FIELDS)
+        faults = ((name, super(Questions, self).fault_of(text[name])) for name in FIELDS)
         return next((f"{name}: {fault}" for name, fault in faults if fault), None)
 
     def schema(self) -> dict[str, Any]:
