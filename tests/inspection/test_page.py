@@ -121,6 +121,7 @@ def test_a_token_is_swapped_added_and_removed(page: Any, folder: Path, classifie
     page.locator("#change .tokens button").nth(1).click()
     page.fill("#change input[type=search]", "good")
     page.keyboard.press("Enter")
+    assert page.evaluate("() => document.activeElement.innerText").startswith("good")
     page.locator("#change .tokens button").nth(2).click()
     page.click("#change .edit .action")
     expected = [ids[0], TOKENIZER.convert_tokens_to_ids("good"), *ids[3:]]

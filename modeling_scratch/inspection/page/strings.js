@@ -130,7 +130,7 @@ const STRINGS = {
     "words.deletion.how": "Words are taken out, the most important first, and the score is computed again. A curve well below the band of random orders has found words that matter. In brackets: the area below the curve.",
 
     "change.title": "Change it",
-    "change.intro": "Swap a word, take one out, switch off a head, a layer or the positions. Your browser computes the model again, with its real weights, and all parts above show the new numbers.",
+    "change.intro": "Swap a word, take one out, switch off a head, a layer or the positions. Your browser computes the model again, with its real weights, and tensors and attention above show the new numbers.",
     "unchangeable.title": "Change it",
     "unchangeable.intro": "",
     "change.none": "This page holds no weights, so it shows the recorded pass only. Models above 1.2 million parameters are too large for it.",
@@ -313,7 +313,7 @@ const STRINGS = {
     "words.deletion.how": "Wörter werden entfernt, die wichtigsten zuerst, und der Wert wird neu berechnet. Eine Kurve deutlich unter dem Band der zufälligen Reihenfolgen hat Wörter gefunden, auf die es ankommt. In Klammern: die Fläche unter der Kurve.",
 
     "change.title": "Ändern Sie es",
-    "change.intro": "Tauschen Sie ein Wort aus, nehmen Sie eines weg, schalten Sie einen Kopf, eine Schicht oder die Positionen ab. Ihr Browser berechnet das Modell mit seinen echten Gewichten neu, und alle Teile darüber zeigen die neuen Zahlen.",
+    "change.intro": "Tauschen Sie ein Wort aus, nehmen Sie eines weg, schalten Sie einen Kopf, eine Schicht oder die Positionen ab. Ihr Browser berechnet das Modell mit seinen echten Gewichten neu, und Tensoren und Aufmerksamkeit darüber zeigen die neuen Zahlen.",
     "unchangeable.title": "Ändern Sie es",
     "unchangeable.intro": "",
     "change.none": "Diese Seite enthält keine Gewichte und zeigt nur den aufgezeichneten Durchlauf. Modelle über 1,2 Millionen Parametern sind zu groß für sie.",

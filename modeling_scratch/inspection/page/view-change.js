@@ -38,6 +38,7 @@ function resetChange() {
   state.change = unchanged();
   applyChange();
   announce("reset");
+  document.getElementById("change-title").focus({ preventScroll: true }); // the button that was pressed is gone
 }
 
 const vocabulary = (side = "target") =>
@@ -75,10 +76,14 @@ function tokenEditor(side, isOneOfTwo) {
     el("span", { class: "word" }, shown(entry.token)), el("span", { class: "id" }, String(entry.id))));
     row.replaceChildren(...roving(buttons));
   };
-  const redraw = () => { draw(); place.replaceChildren(); };
+  const redraw = (i) => {
+    draw();
+    place.replaceChildren();
+    row.children[Math.min(i, row.children.length - 1)].focus();
+  };
   const edit = (i) => {
     [...row.children].forEach((button, j) => button.setAttribute("aria-expanded", String(i === j)));
-    place.replaceChildren(editLine(side, i, redraw));
+    place.replaceChildren(editLine(side, i, () => redraw(i)));
     place.querySelector("input").focus();
   };
   draw();
@@ -102,10 +107,12 @@ function editLine(side, i, redraw) {
   const search = () => list.replaceChildren(...found(words, input.value).map((id) =>
     el("li", {}, el("button", { type: "button", class: "token", click: () => put(id) },
       el("span", { class: "word" }, shown(words[id])), el("span", { class: "id" }, String(id))))));
-  const press = ({ key }) => {
+  const press = (event) => {
     const [best] = found(words, input.value);
-    if (key === "Enter" && best !== undefined) put(best);
-    if (key === "Escape") redraw();
+    if (event.key !== "Enter" && event.key !== "Escape") return;
+    event.preventDefault(); // or Enter would press the token that gets the focus
+    if (event.key === "Escape") redraw();
+    else if (best !== undefined) put(best);
   };
   const input = el("input", { type: "search", "aria-label": t("change.search"), placeholder: t("change.search"),
     autocomplete: "off", input: search, keydown: press });
