@@ -27,6 +27,7 @@ from modeling_scratch.sharing.verification import Verdict, verify
 COLUMNS = "--text_column premise hypothesis"
 FAST = "--learning_rate 1e-2 --per_device_train_batch_size 16 --report_to none --use_cpu --disable_tqdm True --seed 0"
 SMALL = f"{FAST} --ema_decay 0 --config_overrides hidden_size=16,intermediate_size=32,num_hidden_layers=1"
+TEAMS = ["home", "away", "red", "blue"]
 COLOURS = {"red": "blood", "green": "grass", "blue": "sky", "white": "snow"}
 
 
@@ -200,6 +201,26 @@ def test_disagreements_of_two_runs_show_the_pairs(run: Path, folder: Path, tmp_p
     texts = [each["text"] for each in content(tmp_path / "found.json")["disagreements"]]
     assert len(texts) == len(rows) == 24
     assert all("ball" in text and "it is" in text for text in texts)
+
+
+@pytest.mark.slow  # some hundred steps
+def test_a_relation_of_two_texts_is_learned_that_a_sum_of_words_cannot_tell(tmp_path: Path) -> None:
+    """Which team has more points: both texts have the same words, but for the number."""
+    drawn = random.Random(0)
+    for split, rows in (("train", 1_000), ("test", 200)):
+        numbers = [drawn.sample(range(10, 30), 2) for _ in range(rows)]
+        texts = [[f"the {drawn.choice(TEAMS)} team has {number} points so far" for number in pair] for pair in numbers]
+        labels = ["more" if first > second else "fewer" for first, second in numbers]
+        columns = dict(zip(("premise", "hypothesis"), zip(*texts)))
+        write(tmp_path / f"{split}.csv", {**{name: list(column) for name, column in columns.items()}, "label": labels})
+    options = f"--data_dir {tmp_path} --output_dir {tmp_path / 'run'} {COLUMNS} --label_column label --ema_decay 0"
+    small = "hidden_size=32,intermediate_size=64,num_hidden_layers=2,num_attention_heads=2,hidden_dropout=0.0"
+    steps = "--num_train_epochs 12 --per_device_train_batch_size 32 --learning_rate 5e-3 --eval_strategy no"
+    options += f" --config_overrides {small},classifier_pooling=mean {steps} --save_strategy no --use_cpu"
+    train_classifier.main(f"{options} --report_to none".split())
+    evaluation = content(tmp_path / "run" / "evaluation.json")
+    assert evaluation["accuracy"] > 0.9
+    assert all(baseline["accuracy"] < 0.65 for baseline in evaluation["baselines"])
 
 
 @pytest.mark.parametrize("column", ["sets", "stars"])
