@@ -11,9 +11,9 @@ from draw_explain import BROWSERS, chromium
 LOCAL_SCHEMES = {"file", "data", "blob", "about"}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """One browser for all tests of a process; skips where there is none."""
+    """One browser for the tests of a file; skips where there is none. Its event loop would disturb those of others."""
     playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
     if (path := chromium()) is None:
         pytest.skip(f"no browser: none of {', '.join(BROWSERS)} is on PATH")
