@@ -101,6 +101,7 @@ async function start() {
   state.model = packed && (await unpackModel(packed));
   computeBaseline();
   render();
+  document.documentElement.dataset.difference = String((state.model && logitsDifference()) ?? "");
   document.documentElement.dataset.ready = "true";
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => announce("theme"));
 }
