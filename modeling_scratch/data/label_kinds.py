@@ -21,6 +21,7 @@ from .columns import is_fraction, is_missing, parse_label
 SHOWN_CLASSES = 10
 COMMON_SET = 10  # rows with the same set of labels that are a stratum of their own
 QUANTILES = 10  # strata of a number
+SEPARATORS = "|;,"  # of labels in a cell, as tables have them
 
 
 @dataclass(frozen=True)
@@ -215,7 +216,17 @@ def choose_kind(
         return ClassSet(), [_note(ClassSet, "the labels are lists")]
     if any(map(is_fraction, present)) and all(map(_is_number, present)):
         return Number(), [_note(Number, "some labels are fractions")]
-    return ONE_CLASS, []
+    return ONE_CLASS, _notes_on_lists([value for value in present if isinstance(value, str)])
+
+
+def _notes_on_lists(cells: Sequence[str]) -> list[str]:
+    """Return a note if cells are few labels in many combinations, with a separator between them."""
+    for separator in SEPARATORS:
+        joined = [cell for cell in cells if separator in cell]
+        parts = {part.strip() for cell in cells for part in cell.split(separator)}
+        if len(joined) > len(cells) / 10 and len(parts) < len(set(cells)):
+            return [f"labels such as {joined[0]!r} look like several: then set --label_separator {separator!r}"]
+    return []
 
 
 def _note(kind: type[LabelKind], reason: str) -> str:

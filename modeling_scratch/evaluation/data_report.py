@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .. import presets
-from ..data.label_kinds import ONE_CLASS, ClassSet, Number
+from ..data.label_kinds import ClassSet, Number
 from ..data.labelled_texts import ReviewData, load_splits
 from ..data.splits import DataArguments
 from ..data.text_pairs import parts_of
@@ -39,7 +39,7 @@ PATHS = ("data_dir", "train_file", "validation_file", "test_file")
 TOKEN = re.compile(r"\w+|[^\w\s]")
 READ_CHARACTERS = 1_000  # of a text, to find its writing system
 KANA = {"CJK": "Han", "HIRAGANA": "Kana", "KATAKANA": "Kana"}
-# Of tasks without recipes: the number of training texts below which the options suit.
+# Of pairs, which have no recipes: the number of training texts below which the options suit.
 ADVICE = {
     1_000: "--num_train_epochs 30 --learning_rate 2e-3 --ema_decay 0",
     20_000: "--num_train_epochs 5 --learning_rate 2e-3 --ema_decay 0",
@@ -201,7 +201,7 @@ def training_command(arguments: DataReportArguments, data: ReviewData, without_f
     output = ["--output_dir", f"runs/{source.name.partition('.')[0] or 'mine'}"]
     rows = data.splits["train"].num_rows
     advice = next((options.split() for most, options in ADVICE.items() if rows < most), [])
-    if data.problem_type == ONE_CLASS.problem_type:
+    if not arguments.has_pairs:
         advice = ["--recipe", "minutes"]
     return shlex.join(["modeling-scratch", "train-classifier", *given, *output, *advice])
 

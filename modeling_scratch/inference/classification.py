@@ -182,6 +182,7 @@ def predict(arguments: PredictArguments) -> None:
         f"texts of which only the first {MOST_WORDS} words are explained": long,
         "rows without text, output without label and score": classifier.empty,
         f"texts truncated to {classifier.limit} tokens": classifier.cut,
+        "texts of which at least half the tokens are unknown to the model": classifier.unknown,
     }
     for what, count in counts.items():
         if count:
@@ -218,7 +219,7 @@ def in_chunks(rows: Iterable[AnyRow]) -> Iterator[list[AnyRow]]:
 
 @dataclass
 class Classifier:
-    """Classifies texts; counts empty texts and those truncated to `limit` tokens."""
+    """Classifies texts; counts empty texts, those truncated to `limit` tokens, and those mostly of unknown tokens."""
 
     model: transformers.PreTrainedModel
     tokenizer: Any
@@ -227,6 +228,7 @@ class Classifier:
     choice: Choice = PLAIN
     empty: int = 0
     cut: int = 0
+    unknown: int = 0
 
     def classify(self, texts: list[str], progress: Callable[[int], object]) -> list[tuple]:
         """Return what `to_answers` does for each text, None for empty ones. Batched by length, longest first."""
@@ -251,7 +253,14 @@ class Classifier:
             self.cut += sum(bool(encoding.overflowing) for encoding in encoded.encodings)
         elif self.limit is not None:  # slow tokenizers do not report truncation
             self.cut += sum(len(ids) > self.limit for ids in self.tokenizer(*lists, verbose=False)["input_ids"])
+        self.unknown += sum(map(self._is_unknown, encoded["input_ids"]))
         return [dict(zip(encoded, values)) for values in zip(*encoded.values())]
+
+    def _is_unknown(self, ids: list[int]) -> bool:
+        """Return whether at least half of the tokens, special ones aside, are the unknown token."""
+        unknown = ids.count(self.tokenizer.unk_token_id)
+        others = sum(id not in self.tokenizer.all_special_ids for id in ids) if unknown else 0
+        return unknown > 0 and unknown >= others
 
     @torch.inference_mode()
     def _answer(self, features: list[dict[str, list[int]]]) -> list[tuple]:
@@ -275,7 +284,7 @@ def explain(
     classifier: Classifier, texts: list[str], progress: Callable[[int], object]
 ) -> list[list[dict[str, Any]] | None]:
     """Return the contributions of the words of each text, None for empty texts. Batches hold words of several texts."""
-    every = replace(classifier, choice=Choice(ALL), empty=0, cut=0)
+    every = replace(classifier, choice=Choice(ALL), empty=0, cut=0, unknown=0)
     variants = (
         (number, each) for number, text in enumerate(texts) if not is_missing(text) for each in with_and_without(text)
     )

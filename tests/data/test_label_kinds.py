@@ -44,6 +44,21 @@ def test_the_labels_tell_the_kind(
     assert is_told == (problem_type != "single_label_classification" and "problem_type" not in arguments)
 
 
+@pytest.mark.parametrize(
+    ("labels", "separator"),
+    [
+        (["a|b", "b|a", "a|c", "c", "b", "c|b|a"] * 2, "'|'"),
+        (["a, b", "b, a", "a", "c, a", "b", "b, c"] * 2, "','"),
+        (["Home, Garden", "Books", "Toys", "Home, Garden", "Books", "Toys"] * 2, None),
+        (["a", "b"] * 6, None),
+    ],
+)
+def test_a_note_says_where_classes_look_like_lists(tmp_path: Path, labels: list[str], separator: str | None) -> None:
+    file_of(tmp_path, ".csv", labels)
+    notes = [note for note in load(tmp_path).notes if "--label_separator" in note]
+    assert [note.rpartition("--label_separator ")[2] for note in notes] == ([separator] if separator else [])
+
+
 @pytest.mark.parametrize(("suffix", "labels"), [(".jsonl", SETS), (".csv", JOINED)])
 def test_sets_of_classes_are_rows_of_zeros_and_ones(tmp_path: Path, suffix: str, labels: list) -> None:
     """An empty list is a text without a label, and is kept. The order of a list, and repetitions, do not count."""

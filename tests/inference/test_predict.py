@@ -57,6 +57,13 @@ def to_stdin(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
 
 
+def test_texts_of_unknown_words_are_counted(folder, tmp_path, capfd):
+    known = text_of(4)
+    source = write(tmp_path / "in.csv", {"text": [known, "☃ ☂ ☁", f"{known} ☃", "☃"]})
+    assert len(run(folder, source, tmp_path / "out.jsonl")) == 4
+    assert "texts of which at least half the tokens are unknown to the model: 2" in capfd.readouterr().err
+
+
 def test_equals_the_pipeline_one_by_one_in_the_order_of_the_input(folder, source, tmp_path, monkeypatch, capfd):
     monkeypatch.setattr(predict_room, "CHUNK_TEXTS", 5)
     answers = run(folder, source, tmp_path / "out.jsonl", "--batch_size", "2")
