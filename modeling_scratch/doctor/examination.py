@@ -4,6 +4,7 @@
 check(ScratchDecoderForCausalLM, config)     # or a model, and a tokenizer
 """
 
+import copy
 from collections.abc import Collection
 from typing import Any
 
@@ -31,21 +32,16 @@ def check(
 
 
 def subject_of(model: PreTrainedModel | type[PreTrainedModel], config: Any = None, tokenizer: Any = None) -> Subject:
-    """Return the subject of a model, or of a new one of this class and config."""
+    """Return the subject of a copy of a model, or of a new one of this class and config."""
     if isinstance(model, type):
         if config is None:
             raise DataError(f"{model.__name__}: a class needs a config; give one, or a model")
         torch.manual_seed(0)
         model = model(config)
-    was_training = model.training
     try:
-        subject = Subject(model.eval(), tokenizer)
-        _ = subject.redrawn  # the copy that the checks work on
+        return Subject(copy.deepcopy(model).float().cpu().eval(), tokenizer)
     except DoesNotApply as reason:
         raise DataError(f"{type(model).__name__} cannot be examined: {reason}") from reason
-    finally:
-        model.train(was_training)
-    return subject
 
 
 def chosen(only: Collection[str] = ()) -> list[Check]:

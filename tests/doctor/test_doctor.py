@@ -85,6 +85,13 @@ def test_the_model_is_left_as_it_was() -> None:
     assert all(parameter.grad is None for parameter in model.parameters())
 
 
+def test_a_model_of_another_dtype_is_examined_in_float32() -> None:
+    model = TEXTS.model(pad_token_id=0).bfloat16()
+    diagnosis = doctor.check(model, only=["round_trip", "batch_equals_single", "padding_right", "attention_backends"])
+    assert diagnosis.is_sound, str(diagnosis)
+    assert model.dtype == torch.bfloat16
+
+
 def test_unknown_checks_and_missing_configs_are_named() -> None:
     with pytest.raises(DataError, match="causalty: no such check"):
         doctor.check(TEXTS.model(), only=["causalty"])
