@@ -6,6 +6,7 @@ Each takes a `Subject` and raises `FallsShort`, or `DoesNotApply`.
 
 import copy
 import hashlib
+import inspect
 import json
 import os
 import re
@@ -54,7 +55,8 @@ def fresh_process(subject: Subject) -> None:
     is_local = "<locals>" in model_class.__qualname__ or model_class.__module__ == "__main__"
     only_if(by_code or not is_local, "No other process can import the class.")
     name = None if by_code else [model_class.__module__, model_class.__qualname__]
-    path = os.pathsep.join(each or str(Path.cwd()) for each in sys.path)
+    places = [] if by_code else [_root_of(model_class)]
+    path = os.pathsep.join(filter(None, [*places, os.environ.get("PYTHONPATH")]))
     with saved(subject.redrawn) as folder:
         job = json.dumps({"folder": str(folder), "class": name})
         done = subprocess.run(
@@ -67,6 +69,12 @@ def fresh_process(subject: Subject) -> None:
     wanted = {name: digest(tensor) for name, tensor in tensors(subject.redrawn).items()}
     differing = sorted(name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name))
     require(not differing, f"{len(differing)} tensors differ there: {_shown(differing)}.")
+
+
+def _root_of(model_class: type) -> str:
+    """Return the folder in which Python finds the module of a class."""
+    file = Path(str(inspect.getsourcefile(model_class))).resolve()
+    return str(file.parents[model_class.__module__.count(".") + (file.name == "__init__.py")])
 
 
 def missing_keys(subject: Subject) -> None:
