@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Examine small models of the package's classes and of the library's, and print a table in Markdown.
+"""Examine small models of the package's classes and of the library's, and print what was found in Markdown.
 
 python scripts/examine_classes.py                   # the table of docs/doctor.md
 python scripts/examine_classes.py --checks          # the list of checks
@@ -9,6 +9,7 @@ python scripts/examine_classes.py --only LlamaForCausalLM
 import argparse
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import transformers
@@ -43,31 +44,35 @@ THEIRS: dict[str, dict[str, Any]] = {
 }
 
 
-def row(name: str, settings: dict[str, Any]) -> list[str]:
-    """Return the class, the counts of verdicts, what falls short, and the seconds."""
+def examined(name: str, settings: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """Return a row, of the class, the counts of verdicts and the seconds, and a list of what falls short."""
     model_class = getattr(modeling_scratch, name, None) or getattr(transformers, name)
     start = time.perf_counter()
     diagnosis = check(model_class, model_class.config_class(**settings))
     seconds = time.perf_counter() - start
     counts = [str(len(diagnosis.of(verdict))) for verdict in Verdict]
-    short = "; ".join(f"{found.check}: {found.what}" for found in diagnosis.of(Verdict.FALLS_SHORT))
-    return [name, *counts, short or "–", f"{seconds:.0f}"]
+    short = [f"- `{name}`, {found.check}: {found.what}" for found in diagnosis.of(Verdict.FALLS_SHORT)]
+    return [name, *counts, f"{seconds:.0f}"], short
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--checks", action="store_true", help="list the checks")
     parser.add_argument("--only", nargs="+", choices=[*OURS, *THEIRS], help="classes; by default, all")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.checks:
         print(table(["check", "what holds"], [[each.name, each.says] for each in CHECKS]))
         return
-    rows = []
+    rows, short = [], []
     for name, settings in {**OURS, **THEIRS}.items():
         if not options.only or name in options.only:
             print(name, file=sys.stderr)
-            rows.append(row(name, settings))
-    print(table(["class", *(verdict.value for verdict in Verdict), "what falls short", "seconds"], rows))
+            row, found = examined(name, settings)
+            rows.append(row)
+            short += found
+    print(table(["class", *(verdict.value for verdict in Verdict), "seconds"], rows))
+    if short:
+        print("", "What falls short:", "", *short, sep="\n")
 
 
 if __name__ == "__main__":

@@ -142,7 +142,8 @@ def answered(row: Row, where: str, fixed: list[str] | None = None) -> Question:
     if "answers" not in row:
         raise missing_column("answers", row, question.where)
     pairs = _answer_fields(row["answers"], f"{question.where}, answers")
-    if (impossible := row.get("is_impossible")) is not None and bool(impossible) == bool(pairs):
+    impossible = str(row.get("is_impossible")).strip().lower()  # a table has it as text
+    if (impossible in ("true", "1") and pairs) or (impossible in ("false", "0") and not pairs):
         state = "has answers, and is_impossible is true" if pairs else "has no answer, and is_impossible is false"
         raise DataError(f"{question.where}: {state}; correct one of both")
     answers = tuple(

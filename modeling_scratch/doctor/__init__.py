@@ -6,7 +6,8 @@
 >>> print(diagnosis)
 """
 
-from .examination import check, check_folder
+from .examination import check
 from .findings import Diagnosis, Finding, Verdict
+from .folders import check_folder
 
 __all__ = ["Diagnosis", "Finding", "Verdict", "check", "check_folder"]

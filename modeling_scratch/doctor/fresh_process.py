@@ -1,40 +1,28 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Load a folder as a program does that has imported nothing yet, and print the digests of its tensors as JSON.
 
-python fresh_process.py '{"folder": "...", "class": ["module", "file", "Name"] or null, "is_trusted": false}'
+python fresh_process.py '{"folder": "...", "class": ["module", "Name"]}'
+
+class: null for one whose code is in the folder, and is trusted.
 """
 
 import hashlib
-import importlib.util
+import importlib
 import json
 import sys
 from functools import reduce
-from types import ModuleType
-from typing import Any
 
 import torch
 import transformers
 
 
-def load(job: dict[str, Any]) -> transformers.PreTrainedModel:
-    if job["class"]:
-        module, file, name = job["class"]
-        return reduce(getattr, name.split("."), find(module, file)).from_pretrained(job["folder"])
-    config = transformers.AutoConfig.from_pretrained(job["folder"], trust_remote_code=job["is_trusted"])
+def load(folder: str, reference: list[str] | None) -> transformers.PreTrainedModel:
+    if reference:
+        module, name = reference
+        return reduce(getattr, name.split("."), importlib.import_module(module)).from_pretrained(folder)
+    config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=True)
     maker = next((name for name in config.auto_map if config.architectures[0] in config.auto_map[name]), "AutoModel")
-    return getattr(transformers, maker).from_pretrained(job["folder"], trust_remote_code=job["is_trusted"])
-
-
-def find(module: str, file: str) -> ModuleType:
-    """Import a module, from its file if it is in no package that is installed."""
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError:
-        spec = importlib.util.spec_from_file_location(module, file)
-        found = importlib.util.module_from_spec(spec)
-        sys.modules[module] = found
-        spec.loader.exec_module(found)
-        return found
+    return getattr(transformers, maker).from_pretrained(folder, trust_remote_code=True)
 
 
 def digest(tensor: torch.Tensor) -> str:
@@ -43,6 +31,7 @@ def digest(tensor: torch.Tensor) -> str:
 
 
 if __name__ == "__main__":
-    model = load(json.loads(sys.argv[1]))
+    job = json.loads(sys.argv[1])
+    model = load(job["folder"], job["class"])
     tensors = (*model.named_parameters(remove_duplicate=False), *model.named_buffers())
     print(json.dumps({name: digest(tensor) for name, tensor in tensors}))

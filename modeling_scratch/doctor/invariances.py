@@ -109,6 +109,7 @@ def sees_both_sides(subject: Subject) -> None:
 def cache(subject: Subject) -> None:
     only_if(subject.is_causal, "The model does not write.")
     only_if(subject.head != "sequence", "The classifier does not write.")
+    only_if(not subject.reads("cache_params"), "The model has a cache of another kind.")
     writes = subject.model.can_generate()
     if not subject.reads("past_key_values"):
         require(not writes, "`forward` has no argument past_key_values: generation computes every token again.")
@@ -152,6 +153,7 @@ def attention_backends(subject: Subject) -> None:
 
 
 def attention_weights(subject: Subject) -> None:
+    only_if(getattr(subject.config.get_text_config(), "num_attention_heads", 0), "The model has no attention.")
     with attention(subject.redrawn, "eager"):
         outputs = run(subject.redrawn, subject.batch(), output_attentions=True)
     name = "decoder_attentions" if subject.is_seq2seq else "attentions"

@@ -8,6 +8,7 @@ import copy
 import hashlib
 import inspect
 import json
+import os
 import re
 import subprocess
 import sys
@@ -49,31 +50,31 @@ def round_trip(subject: Subject) -> None:
 
 def fresh_process(subject: Subject) -> None:
     """In a process that has imported nothing, as another machine would load it."""
-    model = subject.redrawn
-    with saved(model) as folder:
-        job = {"folder": str(folder), "class": _reference(subject), "is_trusted": _brings_code(model)}
+    model_class = type(subject.model)
+    by_code = subject.trusts_code and bool(getattr(subject.config, "auto_map", None))
+    is_local = "<locals>" in model_class.__qualname__ or model_class.__module__ == "__main__"
+    only_if(by_code or not is_local, "No other process can import the class.")
+    name = None if by_code else [model_class.__module__, model_class.__qualname__]
+    places = [] if by_code else [_root_of(model_class)]
+    path = os.pathsep.join(filter(None, [*places, os.environ.get("PYTHONPATH")]))
+    with saved(subject.redrawn) as folder:
+        job = json.dumps({"folder": str(folder), "class": name})
         done = subprocess.run(
-            [sys.executable, "-c", FRESH.read_text(encoding="utf-8"), json.dumps(job)], cwd="/", timeout=SECONDS,
-            capture_output=True, stdin=subprocess.DEVNULL, text=True,
+            [sys.executable, "-c", FRESH.read_text(encoding="utf-8"), job], timeout=SECONDS, cwd="/",
+            env=os.environ | {"PYTHONPATH": path}, capture_output=True, stdin=subprocess.DEVNULL, text=True,
         )  # fmt: skip
         if done.returncode:
             raise FallsShort(f"It cannot be loaded there: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
         found = json.loads(done.stdout.splitlines()[-1])
-    wanted = {name: digest(tensor) for name, tensor in tensors(model).items()}
+    wanted = {name: digest(tensor) for name, tensor in tensors(subject.redrawn).items()}
     differing = sorted(name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name))
     require(not differing, f"{len(differing)} tensors differ there: {_shown(differing)}.")
 
 
-def _reference(subject: Subject) -> list[str] | None:
-    """Return module, file and name of a class that the folder itself does not lead to."""
-    model_class = type(subject.model)
-    if _brings_code(subject.model) or "<locals>" in model_class.__qualname__:
-        return None
-    return [model_class.__module__, str(inspect.getsourcefile(model_class)), model_class.__qualname__]
-
-
-def _brings_code(model: PreTrainedModel) -> bool:
-    return bool(getattr(model.config, "auto_map", None))
+def _root_of(model_class: type) -> str:
+    """Return the folder in which Python finds the module of a class."""
+    file = Path(str(inspect.getsourcefile(model_class))).resolve()
+    return str(file.parents[model_class.__module__.count(".") + (file.name == "__init__.py")])
 
 
 def missing_keys(subject: Subject) -> None:
@@ -92,12 +93,18 @@ def missing_keys(subject: Subject) -> None:
 
 
 def _check_without(subject: Subject, folder: Path, name: str) -> None:
-    loaded, report = load(subject, folder)
-    found, wanted = tensors(loaded), tensors(subject.redrawn)
-    require(name in report["missing keys"], f"Without {name} in the file, loading does not say that it is missing.")
-    require(name not in found or found[name].isfinite().all(), f"Without {name} in the file, it is not initialised.")
-    shared = {key for key in wanted if wanted[key].data_ptr() == wanted[name].data_ptr()} if name in wanted else {name}
-    others = [key for key in wanted if key not in shared and not _is_equal(found.get(key), wanted[key])]
+    """name: of the file, which can differ from that of the model, as some names are converted."""
+    try:
+        loaded, report = load(subject, folder)
+    except Exception:  # an error reports it, too
+        return
+    found, wanted, missing = tensors(loaded), tensors(subject.redrawn), report["missing keys"]
+    lost = [key for key in wanted if not _is_equal(found.get(key), wanted[key])]
+    require(missing or not lost, f"Without {name} in the file, loading does not say that it is missing.")
+    is_finite = all(found[key].isfinite().all() for key in missing & found.keys())
+    require(is_finite, f"Without {name} in the file, it is not initialised.")
+    shared = {wanted[key].data_ptr() for key in missing & wanted.keys()}
+    others = [key for key in lost if key not in missing and wanted[key].data_ptr() not in shared]
     require(not others, f"Without {name} in the file, others are not as they were saved: {_shown(others)}.")
 
 
@@ -109,7 +116,7 @@ def auto_classes(subject: Subject) -> None:
         require(auto_map or is_known, "No Auto class loads it: its config is not registered, and it has no auto_map.")
         for name in ("AutoConfig", "AutoModel", *_auto_classes_of(subject, auto_map)):
             try:
-                getattr(transformers, name).from_pretrained(folder, trust_remote_code=bool(auto_map))
+                getattr(transformers, name).from_pretrained(folder, trust_remote_code=subject.trusts_code)
             except Exception as error:  # whatever the class or the library raises
                 raise FallsShort(f"{name}.from_pretrained fails: {_first_line(error)}") from error
 

@@ -9,8 +9,8 @@ from huggingface_hub import snapshot_download
 
 from ..sharing.model_files import MODEL_FILES
 from ..utils.errors import DataError, one_line
-from .examination import SECONDS, check_folder
 from .findings import Diagnosis
+from .folders import SECONDS, check_folder
 
 
 @dataclass

@@ -18,6 +18,8 @@ import transformers
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from .findings import only_if
+
 Batch = dict[str, Tensor]
 
 # The end of a class's name, or of the Auto class that makes it: the head.
@@ -31,6 +33,7 @@ HEADS = {
     "ForCausalLM": "causal",
     "LMHeadModel": "causal",
 }
+OTHER_HEADS = "ForMultipleChoice", "ForNextSentencePrediction", "ForPreTraining"  # with other inputs or outputs
 LENGTH, SHORTER = 9, 5
 SPECIAL = "pad", "bos", "eos", "sep", "cls", "mask", "unk", "decoder_start"
 TOLERANCE = 1e-4  # relative to the largest value, in float32
@@ -38,7 +41,10 @@ TOLERANCE = 1e-4  # relative to the largest value, in float32
 
 @dataclass
 class Subject:
-    """model: in evaluation mode, in float32, on the CPU. is_trusted: whether code of the folder may run."""
+    """model: in evaluation mode, in float32, on the CPU. is_trusted: whether code of the folder may run.
+
+    Raises `DoesNotApply` for a model that the checks have no inputs for.
+    """
 
     model: PreTrainedModel
     tokenizer: Any = None
@@ -49,10 +55,19 @@ class Subject:
         self.config: Any = self.model.config
         self.name = type(self.model).__name__
         self.parameters = inspect.signature(self.model.forward).parameters
+        only_if(self.model.main_input_name == "input_ids", f"The model reads {self.model.main_input_name}, not text.")
+        classifies = self.is_seq2seq and self.name.endswith(("ForSequenceClassification", "ForQuestionAnswering"))
+        only_if(not classifies and not self.name.endswith(OTHER_HEADS), f"There are no checks of {self.name}.")
 
     def reads(self, name: str) -> bool:
         """Return whether `forward` names this argument."""
         return name in self.parameters
+
+    @property
+    def trusts_code(self) -> bool:
+        """Whether code that config.json names may run: of a model in memory, only what is not downloaded for it."""
+        named = str(getattr(self.config, "auto_map", None) or "")
+        return self.is_trusted or (self.folder is None and "--" not in named)
 
     @property
     def is_seq2seq(self) -> bool:
@@ -192,9 +207,13 @@ def distance(found: Tensor, wanted: Tensor) -> float:
 
 @torch.no_grad()
 def redraw(model: PreTrainedModel, seed: int = 0) -> PreTrainedModel:
-    """Draw all parameters anew, in place: matrices by their width, vectors around their values. Return the model."""
+    """Draw all parameters that are saved anew, in place, and return the model.
+
+    Matrices are drawn by their width, vectors around their values.
+    """
     generator = torch.Generator().manual_seed(seed)
-    for parameter in model.parameters():
+    computed = getattr(model, "_keys_to_ignore_on_save", None) or ()  # such as sinusoidal positions
+    for parameter in (parameter for name, parameter in model.named_parameters() if name not in computed):
         noise = torch.randn(parameter.shape, generator=generator).to(parameter)
         if parameter.ndim < 2:
             parameter.add_(0.2 * noise)

@@ -79,7 +79,7 @@ def pipelines(subject: Subject) -> None:
         subject.model.save_pretrained(folder)
         subject.tokenizer.save_pretrained(folder)
         try:
-            again = pipeline(task, model=folder, trust_remote_code=True, device="cpu")(text, **options)
+            again = pipeline(task, model=folder, trust_remote_code=subject.trusts_code, device="cpu")(text, **options)
         except Exception as error:  # whatever the model or the library raises
             raise FallsShort(f"pipeline({task!r}) of its folder fails: {type(error).__name__}: {error}") from error
     require(subject.head == "causal" or str(found) == str(again), "The pipeline of its folder answers otherwise.")

@@ -124,6 +124,20 @@ FAULTS = {
 }
 
 
+def test_a_table_has_truth_as_text(tmp_path: Path) -> None:
+    """A table without a value, or with one that agrees with the answers, is read; any other is a fault."""
+    path, answers = tmp_path / "train.csv", json.dumps(ENTRY["answers"])
+    for told in ("False", "false", "0", ""):
+        table = [["question", "context", "answers", "is_impossible"]]
+        table += [[f"who {number}?", f"{CONTEXT} {number}", answers, told] for number in range(9)]
+        with path.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows(table)
+        assert not load(path).has_unanswerable
+    path.write_text(path.read_text(encoding="utf-8").replace(",\n", ",TRUE\n"), encoding="utf-8")
+    with fault("train.csv, row 1: has answers, and is_impossible is true"):
+        load(path)
+
+
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_told_with_its_place(tmp_path: Path, name: str) -> None:
     content, message = FAULTS[name]

@@ -55,7 +55,7 @@ def train(folder: Path, name: str, extra: str = "") -> Path:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("kinds")
-    write_topics(folder / "topics.jsonl", 300, random.Random(0))
+    write_topics(folder / "topics.jsonl", 200, random.Random(0))
     write_stars(folder / "stars.csv", 300, random.Random(0))
     return folder
 
@@ -148,7 +148,9 @@ def test_report_and_card_first_say_that_a_model_is_no_use(
 @pytest.mark.parametrize(
     ("name", "recipe", "stages"),
     [
-        ("sets", "hour --pretraining_steps 2", ["tokenizer", "pretraining", "fine-tuning"]),
+        pytest.param(
+            "sets", "hour --pretraining_steps 2", ["tokenizer", "pretraining", "fine-tuning"], marks=pytest.mark.slow
+        ),
         ("numbers", "minutes", ["tokenizer", "fine-tuning"]),
     ],
 )
@@ -202,6 +204,7 @@ def test_runs_are_compared_on_the_predictions_that_they_keep(sets: Path, numbers
         )
 
 
+@pytest.mark.slow
 def test_a_regression_goes_on_from_the_numbers_of_its_checkpoint(numbers: Path, folder: Path, tmp_path: Path) -> None:
     """Its head is kept as it is: with no step to change it, the answers stay."""
     options = f"--train_file {folder / 'stars.csv'} --label_column stars --model_name_or_path {numbers} --ema_decay 0"

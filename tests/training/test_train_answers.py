@@ -184,7 +184,8 @@ def test_what_predict_cannot_do_is_said(run: Path, tmp_path: Path, capsys: pytes
 
 
 def test_a_stopped_run_is_resumed_to_the_same_weights(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    options = f"{FAST} --eval_delay 0 --num_train_epochs 2 --save_total_limit 2 --max_train_samples 24"
+    options = f"{FAST} --eval_delay 0 --num_train_epochs 2 --save_total_limit 2 --max_train_samples 16"
+    options += " --max_eval_samples 4"
     train(tmp_path / "whole", options)
     output = shutil.copytree(tmp_path / "whole", tmp_path / "run")
     last = max(output.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))

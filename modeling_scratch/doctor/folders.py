@@ -1,0 +1,184 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Run the checks of a saved model in a child process, with limits of time and memory.
+
+check_folder("runs/demo")
+"""
+
+import json
+import os
+import queue
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any
+
+import torch
+from transformers import AutoTokenizer
+from transformers.utils import logging
+
+from ..sharing.model_files import all_files, named_code
+from ..sharing.verification_outputs import load_model
+from ..utils.errors import DataError, one_line
+from .examination import chosen, examine, finding
+from .findings import Check, Diagnosis, DoesNotApply, Finding, Verdict
+from .subject import Subject
+
+SECONDS = 60  # for each check
+GIBIBYTES = 16  # of address space, for the child
+FILES_ALONE = {"safe_weights", "code_is_there", "flat_code", "public_names", "known_version"}
+NOT_TRUSTED = "The folder brings its own code, which runs with --trust_remote_code only."
+# A step of the child between the checks of files and the others, and no finding of its own.
+LOADING = Check("loading", "The model can be loaded", lambda subject: None, "")
+
+
+def check_folder(
+    folder: str | Path,
+    is_trusted: bool = False,
+    tokenizer: str | None = None,
+    only: Collection[str] = (),
+    seconds: float = SECONDS,
+) -> Diagnosis:
+    """Examine a saved model in a child process. Raises `DataError` for a folder without config.json.
+
+    is_trusted: whether code that the folder brings may run, in the child. tokenizer: the folder of another tokenizer.
+    seconds: for loading, and for each check; one that takes longer falls short, and the others still run.
+    """
+    path = Path(folder)
+    if not (path / "config.json").is_file():
+        raise DataError(f"{folder}: no config.json; name the folder of a saved model")
+    job = {"folder": str(path.resolve()), "is_trusted": is_trusted, "tokenizer": tokenizer}
+    checks, found = chosen(only), dict[str, Finding]()
+    while left := [each for each in checks if each.name not in found]:
+        found |= {each.check: each for each in _from_child(job, left, seconds)}
+        loading = found.pop(LOADING.name, None)
+        if loading and loading.verdict is not Verdict.HOLDS:
+            rest = (each for each in left if each.name not in found)
+            found |= {each.name: finding(each, loading.verdict, loading.what) for each in rest}
+    return Diagnosis(path.name, [found[each.name] for each in checks])
+
+
+def _from_child(job: dict[str, Any], checks: Sequence[Check], seconds: float) -> Iterator[Finding]:
+    """Yield findings until the child ends; that of the step at which it died or was stopped is the last."""
+    with tempfile.TemporaryDirectory() as scratch:  # for what a child that is stopped leaves behind
+        child = subprocess.Popen(
+            [sys.executable, "-m", __name__, json.dumps({**job, "checks": [each.name for each in checks]})],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            env={**os.environ, "TMPDIR": scratch}, start_new_session=True,
+        )  # fmt: skip
+        try:
+            lines = _lines(child.stdout)
+            limit = 2 * seconds  # the first step waits for imports
+            for each in steps_of(checks):
+                found = _next_finding(lines, limit)
+                yield found or finding(each, Verdict.FALLS_SHORT, _ended(child, each, seconds))
+                if found is None or (found.check == LOADING.name and found.verdict is not Verdict.HOLDS):
+                    return
+                limit = seconds
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)  # also what the child has started
+            child.wait()
+
+
+def steps_of(checks: Sequence[Check]) -> list[Check]:
+    """Return the checks of files, then loading and the others if there are any."""
+    files = [each for each in checks if each.name in FILES_ALONE]
+    others = [each for each in checks if each.name not in FILES_ALONE]
+    return [*files, LOADING, *others] if others else files
+
+
+def _lines(stream: IO[str] | None) -> "queue.Queue[str | None]":
+    """Return a queue that a thread fills with the lines of a stream, and None at its end."""
+    assert stream
+    lines: queue.Queue[str | None] = queue.Queue()
+
+    def read() -> None:
+        with stream:
+            for line in stream:
+                lines.put(line)
+        lines.put(None)
+
+    threading.Thread(target=read, daemon=True).start()
+    return lines
+
+
+def _next_finding(lines: "queue.Queue[str | None]", seconds: float) -> Finding | None:
+    """Return the next finding; None if there is none in this time, or no more."""
+    try:
+        line = lines.get(timeout=seconds)
+    except queue.Empty:
+        return None
+    answer = json.loads(line) if line else None
+    return Finding(**{**answer, "verdict": Verdict(answer["verdict"])}) if answer else None
+
+
+def _ended(child: "subprocess.Popen[str]", step: Check, seconds: float) -> str:
+    """Return how a child without a next finding ended."""
+    try:
+        status = child.wait(timeout=0.1)
+    except subprocess.TimeoutExpired:
+        return f"{'Loading' if step is LOADING else 'It'} did not end within {seconds:g} seconds."
+    how = f"signal {-status}" if status < 0 else f"exit status {status}"
+    return f"The process that {'loaded' if step is LOADING else 'ran'} it died ({how})."
+
+
+# In the child
+
+
+def examine_folder(job: dict[str, Any]) -> Iterator[Finding]:
+    """Yield the findings of a folder, in this process; the last is that of loading if it fails."""
+    folder = Path(job["folder"])
+    subject: Any = type("Folder", (), {"folder": folder})()
+    for each in steps_of(chosen(job["checks"])):
+        if each is not LOADING:
+            yield examine(each, subject)
+            continue
+        try:
+            subject = _load(folder, job["is_trusted"], job["tokenizer"])
+        except Exception as error:  # of files, and of code that the folder brings: any
+            yield _not_loaded(folder, job["is_trusted"], error)
+            return
+        yield finding(LOADING, Verdict.HOLDS)
+
+
+def _load(folder: Path, is_trusted: bool, tokenizer: str | None) -> Subject:
+    model, _ = load_model(folder, is_trusted)
+    has_one = tokenizer or any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer_config.json"))
+    source = tokenizer or folder
+    found = AutoTokenizer.from_pretrained(source, trust_remote_code=is_trusted) if has_one else None
+    return Subject(model.float(), found, folder, is_trusted)
+
+
+def _not_loaded(folder: Path, is_trusted: bool, error: Exception) -> Finding:
+    if isinstance(error, DoesNotApply):
+        return finding(LOADING, Verdict.DOES_NOT_APPLY, str(error))
+    with suppress(ValueError):  # of files that are not JSON, for which loading fails, too
+        if not is_trusted and named_code(folder, all_files(folder)):
+            return finding(LOADING, Verdict.DOES_NOT_APPLY, NOT_TRUSTED)
+    return finding(LOADING, Verdict.FALLS_SHORT, f"It cannot be loaded: {one_line(error)[:300]}")
+
+
+def main(job: dict[str, Any]) -> None:
+    limit = GIBIBYTES * 2**30
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    torch.set_num_threads(max(1, min(2, os.cpu_count() or 1)))
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    process = os.getpid()
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what the model prints is no finding
+    for found in examine_folder(job):
+        if os.getpid() != process:
+            os._exit(0)  # the model has forked; what the other process finds is told already
+        print(json.dumps(asdict(found)), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))
