@@ -30,7 +30,7 @@ texts = st.one_of(st.text(LETTERS, max_size=30), st.text(max_size=20))
 
 @pytest.mark.parametrize("name", TOKENIZERS)
 @given(text=texts)
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=15, deadline=None, derandomize=True)
 def test_a_replay_gives_the_real_tokens(name: str, text: str) -> None:
     tokenizer = TOKENIZERS[name]
     ids = tokenizer(text, add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"]
