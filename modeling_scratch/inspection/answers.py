@@ -140,8 +140,8 @@ def top(logits: Tensor, tokenizer: Any, count: int) -> list[dict[str, Any]]:
 
 
 def shown(tokenizer: Any, token: int) -> str:
-    """Return a token's text, or its name where it has no text of its own."""
-    return str(tokenizer.decode([token])) or str(tokenizer.convert_ids_to_tokens(token))
+    """Return a token's text, its name where it has no text of its own, or its id where the tokenizer lacks it."""
+    return str(tokenizer.decode([token]) or tokenizer.convert_ids_to_tokens(token) or token)
 
 
 def score(subject: Subject, logits: Tensor, target: Target, positions: Sequence[int | None]) -> Tensor:

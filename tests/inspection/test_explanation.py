@@ -250,6 +250,15 @@ def test_sure_answers_of_many_labels_diverge_by_a_number() -> None:
     assert text.training_step["label"] == "LABEL_0, LABEL_1"
 
 
+def test_a_token_that_the_tokenizer_lacks_is_shown_by_its_id() -> None:
+    model = model_of(scratch.ScratchEncoderForMaskedLM, vocab_size=len(TOKENIZER) + 100)
+    (text,) = explain(model, TOKENIZER, "a [MASK] film").texts
+    listed = [each for row in text.answer["tokens"].values() for each in row]
+    lacked = [each for each in listed if each["id"] >= len(TOKENIZER)]
+    assert lacked
+    assert all(each["token"] == str(each["id"]) for each in lacked)
+
+
 def test_texts_and_targets_are_truncated_to_what_the_model_reads() -> None:
     model = model_of(scratch.ScratchSeq2SeqForConditionalGeneration, position_type="learned", max_position_embeddings=8)
     (text,) = explain(model, TOKENIZER, 4 * TEXT, targets=4 * OTHER).texts

@@ -68,6 +68,14 @@ def test_a_mask_token_takes_the_space_before_it() -> None:
     assert [token for piece in pieces for token in piece.tokens] == tokenizer.convert_ids_to_tokens(ids)
 
 
+def test_special_tokens_in_a_text_are_pieces_where_the_tokenizer_reads_them() -> None:
+    tokenizer = TOKENIZERS["wordpiece"]
+    sizes = {"vocab_size": len(tokenizer), "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
+    model = scratch.ScratchEncoderModel(scratch.presets.bert(**sizes, intermediate_size=8))
+    pieces = explain(model, tokenizer, "cheap [SEP] not").texts[0].tokens.pieces
+    assert [piece.text for piece in pieces] == ["cheap", "[SEP]", "not"]
+
+
 def test_a_tokenizer_whose_steps_are_unknown_is_shown_without_them() -> None:
     tokenizer = train_bpe_tokenizer(CORPUS, 320, show_progress=False)
     tokenizer.add_tokens(["cheap"])  # cut out before the steps that are replayed
