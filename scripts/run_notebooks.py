@@ -19,6 +19,8 @@ import nbformat
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
+from modeling_scratch.utils.files import write_text
+
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "notebooks"
 COLAB = "https://colab.research.google.com"
@@ -85,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name in given.names or notebooks():
         notebook = executed(notebooks()[name])
         if given.write:
-            nbformat.write(notebook, notebooks()[name])
+            write_text(notebooks()[name], nbformat.writes(notebook) + "\n")
         print(f"{name}: {len(notebook.cells)} cells ran")
 
 

@@ -83,7 +83,7 @@ class FiguresArguments:
 
 
 class Subject:
-    """What the figures show: loaded when the first figure needs it."""
+    """The model and the runs that the figures show; tokenizers and attention when the first figure needs them."""
 
     def __init__(self, arguments: FiguresArguments) -> None:
         self.arguments = arguments

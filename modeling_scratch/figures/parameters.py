@@ -42,7 +42,7 @@ def count_parameters(model: ScratchPreTrainedModel) -> dict[str, int]:
 def short(count: int) -> str:
     """1234567 -> "1.23 M"."""
     for unit, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
-        if count >= size:
+        if count >= 0.9995 * size:  # which is rounded to 1
             return f"{count / size:.3g} {unit}"
     return str(count)
 

@@ -80,14 +80,14 @@ def _numbers(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
     return {"values": [{"label": n, "value": v} for n, v in zip(names, values)]}, Target(f"number of {names[0]}")
 
 
-def _tags(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
+def _tags(subject: Subject, output: Any) -> tuple[dict[str, Any], Target | None]:
     """The label of each token; explained is the surest one that is no `OUTSIDE`, of a token of the text."""
     p, names = output.logits[0].float().softmax(-1), names_of(subject.model.config)
     found = [{"label": names[int(row.argmax())], "p": row.max().item()} for row in p]
     real = [number for number, added in enumerate(subject.text.special) if not added] or [0]
     focus = max(real, key=lambda number: (found[number]["label"] != OUTSIDE, found[number]["p"]))
     target = Target(f"{LOG_ODDS} of {found[focus]['label']} at token {focus}", int(p[focus].argmax()), focus)
-    return {"tokens": found, "focus": focus}, target
+    return {"tokens": found, "focus": focus}, target if len(names) > 1 else None  # one label has no odds
 
 
 def _masked(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
@@ -140,16 +140,14 @@ def top(logits: Tensor, tokenizer: Any, count: int) -> list[dict[str, Any]]:
 
 
 def shown(tokenizer: Any, token: int) -> str:
-    """Return a token's text, or its name where it has no text of its own."""
-    return str(tokenizer.decode([token])) or str(tokenizer.convert_ids_to_tokens(token))
+    """Return a token's text, its name where it has no text of its own, or its id where the tokenizer lacks it."""
+    return str(tokenizer.decode([token]) or tokenizer.convert_ids_to_tokens(token) or token)
 
 
 def score(subject: Subject, logits: Tensor, target: Target, positions: Sequence[int | None]) -> Tensor:
     """Return the target's score in each row of logits, (B, C) or (B, T, V) -> (B,), differentiable."""
-    if subject.task == REGRESSION:
-        return logits[:, target.index]
-    if subject.task == MULTI:
-        return logits[:, target.index]  # of a sigmoid: the log-odds
+    if subject.task in (REGRESSION, MULTI):
+        return logits[:, target.index]  # of a sigmoid, these are the log-odds
     if subject.task == GENERATION:
         labels = subject.tensor(subject.target_ids).expand(len(logits), -1)
         return logits.log_softmax(-1).gather(-1, labels[..., None])[..., 0].mean(-1)
@@ -189,17 +187,17 @@ def rows_a_batch(subject: Subject) -> int:
 
 
 def _position(subject: Subject, target: Target, encoded: Encoded, kept: Sequence[int]) -> int | None:
-    """Where the explained token stands in a variant."""
+    """Where the explained token stands in a variant; None: its word is gone."""
+    word = explained_word(subject, target)
+    if word is not None and word not in kept:
+        return None
     if subject.task == MASKED:
         return next(iter(masked_positions(subject, encoded.ids)), None)
-    word = explained_word(subject, target)
     if word is None or target.position is None or subject.text.word_of_token is None:
         return target.position
-    if word not in kept or encoded.word_of_token is None:
-        return None
-    rank = list(kept).index(word)
-    offset = target.position - subject.text.word_of_token.index(word)
-    return encoded.word_of_token.index(rank) + offset if rank in encoded.word_of_token else None
+    rank, offset = list(kept).index(word), target.position - subject.text.word_of_token.index(word)
+    found = [number for number, each in enumerate(encoded.word_of_token or ()) if each == rank]
+    return found[min(offset, len(found) - 1)] if found else None  # a word can have fewer tokens at the start of a text
 
 
 def explained_word(subject: Subject, target: Target) -> int | None:

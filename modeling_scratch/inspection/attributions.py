@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..inference.explanations import contributions, with_and_without
 from .answers import Target, rows_a_batch, score, scores
+from .deletion import only
 from .recorder import Recording, as_textbook
 from .subjects import Subject
 
@@ -129,7 +129,9 @@ def _integral(
         shares = part[:, None, None].to(ends[0].dtype)
         points = [(start + shares * (end - start)).requires_grad_() for start, end in zip(baselines, ends)]
         with torch.enable_grad():
-            gradients = torch.autograd.grad(_scored(subject, target, tables, points).sum(), points)
+            gradients = torch.autograd.grad(
+                _scored(subject, target, tables, points).sum(), points, materialize_grads=True
+            )
         for start, end, gradient in zip(baselines, ends, gradients):
             total += ((end - start) * gradient.sum(0, keepdim=True))[0].sum(-1).double()
     return total / steps
@@ -140,11 +142,11 @@ def occlusion(subject: Subject, target: Target) -> dict[str, Any]:
 
     None where nothing is left to read, or the explained word is gone.
     """
-    text, count = subject.text.text, len(subject.text.words)
-    kept = [list(range(count)), *([each for each in range(count) if each != gone] for gone in range(count))]
-    found = scores(subject, target, list(zip(with_and_without(text), kept)))
-    each = contributions(text, found) or []
-    return {"value": found[0], "words": [one["contribution"] for one in each]}
+    every = range(len(subject.text.words))
+    kept = [list(every), *([each for each in every if each != gone] for gone in every)]
+    value, *others = scores(subject, target, [(only(subject, each), each) for each in kept])
+    changes = [None if value is None or other is None else value - other for other in others]
+    return {"value": value, "words": changes}
 
 
 def rollout(subject: Subject, recording: Recording, target: Target) -> dict[str, Any]:
@@ -157,7 +159,7 @@ def rollout(subject: Subject, recording: Recording, target: Target) -> dict[str,
                and module.name == "Attention"}  # fmt: skip
     cross = [each.mean(0) for path, each in weights.items() if path.endswith("cross_attention")]
     own = [each for path, each in weights.items() if not cross or ".encoder." in f".{path}"]
-    matrix = torch.eye(own[0].shape[-1], dtype=torch.float64)
+    matrix = torch.eye(len(subject.text.ids), dtype=torch.float64)
     for each in own:
         mixed = each.mean(0).cpu() + torch.eye(len(matrix), dtype=torch.float64)
         matrix = (mixed / mixed.sum(-1, keepdim=True)) @ matrix

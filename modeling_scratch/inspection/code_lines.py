@@ -7,7 +7,7 @@ The file is parsed, not run. An equation is the first line of a docstring.
 import ast
 import textwrap
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -87,6 +87,12 @@ class CodeFile:
     def function(self, first: int, name: str) -> CodeFunction:
         """Return the function whose code starts at this line; name: of a function within a function."""
         return self._functions.get(first, CodeFunction(name, "", first))
+
+
+@lru_cache(maxsize=64)
+def code_file(path: Path, changed: int) -> CodeFile:
+    """Return the file at a path, parsed once. changed: its time of modification."""
+    return CodeFile(path)
 
 
 def first_line(docstring: str | None) -> str:

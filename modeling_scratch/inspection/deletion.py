@@ -15,7 +15,7 @@ from .answers import Target, explained_word, scores
 from .subjects import Subject
 
 ORDERS = 10  # random ones
-MOST_WORDS = 64
+MOST_STEPS = 64  # of a curve
 
 
 def deletion(subject: Subject, target: Target, attributions: Mapping[str, Sequence[float | None]]) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def deletion(subject: Subject, target: Target, attributions: Mapping[str, Sequen
     areas = [area(curve) for curve in curves]
     columns = list(zip(*curves[len(orders) :]))
     return {
-        "share": [gone / max(len(words), 1) for gone in range(len(columns))],
+        "share": [gone / max(len(words), 1) for gone in counts(len(words))][: len(columns)],
         "curves": dict(zip(orders, curves)),
         "areas": {**dict(zip(orders, areas)), "random": mean(areas[len(orders) :])},
         "random": [mean(column) for column in columns],
@@ -48,18 +48,26 @@ def _or_lowest(value: float | None) -> float:
 
 
 def _curves(subject: Subject, target: Target, orders: Sequence[Sequence[int]]) -> list[list[float]]:
-    """The probability with 0, 1, 2, ... and all words of an order gone; without the last if nothing is left to read."""
+    """The probability with more and more words of an order gone; without the last if nothing is left to read."""
     every = set(range(len(subject.text.words)))
-    kept = [[tuple(sorted(every.difference(order[:gone]))) for gone in range(len(order) + 1)] for order in orders]
+    kept = [[tuple(sorted(every.difference(order[:gone]))) for gone in counts(len(order))] for order in orders]
     distinct = sorted({each for row in kept for each in row})
     values = scores(subject, target, [(only(subject, each), each) for each in distinct])
     found = {each: target.probability(value) for each, value in zip(distinct, values) if value is not None}
     return [[found[each] for each in row if each in found] for row in kept]
 
 
+def counts(words: int) -> list[int]:
+    """Return how many words are gone at each point of a curve, from none to all: evenly spaced in a long text."""
+    steps = min(words, MOST_STEPS)
+    return [round(step * words / max(steps, 1)) for step in range(steps + 1)]
+
+
 def only(subject: Subject, kept: Sequence[int]) -> str:
     """Return the text with these of its words, and the spaces behind them."""
     text, words = subject.text.text, subject.text.words
+    if len(kept) == len(words):
+        return text
     ends = [words[number + 1].start if number + 1 < len(words) else len(text) for number in range(len(words))]
     return "".join(text[words[number].start : ends[number]] for number in kept).strip()
 

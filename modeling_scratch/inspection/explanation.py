@@ -43,7 +43,7 @@ PRIVATE = ("_name_or_path", "name_or_path", "auto_map", "custom_pipelines")  # o
 class TextExplanation:
     """One text: what the tokenizer did, every tensor of the forward pass, the answer, and its analyses.
 
-    recording holds the tensors themselves, and is not part of the data. A part that is None is explained in notes.
+    recording holds the tensors themselves, and is not part of the data. A part that a model of this kind lacks is None.
     """
 
     text: str

@@ -9,6 +9,7 @@ from transformers import DynamicCache, EncoderDecoderCache
 
 from ..inference.text_generators import position_limit
 from .answers import shown
+from .lens import main_stack
 from .recorder import as_textbook
 from .subjects import GENERATION, NEXT, Subject
 
@@ -19,14 +20,14 @@ MOST_STEPS = 12
 def cached_generation(subject: Subject) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
     """Return the cache's sizes at each step and the tokens: a decoder's greedy ones, or an encoder-decoder's target.
 
-    None for models that do not generate. "difference": the largest |logit with the cache - logit without|.
+    None for models that do not generate, or have no layers. "difference": the largest |logit with - without the cache|.
     """
-    if subject.task not in (NEXT, GENERATION):
+    if subject.task not in (NEXT, GENERATION) or not len(main_stack(subject.model)[1].stack.layers):
         return None
     limit = position_limit(subject.model.config)
     start = len(subject.text.ids) if subject.task == NEXT else 1
     room = MOST_STEPS if limit is None else limit + 1 - start
-    count = min(MOST_STEPS, room) if subject.task == NEXT else min(len(subject.target_ids), max(MOST_STEPS, 1))
+    count = min(MOST_STEPS, room) if subject.task == NEXT else min(len(subject.target_ids), MOST_STEPS)
     with as_textbook(subject.model):
         steps, tokens, logits = _generate(subject, count)
         whole = _without_cache(subject, [each["id"] for each in tokens])

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from ..heads import pool
@@ -49,7 +50,7 @@ def lens(subject: Subject, recording: Recording) -> dict[str, Any] | None:
     with as_textbook(model), torch.no_grad():
         logits = [head(subject, base.stack.norm(each)).float() for each in states]
     logs = [_log_probabilities(subject, each) for each in logits]
-    rows = {GENERATION: "target_tokens"}.get(subject.task, "text" if head is _text_logits else "tokens")
+    rows = "target_tokens" if subject.task == GENERATION else "text" if head is _text_logits else "tokens"
     layers = [
         {"name": name, "answers": _answers(subject, each), "divergence": _divergence(logs[-1], log).tolist()}
         for name, each, log in zip(layer_names(len(states)), logits, logs)
@@ -79,7 +80,7 @@ def _log_probabilities(subject: Subject, logits: Tensor) -> Tensor:
     """(rows, C) -> (rows, C, outcomes): each label of a multi-label model is true or false."""
     if subject.task != MULTI:
         return logits.log_softmax(-1)
-    return torch.stack((logits, -logits), -1).sigmoid().log()
+    return F.logsigmoid(torch.stack((logits, -logits), -1))
 
 
 def _divergence(final: Tensor, other: Tensor) -> Tensor:

@@ -24,7 +24,7 @@ from torch.overrides import TorchFunctionMode
 from .. import fast
 from ..modeling_base import ScratchPreTrainedModel
 from ..utils.errors import DataError
-from .code_lines import CodeFile, CodeFunction, CodeLine, first_line
+from .code_lines import CodeFile, CodeFunction, CodeLine, code_file, first_line
 
 TORCH = str(Path(torch.__file__).parent)
 UNINITIALISED = {"empty", "empty_like", "new_empty"}
@@ -121,7 +121,7 @@ class Recorder(TorchFunctionMode):
         self.paths = {id(module): path for path, module in model.named_modules()}
         self.parameters = {id(tensor): name for name, tensor in model.named_parameters()}
         self.parameters |= {id(tensor): name for name, tensor in model.named_buffers()}
-        self.files = {str(path): CodeFile(path) for path in textbook_files(model)}
+        self.files = {str(path): code_file(path, path.stat().st_mtime_ns) for path in textbook_files(model)}
         self.scopes: list[_Scope] = []
         self.modules: dict[str, Module] = {}
         self.steps: list[Step] = []

@@ -106,15 +106,23 @@ class Subject:
     hidden: int | None = None
     notes: list[str] = field(default_factory=list)
 
+    @property
+    def limit(self) -> int:
+        """The most tokens of a text or a target: max_tokens, or fewer if the model or its tokenizer reads fewer."""
+        limits = self.max_tokens, self.tokenizer.model_max_length, position_limit(self.model.config)
+        return min(each for each in limits if each)
+
+    @property
+    def limited_by(self) -> str:
+        return "--max_tokens" if self.limit == self.max_tokens else "the limit of the model"
+
     def encode(self, text: str) -> Encoded:
         """Tokenise a text, truncated to max_tokens; for a decoder without final special tokens, as it continues."""
-        limits = [self.max_tokens, self.tokenizer.model_max_length, position_limit(self.model.config)]
         options: dict[str, Any] = {"return_offsets_mapping": True} if self.tokenizer.is_fast else {}
         if self.task == MASKED and self.tokenizer.is_fast:
             options["split_special_tokens"] = False  # so that a text can say what is masked
-        limit = min(each for each in limits if each)
         found = self.tokenizer(
-            text, truncation=True, max_length=limit, return_special_tokens_mask=True, verbose=False, **options
+            text, truncation=True, max_length=self.limit, return_special_tokens_mask=True, verbose=False, **options
         )
         length, special = len(found["input_ids"]), [bool(each) for each in found["special_tokens_mask"]]
         while self.task == NEXT and length and special[length - 1]:
@@ -168,7 +176,7 @@ def subject_of(
     if not text.strip() or not subject.text.ids:
         raise DataError("--text: the text is empty, or has no tokens")
     if subject.text.is_cut:
-        subject.notes.append(f"the text is truncated to {len(subject.text.ids)} tokens (--max_tokens)")
+        subject.notes.append(f"the text is truncated to {len(subject.text.ids)} tokens ({subject.limited_by})")
         if subject.text.spans is not None:  # so that no variant reads on
             subject.text = subject.encode(text[: max(end for _, end in subject.text.spans)])
     if subject.task == MASKED:
@@ -207,19 +215,20 @@ def _generated(subject: Subject) -> list[int]:
         raise DataError("the model has no decoder_start_token_id in config.json, so that it cannot generate")
     ids = subject.tensor([subject.text.ids])
     encoded = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-    limit = min(each for each in (subject.max_tokens, position_limit(subject.model.config)) if each)
     with torch.no_grad():
-        output = subject.model.generate(**encoded, max_new_tokens=limit - 1, do_sample=False)[0].tolist()[1:]
+        output = subject.model.generate(**encoded, max_new_tokens=subject.limit - 1, do_sample=False)[0].tolist()[1:]
     end = subject.model.generation_config.eos_token_id
     ends = [n for n, token in enumerate(output) if token in (end if isinstance(end, list) else [end])]
     if not ends:
-        subject.notes.append(f"the output has no end within {len(output)} tokens (--max_tokens)")
+        subject.notes.append(f"the output has no end within {len(output)} tokens ({subject.limited_by})")
     return output[: ends[0] + 1] if ends else output
 
 
 def _given(subject: Subject, target: str) -> list[int]:
     """The tokens of a target that the user gives, as labels of training."""
-    ids = subject.target_tokenizer(text_target=target, truncation=True, max_length=subject.max_tokens)["input_ids"]
+    ids = list(subject.target_tokenizer(text_target=target, verbose=False)["input_ids"])
     if not target.strip() or not ids:
         raise DataError("--target: the text is empty, or has no tokens")
-    return list(ids)
+    if len(ids) > subject.limit:
+        subject.notes.append(f"the target is truncated to {subject.limit} tokens ({subject.limited_by})")
+    return list(subject.target_tokenizer(text_target=target, truncation=True, max_length=subject.limit)["input_ids"])

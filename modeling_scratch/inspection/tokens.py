@@ -180,13 +180,14 @@ def tokens_of(subject: Subject, encoded: Encoded) -> Tokens:
         return found
     backend = tokenizer.backend_tokenizer
     found.normalized = backend.normalizer.normalize_str(encoded.text) if backend.normalizer else encoded.text
-    found.pieces = _placed(replay(tokenizer, encoded.text, subject.task == MASKED), found, tokenizer)
+    reads_special = subject.task == MASKED or not tokenizer.split_special_tokens
+    found.pieces = _placed(replay(tokenizer, encoded.text, reads_special), found)
     if found.pieces is None:
         subject.notes.append("the steps of the tokenizer are left out: a replay of its file gives other tokens")
     return found
 
 
-def _placed(pieces: list[Piece] | None, found: Tokens, tokenizer: Any) -> list[Piece] | None:
+def _placed(pieces: list[Piece] | None, found: Tokens) -> list[Piece] | None:
     """The pieces with ids and positions in the text, up to where it is truncated; None where tokens differ."""
     real = [number for number, added in enumerate(found.special) if not added]
     names = [found.tokens[number] for number in real]

@@ -1,10 +1,12 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """One real training step on a copy of the model: loss, gradients, and what the step changes.
 
-Dropout is off, so that what changes is due to the step alone.
+Dropout is off, so that what changes is due to the step alone. The copy has float32 weights, all of them trainable: in
+float16, AdamW's epsilon is 0.
 """
 
 import copy
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,7 +19,7 @@ from ..utils.errors import DataError
 from .answers import Target, score
 from .lens import main_stack
 from .recorder import as_textbook
-from .subjects import CLASSIFICATION, GENERATION, MASKED, MULTI, NEXT, REGRESSION, TAGGING, Subject, masked_positions
+from .subjects import CLASSIFICATION, GENERATION, MASKED, NEXT, REGRESSION, TAGGING, Subject, masked_positions
 
 RATE = 1e-3
 MOST_PARAMETERS = 200_000_000  # a copy, its gradients and the optimizer's states take four times the memory
@@ -30,17 +32,18 @@ def training_step(subject: Subject, target: Target, output: Any, label: str | No
     gradients of the embeddings' and each block's output, in total and per token.
     """
     labels, name = labels_of(subject, output, label)
-    model = copy.deepcopy(subject.model)
+    model = copy.deepcopy(subject.model).float().requires_grad_(True)
     inputs = {**subject.inputs, "labels": labels}
     before = {each: parameter.detach().clone() for each, parameter in model.named_parameters()}
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.0)
+    probability_before = _probability(subject, target, model)
     with as_textbook(model), torch.enable_grad(), _outputs(model) as outputs:
         first = model(**inputs)
         first.loss.backward()
         gradients = [{"path": path, **_norms(states.grad)} for path, states in outputs.items()]
         optimizer.step()
         with torch.no_grad():
-            second, answer = model(**inputs), model(**subject.inputs)
+            second = model(**inputs)
     return {
         "optimizer": "AdamW",
         "rate": RATE,
@@ -48,8 +51,8 @@ def training_step(subject: Subject, target: Target, output: Any, label: str | No
         "given": label is not None,
         "loss_before": first.loss.item(),
         "loss_after": second.loss.item(),
-        "answer_before": _probability(subject, target, output),
-        "answer_after": _probability(subject, target, answer),
+        "answer_before": probability_before,
+        "answer_after": _probability(subject, target, model),
         "parameters": [_change(each, parameter, before[each]) for each, parameter in model.named_parameters()],
         "outputs": gradients,
     }
@@ -61,18 +64,28 @@ def labels_of(subject: Subject, output: Any, label: str | None) -> tuple[Tensor,
         return _token_labels(subject, output, label)
     names, logits = names_of(subject.model.config), output.logits[0]
     if subject.task == REGRESSION:
-        try:
-            numbers = logits.tolist() if label is None else [float(each) for each in label.split(",")]
-        except ValueError as error:
-            raise DataError(f"--label {label}: must be a number") from error
-        return subject.tensor([numbers]), ", ".join(f"{each:g}" for each in numbers)
+        if label is None:
+            subject.notes.append("the training step changes nothing: the model's own answer has no error; give --label")
+        numbers = logits.tolist() if label is None else _numbers(label, len(names))
+        return subject.tensor([numbers]).float(), ", ".join(f"{each:g}" for each in numbers)
     best = [names[int(logits.argmax())]] if subject.task == CLASSIFICATION else _reaching(logits, names)
-    wanted = best if label is None else label.split(",") if subject.task == MULTI else [label]
+    given = [] if label is None else [label] if subject.task == CLASSIFICATION else label.split(",")
+    wanted = best if label is None else [each if each in names else each.strip() for each in given]
     if unknown := [each for each in wanted if each not in names]:
         raise DataError(f"--label {unknown[0]}: not a label of the model, which has {', '.join(names[:20])}")
     if subject.task == CLASSIFICATION:
         return subject.tensor([names.index(wanted[0])]), wanted[0]
     return subject.tensor([[float(name in wanted) for name in names]]), ", ".join(wanted)
+
+
+def _numbers(label: str, count: int) -> list[float]:
+    try:
+        numbers = [float(each) for each in label.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) != count or not all(map(math.isfinite, numbers)):
+        raise DataError(f"--label {label}: must be {'a number' if count == 1 else f'{count} numbers, with commas'}")
+    return numbers
 
 
 def _reaching(logits: Tensor, names: list[str]) -> list[str]:
@@ -142,5 +155,8 @@ def _change(name: str, parameter: Tensor, before: Tensor) -> dict[str, Any]:
     }
 
 
-def _probability(subject: Subject, target: Target, output: Any) -> float:
-    return target.probability(score(subject, output.logits.detach().float(), target, [target.position]).item())
+@torch.no_grad()
+def _probability(subject: Subject, target: Target, model: Any) -> float:
+    with as_textbook(model):
+        logits = model(**subject.inputs).logits.float()
+    return target.probability(score(subject, logits, target, [target.position]).item())

@@ -48,9 +48,10 @@ def packed_model(model: ScratchPreTrainedModel, positions: int) -> dict[str, Any
     class: the model's; config: its fields; tensors: name -> [first float, shape], tied names alike; data: the floats;
     ngrams: the token ids of each row of the n-gram table but the first.
     """
-    tensors, values = _laid_out({**_weights(model), **_tables(model.config, positions)})
-    if sum(map(np.size, values)) > MOST_WEIGHTS:
+    weights = _weights(model)
+    if sum({(each.data_ptr(), each.shape): each.numel() for each in weights.values()}.values()) > MOST_WEIGHTS:
         return None
+    tensors, values = _laid_out({**weights, **_tables(model.config, positions)})
     floats = np.concatenate(values) if values else np.zeros(0, dtype=np.float32)
     bits = kept_bits(floats.size)
     return {

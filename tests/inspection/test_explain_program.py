@@ -1,6 +1,9 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The program writes a page from any saved folder, and refuses what it cannot explain in one line."""
 
+import base64
+import gzip
+import re
 from pathlib import Path
 
 import pytest
@@ -29,7 +32,10 @@ def test_a_saved_folder_becomes_a_page(folder: Path, tmp_path: Path, capsys: pyt
     content = page.read_text(encoding="utf-8")
     assert content.startswith("<!DOCTYPE html>")
     assert "film" in content
-    assert str(folder) not in content
+    data = [gzip.decompress(base64.b64decode(each)).decode() for each in re.findall(r">([\w+/=]{200,})<", content)]
+    assert len(data) == 2  # the explanation and the weights
+    assert "moving" in data[0]
+    assert [word for word in (str(folder), str(tmp_path), str(Path.home())) if word in "".join([content, *data])] == []
     assert [path.name for path in tmp_path.iterdir()] == [page.name]
 
 

@@ -15,9 +15,14 @@ from toy_text import toy_tokenizer
 
 import modeling_scratch as scratch
 from modeling_scratch import explain, fast
+from modeling_scratch.inspection.answers import Target, scores
 from modeling_scratch.inspection.arrays import packed, packed_bytes, unpacked
+from modeling_scratch.inspection.attributions import occlusion
+from modeling_scratch.inspection.deletion import counts
 from modeling_scratch.inspection.explanation import Explanation
+from modeling_scratch.inspection.subjects import subject_of
 from modeling_scratch.utils.errors import DataError
+from tokenization import train_bpe_tokenizer
 
 TOKENIZER = toy_tokenizer()
 TEXT, OTHER = "what a moving film from Paris", "what a bad film from Paris"
@@ -198,6 +203,101 @@ def test_a_truncated_text_is_explained_as_far_as_it_is_read() -> None:
     assert "truncated to 6 tokens" in found.notes[0]
     assert found.text == whole.text
     assert found.attributions["occlusion"] == whole.attributions["occlusion"]
+
+
+def prepared(kind: str) -> Any:
+    """A model that is legal and unusual."""
+    if kind in ("float16", "bfloat16"):
+        return model_of(scratch.ScratchEncoderForSequenceClassification).to(getattr(torch, kind))
+    if kind == "frozen":
+        return model_of(scratch.ScratchEncoderForSequenceClassification).requires_grad_(False)
+    if kind == "no padding token":
+        model = model_of(scratch.ScratchDecoderForSequenceClassification)
+        model.config.pad_token_id = None
+        return model
+    classes = {"decoder": scratch.ScratchDecoderForCausalLM, "both": scratch.ScratchSeq2SeqForConditionalGeneration}
+    return model_of(classes[kind.split()[-1]], num_hidden_layers=0)
+
+
+KINDS = "float16", "bfloat16", "frozen", "no padding token", "no layers, decoder", "no layers, both"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_unusual_model_has_finite_analyses_and_learns(kind: str) -> None:
+    model = prepared(kind)
+    weights = copy.deepcopy(model.state_dict())
+    (text,) = explain(model, TOKENIZER, "bad film").texts
+    step = text.training_step
+    assert step["loss_after"] < step["loss_before"]
+    assert all(np.isfinite(each["change"]) for each in step["parameters"])
+    assert np.isfinite(text.attributions["integrated_gradients"].tokens).all()
+    assert sum(text.attributions["rollout"]["tokens"]) == pytest.approx(1)
+    assert all(torch.equal(value, weights[name]) for name, value in model.state_dict().items())
+
+
+def test_a_tagger_of_one_label_has_no_odds_to_explain() -> None:
+    (text,) = explain(model_of(scratch.ScratchEncoderForTokenClassification, num_labels=1), TOKENIZER, TEXT).texts
+    assert text.attributions is text.training_step is None
+    assert any("no attributions" in note for note in text.notes)
+
+
+def test_sure_answers_of_many_labels_diverge_by_a_number() -> None:
+    model = model_of(scratch.ScratchEncoderForSequenceClassification, problem_type="multi_label_classification")
+    with torch.no_grad():
+        model.classifier.out_proj.weight *= 1e5
+    (text,) = explain(model, TOKENIZER, TEXT, label="LABEL_0, LABEL_1").texts
+    assert np.isfinite([layer["divergence"] for layer in text.lens["layers"]]).all()
+    assert text.training_step["label"] == "LABEL_0, LABEL_1"
+
+
+def test_a_token_that_the_tokenizer_lacks_is_shown_by_its_id() -> None:
+    model = model_of(scratch.ScratchEncoderForMaskedLM, vocab_size=len(TOKENIZER) + 100)
+    (text,) = explain(model, TOKENIZER, "a [MASK] film").texts
+    listed = [each for row in text.answer["tokens"].values() for each in row]
+    lacked = [each for each in listed if each["id"] >= len(TOKENIZER)]
+    assert lacked
+    assert all(each["token"] == str(each["id"]) for each in lacked)
+
+
+def test_texts_and_targets_are_truncated_to_what_the_model_reads() -> None:
+    model = model_of(scratch.ScratchSeq2SeqForConditionalGeneration, position_type="learned", max_position_embeddings=8)
+    (text,) = explain(model, TOKENIZER, 4 * TEXT, targets=4 * OTHER).texts
+    assert len(text.tokens.ids) == len(text.target_tokens.ids) == 8
+    assert sum("truncated to 8 tokens (the limit of the model)" in note for note in text.notes) == 2
+
+
+def test_the_explained_token_is_gone_with_its_word_alone() -> None:
+    """Another masked token does not take its place, nor the next word that of a word of fewer tokens."""
+    text = "[MASK] good [MASK]"
+    (found,) = explain(model_of(scratch.ScratchEncoderForMaskedLM), TOKENIZER, text).texts
+    assert [each is None for each in found.attributions["occlusion"]["words"]] == [True, False, False]
+    tokenizer = train_bpe_tokenizer(["low", "a l", "a l"] * 9, 264, show_progress=False)
+    assert len(tokenizer.tokenize("low")) == 1 < len(tokenizer.tokenize(" low"))
+    model = model_of(scratch.ScratchEncoderForTokenClassification, vocab_size=len(tokenizer), num_labels=3)
+    subject = subject_of(model, (tokenizer, tokenizer), "a low")
+    target = Target("log-odds", 1, len(subject.text.ids) - 2)  # the last token of "low"
+    (value,) = scores(subject, target, [("low", [1])])
+    with torch.no_grad():
+        p = model(**tokenizer("low", return_tensors="pt")).logits.double().softmax(-1)[0, 1, 1]
+    assert value == pytest.approx(torch.logit(p).item(), abs=1e-4)
+
+
+def test_a_long_text_has_all_words_and_a_curve_of_few_points() -> None:
+    model = model_of(scratch.ScratchEncoderForSequenceClassification, max_position_embeddings=256)
+    tokenizer = toy_tokenizer()
+    tokenizer.model_max_length = 256
+    subject = subject_of(model, (tokenizer, tokenizer), "a good film " * 70, max_tokens=256)
+    assert len(occlusion(subject, Target("log-odds"))["words"]) == 210
+    assert counts(3) == [0, 1, 2, 3]
+    assert counts(0) == [0]
+    assert (counts(1000)[0], counts(1000)[-1], len(counts(1000))) == (0, 1000, 65)
+
+
+@pytest.mark.parametrize("label", ["1", "1,2", "1,2,nan", "much"])
+def test_a_regression_takes_a_finite_number_for_each_output(label: str) -> None:
+    model = model_of(scratch.ScratchEncoderForSequenceClassification, num_labels=3, problem_type="regression")
+    with pytest.raises(DataError, match=f"--label {label}: must be 3 numbers"):
+        explain(model, TOKENIZER, TEXT, label=label)
 
 
 def test_n_grams_count_among_the_words_that_mattered() -> None:

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,12 @@ def blocks(model: Any) -> list[str]:
     return [name for name, module in model.named_modules() if isinstance(module, Block)]
 
 
+def test_every_class_with_a_switch_and_every_switch_computes_as_pytorch() -> None:
+    pairs = zip(CASES, cycle(SWITCHES.values()))
+    assert_same([Run(case.model(**switches), inputs_of(case)) for case, switches in pairs])
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("switches", SWITCHES.values(), ids=SWITCHES)
 def test_every_class_computes_as_pytorch(switches: dict[str, Any]) -> None:
     assert_same([Run(case.model(**switches), inputs_of(case)) for case in CASES])
@@ -151,13 +158,12 @@ def test_every_preset_computes_as_pytorch() -> None:
 
 
 def test_what_is_switched_off_counts_as_zero_in_pytorch() -> None:
-    runs = []
-    for case in (model_cases.TEXTS, model_cases.CAUSAL_LM, model_cases.SEQ2SEQ_LM):
-        for switches in SWITCHES.values():
-            model, inputs = case.model(**switches), inputs_of(case)
-            attentions = [name for name, _ in model.named_modules() if name.endswith("attention")]
-            runs.append(Run(model, inputs, heads={attentions[-1]: [1], attentions[0]: [0, 3]}))
-            runs.append(Run(model, inputs, layers=(blocks(model)[-1],)))
+    runs, cases = [], cycle((model_cases.TEXTS, model_cases.CAUSAL_LM, model_cases.SEQ2SEQ_LM))
+    for case, switches in zip(cases, SWITCHES.values()):
+        model, inputs = case.model(**switches), inputs_of(case)
+        attentions = [name for name, _ in model.named_modules() if name.endswith("attention")]
+        runs.append(Run(model, inputs, heads={attentions[-1]: [1], attentions[0]: [0, 3]}))
+        runs.append(Run(model, inputs, layers=(blocks(model)[-1],)))
     assert_same(runs)
 
 
