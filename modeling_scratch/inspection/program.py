@@ -5,7 +5,7 @@ import sys
 import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import transformers
 from transformers import AutoConfig
@@ -42,6 +42,7 @@ class ExplainArguments:
         default=None, help="The label of the training step; by default, the model's own answer to each text."
     )
     max_tokens: int = option(default=MAX_TOKENS, help="Truncate texts and outputs to this many tokens.")
+    language: Literal["en", "de"] = option(default="en", help="The language in which the page opens.")
     overwrite: bool = option(default=False, help="Replace the output file.")
     trust_remote_code: bool = option(default=False, help="Allow the checkpoint's own code to run, and explain that.")
 
@@ -63,7 +64,7 @@ def write_explanation(arguments: ExplainArguments) -> None:
         model, tokenizers, arguments.text or [], targets=arguments.target, label=arguments.label,
         max_tokens=arguments.max_tokens,
     )  # fmt: skip
-    explanation.save(arguments.output)
+    explanation.save(arguments.output, arguments.language)
     for number, each in enumerate(explanation.texts, 1):
         for note in each.notes:
             print(f"text {number}: {note}", file=sys.stderr)

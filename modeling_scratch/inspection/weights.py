@@ -46,17 +46,19 @@ def packed_model(model: ScratchPreTrainedModel, positions: int) -> dict[str, Any
     """What forward.js needs of a model for texts of up to `positions` tokens; None: the model is too large.
 
     class: the model's; config: its fields; tensors: name -> [first float, shape], tied names alike; data: the floats;
-    ngrams: the token ids of each row of the n-gram table but the first.
+    positions: at most as many as are learned; ngrams: the token ids of each row of the n-gram table but the first.
     """
-    weights = _weights(model)
-    if sum({(each.data_ptr(), each.shape): each.numel() for each in weights.values()}.values()) > MOST_WEIGHTS:
+    if model.config.position_type == "learned":
+        positions = min(positions, model.config.max_position_embeddings)
+    layout, tensors = _laid_out({**_weights(model), **_tables(model.config, positions)})
+    count = sum(tensor.numel() for tensor in tensors)
+    if count > MOST_WEIGHTS:  # before the floats of a large model are copied
         return None
-    tensors, values = _laid_out({**weights, **_tables(model.config, positions)})
-    floats = np.concatenate(values) if values else np.zeros(0, dtype=np.float32)
-    bits = kept_bits(floats.size)
+    floats = np.concatenate([np.zeros(0, np.float32), *(tensor.float().cpu().numpy().ravel() for tensor in tensors)])
+    bits = kept_bits(count)
     return {
         "class": type(model).__name__, "config": architecture(model.config), "ngrams": _ngrams(model),
-        "tensors": tensors, "bits": bits, "positions": positions, "data": packed_floats(floats, bits),
+        "tensors": layout, "bits": bits, "positions": positions, "data": packed_floats(floats, bits),
     }  # fmt: skip
 
 
@@ -83,17 +85,17 @@ def _tables(config: ScratchConfig, positions: int) -> dict[str, torch.Tensor]:
     return tables
 
 
-def _laid_out(tensors: Mapping[str, torch.Tensor]) -> tuple[dict[str, list], list[Floats]]:
-    """Name: [first float, shape], and the floats one tensor after another; tied tensors are there once."""
+def _laid_out(tensors: Mapping[str, torch.Tensor]) -> tuple[dict[str, list], list[torch.Tensor]]:
+    """Name: [first float, shape], and the tensors one after another; tied ones are there once."""
     places: dict[tuple[int, tuple[int, ...]], int] = {}
     layout: dict[str, list] = {}
-    values: list[Floats] = []
+    values: list[torch.Tensor] = []
     offset = 0
     for name, tensor in tensors.items():
         place = tensor.data_ptr(), tuple(tensor.shape)
         if place not in places:
             places[place] = offset
-            values.append(tensor.detach().float().cpu().numpy().ravel())
+            values.append(tensor.detach())
             offset += tensor.numel()
         layout[name] = [places[place], list(tensor.shape)]
     return layout, values

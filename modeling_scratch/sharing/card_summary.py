@@ -19,7 +19,7 @@ MOST_EXAMPLES = 6
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 SECTION = re.compile(r"^## ", re.MULTILINE)
 # A page must not load the pictures of a card, which can be anywhere.
-PICTURE = re.compile(r"!\[[^\]]*\](\([^)]*\)|\[[^\]]*\])|<[^>]*>")
+PICTURE = re.compile(r"!\[[^\]]*\](\([^)]*\)|\[[^\]]*\])?|<[^>]*>")
 # The keys of an example in evaluation.json, and of a widget in a card.
 FIELDS = (TEXT_FIELDS, ("source",), ("text", "context"))
 
@@ -44,7 +44,7 @@ def read_summary(name: str) -> Summary:
         heading = TITLE.search(card.text)
         title = unescape(heading[1]).strip() if heading else title
         start = SECTION.split(card.text[heading.end() if heading else 0 :])[0]
-        description = PICTURE.sub("", start).strip()
+        description = PICTURE.sub(" ", start).strip()  # a space, or what is left could be a picture
         examples = _examples(card.data.get("widget") or [])
     except (OSError, ValueError, AttributeError, TypeError):
         pass  # a card is optional, and its metadata can have any type

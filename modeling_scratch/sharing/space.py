@@ -6,6 +6,7 @@ is that of a repository on the Hub, or files of the Space.
 """
 
 import platform
+from html import escape
 from importlib.metadata import version
 from pathlib import Path
 from string import Template
@@ -21,6 +22,7 @@ from ..utils.errors import DataError
 from ..utils.markdown import escaped
 from .card_summary import Summary, read_summary
 from .model_card import CARD_FILE
+from .model_files import model_files, named_code
 
 APP, REQUIREMENTS, MODEL_FOLDER = "app.py", "requirements.txt", "model"
 PINNED = ("gradio", "torch", "transformers", "tokenizers", "safetensors", "numpy")
@@ -131,12 +133,20 @@ def space_files(folder: Path, repo_id: str | None, revision: str | None = None) 
     action, card, columns = action_of(config), read_summary(str(folder)), pair_columns(str(folder))
     if action is None:
         raise DataError(f"--space: {folder} has no head that answers texts; train one first")
+    _check_code_is_own(folder)
     versions = {name: version(name).partition("+")[0] for name in PINNED}  # builds such as +cpu are not on PyPI
     return {
         APP: app(action, _page(action, config, bool(columns)), card, _model(config, repo_id, revision), columns),
         REQUIREMENTS: "".join(f"{name}=={number}\n" for name, number in versions.items()),
         CARD_FILE: readme(card, repo_id, versions["gradio"]),
     }
+
+
+def _check_code_is_own(folder: Path) -> None:
+    """Raise `DataError` for code of another repository: the app would run what its owner writes there later."""
+    foreign = [name for name in named_code(folder, model_files(folder)) if "--" in name]
+    if foreign:
+        raise DataError(f"--space: the model runs code of another repository ({foreign[0]}); copy it into {folder}")
 
 
 def _page(action: str, config: Any, has_pairs: bool) -> Page:
@@ -171,7 +181,7 @@ def app(action: str, page: Page, card: Summary, model: str, columns: tuple[str, 
         answer=page.answer,
         inputs=",\n        ".join([*boxes, *(component for _, component in page.settings)]),
         output=page.output,
-        title=repr(card.title),
+        title=repr(escape(card.title, quote=False)),  # Gradio puts it into HTML as it is
         description=repr(card.description or None),
         examples=repr(examples or None),
         button=action.capitalize(),

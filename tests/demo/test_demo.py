@@ -33,7 +33,10 @@ widget:
 # The [best](https://example.org) of _three_
 
 It judges films. ![A badge](https://example.org/badge.svg)
-<img src="https://example.org/pixel.png">
+<img src="https://example.org/pixel.png"> ![Pixel]
+!![](a)[b](https://example.org/hidden.png)
+
+[Pixel]: https://example.org/pixel.png
 
 ## Results
 
@@ -177,9 +180,11 @@ def test_the_server_shows_its_page_and_no_file(folders: dict[str, Path]) -> None
 
 def test_title_description_and_examples_are_those_of_the_folder(folders: dict[str, Path], tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text(CARD, encoding="utf-8")
-    assert read_summary(str(tmp_path)) == Summary(
-        "The [best](https://example.org) of _three_", "It judges films.", [("good",), ("moving",)]
-    )
+    title, description, examples = read_summary(str(tmp_path))
+    assert (title, examples) == ("The [best](https://example.org) of _three_", [("good",), ("moving",)])
+    assert description.startswith("It judges films. ")
+    assert "![" not in description
+    assert "<" not in description
     (tmp_path / "README.md").write_text("---\nwidget: 3\n---\n", encoding="utf-8")
     rows = [{"text": f"text {number}", "label": "good", "answer": "bad"} for number in range(12)]
     (tmp_path / "evaluation.json").write_text(json.dumps({"examples": rows}), encoding="utf-8")

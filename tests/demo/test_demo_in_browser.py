@@ -65,6 +65,7 @@ def test_a_person_reads_what_is_wrong_with_a_text(page: Any, url: str) -> None:
     expect(page.get_by_text("Probability: ")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_person_reads_a_text_that_grows(page: Any, tmp_path: Path) -> None:
     from playwright.sync_api import expect
 

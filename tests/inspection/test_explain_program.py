@@ -45,8 +45,21 @@ def test_a_native_checkpoint_becomes_a_page(tmp_path: Path) -> None:
     redraw(BertForMaskedLM(BertConfig(vocab_size=len(tokenizer), **sizes))).save_pretrained(tmp_path / "bert")
     tokenizer.save_pretrained(tmp_path / "bert")
     page = tmp_path / "page.html"
-    main(["--model", str(tmp_path / "bert"), "--text", "a [MASK] film", "--label", "good", "--output", str(page)])
-    assert page.stat().st_size > 10_000
+    main(
+        [
+            "--model",
+            str(tmp_path / "bert"),
+            "--text",
+            "a [MASK] film",
+            "--label",
+            "good",
+            "--language",
+            "de",
+            "--output",
+            str(page),
+        ]
+    )
+    assert '<html lang="de">' in page.read_text(encoding="utf-8")
 
 
 def test_what_cannot_be_explained_is_refused(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@
 import json
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import cycle
@@ -18,6 +18,7 @@ import torch
 from conftest import redraw
 from model_cases import CASES, POSITIONS, SWITCHES, Case
 from torch import Tensor
+from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from modeling_scratch import fast, presets
 from modeling_scratch.inspection import weights
@@ -199,9 +200,38 @@ def test_a_model_above_the_limit_has_no_packed_form() -> None:
     assert weights.packed_model(model_cases.TEXTS.model(vocab_size=80_000), 8) is None
 
 
+def of_page(names: Sequence[str], expression: str) -> Any:
+    """The value of an expression in JavaScript, beside these scripts of the page."""
+    scripts = "".join((PAGE / f"{name}.js").read_text(encoding="utf-8") for name in names)
+    return json.loads(node("-e", f"{scripts}console.log(JSON.stringify({expression}))"))
+
+
+def test_a_reader_finds_only_tokens_and_positions_that_the_model_has() -> None:
+    found = "found(['film', 'films', 'a film'], 'Film', 2), found([], '6', 7), found([], '7', 7)"
+    before = "(state.explanation = {tokenizer: {}}, "
+    assert of_page(["view", "view-change"], f"{before}[{found}])") == [[0, 1], [6], []]
+    learned = model_cases.TEXTS.model(position_type="learned", max_position_embeddings=9)
+    assert weights.packed_model(learned, 24)["positions"] == 9
+    assert weights.packed_model(model_cases.TEXTS.model(position_type="rotary"), 24)["positions"] == 24
+
+
+SLIDERS = (0.5, 0, 1.0), (1.0, 5, 0.7), (2.0, 0, 0.3), (0.1, 9, 0.05)
+
+
+@pytest.mark.parametrize(("temperature", "top_k", "top_p"), SLIDERS)
+def test_sliders_cut_as_the_library_does(temperature: float, top_k: int, top_p: float) -> None:
+    logits = torch.randn(1, 40, generator=torch.Generator().manual_seed(0)) * 2
+    warpers = [TemperatureLogitsWarper(temperature), TopKLogitsWarper(top_k or 40), TopPLogitsWarper(top_p)]
+    expected = logits
+    for warper in warpers:
+        expected = warper(torch.zeros(1, 0, dtype=torch.long), expected)
+    call = f"sampledDistribution({logits[0].tolist()}, {temperature}, {top_k}, {top_p})"
+    shares = {each["id"]: each["p"] for each in of_page(["view-answer"], call)}
+    assert [shares[id] for id in range(40)] == pytest.approx(expected.softmax(-1)[0].tolist(), abs=1e-6)
+
+
 def test_every_string_is_there_in_both_languages() -> None:
-    tables = node("-e", (PAGE / "strings.js").read_text(encoding="utf-8") + "console.log(JSON.stringify(STRINGS))")
-    english, german = (json.loads(tables)[language] for language in ("en", "de"))
+    english, german = of_page(["strings"], "[STRINGS.en, STRINGS.de]")
     assert english.keys() == german.keys()
     blanks = [
         {key: sorted(re.findall(r"\{\d\}", words)) for key, words in table.items()} for table in (english, german)

@@ -69,6 +69,8 @@ def opened(page: Any, path: Path) -> Any:
 def test_every_part_opens(page: Any, folder: Path) -> None:
     opened(page, folder / "classifier.html")
     assert page.eval_on_selector_all("section.part", "parts => parts.map(part => part.id)") == PARTS
+    links = page.eval_on_selector_all(".path a", "links => links.map(link => link.getAttribute('href'))")
+    assert links == ["#tokens", "#pass", "#attention", "#answer"]
     page.check("#pass-all")
     page.click("details.block >> nth=1")
     page.evaluate("() => document.querySelectorAll('details').forEach(each => { each.open = true; })")
@@ -212,7 +214,7 @@ def test_both_languages_and_colours(page: Any, folder: Path) -> None:
 def test_nothing_overflows(page: Any, folder: Path, name: str) -> None:
     opened(page, folder / f"{name}.html")
     page.click("details.block >> nth=1")
-    for width in (1600, 360):
+    for width in (360, 900, 1600):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate("() => document.documentElement.scrollWidth") <= width
 

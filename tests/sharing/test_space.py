@@ -162,4 +162,8 @@ def test_what_cannot_be_a_space_is_one_line(
     (folder / "README.md").write_text(f"# Mine\n\nUse {TOKEN}.\n")
     refused(capfd, push_to_hub.main, ["--folder", folder, "--space", "user/leak"], "contains an access token")
     (folder / "README.md").unlink()
+    config = (folder / "config.json").read_text()
+    (folder / "config.json").write_text(config.replace('"modeling_encoder.', '"someone/else--modeling_encoder.'))
+    refused(capfd, push_to_hub.main, ["--folder", folder, "--space", "user/leak"], "code of another repository")
+    (folder / "config.json").write_text(config)
     assert "user/leak" not in hub.repositories

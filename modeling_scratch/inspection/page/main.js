@@ -40,6 +40,23 @@ function modelSentence() {
     number(model.parameters, 9), config.decoder_layers ?? "");
 }
 
+/** From the text to the answer in one line; each step leads to its part. */
+function path() {
+  const { config } = state.explanation.model, count = text().tokens.ids.length;
+  const layers = [config.num_hidden_layers, config.decoder_layers].filter(Boolean).join(" + ");
+  const steps = [["tokens", t("path.tokens"), String(count)], ["pass", t("path.vectors"), sizes([count, config.hidden_size])],
+    text().attention?.length && ["attention", t("path.attention"), t("path.layers", layers, config.num_attention_heads)],
+    ["answer", t("answer.title"), answerSentence(text().answer)]].filter(Boolean);
+  return el("ol", { class: "path", "aria-label": t("path.title") }, steps.map(([id, name, value]) => el("li", {},
+    el("a", { href: `#${id}` }, el("span", { class: "step-name" }, name), el("span", { class: "step-value" }, value)))));
+}
+
+/** The first `most` letters. */
+function shortened(words, most) {
+  const letters = Array.from(words);
+  return letters.length > most ? `${letters.slice(0, most - 1).join("").trimEnd()}…` : words;
+}
+
 function header() {
   const { texts } = state.explanation, { holds, words } = checkSentence();
   return el("header", { class: "head" },
@@ -51,9 +68,10 @@ function header() {
     el("p", { class: "kicker" }, t("head.kicker")),
     el("h1", { class: text().text.length > 90 ? "long" : null }, text().text),
     text().target && el("p", { class: "target" }, `→ ${text().target}`),
-    texts.length > 1 && choices(t("head.texts"), texts.map((each) => each.text.slice(0, 40)), state.number,
+    texts.length > 1 && choices(t("head.texts"), texts.map((each, i) => `${i + 1}. ${shortened(each.text, 50)}`), state.number,
       (i) => { state.number = i; computeBaseline(); render("texts"); }),
-    el("p", { class: "conclusion" }, answerSentence(text().answer)),
+    el("p", { class: "lead" }, t(state.model ? "head.lead" : "head.lead.recorded")),
+    path(),
     el("p", { class: "model" }, modelSentence()),
     el("p", { class: holds === null ? "verdict" : holds ? "verdict good" : "verdict bad" }, words),
     [...(state.explanation.notes ?? []), ...(text().notes ?? [])].map((each) => note(each)));

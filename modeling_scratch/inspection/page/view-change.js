@@ -96,6 +96,7 @@ const originalId = (side, origin) => text()[side === "source" ? "tokens" : "targ
 /** A search of the vocabulary for one token, with buttons that remove it and add one after it. */
 function editLine(side, i, redraw) {
   const list = el("ul", { class: "found" }), words = vocabulary(side);
+  const search = (query) => found(words, query, rowsOf(side));
   let isAdding = false;
   const put = (id) => {
     const entry = { id, token: words[id] ?? `#${id}`, type: state.change[side][i].type,
@@ -104,18 +105,18 @@ function editLine(side, i, redraw) {
     finish();
   };
   const finish = () => { applyChange(); redraw(); };
-  const search = () => list.replaceChildren(...found(words, input.value).map((id) =>
+  const show = () => list.replaceChildren(...search(input.value).map((id) =>
     el("li", {}, el("button", { type: "button", class: "token", click: () => put(id) },
       el("span", { class: "word" }, shown(words[id])), el("span", { class: "id" }, String(id))))));
   const press = (event) => {
-    const [best] = found(words, input.value);
+    const [best] = search(input.value);
     if (event.key !== "Enter" && event.key !== "Escape") return;
     event.preventDefault(); // or Enter would press the token that gets the focus
     if (event.key === "Escape") redraw();
     else if (best !== undefined) put(best);
   };
   const input = el("input", { type: "search", "aria-label": t("change.search"), placeholder: t("change.search"),
-    autocomplete: "off", input: search, keydown: press });
+    autocomplete: "off", input: show, keydown: press });
   const remove = () => { state.change[side].splice(i, 1); finish(); };
   const adding = el("input", { type: "checkbox", id: `adding-${side}`, change: () => { isAdding = adding.checked; },
     disabled: state.change[side].length >= state.model.positions });
@@ -125,15 +126,23 @@ function editLine(side, i, redraw) {
         t("change.remove"))));
 }
 
-/** Ids of tokens that match: the same first, then those that start so, then those that contain it; or an id itself. */
-function found(words, query) {
+/** How many tokens the embeddings of a side have; a tokenizer can have more. */
+function rowsOf(side) {
+  const place = state.model.config.is_encoder_decoder ? (side === "source" ? "encoder." : "decoder.") : "";
+  const name = [...state.model.weights.keys()].find((each) => each.endsWith(`${place}embeddings.tokens.weight`));
+  return state.model.weights.get(name).shape[0];
+}
+
+/** Ids below `rows` that match: equal ones first, then those that start so, then those that contain it; or an id. */
+function found(words, query, rows) {
   const wanted = query.trim().toLowerCase();
   if (!wanted) return [];
   const plain = (word) => shown(word).replace(/^(␣|##)/, "").replace(/<\/w>$/, "").toLowerCase();
   const rank = (word) => (word === wanted ? 0 : word.startsWith(wanted) ? 1 : word.includes(wanted) ? 2 : 3);
-  const hits = words.map((word, id) => [rank(plain(word)), plain(word).length, id]).filter(([each]) => each < 3);
+  const hits = words.slice(0, rows).map((word, id) => [rank(plain(word)), plain(word).length, id])
+    .filter(([each]) => each < 3);
   const ids = hits.sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2]).slice(0, 12).map(([, , id]) => id);
-  return ids.length || words.length || !/^\d+$/.test(wanted) ? ids : [Number(wanted)];
+  return ids.length || words.length || !/^\d+$/.test(wanted) || Number(wanted) >= rows ? ids : [Number(wanted)];
 }
 
 // ---- Heads, layers, positions ---------------------------------------------------------------------------------------
