@@ -122,7 +122,7 @@ const STRINGS = {
     "answer.drawn": "Drawn: {0}",
 
     "words.title": "Which words mattered",
-    "words.intro": "Three methods ask how much each word contributed to the answer. They can disagree, and none is the truth; the test below says which to believe here.",
+    "words.intro": "Three methods ask how much each word contributed to the answer. They can disagree, and none is the truth; the test below says how well each one did here.",
     "words.score": "What is explained: {0} = {1}.",
     "words.method": "Method",
     "words.integrated_gradients": "Integrated gradients",
@@ -134,7 +134,7 @@ const STRINGS = {
     "words.complete": "The parts add up to {0}; the score differs from that of the empty input by {1} ({2} steps).",
     "words.random": "{0} random orders",
     "words.deletion": "The deletion test",
-    "words.deletion.how": "Words are taken out, the most important first, and the score is computed again. A curve well below the band of random orders has found words that matter. In brackets: the area below the curve.",
+    "words.deletion.how": "Words are taken out, the most important first, and the probability of the answer is computed again. The dashed line and the band are the mean and the range of random orders: a curve well below them has found words that matter. If the text without words has the same answer, the test says little. In brackets: the area below the curve.",
 
     "change.title": "Try it yourself",
     "change.intro": "Swap a word, take one out, switch off a head, a layer or the positions. Your browser computes the model again, with its real weights, and tensors and attention above show the new numbers.",
@@ -312,7 +312,7 @@ const STRINGS = {
     "answer.drawn": "Gezogen: {0}",
 
     "words.title": "Welche Wörter zählten",
-    "words.intro": "Drei Verfahren fragen, wie viel jedes Wort zur Antwort beitrug. Sie können sich widersprechen, und keines ist die Wahrheit; der Test darunter sagt, welchem hier zu glauben ist.",
+    "words.intro": "Drei Verfahren fragen, wie viel jedes Wort zur Antwort beitrug. Sie können sich widersprechen, und keines ist die Wahrheit; der Test darunter sagt, wie gut jedes hier war.",
     "words.score": "Erklärt wird: {0} = {1}.",
     "words.method": "Verfahren",
     "words.integrated_gradients": "Integrierte Gradienten",
@@ -324,7 +324,7 @@ const STRINGS = {
     "words.complete": "Die Teile ergeben zusammen {0}; der Wert weicht von dem der leeren Eingabe um {1} ab ({2} Schritte).",
     "words.random": "{0} zufällige Reihenfolgen",
     "words.deletion": "Der Löschtest",
-    "words.deletion.how": "Wörter werden entfernt, die wichtigsten zuerst, und der Wert wird neu berechnet. Eine Kurve deutlich unter dem Band der zufälligen Reihenfolgen hat Wörter gefunden, auf die es ankommt. In Klammern: die Fläche unter der Kurve.",
+    "words.deletion.how": "Wörter werden entfernt, die wichtigsten zuerst, und die Wahrscheinlichkeit der Antwort wird neu berechnet. Die gestrichelte Linie und das Band sind Mittel und Spanne zufälliger Reihenfolgen: Eine Kurve deutlich darunter hat Wörter gefunden, auf die es ankommt. Hat der Text ohne Wörter dieselbe Antwort, sagt der Test wenig. In Klammern: die Fläche unter der Kurve.",
 
     "change.title": "Selbst ausprobieren",
     "change.intro": "Tauschen Sie ein Wort aus, nehmen Sie eines weg, schalten Sie einen Kopf, eine Schicht oder die Positionen ab. Ihr Browser berechnet das Modell mit seinen echten Gewichten neu, und Tensoren und Aufmerksamkeit darüber zeigen die neuen Zahlen.",
