@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Write a page that shows texts going through a model: every tensor, the code that made it, and why the answer.
 
-    modeling-scratch explain --model runs/demo --text "The acting is gripping, but this film bores." --output explain.html
+    modeling-scratch explain --model runs/demo --text "This film bores." --output explain.html
     modeling-scratch explain --model runs/demo --text "It is great." --text "It is dull." --output pair.html
 
 The page is one HTML file that needs no network. For each text, it shows the steps of the tokenizer, all tensors of the

@@ -150,6 +150,7 @@ def bring(folder: Path, fault: str = "pass", first: str = "") -> None:
     (folder / "config.json").write_text(json.dumps(config))
 
 
+@pytest.mark.slow
 def test_checks_go_on_after_one_that_dies(folder: Path) -> None:
     """What the code prints is no finding."""
     fault = "raise RuntimeError('it ran') if 'output_hidden_states' in kwargs else os.kill(os.getpid(), 9)"

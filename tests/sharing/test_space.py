@@ -104,6 +104,7 @@ def test_a_second_push_leaves_nothing_of_another_model(hub: HubServer, folders: 
     assert "def fill(text)" in hub.files("user/again")["app.py"].decode()
 
 
+@pytest.mark.slow
 def test_apps_answer_as_pipelines_where_the_package_is_missing(
     hub: HubServer, folders: dict[str, Path], tmp_path: Path
 ) -> None:
