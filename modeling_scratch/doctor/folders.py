@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -44,11 +44,13 @@ def check_folder(
     tokenizer: str | None = None,
     only: Collection[str] = (),
     seconds: float = SECONDS,
+    progress: Callable[[Finding], object] = lambda found: None,
 ) -> Diagnosis:
     """Examine a saved model in a child process. Raises `DataError` for a folder without config.json.
 
     is_trusted: whether code that the folder brings may run, in the child. tokenizer: the folder of another tokenizer.
-    seconds: for loading, and for each check; one that takes longer falls short, and the others still run.
+    seconds: for loading, and for each check; one that takes longer falls short, and the others still run. progress:
+    called with each finding as it comes.
     """
     path = Path(folder)
     if not (path / "config.json").is_file():
@@ -56,7 +58,9 @@ def check_folder(
     job = {"folder": str(path.resolve()), "is_trusted": is_trusted, "tokenizer": tokenizer}
     checks, found = chosen(only), dict[str, Finding]()
     while left := [each for each in checks if each.name not in found]:
-        found |= {each.check: each for each in _from_child(job, left, seconds)}
+        for each in _from_child(job, left, seconds):
+            found[each.check] = each
+            progress(each)
         loading = found.pop(LOADING.name, None)
         if loading and loading.verdict is not Verdict.HOLDS:
             rest = (each for each in left if each.name not in found)

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Literal
 
 from huggingface_hub import snapshot_download
+from tqdm import tqdm
 
 from ..sharing.model_files import MODEL_FILES
 from ..utils.errors import DataError, one_line
+from .examination import chosen
 from .findings import Diagnosis
 from .folders import SECONDS, check_folder
 
@@ -37,13 +39,16 @@ class DoctorArguments:
 
 def diagnose(arguments: DoctorArguments) -> None:
     """Print the diagnosis. Exit with 1 if a check falls short."""
-    diagnosis = check_folder(
-        folder_of(arguments.model),
-        arguments.trust_remote_code,
-        arguments.tokenizer,
-        arguments.checks or (),
-        arguments.seconds,
-    )
+    folder, only = folder_of(arguments.model), arguments.checks or ()
+    with tqdm(total=len(chosen(only)), unit=" checks", disable=None) as bar:  # shown on a terminal
+        diagnosis = check_folder(
+            folder,
+            arguments.trust_remote_code,
+            arguments.tokenizer,
+            only,
+            arguments.seconds,
+            lambda found: bar.update(),
+        )
     diagnosis.model = arguments.model
     print(shown(diagnosis, arguments.format))
     if not diagnosis.is_sound:
