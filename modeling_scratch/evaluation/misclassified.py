@@ -52,13 +52,13 @@ class Misclassified:
             ["row", "text", "label", "answer", "probability", escaped(self.rival)],
             [[row + 1, shortened(self.texts[row]), *self._answers(row)] for row in rows[:SHOWN]],
         )
-        which = f"The {SHOWN} surest of {len(rows):,}" if len(rows) > SHOWN else f"All {len(rows):,}"
-        text = f"{which} misclassified texts, by probability ({MISCLASSIFIED} has them in full):\n\n{listed}"
+        which = f"the {SHOWN} surest" if len(rows) > SHOWN else "all"
+        text = f"Misclassified texts: {len(rows):,}, {which} here ({MISCLASSIFIED} has them in full):\n\n{listed}"
         if not self.doubtful:
             return text
         return (
-            f"{text}\n\n{self.doubtful:,} texts where both models disagree with the label, and agree with each other: "
-            f"check these labels first. The last column has the answers of {escaped(self.rival)}."
+            f"{text}\n\nTexts whose label both models contradict with the same answer: {self.doubtful:,}. "
+            f"Check these labels first. The last column has the answers of {escaped(self.rival)}."
         )
 
     def _answers(self, row: int) -> list[str]:

@@ -45,7 +45,7 @@ def test_the_surest_wrong_answers_are_first(tmp_path: Path) -> None:
     shown = [line.split("|")[1].strip() for line in report.splitlines() if line.startswith("| ")][2:]
     assert shown == [line["row"] for line in lines][:SHOWN]
     doubtful = sum(line["answer"] == line["linear_answer"] for line in lines)
-    assert f"{doubtful} texts where both models disagree with the label" in report
+    assert f"Texts whose label both models contradict with the same answer: {doubtful}." in report
 
 
 def test_pairs_have_two_columns_and_no_wrong_answer_says_nothing(tmp_path: Path) -> None:
