@@ -8,7 +8,6 @@ The folders are those of `modeling-scratch train-classifier`, each with its pred
 by --runs.
 """
 
-import sys
 from collections.abc import Sequence
 
 from modeling_scratch.evaluation.comparison import CompareArguments, compare
@@ -16,10 +15,7 @@ from modeling_scratch.utils.command_line import quiet_libraries, run_program
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    if given and not given[0].startswith("-"):
-        given.insert(0, "--runs")
-    run_program(compare, CompareArguments, __doc__, given)
+    run_program(compare, CompareArguments, __doc__, arguments, first="--runs")
 
 
 if __name__ == "__main__":

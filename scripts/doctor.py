@@ -7,7 +7,6 @@
 Exit status: 0 if no check falls short, 1 if one does.
 """
 
-import sys
 from collections.abc import Sequence
 
 from modeling_scratch.doctor.program import DoctorArguments, diagnose
@@ -15,10 +14,7 @@ from modeling_scratch.utils.command_line import quiet_libraries, run_program
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    if given and not given[0].startswith("-"):
-        given.insert(0, "--model")
-    run_program(diagnose, DoctorArguments, __doc__, given)
+    run_program(diagnose, DoctorArguments, __doc__, arguments, first="--model")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,8 @@ python scripts/draw_explain.py explain.html docs/pictures
 
 import shutil
 from argparse import ArgumentParser
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,17 @@ SIZE = {"width": 1000, "height": 700}  # of the window
 def chromium() -> str | None:
     """The path of Chromium or Chrome, None where there is neither."""
     return next((path for name in BROWSERS if (path := shutil.which(name))), None)
+
+
+@contextmanager
+def opened_browser() -> Iterator[Any]:
+    """Chromium or Chrome, by playwright."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 def draw(page: Any, path: Path, folder: Path) -> None:
@@ -49,12 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     if not Path(given.page).is_file():
         parser.error(f"{given.page}: file not found")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+    with opened_browser() as browser:
         draw(browser.new_page(color_scheme="light"), Path(given.page), Path(given.folder))
-        browser.close()
 
 
 if __name__ == "__main__":

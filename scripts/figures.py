@@ -8,7 +8,6 @@
 Each figure is written as NAME.png and NAME.svg. The names may also be given by --names.
 """
 
-import sys
 from collections.abc import Sequence
 
 from modeling_scratch.figures.command import FiguresArguments, draw_figures
@@ -16,10 +15,7 @@ from modeling_scratch.utils.command_line import quiet_libraries, run_program
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    if given and not given[0].startswith("-"):
-        given.insert(0, "--names")
-    run_program(draw_figures, FiguresArguments, __doc__, given)
+    run_program(draw_figures, FiguresArguments, __doc__, arguments, first="--names")
 
 
 if __name__ == "__main__":

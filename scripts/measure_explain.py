@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from draw_explain import chromium
+from draw_explain import opened_browser
 
 from modeling_scratch.inspection.explanation import explain
 from modeling_scratch.inspection.program import load_explained
@@ -57,13 +57,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments).pairs
     if len(given) % 2:
         parser.error(f"{given[-1]}: name a text after each model")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+    with opened_browser() as browser:
         page = browser.new_page()
         print(table(COLUMNS, [measure(page, *pair) for pair in zip(given[::2], given[1::2])]))
-        browser.close()
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from draw_explain import BROWSERS, chromium
+from draw_explain import BROWSERS, chromium, opened_browser
 
 LOCAL_SCHEMES = {"file", "data", "blob", "about"}
 
@@ -14,13 +14,11 @@ LOCAL_SCHEMES = {"file", "data", "blob", "about"}
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """One browser for the tests of a file; skips where there is none. Its event loop would disturb those of others."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-    if (path := chromium()) is None:
+    pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    if chromium() is None:
         pytest.skip(f"no browser: none of {', '.join(BROWSERS)} is on PATH")
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=path, args=["--no-sandbox"])
+    with opened_browser() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture

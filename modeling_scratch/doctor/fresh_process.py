@@ -25,13 +25,18 @@ def load(folder: str, reference: list[str] | None) -> transformers.PreTrainedMod
     return getattr(transformers, maker).from_pretrained(folder, trust_remote_code=True)
 
 
+def tensors(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """Return parameters and buffers by name, those that are not saved, too."""
+    named = (*model.named_parameters(remove_duplicate=False), *model.named_buffers())
+    return {name: tensor.detach() for name, tensor in named}
+
+
 def digest(tensor: torch.Tensor) -> str:
-    content = tensor.detach().contiguous().flatten().view(torch.uint8).numpy().tobytes()
+    content = tensor.cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
     return hashlib.sha256(f"{tuple(tensor.shape)} {tensor.dtype}".encode() + content).hexdigest()
 
 
 if __name__ == "__main__":
     job = json.loads(sys.argv[1])
     model = load(job["folder"], job["class"])
-    tensors = (*model.named_parameters(remove_duplicate=False), *model.named_buffers())
-    print(json.dumps({name: digest(tensor) for name, tensor in tensors}))
+    print(json.dumps({name: digest(tensor) for name, tensor in tensors(model).items()}))

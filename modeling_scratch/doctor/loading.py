@@ -5,7 +5,6 @@ Each takes a `Subject` and raises `FallsShort`, or `DoesNotApply`.
 """
 
 import copy
-import hashlib
 import inspect
 import json
 import os
@@ -25,6 +24,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from .findings import FallsShort, only_if, require
+from .fresh_process import digest, tensors
 from .subject import Subject, distance, run, values
 
 MOST_KEYS = 40  # that are dropped in turn
@@ -51,7 +51,7 @@ def round_trip(subject: Subject) -> None:
 def fresh_process(subject: Subject) -> None:
     """In a process that has imported nothing, as another machine would load it."""
     model_class = type(subject.model)
-    by_code = subject.trusts_code and bool(getattr(subject.config, "auto_map", None))
+    by_code = subject.trusts_code and bool(subject.auto_map)
     is_local = "<locals>" in model_class.__qualname__ or model_class.__module__ == "__main__"
     only_if(by_code or not is_local, "No other process can import the class.")
     name = None if by_code else [model_class.__module__, model_class.__qualname__]
@@ -210,14 +210,6 @@ def load(subject: Subject, folder: Path, **options: Any) -> tuple[PreTrainedMode
     return model.eval(), {what: set(info[key]) for what, key in kinds.items()}
 
 
-def tensors(model: nn.Module) -> dict[str, Tensor]:
-    """Return parameters and buffers by name, those that are not saved, too."""
-    return {
-        name: tensor.detach()
-        for name, tensor in (*model.named_parameters(remove_duplicate=False), *model.named_buffers())
-    }
-
-
 def compare(found: dict[str, Tensor], wanted: dict[str, Tensor]) -> None:
     """Raises `FallsShort` for tensors that are not equal, bit for bit."""
     differing = sorted(
@@ -228,11 +220,6 @@ def compare(found: dict[str, Tensor], wanted: dict[str, Tensor]) -> None:
 
 def _is_equal(found: Tensor | None, wanted: Tensor | None) -> bool:
     return found is not None and wanted is not None and digest(found) == digest(wanted)
-
-
-def digest(tensor: Tensor) -> str:
-    content = tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
-    return hashlib.sha256(f"{tuple(tensor.shape)} {tensor.dtype}".encode() + content).hexdigest()
 
 
 def _shown(names: Any) -> str:

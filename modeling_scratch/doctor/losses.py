@@ -130,11 +130,7 @@ def accumulation(subject: Subject) -> None:
     only_if(subject.head not in ("span",), "Trainer counts the items of `labels` only.")
     model, labels = subject.redrawn, batch["labels"]
     shifted = labels[:, 1:] if subject.head == "causal" else labels
-    items = (
-        (shifted != -100).sum() if labels.ndim == 2 and not labels.is_floating_point() else torch.tensor(len(labels))
-    )
-    if labels.is_floating_point() and labels.ndim == 2:
-        items = torch.tensor(labels.numel())
+    items = (shifted != -100).sum()  # as Trainer counts them
     whole = gradients(model, loss_of(model, batch, num_items_in_batch=items))
     halves = ({name: value[rows] for name, value in batch.items()} for rows in (slice(0, 2), slice(2, 4)))
     parts = gradients(model, *(loss_of(model, half, num_items_in_batch=items) for half in halves))

@@ -66,8 +66,12 @@ class Subject:
     @property
     def trusts_code(self) -> bool:
         """Whether code that config.json names may run: of a model in memory, only what is not downloaded for it."""
-        named = str(getattr(self.config, "auto_map", None) or "")
-        return self.is_trusted or (self.folder is None and "--" not in named)
+        return self.is_trusted or (self.folder is None and "--" not in str(self.auto_map))
+
+    @property
+    def auto_map(self) -> dict[str, Any]:
+        """Auto class: the code that config.json names for it."""
+        return getattr(self.config, "auto_map", None) or {}
 
     @property
     def is_seq2seq(self) -> bool:
@@ -76,8 +80,7 @@ class Subject:
     @cached_property
     def head(self) -> str:
         """sequence, token, span, masked, seq2seq or causal; base: without a loss."""
-        auto_map = getattr(self.config, "auto_map", None) or {}
-        makers = [auto for auto, path in auto_map.items() if str(path).rpartition(".")[2] == self.name]
+        makers = [auto for auto, path in self.auto_map.items() if str(path).rpartition(".")[2] == self.name]
         known = [head for name in (*makers, self.name) for end, head in HEADS.items() if name.endswith(end)]
         if known:
             return known[0]
@@ -93,9 +96,8 @@ class Subject:
         """Whether the model reads from left to right (of an encoder-decoder: its decoder)."""
         if self.is_seq2seq or self.model.can_generate() or getattr(self.config, "is_decoder", False):
             return True
-        auto_map = getattr(self.config, "auto_map", None) or {}
         writes, fills = (
-            name in auto_map or type(self.config) in getattr(transformers, name)._model_mapping
+            name in self.auto_map or type(self.config) in getattr(transformers, name)._model_mapping
             for name in ("AutoModelForCausalLM", "AutoModelForMaskedLM")
         )
         return writes and not fills

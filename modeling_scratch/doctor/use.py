@@ -71,18 +71,20 @@ def pipelines(subject: Subject) -> None:
     text = f"A {subject.tokenizer.mask_token}." if subject.head == "masked" else TEXT
     only_if(subject.head != "masked" or subject.tokenizer.mask_token, "The tokenizer has no mask token.")
     options: Any = {"max_new_tokens": 2} if subject.head == "causal" else {}
-    try:
-        found = pipeline(task, model=subject.model, tokenizer=subject.tokenizer, device="cpu")(text, **options)
-    except Exception as error:  # whatever the model or the library raises
-        raise FallsShort(f"pipeline({task!r}) fails: {type(error).__name__}: {error}") from error
+    found = _piped(task, "", text, options, model=subject.model, tokenizer=subject.tokenizer)
     with tempfile.TemporaryDirectory() as folder:
         subject.model.save_pretrained(folder)
         subject.tokenizer.save_pretrained(folder)
-        try:
-            again = pipeline(task, model=folder, trust_remote_code=subject.trusts_code, device="cpu")(text, **options)
-        except Exception as error:  # whatever the model or the library raises
-            raise FallsShort(f"pipeline({task!r}) of its folder fails: {type(error).__name__}: {error}") from error
+        again = _piped(task, " of its folder", text, options, model=folder, trust_remote_code=subject.trusts_code)
     require(subject.head == "causal" or str(found) == str(again), "The pipeline of its folder answers otherwise.")
+
+
+def _piped(task: Any, whose: str, text: str, options: dict[str, Any], **made: Any) -> Any:
+    """Return what a pipeline answers to a text. Raises `FallsShort` if it cannot be made, or fails."""
+    try:
+        return pipeline(task, device="cpu", **made)(text, **options)
+    except Exception as error:  # whatever the model or the library raises
+        raise FallsShort(f"pipeline({task!r}){whose} fails: {type(error).__name__}: {error}") from error
 
 
 class Answers(nn.Module):

@@ -122,8 +122,11 @@ def run_program(
     description: str | None,
     arguments: Sequence[str] | None = None,
     expected: tuple[type[Exception], ...] = (DataError, OSError),
+    first: str | None = None,
 ) -> None:
     """Parse the command line (`arguments`, or sys.argv if None) and call program(*dataclasses).
+
+    first: the option that a command line belongs to which begins with values alone, as in `compare runs/a runs/b`.
 
     Invalid arguments and `expected` errors are user errors: they print one line and exit with code 2.
     Any other error is a bug and keeps its traceback.
@@ -131,7 +134,10 @@ def run_program(
     protect_terminal()
     hide_progress_bars()
     parser = OneLineParser(dataclass_types, description=(description or "").partition("\n")[0])
-    dataclasses = parser.dataclasses(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if first and given and not given[0].startswith("-"):
+        given.insert(0, first)
+    dataclasses = parser.dataclasses(given)
     try:
         check_reporters(dataclasses)
         with panics_as_errors():
