@@ -14,20 +14,23 @@ from transformers import Cache, EncoderDecoderCache
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from .configuration_scratch import ScratchConfig
+from .layers import NORMS
 from .positions import rotate
 
 
 def eager_attention(
     module: "Attention", query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, scaling: float,
-    dropout: float = 0.0, **kwargs: Any,
+    dropout: float = 0.0, position_bias: Tensor | None = None, **kwargs: Any,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """softmax(Q K^T / sqrt(D) + mask) V (Vaswani et al. 2017, 3.2.1), the softmax in float32.
+    """softmax(Q K^T / sqrt(D) + bias + mask) V (Vaswani et al. 2017, 3.2.1), the softmax in float32.
 
-    query (B, H, T, D), key and value (B, K, S, D), attention_mask (B, 1, T, S) -> (B, T, H, D), and the weights
-    (B, H, T, S) before dropout. dropout: a probability, 0 outside of training.
+    query (B, H, T, D), key and value (B, K, S, D), attention_mask (B, 1, T, S), position_bias (B, H, T, S)
+    -> (B, T, H, D), and the weights (B, H, T, S) before dropout. dropout: a probability, 0 outside of training.
     """
     key, value = (states.repeat_interleave(module.num_key_value_groups, dim=1) for states in (key, value))
     scores = query @ key.transpose(-2, -1) * scaling
+    if position_bias is not None:
+        scores = scores + position_bias
     if attention_mask is not None:
         scores = scores + additive(attention_mask, scores.dtype)
     weights = scores.softmax(dim=-1, dtype=torch.float32).to(query.dtype)
@@ -45,7 +48,8 @@ def additive(attention_mask: Tensor, dtype: torch.dtype) -> Tensor:
 class Attention(nn.Module):
     """Concat(head_1, ..., head_H) W_O with head_i = Attention(Q W_i, K W_i, V W_i) (Vaswani et al. 2017, 3.2.2).
 
-    With fewer key-value heads than heads, neighbours share one (grouped-query attention, Ainslie et al. 2023).
+    With fewer key-value heads than heads, neighbours share one (grouped-query attention, Ainslie et al. 2023). Queries
+    and keys may be normalised (QK-norm, Henry et al. 2020; Qwen3).
     """
 
     def __init__(self, config: ScratchConfig, layer_idx: int, is_causal: bool = False) -> None:
@@ -54,6 +58,10 @@ class Attention(nn.Module):
         self.layer_idx = layer_idx
         self.is_causal = is_causal  # read by fused backends; eager attention takes it from the mask
         self.head_dim = config.head_dim
+        norm = NORMS[config.norm_type] if config.query_key_norm else lambda size, eps: None
+        self.q_norm, self.k_norm = (norm(config.head_dim, eps=config.norm_eps) for _ in range(2))
+        is_local = config.attention_types(layer_idx + 1)[layer_idx] == "sliding_attention"
+        self.sliding_window = config.sliding_window + (not is_causal) if is_local else None  # as flash kernels count
         self.scaling = config.head_dim**-0.5
         self.num_key_value_groups = config.num_attention_heads // config.num_key_value_heads
         query_size, key_size = (n * config.head_dim for n in (config.num_attention_heads, config.num_key_value_heads))
@@ -64,37 +72,41 @@ class Attention(nn.Module):
 
     def forward(
         self, hidden_states: Tensor, attention_mask: Any = None, encoder_hidden_states: Tensor | None = None,
-        rotary: tuple[Tensor, Tensor] | None = None, past_key_values: Cache | None = None,
-        attention_fn: Callable | None = None, **kwargs: Any,
+        position_bias: Tensor | None = None, rotary: tuple[Tensor, Tensor] | None = None,
+        past_key_values: Cache | None = None, attention_fn: Callable | None = None, **kwargs: Any,
     ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
         """(B, T, hidden) -> the same, and the weights (B, H, T, S), or None where the backend is a fused one.
 
         Attends to hidden_states and the cached tokens before them, or to encoder_hidden_states (B, S, hidden) if given.
-        attention_fn: in place of the backend that the config names.
+        position_bias (B, H, T, S) is added to the scores. attention_fn: in place of the backend that the config names.
         """
         if encoder_hidden_states is None:
-            query = self._heads(self.q_proj(hidden_states), rotary)
+            query = self._heads(self.q_proj(hidden_states), self.q_norm, rotary)
             key, value = self._self_key_value(hidden_states, rotary, past_key_values)
         else:  # positions of the two sequences are not comparable, so nothing is rotated
-            query = self._heads(self.q_proj(hidden_states))
+            query, position_bias = self._heads(self.q_proj(hidden_states), self.q_norm), None
             key, value = self._cross_key_value(encoder_hidden_states, past_key_values)
         if attention_fn is None:
             attention_fn = ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, eager_attention)
         dropout = self.config.attention_dropout if self.training else 0.0
-        options = {"dropout": dropout, "scaling": self.scaling, **kwargs}
-        output, weights = attention_fn(self, query, key, value, attention_mask, **options)
+        options = {"dropout": dropout, "scaling": self.scaling, "sliding_window": self.sliding_window, **kwargs}
+        output, weights = attention_fn(self, query, key, value, attention_mask, position_bias=position_bias, **options)
         return self.o_proj(output.flatten(-2)), weights
 
-    def _heads(self, features: Tensor, rotary: tuple[Tensor, Tensor] | None = None) -> Tensor:
-        """(B, T, H * D) -> (B, H, T, D), turned by its position where positions are rotary."""
+    def _heads(
+        self, features: Tensor, norm: nn.Module | None = None, rotary: tuple[Tensor, Tensor] | None = None
+    ) -> Tensor:
+        """(B, T, H * D) -> (B, H, T, D), normalised, and turned by its position where positions are rotary."""
         heads = features.unflatten(-1, (-1, self.head_dim))
+        heads = heads if norm is None else norm(heads)
         return (heads if rotary is None else rotate(heads, *rotary)).transpose(1, 2)
 
     def _self_key_value(
         self, hidden_states: Tensor, rotary: tuple[Tensor, Tensor] | None, cache: Cache | None
     ) -> tuple[Tensor, Tensor]:
         """Keys and values (B, K, S, D) of all tokens so far: the cached ones, then those of hidden_states."""
-        key, value = self._heads(self.k_proj(hidden_states), rotary), self._heads(self.v_proj(hidden_states))
+        key = self._heads(self.k_proj(hidden_states), self.k_norm, rotary)
+        value = self._heads(self.v_proj(hidden_states))
         if cache is None:
             return key, value
         cache = cache.self_attention_cache if isinstance(cache, EncoderDecoderCache) else cache
@@ -105,7 +117,8 @@ class Attention(nn.Module):
         if cache is not None and cache.is_updated.get(self.layer_idx):
             layer = cache.cross_attention_cache.layers[self.layer_idx]
             return layer.keys, layer.values
-        key, value = (self._heads(project(encoder_hidden_states)) for project in (self.k_proj, self.v_proj))
+        key = self._heads(self.k_proj(encoder_hidden_states), self.k_norm)
+        value = self._heads(self.v_proj(encoder_hidden_states))
         if cache is not None:
             key, value = cache.cross_attention_cache.update(key, value, self.layer_idx)
             cache.is_updated[self.layer_idx] = True

@@ -10,10 +10,12 @@ from typing import Any, ClassVar, Literal
 from huggingface_hub.dataclasses import strict
 from transformers import PreTrainedConfig
 
-Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "reglu", "geglu", "swiglu"]
+Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "reglu", "geglu", "geglu_tanh", "swiglu"]
 NormType = Literal["layer_norm", "rms_norm"]
-NormPosition = Literal["pre", "post", "output"]
-PositionType = Literal["none", "learned", "sinusoidal", "sinusoidal_halves", "rotary"]
+NormPosition = Literal["pre", "post", "output", "sandwich"]
+BlockType = Literal["sequential", "parallel"]
+PositionType = Literal["none", "learned", "sinusoidal", "sinusoidal_halves", "rotary", "alibi", "relative"]
+LayerType = Literal["full_attention", "sliding_attention"]
 Pooling = Literal["first", "mean", "max"]
 ProblemType = Literal["regression", "single_label_classification", "multi_label_classification"]
 NGRAM_BITS = 21  # of a token id in the key of three tokens
@@ -30,7 +32,7 @@ DECODER_PLAN = {"embeddings.tokens": "embedding_rowwise", **STACK_PLAN}
 
 _AT_LEAST_1 = (
     "vocab_size", "hidden_size", "num_attention_heads", "num_key_value_heads", "head_dim", "intermediate_size",
-    "max_position_embeddings", "embedding_size", "output_embedding_size",
+    "max_position_embeddings", "embedding_size", "output_embedding_size", "sliding_window",
 )  # fmt: skip
 _AT_LEAST_0 = (
     "num_hidden_layers", "type_vocab_size", "position_offset", "norm_eps", "initializer_range", "ngram_vocab_size",
@@ -50,11 +52,18 @@ class ScratchConfig(PreTrainedConfig):
     - num_key_value_heads: fewer than num_attention_heads share keys and values (grouped-query); None: as many.
     - head_dim: features of one head; None: hidden_size / num_attention_heads.
     - hidden_act: the ...glu names are gated: act(x W_gate) * (x W_up).
-    - norm_position: "post" is norm(x + f(x)) (2017), "pre" is x + f(norm(x)), "output" is x + norm(f(x)).
+    - norm_position: "post" is norm(x + f(x)) (2017), "pre" is x + f(norm(x)), "output" is x + norm(f(x)), "sandwich" is
+      x + norm(f(norm(x))).
+    - block_type: whether the feed-forward layer reads what attention wrote, or both read the same ("parallel").
+    - query_key_norm: normalise each head's queries and keys.
     - final_norm: one more norm after the last block; None: unless norm_position is "post".
     - position_type: "sinusoidal" interleaves sines and cosines (2017), "sinusoidal_halves" puts them side by side
-      (Marian); "learned" is the only one with a limit, max_position_embeddings, and starts at row position_offset.
+      (Marian); "learned" is the only one with a limit, max_position_embeddings, and starts at row position_offset;
+      "alibi" and "relative" (T5) add a bias to the scores.
+    - relative_attention_num_buckets, relative_attention_max_distance: of "relative" positions.
     - rope_parameters: Hugging Face's dictionary, {"rope_theta": 10000.0, "rope_type": "default"} where none is given.
+    - sliding_window: a causal token sees this many, itself included, a bidirectional one as many on each side; in the
+      layers that layer_types calls "sliding_attention", None: in all. Their rope_theta is local_rope_theta if given.
     - embedding_size: width of the token embeddings where it is not hidden_size (factorised, ALBERT and ELECTRA).
     - positions_after_projection: add positions and types to embeddings that are hidden_size wide already.
     - output_embedding_size: width of the table of a language-model head; None: embedding_size.
@@ -81,11 +90,18 @@ class ScratchConfig(PreTrainedConfig):
     norm_type: NormType = "layer_norm"
     norm_position: NormPosition = "post"
     norm_eps: float | int = 1e-5
+    query_key_norm: bool = False
+    block_type: BlockType = "sequential"
     final_norm: bool | None = None
     position_type: PositionType = "sinusoidal"
+    relative_attention_num_buckets: int = 32
+    relative_attention_max_distance: int = 128
     position_offset: int = 0
     max_position_embeddings: int = 512
     rope_parameters: dict[str, Any] | None = None
+    sliding_window: int | None = None
+    layer_types: list[LayerType] | None = None
+    local_rope_theta: float | int | None = None
     embedding_size: int | None = None
     output_embedding_size: int | None = None
     positions_after_projection: bool = False
@@ -127,7 +143,8 @@ class ScratchConfig(PreTrainedConfig):
         """Raise ValueError with the field, the value and the choices; the base class calls it on every new config."""
         for names, least in (_AT_LEAST_1, 1), (_AT_LEAST_0, 0):
             for name in names:
-                _require((value := getattr(self, name, least)) >= least, f"{name}={value}: has to be at least {least}.")
+                value = getattr(self, name, None)
+                _require(value is None or value >= least, f"{name}={value}: has to be at least {least}.")
         for name in ("hidden_dropout", "attention_dropout", "activation_dropout", "classifier_dropout"):
             value = getattr(self, name, None) or 0
             _require(0 <= value < 1, f"{name}={value}: has to be in [0, 1).")
@@ -144,7 +161,20 @@ class ScratchConfig(PreTrainedConfig):
         _require(fits, f"vocab_size={rows}: n-grams need less than {2**NGRAM_BITS}.")
         self._check_positions()
 
+    def attention_types(self, num_layers: int) -> list[LayerType]:
+        """The type of each layer: layer_types, or the same for all."""
+        return (
+            self.layer_types
+            or [("full_attention" if self.sliding_window is None else "sliding_attention")] * num_layers
+        )
+
     def _check_positions(self) -> None:
+        needs_window = "sliding_attention" in (self.layer_types or [])
+        _require(not needs_window or self.sliding_window is not None, "layer_types: set sliding_window.")
+        buckets, furthest = self.relative_attention_num_buckets, self.relative_attention_max_distance
+        message = f"relative_attention_num_buckets={buckets}: has to be a multiple of 4, "
+        message += f"less than twice relative_attention_max_distance={furthest}."
+        _require(buckets >= 4 and buckets % 4 == 0 and furthest > buckets // 2, message)
         if self.position_type == "rotary":
             rope_type, choices = self.rope_parameters["rope_type"], ", ".join(ROPE_TYPES)
             _require(rope_type in ROPE_TYPES, f"rope_parameters['rope_type']={rope_type!r}: the choices are {choices}.")
@@ -262,6 +292,8 @@ class ScratchSeq2SeqConfig(ScratchConfig):
             f"decoder_vocab_size={rows} differs from vocab_size={self.vocab_size}: "
             "set share_encoder_decoder_embeddings=False.",
         )
+        for name, value in ("sliding_window", None), ("block_type", "sequential"):
+            _require(getattr(self, name) == value, f"{name}={getattr(self, name)!r}: not in encoder-decoders.")
         for name in ("decoder_start_token_id", "pad_token_id"):
             token = getattr(self, name)
             _require(token is None or 0 <= token < rows, f"{name}={token} is no row of a vocabulary of {rows}.")

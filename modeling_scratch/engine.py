@@ -12,15 +12,28 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 from transformers import AttentionMaskInterface, Cache, EncoderDecoderCache
-from transformers.masking_utils import create_bidirectional_mask, create_causal_mask, packed_sequence_mask_function
+from transformers.masking_utils import (
+    create_bidirectional_mask,
+    create_bidirectional_sliding_window_mask,
+    create_causal_mask,
+    create_sliding_window_causal_mask,
+    packed_sequence_mask_function,
+)
 from transformers.utils import is_tracing, logging
 
 from .attention import eager_attention
 from .configuration_scratch import ScratchConfig
 from .embeddings import Inputs, check_mask
-from .positions import rotary
+from .positions import POSITION_BIASES, rotary
 
 logger = logging.get_logger(__name__)
+# (is the layer local?, is the stack causal?): the library's mask
+MASKS = {
+    (False, False): create_bidirectional_mask,
+    (False, True): create_causal_mask,
+    (True, False): create_bidirectional_sliding_window_mask,
+    (True, True): create_sliding_window_causal_mask,
+}
 SCORE_OPTIONS = {"position_bias", "s_aux", "sliding_window", "softcap"}  # which some backends take, others ignore
 
 
@@ -45,14 +58,18 @@ def textbook_engine(
     position_ids = inputs.positions(past)
     if "flash" in config._attn_implementation and past_key_values is None and encoder_hidden_states is None:
         kwargs = segment_bounds(inputs.segment_lengths(), **kwargs)
-    mask = self_attention_mask(config, inputs, model.is_causal, past_key_values)
     encoder_mask = cross_attention_mask(config, inputs, encoder_hidden_states, encoder_attention_mask)
 
     read = inputs.input_ids, position_ids, inputs.token_type_ids, inputs.inputs_embeds
     hidden_states = model.embeddings(*read, longest=past + inputs.shape[1])
+    by_type = {}
+    for kind in dict.fromkeys(model.stack.attention_types):
+        mask = self_attention_mask(config, inputs, model.is_causal, past_key_values, kind)
+        bias = position_bias(model.stack, inputs, past_key_values, kind, hidden_states.dtype)
+        by_type[kind] = mask, bias, rotary_angles(config, position_ids, hidden_states.dtype, kind)
     return model.stack(
-        hidden_states, mask, encoder_hidden_states, encoder_mask, past_key_values=past_key_values,
-        rotary=rotary_angles(config, position_ids, hidden_states.dtype), attention_fn=attention_fn, **kwargs,
+        hidden_states, by_type, encoder_hidden_states, encoder_mask, past_key_values=past_key_values,
+        attention_fn=attention_fn, **kwargs,
     )  # fmt: skip
 
 
@@ -63,11 +80,33 @@ def eager_config(config: ScratchConfig) -> ScratchConfig:
     return config
 
 
-def rotary_angles(config: ScratchConfig, position_ids: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor] | None:
-    """Their cosines and sines, by which queries and keys turn where positions are rotary."""
+def rotary_angles(
+    config: ScratchConfig, position_ids: Tensor, dtype: torch.dtype, kind: str = "full_attention"
+) -> tuple[Tensor, Tensor] | None:
+    """Their cosines and sines, by which queries and keys turn where positions are rotary, in this type of layer."""
     if config.position_type != "rotary":
         return None
-    return rotary(position_ids, config.head_dim, config.rope_parameters, config.max_position_embeddings, dtype)
+    rope = config.rope_parameters
+    if kind == "sliding_attention" and config.local_rope_theta is not None:
+        rope = {"rope_type": "default", "rope_theta": config.local_rope_theta}
+    return rotary(position_ids, config.head_dim, rope, config.max_position_embeddings, dtype)
+
+
+def position_bias(stack: Any, inputs: Inputs, cache: Cache | None, kind: str, dtype: torch.dtype) -> Tensor | None:
+    """What a layer adds to its scores (B, H, T, S) where positions are a bias, a function of the distances j - i."""
+    if stack.position_bias is None:
+        return None
+    queries = keys = torch.arange(inputs.shape[1], device=inputs.device)
+    if cache is not None:  # which keeps the tokens of a window alone, or has room for more than came so far
+        cache, layer = self_attention_cache(cache), stack.attention_types.index(kind)
+        count, first = cache.get_mask_sizes(inputs.shape[1], layer)
+        queries, keys = queries + cache.get_seq_length(layer), torch.arange(count, device=inputs.device) + first
+    return stack.position_bias(keys - queries[:, None]).to(dtype).expand(inputs.shape[0], -1, -1, -1)
+
+
+def self_attention_cache(cache: Any) -> Any:
+    """The cache of the tokens themselves; in an encoder-decoder there is one of what it attends to beside it."""
+    return cache.self_attention_cache if isinstance(cache, EncoderDecoderCache) else cache
 
 
 def segment_bounds(
@@ -81,17 +120,20 @@ def segment_bounds(
     return {"cu_seq_lens_q": ends, "cu_seq_lens_k": ends, "max_length_q": longest, "max_length_k": longest} | kwargs
 
 
-def self_attention_mask(config: ScratchConfig, inputs: Inputs, is_causal: bool, cache: Cache | None = None) -> Any:
-    """What the backend takes so that no token sees padding, another segment, or, where causal, what comes after it."""
+def self_attention_mask(
+    config: ScratchConfig, inputs: Inputs, is_causal: bool, cache: Cache | None = None, kind: str = "full_attention"
+) -> Any:
+    """What the backend takes so that no token sees padding, another segment, or, where causal, what comes after it.
+
+    In a local layer it sees the sliding window alone.
+    """
     reads_mask = cache is None and "flash" not in config._attn_implementation  # whose kernels read segment_bounds
     segments = inputs.segment_ids() if reads_mask else None
     same_segment = None if segments is None else packed_sequence_mask_function(segments)
     check_backend(config, inputs.attention_mask)
-    arguments = config, shape_only(inputs), inputs.attention_mask
-    if is_causal:
-        cache = cache.self_attention_cache if isinstance(cache, EncoderDecoderCache) else cache
-        return create_causal_mask(*arguments, cache, and_mask_function=same_segment)
-    return create_bidirectional_mask(*arguments, and_mask_function=same_segment)
+    create_mask = MASKS[kind == "sliding_attention", is_causal]
+    of_cache = {"past_key_values": self_attention_cache(cache)} if is_causal else {}
+    return create_mask(config, shape_only(inputs), inputs.attention_mask, **of_cache, and_mask_function=same_segment)
 
 
 def cross_attention_mask(
@@ -108,6 +150,10 @@ def cross_attention_mask(
 def check_backend(config: ScratchConfig, mask: Any) -> None:
     """Raises ValueError for a mask that the backend would ignore or misread."""
     backend, is_dense = config._attn_implementation, isinstance(mask, Tensor)
+    if "flash" in backend and config.position_type in POSITION_BIASES:
+        raise ValueError(
+            f"{backend} adds no biases to its scores: position_type={config.position_type!r} needs another."
+        )
     if len(getattr(mask, "shape", ())) == 4:
         is_read = "flash" not in backend and is_dense != (backend == "flex_attention")
         is_read &= not is_dense or mask.dtype == torch.bool or mask.is_floating_point()

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The small parts: RMSNorm, the residual connection in its three forms, and the feed-forward layer.
+"""The small parts: RMSNorm, the residual connection in its four forms, and the feed-forward layer.
 
 Shapes: everything here works on the last axis alone: (..., hidden) stands for (B, T, hidden).
 """
@@ -66,7 +66,18 @@ class OutputNorm(PostNorm):
         return residual + self.dropout(self.norm(update))
 
 
-NORM_POSITIONS: dict[str, Any] = {"pre": PreNorm, "post": PostNorm, "output": OutputNorm}
+class SandwichNorm(PreNorm):
+    """x + norm_2(f(norm_1(x))) (Ding et al. 2021, CogView; Gemma 2)."""
+
+    def __init__(self, config: ScratchConfig) -> None:
+        super().__init__(config)
+        self.output_norm = NORMS[config.norm_type](config.hidden_size, eps=config.norm_eps)
+
+    def after(self, residual: Tensor, update: Tensor) -> Tensor:
+        return residual + self.dropout(self.output_norm(update))
+
+
+NORM_POSITIONS: dict[str, Any] = {"pre": PreNorm, "post": PostNorm, "output": OutputNorm, "sandwich": SandwichNorm}
 
 # name: (function, gated?)
 ACTIVATIONS: dict[str, tuple[Callable[..., Tensor], bool]] = {
@@ -76,6 +87,7 @@ ACTIVATIONS: dict[str, tuple[Callable[..., Tensor], bool]] = {
     "silu": (F.silu, False),
     "reglu": (F.relu, True),
     "geglu": (F.gelu, True),
+    "geglu_tanh": (partial(F.gelu, approximate="tanh"), True),
     "swiglu": (F.silu, True),
 }
 

@@ -29,7 +29,7 @@ class ScratchPreTrainedModel(PreTrainedModel):
     base_model_prefix = "model"
     _input_embed_layer = "tokens"  # of model.embeddings
     supports_gradient_checkpointing = True
-    _no_split_modules = ["Block"]
+    _no_split_modules = ["Block", "ParallelBlock"]
     _supports_sdpa = True
     _supports_flash_attn = True
     _supports_flex_attn = True
@@ -71,6 +71,11 @@ class ScratchPreTrainedModel(PreTrainedModel):
         elif lengths is not None:
             hidden_states, mask = one_segment_a_row(hidden_states, lengths, kwargs.get("max_length_q"))
         return pool(hidden_states, mask, pooling), outputs
+
+    @staticmethod
+    def create_masks_for_generate(attention_mask: Any, **kwargs: Any) -> Any:
+        """The mask as it came: the engine makes one of it for each type of layer."""
+        return attention_mask
 
     @classmethod
     def is_remote_code(cls) -> bool:

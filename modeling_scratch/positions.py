@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Positions and their encodings, pure functions of position_ids: no buffers to lose, no length limit of their own.
+"""Positions and their encodings, functions of position_ids or of distances: no buffers to lose, no length limit.
 
-Shapes: B batch, T length, N segments, E embedding size, H heads, D head size, R rotated features of a head.
+Shapes: B batch, T length, S keys, N segments, E embedding size, H heads, D head size, R rotated features of a head.
 """
 
 import math
@@ -9,7 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+from .configuration_scratch import ScratchConfig
 
 Rope = dict[str, Any]  # config.rope_parameters
 
@@ -144,3 +146,50 @@ def rotate(states: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     first, second = turned.chunk(2, dim=-1)
     turned = turned * cos + torch.cat((-second, first), dim=-1) * sin
     return torch.cat((turned, rest), dim=-1) if rest.shape[-1] else turned
+
+
+class Alibi(nn.Module):
+    """bias = -m_h |j - i| for head h of H, m_h = 2^(-8h/H) (Press et al. 2022, 3). (T, S) -> (H, T, S)."""
+
+    def __init__(self, config: ScratchConfig, is_causal: bool) -> None:
+        super().__init__()
+        self.heads = config.num_attention_heads
+
+    def forward(self, distances: Tensor) -> Tensor:
+        return -alibi_slopes(self.heads, distances.device)[:, None, None] * distances.abs()
+
+
+def alibi_slopes(heads: int, device: torch.device | None = None) -> Tensor:
+    """2^(-8h/n), h = 1 to n, n the last power of two up to H; other heads lie between, h = 0.5, 1.5, ...: (H,)."""
+    n = 2 ** (heads.bit_length() - 1)
+    ranks = torch.arange(1, n + 1, device=device), torch.arange(heads - n, device=device) + 0.5
+    return torch.exp2(torch.cat(ranks) * (-8 / n))
+
+
+class RelativePositions(nn.Module):
+    """bias = b[bucket(j - i)], one learned table for all blocks of a stack (Raffel et al. 2020, 2.1). As Alibi."""
+
+    def __init__(self, config: ScratchConfig, is_causal: bool) -> None:
+        super().__init__()
+        self.is_causal, self.furthest = is_causal, config.relative_attention_max_distance
+        self.table = nn.Embedding(config.relative_attention_num_buckets, config.num_attention_heads)
+
+    def forward(self, distances: Tensor) -> Tensor:
+        buckets = relative_buckets(distances, self.table.num_embeddings, self.furthest, self.is_causal)
+        return self.table(buckets).permute(2, 0, 1)
+
+
+def relative_buckets(distances: Tensor, count: int, furthest: int, is_causal: bool) -> Tensor:
+    """The bucket of each distance j - i: half of them hold one distance, the others grow in size up to the furthest.
+
+    A bidirectional stack has half of the buckets for each direction.
+    """
+    first = 0 if is_causal else (distances > 0) * (count // 2)
+    back = (-distances).clamp(min=0) if is_causal else distances.abs()
+    count = count if is_causal else count // 2
+    exact = count // 2
+    far = (back.clamp(min=1).float() / exact).log() / math.log(furthest / exact) * (count - exact)
+    return first + torch.where(back < exact, back, (exact + far.long()).clamp(max=count - 1))
+
+
+POSITION_BIASES: dict[str, Any] = {"alibi": Alibi, "relative": RelativePositions}

@@ -4,6 +4,7 @@
 Shapes: B batch, T length, S length of what the encoder read.
 """
 
+from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
@@ -13,6 +14,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 from .attention import Attention
 from .configuration_scratch import ScratchConfig
 from .layers import NORM_POSITIONS, NORMS, FeedForward
+from .positions import POSITION_BIASES
 
 
 class Block(GradientCheckpointingLayer):
@@ -35,11 +37,12 @@ class Block(GradientCheckpointingLayer):
 
     def forward(
         self, hidden_states: Tensor, attention_mask: Any = None, encoder_hidden_states: Tensor | None = None,
-        encoder_attention_mask: Any = None, **kwargs: Any,
+        encoder_attention_mask: Any = None, position_bias: Tensor | None = None, **kwargs: Any,
     ) -> Tensor:  # fmt: skip
-        """(B, T, hidden), encoder_hidden_states (B, S, hidden) -> (B, T, hidden). kwargs: see Attention.forward."""
+        """(B, T, hidden), encoder_hidden_states (B, S, hidden) -> (B, T, hidden). The rest: see Attention.forward."""
         residual = self.attention_residual
-        update, _ = self.attention(residual.before(hidden_states), attention_mask, **kwargs)
+        query = residual.before(hidden_states)
+        update, _ = self.attention(query, attention_mask, position_bias=position_bias, **kwargs)
         hidden_states = residual.after(hidden_states, update)
 
         if self.cross_attention is not None:
@@ -52,6 +55,27 @@ class Block(GradientCheckpointingLayer):
         return residual.after(hidden_states, self.feed_forward(residual.before(hidden_states)))
 
 
+class ParallelBlock(Block):
+    """x + attention(norm(x)) + f(norm(x)), one norm for both (GPT-J, Wang and Komatsuzaki 2021; Phi)."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.feed_forward_residual = None
+
+    def forward(
+        self, hidden_states: Tensor, attention_mask: Any = None, encoder_hidden_states: None = None,
+        encoder_attention_mask: None = None, position_bias: Tensor | None = None, **kwargs: Any,
+    ) -> Tensor:  # fmt: skip
+        """(B, T, hidden) -> the same."""
+        read = self.attention_residual.before(hidden_states)
+        update, _ = self.attention(read, attention_mask, position_bias=position_bias, **kwargs)
+        return self.attention_residual.after(hidden_states, update + self.feed_forward(read))
+
+
+UNMASKED = dict.fromkeys(("full_attention", "sliding_attention"), (None, None, None))
+BLOCKS: dict[str, type[Block]] = {"sequential": Block, "parallel": ParallelBlock}
+
+
 class Stack(nn.Module):
     """N blocks and a final norm, which pre-norm needs: its residual stream leaves the last block unnormalised."""
 
@@ -59,12 +83,24 @@ class Stack(nn.Module):
         self, config: ScratchConfig, num_layers: int, is_causal: bool = False, cross_attention: bool = False
     ) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(Block(config, i, is_causal, cross_attention) for i in range(num_layers))
+        block, bias = BLOCKS[config.block_type], POSITION_BIASES.get(config.position_type)
+        self.layers = nn.ModuleList(block(config, i, is_causal, cross_attention) for i in range(num_layers))
+        self.attention_types = config.attention_types(num_layers)
+        self.position_bias = bias(config, is_causal) if bias else None
         has_norm = config.norm_position != "post" if config.final_norm is None else config.final_norm
         self.norm = NORMS[config.norm_type](config.hidden_size, eps=config.norm_eps) if has_norm else nn.Identity()
 
-    def forward(self, hidden_states: Tensor, *args: Any, num_layers: int | None = None, **kwargs: Any) -> Tensor:
-        """(B, T, hidden) -> the same, through the first num_layers blocks, None: all. The rest: see Block.forward."""
-        for layer in islice(self.layers, num_layers):
-            hidden_states = layer(hidden_states, *args, **kwargs)
+    def forward(
+        self, hidden_states: Tensor, by_type: Mapping[str, tuple] = UNMASKED,
+        encoder_hidden_states: Tensor | None = None, encoder_attention_mask: Any = None,
+        num_layers: int | None = None, **kwargs: Any,
+    ) -> Tensor:  # fmt: skip
+        """(B, T, hidden) -> the same, through the first num_layers blocks, None: all. The rest: see Block.forward.
+
+        by_type: the attention_mask, position_bias and rotary of each type of layer.
+        """
+        encoder = encoder_hidden_states, encoder_attention_mask
+        for layer, kind in islice(zip(self.layers, self.attention_types), num_layers):
+            mask, bias, rotary = by_type[kind]  # bias is positional, for reentrant checkpointing to see its gradient
+            hidden_states = layer(hidden_states, mask, *encoder, bias, rotary=rotary, **kwargs)
         return self.norm(hidden_states)

@@ -30,7 +30,7 @@ def tiny(**settings: Any) -> scratch.ScratchEncoderConfig:
     return scratch.ScratchEncoderConfig(**{**TINY, **settings})
 
 
-# Together they use every switch of the architecture.
+# Together they use every switch of the architecture; encoder-decoders lack those of NO_SEQ2SEQ.
 SWITCHES: dict[str, dict[str, Any]] = {
     "post-sinusoidal": {"embedding_scale": True},
     "pre-rotary-grouped": {
@@ -45,7 +45,18 @@ SWITCHES: dict[str, dict[str, Any]] = {
     "untied-wide_heads": {
         "tie_word_embeddings": False, "position_type": "rotary", "head_dim": 6, "norm_position": "pre",
     },
+    "alibi-sandwich": {"position_type": "alibi", "norm_position": "sandwich", "hidden_act": "geglu_tanh"},
+    "relative-query_key_norm": {
+        "position_type": "relative", "relative_attention_num_buckets": 8, "relative_attention_max_distance": 8,
+        "query_key_norm": True, "norm_type": "rms_norm", "num_key_value_heads": 2,
+    },
+    "local-parallel": {
+        "position_type": "rotary", "sliding_window": 3, "layer_types": ["full_attention", "sliding_attention"],
+        "local_rope_theta": 100.0, "block_type": "parallel", "norm_position": "pre",
+    },
 }  # fmt: skip
+
+NO_SEQ2SEQ = "sliding_window", "layer_types", "local_rope_theta", "block_type"
 
 # Three texts of 9, 5 and 7 tokens: none padded, padded on the right, padded on the left.
 MASK = torch.tensor([[1] * 9, [1] * 5 + [0] * 4, [0] * 2 + [1] * 7])
@@ -63,6 +74,7 @@ class Case:
         config_class = self.model_class.config_class
         settings = {**TINY, **self.settings, **settings}
         own = {name for name in settings if not name.startswith("classifier_") or hasattr(config_class, name)}
+        own -= set(NO_SEQ2SEQ) if config_class is scratch.ScratchSeq2SeqConfig else set()
         return config_class(**{name: settings[name] for name in own})
 
     def model(self, **settings: Any) -> PreTrainedModel:
@@ -146,6 +158,9 @@ POSITIONS: dict[str, dict[str, Any]] = {
     "sinusoidal": {"position_type": "sinusoidal"},
     "sinusoidal_halves": {"position_type": "sinusoidal_halves"},
     "rotary": {"position_type": "rotary"},
+    "alibi": {"position_type": "alibi"},
+    "relative": {"position_type": "relative", "relative_attention_max_distance": 32},
+    "rotary_local": {"position_type": "rotary", "sliding_window": 4},
     "rotary_linear": {"position_type": "rotary", "rope_parameters": {"rope_type": "linear", "factor": 2.0}},
     "rotary_dynamic": {"position_type": "rotary", "rope_parameters": {"rope_type": "dynamic", "factor": 2.0}},
     "rotary_llama3": {

@@ -21,6 +21,7 @@ def eager_attention(
     attention_mask: Tensor | None,
     scaling: float,
     dropout: float = 0.0,
+    position_bias: Tensor | None = None,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
     """softmax(Q K^T / sqrt(D) + mask) V without repeating keys; the values are scaled by 1 / (1 - p)."""
@@ -28,6 +29,8 @@ def eager_attention(
     queries = (query * scaling).reshape(*key.shape[:2], rows, query.shape[-1])
     scores = queries @ key.contiguous().transpose(-2, -1)
     scores = scores.view(*query.shape[:-1], key.shape[2])  # (B, H, T, S)
+    if position_bias is not None:
+        scores = scores + position_bias
     if attention_mask is not None:
         scores = scores + additive(attention_mask, scores.dtype)
     weights = scores.softmax(dim=-1, dtype=torch.float32).to(query.dtype)

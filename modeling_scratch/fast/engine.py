@@ -61,7 +61,7 @@ def fast_engine(
     """As textbook_engine: inputs (B, T) -> hidden states (B, T, hidden); the values of unread tokens are undefined."""
     encoder: Any = {"encoder_hidden_states": encoder_hidden_states, "encoder_attention_mask": encoder_attention_mask}
     textbook = partial(textbook_engine, model, inputs, past_key_values=past_key_values, **encoder, **kwargs)
-    if _is_tiny(inputs) or _looks_inside(model, kwargs):
+    if _is_tiny(inputs) or _looks_inside(model, kwargs) or _biases_scores(model):
         return textbook()
     traced = any(is_tracing(each) for each in (inputs.input_ids, inputs.inputs_embeds, inputs.attention_mask))
     eagerly = not traced and _attends_eagerly(model, inputs)
@@ -95,6 +95,11 @@ def _looks_inside(model: Any, kwargs: Mapping[str, Any]) -> bool:
     """Return whether the call asks for what only the textbook engine has."""
     is_every_layer = any(model.is_asked_for(name, kwargs) for name in OF_EVERY_LAYER)
     return is_every_layer or not FOR_THE_TEXTBOOK.isdisjoint(kwargs)
+
+
+def _biases_scores(model: Any) -> bool:
+    """Return whether layers have biases or windows, which the packed layout does not know."""
+    return model.stack.position_bias is not None or "sliding_attention" in model.stack.attention_types
 
 
 def _is_tiny(inputs: Inputs) -> bool:
@@ -223,12 +228,14 @@ def _run(
         read = tuple(map(packing.pack, read))
     hidden_states = model.embeddings(*read, longest=longest)
     rotary = rotary_angles(model.config, read[1], hidden_states.dtype)
-    options = {**kwargs, "rotary": rotary, "attention_fn": attention_fn}
+    options = {**kwargs, "attention_fn": attention_fn}
     blocks = list(islice(model.stack.layers, num_layers))
     if indices is None or not blocks:
         encoder = encoder_hidden_states, encoder_mask
-        hidden_states = model.stack(hidden_states, mask, *encoder, num_layers=num_layers, **options)
+        by_type = {"full_attention": (mask, None, rotary)}
+        hidden_states = model.stack(hidden_states, by_type, *encoder, num_layers=num_layers, **options)
         return hidden_states if packing is None else packing.unpack(hidden_states)
+    options["rotary"] = rotary
     for block in blocks[:-1]:
         hidden_states = block(hidden_states, mask, **options)
     indices_here = indices if packing is None else packing.packed_indices(indices)

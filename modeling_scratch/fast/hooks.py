@@ -116,10 +116,8 @@ def _origins(module: nn.Module) -> Iterable[str]:
 
 
 def has_to_be_called(block: nn.Module) -> bool:
-    """Return whether a block must be called as a module: it is wrapped, or hooks gather its weights."""
-    return not isinstance(block, GradientCheckpointingLayer) or any(
-        origin.startswith(MOVES_WEIGHTS) for origin in _origins(block)
-    )
+    """Return whether a block must be called as a module: parallel or wrapped ones, and if hooks gather its weights."""
+    return type(block) is not stack.Block or any(origin.startswith(MOVES_WEIGHTS) for origin in _origins(block))
 
 
 def is_checkpointed() -> bool:

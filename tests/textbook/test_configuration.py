@@ -35,7 +35,7 @@ REFUSED: list[tuple[dict[str, Any], list[str]]] = [
     ({"hidden_act": "tanh"}, ["hidden_act", "tanh", "'relu'", "'gelu_tanh'", "'swiglu'"]),
     ({"norm_type": "batch_norm"}, ["norm_type", "batch_norm", "'layer_norm'", "'rms_norm'"]),
     ({"norm_position": "both"}, ["norm_position", "both", "'pre'", "'post'"]),
-    ({"position_type": "alibi"}, ["position_type", "alibi", "'none'", "'sinusoidal_halves'", "'rotary'"]),
+    ({"position_type": "kerple"}, ["position_type", "kerple", "'none'", "'sinusoidal_halves'", "'rotary'"]),
     ({"classifier_pooling": "cls"}, ["classifier_pooling", "cls", "'first'", "'mean'", "'max'"]),
     ({"classifier_activation": "silu"}, ["classifier_activation", "silu", "'tanh'", "'relu'", "'gelu'"]),
     ({"problem_type": "ranking"}, ["problem_type", "ranking", "single_label_classification"]),
@@ -45,7 +45,7 @@ REFUSED: list[tuple[dict[str, Any], list[str]]] = [
     ({"embedding_norm": 1}, ["embedding_norm", "1", "bool"]),
     *(({name: 0}, [f"{name}=0", "at least 1"]) for name in (
         "vocab_size", "hidden_size", "num_attention_heads", "num_key_value_heads", "head_dim",
-        "intermediate_size", "max_position_embeddings", "embedding_size",
+        "intermediate_size", "max_position_embeddings", "embedding_size", "sliding_window",
     )),
     *(({name: -1}, [f"{name}=-1", "at least 0"]) for name in (
         "num_hidden_layers", "type_vocab_size", "position_offset", "norm_eps", "initializer_range",
@@ -62,6 +62,10 @@ REFUSED: list[tuple[dict[str, Any], list[str]]] = [
     ({"pad_token_id": 64}, ["pad_token_id=64", "vocab_size=64"]),
     ({"pad_token_id": -1}, ["pad_token_id=-1", "vocab_size=64"]),
     ({"position_type": "rotary", "head_dim": 3}, ["head_dim=3", "odd"]),
+    ({"layer_types": ["sliding_attention", "full_attention"]}, ["layer_types", "sliding_window"]),
+    ({"layer_types": ["full_attention"]}, ["layer_types", "num_hidden_layers"]),
+    ({"relative_attention_num_buckets": 6}, ["relative_attention_num_buckets=6", "multiple of 4"]),
+    ({"relative_attention_max_distance": 16}, ["relative_attention_max_distance=16", "16"]),
     (rotary(rope_type="longrope", factor=2.0), ["rope_type", "'longrope'", "dynamic, llama3, yarn"]),
     (rotary(rope_type="default", partial_rotary_factor=0.25), ["partial_rotary_factor", "0.25", "pairs"]),
     (rotary(rope_type="linear"), ["rope_parameters", "linear", "factor"]),

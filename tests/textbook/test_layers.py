@@ -55,7 +55,7 @@ def test_feed_forward(name: str, bias: bool) -> None:
 @pytest.mark.parametrize("name", NORM_POSITIONS)
 def test_dropout_falls_on_the_update_and_never_on_the_residual(name: str) -> None:
     residual = NORM_POSITIONS[name](tiny(norm_position=name, hidden_dropout=0.5)).train()
-    residual.norm = torch.nn.Identity()
+    residual.norm = residual.output_norm = torch.nn.Identity()
     torch.manual_seed(0)
     update = residual.after(STATES, torch.ones_like(STATES)) - STATES
     assert set(update.round(decimals=3).unique().tolist()) == {0.0, 2.0}
