@@ -5,7 +5,7 @@ Shapes: B batch, T length, S length of what the encoder read, N tokens that a he
 """
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -28,7 +28,7 @@ from .positions import POSITION_BIASES, rotary
 
 logger = logging.get_logger(__name__)
 # (is the layer local?, is the stack causal?): the library's mask
-MASKS = {
+MASKS: dict[tuple[bool, bool], Callable[..., Any]] = {
     (False, False): create_bidirectional_mask,
     (False, True): create_causal_mask,
     (True, False): create_bidirectional_sliding_window_mask,
@@ -65,7 +65,7 @@ def textbook_engine(
     by_type = {}
     for kind in dict.fromkeys(model.stack.attention_types):
         mask = self_attention_mask(config, inputs, model.is_causal, past_key_values, kind)
-        bias = position_bias(model.stack, inputs, past_key_values, kind, hidden_states.dtype)
+        bias = position_bias(model.stack, inputs.shape, hidden_states, past_key_values, kind)
         by_type[kind] = mask, bias, rotary_angles(config, position_ids, hidden_states.dtype, kind)
     return model.stack(
         hidden_states, by_type, encoder_hidden_states, encoder_mask, past_key_values=past_key_values,
@@ -92,16 +92,21 @@ def rotary_angles(
     return rotary(position_ids, config.head_dim, rope, config.max_position_embeddings, dtype)
 
 
-def position_bias(stack: Any, inputs: Inputs, cache: Cache | None, kind: str, dtype: torch.dtype) -> Tensor | None:
-    """What a layer adds to its scores (B, H, T, S) where positions are a bias, a function of the distances j - i."""
+def position_bias(
+    stack: Any, shape: Sequence[int], like: Tensor, cache: Cache | None = None, kind: str = "full_attention"
+) -> Tensor | None:
+    """What a layer adds to its scores (B, H, T, S) where positions are a bias, a function of the distances j - i.
+
+    shape: (B, T). like: has the device and the dtype of the scores.
+    """
     if stack.position_bias is None:
         return None
-    queries = keys = torch.arange(inputs.shape[1], device=inputs.device)
+    queries = keys = torch.arange(shape[1], device=like.device)
     if cache is not None:  # which keeps the tokens of a window alone, or has room for more than came so far
         cache, layer = self_attention_cache(cache), stack.attention_types.index(kind)
-        count, first = cache.get_mask_sizes(inputs.shape[1], layer)
-        queries, keys = queries + cache.get_seq_length(layer), torch.arange(count, device=inputs.device) + first
-    return stack.position_bias(keys - queries[:, None]).to(dtype).expand(inputs.shape[0], -1, -1, -1)
+        count, first = cache.get_mask_sizes(shape[1], layer)
+        queries, keys = queries + cache.get_seq_length(layer), torch.arange(count, device=like.device) + first
+    return stack.position_bias(keys - queries[:, None]).to(like.dtype).expand(shape[0], -1, -1, -1)
 
 
 def self_attention_cache(cache: Any) -> Any:

@@ -63,10 +63,10 @@ class ParallelBlock(Block):
         self.feed_forward_residual = None
 
     def forward(
-        self, hidden_states: Tensor, attention_mask: Any = None, encoder_hidden_states: None = None,
-        encoder_attention_mask: None = None, position_bias: Tensor | None = None, **kwargs: Any,
+        self, hidden_states: Tensor, attention_mask: Any = None, encoder_hidden_states: Tensor | None = None,
+        encoder_attention_mask: Any = None, position_bias: Tensor | None = None, **kwargs: Any,
     ) -> Tensor:  # fmt: skip
-        """(B, T, hidden) -> the same."""
+        """(B, T, hidden) -> the same. Not in encoder-decoders: encoder_hidden_states are None."""
         read = self.attention_residual.before(hidden_states)
         update, _ = self.attention(read, attention_mask, position_bias=position_bias, **kwargs)
         return self.attention_residual.after(hidden_states, update + self.feed_forward(read))

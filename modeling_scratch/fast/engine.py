@@ -17,8 +17,6 @@ from torch import Tensor
 from transformers import Cache
 from transformers.masking_utils import (
     ALL_MASK_ATTENTION_FUNCTIONS,
-    create_bidirectional_mask,
-    create_causal_mask,
     packed_sequence_mask_function,
 )
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
@@ -28,9 +26,11 @@ from ..attention import additive
 from ..configuration_scratch import ScratchConfig
 from ..embeddings import Inputs
 from ..engine import (
+    MASKS,
     SCORE_OPTIONS,
     cross_attention_mask,
     eager_config,
+    position_bias,
     rotary_angles,
     segment_bounds,
     self_attention_mask,
@@ -61,7 +61,7 @@ def fast_engine(
     """As textbook_engine: inputs (B, T) -> hidden states (B, T, hidden); the values of unread tokens are undefined."""
     encoder: Any = {"encoder_hidden_states": encoder_hidden_states, "encoder_attention_mask": encoder_attention_mask}
     textbook = partial(textbook_engine, model, inputs, past_key_values=past_key_values, **encoder, **kwargs)
-    if _is_tiny(inputs) or _looks_inside(model, kwargs) or _biases_scores(model):
+    if _is_tiny(inputs) or _looks_inside(model, kwargs) or _learns_biases(model):
         return textbook()
     traced = any(is_tracing(each) for each in (inputs.input_ids, inputs.inputs_embeds, inputs.attention_mask))
     eagerly = not traced and _attends_eagerly(model, inputs)
@@ -75,7 +75,8 @@ def fast_engine(
     varlen = None if lengths is None else _varlen_arguments(model, config, inputs, lengths, traced, kwargs)
     if varlen is None and (traced or (lengths is None and inputs.shape.numel() < LEAST_TOKENS)):
         return textbook(attention_fn=attention_fn)
-    is_whole = encoder_hidden_states is not None or any(map(has_to_be_called, model.stack.layers))
+    is_whole = encoder_hidden_states is not None or not _has_plain_scores(model)
+    is_whole = is_whole or any(map(has_to_be_called, model.stack.layers))
     indices = None if is_whole else token_indices
     if varlen is not None:
         return _run(model, inputs, varlen.pop("attention_fn"), None, None, indices, **kwargs | varlen)
@@ -97,9 +98,15 @@ def _looks_inside(model: Any, kwargs: Mapping[str, Any]) -> bool:
     return is_every_layer or not FOR_THE_TEXTBOOK.isdisjoint(kwargs)
 
 
-def _biases_scores(model: Any) -> bool:
-    """Return whether layers have biases or windows, which the packed layout does not know."""
-    return model.stack.position_bias is not None or "sliding_attention" in model.stack.attention_types
+def _learns_biases(model: Any) -> bool:
+    """Return whether blocks that are recomputed need gradients of a bias, which goes around their arguments here."""
+    bias = model.stack.position_bias
+    return bias is not None and any(True for _ in bias.parameters()) and recomputes(model.stack.layers)
+
+
+def _has_plain_scores(model: Any) -> bool:
+    """Return whether scores are products of queries and keys alone, and every layer attends to the whole text."""
+    return model.stack.position_bias is None and "sliding_attention" not in model.stack.attention_types
 
 
 def _is_tiny(inputs: Inputs) -> bool:
@@ -127,7 +134,7 @@ def _varlen_arguments(
     With cu_seq_lens_q and max_length_q, as collators return them, there is no host-device synchronisation, and traced
     graphs work, too.
     """
-    if config.is_encoder_decoder:  # the encoder's texts have different lengths
+    if config.is_encoder_decoder or not _has_plain_scores(model):  # the encoder's texts have different lengths
         return None
     is_given = kwargs.get("cu_seq_lens_q") is not None and kwargs.get("max_length_q") is not None
     by_flash = "flash" in config._attn_implementation
@@ -154,7 +161,7 @@ def _pack(
     if "flash" in backend or (backend == "flex_attention" and device.type != "cpu"):
         return None  # flex_attention skips masked blocks by itself, and compiles a kernel for each new shape
     options: dict[str, Any] = {
-        "make_mask": partial(_group_mask, config, model.is_causal, device),
+        "make_masks": partial(_group_masks, model, config, device),
         "shares": backend in ALL_MASK_ATTENTION_FUNCTIONS,  # otherwise there is no mask function
         "weights": config.hidden_size * config.intermediate_size,
     }
@@ -165,7 +172,15 @@ def _pack(
         return None
     if indices is not None and not mask.flatten()[indices].all():
         return None  # padding tokens are read, too
+    if not _has_plain_scores(model) and _has_gaps(mask):
+        return None  # packed tokens would be nearer to each other
     return packing_from_mask(mask, **options)
+
+
+def _has_gaps(mask: Tensor) -> bool:
+    """Whether there is padding between the real tokens of a text: (B, T)."""
+    starts = torch.nn.functional.pad(mask != 0, (1, 0)).long().diff(dim=-1) > 0
+    return bool((starts.sum(-1) > 1).any())
 
 
 def _real_tokens(model: Any, inputs: Inputs, indices: Tensor | None) -> Tensor | None:
@@ -192,11 +207,25 @@ def _reads_one_a_text(model: Any, inputs: Inputs, indices: Tensor | None) -> boo
     return torch.equal(texts, torch.arange(count, device=texts.device))
 
 
+def _group_masks(
+    model: Any, config: ScratchConfig, device: torch.device, segments: Tensor | None, shape: Sequence[int]
+) -> dict[str, tuple[Any, Tensor | None]]:
+    """The mask and the bias (R, H, W, W) of each type of layer; segment_ids (R, W), None if each row is one text."""
+    kinds, like = dict.fromkeys(model.stack.attention_types), model.embeddings.tokens.weight
+    bias = position_bias(model.stack, shape, like)  # texts are contiguous: distances are those in a row
+    return {kind: (_group_mask(config, model.is_causal, device, segments, shape, kind), bias) for kind in kinds}
+
+
 def _group_mask(
-    config: ScratchConfig, is_causal: bool, device: torch.device, segments: Tensor | None, shape: Sequence[int]
+    config: ScratchConfig,
+    is_causal: bool,
+    device: torch.device,
+    segments: Tensor | None,
+    shape: Sequence[int],
+    kind: str,
 ) -> Any:
     """segment_ids (R, W), None if each row is one text -> the mask in the attention backend's format."""
-    create = partial(create_causal_mask, past_key_values=None) if is_causal else create_bidirectional_mask
+    create = partial(MASKS[kind == "sliding_attention", is_causal], **{"past_key_values": None} if is_causal else {})
     backend, embeds = config._attn_implementation, torch.empty((*shape, 1), device=device, dtype=torch.float32)
     if segments is None:
         return create(config, embeds, None)
@@ -204,6 +233,10 @@ def _group_mask(
         return create(config, embeds, None, and_mask_function=packed_sequence_mask_function(segments))
     allowed = same_segment(segments, segments)  # the library's mask, in a tenth of its time
     allowed = allowed.tril() if is_causal else allowed
+    if kind == "sliding_attention":
+        window = config.sliding_window
+        allowed = allowed.triu(1 - window if is_causal else -window)
+        allowed = allowed if is_causal else allowed.tril(window)
     return allowed if backend == "sdpa" else additive(allowed, embeds.dtype)
 
 
@@ -227,21 +260,22 @@ def _run(
             read = None, *read[1:3], model.embeddings.look_up(inputs.input_ids, position_ids)
         read = tuple(map(packing.pack, read))
     hidden_states = model.embeddings(*read, longest=longest)
-    rotary = rotary_angles(model.config, read[1], hidden_states.dtype)
+    kinds = dict.fromkeys(model.stack.attention_types)
+    rotary = {kind: rotary_angles(model.config, read[1], hidden_states.dtype, kind) for kind in kinds}
     options = {**kwargs, "attention_fn": attention_fn}
     blocks = list(islice(model.stack.layers, num_layers))
     if indices is None or not blocks:
         encoder = encoder_hidden_states, encoder_mask
-        by_type = {"full_attention": (mask, None, rotary)}
+        by_type = {kind: (mask, None, angles) for kind, angles in rotary.items()}
         hidden_states = model.stack(hidden_states, by_type, *encoder, num_layers=num_layers, **options)
         return hidden_states if packing is None else packing.unpack(hidden_states)
-    options["rotary"] = rotary
+    options["rotary"] = rotary["full_attention"]
     for block in blocks[:-1]:
         hidden_states = block(hidden_states, mask, **options)
     indices_here = indices if packing is None else packing.packed_indices(indices)
     attend = partial(attend_then_select, indices=indices_here, mask=mask, **options)
     if packing is not None and _attends_once(model, inputs, packing, indices):
-        attend = partial(attend_once, indices=indices_here, packing=packing, rotary=rotary)
+        attend = partial(attend_once, indices=indices_here, packing=packing, rotary=options["rotary"])
     compute = partial(last_block, blocks[-1])
     if recomputes(blocks[-1:]):
         compute = partial(blocks[-1]._gradient_checkpointing_func, compute)

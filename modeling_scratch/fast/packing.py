@@ -14,7 +14,7 @@ rounding; padding gets zeros.
 Shapes: B batch, T length, H heads, D head size; R rows and W width of one group; P packed tokens, those of all rows.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -45,7 +45,8 @@ class Group:
     shape: tuple[int, int]
     counts: list[int]  # texts in each row
     segment_ids: Tensor  # (R, W): the text that each packed token belongs to; padding counts as one
-    mask: Any = None  # in the attention backend's format; None: no mask
+    # Of each type of layer: the mask in the attention backend's format, or None, and the position_bias (R, H, W, W).
+    masks: Mapping[str, tuple[Any, Tensor | None]]
 
     @property
     def tokens(self) -> int:
@@ -126,9 +127,10 @@ class Packing:
         self, backend: Callable, module: Any, query: Tensor, key: Tensor, value: Tensor, _: None, **kwargs: Any
     ) -> Tensor:
         """Attention within each text: query, key, value (1, H, P, D) -> (1, P, H, D)."""
-        outputs = []
+        outputs, kind = [], "full_attention" if module.sliding_window is None else "sliding_attention"
         for group, *parts in zip(self.groups, *map(self._split, (query, key, value))):
-            output, _ = backend(module, *parts, group.mask, **kwargs)  # (R, W, H, D)
+            mask, bias = group.masks[kind]
+            output, _ = backend(module, *parts, mask, **{**kwargs, "position_bias": bias})  # (R, W, H, D)
             outputs.append(output.flatten(0, 1))
         if rest := query.shape[2] - sum(group.tokens for group in self.groups):
             outputs.append(outputs[0].new_zeros(rest, *outputs[0].shape[1:]))
@@ -162,26 +164,26 @@ class Packing:
         return torch.cat(outputs).index_select(0, order.argsort())[None]
 
 
-def packing_from_mask(attention_mask: Tensor, make_mask: Callable, **options: Any) -> Packing:
+def packing_from_mask(attention_mask: Tensor, make_masks: Callable, **options: Any) -> Packing:
     """The packed layout of a padded batch; attention_mask (B, T) with zeros anywhere. For options see _make_packing."""
     real = attention_mask.bool()
     tokens = real.flatten().nonzero().flatten()
-    return _make_packing(tokens, real.sum(-1), attention_mask.shape, make_mask, **options)
+    return _make_packing(tokens, real.sum(-1), attention_mask.shape, make_masks, **options)
 
 
-def packing_from_lengths(lengths: Tensor, shape: Sequence[int], make_mask: Callable, **options: Any) -> Packing:
+def packing_from_lengths(lengths: Tensor, shape: Sequence[int], make_masks: Callable, **options: Any) -> Packing:
     """The layout of a batch (B, T) that arrived packed."""
     tokens = torch.arange(shape[0] * shape[1], device=lengths.device)
-    return _make_packing(tokens, lengths, shape, make_mask, **options)
+    return _make_packing(tokens, lengths, shape, make_masks, **options)
 
 
 def _make_packing(
-    tokens: Tensor, lengths: Tensor, shape: Sequence[int], make_mask: Callable, shares: bool = True, weights: int = 0
+    tokens: Tensor, lengths: Tensor, shape: Sequence[int], make_masks: Callable, shares: bool = True, weights: int = 0
 ) -> Packing:
     """tokens: indices of the real tokens in the flattened batch, text by text; lengths (texts,): tokens per text.
 
-    make_mask(segment_ids (R, W) or None, shape): the mask in the backend's format. shares: whether texts share rows.
-    weights: see recurring.
+    make_masks(segment_ids (R, W) or None, shape): see Group.masks. shares: whether texts share rows. weights: see
+    recurring.
     """
     sizes_of_texts = lengths.tolist()
     starts = [0, *accumulate(sizes_of_texts)]
@@ -193,7 +195,7 @@ def _make_packing(
             pieces += [(starts[text], sizes_of_texts[text], True) for text in texts]
             if room := rows.width - sum(sizes_of_texts[text] for text in texts):
                 pieces.append((0, room, False))
-        groups.append(_make_group(rows, [size for _, size, _ in pieces[count:]], tokens.device, make_mask))
+        groups.append(_make_group(rows, [size for _, size, _ in pieces[count:]], tokens.device, make_masks))
     packed = sum(group.tokens for group in groups)
     if room := recurring(packed, weights, tokens.device) - packed:
         pieces.append((0, room, False))
@@ -206,9 +208,9 @@ def _make_packing(
     return Packing(indices, (shape[0], shape[1]), groups, real)
 
 
-def _make_group(rows: Rows, sizes: list[int], device: torch.device, make_mask: Callable) -> Group:
+def _make_group(rows: Rows, sizes: list[int], device: torch.device, make_masks: Callable) -> Group:
     """sizes: the lengths of all texts and padding in the rows."""
     shape = len(rows.texts), rows.width
     segment_ids = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes)).view(*shape).to(device)
-    mask = make_mask(segment_ids if len(sizes) > len(rows.texts) else None, shape)
-    return Group(shape, [len(texts) for texts in rows.texts], segment_ids, mask)
+    masks = make_masks(segment_ids if len(sizes) > len(rows.texts) else None, shape)
+    return Group(shape, [len(texts) for texts in rows.texts], segment_ids, masks)

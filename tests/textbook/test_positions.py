@@ -6,13 +6,24 @@ from typing import Any
 
 import pytest
 import torch
-from model_cases import assert_close
+from model_cases import BACKENDS, DECODER, ENCODER, TINY, Case, assert_close, engines, texts, tiny
 from transformers import LlamaConfig
+from transformers.models.bloom.modeling_bloom import build_alibi_tensor
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
 from transformers.models.stablelm import StableLmConfig
 from transformers.models.stablelm.modeling_stablelm import StableLmRotaryEmbedding
+from transformers.models.t5.modeling_t5 import T5Attention
 
-from modeling_scratch.positions import positions_from_mask, rotary, rotate, sinusoidal, sinusoidal_halves
+from modeling_scratch.positions import (
+    Alibi,
+    alibi_slopes,
+    positions_from_mask,
+    relative_buckets,
+    rotary,
+    rotate,
+    sinusoidal,
+    sinusoidal_halves,
+)
 
 LIMIT = 64
 
@@ -97,3 +108,38 @@ def test_positions_count_real_tokens(dtype: torch.dtype) -> None:
         found = positions_from_mask(torch.tensor([mask], dtype=dtype), (1, 5), torch.device("cpu"))[0].tolist()
         assert [place if real else None for place, real in zip(found, mask, strict=True)] == expected
         assert set(found) <= set(range(5))
+
+
+@pytest.mark.parametrize("heads", [1, 2, 3, 8, 12, 20])
+def test_alibi_has_the_slopes_of_bloom(heads: int) -> None:
+    expected = build_alibi_tensor(torch.ones(1, 2), heads, torch.float32)[:, 0, 1]  # the bias of position 1
+    assert_close(alibi_slopes(heads), expected)
+
+
+def test_alibi_falls_with_the_distance_on_both_sides() -> None:
+    distances = torch.arange(5) - torch.arange(5)[:, None]
+    bias = Alibi(tiny(num_attention_heads=2), is_causal=False)(distances)
+    assert torch.equal(bias, -distances.abs() * torch.tensor([2.0**-4, 2.0**-8])[:, None, None])
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize(("count", "furthest"), [(32, 128), (8, 16), (12, 40)])
+def test_relative_positions_have_the_buckets_of_t5(count: int, furthest: int, is_causal: bool) -> None:
+    distances = torch.arange(-300, 301)
+    expected = T5Attention._relative_position_bucket(distances, not is_causal, count, furthest)
+    assert torch.equal(relative_buckets(distances, count, furthest, is_causal), expected)
+
+
+@engines
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("case", "seen"), [(ENCODER, range(-2, 3)), (DECODER, range(-1, 1))], ids=["both", "causal"])
+def test_a_token_sees_its_window(case: Case, seen: range, backend: str) -> None:
+    """Two tokens in a causal window, itself included; two on each side in a bidirectional one."""
+    settings = {"sliding_window": 2, "position_type": "none", "num_hidden_layers": 1, "attn_implementation": backend}
+    model, ids = case.model(**settings), texts()[2][None]
+    before = model(ids).last_hidden_state[0]
+    for changed in range(ids.shape[1]):
+        other = ids.clone()
+        other[0, changed] = (ids[0, changed] + 7) % TINY["vocab_size"]
+        moved = (model(other).last_hidden_state[0] - before).abs().amax(-1) > 1e-6
+        assert moved.tolist() == [changed - query in seen for query in range(ids.shape[1])]
