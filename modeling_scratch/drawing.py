@@ -20,10 +20,11 @@ from torch import nn
 from . import presets
 from .attention import Attention
 from .configuration_scratch import ScratchConfig
-from .layers import OutputNorm, PostNorm, PreNorm
+from .layers import OutputNorm, PostNorm, PreNorm, SandwichNorm
 from .modeling_decoder import ScratchDecoderForCausalLM
 from .modeling_encoder import ScratchEncoderForMaskedLM
 from .modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration
+from .positions import POSITION_BIASES
 
 PRESETS: dict[str, Callable[..., Any]] = {
     **presets.ENCODERS,
@@ -75,8 +76,8 @@ class Column:
 
 # Rows from ids to logits; a row that no column fills is left out. Frames span the rows of embeddings and of a block.
 EMBEDDINGS = ("tokens", "projection_first", "scale", "positions", "token_types", "embedding_norm", "projection")
-NORM_ROWS = {PreNorm: "before", PostNorm: "after", OutputNorm: "output"}
-ATTENTION = ("before", "source", "qkv", "rotary", "softmax", "o_proj", "output", "add", "after")
+NORM_ROWS = {PreNorm: "before", PostNorm: "after", OutputNorm: "output", SandwichNorm: "before"}
+ATTENTION = ("before", "source", "qkv", "query_key_norm", "rotary", "softmax", "o_proj", "output", "add", "after")
 FEED_FORWARD = ("before", "up", "activation", "down", "output", "add", "after")
 BLOCK = (
     *(f"attention.{row}" for row in ("residual", *ATTENTION)),
@@ -171,19 +172,26 @@ def _block(config: ScratchConfig, block: Any) -> dict[str, Part]:
             parts[f"{name}.residual"] = Part(name, "None", is_there=False)
             continue
         rows = _attention(config, layer, name) if isinstance(layer, Attention) else _feed_forward(config, layer)
-        position = switched(config, "norm_position")
-        rows[NORM_ROWS[type(residual)]] = Part(
-            "norm", type(residual.norm).__name__, switched(config, "norm_type", "norm_position")
-        )
-        rows["residual"] = Part(f"{name}_residual", type(residual).__name__, position)
-        rows["add"] = Part("", _equation(residual), position)
+        parts |= {f"{name}.{row}": part for row, part in _residual(config, residual, name).items()}
         parts |= {f"{name}.{row}": part for row, part in rows.items()}
     return parts
 
 
-def _equation(residual: nn.Module) -> str:
+def _residual(config: ScratchConfig, residual: Any, name: str) -> dict[str, Part]:
+    """The norms and the sum around a part; None: the part shares those of attention."""
+    if residual is None:
+        return {"residual": Part(name, "beside attention", switched(config, "block_type"))}
+    position = switched(config, "norm_position")
+    norm = Part("norm", type(residual.norm).__name__, switched(config, "norm_type", "norm_position"))
+    rows = {NORM_ROWS[type(residual)]: norm, "residual": Part(f"{name}_residual", type(residual).__name__, position)}
+    if isinstance(residual, SandwichNorm):
+        rows["output"] = Part("output_norm", type(residual.output_norm).__name__, position)
+    return rows | {"add": Part("", _equation(residual), position)}
+
+
+def _equation(module: nn.Module) -> str:
     """ "x + f(norm(x))", with which the docstring of its class starts."""
-    return re.split(r" \([A-Z]", residual.__doc__ or "")[0]
+    return re.split(r" \([A-Z]", module.__doc__ or "")[0]
 
 
 def _attention(config: ScratchConfig, layer: Attention, name: str) -> dict[str, Part]:
@@ -199,6 +207,11 @@ def _attention(config: ScratchConfig, layer: Attention, name: str) -> dict[str, 
         parts["source"] = Part("encoder_hidden_states")
     elif config.position_type == "rotary":
         parts["rotary"] = Part("rotate(q, k)", switch=switched(config, "position_type"))
+    elif config.position_type in POSITION_BIASES:
+        switch = switched(config, "position_type")
+        parts["softmax"] = Part("softmax(QKᵀ / √D + bias + mask) V", switch=switch, note=f"is_causal={layer.is_causal}")
+    if layer.q_norm is not None:
+        parts["query_key_norm"] = Part("q_norm k_norm", type(layer.q_norm).__name__, "query_key_norm=True")
     return parts
 
 

@@ -26,7 +26,7 @@ from .look import write_figure
 from .masks import attention_masks
 from .models import SMALL, model_from, small_model, tokenizers_of
 from .parameters import count_parameters, parameter_counts
-from .positions import position_encodings, position_products, rope_scaling
+from .positions import position_biases, position_encodings, position_products, rope_scaling
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -136,6 +136,10 @@ def rope(subject: Subject) -> "Figure":
     return rope_scaling("Head size 64, theta 10,000, factor 4. dynamic: in a text of the full new length.")
 
 
+def biases(subject: Subject) -> "Figure":
+    return position_biases(subject.model, f"Model: {subject.name}.")
+
+
 def masks(subject: Subject) -> "Figure":
     return attention_masks(
         "Blue: visible. A hidden key gets the most negative score, so its softmax weight is 0. What rows of padding "
@@ -208,6 +212,7 @@ FIGURES: dict[str, Callable[[Subject], "Figure"]] = {
     "positions": positions,
     "position-products": distances,
     "rope": rope,
+    "position-biases": biases,
     "masks": masks,
     "self-attention": self_attention,
     "causal-attention": causal_attention,

@@ -34,6 +34,7 @@ class Mask:
     inputs: Inputs
     is_causal: bool = False
     encoder_mask: Tensor | None = None
+    sliding_window: int | None = None
 
 
 def masks() -> list[Mask]:
@@ -50,6 +51,8 @@ def masks() -> list[Mask]:
         _of_self("packed segments, causal\n(decoder)", [*TEXT, *SHORT], is_causal=True, **packed),
         Mask("cross-attention\n(decoder to encoder)", _of_cross(crossing, right_mask), TARGET, padded, crossing,
              encoder_mask=right_mask),
+        _of_self("sliding window of 1\n(encoder)", TARGET, window=1),
+        _of_self("sliding window of 3, causal\n(decoder)", TARGET, is_causal=True, window=3),
     ]  # fmt: skip
 
 
@@ -57,10 +60,10 @@ def _inputs(words: list[str], **named: Any) -> Inputs:
     return Inputs(torch.arange(len(words))[None], **named)
 
 
-def _of_self(title: str, words: list[str], is_causal: bool = False, **named: Any) -> Mask:
-    inputs = _inputs(words, **named)
-    mask = self_attention_mask(eager_config(ScratchConfig()), inputs, is_causal)
-    return Mask(title, _visible(mask, len(words), len(words)), words, words, inputs, is_causal)
+def _of_self(title: str, words: list[str], is_causal: bool = False, window: int | None = None, **named: Any) -> Mask:
+    inputs, config = _inputs(words, **named), ScratchConfig(sliding_window=window)
+    mask = self_attention_mask(eager_config(config), inputs, is_causal, kind=config.attention_types(1)[0])
+    return Mask(title, _visible(mask, len(words), len(words)), words, words, inputs, is_causal, sliding_window=window)
 
 
 def _of_cross(inputs: Inputs, encoder_mask: Tensor) -> Tensor:
@@ -80,8 +83,10 @@ def attention_masks(caption: str = "") -> "Figure":
     """Draw which query sees which key: a panel for each mask."""
     from matplotlib.colors import ListedColormap
 
-    figure = titled("Masks: which query (row) sees which key (column)", caption, WIDTH, 6.2)
-    for axes, mask in zip(figure.subplots(2, 3).flat, masks()):
+    figure = titled("Masks: which query (row) sees which key (column)", caption, WIDTH, 9.3)
+    panels = list(figure.subplots(3, 3).flat)
+    panels[-1].axis("off")
+    for axes, mask in zip(panels, masks()):
         draw_cells(axes, mask.is_visible.float().numpy(), cmap=ListedColormap(["#e8ebee", BLUE]), vmin=0, vmax=1)
         name_cells(axes, mask.queries, mask.keys, 9)
         axes.set_title(mask.title, fontsize=10)

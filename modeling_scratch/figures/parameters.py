@@ -25,6 +25,7 @@ def part_of(name: str, module: nn.Module) -> str:
     if "embeddings" in places:
         return "embeddings"
     named = {"cross_attention": "cross-attention", "attention": "attention", "feed_forward": "feed-forward"}
+    named["position_bias"] = "attention"
     return next((part for place, part in named.items() if place in places), "head")
 
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Figures of positions: their encodings, the dot products of these, and rotary angles stretched to longer texts.
+"""Figures of positions: encodings, dot products of these, biases of scores, rotary angles for longer texts.
 
-Shapes: T positions, E features, R rotated features of a head.
+Shapes: T positions, E features, H heads, R rotated features of a head.
 """
 
 import math
@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..configuration_scratch import ROPE_TYPES
+from ..configuration_scratch import ROPE_TYPES, ScratchConfig
 from ..embeddings import Embeddings
 from ..modeling_base import ScratchPreTrainedModel
-from ..positions import SINUSOIDS, rotary, rotate
+from ..positions import SINUSOIDS, Alibi, RelativePositions, relative_buckets, rotary, rotate
 from .look import COLORS, GREY, WIDTH, plain_axes, titled
 
 if TYPE_CHECKING:
@@ -122,6 +122,40 @@ def products_by_distance(encoded: Tensor) -> np.ndarray:
     distances = min(FURTHEST + 1, len(encoded))
     means = torch.stack([products.diagonal(distance).mean() for distance in range(distances)])
     return (means / means[0]).numpy()
+
+
+def position_biases(model: ScratchPreTrainedModel | None = None, caption: str = "") -> "Figure":
+    """Draw what positions add to the scores of each head against the distance: ALiBi, and T5's buckets or their values.
+
+    model: whose learned biases are drawn, if it has them.
+    """
+    figure = titled("Biases of the scores against the distance from query to key", caption, WIDTH, 4.4)
+    distances = torch.arange(-FURTHEST, FURTHEST + 1)
+    linear, learned = figure.subplots(1, 2)
+    config = ScratchConfig(num_attention_heads=4)
+    for head, bias in enumerate(Alibi(config, is_causal=False)(distances[None])[:, 0]):
+        linear.plot(distances, bias, color=COLORS[head], label=f"head {head}: slope 2^-{2 * (head + 1)}")
+    linear.set_title("alibi: one slope for each of 4 heads", fontsize=10)
+    linear.legend(frameon=False)
+    if (biases := _learned_biases(model, distances)) is None:
+        for is_causal, color in (False, COLORS[0]), (True, COLORS[1]):
+            buckets = relative_buckets(distances, 32, 128, is_causal)
+            learned.step(distances, buckets, where="mid", color=color, label="causal" if is_causal else "bidirectional")
+        learned.set_title("relative: the bucket, a row of a learned table", fontsize=10)
+        learned.legend(frameon=False)
+    else:
+        learned.plot(distances, biases.T, linewidth=1)
+        learned.set_title("relative: the learned bias of each head", fontsize=10)
+    for axes in (linear, learned):
+        axes.set_xlabel("key position - query position")
+        plain_axes(axes)
+    return figure
+
+
+def _learned_biases(model: ScratchPreTrainedModel | None, distances: Tensor) -> Tensor | None:
+    """Return the biases (H, distances) of the first stack; None: the model has no table."""
+    tables = [] if model is None else [each for each in model.modules() if isinstance(each, RelativePositions)]
+    return tables[0](distances[None])[:, 0].detach().float() if tables else None
 
 
 def rope_scaling(caption: str = "") -> "Figure":

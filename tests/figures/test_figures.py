@@ -42,7 +42,7 @@ HISTORY = [
 def read(mask: Mask, embeddings: Tensor, encoder_states: Tensor) -> Tensor:
     """The hidden states (T, hidden) of one layer without positions that reads these vectors, always the same layer."""
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    options = {**sizes, "position_type": "none", "initializer_range": 0.5}
+    options = {**sizes, "position_type": "none", "initializer_range": 0.5, "sliding_window": mask.sliding_window}
     torch.manual_seed(0)
     inputs = {"inputs_embeds": embeddings, "attention_mask": mask.inputs.attention_mask}
     if mask.encoder_mask is not None:
