@@ -75,9 +75,7 @@ def fast_engine(
     varlen = None if lengths is None else _varlen_arguments(model, config, inputs, lengths, traced, kwargs)
     if varlen is None and (traced or (lengths is None and inputs.shape.numel() < LEAST_TOKENS)):
         return textbook(attention_fn=attention_fn)
-    is_whole = encoder_hidden_states is not None or not _has_plain_scores(model)
-    is_whole = is_whole or any(map(has_to_be_called, model.stack.layers))
-    indices = None if is_whole else token_indices
+    indices = token_indices if encoder_hidden_states is None and _has_plain_blocks(model) else None
     if varlen is not None:
         return _run(model, inputs, varlen.pop("attention_fn"), None, None, indices, **kwargs | varlen)
     packing = _pack(model, config, inputs, lengths, token_indices)
@@ -107,6 +105,11 @@ def _learns_biases(model: Any) -> bool:
 def _has_plain_scores(model: Any) -> bool:
     """Return whether scores are products of queries and keys alone, and every layer attends to the whole text."""
     return model.stack.position_bias is None and "sliding_attention" not in model.stack.attention_types
+
+
+def _has_plain_blocks(model: Any) -> bool:
+    """Return whether the last block may be computed for some tokens alone."""
+    return _has_plain_scores(model) and not any(map(has_to_be_called, model.stack.layers))
 
 
 def _is_tiny(inputs: Inputs) -> bool:
