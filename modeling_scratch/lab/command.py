@@ -229,7 +229,7 @@ def conditions(arguments: LabArguments, variants: Sequence[Variant], options: Se
         "scores are those of validation, of the last weights; no test split is used",
         "time: of the processor, with reading the data and evaluations; memory: the peak of the process",
         f"hardware: {describe_hardware(torch.device('cpu'))}",
-        f"options of each run: {shlex.join(map(str, map(without_paths, options)))}",
+        f"options of each run: `{shlex.join(map(str, map(without_paths, options)))}`",
     ]
     if arguments.seeds == 1:
         return [*lines, "one seed shows no spread: there are no intervals, and differences may be chance"]

@@ -239,7 +239,8 @@ def write_report(folder: Path, results: Results, others: Sequence[str], facts: M
     sections.append(Section("Conditions", [results.tokens(), *facts["conditions"]], command=facts["repeat"]))
     title = f"Lab: {facts['command']['task']}"
     runs = [{"variant": name, "seed": seed, **run} for (name, seed), run in results.runs.items()]
-    write_json(folder / "lab.json", {**facts, "comparisons": results.comparisons(), "runs": runs})
+    found = {"tokens": results.tokens(), "comparisons": results.comparisons(), "runs": runs}
+    write_json(folder / "lab.json", {**facts, **found})
     write_text(folder / "report.html", as_page(sections, title))
     text = "\n\n".join([f"# {title}", *map(as_markdown, sections)]) + "\n"
     write_text(folder / "report.md", text)

@@ -125,10 +125,10 @@ class Task:
         return shlex.split(fixed)
 
 
-REVIEWS = "--learning_rate 2e-3 --per_device_train_batch_size 64 --max_eval_samples 2000"
+REVIEWS = "--learning_rate 2e-3 --per_device_train_batch_size 64 --max_eval_samples 1000"
 PLAYS = "--block_size 64 --per_device_train_batch_size 12 --learning_rate 4e-3 --warmup_steps 0.05 --adam_beta2 0.99"
 TASKS = {
-    "demo": Task(CLASSIFICATION, "demo", 300, f"{REVIEWS} --max_train_samples 4000"),
+    "demo": Task(CLASSIFICATION, "demo", 900, REVIEWS),
     "sst2": Task(CLASSIFICATION, "reviews", 400, f"{REVIEWS} --max_train_samples 10000 --max_length 64"),
     "imdb": Task(
         CLASSIFICATION, "reviews", 300, f"{REVIEWS} --max_train_samples 10000 --max_length 256 --vocab_size 8000"
