@@ -3,8 +3,8 @@
 
 python scripts/write_switches.py runs/lab-plays runs/lab-demo
 
-A row of the page's table names a field and "`value` against `other`"; the columns after the published claim are tasks. A
-lab fills the column of its task. Several labs of one task must have the same base. Cells without a measurement get "–".
+A row of the page's table names a field and "`value` against `other`"; the columns after the published claim are tasks.
+A lab fills the column of its task. Cells without a measurement get "–".
 """
 
 import json
@@ -21,7 +21,9 @@ from modeling_scratch.utils.files import write_text
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "switches.md"
 HEADS = re.compile(r"\| switch \| values \| published \| (?P<tasks>.*) \|")
-ROW = re.compile(r"\| `(?P<field>\w+)` \| `(?P<value>[^`]+)` against `(?P<other>[^`]+)` \| (?P<claim>[^|]*) \|.*")
+ROW = re.compile(
+    r"\| `(?P<field>\w+)` \| `(?P<value>[^`]+)` against `(?P<other>[^`]+)`(?P<note>[^|]*) \| (?P<claim>[^|]*) \|.*"
+)
 START, END = "<!-- written by scripts/write_switches.py -->", "<!-- end -->"
 OPPOSITE = {"better": "worse", "worse": "better"}
 
@@ -30,6 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     folders = sys.argv[1:] if arguments is None else arguments
     if not folders:
         sys.exit("name the folders of labs, as in: python scripts/write_switches.py runs/lab-plays runs/lab-demo")
+    if missing := [folder for folder in folders if not (Path(folder) / "lab.json").is_file()]:
+        sys.exit(f"{missing[0]}: no lab.json, which `modeling-scratch lab` writes; name the folders of labs")
     labs = [json.loads((Path(folder) / "lab.json").read_text(encoding="utf-8")) for folder in folders]
     if unfinished := [folder for folder, lab in zip(folders, labs) if "comparisons" not in lab]:
         sys.exit(f"{unfinished[0]}: this lab is not finished; repeat its command")
@@ -55,8 +59,11 @@ def _row(line: str, tasks: Sequence[str], labs: Sequence[Mapping[str, Any]]) -> 
     found = ROW.fullmatch(line)
     if found is None:
         return line
-    cells = [next(filter(None, (_cell(found, lab) for lab in labs if task_of(lab) == task)), "–") for task in tasks]
-    start = f"`{found['field']}` | `{found['value']}` against `{found['other']}` | {found['claim']}"
+    cells = [
+        next(filter(None, (_cell(found.groupdict(), lab) for lab in labs if task_of(lab) == task)), "–")
+        for task in tasks
+    ]
+    start = f"`{found['field']}` | `{found['value']}` against `{found['other']}`{found['note']} | {found['claim']}"
     return f"| {' | '.join([start, *cells])} |"
 
 
@@ -72,7 +79,7 @@ def _cell(row: Mapping[str, str], lab: Mapping[str, Any]) -> str | None:
             continue
         mean, low, high, verdict = (each[name] for name in ("mean", "low", "high", "verdict"))
         if values != wanted:
-            mean, low, high = -mean, *((None, None) if low is None else (-high, -low))
+            mean, low, high = (-each if each is not None else None for each in (mean, high, low))
             verdict = re.sub("better|worse", lambda word: OPPOSITE[word[0]], verdict)
         return f"{interval(each['score'], Difference([], mean, low, high))}; {verdict}"
     return None

@@ -203,8 +203,8 @@ def curves(results: Results, name: str) -> Any:
         seeds = [[fmean(each[step][seed] for each in points) for step in steps] for seed in results.seeds]
         means = [spread(dict(enumerate(values))) for values in zip(*seeds)]
         axes.plot(steps, [mean for mean, _ in means], color=color, marker="o", markersize=4, label=value)
-        edges = [[mean + sign * (deviation or 0) for mean, deviation in means] for sign in (-1, 1)]
-        axes.fill_between(steps, *edges, color=color, alpha=0.2, linewidth=0)
+        low, high = ([mean + sign * (deviation or 0) for mean, deviation in means] for sign in (-1, 1))
+        axes.fill_between(steps, low, high, color=color, alpha=0.2, linewidth=0)
     axes.set_ylabel(f"{results.score}, validation")
     if results.score in SHARES:
         axes.yaxis.set_major_formatter(percent_formatter(0))

@@ -22,6 +22,7 @@ import torch
 from transformers import Trainer
 
 from ..training.checkpoints import delete_checkpoints, step_of
+from ..training.resumable import DivergenceError
 from ..training.run import Run
 from ..utils.command_line import parsed, quiet_libraries
 from ..utils.errors import DataError
@@ -32,7 +33,7 @@ from .variants import Matching, Variant
 PROBED = 30  # steps that are timed for a budget
 LAST_LINES = 300  # characters of a log in an error
 # The library's parallel threads do not survive a fork: nothing in this process may compute before the last run.
-CONTEXT = get_context("fork" if sys.platform.startswith("linux") else "spawn")
+CONTEXT: Any = get_context("fork" if sys.platform.startswith("linux") else "spawn")
 KILOBYTE = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss
 
 
@@ -142,9 +143,7 @@ def train(
     ready = time.perf_counter()
     try:
         trainer = kind.train(run, inputs)
-    except DataError as error:  # the loss of this variant is not finite
-        if not run.continues:
-            raise
+    except DivergenceError as error:
         return {"failed": str(error).partition(";")[0]}
     delete_checkpoints(Path(folder))  # nothing resumes from them
     return {**result_of(trainer), "resumed_at": resumed_at, "seconds_before": ready - start}
@@ -157,13 +156,13 @@ def result_of(trainer: Trainer) -> dict[str, Any]:
     for entry in state.log_history:
         scores = {name.removeprefix("eval_"): value for name, value in entry.items() if name.startswith("eval_")}
         if scores:
-            evaluations.setdefault(entry["step"], {}).update(scores)
+            evaluations.setdefault(int(entry["step"]), {}).update(scores)
     used = resource.getrusage(resource.RUSAGE_SELF)
     memory = torch.cuda.max_memory_allocated() if torch.cuda.is_available() else used.ru_maxrss * KILOBYTE
     return {
         "steps": state.global_step,
         "tokens": int(state.num_input_tokens_seen),
-        "parameters": sum(weight.numel() for weight in model.parameters()),  # type: ignore[union-attr]
+        "parameters": sum(weight.numel() for weight in model.parameters()),
         "seconds": next(entry["train_runtime"] for entry in state.log_history[::-1] if "train_runtime" in entry),
         "processor_seconds": used.ru_utime + used.ru_stime,
         "peak_memory": memory,
