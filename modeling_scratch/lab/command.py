@@ -9,9 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from ..sharing.run_record import describe_hardware, environment, without_paths
+from ..sharing.run_record import environment, without_paths
 from ..training.run_folder import LOCK_FILE, ended_by_sigterm, locked
 from ..utils.command_line import option
 from ..utils.errors import DataError
@@ -84,6 +82,10 @@ class LabArguments:
         if self.max_steps is not None and self.budget:
             raise DataError("--max_steps and --budget exclude each other; give only one")
         seconds_of(self.budget)
+        try:
+            shlex.split(self.options)
+        except ValueError as error:
+            raise DataError(f"--options {self.options}: {error}") from error
         given = {name.replace("-", "_") for name in re.findall(r"--([\w-]+)", self.options)}
         if refused := [name for name in OURS if name in given]:
             raise DataError(f"--options: the lab itself sets --{refused[0]}; give it as an option of the lab, or not")
@@ -132,6 +134,7 @@ def open_lab(folder: Path, arguments: LabArguments) -> dict[str, Any] | None:
     path = folder / RECORD
     ours = {LOCK_FILE, *(f"{name}.{suffix}" for name in (PLAN, PROBE) for suffix in ("json", "log"))}
     others = [entry.name for entry in folder.iterdir() if entry.name not in ours]
+    others = [name for name in others if not name.startswith(f".{RECORD}.")]  # of a process that was killed
     if not path.is_file():
         if others:
             raise DataError(f"--output_dir {folder} holds files that do not belong to a lab; choose another folder")
@@ -176,11 +179,11 @@ def plan_lab(
         "factors": parse_factors(arguments.vary),
         "variants": planned["variants"],
         "steps": steps,
-        "conditions": [*lines, *conditions(arguments, sized, options)],
+        "conditions": [*lines, *conditions(arguments, sized, options, planned["hardware"])],
         "repeat": shlex.join(["modeling-scratch", "lab", *repeated(arguments)]),
         "data_digests": planned["data_digests"],
         "environment": environment(),
-        "hardware": describe_hardware(torch.device("cpu")),
+        "hardware": planned["hardware"],
     }
     if (folder / RECORD).is_file():  # --overwrite: the earlier lab is kept until here
         delete_lab(folder, read_json(folder / RECORD))
@@ -214,7 +217,9 @@ def steps_of(
     ]
 
 
-def conditions(arguments: LabArguments, variants: Sequence[Variant], options: Sequence[str]) -> list[str]:
+def conditions(
+    arguments: LabArguments, variants: Sequence[Variant], options: Sequence[str], hardware: str
+) -> list[str]:
     """Return the lines of the report on what is equal, and on how to read the intervals."""
     compared = sum(len(values) - 1 for values in parse_factors(arguments.vary).values())
     base = variants[0]
@@ -227,8 +232,9 @@ def conditions(arguments: LabArguments, variants: Sequence[Variant], options: Se
         "equal for all variants: steps, batches of each seed, tokens, learning rate and all other options; a variant "
         "may have a better learning rate of its own",
         "scores are those of validation, of the last weights; no test split is used",
-        "time: of the processor, with reading the data and evaluations; memory: the peak of the process",
-        f"hardware: {describe_hardware(torch.device('cpu'))}",
+        "time: of the processor, with reading the data and evaluations (with an accelerator: of the training, on the "
+        "clock); memory: the peak of the process (of the accelerator)",
+        f"hardware: {hardware}",
         f"options of each run: `{shlex.join(map(str, map(without_paths, options)))}`",
     ]
     if arguments.seeds == 1:

@@ -154,12 +154,17 @@ def factor_table(results: Results, name: str, others: Sequence[str]) -> list[lis
 
 
 def costs(results: Results, variants: Sequence[Variant]) -> list[str]:
-    """Return parameters, tokens, processor time and memory of the runs of these variants, as means."""
+    """Return parameters, tokens, time and memory of the runs of these variants, as means."""
     runs = [results.runs[variant.name, seed] for variant in variants for seed in results.seeds]
     parameters, tokens = (_range(sorted({run[name] for run in runs})) for name in ("parameters", "tokens"))
-    whole = [run["processor_seconds"] for run in runs if not run["resumed_at"]]
+    whole = [seconds_of(run) for run in runs if not run["resumed_at"]]
     time = f"{fmean(whole):.0f} s" if whole else "resumed"
     return [parameters, tokens, time, f"{fmean(run['peak_memory'] for run in runs) / 1e6:,.0f} MB"]
+
+
+def seconds_of(run: Mapping[str, Any]) -> float:
+    """Return the processor time of a run, or with an accelerator the time of its training on the clock."""
+    return run["processor_seconds"] if run["is_timed_by_processor"] else run["seconds"]
 
 
 def _range(values: Sequence[int]) -> str:

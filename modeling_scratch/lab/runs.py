@@ -21,6 +21,7 @@ from typing import Any
 import torch
 from transformers import Trainer
 
+from ..sharing.run_record import describe_hardware
 from ..training.checkpoints import delete_checkpoints, step_of
 from ..training.resumable import DivergenceError
 from ..training.run import Run
@@ -106,7 +107,7 @@ def groups_of(kind: Kind, options: Sequence[str], overrides: Sequence[str], seed
 
 
 def plan(task: str, data: str | None, options: Sequence[str], base: str | None, variants: Any, matches: bool) -> Any:
-    """Read the data, and return the variants with their parameters, and the digests of the data.
+    """Read the data, and return the variants with their parameters, the digests of the data, and the hardware.
 
     variants: as dictionaries of `Variant`.
     """
@@ -118,7 +119,8 @@ def plan(task: str, data: str | None, options: Sequence[str], base: str | None, 
         return kind.build(with_overrides(run.groups["model"], overrides), inputs)
 
     sized = Matching(build, base, matches).sized([Variant(**variant) for variant in variants])
-    return {"variants": [vars(variant) for variant in sized], "data_digests": dict(run.digests)}
+    hardware = describe_hardware(run.groups["training"].device)
+    return {"variants": [vars(variant) for variant in sized], "data_digests": dict(run.digests), "hardware": hardware}
 
 
 def train(
@@ -157,15 +159,15 @@ def result_of(trainer: Trainer) -> dict[str, Any]:
         scores = {name.removeprefix("eval_"): value for name, value in entry.items() if name.startswith("eval_")}
         if scores:
             evaluations.setdefault(int(entry["step"]), {}).update(scores)
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    memory = torch.cuda.max_memory_allocated() if torch.cuda.is_available() else used.ru_maxrss * KILOBYTE
+    used, is_cuda = resource.getrusage(resource.RUSAGE_SELF), trainer.args.device.type == "cuda"
     return {
         "steps": state.global_step,
         "tokens": int(state.num_input_tokens_seen),
         "parameters": sum(weight.numel() for weight in model.parameters()),
         "seconds": next(entry["train_runtime"] for entry in state.log_history[::-1] if "train_runtime" in entry),
         "processor_seconds": used.ru_utime + used.ru_stime,
-        "peak_memory": memory,
+        "is_timed_by_processor": trainer.args.device.type == "cpu",
+        "peak_memory": torch.cuda.max_memory_allocated() if is_cuda else used.ru_maxrss * KILOBYTE,
         "threads": torch.get_num_threads(),
         "scores": evaluations[max(evaluations)],
         "curve": [[step, scores] for step, scores in sorted(evaluations.items())],

@@ -58,13 +58,11 @@ class Variant:
 
 def plan_variants(factors: Factors, is_grid: bool) -> list[Variant]:
     """Return the base, and one variant for each other value of each factor, or with a grid for all combinations."""
-    combinations = product(*factors.values())
-    variants = [
-        Variant(values, [name for name in factors if values[name] != factors[name][0]])
-        for values in (dict(zip(factors, chosen)) for chosen in combinations)
-    ]
-    variants = [variant for variant in variants if is_grid or len(variant.changed) < 2]
-    return sorted(variants, key=lambda variant: bool(variant.changed))  # the base first
+    base = {name: values[0] for name, values in factors.items()}
+    changes = ({name: value} for name, values in factors.items() for value in values[1:])
+    combinations = (dict(zip(factors, chosen)) for chosen in product(*factors.values()))
+    planned = combinations if is_grid else [base, *({**base, **change} for change in changes)]
+    return [Variant(values, [name for name in factors if values[name] != base[name]]) for values in planned]
 
 
 def check_variants(

@@ -72,7 +72,7 @@ def test_p_values_are_corrected_by_holm() -> None:
 def test_variants_change_one_switch_or_all_of_them() -> None:
     factors = parse_factors(["norm_position=pre,post", "hidden_act=gelu,relu,swiglu"])
     names = [variant.name for variant in plan_variants(factors, is_grid=False)]
-    assert names == ["base", "hidden_act=relu", "hidden_act=swiglu", "norm_position=post"]
+    assert names == ["base", "norm_position=post", "hidden_act=relu", "hidden_act=swiglu"]
     assert len({variant.name for variant in plan_variants(factors, is_grid=True)}) == 6
 
 
@@ -123,6 +123,7 @@ REFUSED = {
     "--vary norm_position=pre,post --budget soon": "--budget soon",
     "--vary norm_position=pre,post --budget 5m --max_steps 10": "exclude each other",
     "--vary norm_position=pre,post --options=--seed=3": "the lab itself sets --seed",
+    "--vary norm_position=pre,post --options='": "No closing quotation",
     "--vary norm_position=pre,post --data_dir somewhere": "leave --data_dir out",
     "--vary norm_position=pre,post --task sst2": "give --data_dir",
     "--vary norm_position=pre,post --task nowhere": "no such folder or file",
