@@ -179,7 +179,10 @@ def plan_lab(
         "factors": parse_factors(arguments.vary),
         "variants": planned["variants"],
         "steps": steps,
-        "conditions": [*lines, *conditions(arguments, sized, options, planned["hardware"])],
+        "conditions": [
+            *lines,
+            *conditions(arguments, sized, [*options, "--max_steps", str(steps)], planned["hardware"]),
+        ],
         "repeat": shlex.join(["modeling-scratch", "lab", *repeated(arguments)]),
         "data_digests": planned["data_digests"],
         "environment": environment(),
@@ -223,7 +226,8 @@ def conditions(
     """Return the lines of the report on what is equal, and on how to read the intervals."""
     compared = sum(len(values) - 1 for values in parse_factors(arguments.vary).values())
     base = variants[0]
-    counts = f"{len(variants)} variants, seeds 0 to {arguments.seeds - 1}, {len(variants) * arguments.seeds} runs"
+    seeds = f"seeds 0 to {arguments.seeds - 1}" if arguments.seeds > 1 else "seed 0"
+    counts = f"{len(variants)} variants, {seeds}, {len(variants) * arguments.seeds} runs"
     matched = "adjusted by intermediate_size" if arguments.match_parameters else "not adjusted"
     lines = [
         f"{counts}; base: {', '.join(f'{name}={value}' for name, value in base.values.items())}",

@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from ..data.documents import counted
 from ..evaluation.data_report import Section, as_page
 from ..evaluation.plots import name_steps, percent_formatter, write_png
 from ..figures.learning_curves import colors
@@ -189,11 +190,9 @@ def sentences(results: Results, name: str) -> list[str]:
 def size_note(variant: Variant, base: Variant) -> str:
     """Return what was adjusted, and the remaining difference in parameters."""
     difference = variant.parameters - base.parameters
-    more = "more" if difference > 0 else "fewer"
-    remaining = (
-        f"{abs(difference):,} parameters {more} than the base" if difference else "as many parameters as the base"
-    )
-    return "; ".join(filter(None, [variant.note, remaining]))
+    parameter = "more parameter" if difference > 0 else "fewer parameter"
+    more = f"{counted(abs(difference), parameter)} than the base"
+    return "; ".join(filter(None, [variant.note, more if difference else "as many parameters as the base"]))
 
 
 def curves(results: Results, name: str) -> Any:

@@ -120,9 +120,8 @@ class Task:
 
     @property
     def options(self) -> list[str]:
-        """The command line of a run, without its data, its seed, its folder and its changes."""
-        fixed = f"{SETTINGS} {self.kind.settings} {self.settings} --preset {self.preset} --max_steps {self.max_steps}"
-        return shlex.split(fixed)
+        """The command line of a run, without its data, its steps, its seed, its folder and its changes."""
+        return shlex.split(f"{SETTINGS} {self.kind.settings} {self.settings} --preset {self.preset}")
 
 
 REVIEWS = "--learning_rate 2e-3 --per_device_train_batch_size 64 --max_eval_samples 1000"
