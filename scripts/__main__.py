@@ -29,6 +29,7 @@ PROGRAMS = {
     "predict": "predict",
     "explain": "explain",
     "compare": "compare",
+    "lab": "lab",
     "figures": "figures",
     "generate": "generate",
     "serve": "serve",

@@ -217,9 +217,8 @@ def as_text(section: Section) -> str:
     return "\n".join([section.title, *lines, *rows, *([section.command] if section.command else [])])
 
 
-def as_page(sections: Sequence[Section]) -> str:
+def as_page(sections: Sequence[Section], title: str = "Data before training") -> str:
     """Return the sections as one HTML page that loads nothing. All their text is escaped."""
-    title = "Data before training"
     head = f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
     body = "\n".join(map(_as_html, sections))
     return f"{head}<style>{STYLE}</style></head>\n<body><h1>{title}</h1>\n{body}\n</body></html>\n"

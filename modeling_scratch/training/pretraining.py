@@ -175,8 +175,10 @@ def pretrain(
     pretrain_on(run, documents, build_tokenizer(model_arguments, documents.train, run.checkpoint))
 
 
-def pretrain_on(run: Run, documents: Documents, tokenizer: PreTrainedTokenizerBase) -> None:
-    """Tokenise, train, evaluate and save, in a run whose data has been checked."""
+def start(
+    run: Run, documents: Documents, tokenizer: PreTrainedTokenizerBase
+) -> tuple[PretrainingTrainer, PretrainingData]:
+    """Tokenise, build the model and its trainer, and start a run whose data has been checked."""
     model_arguments, arguments = run.groups["model"], run.groups["training"]
     model = build_model(model_arguments, tokenizer)
     data = prepare(model_arguments, documents, tokenizer, arguments.seed)
@@ -187,6 +189,13 @@ def pretrain_on(run: Run, documents: Documents, tokenizer: PreTrainedTokenizerBa
     print(*data.notes, f"model: {model.num_parameters():,} parameters", sep="\n")
     trainer = build_trainer(model, tokenizer, data, arguments)
     run.start(trainer, [*documents.notes, *data.notes])
+    return trainer, data
+
+
+def pretrain_on(run: Run, documents: Documents, tokenizer: PreTrainedTokenizerBase) -> None:
+    """Tokenise, train, evaluate and save, in a run whose data has been checked."""
+    model_arguments = run.groups["model"]
+    trainer, data = start(run, documents, tokenizer)
     run.train(trainer)
     if run.is_main:
         print("", report_pretraining(trainer, data, documents.validation[0], step_of(run.checkpoint)), sep="\n")

@@ -102,6 +102,10 @@ def _ends_epoch(state: TrainerState) -> bool:
     return float(state.epoch or 0).is_integer() or state.global_step >= state.max_steps
 
 
+class DivergenceError(DataError):
+    """A loss or weights that are not finite."""
+
+
 class NanGuard:
     """Records the first non-finite loss and its step, as scalars on the losses' device."""
 
@@ -182,10 +186,10 @@ class ResumableTrainer(Trainer):
         if fault := self.losses.fault():
             raise self._diverged(fault)
 
-    def _diverged(self, fault: str) -> DataError:
+    def _diverged(self, fault: str) -> DivergenceError:
         saved = checkpoints_in(Path(self.args.output_dir or ""))
         kept = f"the last checkpoint, {saved[-1]}, is unchanged" if saved else "there is no checkpoint yet"
-        return DataError(f"{fault}; training stopped; {REMEDIES}; {kept}")
+        return DivergenceError(f"{fault}; training stopped; {REMEDIES}; {kept}")
 
     def _finalize_training(self, trial: Any, *args: Any) -> TrainOutput:
         self._check_losses()

@@ -74,6 +74,7 @@ def choose_weights(trainer: Trainer, translator: Translator, data: TranslationDa
     return chosen
 
 
+PROGRAM = "scripts/train_translation.py"
 DEFAULT_PRESET = "captions"
 
 # Generation settings of a checkpoint that the run's own would contradict.
@@ -314,10 +315,20 @@ def train(
 ) -> None:
     """Run the training: read, tokenise, train, choose weights on validation, evaluate on test, save."""
     inputs = inputs_of(model_arguments, data_arguments)
-    run = Run.open("scripts/train_translation.py", model_arguments, data_arguments, arguments, inputs)
-    data = load_pairs(data_arguments)
+    run = Run.open(PROGRAM, model_arguments, data_arguments, arguments, inputs)
+    train_and_judge(run, start(run, *read(run)))
+
+
+def read(run: Run) -> tuple[TranslationData, Tokenizers]:
+    """Read and check the pairs of a run, and return them with its tokenizers."""
+    data = load_pairs(run.groups["data"])
     run.check_data(data.digests())
-    tokenizers = build_tokenizers(model_arguments, data, run.checkpoint)
+    return data, build_tokenizers(run.groups["model"], data, run.checkpoint)
+
+
+def start(run: Run, data: TranslationData, tokenizers: Tokenizers) -> TranslationTrainer:
+    """Tokenise, build the model and its trainer, and start the run."""
+    model_arguments, arguments = run.groups["model"], run.groups["training"]
     model, length = build_model(model_arguments, tokenizers), model_arguments.max_length
     greedy: dict[str, Any] = {"max_new_tokens": length, "num_beams": 1, "do_sample": False}
     translator = Translator(model, *tokenizers, length, arguments.eval_batch_size, **greedy)
@@ -334,7 +345,7 @@ def train(
     trainer = build_trainer(translator, arguments, encoded, data, respell)
     check_whole(trainer, "translation")  # each process translates on its own
     run.start(trainer, data.notes, columns=data.columns, rows=rows)
-    train_and_judge(run, trainer)
+    return trainer
 
 
 @checking_arguments()

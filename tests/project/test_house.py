@@ -25,6 +25,7 @@ FLOORS = (
     {"sharing"},
     {"demo", "doctor", "training"},
     {"benchmark", "figures"},
+    {"lab"},
 )
 # The files of modeling_scratch/ itself that no model ships.
 NOT_SHIPPED = {

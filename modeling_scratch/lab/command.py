@@ -1,0 +1,298 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The lab: its arguments, its plan, its runs one after another, and its report."""
+
+import re
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..sharing.run_record import environment, without_paths
+from ..training.run_folder import LOCK_FILE, ended_by_sigterm, locked
+from ..utils.command_line import option
+from ..utils.errors import DataError
+from ..utils.files import remove, write_json
+from .report import CURVES, Results, shown, size_note, write_report
+from .runs import in_process, plan, probe, read_json, train
+from .tasks import EVALUATIONS, NEEDED, TASKS, find_task
+from .variants import Variant, check_variants, parse_factors, plan_variants
+
+PLAN, PROBE, RECORD = "plan", "probe", "lab.json"
+LEAST_STEPS = 10 * EVALUATIONS
+UNITS = {"s": 1, "m": 60, "h": 3600}
+# What the lab decides for each run.
+OURS = ("seed", "output_dir", "config_overrides", "max_steps", "overwrite", "resume_from_checkpoint", "data_dir")
+SHOWN = "accuracy", "bleu", "loss", "perplexity"  # after each run
+NOT_OF_COMMAND = ("output_dir", "overwrite", "score")  # they change no run
+
+
+@dataclass
+class LabArguments:
+    """What to train, what to vary, and how often."""
+
+    task: str = field(
+        metadata={"help": f"{', '.join(TASKS)}, a folder of labelled texts, or text to write like (.txt)."}
+    )
+    vary: list[str] = field(
+        default_factory=list,
+        metadata={
+            "action": "extend",
+            "help": "A field of the configuration and its values, the first of which is the base: "
+            "norm_position=pre,post. Repeat the option for further fields.",
+        },
+    )
+    seeds: int = field(default=3, metadata={"help": "The number of seeds of each variant, from 0 on."})
+    grid: bool = field(
+        default=False, metadata={"help": "Train all combinations of values, instead of one change at a time."}
+    )
+    data_dir: str | None = field(
+        default=None, metadata={"help": "; ".join(f"{name}: {what}" for name, what in NEEDED.items()) + "."}
+    )
+    max_steps: int | None = field(
+        default=None, metadata={"help": "The steps of each run; by default those of the task."}
+    )
+    budget: str | None = field(
+        default=None,
+        metadata={"help": "The time of all runs, such as 90s, 20m or 2h: the steps follow from the speed of the base."},
+    )
+    match_parameters: bool = field(
+        default=True,
+        metadata={"help": "Adjust intermediate_size so that each variant has as many parameters as the base."},
+    )
+    config_overrides: str | None = field(
+        default=None, metadata={"help": "Changes to the configuration of all variants, e.g. hidden_size=128."}
+    )
+    options: str = field(
+        default="", metadata={"help": 'Further options of the training program, in quotes: "--learning_rate 1e-3".'}
+    )
+    score: str | None = field(
+        default=None,
+        metadata={"help": "The validation score to compare, e.g. loss; repeating a lab with another is free."},
+    )
+    output_dir: str = field(default="runs/lab", metadata={"help": "The folder for the runs and the report."})
+    overwrite: bool = option(default=False, help="Replace the lab in the output folder.")
+
+    def __post_init__(self) -> None:
+        if self.seeds < 1:
+            raise DataError(f"--seeds {self.seeds}: must be at least 1")
+        if self.max_steps is not None and self.max_steps < EVALUATIONS:
+            raise DataError(f"--max_steps {self.max_steps}: must be at least {EVALUATIONS}, one for each evaluation")
+        if self.max_steps is not None and self.budget:
+            raise DataError("--max_steps and --budget exclude each other; give only one")
+        seconds_of(self.budget)
+        try:
+            shlex.split(self.options)
+        except ValueError as error:
+            raise DataError(f"--options {self.options}: {error}") from error
+        given = {name.replace("-", "_") for name in re.findall(r"--([\w-]+)", self.options)}
+        if refused := [name for name in OURS if name in given]:
+            raise DataError(f"--options: the lab itself sets --{refused[0]}; give it as an option of the lab, or not")
+
+    def command(self) -> dict[str, Any]:
+        """Return what decides on the runs, without local paths, to recognise the same command."""
+        return {name: without_paths(value) for name, value in vars(self).items() if name not in NOT_OF_COMMAND}
+
+
+def seconds_of(budget: str | None) -> float | None:
+    if budget is None:
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", budget)
+    if found is None or not float(found[1]):
+        raise DataError(f"--budget {budget}: give a number with s, m or h, such as 20m")
+    return float(found[1]) * UNITS[found[2]]
+
+
+def run_lab(arguments: LabArguments) -> None:
+    """Plan, train what is not finished, and report. Input errors are raised before the first run."""
+    factors = parse_factors(arguments.vary)
+    task, data_options = find_task(arguments.task, arguments.data_dir)
+    options = [*task.options, *data_options, *shlex.split(arguments.options)]
+    variants = plan_variants(factors, arguments.grid)
+    preset = preset_of(options)
+    check_variants(task.kind.presets, preset, arguments.config_overrides, factors, variants)
+    folder = Path(arguments.output_dir)
+    with ended_by_sigterm(), locked(folder):
+        record = open_lab(folder, arguments) or plan_lab(folder, arguments, options, variants)
+        print(*record["conditions"], sep="\n", flush=True)
+        variants = [Variant(**variant) for variant in record["variants"]]
+        runs = train_all(folder, arguments, [*options, "--max_steps", str(record["steps"])], variants, record)
+        results = Results(factors, variants, runs, arguments.score or task.kind.score)
+        others = [name for name in (task.kind.score, *task.kind.others) if name != results.score]
+        print("", write_report(folder, results, others, record), f"report: {folder / 'report.html'}", sep="\n")
+
+
+def preset_of(options: Sequence[str]) -> str:
+    """Return the last preset of a command line."""
+    words = [word for text in options for word in text.split("=", 1)]
+    return words[len(words) - words[::-1].index("--preset")]
+
+
+def open_lab(folder: Path, arguments: LabArguments) -> dict[str, Any] | None:
+    """Return the record of the lab in the folder, which the same command continues; None where there is none."""
+    path = folder / RECORD
+    ours = {LOCK_FILE, *(f"{name}.{suffix}" for name in (PLAN, PROBE) for suffix in ("json", "log"))}
+    others = [entry.name for entry in folder.iterdir() if entry.name not in ours]
+    others = [name for name in others if not name.startswith(f".{RECORD}.")]  # of a process that was killed
+    if not path.is_file():
+        if others:
+            raise DataError(f"--output_dir {folder} holds files that do not belong to a lab; choose another folder")
+        return None
+    record = read_json(path)
+    if arguments.overwrite:
+        return None
+    before, now = record.get("command", {}), arguments.command()
+    changes = [
+        f"--{name} was {before.get(name)!r} and is {now[name]!r}" for name in now if before.get(name) != now[name]
+    ]
+    if changes:
+        raise DataError(
+            f"--output_dir {folder} holds another lab: {'; '.join(changes)}; choose another folder, or give --overwrite"
+        )
+    if record["environment"] != environment():
+        print("WARNING: the lab was started with other versions of the libraries", file=sys.stderr)
+    return record
+
+
+def delete_lab(folder: Path, record: Mapping[str, Any]) -> None:
+    """Delete what a lab has written, its record last."""
+    names = [Variant(**variant).name for variant in record["variants"]]
+    files = ["report.md", "report.html", *(CURVES.format(name) for name in record["factors"]), RECORD]
+    for name in (*names, *files):
+        if Path(name).name == name:  # a record that somebody changed deletes nothing elsewhere
+            remove(folder / name)
+
+
+def plan_lab(
+    folder: Path, arguments: LabArguments, options: Sequence[str], variants: Sequence[Variant]
+) -> dict[str, Any]:
+    """Read the data, match the parameters, fix the steps, and write the record of a new lab."""
+    asked = arguments.task, arguments.data_dir, options
+    base, matches = arguments.config_overrides, arguments.match_parameters
+    output = folder / f"{PLAN}.json"
+    planned = in_process(plan, output, *asked, base, [vars(variant) for variant in variants], matches)
+    sized = [Variant(**variant) for variant in planned["variants"]]
+    steps, lines = steps_of(folder, arguments, options, sized)
+    record = {
+        "command": arguments.command(),
+        "factors": parse_factors(arguments.vary),
+        "variants": planned["variants"],
+        "steps": steps,
+        "conditions": [
+            *lines,
+            *conditions(arguments, sized, [*options, "--max_steps", str(steps)], planned["hardware"]),
+        ],
+        "repeat": shlex.join(["modeling-scratch", "lab", *repeated(arguments)]),
+        "data_digests": planned["data_digests"],
+        "environment": environment(),
+        "hardware": planned["hardware"],
+    }
+    if (folder / RECORD).is_file():  # --overwrite: the earlier lab is kept until here
+        delete_lab(folder, read_json(folder / RECORD))
+    write_json(folder / RECORD, record)
+    return record
+
+
+def steps_of(
+    folder: Path, arguments: LabArguments, options: Sequence[str], variants: Sequence[Variant]
+) -> tuple[int, list[str]]:
+    """Return the steps of each run, and how they were chosen: as given, as the task's, or from the budget."""
+    seconds = seconds_of(arguments.budget)
+    if seconds is None:
+        return arguments.max_steps or find_task(arguments.task, arguments.data_dir)[0].max_steps, []
+    overrides = variants[0].overrides(arguments.config_overrides)
+    speed = in_process(probe, folder / f"{PROBE}.json", arguments.task, arguments.data_dir, options, overrides)
+    count = len(variants) * arguments.seeds
+    around = speed["before"] + (EVALUATIONS + 1) * speed["evaluation"]
+    steps = int((seconds / count - around) / speed["step"])
+    if steps < LEAST_STEPS:
+        needed = count * (around + LEAST_STEPS * speed["step"]) / 60
+        raise DataError(
+            f"--budget {arguments.budget}: too little for {count} runs, each of which takes {around:.0f} s without its "
+            f"steps; give at least {needed + 1:.0f}m, or vary less"
+        )
+    steps -= steps % EVALUATIONS
+    return steps, [
+        f"--budget {arguments.budget}: {steps:,} steps a run. Measured on the base: {speed['step']:.3f} s a step, "
+        f"{speed['evaluation']:.1f} s an evaluation, {speed['before']:.1f} s before the first step. Slower variants "
+        "take longer"
+    ]
+
+
+def conditions(
+    arguments: LabArguments, variants: Sequence[Variant], options: Sequence[str], hardware: str
+) -> list[str]:
+    """Return the lines of the report on what is equal, and on how to read the intervals."""
+    compared = sum(len(values) - 1 for values in parse_factors(arguments.vary).values())
+    base = variants[0]
+    seeds = f"seeds 0 to {arguments.seeds - 1}" if arguments.seeds > 1 else "seed 0"
+    counts = f"{len(variants)} variants, {seeds}, {len(variants) * arguments.seeds} runs"
+    matched = "adjusted by intermediate_size" if arguments.match_parameters else "not adjusted"
+    lines = [
+        f"{counts}; base: {', '.join(f'{name}={value}' for name, value in base.values.items())}",
+        f"parameters: {base.parameters:,} of the base; those of variants are {matched}",
+        *(f"{each.name}: {each.parameters:,} parameters; {size_note(each, base)}" for each in variants[1:]),
+        "equal for all variants: steps, batches of each seed, tokens, learning rate and all other options; a variant "
+        "may have a better learning rate of its own",
+        "scores are those of validation, of the last weights; no test split is used",
+        "time: of the processor, with reading the data and evaluations (with an accelerator: of the training, on the "
+        "clock); memory: the peak of the process (of the accelerator)",
+        f"hardware: {hardware}",
+        f"options of each run: `{shlex.join(map(str, map(without_paths, options)))}`",
+    ]
+    if arguments.seeds == 1:
+        return [*lines, "one seed shows no spread: there are no intervals, and differences may be chance"]
+    return [
+        *lines,
+        "difference: to the first value, paired by seed, with a 95 % interval of Student's t; "
+        f"of {compared} comparisons, one in 20 excludes 0 by chance; p is corrected for all of them (Holm)",
+    ]
+
+
+def repeated(arguments: LabArguments) -> list[str]:
+    """Return the command line, with the last component of absolute paths."""
+    words = []
+    for name, value in vars(arguments).items():
+        default = LabArguments.__dataclass_fields__[name].default
+        if name == "vary":
+            words += [word for each in value for word in ("--vary", each)]
+        elif name == "match_parameters":
+            words += [] if value else ["--no_match_parameters"]
+        elif isinstance(value, bool):
+            words += [f"--{name}"] if value and name != "overwrite" else []
+        elif value != default:
+            words += [f"--{name}", str(without_paths(value))]
+    return words
+
+
+def train_all(
+    folder: Path,
+    arguments: LabArguments,
+    options: Sequence[str],
+    variants: Sequence[Variant],
+    record: Mapping[str, Any],
+) -> dict[tuple[str, int], dict[str, Any]]:
+    """Train what is not finished, all variants of a seed before the next seed, and return all results."""
+    wanted = [(seed, variant) for seed in range(arguments.seeds) for variant in variants]
+    runs = {}
+    for number, (seed, variant) in enumerate(wanted, 1):
+        output = folder / variant.name / f"seed-{seed}.json"
+        is_new = not output.is_file()
+        if is_new:
+            overrides = variant.overrides(arguments.config_overrides)
+            asked = arguments.task, arguments.data_dir, options, overrides, seed, str(output.with_suffix(""))
+            result = in_process(train, output, *asked, record["data_digests"])
+        else:
+            result = read_json(output)
+        runs[variant.name, seed] = result
+        print(f"{number} of {len(wanted)}: {variant.name}, seed {seed}: {described(result, is_new)}", flush=True)
+    return runs
+
+
+def described(result: Mapping[str, Any], is_new: bool) -> str:
+    if "failed" in result:
+        return f"failed: {result['failed']}"
+    scores = {name: value for name, value in result["scores"].items() if name in SHOWN}
+    what = ", ".join(f"{name} {shown(name, value)}" for name, value in scores.items())
+    return f"{what}; {result['seconds']:.0f} s" + ("" if is_new else " (finished before)")

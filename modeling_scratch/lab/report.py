@@ -1,0 +1,262 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The report of a lab: a table and a plot of learning curves for each factor, as Markdown and as one HTML page."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from ..data.documents import counted
+from ..evaluation.data_report import Section, as_page
+from ..evaluation.plots import name_steps, percent_formatter, write_png
+from ..figures.learning_curves import colors
+from ..figures.look import WIDTH, plain_axes, titled
+from ..utils.errors import DataError
+from ..utils.files import write_json, write_text
+from ..utils.markdown import table
+from .statistics import CONFIDENCE, Difference, Scores, adjusted, paired_difference, spread
+from .variants import Factors, Variant
+
+SHARES = {"accuracy", "f1", "f1_macro", "f1_micro"}
+LOWER_IS_BETTER = {"loss", "perplexity", "rmse"}
+HOLM = 1 - CONFIDENCE
+CURVES = "curves-{}.png"
+Runs = Mapping[tuple[str, int], Mapping[str, Any]]  # the result of each variant and seed
+
+
+class Results:
+    """What the runs of a lab have found, by one score."""
+
+    def __init__(self, factors: Factors, variants: Sequence[Variant], runs: Runs, score: str) -> None:
+        self.factors, self.variants, self.runs, self.score = factors, variants, runs, score
+        self.seeds = sorted({seed for _, seed in runs})
+        if fault := self.failure(variants[0]):
+            raise DataError(f"the base failed, and nothing can be compared with it: {fault}")
+        names = set.intersection(*(set(run["scores"]) for run in runs.values() if "failed" not in run))
+        if score not in names:
+            raise DataError(f"--score {score}: the scores of this task are {', '.join(sorted(names))}")
+        found = {key: self._difference(*key) for key in self._compared()}
+        measured = {key: each for key, each in found.items() if each is not None}
+        self.differences = dict(zip(measured, adjusted(list(measured.values()))))
+
+    def _compared(self) -> list[tuple[str, str]]:
+        return [(name, value) for name, values in self.factors.items() for value in values[1:]]
+
+    def failure(self, variant: Variant) -> str | None:
+        faults = (self.runs[variant.name, seed].get("failed") for seed in self.seeds)
+        return next(filter(None, faults), None)
+
+    def scores(self, variant: Variant, score: str | None = None) -> Scores:
+        return {seed: self.runs[variant.name, seed]["scores"][score or self.score] for seed in self.seeds}
+
+    def pairs(self, name: str, value: str) -> list[tuple[Variant, Variant]]:
+        """Return the pairs of variants that differ in this field alone: with this value, and with the first one.
+
+        With a grid, there is a pair for each combination of the other fields. Pairs with a failed run are left out.
+        """
+        whole = [variant for variant in self.variants if not self.failure(variant)]
+        of_values = {tuple(variant.values.items()): variant for variant in whole}
+        found = []
+        for variant in whole:
+            if variant.values[name] == value:
+                first = {**variant.values, name: self.factors[name][0]}
+                if tuple(first.items()) in of_values:
+                    found.append((variant, of_values[tuple(first.items())]))
+        return found
+
+    def mean_scores(self, variants: Sequence[Variant], score: str | None = None) -> Scores:
+        each = [self.scores(variant, score) for variant in variants]
+        return {seed: fmean(scores[seed] for scores in each) for seed in self.seeds}
+
+    def _difference(self, name: str, value: str) -> Difference | None:
+        pairs = self.pairs(name, value)
+        if not pairs:
+            return None
+        varied, first = zip(*pairs)
+        return paired_difference(self.mean_scores(varied), self.mean_scores(first))
+
+    def verdict(self, name: str, value: str) -> str:
+        found = self.differences.get((name, value))
+        if found is None:
+            return "failed"
+        if found.low is None:
+            return "one seed: no interval"
+        if not found.is_shown:
+            return f"no difference that {len(self.seeds)} seeds can show"
+        is_better = (found.mean > 0) != (self.score in LOWER_IS_BETTER)
+        holds = found.adjusted_p is not None and found.adjusted_p <= HOLM
+        return ("better" if is_better else "worse") + ("" if holds else ", not after correction")
+
+    def comparisons(self) -> list[dict[str, Any]]:
+        """Return the differences for lab.json."""
+        return [
+            {
+                "field": name, "value": value, "first": self.factors[name][0], "score": self.score,
+                **asdict(found), "verdict": self.verdict(name, value),
+            }
+            for (name, value), found in self.differences.items()
+        ]  # fmt: skip
+
+    def values_of(self, name: str) -> dict[str, list[Variant]]:
+        """Return the variants of each value of a field that are compared, without those that failed."""
+        first, *others = self.factors[name]
+        pairs = {value: self.pairs(name, value) for value in others}
+        compared = {one.name: one for found in pairs.values() for _, one in found}
+        return {first: [*compared.values()], **{value: [one for one, _ in found] for value, found in pairs.items()}}
+
+    def tokens(self) -> str:
+        """Return the tokens of training as measured, and whether all variants of a seed read equally many."""
+        read = [
+            {run["tokens"] for (_, each), run in self.runs.items() if each == seed and "failed" not in run}
+            for seed in self.seeds
+        ]
+        is_equal = "equally many in all variants of a seed" if all(len(each) == 1 for each in read) else "NOT EQUAL"
+        return f"tokens of training, measured: {_range(sorted(set.union(*read)))}, {is_equal}"
+
+
+def shown(score: str, value: float, sign: str = "") -> str:
+    """Format a score; sign "+": a difference, of shares in percentage points."""
+    if score in SHARES:
+        return f"{100 * value:{sign}.2f}" + ("" if sign else " %")
+    return f"{value:{sign}.{2 if score in ('bleu', 'chrf', 'perplexity') else 4}f}"
+
+
+def with_spread(score: str, scores: Scores) -> str:
+    mean, deviation = spread(scores)
+    return shown(score, mean) + (f" ± {shown(score, deviation).removesuffix(' %')}" if deviation is not None else "")
+
+
+def interval(score: str, found: Difference) -> str:
+    """Format a difference with its interval."""
+    mean = shown(score, found.mean, "+")
+    if found.low is None or found.high is None:
+        return mean
+    return f"{mean} ({shown(score, found.low, '+')} to {shown(score, found.high, '+')})"
+
+
+def factor_table(results: Results, name: str, others: Sequence[str]) -> list[list[str]]:
+    """Return a head, and the row of each value of a factor. The others are compared with the first value."""
+    heads = [name, results.score, "difference", "p", "result", *others, "parameters", "tokens", "time", "memory"]
+    rows = [heads]
+    for value, variants in results.values_of(name).items():
+        found = results.differences.get((name, value))
+        cells = ["", "", "first value"]
+        if value != results.factors[name][0]:
+            p = "" if found is None or found.adjusted_p is None else f"{found.adjusted_p:.3f}"
+            cells = [interval(results.score, found) if found else "", p, results.verdict(name, value)]
+        if variants:
+            more = [with_spread(other, results.mean_scores(variants, other)) for other in others]
+            scores = with_spread(results.score, results.mean_scores(variants))
+            rows.append([value, scores, *cells, *more, *costs(results, variants)])
+        else:
+            rows.append([value, "", *cells, *[""] * (len(others) + 4)])
+    return rows
+
+
+def costs(results: Results, variants: Sequence[Variant]) -> list[str]:
+    """Return parameters, tokens, time and memory of the runs of these variants, as means."""
+    runs = [results.runs[variant.name, seed] for variant in variants for seed in results.seeds]
+    parameters, tokens = (_range(sorted({run[name] for run in runs})) for name in ("parameters", "tokens"))
+    whole = [seconds_of(run) for run in runs if not run["resumed_at"]]
+    time = f"{fmean(whole):.0f} s" if whole else "resumed"
+    return [parameters, tokens, time, f"{fmean(run['peak_memory'] for run in runs) / 1e6:,.0f} MB"]
+
+
+def seconds_of(run: Mapping[str, Any]) -> float:
+    """Return the processor time of a run, or with an accelerator the time of its training on the clock."""
+    return run["processor_seconds"] if run["is_timed_by_processor"] else run["seconds"]
+
+
+def _range(values: Sequence[int]) -> str:
+    return f"{values[0]:,}" if len(values) == 1 else f"{values[0]:,} to {values[-1]:,}"
+
+
+def sentences(results: Results, name: str) -> list[str]:
+    """Return what a factor has shown, in words, and what was adjusted."""
+    lines = []
+    first = results.factors[name][0]
+    for value in results.factors[name][1:]:
+        found = results.differences.get((name, value))
+        what = f" in {results.score}: {interval(results.score, found)}" if found else ""
+        lines.append(f"{value} against {first}: {results.verdict(name, value)}{what}")
+    for variant in results.variants:
+        if name in variant.changed and (len(variant.changed) == 1 or results.failure(variant)):
+            lines += [f"{variant.name}: {size_note(variant, results.variants[0])}"]
+            lines += [f"{variant.name} failed: {fault}"] if (fault := results.failure(variant)) else []
+    return lines
+
+
+def size_note(variant: Variant, base: Variant) -> str:
+    """Return what was adjusted, and the remaining difference in parameters."""
+    difference = variant.parameters - base.parameters
+    parameter = "more parameter" if difference > 0 else "fewer parameter"
+    more = f"{counted(abs(difference), parameter)} than the base"
+    return "; ".join(filter(None, [variant.note, more if difference else "as many parameters as the base"]))
+
+
+def curves(results: Results, name: str) -> Any:
+    """Draw the score of validation against steps for each value of a factor: mean and deviation over seeds."""
+    caption = "Lines: mean over the seeds. Bands: one standard deviation to each side."
+    figure = titled(name, caption if len(results.seeds) > 1 else "", WIDTH, 4)
+    axes = figure.subplots()
+    compared = {value: variants for value, variants in results.values_of(name).items() if variants}
+    for (value, variants), color in zip(compared.items(), colors(len(compared))):
+        points = [_at_steps(results, variant) for variant in variants]
+        steps = sorted(set.intersection(*(set(each) for each in points)))
+        seeds = [[fmean(each[step][seed] for each in points) for step in steps] for seed in results.seeds]
+        means = [spread(dict(enumerate(values))) for values in zip(*seeds)]
+        axes.plot(steps, [mean for mean, _ in means], color=color, marker="o", markersize=4, label=value)
+        low, high = ([mean + sign * (deviation or 0) for mean, deviation in means] for sign in (-1, 1))
+        axes.fill_between(steps, low, high, color=color, alpha=0.2, linewidth=0)
+    axes.set_ylabel(f"{results.score}, validation")
+    if results.score in SHARES:
+        axes.yaxis.set_major_formatter(percent_formatter(0))
+    name_steps(axes)
+    plain_axes(axes)
+    for label in axes.legend(frameon=False).texts:
+        label.set_parse_math(False)
+    return figure
+
+
+def _at_steps(results: Results, variant: Variant) -> dict[int, dict[int, float]]:
+    """Return the score of each seed at each step."""
+    points: dict[int, dict[int, float]] = {}
+    for seed in results.seeds:
+        for step, scores in results.runs[variant.name, seed]["curve"]:
+            if results.score in scores:
+                points.setdefault(step, {})[seed] = scores[results.score]
+    return {step: scores for step, scores in points.items() if len(scores) == len(results.seeds)}
+
+
+def write_report(folder: Path, results: Results, others: Sequence[str], facts: Mapping[str, Any]) -> str:
+    """Write lab.json, the plots, report.md and report.html, and return the report as Markdown.
+
+    facts: of lab.json, with the lines of the section on conditions under "conditions".
+    """
+    sections = []
+    for name in results.factors:
+        plot = folder / CURVES.format(name)
+        write_png(curves(results, name), plot)
+        rows = factor_table(results, name, others)
+        sections.append(Section(name, sentences(results, name), rows, plot=plot.read_bytes()))
+    sections.append(Section("Conditions", [results.tokens(), *facts["conditions"]], command=facts["repeat"]))
+    title = f"Lab: {facts['command']['task']}"
+    runs = [{"variant": name, "seed": seed, **run} for (name, seed), run in results.runs.items()]
+    found = {"tokens": results.tokens(), "comparisons": results.comparisons(), "runs": runs}
+    write_json(folder / "lab.json", {**facts, **found})
+    write_text(folder / "report.html", as_page(sections, title))
+    text = "\n\n".join([f"# {title}", *map(as_markdown, sections)]) + "\n"
+    write_text(folder / "report.md", text)
+    return text
+
+
+def as_markdown(section: Section) -> str:
+    parts = [f"## {section.title}", "\n".join(f"- {line}" for line in section.lines)]
+    if section.table:
+        parts.append(table(section.table[0], section.table[1:]))
+    if section.plot:
+        parts.append(f"![{section.title}]({CURVES.format(section.title)})")
+    if section.command:
+        parts.append(f"```sh\n{section.command}\n```")
+    return "\n\n".join(filter(None, parts))

@@ -1,0 +1,188 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The runs of a lab: each in a process of its own, whose peak of memory is its own, and resumable.
+
+What a process finds out comes back in a file of JSON that is written last: a run with this file is finished.
+"""
+
+import json
+import os
+import resource
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+from transformers import Trainer
+
+from ..sharing.run_record import describe_hardware
+from ..training.checkpoints import delete_checkpoints, step_of
+from ..training.resumable import DivergenceError
+from ..training.run import Run
+from ..utils.command_line import parsed, quiet_libraries
+from ..utils.errors import DataError
+from ..utils.files import write_json
+from .tasks import Kind, find_task, with_overrides
+from .variants import Matching, Variant
+
+PROBED = 30  # steps that are timed for a budget
+LAST_LINES = 300  # characters of a log in an error
+# The library's parallel threads do not survive a fork: nothing in this process may compute before the last run.
+CONTEXT: Any = get_context("fork" if sys.platform.startswith("linux") else "spawn")
+KILOBYTE = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss
+
+
+def in_process(work: Callable[..., Any], output: Path, *arguments: Any) -> dict[str, Any]:
+    """Return what work(*arguments) returns in a process of its own, which writes it to `output`, and a log beside it.
+
+    Raises `DataError` if it raises one, or ends otherwise. The process ends with this one, by a checkpoint if it can.
+    """
+    output.parent.mkdir(parents=True, exist_ok=True)
+    process = CONTEXT.Process(target=_work, args=(work, str(output), arguments))
+    process.start()
+    try:
+        process.join()
+    finally:
+        if process.is_alive():
+            process.terminate()
+            process.join()
+    result = read_json(output) if output.is_file() else {}
+    if "refused" in result:
+        output.unlink()
+        raise DataError(result["refused"])
+    if process.exitcode or not result:
+        log = output.with_suffix(".log")
+        end = log.read_text(encoding="utf-8", errors="replace").strip()[-LAST_LINES:] if log.is_file() else ""
+        raise DataError(f"a run ended with exit code {process.exitcode}: {end.rpartition(chr(10))[2]} (see {log})")
+    return result
+
+
+def _work(work: Callable[..., Any], output: str, arguments: Sequence[Any]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal, which the process that started this one handles
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    log = os.open(Path(output).with_suffix(".log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    sys.stdout.flush()
+    for number in (1, 2):
+        os.dup2(log, number)
+    os.close(log)
+    sys.stdout, sys.stderr = (os.fdopen(number, "w", buffering=1, closefd=False) for number in (1, 2))
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    quiet_libraries("tokenization")
+    try:
+        result = work(*arguments)
+    except DataError as error:
+        result = {"refused": str(error)}
+    write_json(Path(output), result)
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it has ended, even if it was killed."""
+    parent = parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(content, dict):
+            return content
+    except ValueError:
+        pass
+    raise DataError(f"{path} is damaged: delete it, and the lab repeats this part, or give --overwrite")
+
+
+def groups_of(kind: Kind, options: Sequence[str], overrides: Sequence[str], seed: int, folder: str) -> dict[str, Any]:
+    """Return the arguments of a run, as its program would parse them."""
+    model, data, training = parsed(kind.options, [*options, "--seed", str(seed), "--output_dir", folder], raises=True)
+    training.include_num_input_tokens_seen = "non_padding"  # which the command line cannot say
+    return {"model": with_overrides(model, overrides), "data": data, "training": training}
+
+
+def plan(task: str, data: str | None, options: Sequence[str], base: str | None, variants: Any, matches: bool) -> Any:
+    """Read the data, and return the variants with their parameters, the digests of the data, and the hardware.
+
+    variants: as dictionaries of `Variant`.
+    """
+    kind = find_task(task, data)[0].kind
+    run = Run(kind.program, groups_of(kind, options, [*filter(None, [base])], 0, "unused"), None)
+    inputs = kind.read(run)
+
+    def build(overrides: Sequence[str]) -> Any:
+        return kind.build(with_overrides(run.groups["model"], overrides), inputs)
+
+    sized = Matching(build, base, matches).sized([Variant(**variant) for variant in variants])
+    hardware = describe_hardware(run.groups["training"].device)
+    return {"variants": [vars(variant) for variant in sized], "data_digests": dict(run.digests), "hardware": hardware}
+
+
+def train(
+    task: str,
+    data: str | None,
+    options: Sequence[str],
+    overrides: Sequence[str],
+    seed: int,
+    folder: str,
+    digests: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """Train one variant with one seed, or what is left of it, and return its result.
+
+    digests: of the data that the lab was planned with.
+    """
+    start = time.perf_counter()
+    kind = find_task(task, data)[0].kind
+    run = Run.open_stage(kind.program, **groups_of(kind, options, overrides, seed, folder))
+    resumed_at, inputs = step_of(run.checkpoint), kind.read(run)
+    if digests is not None and dict(run.digests) != dict(digests):
+        raise DataError("the data have changed since the lab was started: restore them, or give --overwrite")
+    ready = time.perf_counter()
+    try:
+        trainer = kind.train(run, inputs)
+    except DivergenceError as error:
+        return {"failed": str(error).partition(";")[0]}
+    delete_checkpoints(Path(folder))  # nothing resumes from them
+    return {**result_of(trainer), "resumed_at": resumed_at, "seconds_before": ready - start}
+
+
+def result_of(trainer: Trainer) -> dict[str, Any]:
+    """Return the scores, the curve and the costs of a run that has ended."""
+    state, model = trainer.state, trainer.model
+    evaluations: dict[int, dict[str, float]] = {}
+    for entry in state.log_history:
+        scores = {name.removeprefix("eval_"): value for name, value in entry.items() if name.startswith("eval_")}
+        if scores:
+            evaluations.setdefault(int(entry["step"]), {}).update(scores)
+    used, is_cuda = resource.getrusage(resource.RUSAGE_SELF), trainer.args.device.type == "cuda"
+    return {
+        "steps": state.global_step,
+        "tokens": int(state.num_input_tokens_seen),
+        "parameters": sum(weight.numel() for weight in model.parameters()),
+        "seconds": next(entry["train_runtime"] for entry in state.log_history[::-1] if "train_runtime" in entry),
+        "processor_seconds": used.ru_utime + used.ru_stime,
+        "is_timed_by_processor": trainer.args.device.type == "cpu",
+        "peak_memory": torch.cuda.max_memory_allocated() if is_cuda else used.ru_maxrss * KILOBYTE,
+        "threads": torch.get_num_threads(),
+        "scores": evaluations[max(evaluations)],
+        "curve": [[step, scores] for step, scores in sorted(evaluations.items())],
+    }
+
+
+def probe(task: str, data: str | None, options: Sequence[str], overrides: Sequence[str]) -> dict[str, Any]:
+    """Return the seconds of a step of one variant, of an evaluation, and of what precedes the training."""
+    short = f"--max_steps {PROBED} --eval_strategy no --save_strategy no".split()
+    with TemporaryDirectory() as folder:
+        result = train(task, data, [*options, *short], overrides, 0, str(Path(folder, "run")), None)
+    if "failed" in result:
+        raise DataError(f"the base cannot be trained: {result['failed']}")
+    return {
+        "step": result["seconds"] / PROBED,
+        "evaluation": result["scores"]["runtime"],
+        "before": result["seconds_before"],
+    }

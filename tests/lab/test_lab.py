@@ -1,0 +1,237 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The lab: what it refuses, what it makes equal, what it says of differences, and that a killed one goes on."""
+
+import json
+import os
+import signal
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lab import main
+from processes import Ended, at_call, in_child, refusal, send
+from scipy.stats import ttest_rel
+from transformers import AutoModelForSequenceClassification, Trainer
+
+from modeling_scratch import ScratchDecoderForCausalLM, ScratchEncoderForSequenceClassification, presets
+from modeling_scratch.lab.statistics import Difference, adjusted, paired_difference
+from modeling_scratch.lab.variants import Matching, Variant, parse_factors, plan_variants
+
+SIZES = "hidden_size=16,intermediate_size=24,num_hidden_layers=1,num_attention_heads=2"
+SMALL = f"--config_overrides {SIZES} --max_steps 5"
+CHEAP = ["--options", "--per_device_train_batch_size 8 --per_device_eval_batch_size 20"]
+
+
+@pytest.fixture(scope="module")
+def reviews(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rows = [f"a {word} film number {i},{label}" for i in range(40) for word, label in (("great", 1), ("dull", 0))]
+    path = tmp_path_factory.mktemp("data") / "reviews.csv"
+    path.write_text("\n".join(["text,label", *rows]), encoding="utf-8")
+    return path
+
+
+def run(task: Path, output: Path, options: str, *before: Any) -> Ended:
+    given = ["--task", str(task), "--output_dir", str(output), *SMALL.split(), *CHEAP, *options.split()]
+    return in_child(*before, partial(main, given))
+
+
+def record(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "lab.json").read_text(encoding="utf-8"))
+
+
+def results(folder: Path) -> list[Any]:
+    """What two equal labs have in common: scores and sizes of all runs at all steps, without times and memory."""
+    times = "seconds", "memory", "runtime", "per_second", "resumed_at"
+
+    def kept(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: kept(each) for key, each in value.items() if not any(word in key for word in times)}
+        return [kept(each) for each in value] if isinstance(value, list) else value
+
+    return [kept(record(folder)[name]) for name in ("variants", "comparisons", "runs")]
+
+
+def test_differences_are_those_of_the_paired_t_test() -> None:
+    scores, first = {0: 0.71, 1: 0.78, 2: 0.69, 3: 0.74}, {0: 0.70, 1: 0.73, 2: 0.70, 3: 0.69}
+    expected = ttest_rel(list(scores.values()), list(first.values()))
+    found, interval = paired_difference(scores, first), expected.confidence_interval(0.95)
+    assert [found.low, found.high, found.p] == pytest.approx([interval.low, interval.high, expected.pvalue])
+    assert paired_difference({0: 1.0}, {0: 0.5}) == Difference([0.5], 0.5)
+    same = paired_difference(scores, scores)
+    assert (same.low, same.high, same.p, same.is_shown) == (0, 0, 1, False)
+
+
+def test_p_values_are_corrected_by_holm() -> None:
+    """The example of R's p.adjust(c(0.01, 0.04, 0.03, 0.005), "holm")."""
+    found = adjusted([Difference([], 0.0, p=p) for p in (0.01, 0.04, 0.03, 0.005)] + [Difference([], 0.0)])
+    assert [each.adjusted_p for each in found] == pytest.approx([0.03, 0.06, 0.06, 0.02, None])
+
+
+def test_variants_change_one_switch_or_all_of_them() -> None:
+    factors = parse_factors(["norm_position=pre,post", "hidden_act=gelu,relu,swiglu"])
+    names = [variant.name for variant in plan_variants(factors, is_grid=False)]
+    assert names == ["base", "norm_position=post", "hidden_act=relu", "hidden_act=swiglu"]
+    assert len({variant.name for variant in plan_variants(factors, is_grid=True)}) == 6
+
+
+@pytest.mark.parametrize(
+    ("preset", "head", "vary"),
+    [
+        (presets.demo, ScratchEncoderForSequenceClassification, "hidden_act=gelu,swiglu,relu"),
+        (presets.demo, ScratchEncoderForSequenceClassification, "position_type=rotary,learned,none"),
+        (presets.plays, ScratchDecoderForCausalLM, "num_key_value_heads=4,1,2"),
+        (presets.plays, ScratchDecoderForCausalLM, "tie_word_embeddings=true,false"),
+        (presets.plays, ScratchDecoderForCausalLM, "num_hidden_layers=4,2,3"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_parameters_are_as_close_as_one_step_allows(preset: Any, head: Any, vary: str) -> None:
+    """Against models that are really built, of this intermediate_size and of its two neighbours."""
+
+    def build(overrides: Sequence[str]) -> Any:
+        parts = [part.partition("=") for part in overrides]
+        values = {name: value if value.isalpha() else int(value) for name, _, value in parts}
+        return head(
+            preset(**{name: {"true": True, "false": False}.get(value, value) for name, value in values.items()})
+        )
+
+    def count(variant: Variant, more: int) -> int:
+        size = variant.size or build([]).config.intermediate_size
+        overrides = [*variant.overrides("vocab_size=50"), f"intermediate_size={size + more}"]
+        return sum(weight.numel() for weight in build(overrides).parameters())
+
+    base, *others = Matching(build, "vocab_size=50", True).sized(plan_variants(parse_factors([vary]), is_grid=False))
+    assert base.size is None
+    assert base.parameters == count(base, 0)
+    for variant in others:
+        assert variant.parameters == count(variant, 0)
+        distances = [abs(count(variant, more) - base.parameters) for more in (-1, 0, 1)]
+        assert min(distances) == distances[1]
+
+
+REFUSED = {
+    "--vary norm_position=pre,sideways": "'norm_position' expected one of ('pre', 'post'",
+    "--vary norm_positon=pre,post": "did you mean 'norm_position'?",
+    "--vary norm_position=pre": "at least two values",
+    "--vary norm_position=pre,pre": "given twice",
+    "--vary norm_position=pre,post --vary norm_position=post,pre": "already varied",
+    "--vary vocab_size=10,20": "determined by the tokenizer",
+    "--vary num_attention_heads=4,5": "no multiple of num_attention_heads=5",
+    "--vary norm_position=pre,post --seeds 0": "--seeds 0",
+    "--vary norm_position=pre,post --budget soon": "--budget soon",
+    "--vary norm_position=pre,post --budget 5m --max_steps 10": "exclude each other",
+    "--vary norm_position=pre,post --options=--seed=3": "the lab itself sets --seed",
+    "--vary norm_position=pre,post --options='": "No closing quotation",
+    "--vary norm_position=pre,post --data_dir somewhere": "leave --data_dir out",
+    "--vary norm_position=pre,post --task sst2": "give --data_dir",
+    "--vary norm_position=pre,post --task nowhere": "no such folder or file",
+    "": "--vary is missing",
+}
+
+
+@pytest.mark.parametrize("options", REFUSED)
+def test_wrong_commands_are_refused_before_any_training(
+    options: str, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    folder = tmp_path / "lab"
+    assert REFUSED[options] in refusal(capsys, main, ["--task", "demo", "--output_dir", str(folder), *options.split()])
+    assert not folder.exists()
+
+
+def test_a_lab_of_one_seed(reviews: Path, tmp_path: Path) -> None:
+    """It measures what it says is equal, is not repeated, and refuses another command in its folder."""
+    folder, command = tmp_path / "lab", "--vary hidden_act=gelu,swiglu --seeds 1"
+    ended = run(reviews, folder, command)
+    assert ended.status == 0, ended.text
+    assert "one seed shows no spread" in ended.text
+    found = record(folder)
+    base, gated = found["runs"]
+    assert base["tokens"] == gated["tokens"] > 0
+    assert [each["parameters"] for each in found["variants"]] == [base["parameters"], gated["parameters"]]
+    model = AutoModelForSequenceClassification.from_pretrained(folder / "hidden_act=swiglu" / "seed-0")
+    assert model.num_parameters() == gated["parameters"]
+    assert (model.config.hidden_act, model.config.intermediate_size) == ("swiglu", found["variants"][1]["size"])
+    assert found["comparisons"][0]["low"] is None
+    assert "base64" in (folder / "report.html").read_text(encoding="utf-8")
+    again = run(reviews, folder, command)
+    assert again.text.count("finished before") == 2
+    other = run(reviews, folder, f"{command} --grid")
+    assert other.status == 2
+    assert "holds another lab: --grid was False and is True" in other.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kills_lab", [True, False], ids=["the lab", "its run"])
+def test_a_killed_lab_goes_on_to_the_same_results(kills_lab: bool, reviews: Path, tmp_path: Path) -> None:
+    """Killed in the second run, after its first checkpoint. The first run is not repeated."""
+    command = "--vary norm_position=post,pre --seeds 2"
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    assert run(reviews, whole, command).status == 0
+    kill = (lambda *_, **__: os.kill(os.getppid(), signal.SIGKILL)) if kills_lab else send(signal.SIGKILL)
+
+    def act(trainer: Trainer, *args: Any, **kwargs: Any) -> None:
+        if "norm_position=pre" in str(trainer.args.output_dir):
+            kill()
+
+    ended = run(reviews, killed, command, at_call(Trainer, "training_step", 4, act))
+    assert ended.status == (-signal.SIGKILL if kills_lab else 2), ended.text
+    assert (killed / "base" / "seed-0.json").is_file()
+    assert not (killed / "norm_position=pre" / "seed-0.json").exists()
+    again = run(reviews, killed, command)
+    assert again.status == 0, again.text
+    assert again.text.count("finished before") == 1
+    assert record(killed)["runs"][1]["resumed_at"] > 0
+    assert results(killed) == results(whole)
+
+
+@pytest.mark.slow
+def test_two_labs_are_equal_and_say_where_there_is_no_difference(reviews: Path, tmp_path: Path) -> None:
+    """The limit of rotary positions changes nothing in short texts: the difference is exactly 0."""
+    overrides = f"--config_overrides {SIZES},position_type=rotary --match_parameters no"
+    command = f"{overrides} --vary max_position_embeddings=512,256 --vary norm_position=post,pre --grid --seeds 2"
+    texts = [run(reviews, tmp_path / name, command).text for name in ("one", "two")]
+    assert results(tmp_path / "one") == results(tmp_path / "two")
+    assert "256 against 512: no difference that 2 seeds can show" in texts[0]
+    difference = record(tmp_path / "one")["comparisons"][0]
+    assert (difference["mean"], difference["low"], difference["high"]) == (0, 0, 0)
+    assert "of 2 comparisons" in texts[0]
+
+
+@pytest.mark.slow
+def test_a_variant_that_diverges_is_named(reviews: Path, tmp_path: Path) -> None:
+    ended = run(reviews, tmp_path / "lab", "--vary initializer_range=0.02,1e38 --seeds 1")
+    assert ended.status == 0, ended.text
+    assert "initializer_range=1e38 failed: the loss is" in ended.text
+
+
+@pytest.mark.slow
+def test_a_budget_gives_all_runs_the_same_steps(tmp_path: Path) -> None:
+    text = tmp_path / "plays.txt"
+    text.write_text("ROMEO: a rose by any name\nJULIET: my only love\n" * 200, encoding="utf-8")
+    options = ["--output_dir", str(tmp_path / "lab"), "--vary", "norm_type=rms_norm,layer_norm", "--seeds", "1"]
+    given = ["--task", "plays", "--data_dir", str(text), "--config_overrides", SIZES, *options]
+    ended = in_child(partial(main, [*given, "--budget", "40s"]))
+    assert ended.status == 0, ended.text
+    found = record(tmp_path / "lab")
+    assert {run["steps"] for run in found["runs"]} == {found["steps"]}
+    assert ended.text.index("--budget 40s") < ended.text.index("1 of 2")
+    assert "perplexity" in ended.text
+    given[given.index(str(tmp_path / "lab"))] = str(tmp_path / "short")
+    short = in_child(partial(main, [*given, "--budget", "1s"]))
+    assert short.status == 2
+    assert "--budget 1s: too little for 2 runs" in short.text
+
+
+@pytest.mark.slow
+def test_translations_are_compared_by_loss_and_bleu(tmp_path: Path) -> None:
+    folder = tmp_path / "pairs"
+    folder.mkdir()
+    for split, rows in (("train", 60), ("validation", 10)):
+        lines = [f"a dog runs over field {i}\tein Hund rennt über Feld {i}" for i in range(rows)]
+        (folder / f"{split}.tsv").write_text("\n".join(["en\tde", *lines]) + "\n", encoding="utf-8")
+    given = ["--task", "multi30k", "--data_dir", str(folder), "--output_dir", str(tmp_path / "lab"), *SMALL.split()]
+    ended = in_child(partial(main, [*given, "--vary", "norm_position=pre,post", "--seeds", "2", "--score", "bleu"]))
+    assert ended.status == 0, ended.text
+    assert {"loss", "bleu"} <= record(tmp_path / "lab")["runs"][0]["scores"].keys()
