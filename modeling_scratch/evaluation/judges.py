@@ -18,6 +18,7 @@ from .calibration import Calibration
 from .classification_metrics import class_scores, class_table
 from .judged_split import judged_split, predict_split
 from .kind_scores import CLASS_SET_SCORES, NUMBER_SCORES, KindMetrics, Score, class_sets, numbers
+from .linear_advice import keep_linear, with_headline
 from .linear_rivals import Rival, one_versus_rest, ridge
 from .plots import class_f1_png, learning_curve_png, predicted_against_true_png
 from .predictions import PREDICTIONS, Predictions
@@ -86,9 +87,10 @@ class KindJudge:
             return ""
         predicted = self.metrics.answers(np.asarray(prediction.predictions))
         evaluation = self.evaluation(predicted)
-        text = f"\n{kind_text(evaluation)}\n"
-        if first := evaluation["headline"]:
-            text = f"\n**{first}** {remedies}\n{text}"
+        is_worse = evaluation["comparison"]["verdict"] == "worse"
+        linear = keep_linear(trainer.args, is_worse, self.rival.name, self.rival.weights, self.data)
+        evaluation["linear_model"] = linear
+        text = with_headline(evaluation["headline"], linear, remedies, f"\n{kind_text(evaluation)}\n")
         self.predictions(predicted, np.asarray(prediction.predictions)).save(output / PREDICTIONS)
         write_text(output / "results.md", text)
         write_json(output / "evaluation.json", evaluation)

@@ -38,6 +38,7 @@ from ..utils.errors import DataError
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check_output, open_output
 from .answers import ALL, MULTI_LABEL, PLAIN, Choice, csv_writer, gives_numbers, json_writer, names_of, to_answers
 from .explanations import MOST_WORDS, contributions, has_more_words, with_and_without
+from .linear_models import LinearClassifier, is_linear, load_linear
 
 AnyRow = TypeVar("AnyRow", bound=tuple[Any, ...])
 REDUCED = ("bfloat16", "int8")
@@ -281,7 +282,7 @@ def uncounted(texts: int) -> None:
 
 
 def explain(
-    classifier: Classifier, texts: list[str], progress: Callable[[int], object]
+    classifier: Classifier | LinearClassifier, texts: list[str], progress: Callable[[int], object]
 ) -> list[list[dict[str, Any]] | None]:
     """Return the contributions of the words of each text, None for empty texts. Batches hold words of several texts."""
     every = replace(classifier, choice=Choice(ALL), empty=0, cut=0, unknown=0)
@@ -332,8 +333,22 @@ def load_head(
     return to_precision(model, arguments.precision), tokenizer
 
 
-def load_classifier(arguments: PredictArguments) -> Classifier:
-    """Load a classifier. Raises `DataError` as `load_head` does."""
+def linear_classifier(arguments: PredictArguments) -> LinearClassifier:
+    """Load a linear model. Raises `DataError` if it is damaged, or cannot do what the arguments ask for."""
+    name, classifier = f"--model {arguments.model}", load_linear(arguments.model)
+    if arguments.max_length is not None or arguments.precision != "float32":
+        raise DataError(f"{name}: a linear model, for which --max_length and --precision mean nothing; leave them out")
+    if classifier.has_pairs != arguments.has_pairs:
+        reads = "pairs of texts; name the columns of both" if classifier.has_pairs else "single texts; name one column"
+        raise DataError(f"{name}: reads {reads} (--text_column)")
+    arguments.check_model(classifier.model.config)
+    return replace(classifier, choice=arguments.choice)
+
+
+def load_classifier(arguments: PredictArguments) -> Classifier | LinearClassifier:
+    """Load a classifier, or a linear model. Raises `DataError` as `load_head` does."""
+    if is_linear(arguments.model):
+        return linear_classifier(arguments)
     what = "not a trained text classifier"
     model, tokenizer = load_head(arguments, AutoModelForSequenceClassification, what, arguments.check_model)
     limit = tokenizer.model_max_length if arguments.max_length is None else arguments.max_length

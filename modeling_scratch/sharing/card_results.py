@@ -38,7 +38,8 @@ def classification(evaluation: Evaluation) -> Results:
     """Report what the problem type of the run asks for; runs of earlier versions have one class per text."""
     results = of_kind(evaluation) if evaluation.get("problem_type") in KIND_JUDGES else one_class(evaluation)
     if first := headline_of(evaluation):
-        results = results._replace(text=f"**{escaped(first)}**\n\n{results.text}")
+        advice = f" {linear} It is not uploaded." if (linear := evaluation.get("linear_model")) else ""
+        results = results._replace(text=f"**{escaped(first)}**{advice}\n\n{results.text}")
     if stages := evaluation.get("stages"):
         results = results._replace(text=f"{results.text}\n\nThe stages of the training:\n\n{stage_table(stages)}")
     if scores := evaluation.get("split_scores"):

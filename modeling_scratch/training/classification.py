@@ -52,6 +52,7 @@ from ..evaluation.calibration import Calibration
 from ..evaluation.classification import Judge
 from ..evaluation.classification_metrics import ClassificationMetrics
 from ..evaluation.judges import KIND_JUDGES, KindJudge
+from ..evaluation.linear_advice import SAVE_LINEAR_MODEL
 from ..evaluation.split_scores import report_splits
 from ..evaluation.stages import Stage, fine_tuning_stage, report_stages
 from ..utils.errors import DataError, one_line
@@ -285,6 +286,7 @@ class ClassifierTrainingArguments(RunArguments, TrainingArguments):
         default=False,
         metadata={"help": "Also score the mean of the probabilities of the model and of its best linear baseline."},
     )
+    save_linear_model: bool | None = field(default=None, metadata={"help": SAVE_LINEAR_MODEL})
     evaluate_train: bool = field(
         default=False, metadata={"help": "Also score the training texts, in a table of the scores of each split."}
     )
