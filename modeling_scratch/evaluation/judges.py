@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The evaluation of models that predict sets of classes or numbers, beside a linear model of the same texts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -229,7 +229,7 @@ def kind_text(evaluation: Mapping[str, Any], model: str = MODEL) -> str:
     models = {model: evaluation["scores"], **{row["name"]: row["scores"] for row in evaluation["baselines"]}}
     parts = [
         f"{evaluation['texts']:,} texts of the {evaluation['split']} split",
-        scores_table(evaluation["problem_type"], models),
+        scores_table(KIND_JUDGES[evaluation["problem_type"]].metrics.scores, models),
         _sentence(evaluation, model),
     ]
     if classes := evaluation.get("classes"):
@@ -237,9 +237,8 @@ def kind_text(evaluation: Mapping[str, Any], model: str = MODEL) -> str:
     return "\n\n".join([*parts, f"The model is not calibrated: {evaluation['calibration']['obstacle']}."])
 
 
-def scores_table(problem_type: str, models: Mapping[str, Mapping[str, Any]], head: str = "") -> str:
+def scores_table(scores: Sequence[Score], models: Mapping[str, Mapping[str, Any]], head: str = "") -> str:
     """Return a Markdown table of the scores of each model, by its name, with their intervals."""
-    scores = KIND_JUDGES[problem_type].metrics.scores
     rows = [[name, *(_with_interval(score, found[score.name]) for score in scores)] for name, found in models.items()]
     return table([head, *(f"{score.heading} (95 % interval)" for score in scores)], rows)
 
