@@ -397,11 +397,19 @@ def check_kind(problem_type: ProblemType, arguments: ClassifierTrainingArguments
             raise DataError(f"--{name} requires one class per text, and the labels are of {problem_type}: leave it out")
 
 
+def list_of_parts(texts: Sequence[str]) -> list[str]:
+    """Return what a new tokenizer learns from: the texts, or both texts of each pair."""
+    return list(chain.from_iterable(text_lists(texts)))
+
+
+def types_of(data: ReviewData) -> dict[str, Any]:
+    """Return the option of a new tokenizer that tells the texts of a pair apart."""
+    return {"token_type_ids": True} if data.has_pairs else {}
+
+
 def encode(run: Run, data: ReviewData, model_arguments: ModelArguments) -> Encoded:
     """Build the tokenizer and the model, and encode the splits."""
-    texts = list(chain.from_iterable(text_lists(data.texts("train"))))
-    types = {"token_type_ids": True} if data.has_pairs else {}
-    tokenizer = build_tokenizer(model_arguments, texts, run.checkpoint, **types)
+    tokenizer = build_tokenizer(model_arguments, list_of_parts(data.texts("train")), run.checkpoint, **types_of(data))
     model = build_model(
         model_arguments, tokenizer, data.label_names, problem_type=data.problem_type, has_pairs=data.has_pairs
     )
