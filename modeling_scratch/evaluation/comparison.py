@@ -202,7 +202,7 @@ def disagreements_of(runs: Mapping[str, Predictions]) -> list[dict[str, Any]]:
         spread = np.ptp([run.predicted for run in runs.values()], axis=0)
         rows = rows[np.argsort(-spread[rows], kind="stable")]
     return [
-        _of_words(runs, row)
+        _of_words(runs, int(row))
         if first.problem_type in TAGS
         else {
             "id": first.ids[row],

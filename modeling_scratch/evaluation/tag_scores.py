@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import chain
 
 import numpy as np
+
 from .kind_scores import KindMetrics, Score, ScoreFunction, ratio
 from .predictions import ENTITIES, Predictions
 

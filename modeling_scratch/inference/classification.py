@@ -165,7 +165,7 @@ def predict(arguments: PredictArguments) -> None:
     """Classify every row of the input. Raises `DataError` for an invalid input or model."""
     if not arguments.has_pairs:
         check_single(arguments.model, "name the columns of both in a table: --text_column premise hypothesis")
-    classifier, unsure, long = load_classifier(arguments), 0, 0
+    classifier, unsure, long = load_any(arguments), 0, 0
     with open_output(arguments.output) as handle, tqdm(unit=" texts", disable=arguments.no_progress or None) as bar:
         write = answer_writer(handle, arguments, names_of(classifier.model.config))
         for chunk in in_chunks(read_input(arguments)):
@@ -345,10 +345,8 @@ def linear_classifier(arguments: PredictArguments) -> LinearClassifier:
     return replace(classifier, choice=arguments.choice)
 
 
-def load_classifier(arguments: PredictArguments) -> Classifier | LinearClassifier:
-    """Load a classifier, or a linear model. Raises `DataError` as `load_head` does."""
-    if is_linear(arguments.model):
-        return linear_classifier(arguments)
+def load_classifier(arguments: PredictArguments) -> Classifier:
+    """Load a classifier. Raises `DataError` as `load_head` does."""
     what = "not a trained text classifier"
     model, tokenizer = load_head(arguments, AutoModelForSequenceClassification, what, arguments.check_model)
     limit = tokenizer.model_max_length if arguments.max_length is None else arguments.max_length
@@ -357,6 +355,11 @@ def load_classifier(arguments: PredictArguments) -> Classifier | LinearClassifie
     if limit is not None and limit <= (added := tokenizer.num_special_tokens_to_add(arguments.has_pairs)):
         raise DataError(f"--max_length {limit}: must exceed the {added} special tokens")
     return Classifier(model, tokenizer, limit, arguments.batch_size, arguments.choice)
+
+
+def load_any(arguments: PredictArguments) -> Classifier | LinearClassifier:
+    """Load a linear model if the folder holds one, or else a classifier."""
+    return linear_classifier(arguments) if is_linear(arguments.model) else load_classifier(arguments)
 
 
 def answer_writer(handle: TextIO, arguments: PredictArguments, names: list[str]) -> Callable[[Row], object]:

@@ -95,6 +95,7 @@ def check_report(run: Path, problem_type: str, scores: set[str], picture: str) -
     assert picture in card
     assert evaluation["headline"] is None
     assert "**The" not in report + card
+    assert not any(example["text"] in card for example in evaluation["examples"]), "texts are quoted only if asked to"
     assert verify(run).verdict == Verdict.SAME
     return evaluation
 

@@ -69,6 +69,7 @@ def test_learns_and_leaves_everything_that_was_promised(run: Path, capsys: pytes
     card = (run / "README.md").read_text()
     assert "pipeline_tag: token-classification" in card
     assert 'aggregation_strategy="simple"' in card
+    assert not any(example["answer"] in card for example in evaluation["examples"])
     state = json.loads((run / "trainer_state.json").read_text())
     assert state["best_metric"] == max(entry.get("eval_f1", 0) for entry in state["log_history"])
     head, *lines = map(json.loads, (run / "predictions.jsonl").read_text(encoding="utf-8").splitlines())
