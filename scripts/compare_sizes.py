@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Train classifiers on few and on many texts of data sets, and draw accuracy against their number.
+"""Train classifiers on few and on many texts of data sets, and draw their scores against the number of texts.
 
 python scripts/compare_sizes.py --panel SST-2 sst2_folder --rows 200 1500 --seeds 0 1 2 --output_dir runs/sizes
 
@@ -11,17 +11,18 @@ import json
 import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
 from pathlib import Path
 
-from modeling_scratch.evaluation.size_plots import Scores, read_scores, size_png, size_table
+from modeling_scratch.evaluation.size_plots import METRICS, Scores, read_scores, size_png, size_table
 from modeling_scratch.utils.errors import DataError
 from modeling_scratch.utils.files import write_json, write_text
 
 PROGRAM = Path(__file__).with_name("train_classifier.py")
 RECIPE, CHECKPOINT = "recipe minutes", "fine-tuned checkpoint"
 CHECKPOINT_BATCH, CHECKPOINT_STEPS = 16, 200  # at least so many steps, in two epochs or more
+METRIC = f"The score of a panel, one of {', '.join(METRICS)}; by default accuracy."
 FINE_TUNING = (
     f"--config_overrides classifier_pooling=mean --per_device_train_batch_size {CHECKPOINT_BATCH} --learning_rate 1e-4 "
     "--max_length 256 --precision auto --ema_decay 0"
@@ -31,6 +32,7 @@ FINE_TUNING = (
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
     parser.add_argument("--panel", nargs=2, action="append", required=True, metavar=("TITLE", "FOLDER"))
+    parser.add_argument("--metric", nargs=2, action="append", default=[], metavar=("TITLE", "NAME"), help=METRIC)
     parser.add_argument("--rows", type=int, nargs="+", required=True, help="Numbers of training texts.")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="Each draws its own texts.")
     parser.add_argument("--max_eval_samples", type=int, default=2_000, help="Texts of each other split.")
@@ -38,17 +40,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--draw_only", action="store_true", help="Train nothing; show the runs that are finished.")
     parser.add_argument("--output_dir", required=True)
     given = parser.parse_args(arguments)
+    metrics = dict(given.metric)
     try:
-        panels = {title: measure(title, folder, given) for title, folder in given.panel}
+        check_metrics(metrics, [title for title, _ in given.panel])
+        panels = {title: measure(title, folder, given, metrics.get(title)) for title, folder in given.panel}
     except DataError as error:
         parser.exit(2, f"error: {error}\n")
     text = "\n\n".join(f"{title}\n\n{size_table(scores)}" for title, scores in panels.items())
     write_text(Path(given.output_dir) / "sizes.md", f"{text}\n")
-    size_png(panels, Path(given.output_dir) / "sizes.png")
+    size_png(panels, Path(given.output_dir) / "sizes.png", metrics)
     print(text)
 
 
-def measure(title: str, data: str, given: Namespace) -> Scores:
+def check_metrics(metrics: Mapping[str, str], titles: Sequence[str]) -> None:
+    for title, name in metrics.items():
+        if title not in titles or name not in METRICS:
+            raise DataError(f"--metric {title} {name}: give the title of a panel and one of {', '.join(METRICS)}")
+
+
+def measure(title: str, data: str, given: Namespace, metric: str | None = None) -> Scores:
     """Run what is not finished for one data set, and return the scores."""
     runs: dict[str, list[Path]] = {}
     for name, folder, options in planned(title, data, given):
@@ -66,7 +76,7 @@ def measure(title: str, data: str, given: Namespace) -> Scores:
         runs.setdefault(name, []).append(folder)
     if not any(runs.values()):
         raise DataError(f"{title}: no run is finished in {given.output_dir}")
-    return read_scores({name: folders for name, folders in runs.items() if folders})
+    return read_scores({name: folders for name, folders in runs.items() if folders}, metric or "accuracy")
 
 
 def planned(title: str, data: str, given: Namespace) -> Iterator[tuple[str, Path, list[str]]]:

@@ -58,8 +58,11 @@ class Corpus:
 def load_corpus(data: ReviewData, arguments: DataArguments, files: Sequence[str] = ()) -> Corpus:
     """Return the texts of the train split and the unlabelled ones, without those of the validation and test splits.
 
-    files: unlabelled texts beside those of the data folder. Raises `DataError` for files that cannot be read.
+    files: unlabelled texts beside those of the data folder. Raises `DataError` for files that cannot be read. Pairs are
+    those of the train split alone, as none are pretrained on.
     """
+    if data.has_pairs:
+        return Corpus(data.texts("train"), [], data.splits["train"].num_rows, frozenset())
     paths = [*map(Path, files), *(unlabelled_files(Path(arguments.data_dir)) if arguments.data_dir else ())]
     sources = {"the train split": list(data.splits["train"]["text"])}
     for path in paths:

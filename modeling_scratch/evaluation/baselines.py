@@ -19,12 +19,14 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.sparsefuncs import inplace_column_scale
 from threadpoolctl import threadpool_limits
 
+from ..inference.linear_models import WORD, LinearWeights, ngram_counter
+
 HELD_OUT_SHARE = 0.1
-WORD = r"\b\w+\b"  # includes one-letter words ("I", "a", "7 of 10"), unlike scikit-learn's default
+CERTAIN = 100.0  # a logit whose sigmoid is 1
 LARGE_CORPUS = 1_000  # texts; larger corpora drop terms that occur in one text only (most terms on IMDb)
 
 
@@ -85,7 +87,7 @@ class BaselineResult:
     """Predicted classes (examples,), probabilities (examples, classes), the selected settings and what they reached.
 
     classes: those of the training texts, in the order of the probabilities.
-    seconds: wall time, with that of counting n-grams, which the baselines share.
+    seconds: wall time, with that of counting n-grams, which the baselines share. weights: those of these classes.
     """
 
     name: str
@@ -95,6 +97,7 @@ class BaselineResult:
     held_out_accuracy: float
     settings: dict[str, Any]
     seconds: float
+    weights: LinearWeights
 
 
 class LogCountRatio(TransformerMixin, BaseEstimator):
@@ -139,14 +142,15 @@ def run_baselines(
     vectorizer = _vectorizer(max(baseline.longest for baseline in BASELINES), len(train_texts))
     train_counts = _count(vectorizer, train_texts)
     eval_counts = vectorizer.transform(eval_texts)
-    lengths = np.array([ngram.count(" ") + 1 for ngram in vectorizer.get_feature_names_out()])
+    ngrams = vectorizer.get_feature_names_out()
+    lengths = np.array([ngram.count(" ") + 1 for ngram in ngrams])
     counting = time.perf_counter() - start
     # Sparse products are single-threaded, and contending BLAS threads are 15 times slower on two busy cores. A single
     # thread also makes the result independent of the number of cores.
     with threadpool_limits(limits=1):
         reads = [lengths <= baseline.longest for baseline in BASELINES]
         results = [
-            _run(baseline, train_counts[:, is_read], labels, eval_counts[:, is_read], seed)
+            _run(baseline, ngrams[is_read], train_counts[:, is_read], labels, eval_counts[:, is_read], seed)
             for baseline, is_read in zip(BASELINES, reads)
         ]
     return [
@@ -173,15 +177,27 @@ def refit_and_predict(
     return probabilities
 
 
-def tf_idf_features(train_texts: Sequence[str], eval_texts: Sequence[str]) -> tuple[csr_matrix, csr_matrix]:
-    """Return the TF-IDF of 1- and 2-grams, fitted on the training texts. Raises ValueError if no text has a word."""
-    vectorizer = _vectorizer(2, len(train_texts))
-    return _tf_idf(_count(vectorizer, train_texts), vectorizer.transform(eval_texts))
+class TfIdf:
+    """The TF-IDF of 1- and 2-grams, fitted on training texts. Raises ValueError if none of these has a word."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.counter = _vectorizer(2, len(texts))
+        counts = _count(self.counter, texts)
+        self.transformer = TfidfTransformer(sublinear_tf=True).fit(counts)
+        self.of_training: csr_matrix = self.transformer.transform(counts)
+
+    def of(self, texts: Sequence[str]) -> csr_matrix:
+        return self.transformer.transform(self.counter.transform(texts))
+
+    def weights(self, classifier: Any) -> LinearWeights:
+        """Return those of a fitted model, a logit for each of its outputs."""
+        return LinearWeights(
+            self.counter.get_feature_names_out(), *parameters(classifier), self.transformer.idf_, one_versus_rest=False
+        )
 
 
 def _vectorizer(longest: int, texts: int) -> CountVectorizer:
-    min_df = 2 if texts >= LARGE_CORPUS else 1
-    return CountVectorizer(ngram_range=(1, longest), token_pattern=WORD, min_df=min_df, dtype=np.float64)
+    return ngram_counter(longest, min_df=2 if texts >= LARGE_CORPUS else 1)
 
 
 def _count(vectorizer: CountVectorizer, texts: Sequence[str]) -> csr_matrix:
@@ -194,6 +210,7 @@ def _count(vectorizer: CountVectorizer, texts: Sequence[str]) -> csr_matrix:
 
 def _run(
     baseline: Baseline,
+    ngrams: Sequence[str],
     train_counts: csr_matrix,
     labels: np.ndarray,
     eval_counts: csr_matrix,
@@ -214,9 +231,37 @@ def _run(
         "seed": seed,
         "scikit_learn": sklearn.__version__,
     }
+    weights = linear_weights(classifier, ngrams, idf_of(train_counts) if baseline.features is _tf_idf else None)
     seconds = time.perf_counter() - start
-    best = accuracies[best_c]
-    return BaselineResult(baseline.name, predictions, classifier.classes_, probabilities, best, settings, seconds)
+    answers = predictions, classifier.classes_, probabilities
+    return BaselineResult(baseline.name, *answers, accuracies[best_c], settings, seconds, weights)
+
+
+def idf_of(train_counts: csr_matrix) -> np.ndarray:
+    return TfidfTransformer(sublinear_tf=True).fit(train_counts).idf_
+
+
+def linear_weights(classifier: Any, ngrams: Sequence[str], idf: np.ndarray | None) -> LinearWeights:
+    """Return the weights of a fitted model of one class per text, of `classes_`. idf: of TF-IDF."""
+    weight, bias = parameters(classifier)
+    if len(bias) == 1:  # of two classes: the logit of the first is 0
+        weight, bias = np.vstack([np.zeros_like(weight), weight]), np.append(0.0, bias)
+    one_versus_rest = isinstance(classifier, OneVsRestClassifier) and len(bias) > 2
+    return LinearWeights(ngrams, weight, bias, idf, one_versus_rest)
+
+
+def parameters(classifier: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weights (logits, n-grams) and the bias (logits,) of a fitted model."""
+    if isinstance(classifier, OneVsRestClassifier):
+        weights, biases = zip(*map(parameters, classifier.estimators_))
+        return np.vstack(weights), np.concatenate(biases)
+    if isinstance(classifier, Pipeline):
+        ratio, (weight, bias) = classifier[0].ratio_, parameters(classifier[-1])
+        return weight * ratio, bias
+    if not hasattr(classifier, "coef_"):  # of a class that none or all of the training texts have
+        features = np.zeros((1, classifier.n_features_in_))
+        return features, np.where(classifier.predict(features), CERTAIN, -CERTAIN)
+    return np.atleast_2d(classifier.coef_), np.atleast_1d(classifier.intercept_)
 
 
 def _checked_labels(texts: Sequence[str], labels: Sequence[int]) -> np.ndarray:

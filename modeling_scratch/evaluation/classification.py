@@ -29,6 +29,7 @@ from .classification_metrics import (
     strongest,
 )
 from .judged_split import judged_split, predict_split
+from .linear_advice import keep_linear, with_headline
 from .misclassified import MISCLASSIFIED, Misclassified
 from .plots import confusion_matrix_png, learning_curve_png
 from .predictions import PREDICTIONS, Predictions
@@ -46,12 +47,11 @@ class Judge:
 
         with_mean: also score `mean_predictions`. is_weighted: whether training weights the classes.
         """
-        self.split = judged_split(data.splits)
+        self.data, self.split = data, judged_split(data.splits)
         self.metrics = ClassificationMetrics(data.label_names)
         train, judged = data.splits["train"], data.splits[self.split]
         self.texts, self.labels = data.texts(self.split), np.asarray(judged["label"])
         self.train_labels, self.with_mean, self.is_weighted = list(train["label"]), with_mean, is_weighted
-        self.digest = data.digest(self.split)
         if not judges:
             return
         try:
@@ -86,8 +86,8 @@ class Judge:
         table = f"\n{len(self.labels):,} texts of the {self.split} split\n\n{table}\n"
         evaluation = self._evaluation(predicted, matrix, others)
         evaluation["calibration"] = calibration_scores(calibration, logits, self.labels, self.split)
-        if first := evaluation["headline"]:
-            table = f"\n**{first}** {remedies}\n{table}"
+        evaluation["linear_model"] = linear = self._keep_linear(trainer, evaluation["mcnemar"])
+        table = with_headline(evaluation["headline"], linear, remedies, table)
         table += weights_text(trainer)
         table += f"\n{averages_text(evaluation)}\n\n{class_table(evaluation['classes'])}\n"
         table += f"\n{calibration_text(evaluation['calibration'])}\n"
@@ -102,9 +102,14 @@ class Judge:
         learning_curve_png(trainer.state.log_history, output / "learning_curve.png")
         return table
 
+    def _keep_linear(self, trainer: Trainer, test: Mapping[str, Any]) -> str | None:
+        [result] = (each for each in self.baselines if each.name == test["baseline"])
+        weights = result.weights.of_classes(result.classes, len(self.metrics.label_names))
+        return keep_linear(trainer.args, test["verdict"] == "worse", result.name, weights, self.data)
+
     def _predictions(self, logits: np.ndarray) -> Predictions:
-        names = self.metrics.label_names
-        return Predictions.of_logits(self.split, self.digest, names, self.texts, self.labels, logits)
+        names, digest = self.metrics.label_names, self.data.digest(self.split)
+        return Predictions.of_logits(self.split, digest, names, self.texts, self.labels, logits)
 
     def _misclassified(self, found: Predictions) -> Misclassified:
         answers = self.labels, found.predicted, found.probabilities

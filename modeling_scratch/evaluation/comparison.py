@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Compare runs on the texts that they were judged on: scores, differences with intervals, and disagreements.
 
-The scores and tests of sets of classes and of numbers are in kind_comparison.
+The scores and tests of sets of classes, of numbers and of labels of words are in kind_comparison.
 """
 
 from collections import Counter
@@ -29,9 +29,8 @@ from .classification_metrics import (
     paired_bootstrap_interval,
     shown_verdict,
 )
-from .judges import KIND_JUDGES
 from .kind_comparison import compare_kind, kind_differences_table, kind_scores_table
-from .predictions import PREDICTIONS, Predictions, text_digest
+from .predictions import ONE_CLASS, PREDICTIONS, TAGS, Predictions, text_digest
 
 Key = tuple[str, int]  # the digest of a text, and which of the rows with this text
 
@@ -78,6 +77,8 @@ def compare(arguments: CompareArguments) -> None:
     runs = matched(runs, arguments.common)
     disagreements = disagreements_of(runs)
     if arguments.data is not None:
+        if next(iter(runs.values())).problem_type in TAGS:
+            raise DataError("--data: the runs label words, and no table has their sentences; leave it out")
         form = TableForm(arguments.delimiter, arguments.sheet)
         add_texts(disagreements, texts_of(Path(arguments.data), arguments.text_column, form))
     first = next(iter(runs.values()))
@@ -86,7 +87,7 @@ def compare(arguments: CompareArguments) -> None:
         "texts": len(first.ids),
         "labels": first.label_names,
         "problem_type": first.problem_type,
-        **(compare_kind(runs) if first.problem_type in KIND_JUDGES else compare_one_class(runs)),
+        **(compare_one_class(runs) if first.problem_type == ONE_CLASS else compare_kind(runs)),
         "disagreements": disagreements,
     }
     print(report_text(report, total, arguments.show))
@@ -201,13 +202,28 @@ def disagreements_of(runs: Mapping[str, Predictions]) -> list[dict[str, Any]]:
         spread = np.ptp([run.predicted for run in runs.values()], axis=0)
         rows = rows[np.argsort(-spread[rows], kind="stable")]
     return [
-        {
+        _of_words(runs, int(row))
+        if first.problem_type in TAGS
+        else {
             "id": first.ids[row],
             "label": first.answer(first.references[row]),
             "predictions": {name: run.answer(run.predicted[row]) for name, run in runs.items()},
         }
         for row in rows
     ]
+
+
+def _of_words(runs: Mapping[str, Predictions], row: int) -> dict[str, Any]:
+    """Return a disagreement on labels of words: of those words alone, and their numbers in the sentence, from 1."""
+    first = next(iter(runs.values()))
+    answers = [run.predicted[row] for run in runs.values()]
+    words = [word for word, labels in enumerate(zip(*answers)) if len(set(labels)) > 1]
+    return {
+        "id": first.ids[row],
+        "words": [word + 1 for word in words],
+        "label": [first.references[row][word] for word in words],
+        "predictions": {name: [run.predicted[row][word] for word in words] for name, run in runs.items()},
+    }
 
 
 def texts_of(path: Path, text_column: TextColumns, form: TableForm) -> dict[str, str]:
@@ -226,10 +242,10 @@ def report_text(report: Mapping[str, Any], total: int, show: int) -> str:
     """Return the report as Markdown. total: the number of texts of the largest run."""
     part = f", those in common of up to {total:,}" if total > report["texts"] else ""
     parts = [f"{report['texts']:,} texts of the {report['split']} split{part}"]
-    if report["problem_type"] in KIND_JUDGES:
-        parts += [kind_scores_table(report), kind_differences_table(report)]
-    else:
+    if report["problem_type"] == ONE_CLASS:
         parts += [_scores_table(report), _differences_table(report)]
+    else:
+        parts += [kind_scores_table(report), kind_differences_table(report)]
     return "\n\n".join([*parts, *_notes(report), _disagreements_text(report["disagreements"], show)])
 
 
@@ -279,7 +295,7 @@ def _notes(report: Mapping[str, Any]) -> list[str]:
             f"Each of the {tests} tests is at the {SIGNIFICANCE_LEVEL:.0%} level: the more runs, the more of them "
             "differ by chance."
         )
-    if "validation" in report["split"] and report["problem_type"] not in KIND_JUDGES:
+    if "validation" in report["split"] and report["problem_type"] == ONE_CLASS:
         notes.append(
             "Runs were judged on validation, where their temperatures are fitted: their log likelihoods and "
             "calibration errors are better than on new texts."

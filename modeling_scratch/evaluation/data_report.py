@@ -39,11 +39,6 @@ PATHS = ("data_dir", "train_file", "validation_file", "test_file")
 TOKEN = re.compile(r"\w+|[^\w\s]")
 READ_CHARACTERS = 1_000  # of a text, to find its writing system
 KANA = {"CJK": "Han", "HIRAGANA": "Kana", "KATAKANA": "Kana"}
-# Of pairs, which have no recipes: the number of training texts below which the options suit.
-ADVICE = {
-    1_000: "--num_train_epochs 30 --learning_rate 2e-3 --ema_decay 0",
-    20_000: "--num_train_epochs 5 --learning_rate 2e-3 --ema_decay 0",
-}
 STYLE = """body { font: 16px/1.5 sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em }
 table { border-collapse: collapse } td, th { padding: .2em .8em; border-bottom: 1px solid #ddd; text-align: right }
 td:first-child, th:first-child { text-align: left } img { max-width: 100% } li, td { overflow-wrap: anywhere }
@@ -199,11 +194,7 @@ def training_command(arguments: DataReportArguments, data: ReviewData, without_f
         given += ["--max_length", str(arguments.max_length)]
     source = Path(arguments.train_file or arguments.data_dir or arguments.dataset_name).resolve()
     output = ["--output_dir", f"runs/{source.name.partition('.')[0] or 'mine'}"]
-    rows = data.splits["train"].num_rows
-    advice = next((options.split() for most, options in ADVICE.items() if rows < most), [])
-    if not arguments.has_pairs:
-        advice = ["--recipe", "minutes"]
-    return shlex.join(["modeling-scratch", "train-classifier", *given, *output, *advice])
+    return shlex.join(["modeling-scratch", "train-classifier", *given, *output, "--recipe", "minutes"])
 
 
 def as_text(section: Section) -> str:

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The evaluation of models that predict sets of classes or numbers, beside a linear model of the same texts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,6 +18,7 @@ from .calibration import Calibration
 from .classification_metrics import class_scores, class_table
 from .judged_split import judged_split, predict_split
 from .kind_scores import CLASS_SET_SCORES, NUMBER_SCORES, KindMetrics, Score, class_sets, numbers
+from .linear_advice import keep_linear, with_headline
 from .linear_rivals import Rival, one_versus_rest, ridge
 from .plots import class_f1_png, learning_curve_png, predicted_against_true_png
 from .predictions import PREDICTIONS, Predictions
@@ -86,9 +87,10 @@ class KindJudge:
             return ""
         predicted = self.metrics.answers(np.asarray(prediction.predictions))
         evaluation = self.evaluation(predicted)
-        text = f"\n{kind_text(evaluation)}\n"
-        if first := evaluation["headline"]:
-            text = f"\n**{first}** {remedies}\n{text}"
+        is_worse = evaluation["comparison"]["verdict"] == "worse"
+        linear = keep_linear(trainer.args, is_worse, self.rival.name, self.rival.weights, self.data)
+        evaluation["linear_model"] = linear
+        text = with_headline(evaluation["headline"], linear, remedies, f"\n{kind_text(evaluation)}\n")
         self.predictions(predicted, np.asarray(prediction.predictions)).save(output / PREDICTIONS)
         write_text(output / "results.md", text)
         write_json(output / "evaluation.json", evaluation)
@@ -227,7 +229,7 @@ def kind_text(evaluation: Mapping[str, Any], model: str = MODEL) -> str:
     models = {model: evaluation["scores"], **{row["name"]: row["scores"] for row in evaluation["baselines"]}}
     parts = [
         f"{evaluation['texts']:,} texts of the {evaluation['split']} split",
-        scores_table(evaluation["problem_type"], models),
+        scores_table(KIND_JUDGES[evaluation["problem_type"]].metrics.scores, models),
         _sentence(evaluation, model),
     ]
     if classes := evaluation.get("classes"):
@@ -235,9 +237,8 @@ def kind_text(evaluation: Mapping[str, Any], model: str = MODEL) -> str:
     return "\n\n".join([*parts, f"The model is not calibrated: {evaluation['calibration']['obstacle']}."])
 
 
-def scores_table(problem_type: str, models: Mapping[str, Mapping[str, Any]], head: str = "") -> str:
+def scores_table(scores: Sequence[Score], models: Mapping[str, Mapping[str, Any]], head: str = "") -> str:
     """Return a Markdown table of the scores of each model, by its name, with their intervals."""
-    scores = KIND_JUDGES[problem_type].metrics.scores
     rows = [[name, *(_with_interval(score, found[score.name]) for score in scores)] for name, found in models.items()]
     return table([head, *(f"{score.heading} (95 % interval)" for score in scores)], rows)
 

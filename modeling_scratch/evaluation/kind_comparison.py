@@ -1,14 +1,40 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Compare runs that predict sets of classes or numbers, on the same texts: the first with each of the others."""
+"""Compare runs that predict sets of classes, numbers or labels of words: the first with each of the others."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..utils.markdown import escaped, table
 from .classification_metrics import shown_verdict
-from .judges import KIND_JUDGES, score_of, scores_table, shown_difference
-from .kind_scores import randomization_p_value
-from .predictions import Predictions
+from .judges import KIND_JUDGES, scores_table, shown_difference
+from .kind_scores import KindMetrics, Score, randomization_p_value
+from .predictions import ENTITIES, TAGS, WORD_CLASSES, Predictions
+from .tag_scores import ENTITY_METRICS, WORD_METRICS, tag_counts
+
+
+class Kind(NamedTuple):
+    """How runs of a kind are scored, and the name of the score that decides."""
+
+    metrics: KindMetrics
+    judged_by: str
+
+    @property
+    def score(self) -> Score:
+        return next(score for score in self.metrics.scores if score.name == self.judged_by)
+
+
+KINDS = {
+    **{name: Kind(judge.metrics, judge.judged_by) for name, judge in KIND_JUDGES.items()},
+    ENTITIES: Kind(ENTITY_METRICS, "f1"),
+    WORD_CLASSES: Kind(WORD_METRICS, "accuracy"),
+}
+
+
+def _scored(run: Predictions) -> np.ndarray:
+    """Return what the scores read: the predictions, or of labels of words, counts of each sentence."""
+    return tag_counts(run) if run.problem_type in TAGS else run.predicted
 
 
 def compare_kind(runs: Mapping[str, Predictions]) -> dict[str, Any]:
@@ -18,9 +44,9 @@ def compare_kind(runs: Mapping[str, Predictions]) -> dict[str, Any]:
     by.
     """
     (first_name, first), *others = runs.items()
-    judge = KIND_JUDGES[first.problem_type]
-    answers = {name: run.predicted for name, run in runs.items()}
-    found = judge.metrics.with_intervals(answers, first.references)
+    kind = KINDS[first.problem_type]
+    answers = {name: _scored(run) for name, run in runs.items()}
+    found = kind.metrics.with_intervals(answers, first.references)
     return {
         "runs": [{"name": name, "scores": found["models"][name]} for name in runs],
         "differences": [
@@ -28,9 +54,9 @@ def compare_kind(runs: Mapping[str, Predictions]) -> dict[str, Any]:
                 "run": name,
                 "compared_with": first_name,
                 "scores": (scores := {key: _negated(value) for key, value in found["differences"][name].items()}),
-                **_test(first, run, scores[judge.judged_by]["value"]),
+                **_test(kind.score, answers[name], answers[first_name], first, scores[kind.judged_by]["value"]),
             }
-            for name, run in others
+            for name, _ in others
         ],
     }
 
@@ -40,20 +66,20 @@ def _negated(difference: Mapping[str, Any]) -> dict[str, Any]:
     return {"value": -difference["value"], "interval_95": [-high, -low]}
 
 
-def _test(first: Predictions, run: Predictions, difference: float) -> dict[str, Any]:
-    score = score_of(first.problem_type, KIND_JUDGES[first.problem_type].judged_by)
-    p_value = randomization_p_value(score, run.predicted, first.predicted, first.references)
+def _test(score: Score, one: np.ndarray, other: np.ndarray, first: Predictions, difference: float) -> dict[str, Any]:
+    p_value = randomization_p_value(score, one, other, first.references)
     direction = "better" if (difference > 0) == score.greater_is_better else "worse"
     verdict = shown_verdict(p_value, direction, len(first.ids))
     return {"score": score.name, "p_value": p_value, "verdict": verdict}
 
 
 def kind_scores_table(report: Mapping[str, Any]) -> str:
-    return scores_table(report["problem_type"], {run["name"]: run["scores"] for run in report["runs"]}, "run")
+    scores = KINDS[report["problem_type"]].metrics.scores
+    return scores_table(scores, {run["name"]: run["scores"] for run in report["runs"]}, "run")
 
 
 def kind_differences_table(report: Mapping[str, Any]) -> str:
-    score = score_of(report["problem_type"], KIND_JUDGES[report["problem_type"]].judged_by)
+    score = KINDS[report["problem_type"]].score
     heads = [f"compared with {escaped(report['runs'][0]['name'])}", score.heading, "95 % interval", "p", "verdict"]
     rows = []
     for each in report["differences"]:

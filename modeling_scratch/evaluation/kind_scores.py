@@ -19,6 +19,9 @@ LARGEST_BLOCK = 2**22  # counts of resamples in memory at once
 ROUNDING = 1e-12  # relative: equal numbers differ no more
 
 
+ScoreFunction = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+
+
 class Score(NamedTuple):
     """A score of predictions and references. An undefined one counts as 0.
 
@@ -27,7 +30,7 @@ class Score(NamedTuple):
 
     name: str
     heading: str
-    function: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+    function: ScoreFunction
     is_share: bool = True  # from 0 to 1
     greater_is_better: bool = True
 
@@ -35,7 +38,7 @@ class Score(NamedTuple):
         return percent(value) if self.is_share else f"{value:.4f}"
 
 
-def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+def ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
     return np.divide(part, whole, out=np.zeros(np.shape(whole)), where=np.asarray(whole) > 0)
 
 
@@ -47,11 +50,11 @@ def _mean(counts: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 def _f1_micro(counts: np.ndarray, predictions: np.ndarray, references: np.ndarray) -> np.ndarray:
     both = counts @ (predictions * references).sum(-1)
-    return _ratio(2 * both, counts @ (predictions + references).sum(-1))
+    return ratio(2 * both, counts @ (predictions + references).sum(-1))
 
 
 def _f1_macro(counts: np.ndarray, predictions: np.ndarray, references: np.ndarray) -> np.ndarray:
-    return _ratio(2 * (counts @ (predictions * references)), counts @ (predictions + references)).mean(-1)
+    return ratio(2 * (counts @ (predictions * references)), counts @ (predictions + references)).mean(-1)
 
 
 def _pearson(counts: np.ndarray, predictions: np.ndarray, references: np.ndarray) -> np.ndarray:

@@ -15,7 +15,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.multiclass import OneVsRestClassifier
 from threadpoolctl import threadpool_limits
 
-from .baselines import HELD_OUT_SHARE, tf_idf_features
+from ..inference.linear_models import LinearWeights
+from .baselines import HELD_OUT_SHARE, TfIdf
 
 C_GRID = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # 1 / strength of the L2 penalty
 ALPHA_GRID = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)  # strength of the L2 penalty
@@ -23,12 +24,13 @@ ALPHA_GRID = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)  # strength of the L2 penalt
 
 @dataclass(frozen=True)
 class Rival:
-    """Predictions of the judged texts, (N, C) of 0 and 1 or (N,) of numbers, the selected settings and wall time."""
+    """Predictions of the judged texts, (N, C) of 0 and 1 or (N,) of numbers, the settings, wall time and weights."""
 
     name: str
     predictions: np.ndarray
     settings: dict[str, Any]
     seconds: float
+    weights: LinearWeights
 
 
 def one_versus_rest(texts: Sequence[str], labels: np.ndarray, judged: Sequence[str], seed: int = 0) -> Rival:
@@ -83,21 +85,22 @@ def _train(
     start = time.perf_counter()
     held_out = max(int(HELD_OUT_SHARE * len(texts)), 1)
     fit_texts, check_texts, fit_y, check_y = train_test_split(texts, labels, test_size=held_out, random_state=seed)
-    fit_x, check_x = tf_idf_features(fit_texts, check_texts)
-    features, judged_features = tf_idf_features(texts, judged)
+    fit_x, check_x = (fitted := TfIdf(fit_texts)).of_training, fitted.of(check_texts)
+    tf_idf = TfIdf(texts)
     # As for the other baselines: a single thread is faster, and independent of the number of cores.
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a class that none or all of the texts have is predicted as such
         found = {value: score(check_y, untrained(value).fit(fit_x, fit_y).predict(check_x)) for value in grid}
         best = max(found, key=found.__getitem__)
-        predictions = untrained(best).fit(features, labels).predict(judged_features)
+        trained = untrained(best).fit(tf_idf.of_training, labels)
+    predictions = np.asarray(trained.predict(tf_idf.of(judged)), dtype=np.float64)
     settings = {
         **settings,
         penalty: best,
         "held_out_score": {str(value): result for value, result in found.items()},
         "held_out_share": HELD_OUT_SHARE,
-        "features": features.shape[1],
+        "features": tf_idf.of_training.shape[1],
         "seed": seed,
         "scikit_learn": sklearn.__version__,
     }
-    return Rival(name, np.asarray(predictions, dtype=np.float64), settings, time.perf_counter() - start)
+    return Rival(name, predictions, settings, time.perf_counter() - start, tf_idf.weights(trained))

@@ -4,6 +4,7 @@
 The first line describes the split: {"split", "digest", "texts", "labels"}, and "problem_type" unless each text has one
 class. Each further line is one text: {"id", "label", "prediction", "probabilities"}, the probabilities in the order of
 "labels". Label and prediction are the name of a class, a list of such names, or a number, which has no probabilities.
+Where words have labels, a text is a sentence, and label and prediction are the lists of those of its words.
 """
 
 import hashlib
@@ -24,8 +25,9 @@ from .calibration import OVERFLOW
 PREDICTIONS = "predictions.jsonl"
 DIGITS = 9  # significant ones, as many as float32 has
 DIGEST_CHARACTERS = 16  # 64 bits: no two of a billion texts are likely to share them
-KINDS: dict[str, ProblemType] = {kind: kind for kind in get_args(ProblemType)}
-ONE_CLASS: ProblemType = "single_label_classification"
+ONE_CLASS = "single_label_classification"
+ENTITIES, WORD_CLASSES = TAGS = "entities", "word_classes"  # what labels of words say
+KINDS = *get_args(ProblemType), *TAGS
 ARRAYS = "references", "predicted", "probabilities"
 DAMAGED = "damaged: restore it from a copy, or train again with --overwrite"
 
@@ -45,7 +47,8 @@ class Predictions:
     """The predictions on N texts of a split, over C classes.
 
     digest: of the texts and labels of the split, as in run_config.json. references, predicted: class indices (N,), sets
-    of classes (N, C) of 0 and 1, or numbers (N,). probabilities: (N, C), or (N, 0) of numbers.
+    of classes (N, C) of 0 and 1, numbers (N,), or tuples of the labels of words (N,). probabilities: (N, C), or (N, 0)
+    of numbers and of words.
     """
 
     split: str
@@ -55,7 +58,7 @@ class Predictions:
     references: np.ndarray
     predicted: np.ndarray
     probabilities: np.ndarray
-    problem_type: ProblemType = ONE_CLASS
+    problem_type: str = ONE_CLASS
 
     def save(self, path: Path) -> None:
         """Write the file, in place of an earlier one once it is complete."""
@@ -79,6 +82,8 @@ class Predictions:
             return _rounded(value)
         if self.problem_type == "multi_label_classification":
             return [self.label_names[index] for index in np.flatnonzero(value)]
+        if self.problem_type in TAGS:
+            return [*value]
         return self.label_names[value]
 
     @classmethod
@@ -92,7 +97,7 @@ class Predictions:
     @classmethod
     def of_kind(
         cls,
-        problem_type: ProblemType,
+        problem_type: str,
         split: str,
         digest: str,
         label_names: Sequence[str],
@@ -105,6 +110,21 @@ class Predictions:
         has_classes = problem_type == "multi_label_classification"
         probabilities = expit(np.asarray(logits, np.float64)) if has_classes else np.zeros((len(labels), 0))
         return cls(split, digest, [*label_names], text_ids(texts), labels, predicted, probabilities, problem_type)
+
+    @classmethod
+    def of_tags(
+        cls,
+        are_entities: bool,
+        split: str,
+        digest: str,
+        label_names: Sequence[str],
+        texts: Sequence[str],
+        labels: Sequence[Sequence[str]],
+        predicted: Sequence[Sequence[str]],
+    ) -> "Predictions":
+        """Build the predictions of the labels of words. texts: the sentences."""
+        arrays = _tuples(labels), _tuples(predicted), np.zeros((len(texts), 0))
+        return cls(split, digest, [*label_names], text_ids(texts), *arrays, TAGS[not are_entities])
 
     @property
     def correct(self) -> np.ndarray:
@@ -125,23 +145,41 @@ class Predictions:
     def load(cls, path: Path) -> "Predictions":
         """Read the file. Raises `DataError` if it is missing or damaged."""
         if not path.is_file():
-            written = "`modeling-scratch train-classifier` writes it at its end, from version 0.2.0"
+            written = "`modeling-scratch train-classifier` and `train-tokens` write it at their end, from version 0.2.0"
             raise DataError(f"{path}: file not found; {written}")
         try:
             head, *rows = map(json.loads, path.read_text(encoding="utf-8").removesuffix("\n").split("\n"))
-            problem_type, names = KINDS[head.get("problem_type", ONE_CLASS)], list(head["labels"])
+            names = list(head["labels"])
+            problem_type = KINDS[KINDS.index(head.get("problem_type", ONE_CLASS))]
             references, predicted = (_values(rows, name, problem_type, names) for name in ("label", "prediction"))
             probabilities = np.array([row.get("probabilities", []) for row in rows], np.float64)
             ids = [str(row["id"]) for row in rows]
             arrays = references, predicted, probabilities
             found = cls(str(head["split"]), str(head["digest"]), names, ids, *arrays, problem_type)
-            shape = len(ids), 0 if problem_type == "regression" else len(names)
-            is_whole = len(ids) == head["texts"] > 0 and probabilities.shape == shape
+            shape = len(ids), 0 if problem_type in ("regression", *TAGS) else len(names)
+            is_whole = (
+                len(ids) == head["texts"] > 0 and probabilities.shape == shape and _are_valid(references, predicted)
+            )
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise DataError(f"{path}: {DAMAGED}") from error
-        if not is_whole or not all(np.isfinite(values).all() for values in arrays):
+        if not is_whole or not np.isfinite(probabilities).all():
             raise DataError(f"{path}: {DAMAGED}")
         return found
+
+
+def _are_valid(references: np.ndarray, predicted: np.ndarray) -> bool:
+    """Return whether numbers are finite, and each word has a label and a prediction."""
+    if references.dtype == object:
+        return list(map(len, references)) == list(map(len, predicted))
+    return bool(np.isfinite(references).all() and np.isfinite(predicted).all())
+
+
+def _tuples(rows: Sequence[Sequence[str]]) -> np.ndarray:
+    """Return an array of tuples (N,), which numpy would take for one of more axes."""
+    found = np.empty(len(rows), object)
+    for number, row in enumerate(rows):
+        found[number] = tuple(row)
+    return found
 
 
 def _rounded(value: float) -> float:
@@ -155,6 +193,8 @@ def _values(rows: Sequence[Mapping[str, Any]], name: str, problem_type: str, nam
     index = {label: number for number, label in enumerate(names)}
     if problem_type == ONE_CLASS:
         return np.array([index[row[name]] for row in rows], np.int64)
+    if problem_type in TAGS:
+        return _tuples([list(map(str, row[name])) for row in rows])  # those of the data may be new to the run
     values = np.zeros((len(rows), len(names)))
     for row, line in enumerate(rows):
         values[row, [index[label] for label in line[name]]] = 1

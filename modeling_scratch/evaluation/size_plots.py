@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""A table and a plot of accuracy against the number of training texts, from the folders of finished runs."""
+"""A table and a plot of scores against the number of training texts, from the folders of finished runs."""
 
 import json
 from collections import defaultdict
@@ -11,11 +11,13 @@ from ..utils.errors import DataError
 from ..utils.markdown import table
 from .plots import BLUE, VERMILION, new_figure, write_png
 
-Scores = Mapping[str, Mapping[int, Sequence[float]]]  # the accuracy of each seed, by model and number of texts
+Scores = Mapping[str, Mapping[int, Sequence[float]]]  # the score of each seed, by model and number of texts
+# Of evaluation.json: the F1 is that of the second of two classes, or the macro average.
+METRICS = {"accuracy": "accuracy (% of texts)", "f1": "F1 (%)"}
 COLORS = BLUE, VERMILION, "#009E73", "#CC79A7", "black"
 
 
-def read_scores(runs: Mapping[str, Sequence[Path]]) -> Scores:
+def read_scores(runs: Mapping[str, Sequence[Path]], metric: str = "accuracy") -> Scores:
     """Return the scores of the runs under each name, and those of their baselines under the names of these.
 
     A baseline that several runs of one seed have is read once, from the first name. Raises `DataError` if a folder
@@ -25,18 +27,18 @@ def read_scores(runs: Mapping[str, Sequence[Path]]) -> Scores:
     with_baselines = next(iter(runs))
     for name, folders in runs.items():
         for folder in folders:
-            texts, accuracy, baselines = _read(folder)
-            scores[name][texts].append(accuracy)
+            texts, score, baselines = _read(folder, metric)
+            scores[name][texts].append(score)
             for baseline, of_baseline in baselines.items() if name == with_baselines else ():
                 scores[baseline][texts].append(of_baseline)
     return {name: {texts: of_name[texts] for texts in sorted(of_name)} for name, of_name in scores.items()}
 
 
-def _read(folder: Path) -> tuple[int, float, dict[str, float]]:
+def _read(folder: Path, metric: str) -> tuple[int, float, dict[str, float]]:
     try:
         evaluation, record = (_json(folder / name) for name in ("evaluation.json", "run_config.json"))
-        baselines = {baseline["name"]: float(baseline["accuracy"]) for baseline in evaluation["baselines"]}
-        return int(record["rows"]["train"]), float(evaluation["accuracy"]), baselines
+        baselines = {baseline["name"]: float(baseline[metric]) for baseline in evaluation["baselines"]}
+        return int(record["rows"]["train"]), float(evaluation[metric]), baselines
     except (OSError, LookupError, TypeError, ValueError) as error:
         raise DataError(f"{folder}: not the folder of a finished run of train-classifier ({error})") from error
 
@@ -52,20 +54,23 @@ def size_table(scores: Scores) -> str:
     return table(["training texts", *scores], rows)
 
 
-def _cell(accuracies: Sequence[float]) -> str:
-    if not accuracies:
+def _cell(scores: Sequence[float]) -> str:
+    if not scores:
         return ""
-    spread = f" ± {100 * stdev(accuracies):.1f}" if len(accuracies) > 1 else ""
-    return f"{100 * mean(accuracies):.1f}{spread}"
+    spread = f" ± {100 * stdev(scores):.1f}" if len(scores) > 1 else ""
+    return f"{100 * mean(scores):.1f}{spread}"
 
 
-def size_png(panels: Mapping[str, Scores], path: str | Path) -> None:
-    """Draw a panel for each title: the mean accuracy of each model, and a band of one standard deviation."""
+def size_png(panels: Mapping[str, Scores], path: str | Path, metrics: Mapping[str, str] | None = None) -> None:
+    """Draw a panel for each title: the mean score of each model, and a band of one standard deviation.
+
+    metrics: those of the panels that are not about accuracy, by title.
+    """
     figure = new_figure(6 * len(panels), 4.5)
     for axes, (title, scores) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items()):
         for (name, of_name), color in zip(scores.items(), COLORS):
-            middle = [100 * mean(accuracies) for accuracies in of_name.values()]
-            reach = [100 * stdev(accuracies) if len(accuracies) > 1 else 0.0 for accuracies in of_name.values()]
+            middle = [100 * mean(values) for values in of_name.values()]
+            reach = [100 * stdev(values) if len(values) > 1 else 0.0 for values in of_name.values()]
             axes.plot(list(of_name), middle, color=color, marker=".", label=name)
             low, high = ([m + sign * r for m, r in zip(middle, reach)] for sign in (-1, 1))
             axes.fill_between(list(of_name), low, high, color=color, alpha=0.15, linewidth=0)
@@ -75,7 +80,7 @@ def size_png(panels: Mapping[str, Scores], path: str | Path) -> None:
         axes.set_xticks([], minor=True)
         axes.set_title(title)
         axes.set_xlabel("training texts")
-        axes.set_ylabel("accuracy (% of texts)")
+        axes.set_ylabel(METRICS[(metrics or {}).get(title, "accuracy")])
         axes.grid(alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False)

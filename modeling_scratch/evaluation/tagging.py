@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from seqeval.metrics import accuracy_score, classification_report
-from seqeval.metrics.sequence_labeling import get_entities
 from sklearn.metrics import precision_recall_fscore_support
 from transformers import Trainer
 
@@ -17,6 +16,8 @@ from ..utils.files import write_json, write_text
 from ..utils.markdown import excerpt, percent
 from .classification_metrics import percentile_interval
 from .plots import tagging_curve_png
+from .predictions import PREDICTIONS, Predictions
+from .tag_scores import sentence_counts
 from .tagging_tables import label_table, tagging_table
 
 Labels = Sequence[Sequence[str]]  # of the words of each sentence
@@ -68,18 +69,11 @@ def sentence_interval(gold: Labels, predicted: Labels, are_entities: bool, seed:
     Whole sentences are drawn, as the words of one are not independent. Both scores are 2 right / (predicted + given):
     of entities, or of words.
     """
-    counts = np.array([_counts(*pair, are_entities) for pair in zip(gold, predicted)])
+    counts = np.array([sentence_counts(*pair, are_entities) for pair in zip(gold, predicted)])
     generator = np.random.default_rng(seed)
     drawn = (counts[generator.integers(len(counts), size=len(counts))].sum(0) for _ in range(RESAMPLES))
     low, high = percentile_interval([2 * right / max(1, found + given) for right, found, given in drawn])
     return float(low), float(high)
-
-
-def _counts(gold: Sequence[str], predicted: Sequence[str], are_entities: bool) -> tuple[int, int, int]:
-    if not are_entities:
-        return sum(map(str.__eq__, gold, predicted)), len(gold), len(gold)
-    given, found = set(get_entities(list(gold))), set(get_entities(list(predicted)))
-    return len(given & found), len(found), len(given)
 
 
 class FrequentLabels:
@@ -110,6 +104,8 @@ def report_tagging(
     page = "\n\n".join(text) + "\n"
     write_text(output / "results.md", page)
     write_json(output / "evaluation.json", evaluation)
+    about = data.are_entities, split, str(data.digests()[split]), data.label_names, data.texts(split)
+    Predictions.of_tags(*about, [one.labels for one in data.splits[split]], predicted).save(output / PREDICTIONS)
     name = "F1 of entities, validation" if data.are_entities else "macro F1, validation"
     tagging_curve_png(trainer.state.log_history, output / "learning_curve.png", name)
     return f"\n{page}"

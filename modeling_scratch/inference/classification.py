@@ -38,6 +38,7 @@ from ..utils.errors import DataError
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check_output, open_output
 from .answers import ALL, MULTI_LABEL, PLAIN, Choice, csv_writer, gives_numbers, json_writer, names_of, to_answers
 from .explanations import MOST_WORDS, contributions, has_more_words, with_and_without
+from .linear_models import LinearClassifier, is_linear, load_linear
 
 AnyRow = TypeVar("AnyRow", bound=tuple[Any, ...])
 REDUCED = ("bfloat16", "int8")
@@ -164,7 +165,7 @@ def predict(arguments: PredictArguments) -> None:
     """Classify every row of the input. Raises `DataError` for an invalid input or model."""
     if not arguments.has_pairs:
         check_single(arguments.model, "name the columns of both in a table: --text_column premise hypothesis")
-    classifier, unsure, long = load_classifier(arguments), 0, 0
+    classifier, unsure, long = load_any(arguments), 0, 0
     with open_output(arguments.output) as handle, tqdm(unit=" texts", disable=arguments.no_progress or None) as bar:
         write = answer_writer(handle, arguments, names_of(classifier.model.config))
         for chunk in in_chunks(read_input(arguments)):
@@ -281,7 +282,7 @@ def uncounted(texts: int) -> None:
 
 
 def explain(
-    classifier: Classifier, texts: list[str], progress: Callable[[int], object]
+    classifier: Classifier | LinearClassifier, texts: list[str], progress: Callable[[int], object]
 ) -> list[list[dict[str, Any]] | None]:
     """Return the contributions of the words of each text, None for empty texts. Batches hold words of several texts."""
     every = replace(classifier, choice=Choice(ALL), empty=0, cut=0, unknown=0)
@@ -332,6 +333,18 @@ def load_head(
     return to_precision(model, arguments.precision), tokenizer
 
 
+def linear_classifier(arguments: PredictArguments) -> LinearClassifier:
+    """Load a linear model. Raises `DataError` if it is damaged, or cannot do what the arguments ask for."""
+    name, classifier = f"--model {arguments.model}", load_linear(arguments.model)
+    if arguments.max_length is not None or arguments.precision != "float32":
+        raise DataError(f"{name}: a linear model, for which --max_length and --precision mean nothing; leave them out")
+    if classifier.has_pairs != arguments.has_pairs:
+        reads = "pairs of texts; name the columns of both" if classifier.has_pairs else "single texts; name one column"
+        raise DataError(f"{name}: reads {reads} (--text_column)")
+    arguments.check_model(classifier.model.config)
+    return replace(classifier, choice=arguments.choice)
+
+
 def load_classifier(arguments: PredictArguments) -> Classifier:
     """Load a classifier. Raises `DataError` as `load_head` does."""
     what = "not a trained text classifier"
@@ -342,6 +355,11 @@ def load_classifier(arguments: PredictArguments) -> Classifier:
     if limit is not None and limit <= (added := tokenizer.num_special_tokens_to_add(arguments.has_pairs)):
         raise DataError(f"--max_length {limit}: must exceed the {added} special tokens")
     return Classifier(model, tokenizer, limit, arguments.batch_size, arguments.choice)
+
+
+def load_any(arguments: PredictArguments) -> Classifier | LinearClassifier:
+    """Load a linear model if the folder holds one, or else a classifier."""
+    return linear_classifier(arguments) if is_linear(arguments.model) else load_classifier(arguments)
 
 
 def answer_writer(handle: TextIO, arguments: PredictArguments, names: list[str]) -> Callable[[Row], object]:

@@ -27,18 +27,33 @@ class Metric(NamedTuple):
 
 
 class Results(NamedTuple):
-    """The Markdown text, the metrics, and an example input, which can be a pair of texts."""
+    """The Markdown text, the metrics, and an example input, which can be a pair of texts; "" without one."""
 
     text: str
     metrics: list[Metric]
     example: str
 
 
+def without_texts(evaluation: Evaluation) -> Evaluation:
+    """Return the evaluation without the texts that it quotes."""
+    return {**evaluation, "examples": [], "example": ""}
+
+
+def _quoted(title: str, heads: list[str], rows: list[list[Any]]) -> list[str]:
+    """Return a table of texts under its title, or nothing where there are none."""
+    return [title, table(heads, rows)] if rows else []
+
+
+def _example(evaluation: Evaluation) -> str:
+    return from_fields(evaluation["examples"][0]) if evaluation["examples"] else ""
+
+
 def classification(evaluation: Evaluation) -> Results:
     """Report what the problem type of the run asks for; runs of earlier versions have one class per text."""
     results = of_kind(evaluation) if evaluation.get("problem_type") in KIND_JUDGES else one_class(evaluation)
     if first := headline_of(evaluation):
-        results = results._replace(text=f"**{escaped(first)}**\n\n{results.text}")
+        advice = f" {linear} It is not uploaded." if (linear := evaluation.get("linear_model")) else ""
+        results = results._replace(text=f"**{escaped(first)}**{advice}\n\n{results.text}")
     if stages := evaluation.get("stages"):
         results = results._replace(text=f"{results.text}\n\nThe stages of the training:\n\n{stage_table(stages)}")
     if scores := evaluation.get("split_scores"):
@@ -52,14 +67,13 @@ def of_kind(evaluation: Evaluation) -> Results:
     text = [
         kind_text(evaluation, "this model"),
         f"![Predictions]({evaluation['picture']})",
-        f"The first texts of the {evaluation['split']} split:",
-        table(["text", "label", "answer"], examples),
+        *_quoted(f"The first texts of the {evaluation['split']} split:", ["text", "label", "answer"], examples),
     ]
     metrics = [
         Metric(score.name, evaluation["scores"][score.name]["value"], score.heading, evaluation["split"])
         for score in KIND_JUDGES[evaluation["problem_type"]].metrics.scores
     ]
-    return Results("\n\n".join(text), metrics, from_fields(evaluation["examples"][0]))
+    return Results("\n\n".join(text), metrics, _example(evaluation))
 
 
 def one_class(evaluation: Evaluation) -> Results:
@@ -81,15 +95,18 @@ def one_class(evaluation: Evaluation) -> Results:
         f"This model compared with {escaped(rival)}: {test['verdict'].partition(' (')[0]} "
         f"(McNemar's exact test, p = {test['p_value']:.3g}).",
         "![Confusion matrix](confusion_matrix.png)",
-        f"The first correctly and wrongly classified texts of each class in the {split} split:",
-        _texts_of_classes(evaluation),
+        *_quoted(
+            f"The first correctly and wrongly classified texts of each class in the {split} split:",
+            ["class", "answer", "text"],
+            _texts_of_classes(evaluation) if evaluation["examples"] else [],
+        ),
     ]
     if classes := evaluation.get("classes"):
         text += ["The scores of each class:", class_table(classes)]
     if calibration := evaluation.get("calibration"):
         text.append(calibration_text(calibration))
     metrics = [Metric("accuracy", evaluation["accuracy"], accuracy, split), Metric("f1", evaluation["f1"], f1, split)]
-    return Results("\n\n".join(text), metrics, from_fields(evaluation["examples"][0]))
+    return Results("\n\n".join(text), metrics, _example(evaluation))
 
 
 def headline_of(evaluation: Evaluation) -> str | None:
@@ -112,8 +129,8 @@ def _interval(bounds: tuple[float, float]) -> str:
     return " to ".join(map(percent, bounds))
 
 
-def _texts_of_classes(evaluation: Evaluation) -> str:
-    rows = []
+def _texts_of_classes(evaluation: Evaluation) -> list[list[Any]]:
+    rows: list[list[Any]] = []
     for label in evaluation["labels"]:
         of_class = [example for example in evaluation["examples"] if example["label"] == label]
         right = [example for example in of_class if example["answer"] == label]
@@ -121,7 +138,7 @@ def _texts_of_classes(evaluation: Evaluation) -> str:
         rows += [[label, "right", from_fields(example)] for example in right] or [[label, "right", "(none is)"]]
         rows += [[label, f"wrong: {example['answer']}", from_fields(example)] for example in wrong]
         rows += [] if wrong else [[label, "wrong", "(none is)"]]
-    return table(["class", "answer", "text"], rows)
+    return rows
 
 
 def translation(evaluation: Evaluation) -> Results:
@@ -141,10 +158,9 @@ def translation(evaluation: Evaluation) -> Results:
     text = [
         f"Weights: {escaped(evaluation['weights'])}.",
         table(["split", "score", "", "definition", "signature"], rows),
-        f"The first texts of the {splits[-1]} split:",
-        table(["source", "translation", "reference"], samples),
+        *_quoted(f"The first texts of the {splits[-1]} split:", ["source", "translation", "reference"], samples),
     ]
-    return Results("\n\n".join(text), metrics, evaluation["examples"][0]["source"])
+    return Results("\n\n".join(text), metrics, evaluation["examples"][0]["source"] if samples else "")
 
 
 def _metric_id(score: Mapping[str, Any]) -> str:
@@ -175,12 +191,11 @@ def tagging(evaluation: Evaluation) -> Results:
         f"On the {evaluation['sentences']:,} sentences of the {split} split, for this model and a baseline:",
         tagging_table(evaluation),
         label_table(evaluation),
-        f"The first sentences of the {split} split, as word/label:",
-        table(["this model", "the data"], samples),
+        *_quoted(f"The first sentences of the {split} split, as word/label:", ["this model", "the data"], samples),
     ]
     if evaluation["headline"]:
         text.insert(0, f"**{escaped(evaluation['headline'])}**")
-    return Results("\n\n".join(text), metrics, from_fields(evaluation["examples"][0]))
+    return Results("\n\n".join(text), metrics, _example(evaluation))
 
 
 def answering(evaluation: Evaluation) -> Results:
@@ -199,13 +214,12 @@ def answering(evaluation: Evaluation) -> Results:
         f"On the {evaluation['questions']:,} questions on {evaluation['contexts']:,} contexts of the {split} split:",
         answer_table(evaluation),
         kind_table(evaluation),
-        f"The first questions of the {split} split:",
-        table(["question", "this model", "the data"], samples),
+        *_quoted(f"The first questions of the {split} split:", ["question", "this model", "the data"], samples),
     ]
     if evaluation["headline"]:
         text.insert(0, f"**{escaped(evaluation['headline'])}**")
-    first = evaluation["examples"][0]
-    return Results("\n\n".join(text), metrics, TextPair(first["question"], first["context"]))
+    example = next((TextPair(row["question"], row["context"]) for row in evaluation["examples"]), "")
+    return Results("\n\n".join(text), metrics, example)
 
 
 RESULTS: dict[str, Callable[[Evaluation], Results]] = {

@@ -77,7 +77,7 @@ SETTINGS = {  # of run_config.json
 LIBRARY = {field.name for field in fields(Seq2SeqTrainingArguments)} | {"train_batch_size", "eval_batch_size"}
 OTHERS = {
     "overwrite", "search_trials", "search_over", "model_name_or_path", "trust_remote_code", "allow_special_tokens",
-    "tokenizer_name_or_path", "tokenizer_kind", "vocab_size", "lowercase",
+    "tokenizer_name_or_path", "tokenizer_kind", "vocab_size", "lowercase", "texts_in_card", "save_linear_model",
 }  # fmt: skip
 
 NEUTRAL = {"layer_decay": 1, "average_checkpoints": 1, "length_penalty": 1}  # values without effect

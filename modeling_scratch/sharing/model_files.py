@@ -13,6 +13,7 @@ from typing import Any
 
 from transformers.dynamic_module_utils import get_relative_imports
 
+from ..evaluation.linear_advice import LINEAR
 from ..pipelines import TARGET_FOLDER
 
 RECORD = "verify.json"
@@ -54,7 +55,7 @@ UNREAD = (
 PRETRAINING, TEACHER = "pretraining", "teacher-"
 STAGE_FOLDERS = (PRETRAINING, f"{TEACHER}[0-9]*")
 # Loaded only by their own names.
-OTHER_FOLDERS = (".*", "checkpoint-*", "_*checkpoint-*", "last-checkpoint", *STAGE_FOLDERS)
+OTHER_FOLDERS = (".*", "checkpoint-*", "_*checkpoint-*", "last-checkpoint", *STAGE_FOLDERS, LINEAR)
 
 # JSON keys whose values name code ("file.Class", "repository--file.Class") or further config files.
 LEAD_TO_CODE = {"modules.json": ("type",), "router_config.json": ("types",)}

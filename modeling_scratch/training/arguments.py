@@ -80,6 +80,9 @@ class RunArguments:
             "it. The weights stay in float32."
         },
     )
+    texts_in_card: bool = field(
+        default=False, metadata={"help": "Quote texts of the evaluated split, with the answers, in the model card."}
+    )
     early_stopping_patience: int = field(
         default=0,
         metadata={"help": "Stop after this many evaluations without improvement; 0: never."},

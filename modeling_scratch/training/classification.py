@@ -52,6 +52,7 @@ from ..evaluation.calibration import Calibration
 from ..evaluation.classification import Judge
 from ..evaluation.classification_metrics import ClassificationMetrics
 from ..evaluation.judges import KIND_JUDGES, KindJudge
+from ..evaluation.linear_advice import SAVE_LINEAR_MODEL
 from ..evaluation.split_scores import report_splits
 from ..evaluation.stages import Stage, fine_tuning_stage, report_stages
 from ..utils.errors import DataError, one_line
@@ -285,6 +286,7 @@ class ClassifierTrainingArguments(RunArguments, TrainingArguments):
         default=False,
         metadata={"help": "Also score the mean of the probabilities of the model and of its best linear baseline."},
     )
+    save_linear_model: bool | None = field(default=None, metadata={"help": SAVE_LINEAR_MODEL})
     evaluate_train: bool = field(
         default=False, metadata={"help": "Also score the training texts, in a table of the scores of each split."}
     )
@@ -395,11 +397,19 @@ def check_kind(problem_type: ProblemType, arguments: ClassifierTrainingArguments
             raise DataError(f"--{name} requires one class per text, and the labels are of {problem_type}: leave it out")
 
 
+def list_of_parts(texts: Sequence[str]) -> list[str]:
+    """Return what a new tokenizer learns from: the texts, or both texts of each pair."""
+    return list(chain.from_iterable(text_lists(texts)))
+
+
+def types_of(data: ReviewData) -> dict[str, Any]:
+    """Return the option of a new tokenizer that tells the texts of a pair apart."""
+    return {"token_type_ids": True} if data.has_pairs else {}
+
+
 def encode(run: Run, data: ReviewData, model_arguments: ModelArguments) -> Encoded:
     """Build the tokenizer and the model, and encode the splits."""
-    texts = list(chain.from_iterable(text_lists(data.texts("train"))))
-    types = {"token_type_ids": True} if data.has_pairs else {}
-    tokenizer = build_tokenizer(model_arguments, texts, run.checkpoint, **types)
+    tokenizer = build_tokenizer(model_arguments, list_of_parts(data.texts("train")), run.checkpoint, **types_of(data))
     model = build_model(
         model_arguments, tokenizer, data.label_names, problem_type=data.problem_type, has_pairs=data.has_pairs
     )

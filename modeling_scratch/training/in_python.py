@@ -9,6 +9,7 @@ report.predict(["gripping from start to finish"])
 """
 
 import json
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -111,8 +112,8 @@ def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **o
             groups = parsed(ARGUMENTS, given, raises=True)
             check_reporters(groups)
             train(given, *groups)
-        except DataError as error:  # names the table, not the temporary file
-            raise DataError(str(error).replace(f"{Path(temporary) / 'data'}/", "")) from error
+        except DataError as error:
+            raise DataError(_of_arguments(str(error), Path(temporary) / "data", isinstance(data, Mapping))) from error
     folder = Path(output_dir)
     scores = json.loads((folder / "evaluation.json").read_text(encoding="utf-8"))
     return Report(folder, scores, (folder / "results.md").read_text(encoding="utf-8"))
@@ -127,6 +128,15 @@ def _check_names(options: Mapping[str, Any]) -> None:
         raise DataError(
             "search_trials: a search has no report; use `modeling-scratch train-classifier --search_trials`"
         )
+
+
+def _of_arguments(message: str, folder: Path, has_splits: bool) -> str:
+    """Return a message that names arguments of `train_classifier`, not options of the command and temporary files."""
+    message = re.sub(r"argument --(\w+)(/--[\w-]+)?", r"\1", message)  # of argparse, which knows both spellings
+    table = r"data['\1']" if has_splits else "data"
+    message = re.sub(rf"(?:--data_dir )?{re.escape(str(folder))}/(\w+)\.parquet", table, message)
+    message = re.sub(rf"(?:--data_dir )?{re.escape(str(folder))}", "data", message)
+    return re.sub(r"--([a-z]\w*)", lambda found: found[1] if found[1] in OPTIONS else found[0], message)
 
 
 @contextmanager

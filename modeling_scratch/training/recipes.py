@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from math import ceil
 from typing import Any, Literal
 
+from ..data.text_pairs import parts_of
 from ..utils.errors import DataError
 
 
@@ -97,6 +98,13 @@ WAYS = {
         {"learning_rate": 3e-3, "embedding_learning_rate": 3e-3, "min_frequency": 1},
         epochs=4,
     ),
+    # Pairs of texts, of any number: at least two blocks and little dropout, to relate words of both.
+    "pairs": Way(
+        "norm_position=pre,position_type=rotary,hidden_act=gelu,classifier_pooling=mean,hidden_dropout=0.1",
+        {},
+        {"learning_rate": 3e-3, "min_frequency": 1},
+        epochs=4,
+    ),
 }  # fmt: skip
 FEW_TEXTS = 20_000  # to learn from, without pretraining
 FEW_NGRAMS = 100_000  # of few long texts
@@ -179,15 +187,18 @@ class RecipeArguments:
 
 @dataclass(frozen=True)
 class TextSizes:
-    """The number of texts to train on, of their words (between white space), and of their characters."""
+    """The number of texts, or pairs, to train on, of their words (between white space), and of their characters."""
 
     texts: int
     words: int
     characters: int
+    are_pairs: bool = False
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> "TextSizes":
-        return cls(len(texts), max(1, sum(len(text.split()) for text in texts)), sum(map(len, texts)))
+        parts = [part for text in texts for part in parts_of(text)]
+        words = sum(len(part.split()) for part in parts)
+        return cls(len(texts), max(1, words), sum(map(len, parts)), are_pairs=len(parts) > len(texts))
 
     @property
     def are_long(self) -> bool:
@@ -264,10 +275,11 @@ def choose(
         **way.fine_tuning,
         "num_train_epochs": way.epochs,
     }
-    if name == "few":
+    if labelled.texts < FEW_TEXTS and not way.stage:
         options |= {**_few_steps(labelled.texts, way.epochs), **(SPARSE if ngrams else {})}
+    what = "pairs" if sizes.are_pairs else "texts"
     reasons = [
-        f"recipe {arguments.recipe}: {recipe.minutes:g} minutes for {sizes.texts:,} texts of "
+        f"recipe {arguments.recipe}: {recipe.minutes:g} minutes for {sizes.texts:,} {what} of "
         f"{sizes.words / sizes.texts:,.0f} words",
         f"model: {width} wide, as there are {sizes.words:,} words",
         f"tokenizer: {options['tokenizer_kind']}, at most {options['vocab_size']:,} tokens",
@@ -282,6 +294,8 @@ def choose(
 
 def _way(arguments: RecipeArguments, sizes: TextSizes, labelled: TextSizes) -> str:
     """Return the name of the way to pretrain and fine-tune."""
+    if labelled.are_pairs:
+        return "pairs"
     if not _pretrains(arguments.chosen, arguments, sizes):
         return "few" if labelled.texts < FEW_TEXTS else "none"
     if not sizes.have_passages:

@@ -16,13 +16,12 @@ def remedies(run: Run, data: ReviewData, steps: int) -> str:
     """Return sentences that name options and data which the run did not have. steps: of fine-tuning."""
     model, training, recipe = (run.groups.get(name) for name in ("model", "training", "recipe"))
     is_new, texts = not model.model_name_or_path, data.splits["train"].num_rows
-    has_recipes = not data.has_pairs and not training.class_weights
     found = []
-    if is_new and has_recipes and not (recipe and recipe.recipe):
+    if is_new and not training.class_weights and not (recipe and recipe.recipe):
         found.append("Let a recipe choose the settings for these texts: --recipe minutes.")
     elif steps < ENOUGH_STEPS:
         found.append(f"Train longer, as {steps:,} steps are few: {_longer(training, steps)}.")
-    if is_new and recipe and recipe.recipe and not recipe.unlabelled_file:
+    if is_new and recipe and recipe.recipe and not recipe.unlabelled_file and not data.has_pairs:
         found.append("Add texts of the same kind without labels: --recipe hour --unlabelled_file FILE.")
     if is_new and texts < ENOUGH_TEXTS:
         without = ", without a recipe" if recipe and recipe.recipe else ""

@@ -74,7 +74,9 @@ def measure_fine_tuning(
         split: rows.select(sorted(Random(0).sample(range(len(rows)), min(SAMPLE, len(rows)))))
         for split, rows in data.splits.items()
     }
-    model = classification.build_model(arguments, tokenizer, data.label_names, problem_type=data.problem_type)
+    model = classification.build_model(
+        arguments, tokenizer, data.label_names, problem_type=data.problem_type, has_pairs=data.has_pairs
+    )
     splits, _ = classification.encode_splits(classification.DatasetDict(sample), tokenizer, model.config)
     with discarded(training) as copied:
         classification.choose_epoch_on_validation(copied, data, classification.BEST_BY[data.problem_type])

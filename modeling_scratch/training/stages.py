@@ -30,7 +30,7 @@ from ..utils.command_line import parsed
 from ..utils.errors import DataError
 from . import classification, pretraining
 from .checkpoints import delete_checkpoints, has_checkpoint, step_of
-from .classification import BEST_BY, ClassifierTrainingArguments, ModelArguments
+from .classification import BEST_BY, ClassifierTrainingArguments, ModelArguments, list_of_parts, types_of
 from .objectives import PretrainingModelArguments, check_special_tokens
 from .pretraining import PretrainingArguments
 from .recipes import IN_PRETRAINING, Choices, RecipeArguments, Speeds, TextSizes, choose, schedule
@@ -63,7 +63,7 @@ def train(
     """Run the training, with a recipe if the arguments name one. given: the command line, which `parsed` reads."""
     if recipe_arguments.recipe is None:
         return classification.train_once(model_arguments, data_arguments, arguments)
-    check_combination(model_arguments, data_arguments, arguments)
+    check_combination(model_arguments, data_arguments, recipe_arguments, arguments)
     recorded = recorded_choices(arguments, recipe_arguments)
     if recorded:
         model_arguments, arguments = with_choices(recorded, given)
@@ -91,10 +91,14 @@ def score_baseline_with(added: PseudoLabelled, data: ReviewData, judge: Judge) -
 
 
 def check_combination(
-    model_arguments: ModelArguments, data_arguments: DataArguments, arguments: ClassifierTrainingArguments
+    model_arguments: ModelArguments,
+    data_arguments: DataArguments,
+    recipe_arguments: RecipeArguments,
+    arguments: ClassifierTrainingArguments,
 ) -> None:
-    if data_arguments.has_pairs:
-        raise DataError("--recipe trains on single texts, and --text_column names pairs: leave --recipe out")
+    of_pretraining = (name for name, value in vars(recipe_arguments).items() if value is not None and name != "recipe")
+    if data_arguments.has_pairs and (option := next(of_pretraining, None)):
+        raise DataError(f"--{option}: a recipe does not pretrain for pairs of texts (--text_column); leave it out")
     refused = {
         "--model_name_or_path": model_arguments.model_name_or_path,
         "--search_trials": arguments.search_trials,
@@ -210,7 +214,7 @@ def start(run: Run, data: ReviewData, corpus: Corpus, texts: Sequence[str], give
     texts: those that teachers would label.
     """
     groups = run.groups
-    labelled = TextSizes.of(list(data.splits["train"]["text"]))
+    labelled = TextSizes.of(data.texts("train"))
     to_label = TextSizes.of(texts)
     choices = choose(groups["recipe"], TextSizes.of(corpus.texts), labelled, to_label)
     if groups["recipe"].unlabelled_file and not choices.pretraining:
@@ -223,8 +227,8 @@ def start(run: Run, data: ReviewData, corpus: Corpus, texts: Sequence[str], give
     groups["model"], groups["training"] = with_choices(choices, given)
     begun = time.perf_counter()
     documents = corpus.documents(groups["training"].seed)
-    read = list(documents.train if choices.pretraining else data.splits["train"]["text"])
-    tokenizer = classification.build_tokenizer(groups["model"], read)
+    read = list(documents.train if choices.pretraining else data.texts("train"))
+    tokenizer = classification.build_tokenizer(groups["model"], list_of_parts(read), **types_of(data))
     minutes = (time.perf_counter() - begun) / 60
     learned = Stage("tokenizer", counted(len(read), "text"), 0, minutes, f"{len(tokenizer):,} tokens")
     speeds = measure(run, data, documents, tokenizer, choices)

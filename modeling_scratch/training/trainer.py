@@ -19,6 +19,7 @@ from transformers.utils.hub import PushInProgress, hf_api
 from ..configuration_scratch import ScratchDecoderConfig, ScratchEncoderConfig
 from ..data.collators import FlatBatches
 from ..data.text_pairs import shortened
+from ..evaluation.linear_advice import LINEAR
 from ..evaluation.misclassified import MISCLASSIFIED
 from ..evaluation.predictions import PREDICTIONS
 from ..sharing.leaks import check_contents
@@ -110,6 +111,7 @@ OF_TEXTS = PREDICTIONS, MISCLASSIFIED  # with the texts, or digests of them, whi
 NOT_PUSHED = (
     "_*",
     "checkpoint-*",
+    f"{LINEAR}/*",  # words of the training texts
     *(f"{kept}{name}{ends}" for name in OF_TEXTS for kept, ends in (("", ""), (".", ".*"))),
 )
 

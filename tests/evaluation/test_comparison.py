@@ -15,6 +15,7 @@ from sklearn.metrics import accuracy_score, f1_score, log_loss
 from modeling_scratch.evaluation.classification_metrics import paired_bootstrap_interval
 from modeling_scratch.evaluation.kind_scores import NUMBER_SCORES, randomization_p_value
 from modeling_scratch.evaluation.predictions import PREDICTIONS, Predictions
+from modeling_scratch.evaluation.tagging import score_labels, sentence_interval
 
 CLASSES = ["bad", "middling", "good"]
 TEXTS = [f"a film, number {number}" for number in range(60)] + ["twice"] * 2
@@ -136,6 +137,42 @@ def test_sets_of_classes_are_compared(tmp_path: Path, capsys: pytest.CaptureFixt
     assert f"disagree on {len(unequal)} texts" in capsys.readouterr().out
     assert compared(runs[1], runs[0])["differences"][0]["verdict"] == "worse"
     assert compared(runs[1], runs[1])["differences"][0]["p_value"] == 1
+
+
+def save_tags(folder: Path, are_entities: bool, wrong: float) -> Path:
+    """A run that labels words, some of them wrongly. The data has a label that the run does not know."""
+    drawn, noisy = np.random.default_rng(0), np.random.default_rng(int(100 * wrong))
+    names = ["O", "B-PER", "I-PER"] if are_entities else ["NOUN", "VERB", "X"]
+    labels = [[*drawn.choice([*names, "B-ORG"], size=drawn.integers(1, 9))] for _ in TEXTS]
+    predicted = [[str(noisy.choice(names)) if noisy.random() < wrong else one for one in row] for row in labels]
+    folder.mkdir()
+    Predictions.of_tags(are_entities, "test", "d", names, TEXTS, labels, predicted).save(folder / PREDICTIONS)
+    return folder
+
+
+@pytest.mark.parametrize("are_entities", [True, False])
+def test_labels_of_words_are_compared(are_entities: bool, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """The resamples are of sentences."""
+    runs = [save_tags(tmp_path / name, are_entities, wrong) for name, wrong in (("a", 0.4), ("b", 0.1))]
+    report = compared(*runs)
+    for folder, scores in zip(runs, report["runs"]):
+        sides = [[line[of] for line in lines_of(folder)] for of in ("label", "prediction")]
+        expected = score_labels(*sides, are_entities)
+        found = {name: score["value"] for name, score in scores["scores"].items()}
+        assert found == pytest.approx({name: expected[name] for name in found})
+        judged = scores["scores"]["f1" if are_entities else "accuracy"]["interval_95"]
+        assert judged == pytest.approx(sentence_interval(*sides, are_entities), abs=0.01)
+    assert "f1" in found
+    assert [each["verdict"] for each in report["differences"]] == ["better"]
+    unequal = [a["id"] for a, b in zip(*map(lines_of, runs)) if a["prediction"] != b["prediction"]]
+    assert [each["id"] for each in report["disagreements"]] == unequal
+    for each in report["disagreements"]:
+        first, second = each["predictions"].values()
+        assert all(a != b for a, b in zip(first, second, strict=True))
+        assert len(first) == len(each["words"]) == len(each["label"])
+    assert ("F1 of entities" if are_entities else "macro F1") in capsys.readouterr().out
+    assert compared(runs[1], runs[1])["differences"][0]["p_value"] == 1
+    assert "leave it out" in refused(capsys, compare.main, [*map(str, runs), "--data", str(tmp_path)])
 
 
 def test_numbers_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

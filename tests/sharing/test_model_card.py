@@ -79,7 +79,7 @@ def classifier(root, hub):
         write_reviews(data / f"{split}.csv", rows, flipped)
     options = f"--data_dir {data} {FAST} {SMALL} --num_train_epochs 3 --max_length 24 --class_names".split()
     pushed = f"--output_dir {root / 'reviews'} --push_to_hub --hub_model_id user/pushed --hub_strategy checkpoint"
-    pushed += " --save_strategy steps --save_steps 9 --mean_with_baseline"
+    pushed += " --save_strategy steps --save_steps 9 --mean_with_baseline --texts_in_card True"
     train_classifier.main([*options, *LABELS, *pushed.split(), "--hub_always_push", "True", "--hub_token", TOKEN])
     return root / "reviews"
 
@@ -91,7 +91,7 @@ def translator(root):
     for split, rows in {"train": 40, "validation": 6, "test": 8}.items():
         write_split(data, split, rows, rows)
     options = f"--data_dir {data} --output_dir {root / 'en-de'} --separate_vocabularies {FAST_TRANSLATION}"
-    train_translation.main([*options.split(), "--num_train_epochs", "2"])
+    train_translation.main([*options.split(), "--num_train_epochs", "2", "--texts_in_card", "True"])
     return root / "en-de"
 
 

@@ -2,6 +2,7 @@
 """The classifier's training as a function: tables in memory, exceptions, and a report."""
 
 import json
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -102,8 +103,9 @@ def test_errors_are_exceptions_of_one_line(tables: dict[str, pd.DataFrame], tmp_
     table = tables["train"]
     wrong: list[tuple[Any, dict[str, Any], str]] = [
         (table, {"learning_rat": 1.0}, "did you mean 'learning_rate'?"),
-        (table, {"learning_rate": "high"}, "--learning_rate"),
-        (table, {"text_column": "nowhere"}, "nowhere"),
+        (table, {"learning_rate": "high"}, "learning_rate: invalid float value: 'high'"),
+        (table, {"text_column": "nowhere"}, "data: no column 'nowhere'"),
+        (tables, {"label_column": "nowhere"}, "data['train']"),
         (table, {"search_trials": 2}, "search_trials"),
         ({"train": table, "holdout": table}, {}, "'holdout'"),
         ({"train": [1, 2]}, {}, "is a list"),
@@ -119,6 +121,8 @@ def test_errors_are_exceptions_of_one_line(tables: dict[str, pd.DataFrame], tmp_
             train_classifier(data, tmp_path / "run", **options)
         assert told in str(caught.value)
         assert "\n" not in str(caught.value)
+        said = re.sub("`.*`", "", str(caught.value))  # without commands to run instead
+        assert not re.search("--|parquet|data_dir", said), "options of the command, and temporary files"
         assert tempfile.gettempdir() not in str(caught.value).replace(str(tmp_path), "")
     assert not (tmp_path / "run").exists()
 

@@ -95,6 +95,7 @@ def check_report(run: Path, problem_type: str, scores: set[str], picture: str) -
     assert picture in card
     assert evaluation["headline"] is None
     assert "**The" not in report + card
+    assert not any(example["text"] in card for example in evaluation["examples"]), "texts are quoted only if asked to"
     assert verify(run).verdict == Verdict.SAME
     return evaluation
 
@@ -136,13 +137,21 @@ def test_report_and_card_first_say_that_a_model_is_no_use(
 ) -> None:
     for file in folder.glob("*.*"):
         (tmp_path / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "new.csv").write_text("text\ngreat warm film\nunheard\n")
     run = train(tmp_path, name, "--max_steps 1 --learning_rate 1e-6 --eval_strategy no --save_strategy no")
     printed = capfd.readouterr()
     assert "%|" not in printed.out + printed.err, "progress bars are for terminals"
-    headline = content(run, "evaluation.json")["headline"]
+    evaluation = content(run, "evaluation.json")
+    headline, rival = evaluation["headline"], evaluation["baselines"][0]["name"]
     assert re.match(rf"The Transformer (is .* than the answer|predicts) {constant}.* for every text", headline)
-    assert (run / "results.md").read_text(encoding="utf-8").startswith(f"\n**{headline}** Let a recipe choose")
-    assert f"## Results\n\n**{headline}**\n" in (run / "README.md").read_text(encoding="utf-8")
+    assert (run / "results.md").read_text(encoding="utf-8").startswith(f"\n**{headline}** Use {rival} instead: ")
+    assert f"## Results\n\n**{headline}** Use {rival} instead: " in (run / "README.md").read_text(encoding="utf-8")
+    predict_program.main(
+        f"--model {run / 'linear'} --input {tmp_path / 'new.csv'} --output {tmp_path / 'new.jsonl'}".split()
+    )
+    known, unknown = map(json.loads, (tmp_path / "new.jsonl").read_text(encoding="utf-8").splitlines())
+    assert known.keys() == {"row", "label", "score"}
+    assert known["score"] != unknown["score"]
 
 
 @pytest.mark.parametrize(

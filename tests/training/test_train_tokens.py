@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import compare
 import pytest
 import train_tokens
 from native_models import NATIVES
@@ -68,8 +69,15 @@ def test_learns_and_leaves_everything_that_was_promised(run: Path, capsys: pytes
     card = (run / "README.md").read_text()
     assert "pipeline_tag: token-classification" in card
     assert 'aggregation_strategy="simple"' in card
+    assert not any(example["answer"] in card for example in evaluation["examples"])
     state = json.loads((run / "trainer_state.json").read_text())
     assert state["best_metric"] == max(entry.get("eval_f1", 0) for entry in state["log_history"])
+    head, *lines = map(json.loads, (run / "predictions.jsonl").read_text(encoding="utf-8").splitlines())
+    assert (head["problem_type"], len(lines)) == ("entities", ROWS["test"])
+    right = sum(line["label"] == line["prediction"] for line in lines)
+    assert 0.9 * ROWS["test"] < right <= ROWS["test"]
+    compare.main([str(run), str(run)])
+    assert "The runs give the same answer to every text." in capsys.readouterr().out
     verify([str(run)])
     assert "This is the model that was trained" in capsys.readouterr().out
 

@@ -1,0 +1,34 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Keep the linear model of a report with the run, where it is the model to use."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # what lists the files of a model imports this file, and should not wait for scikit-learn
+    from ..data.labelled_texts import ReviewData
+    from ..inference.linear_models import LinearWeights
+
+LINEAR = "linear"  # the folder, inside that of the run; its n-grams are words of the training texts
+SAVE_LINEAR_MODEL = (
+    "Save the linear model that the report compares with, in the folder linear. By default if it is significantly "
+    "better."
+)
+
+
+def keep_linear(arguments: Any, is_worse: bool, name: str, weights: "LinearWeights", data: "ReviewData") -> str | None:
+    """Save the linear model if --save_linear_model asks for it, and return the sentence for the report.
+
+    is_worse: whether the trained model is significantly worse. name: of the linear model.
+    """
+    if not (is_worse if arguments.save_linear_model is None else arguments.save_linear_model):
+        return None
+    weights.save(Path(arguments.output_dir) / LINEAR, name, data.problem_type, data.label_names, data.has_pairs)
+    advice = f"Use {name} instead" if is_worse else f"{name} is saved, too"
+    return f"{advice}: the folder `{LINEAR}` of this run has it, for `modeling-scratch predict --model`."
+
+
+def with_headline(headline: str | None, linear: str | None, remedies: str, report: str) -> str:
+    """Return the report, with what it says first of a model that is no use. linear: the sentence of `keep_linear`."""
+    if headline:
+        return f"\n**{headline}** {' '.join(filter(None, (linear, remedies)))}\n{report}"
+    return f"{report}\n{linear}\n" if linear else report

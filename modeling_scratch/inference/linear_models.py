@@ -1,0 +1,149 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Linear models of n-grams of words: how they read texts, how they are saved without pickle, and what they answer.
+
+A folder holds linear.json, with the n-grams and the classes, and weights.safetensors.
+"""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+from scipy.sparse import csr_matrix
+from scipy.special import expit
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
+from transformers import PreTrainedConfig
+
+from ..data.columns import is_missing
+from ..utils.errors import DataError
+from ..utils.files import write_json
+from .answers import PLAIN, Choice, to_answers
+
+WORD = r"\b\w+\b"  # includes one-letter words ("I", "a", "7 of 10"), unlike scikit-learn's default
+DESCRIPTION, WEIGHTS = "linear.json", "weights.safetensors"
+
+
+def ngram_counter(longest: int, **options: Any) -> CountVectorizer:
+    """Return what counts the n-grams of up to `longest` lower-cased words in texts."""
+    return CountVectorizer(ngram_range=(1, longest), token_pattern=WORD, dtype=np.float64, **options)
+
+
+class LinearWeights(NamedTuple):
+    """The logits W x + b of the F n-grams of a text.
+
+    weight (C, F), bias (C,). idf (F,): x is (1 + log count) · idf with a norm of 1; None: x is 1 for what occurs.
+    one_versus_rest: whether the probabilities are sigmoids of the logits, divided by their sum.
+    """
+
+    ngrams: Sequence[str]
+    weight: np.ndarray
+    bias: np.ndarray
+    idf: np.ndarray | None
+    one_versus_rest: bool
+
+    @property
+    def counter(self) -> CountVectorizer:
+        return ngram_counter(1 + max(ngram.count(" ") for ngram in self.ngrams), vocabulary=self.ngrams)
+
+    def logits(self, counts: csr_matrix) -> np.ndarray:
+        """(N, F) -> (N, C), of which the softmax gives the probabilities if each text has one class."""
+        if self.idf is None:
+            features = counts.sign()
+        else:
+            transformer = TfidfTransformer(sublinear_tf=True)
+            transformer.idf_ = self.idf
+            features = transformer.transform(counts)
+        logits = features @ self.weight.T + self.bias
+        return np.log(np.maximum(expit(logits), np.finfo(np.float64).tiny)) if self.one_versus_rest else logits
+
+    def of_classes(self, classes: np.ndarray, count: int) -> "LinearWeights":
+        """Return the weights over `count` classes, where these are only those of some, at these indices."""
+        weight, bias = np.zeros((count, len(self.ngrams))), np.full(count, -np.inf)
+        weight[classes], bias[classes] = self.weight, self.bias
+        return self._replace(weight=weight, bias=bias)
+
+    def save(self, folder: Path, name: str, problem_type: str, labels: Sequence[str], has_pairs: bool) -> None:
+        """Write both files; the description is last, so that a folder with it is whole. name: of the model."""
+        folder.mkdir(exist_ok=True)
+        (folder / DESCRIPTION).unlink(missing_ok=True)
+        arrays = {"weight": self.weight, "bias": self.bias} | ({} if self.idf is None else {"idf": self.idf})
+        save_file({key: np.ascontiguousarray(value) for key, value in arrays.items()}, folder / WEIGHTS)
+        about = {"name": name, "problem_type": problem_type, "labels": [*labels], "has_pairs": has_pairs}
+        write_json(
+            folder / DESCRIPTION, {**about, "one_versus_rest": self.one_versus_rest, "ngrams": [*map(str, self.ngrams)]}
+        )
+
+
+@dataclass
+class LinearClassifier:
+    """Classifies texts as `Classifier` does, by a linear model; `empty` and `unknown` count such texts.
+
+    model: has the configuration, with the names of the classes.
+    """
+
+    model: Any
+    weights: LinearWeights
+    has_pairs: bool
+    choice: Choice = PLAIN
+    empty: int = 0
+    unknown: int = 0
+    cut: int = 0
+    limit: int | None = None
+
+    def __post_init__(self) -> None:
+        self.counter, self.known = self.weights.counter, {*self.weights.ngrams}
+
+    def classify(self, texts: list[str], progress: Callable[[int], object]) -> list[tuple]:
+        """Return what `to_answers` does for each text, None for empty ones."""
+        answers: list[tuple] = [(None,) * (2 if self.choice.top_k is None else 3)] * len(texts)
+        indices = [index for index, text in enumerate(texts) if not is_missing(text)]
+        read = [texts[index] for index in indices]
+        self.empty += len(texts) - len(read)
+        self.unknown += sum(map(self._is_unknown, read))
+        if read:
+            logits = torch.from_numpy(self.weights.logits(self.counter.transform(read)))
+            for index, answer in zip(indices, to_answers(logits, self.model.config, self.choice)):
+                answers[index] = answer
+        progress(len(texts))
+        return answers
+
+    def _is_unknown(self, text: str) -> bool:
+        """Return whether the model knows at most half of the words."""
+        words = re.findall(WORD, text.lower())
+        return 2 * sum(word in self.known for word in words) <= len(words)
+
+
+def is_linear(folder: str | Path) -> bool:
+    return Path(folder, DESCRIPTION).is_file()
+
+
+class Described(NamedTuple):
+    """Stands for a model where only its configuration is asked for."""
+
+    config: PreTrainedConfig
+
+
+def load_linear(folder: str | Path) -> LinearClassifier:
+    """Read what `LinearWeights.save` wrote. Raises `DataError` if it is damaged."""
+    try:
+        about = json.loads(Path(folder, DESCRIPTION).read_text(encoding="utf-8"))
+        arrays = load_file(Path(folder, WEIGHTS))
+        labels, ngrams = ([str(name) for name in about[key]] for key in ("labels", "ngrams"))
+        config = PreTrainedConfig(id2label=dict(enumerate(labels)), problem_type=about["problem_type"])
+        weights = LinearWeights(
+            ngrams, arrays["weight"], arrays["bias"], arrays.get("idf"), bool(about["one_versus_rest"])
+        )
+        classifier = LinearClassifier(Described(config), weights, bool(about["has_pairs"]))
+        weights.logits(classifier.counter.transform([""]))
+        is_whole = weights.weight.shape == (len(labels), len(ngrams)) and np.isfinite(weights.weight).all()
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, SafetensorError) as error:
+        raise DataError(f"{folder}: not a linear model, or damaged: restore it, or train again") from error
+    if not is_whole or np.isnan(weights.bias).any():
+        raise DataError(f"{folder}: the weights of the linear model are damaged: restore them, or train again")
+    return classifier
