@@ -136,7 +136,7 @@ def explain(
             explain_text(subject_of(model, tokenizers, text, target, max_tokens), target, label)
             for text, target in zip(texts, wanted)
         ]
-        reader = Subject(model, *tokenizers, task_of(model), max_tokens)
+        reader = Subject(model, tokenizers[0], tokenizers[-1], task_of(model), max_tokens)
         rules = tokenizer_rules(reader, reader.encode(texts[0]))
     return Explanation(
         model=described(model),
