@@ -203,6 +203,7 @@ def test_a_new_text_is_continued_and_translated(page: Any, folder: Path) -> None
     assert shown_logits(page) == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_a_new_pair_is_read_as_a_pair(page: Any, folder: Path, classifier: Any) -> None:
     opened(page, folder / "pair.html")
     assert page.locator("#words .word-value").count() == 6

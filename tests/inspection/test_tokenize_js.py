@@ -34,7 +34,7 @@ HARD = [
 
 
 def tickets(seed: int, count: int = 25) -> list[str]:
-    """Short texts of fillers, marks, spaces and letters from all of Unicode before 2023's version."""
+    """Short texts of fillers, marks, spaces and letters of many scripts."""
     rng = random.Random(seed)
     letters = [chr(rng.choice([rng.randrange(32, 0x2000), rng.randrange(0x3000, 0xD800)])) for _ in range(4 * count)]
     letters = [each for each in letters if each.isprintable() or each.isspace()]
@@ -101,6 +101,7 @@ def test_many_texts_give_the_real_tokens(seed: int) -> None:
     assert_same(own, TEXTS, ["a film", *tickets(seed + 1, 300)])
 
 
+@pytest.mark.slow
 def test_a_native_tokenizer_of_bert_gives_the_real_tokens() -> None:
     tokenizer = TOKENIZERS["wordpiece"]
     (answer,) = computed([{**rules_of(tokenizer, MASKED_LM), "texts": [[text] for text in HARD]}])
