@@ -161,25 +161,11 @@ def explain_text(subject: Subject, target_text: str | None = None, label: str | 
     model = subject.model
     recording = record(model, **subject.inputs)
     answer, target = answer_of(subject, recording.output)
+    if target is None:
+        subject.notes.append(_no_answer(type(model).__name__))
     if (generated := cached_generation(subject)) is not None:
         answer["continuation"] = generated[1]
-    is_large = sum(parameter.numel() for parameter in model.parameters()) > MOST_PARAMETERS
-    if target is None:
-        name = type(model).__name__
-        subject.notes.append(
-            Note(
-                f"{name} has no single answer: no attributions and no training step",
-                f"{name} hat keine einzelne Antwort: keine Beiträge der Wörter und kein Trainingsschritt",
-            )
-        )
-    elif is_large:
-        subject.notes.append(
-            Note(
-                f"no training step: the model has more than {MOST_PARAMETERS:,} parameters",
-                f"kein Trainingsschritt: Das Modell hat mehr als {MOST_PARAMETERS:,} Parameter",
-            )
-        )
-    step = training_step(subject, target, recording.output, label) if target is not None and not is_large else None
+    step = training_step(subject, target, recording.output, label) if target and _can_step(subject) else None
     return TextExplanation(
         text=subject.text.text,
         target=target_text,
@@ -197,6 +183,26 @@ def explain_text(subject: Subject, target_text: str | None = None, label: str | 
         notes=subject.notes,
         recording=recording,
     )
+
+
+def _no_answer(name: str) -> Note:
+    return Note(
+        f"{name} has no single answer: no attributions and no training step",
+        f"{name} hat keine einzelne Antwort: keine Beiträge der Wörter und kein Trainingsschritt",
+    )
+
+
+def _can_step(subject: Subject) -> bool:
+    """Whether the model is small enough for a training step; a note says if not."""
+    is_small = sum(parameter.numel() for parameter in subject.model.parameters()) <= MOST_PARAMETERS
+    if not is_small:
+        subject.notes.append(
+            Note(
+                f"no training step: the model has more than {MOST_PARAMETERS:,} parameters",
+                f"kein Trainingsschritt: Das Modell hat mehr als {MOST_PARAMETERS:,} Parameter",
+            )
+        )
+    return is_small
 
 
 def attributions_of(subject: Subject, target: Target, recording: Recording) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from .deletion import ORDERS, counts, only, summary
 from .subjects import GENERATION, NEXT, Subject
 
 MOST_STEPS = 10  # of a curve
+ODDS = Target(LOG_ODDS)
 Kept = tuple[int, ...]  # words of a variant
 
 
@@ -64,15 +65,12 @@ def _deletion(
 
     def curve(row: Sequence[Kept], number: int) -> list[float]:
         values = [scores[each][number] for each in row]
-        return [PROBABILITY.probability(value) for value in values if value is not None]
+        return [ODDS.probability(value) for value in values if value is not None]
 
     return [
         summary(shares, {"occlusion": curve(kept[n], n)}, [curve(row, n) for row in kept[len(outputs) :]])
         for n in range(len(outputs))
     ]
-
-
-PROBABILITY = Target(LOG_ODDS)
 
 
 @torch.no_grad()
