@@ -1,8 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """A figure of the architecture of any config: the columns of drawing.py, which reads them off the modules.
 
-drawing.py writes SVG of text, rectangles, circles and paths. Here they become artists of Matplotlib, which also writes
-PNG.
+drawing.py writes SVG of text, rectangles, circles and paths. Here they become artists of Matplotlib, which writes PNG.
 """
 
 import re

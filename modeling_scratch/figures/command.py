@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..bridges.model_sources import Tokenizers
-from ..drawing import DEFAULT, HEADS, PRESETS
+from ..drawing import DEFAULT, HEADS, PRESETS, draw_columns
 from ..evaluation.comparison import names_of
 from ..modeling_base import ScratchPreTrainedModel
 from ..utils.command_line import option
@@ -22,7 +22,7 @@ from .block_diagram import architecture, columns_for, preset_columns
 from .embedding_map import embedding_map, frequent_words, ids_of
 from .learning_curves import Log, learning_curves, read_log
 from .learning_rates import learning_rates
-from .look import write_figure
+from .look import Picture, write_figure
 from .masks import attention_masks
 from .models import SMALL, model_from, small_model, tokenizers_of
 from .parameters import count_parameters, parameter_counts
@@ -202,13 +202,15 @@ def full_size(preset: str) -> ScratchPreTrainedModel:
     return model
 
 
-def blocks(subject: Subject) -> "Figure":
+def blocks(subject: Subject) -> Picture:
     if subject.arguments.model is not None:
-        return architecture(columns_for(subject.model.config, subject.name, type(subject.model)))
-    return architecture(preset_columns(subject.presets))
+        columns = columns_for(subject.model.config, subject.name, type(subject.model))
+    else:
+        columns = preset_columns(subject.presets)
+    return Picture(architecture(columns), draw_columns(columns))
 
 
-FIGURES: dict[str, Callable[[Subject], "Figure"]] = {
+FIGURES: dict[str, Callable[[Subject], "Figure | Picture"]] = {
     "positions": positions,
     "position-products": distances,
     "rope": rope,

@@ -4,13 +4,13 @@
 import textwrap
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..evaluation.plots import BLUE, VERMILION, new_figure
 from ..evaluation.recipe_plots import GREEN
-from ..utils.files import replacing
+from ..utils.files import replacing, write_text
 
 if TYPE_CHECKING:  # imported lazily: matplotlib takes a second to import
     from matplotlib.axes import Axes
@@ -22,6 +22,13 @@ WIDTH = 8.0  # inches; a page is about as wide
 DPI = 150
 CAPTION_SIZE = 8.5
 CAPTION_LETTERS = 15  # per inch
+
+
+class Picture(NamedTuple):
+    """A figure with an SVG of its own, which is written as it is; Matplotlib's figure gives the PNG."""
+
+    figure: "Figure"
+    svg: str
 
 
 def titled(title: str, caption: str, width: float, height: float) -> "Figure":
@@ -60,21 +67,24 @@ def draw_cells(axes: "Axes", values: np.ndarray, **style: Any) -> Any:
     return cells
 
 
-def write_figure(figure: "Figure", folder: Path, name: str) -> list[Path]:
+def write_figure(figure: "Figure | Picture", folder: Path, name: str) -> list[Path]:
     """Write `name`.png and `name`.svg, without dates and versions, the text of the SVG as text. Return the paths."""
     from matplotlib import rc_context
 
-    paths = []
+    figure, svg = figure if isinstance(figure, Picture) else (figure, None)
+    png_path, svg_path = (folder / f"{name}.{kind}" for kind in ("png", "svg"))
     options: Any = {"svg.fonttype": "none", "svg.hashsalt": name}
     with rc_context(options), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")  # the SVG still has the character
-        for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
-            paths.append(folder / f"{name}.{kind}")
-            with replacing(paths[-1]) as temporary:
-                figure.savefig(temporary, format=kind, dpi=DPI, metadata=metadata)
-                if kind == "png":
-                    _reduce_colors(temporary)
-    return paths
+        with replacing(png_path) as temporary:
+            figure.savefig(temporary, format="png", dpi=DPI, metadata={"Software": None})
+            _reduce_colors(temporary)
+        if svg is not None:
+            write_text(svg_path, svg)
+            return [png_path, svg_path]
+        with replacing(svg_path) as temporary:
+            figure.savefig(temporary, format="svg", dpi=DPI, metadata={"Date": None, "Creator": None})
+    return [png_path, svg_path]
 
 
 def _reduce_colors(path: Path) -> None:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from ..inference.answers import names_of
+from .notes import Note
 from .subjects import (
     CLASSIFICATION,
     EMBEDDING,
@@ -71,13 +72,14 @@ def _labels(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
     answer = {"label": names[best], "p": p[best].item(), "all": every}
     if subject.task == MULTI:
         answer["labels"] = [each["label"] for each in every if each["p"] >= 0.5]
-    return answer, Target(f"{LOG_ODDS} of {names[best]}", best)
+    return answer, Target(Note(f"{LOG_ODDS} of {names[best]}", f"Log-Odds von {names[best]}"), best)
 
 
 def _numbers(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
     names = names_of(subject.model.config)
     values = output.logits[0].tolist()
-    return {"values": [{"label": n, "value": v} for n, v in zip(names, values)]}, Target(f"number of {names[0]}")
+    score = Note(f"number of {names[0]}", f"Zahl von {names[0]}")
+    return {"values": [{"label": n, "value": v} for n, v in zip(names, values)]}, Target(score)
 
 
 def _tags(subject: Subject, output: Any) -> tuple[dict[str, Any], Target | None]:
@@ -86,7 +88,9 @@ def _tags(subject: Subject, output: Any) -> tuple[dict[str, Any], Target | None]
     found = [{"label": names[int(row.argmax())], "p": row.max().item()} for row in p]
     real = [number for number, added in enumerate(subject.text.special) if not added] or [0]
     focus = max(real, key=lambda number: (found[number]["label"] != OUTSIDE, found[number]["p"]))
-    target = Target(f"{LOG_ODDS} of {found[focus]['label']} at token {focus}", int(p[focus].argmax()), focus)
+    label = found[focus]["label"]
+    score = Note(f"{LOG_ODDS} of {label} at token {focus}", f"Log-Odds von {label} bei Token {focus}")
+    target = Target(score, int(p[focus].argmax()), focus)
     return {"tokens": found, "focus": focus}, target if len(names) > 1 else None  # one label has no odds
 
 
@@ -95,7 +99,7 @@ def _masked(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
     found = {str(each): top(logits[each], subject.tokenizer, 10) for each in positions}
     focus = positions[0]
     best = found[str(focus)][0]
-    target = Target(f"{LOG_ODDS} of {best['token']}", best["id"], focus)
+    target = Target(Note(f"{LOG_ODDS} of {best['token']}", f"Log-Odds von {best['token']}"), best["id"], focus)
     return {"masked": positions, "tokens": found, "focus": focus}, target
 
 
@@ -104,7 +108,9 @@ def _next(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
     best, last = top(logits[-1], subject.tokenizer, MOST_LISTED), len(logits) - 1
     rows = [top(row, subject.tokenizer, MOST_A_POSITION) for row in logits]
     answer = {"top": best, "logits": logits[-1], "positions": rows, "focus": last}
-    return answer, Target(f"{LOG_ODDS} of {best[0]['token']} as the next token", best[0]["id"], last)
+    token = best[0]["token"]
+    score = Note(f"{LOG_ODDS} of {token} as the next token", f"Log-Odds von {token} als nächstem Token")
+    return answer, Target(score, best[0]["id"], last)
 
 
 def _generated(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
@@ -113,7 +119,8 @@ def _generated(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
     text = str(tokenizer.decode(subject.target_ids, skip_special_tokens=True)).strip()
     best = top(logits[-1], tokenizer, MOST_LISTED)
     answer = {"text": text, "positions": rows, "logits": logits[-1], "top": best, "focus": len(logits) - 1}
-    return answer, Target(f"{MEAN_LOG} of the output's tokens")
+    score = Note(f"{MEAN_LOG} of the output's tokens", "mittlere Log-Wahrscheinlichkeit der Token der Ausgabe")
+    return answer, Target(score)
 
 
 def _span(_: Subject, output: Any) -> tuple[dict[str, Any], None]:
@@ -172,16 +179,16 @@ def scores(subject: Subject, target: Target, variants: Sequence[tuple[str, Seque
     size = rows_a_batch(subject)
     for start in range(0, len(usable), size):
         chosen = usable[start : start + size]
-        logits = subject.model(**subject.batch([encoded[number].ids for number in chosen])).logits.float()
+        logits = subject.model(**subject.batch([encoded[number] for number in chosen])).logits.float()
         values = score(subject, logits, target, [positions[number] for number in chosen]).tolist()
         for number, value in zip(chosen, values):
             found[number] = value
     return found
 
 
-def rows_a_batch(subject: Subject) -> int:
-    """Return how many rows have at most `MOST_LOGITS` logits, and at most 64."""
-    length = max(len(subject.text.ids), len(subject.target_ids))
+def rows_a_batch(subject: Subject, added: int = 0) -> int:
+    """Return how many rows have at most `MOST_LOGITS` logits, and at most 64. added: tokens after the text."""
+    length = max(len(subject.text.ids) + added, len(subject.target_ids))
     vocabulary = max(subject.model.config.vocab_size, getattr(subject.model.config, "decoder_vocab_size", 0) or 0)
     return max(1, min(64, MOST_LOGITS // (length * vocabulary)))
 

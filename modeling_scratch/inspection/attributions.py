@@ -110,7 +110,7 @@ def _baseline(subject: Subject, table: nn.Module, end: Tensor) -> Tensor:
 def _scored(subject: Subject, target: Target, tables: list[nn.Module], values: list[Tensor]) -> Tensor:
     rows = len(values[0])
     with _replaced(tables, list(values), []):
-        logits = subject.model(**subject.batch([subject.text.ids] * rows)).logits.float()
+        logits = subject.model(**subject.batch([subject.text] * rows)).logits.float()
     return score(subject, logits, target, [target.position] * rows)
 
 

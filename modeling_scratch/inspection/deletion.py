@@ -11,8 +11,9 @@ from itertools import pairwise
 from statistics import mean
 from typing import Any
 
+from ..data.text_pairs import of_parts, parts_of
 from .answers import Target, explained_word, scores
-from .subjects import Subject
+from .subjects import Subject, starts
 
 ORDERS = 10  # random ones
 MOST_STEPS = 64  # of a curve
@@ -29,17 +30,27 @@ def deletion(subject: Subject, target: Target, attributions: Mapping[str, Sequen
     generator = random.Random(0)
     drawn = [generator.sample(words, len(words)) for _ in range(ORDERS)]
     curves = _curves(subject, target, [*orders.values(), *drawn])
-    areas = [area(curve) for curve in curves]
-    columns = list(zip(*curves[len(orders) :]))
+    shares = [gone / max(len(words), 1) for gone in counts(len(words))]
+    return summary(shares, dict(zip(orders, curves)), curves[len(orders) :])
+
+
+def summary(
+    shares: Sequence[float], curves: Mapping[str, Sequence[float]], drawn: Sequence[Sequence[float]]
+) -> dict[str, Any]:
+    """Return curves of methods and the mean and range of random ones, with the areas under all.
+
+    shares: of the words that are gone at each point.
+    """
+    areas, columns = [area(curve) for curve in drawn], list(zip(*drawn))
     return {
-        "share": [gone / max(len(words), 1) for gone in counts(len(words))][: len(columns)],
-        "curves": dict(zip(orders, curves)),
-        "areas": {**dict(zip(orders, areas)), "random": mean(areas[len(orders) :])},
+        "share": list(shares[: len(columns)]),
+        "curves": dict(curves),
+        "areas": {**{name: area(curve) for name, curve in curves.items()}, "random": mean(areas)},
         "random": [mean(column) for column in columns],
         "random_low": [min(column) for column in columns],
         "random_high": [max(column) for column in columns],
-        "random_areas": areas[len(orders) :],
-        "orders": ORDERS,
+        "random_areas": areas,
+        "orders": len(drawn),
     }
 
 
@@ -57,19 +68,23 @@ def _curves(subject: Subject, target: Target, orders: Sequence[Sequence[int]]) -
     return [[found[each] for each in row if each in found] for row in kept]
 
 
-def counts(words: int) -> list[int]:
+def counts(words: int, most: int = MOST_STEPS) -> list[int]:
     """Return how many words are gone at each point of a curve, from none to all: evenly spaced in a long text."""
-    steps = min(words, MOST_STEPS)
+    steps = min(words, most)
     return [round(step * words / max(steps, 1)) for step in range(steps + 1)]
 
 
 def only(subject: Subject, kept: Sequence[int]) -> str:
-    """Return the text with these of its words, and the spaces behind them."""
+    """Return the text or pair with these of its words, and the spaces behind them."""
     text, words = subject.text.text, subject.text.words
     if len(kept) == len(words):
         return text
-    ends = [words[number + 1].start if number + 1 < len(words) else len(text) for number in range(len(words))]
-    return "".join(text[words[number].start : ends[number]] for number in kept).strip()
+    parts = []
+    for part, (start, whole) in enumerate(zip(starts(text), parts_of(text))):
+        own = [number for number, word in enumerate(words) if word.part == part]
+        ends = dict(zip(own, [*(words[number].start for number in own[1:]), start + len(whole)]))
+        parts.append("".join(text[words[number].start : ends[number]] for number in kept if number in ends).strip())
+    return of_parts(parts)
 
 
 def area(curve: Sequence[float]) -> float:

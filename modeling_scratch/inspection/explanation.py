@@ -9,6 +9,7 @@ from typing import Any
 
 import modeling_scratch
 
+from ..data.text_pairs import TextPair
 from ..inference.answers import names_of
 from ..utils.errors import DataError
 from .answers import Target, answer_of
@@ -17,6 +18,8 @@ from .attributions import integrated_gradients, is_exact, occlusion, rollout
 from .deletion import deletion
 from .generation import cached_generation
 from .lens import lens
+from .notes import Note
+from .outputs import output_attributions
 from .pairs import compared
 from .recorder import Recording, evaluating, record
 from .subjects import (
@@ -29,9 +32,10 @@ from .subjects import (
     subject_of,
     task_of,
 )
+from .tokenizer_rules import tokenizer_rules
 from .tokens import Tokens, target_tokens, tokens_of
 from .trace import attention_maps, trace
-from .training_step import MOST_PARAMETERS, training_step
+from .training_step import MOST_PARAMETERS, other_steps, training_step
 
 FORMAT = 1
 MAX_TOKENS = 64
@@ -56,7 +60,9 @@ class TextExplanation:
     lens: dict[str, Any] | None
     cache: dict[str, Any] | None
     training_step: dict[str, Any] | None
+    other_steps: list[dict[str, Any]]
     attributions: dict[str, Any] | None
+    outputs: dict[str, Any] | None
     notes: list[str]
     recording: Recording = field(repr=False)
 
@@ -89,6 +95,7 @@ def explain(
     tokenizer: Any,
     texts: str | Sequence[str],
     *,
+    text_pairs: str | Sequence[str] | None = None,
     targets: str | Sequence[str] | None = None,
     label: str | None = None,
     max_tokens: int = MAX_TOKENS,
@@ -98,6 +105,7 @@ def explain(
     - model: any class of the package, also of a saved folder's own code; native checkpoints: `load_pretrained`.
     - tokenizer: its tokenizer; for an encoder-decoder with two vocabularies, a pair of source and target tokenizers.
     - texts: one, or up to 8; longer ones are truncated to max_tokens. A masked LM's text may have a mask token.
+    - text_pairs: the second texts, one a text, of a classifier that reads pairs.
     - targets: of an encoder-decoder, one a text; by default what the model generates.
     - label: of the training step; by default the model's own answer.
 
@@ -117,20 +125,22 @@ def explain(
     torch.Size([1, 2, 5, 5])
     """
     texts = [texts] if isinstance(texts, str) else list(texts)
-    wanted: list[str | None] = [targets] if isinstance(targets, str) else list(targets or [None] * len(texts))
     if not 1 <= len(texts) <= MOST_TEXTS:
         raise DataError(f"--text: {len(texts)} texts; give from 1 to {MOST_TEXTS}")
-    if len(wanted) != len(texts):
-        raise DataError(f"--target: {len(wanted)} targets of {len(texts)} texts; give one a text")
+    wanted = _one_a_text("--target", targets, texts)
+    others = _one_a_text("--text_pair", text_pairs, texts)
+    texts = [text if other is None else TextPair(text, other) for text, other in zip(texts, others)]
     tokenizers = tuple(tokenizer) if isinstance(tokenizer, list | tuple) else (tokenizer, tokenizer)
     with evaluating(model):
         found = [
             explain_text(subject_of(model, tokenizers, text, target, max_tokens), target, label)
             for text, target in zip(texts, wanted)
         ]
+        reader = Subject(model, tokenizers[0], tokenizers[-1], task_of(model), max_tokens)
+        rules = tokenizer_rules(reader, reader.encode(texts[0]))
     return Explanation(
         model=described(model),
-        tokenizer=described_tokenizer(*tokenizers),
+        tokenizer={**described_tokenizer(*tokenizers), "rules": rules},
         sources={name: file.source for each in found for name, file in each.recording.files.items()},
         texts=found,
         pairs=[_pair(number, found, model) for number in range(1, len(found))],
@@ -139,19 +149,23 @@ def explain(
     )
 
 
+def _one_a_text(name: str, given: str | Sequence[str] | None, texts: Sequence[str]) -> list[str | None]:
+    values: list[str | None] = [given] if isinstance(given, str) else list(given or [None] * len(texts))
+    if len(values) != len(texts):
+        raise DataError(f"{name}: {len(values)} {name[2:]}s of {len(texts)} texts; give one a text")
+    return values
+
+
 def explain_text(subject: Subject, target_text: str | None = None, label: str | None = None) -> TextExplanation:
     """Record one text and analyse it."""
     model = subject.model
     recording = record(model, **subject.inputs)
     answer, target = answer_of(subject, recording.output)
+    if target is None:
+        subject.notes.append(_no_answer(type(model).__name__))
     if (generated := cached_generation(subject)) is not None:
         answer["continuation"] = generated[1]
-    is_large = sum(parameter.numel() for parameter in model.parameters()) > MOST_PARAMETERS
-    if target is None:
-        subject.notes.append(f"{type(model).__name__} has no single answer: no attributions and no training step")
-    elif is_large:
-        subject.notes.append(f"no training step: the model has more than {MOST_PARAMETERS:,} parameters")
-    takes_step = target is not None and not is_large
+    step = training_step(subject, target, recording.output, label) if target and _can_step(subject) else None
     return TextExplanation(
         text=subject.text.text,
         target=target_text,
@@ -162,11 +176,33 @@ def explain_text(subject: Subject, target_text: str | None = None, label: str | 
         attention=attention_maps(recording, model),
         lens=lens(subject, recording),
         cache=None if generated is None else generated[0],
-        training_step=training_step(subject, target, recording.output, label) if target and takes_step else None,
+        training_step=step,
+        other_steps=other_steps(subject, target, recording.output, step) if target and step else [],
         attributions=None if target is None else attributions_of(subject, target, recording),
+        outputs=output_attributions(subject, answer.get("continuation", ())),
         notes=subject.notes,
         recording=recording,
     )
+
+
+def _no_answer(name: str) -> Note:
+    return Note(
+        f"{name} has no single answer: no attributions and no training step",
+        f"{name} hat keine einzelne Antwort: keine Beiträge der Wörter und kein Trainingsschritt",
+    )
+
+
+def _can_step(subject: Subject) -> bool:
+    """Whether the model is small enough for a training step; a note says if not."""
+    is_small = sum(parameter.numel() for parameter in subject.model.parameters()) <= MOST_PARAMETERS
+    if not is_small:
+        subject.notes.append(
+            Note(
+                f"no training step: the model has more than {MOST_PARAMETERS:,} parameters",
+                f"kein Trainingsschritt: Das Modell hat mehr als {MOST_PARAMETERS:,} Parameter",
+            )
+        )
+    return is_small
 
 
 def attributions_of(subject: Subject, target: Target, recording: Recording) -> dict[str, Any]:
@@ -175,7 +211,13 @@ def attributions_of(subject: Subject, target: Target, recording: Recording) -> d
     without = occlusion(subject, target)
     if not is_exact(gradients.sum, gradients.difference):
         gap = f"{gradients.sum:.4g} of {gradients.difference:.4g}"
-        subject.notes.append(f"integrated gradients are not exact: in {gradients.steps} steps they add up to {gap}")
+        german = f"{gradients.sum:.4g} von {gradients.difference:.4g}"
+        subject.notes.append(
+            Note(
+                f"integrated gradients are not exact: in {gradients.steps} steps they add up to {gap}",
+                f"integrierte Gradienten sind nicht genau: In {gradients.steps} Schritten ergeben sie {german}",
+            )
+        )
     methods = {"integrated_gradients": gradients.words, "occlusion": without["words"], "rollout": read["words"]}
     usable = {name: values for name, values in methods.items() if values}
     value = without.pop("value")

@@ -18,11 +18,12 @@ from .weights import packed_model
 FOLDER = Path(__file__).with_name("page")
 # In the order in which they stand in the page's one script.
 SCRIPTS = (
-    "unpack", "forward", "strings", "view", "view-matrix", "view-charts", "view-tokens", "view-pass", "view-attention",
-    "view-lens", "view-answer", "view-change", "view-words", "view-backward", "view-pairs", "view-check", "main",
+    "unpack", "forward", "tokenize", "strings", "view", "view-matrix", "view-charts", "view-tokens", "view-pass",
+    "view-attention", "view-lens", "view-answer", "view-change", "view-words", "view-backward", "view-pairs",
+    "view-check", "typed", "main",
 )  # fmt: skip
 LANGUAGES = "en", "de"
-MORE_POSITIONS = 8  # than the longest text has, for tokens that a reader adds
+MORE_POSITIONS, LEAST_POSITIONS = 8, 64  # than the longest text has, and at all: for tokens that a reader adds
 
 
 def page(explanation: Any, model: ScratchPreTrainedModel | None, path: Path, language: str = "en") -> None:
@@ -42,7 +43,8 @@ def page(explanation: Any, model: ScratchPreTrainedModel | None, path: Path, lan
 
 def rendered(explanation: dict[str, Any], model: ScratchPreTrainedModel | None, language: str = "en") -> str:
     """The page's HTML. Data stand in it as base64, which ends no tag, under a policy that permits no network."""
-    weights = None if model is None else packed_model(model, _longest(explanation) + MORE_POSITIONS)
+    positions = max(_longest(explanation) + MORE_POSITIONS, LEAST_POSITIONS)
+    weights = None if model is None else packed_model(model, positions)
     style = _read("style.css")
     script = "\n".join(_read(f"{name}.js") for name in SCRIPTS)
     parts = {

@@ -15,7 +15,7 @@ import modeling_scratch
 
 from ..bridges.configs import FAMILIES
 from ..bridges.model_sources import check_loaded, load_checkpoint, load_tokenizers, read_special_tokens
-from ..data.text_pairs import check_single
+from ..data.text_pairs import pair_columns
 from ..utils.command_line import option
 from ..utils.errors import DataError
 from ..utils.files import check_output
@@ -33,6 +33,10 @@ class ExplainArguments:
         default=None,
         metadata={"help": "Texts to explain, up to 8; the others are compared with the first.", "action": "extend"},
     )
+    text_pair: list[str] | None = field(
+        default=None,
+        metadata={"help": "Second texts, one a text, of a classifier that reads pairs of texts.", "action": "extend"},
+    )
     output: str = option(default="explain.html", help="The page, one HTML file.")
     target: list[str] | None = field(
         default=None,
@@ -49,7 +53,8 @@ class ExplainArguments:
     def __post_init__(self) -> None:
         if not self.text:
             raise DataError("--text: give a text, or several")
-        if any("\ud800" <= character <= "\udfff" for text in (*self.text, *(self.target or ())) for character in text):
+        every = (*self.text, *(self.text_pair or ()), *(self.target or ()))
+        if any("\ud800" <= character <= "\udfff" for text in every for character in text):
             raise DataError("--text: not valid UTF-8")
         if Path(self.output).suffix.lower() not in (".html", ".htm"):
             raise DataError(f"--output {self.output}: must end in .html")
@@ -58,11 +63,14 @@ class ExplainArguments:
 
 def write_explanation(arguments: ExplainArguments) -> None:
     """Explain the texts and write the page. Raises `DataError` for a model or a text that cannot be explained."""
-    check_single(arguments.model, "explanations are of single texts")
+    names = pair_columns(arguments.model)
+    if names and not arguments.text_pair:
+        pairs = f"was trained on pairs of texts ({' and '.join(names)})"
+        raise DataError(f"--model {arguments.model}: {pairs}; give the second text with --text_pair")
     model, tokenizers = load_explained(arguments.model, arguments.trust_remote_code)
     explanation = explain(
-        model, tokenizers, arguments.text or [], targets=arguments.target, label=arguments.label,
-        max_tokens=arguments.max_tokens,
+        model, tokenizers, arguments.text or [], text_pairs=arguments.text_pair, targets=arguments.target,
+        label=arguments.label, max_tokens=arguments.max_tokens,
     )  # fmt: skip
     explanation.save(arguments.output, arguments.language)
     for number, each in enumerate(explanation.texts, 1):

@@ -9,10 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..data.text_pairs import SEPARATOR, of_parts, parts_of
 from ..inference.answers import MULTI_LABEL, gives_numbers
 from ..inference.explanations import WORD
 from ..inference.text_generators import position_limit
 from ..utils.errors import DataError
+from .notes import Note
 
 CLASSIFICATION, MULTI, REGRESSION, TAGGING = "classification", "multi-label", "regression", "tagging"
 MASKED, NEXT, GENERATION, SPAN, EMBEDDING = "masked", "next", "generation", "span", "embedding"
@@ -24,6 +26,7 @@ HEADS = {
     "ForQuestionAnswering": SPAN,
     "Model": EMBEDDING,
 }
+TEXT_TASKS = CLASSIFICATION, MULTI, REGRESSION  # one answer a text
 LEAST_TOKENS = 4
 
 
@@ -42,26 +45,37 @@ def task_of(model: Any) -> str:
 
 @dataclass(frozen=True)
 class Word:
-    """A run of characters that are no white space, the unit of explanations."""
+    """A run of characters that are no white space, the unit of explanations. part: 1 in the second text of a pair."""
 
     word: str
     start: int
     end: int
+    part: int = 0
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """A text's tokens. spans: characters of each token, None for tokenizers that do not tell; special: added tokens."""
+    """The tokens of a text or of a pair, whose string is both texts joined.
+
+    spans: characters of each token, None for tokenizers that do not tell. special: added tokens. parts: 1 for tokens of
+    the second text. types: token type ids, None for tokenizers without.
+    """
 
     text: str
     ids: list[int]
     spans: list[tuple[int, int]] | None
     special: list[bool]
+    parts: list[int]
+    types: list[int] | None = None
     is_cut: bool = False
 
     @cached_property
     def words(self) -> list[Word]:
-        return [Word(match[0], *match.span()) for match in WORD.finditer(self.text)]
+        return [
+            Word(match[0], start + match.start(), start + match.end(), part)
+            for part, (start, text) in enumerate(zip(starts(self.text), parts_of(self.text)))
+            for match in WORD.finditer(text)
+        ]
 
     @cached_property
     def word_of_token(self) -> list[int | None] | None:
@@ -86,6 +100,12 @@ class Encoded:
             if word is not None:
                 sums[word] += value
         return sums
+
+
+def starts(text: str) -> tuple[int, ...]:
+    """Return where each part of a text begins in its string."""
+    first, *others = parts_of(text)
+    return (0, len(first) + len(SEPARATOR)) if others else (0,)
 
 
 @dataclass
@@ -113,23 +133,31 @@ class Subject:
         return min(each for each in limits if each)
 
     @property
-    def limited_by(self) -> str:
-        return "--max_tokens" if self.limit == self.max_tokens else "the limit of the model"
+    def limited_by(self) -> Note:
+        if self.limit == self.max_tokens:
+            return Note("--max_tokens", "--max_tokens")
+        return Note("the limit of the model", "die Grenze des Modells")
 
     def encode(self, text: str) -> Encoded:
-        """Tokenise a text, truncated to max_tokens; for a decoder without final special tokens, as it continues."""
+        """Tokenise a text or a pair, truncated to max_tokens; for a decoder without final special tokens."""
         options: dict[str, Any] = {"return_offsets_mapping": True} if self.tokenizer.is_fast else {}
         if self.task == MASKED and self.tokenizer.is_fast:
             options["split_special_tokens"] = False  # so that a text can say what is masked
         found = self.tokenizer(
-            text, truncation=True, max_length=self.limit, return_special_tokens_mask=True, verbose=False, **options
-        )
+            *parts_of(text), truncation=True, max_length=self.limit, return_special_tokens_mask=True, verbose=False,
+            **options,
+        )  # fmt: skip
         length, special = len(found["input_ids"]), [bool(each) for each in found["special_tokens_mask"]]
         while self.task == NEXT and length and special[length - 1]:
             length -= 1
-        spans = [tuple(span) for span in found["offset_mapping"]][:length] if options else None
+        parts = [part or 0 for part in found.sequence_ids()] if options else [0] * len(special)
+        begins = starts(text)
+        offsets = found["offset_mapping"][:length] if options else ()
+        spans = [(begins[part] + start, begins[part] + end) for part, (start, end) in zip(parts, offsets)]
+        types = list(found["token_type_ids"])[:length] if "token_type_ids" in found else None
         is_cut = any(encoding.overflowing for encoding in found.encodings or ())
-        return Encoded(text, list(found["input_ids"])[:length], spans, special[:length], is_cut)
+        ids = list(found["input_ids"])[:length]
+        return Encoded(text, ids, spans if options else None, special[:length], parts[:length], types, is_cut)
 
     @property
     def decoder_ids(self) -> list[int]:
@@ -139,20 +167,26 @@ class Subject:
     @property
     def inputs(self) -> dict[str, Any]:
         """The arguments of the model for the text alone."""
-        return self.batch([self.text.ids])
+        return self.batch([self.text])
 
-    def batch(self, rows: Sequence[Sequence[int]]) -> dict[str, Any]:
+    def batch(self, rows: Sequence[Encoded]) -> dict[str, Any]:
         """Return padded rows of tokens, on the left for a decoder, whose last token answers; and the target of each."""
+        inputs = self.padded([row.ids for row in rows])
+        if any(parts_of(row.text)[1:] for row in rows) and self.text.types is not None:
+            types = self.padded([row.types or [] for row in rows])["input_ids"]
+            inputs["token_type_ids"] = types * inputs["attention_mask"]  # padding has type 0
+        if self.task == GENERATION:
+            inputs["decoder_input_ids"] = self.tensor([self.decoder_ids] * len(rows))
+        return inputs | self.options
+
+    def padded(self, rows: Sequence[Sequence[int]]) -> dict[str, Any]:
         longest, pad = max(map(len, rows)), getattr(self.model.config, "pad_token_id", None) or 0
         ids, mask = [], []
         for row in rows:
             gap = longest - len(row)
             ids.append([pad] * gap + [*row] if self.task == NEXT else [*row] + [pad] * gap)
             mask.append([0] * gap + [1] * len(row) if self.task == NEXT else [1] * len(row) + [0] * gap)
-        inputs: dict[str, Any] = {"input_ids": self.tensor(ids), "attention_mask": self.tensor(mask)}
-        if self.task == GENERATION:
-            inputs["decoder_input_ids"] = self.tensor([self.decoder_ids] * len(rows))
-        return inputs | self.options
+        return {"input_ids": self.tensor(ids), "attention_mask": self.tensor(mask)}
 
     @property
     def options(self) -> dict[str, Any]:
@@ -172,18 +206,36 @@ def subject_of(
         raise DataError("--target: only for an encoder-decoder")
     if max_tokens < LEAST_TOKENS:
         raise DataError(f"--max_tokens {max_tokens}: must be at least {LEAST_TOKENS}")
+    if len(parts_of(text)) > 1 and subject.task not in TEXT_TASKS:
+        raise DataError("--text_pair: only for a classifier or a regression")
     subject.text = subject.encode(text)
-    if not text.strip() or not subject.text.ids:
+    if not all(part.strip() for part in parts_of(text)) or not subject.text.ids:
         raise DataError("--text: the text is empty, or has no tokens")
     if subject.text.is_cut:
-        subject.notes.append(f"the text is truncated to {len(subject.text.ids)} tokens ({subject.limited_by})")
-        if subject.text.spans is not None:  # so that no variant reads on
-            subject.text = subject.encode(text[: max(end for _, end in subject.text.spans)])
+        count = len(subject.text.ids)
+        subject.notes.append(
+            Note(
+                f"the text is truncated to {count} tokens ({subject.limited_by})",
+                f"der Text ist auf {count} Token gekürzt ({subject.limited_by.german})",
+            )
+        )
+        subject.text = subject.encode(read_of(subject.text))
     if subject.task == MASKED:
         _mask(subject)
     if subject.task == GENERATION:
         subject.target_ids = _generated(subject) if target is None else _given(subject, target)
     return subject
+
+
+def read_of(encoded: Encoded) -> str:
+    """Return what was read of a truncated text, so that no variant of it reads on."""
+    if encoded.spans is None:
+        return encoded.text
+    read = []
+    for part, (start, text) in enumerate(zip(starts(encoded.text), parts_of(encoded.text))):
+        ends = [end for (_, end), other in zip(encoded.spans, encoded.parts) if other == part]
+        read.append(text[: max(0, max(ends, default=0) - start)])
+    return of_parts(read)
 
 
 def masked_positions(subject: Subject, ids: Sequence[int]) -> list[int]:
@@ -204,7 +256,12 @@ def _mask(subject: Subject) -> None:
     subject.hidden = encoded.ids[position]
     subject.text = subject.encode(f"{encoded.text[:start]}{mask}{encoded.text[end:]}")
     shown = encoded.text[start:end]
-    subject.notes.append(f"the text has no {mask}: it stands for {shown!r} here")
+    subject.notes.append(
+        Note(
+            f"the text has no {mask}: it stands for {shown!r} here",
+            f"der Text hat kein {mask}: hier steht es für {shown!r}",
+        )
+    )
     if len(masked_positions(subject, subject.text.ids)) != 1:
         raise DataError(f"--text: masking {shown!r} failed; write {mask} in place of a word")
 
@@ -220,7 +277,12 @@ def _generated(subject: Subject) -> list[int]:
     end = subject.model.generation_config.eos_token_id
     ends = [n for n, token in enumerate(output) if token in (end if isinstance(end, list) else [end])]
     if not ends:
-        subject.notes.append(f"the output has no end within {len(output)} tokens ({subject.limited_by})")
+        subject.notes.append(
+            Note(
+                f"the output has no end within {len(output)} tokens ({subject.limited_by})",
+                f"die Ausgabe hat nach {len(output)} Token kein Ende ({subject.limited_by.german})",
+            )
+        )
     return output[: ends[0] + 1] if ends else output
 
 
@@ -230,5 +292,10 @@ def _given(subject: Subject, target: str) -> list[int]:
     if not target.strip() or not ids:
         raise DataError("--target: the text is empty, or has no tokens")
     if len(ids) > subject.limit:
-        subject.notes.append(f"the target is truncated to {subject.limit} tokens ({subject.limited_by})")
+        subject.notes.append(
+            Note(
+                f"the target is truncated to {subject.limit} tokens ({subject.limited_by})",
+                f"das Ziel ist auf {subject.limit} Token gekürzt ({subject.limited_by.german})",
+            )
+        )
     return list(subject.target_tokenizer(text_target=target, truncation=True, max_length=subject.limit)["input_ids"])

@@ -12,9 +12,19 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from ..data.text_pairs import of_parts, parts_of
+from .notes import Note
 from .subjects import MASKED, Encoded, Subject
 
 Vocabulary = dict[str, int]
+SLOW = Note(
+    "the tokenizer is a slow one, which tells neither its steps nor positions in the text",
+    "der Tokenizer ist ein langsamer, der weder seine Schritte noch Stellen im Text nennt",
+)
+UNKNOWN_STEPS = Note(
+    "the steps of the tokenizer are left out: a replay of its file gives other tokens",
+    "die Schritte des Tokenizers fehlen: Eine Wiederholung nach seiner Datei gibt andere Token",
+)
 
 
 @dataclass
@@ -44,7 +54,10 @@ class Piece:
 
 @dataclass
 class Tokens:
-    """The tokens of a text; see `Encoded`. word_list: the words; words: the index of each token's word."""
+    """The tokens of a text; see `Encoded`. word_list: the words; words: the index of each token's word.
+
+    parts: of a pair, the texts, and types: the token type ids; None for a single text.
+    """
 
     tokens: list[str]
     ids: list[int]
@@ -54,6 +67,8 @@ class Tokens:
     word_list: list[Any] = field(default_factory=list)
     normalized: str | None = None
     pieces: list[Piece] | None = None
+    parts: list[str] | None = None
+    types: list[int] | None = None
 
 
 class Bpe:
@@ -175,23 +190,33 @@ def tokens_of(subject: Subject, encoded: Encoded) -> Tokens:
     names = [str(each) for each in tokenizer.convert_ids_to_tokens(encoded.ids)]
     words = [{"word": each.word, "start": each.start, "end": each.end} for each in encoded.words]
     found = Tokens(names, encoded.ids, encoded.special, encoded.spans, encoded.word_of_token, words)
+    parts = parts_of(encoded.text)
+    if len(parts) > 1:
+        found.parts, found.types = list(parts), encoded.types
     if not tokenizer.is_fast:
-        subject.notes.append("the tokenizer is a slow one, which tells neither its steps nor positions in the text")
+        subject.notes.append(SLOW)
         return found
     backend = tokenizer.backend_tokenizer
-    found.normalized = backend.normalizer.normalize_str(encoded.text) if backend.normalizer else encoded.text
-    reads_special = subject.task == MASKED or not tokenizer.split_special_tokens
-    found.pieces = _placed(replay(tokenizer, encoded.text, reads_special), found)
+    normalize = backend.normalizer.normalize_str if backend.normalizer else str
+    found.normalized = str(of_parts([normalize(part) for part in parts]))
+    replayed = [replay(tokenizer, part, reads_special(subject)) for part in parts]
+    pieces = [piece for each in replayed for piece in each or ()]
+    found.pieces = None if None in replayed else _placed(pieces, found)
     if found.pieces is None:
-        subject.notes.append("the steps of the tokenizer are left out: a replay of its file gives other tokens")
+        subject.notes.append(UNKNOWN_STEPS)
     return found
 
 
-def _placed(pieces: list[Piece] | None, found: Tokens) -> list[Piece] | None:
+def reads_special(subject: Subject) -> bool:
+    """Whether special tokens that a text spells out are tokens."""
+    return subject.task == MASKED or not subject.tokenizer.split_special_tokens
+
+
+def _placed(pieces: list[Piece], found: Tokens) -> list[Piece] | None:
     """The pieces with ids and positions in the text, up to where it is truncated; None where tokens differ."""
     real = [number for number, added in enumerate(found.special) if not added]
     names = [found.tokens[number] for number in real]
-    if pieces is None or [token for piece in pieces for token in piece.tokens][: len(names)] != names:
+    if [token for piece in pieces for token in piece.tokens][: len(names)] != names:
         return None
     placed, start = [], 0
     for piece in pieces:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from .arrays import MASKED, Packed, packed, packed_bytes, thinned
+from .notes import Note
 from .recorder import UNINITIALISED, Module, Recording, Step
 
 MOST_NUMBERS = 1_000_000  # of all tensors of a text that are kept at full precision
@@ -28,13 +29,16 @@ def trace(recording: Recording) -> dict[str, Any]:
     """
     count = sum(step.tensor.numel() for step in recording.steps)
     is_small = count <= MOST_NUMBERS
-    note = f"{count:,} numbers: tensors are shown as 256 levels, of long axes every few entries"
+    note = Note(
+        f"{count:,} numbers: tensors are shown as 256 levels, of long axes every few entries",
+        f"{count:,} Zahlen: Tensoren haben hier 256 Stufen, von langen Achsen stehen nur einige Einträge da",
+    )
     indices = {module.path: number for number, module in enumerate(recording.modules)}
     keys = {name: step.number for name, step in recording.keys.items()}
     return {
         "modules": [_module(module, indices) for module in recording.modules],
         "steps": [_step(step, indices, is_small) for step in recording.steps],
-        "keys": {**keys, **aliases(keys)},
+        "keys": {**keys, **aliases(keys), **rotations(recording)},
         "left_out": None if is_small else note,
     }
 
@@ -46,6 +50,16 @@ def aliases(keys: dict[str, int]) -> dict[str, int]:
         for end, alias in ALIASES.items():
             if name == end or name.endswith((f".{end}", f"_{end}")):
                 found[name.removesuffix(end) + alias] = number
+    return found
+
+
+def rotations(recording: Recording) -> dict[str, int]:
+    """Return the steps of rotary positions: `rotate` turns the query of an attention first, then its key."""
+    found: dict[str, int] = {}
+    for step in recording.steps:
+        for path in (name.removesuffix(".rotate") for name in step.names if name.endswith("attention.rotate")):
+            name = f"{path}.key_rotated" if f"{path}.query_rotated" in found else f"{path}.query_rotated"
+            found[name] = step.number
     return found
 
 

@@ -7,7 +7,7 @@ float16, AdamW's epsilon is 0.
 
 import copy
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,10 +18,16 @@ from ..inference.answers import names_of
 from ..utils.errors import DataError
 from .answers import Target, score
 from .lens import main_stack
+from .notes import Note
 from .recorder import as_textbook
 from .subjects import CLASSIFICATION, GENERATION, MASKED, NEXT, REGRESSION, TAGGING, Subject, masked_positions
 
 RATE = 1e-3
+NO_ERROR = Note(
+    "the training step changes nothing: the model's own answer has no error; give --label",
+    "der Trainingsschritt ändert nichts: Die Antwort des Modells hat keinen Fehler; --label gibt eine andere vor",
+)
+MOST_LABELS, MOST_OF_SMALL = 4, 5_000_000  # steps for other labels, too
 MOST_PARAMETERS = 200_000_000  # a copy, its gradients and the optimizer's states take four times the memory
 
 
@@ -58,6 +64,15 @@ def training_step(subject: Subject, target: Target, output: Any, label: str | No
     }
 
 
+def other_steps(subject: Subject, target: Target, output: Any, taken: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the steps towards the other labels of a small classifier with few labels."""
+    names = names_of(subject.model.config) if subject.task == CLASSIFICATION else []
+    count = sum(parameter.numel() for parameter in subject.model.parameters())
+    if not 1 < len(names) <= MOST_LABELS or count > MOST_OF_SMALL:
+        return []
+    return [training_step(subject, target, output, name) for name in names if name != taken["label"]]
+
+
 def labels_of(subject: Subject, output: Any, label: str | None) -> tuple[Tensor, str]:
     """Return the labels of a step, given or the model's own answer, and their description. Raises `DataError`."""
     if subject.task in (TAGGING, MASKED, NEXT, GENERATION):
@@ -65,7 +80,7 @@ def labels_of(subject: Subject, output: Any, label: str | None) -> tuple[Tensor,
     names, logits = names_of(subject.model.config), output.logits[0]
     if subject.task == REGRESSION:
         if label is None:
-            subject.notes.append("the training step changes nothing: the model's own answer has no error; give --label")
+            subject.notes.append(NO_ERROR)
         numbers = logits.tolist() if label is None else _numbers(label, len(names))
         return subject.tensor([numbers]).float(), ", ".join(f"{each:g}" for each in numbers)
     best = [names[int(logits.argmax())]] if subject.task == CLASSIFICATION else _reaching(logits, names)
@@ -97,13 +112,13 @@ def _token_labels(subject: Subject, output: Any, label: str | None) -> tuple[Ten
     if label is not None and subject.task != MASKED:
         raise DataError("--label: only for a classifier, a regression or a masked token")
     if subject.task == NEXT:
-        return subject.tensor([subject.text.ids]), "the text's own next tokens"
+        return subject.tensor([subject.text.ids]), Note("the text's own next tokens", "die nächsten Token des Textes")
     if subject.task == GENERATION:
-        return subject.tensor([subject.target_ids]), "the output"
+        return subject.tensor([subject.target_ids]), Note("the output", "die Ausgabe")
     best = output.logits[0].argmax(-1).tolist()
     if subject.task == TAGGING:
         tags = [-100 if added else tag for tag, added in zip(best, subject.text.special)]
-        return subject.tensor([tags]), "the model's own tags"
+        return subject.tensor([tags]), Note("the model's own tags", "die eigenen Tags des Modells")
     positions = masked_positions(subject, subject.text.ids)
     given = subject.hidden if label is None else subject.tokenizer.convert_tokens_to_ids(label)
     if label is not None and given in (None, subject.tokenizer.unk_token_id):

@@ -14,7 +14,13 @@ from PIL import Image
 from torch import Tensor
 from transformers import MambaConfig
 
-from modeling_scratch import ScratchDecoderModel, ScratchEncoderConfig, ScratchEncoderForSequenceClassification, presets
+from modeling_scratch import (
+    ScratchDecoderModel,
+    ScratchEncoderConfig,
+    ScratchEncoderForSequenceClassification,
+    drawing,
+    presets,
+)
 from modeling_scratch.base_models import ScratchEncoderModel
 from modeling_scratch.drawing import HEADS, PRESETS, draw_columns
 from modeling_scratch.figures.attention_maps import attention_maps, attention_of
@@ -204,6 +210,14 @@ def test_the_command_writes_the_same_bytes_again(tmp_path: Path, capsys: pytest.
     assert ">langweilt<" in attention
     assert "random weights" in attention
     assert len(capsys.readouterr().out.splitlines()) == 2 * len(names)
+
+
+@pytest.mark.slow
+def test_the_picture_of_the_readme_is_what_the_command_draws(tmp_path: Path) -> None:
+    figures.main(["architecture", "--output_dir", str(tmp_path)])
+    shipped = Path(drawing.__file__).with_name("block.svg")
+    assert (tmp_path / "architecture.svg").read_bytes() == shipped.read_bytes()
+    assert (tmp_path / "architecture.png").stat().st_size > 0
 
 
 def test_errors_name_what_is_wrong(tmp_path: Path, capfd: pytest.CaptureFixture) -> None:

@@ -75,6 +75,10 @@ def test_what_cannot_be_explained_is_refused(folder: Path, tmp_path: Path, capfd
     wrong("--model", folder, "--text", TEXT, "--target", "ein Film", pieces=("--target", "encoder-decoder"))
     wrong("--model", folder, "--text", TEXT, "--output", tmp_path / "page.pdf", pieces=("--output", ".html"))
     wrong("--model", tmp_path / "nothing", "--text", TEXT, pieces=("folder not found",))
+    (tmp_path / "pairs").mkdir()
+    (tmp_path / "pairs" / "run_config.json").write_text('{"data": {"text_column": ["premise", "hypothesis"]}}')
+    wrong("--model", tmp_path / "pairs", "--text", TEXT, pieces=("premise and hypothesis", "--text_pair"))
+    wrong("--model", folder, "--text", TEXT, "--text_pair", "a", "b", pieces=("2 text_pairs of 1 texts",))
     other = tmp_path / "other"
     DistilBertModel(DistilBertConfig(vocab_size=9, dim=8, n_layers=1, n_heads=2, hidden_dim=8)).save_pretrained(other)
     (other / "config.json").write_text('{"model_type": "gpt_neo", "architectures": ["GPTNeoModel"]}')

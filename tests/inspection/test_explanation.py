@@ -22,7 +22,7 @@ from modeling_scratch.inspection.deletion import counts
 from modeling_scratch.inspection.explanation import Explanation
 from modeling_scratch.inspection.subjects import subject_of
 from modeling_scratch.utils.errors import DataError
-from tokenization import train_bpe_tokenizer
+from tokenization import train_bpe_tokenizer, train_wordlevel_tokenizer
 
 TOKENIZER = toy_tokenizer()
 TEXT, OTHER = "what a moving film from Paris", "what a bad film from Paris"
@@ -169,6 +169,101 @@ def test_occlusion_is_the_score_without_a_word() -> None:
     assert len({curve[-1] for curve in attributions["deletion"]["curves"].values()}) == 1  # all words are gone
     areas = attributions["deletion"]["areas"]
     assert areas["occlusion"] == pytest.approx(np.mean([sum(pair) / 2 for pair in pairwise(curve)]))
+
+
+def log_odds(logits: torch.Tensor, label: int) -> float:
+    p = logits.double().softmax(-1)[label]
+    return (p.log() - (1 - p).log()).item()
+
+
+def test_a_pair_is_read_with_its_token_types_and_explained_word_by_word() -> None:
+    tokenizer = train_wordlevel_tokenizer([TEXT, OTHER], 60, token_type_ids=True, show_progress=False)
+    model = model_of(scratch.ScratchEncoderForSequenceClassification, vocab_size=len(tokenizer), type_vocab_size=2)
+    first, second = "a bad film", "what a moving film"
+    found = explain(model, tokenizer, first, text_pairs=second).texts[0]
+
+    def logits(other: str) -> torch.Tensor:
+        with torch.no_grad(), fast.disabled():
+            return model(**tokenizer(first, other, return_tensors="pt")).logits[0]
+
+    torch.testing.assert_close(found.recording.output.logits[0], logits(second))
+    assert found.tokens.types == tokenizer(first, second)["token_type_ids"]
+    assert found.tokens.parts == [first, second]
+    words = [*first.split(), *second.split()]
+    assert [each["word"] for each in found.tokens.word_list] == words
+    assert [found.text[each["start"] : each["end"]] for each in found.tokens.word_list] == words
+    label = int(logits(second).argmax())
+    expected = log_odds(logits(second), label) - log_odds(logits("what a film"), label)
+    assert found.attributions["occlusion"]["words"][5] == pytest.approx(expected, abs=1e-4)
+    assert len(found.attributions["integrated_gradients"].words) == len(words)
+    cut = explain(model, tokenizer, first, text_pairs=second, max_tokens=8).texts[0]
+    assert len(cut.tokens.ids) == 8
+    assert len(cut.tokens.pieces) == len(cut.tokens.word_list) == 5
+
+
+@pytest.mark.parametrize("number", [5, 7], ids=["decoder", "encoder-decoder"])
+def test_words_of_an_output_token_are_its_log_odds_without_them(number: int) -> None:
+    model, explanation = explained(CLASSES[number])
+    text = explanation.texts[0]
+    found, is_decoder = text.outputs, number == 5
+    source = TOKENIZER(TEXT, add_special_tokens=not is_decoder)["input_ids"]
+    if is_decoder:
+        source = [TOKENIZER.cls_token_id, *source]
+        outputs = [each["id"] for each in text.answer["continuation"]]
+    else:
+        outputs = [*text.target_tokens.ids[1:]]
+
+    def logits(ids: list[int]) -> torch.Tensor:
+        read = {"input_ids": torch.tensor([ids + outputs[:-1]]) if is_decoder else torch.tensor([ids])}
+        if not is_decoder:
+            read["decoder_input_ids"] = torch.tensor([text.target_tokens.ids])
+        with torch.no_grad(), fast.disabled():
+            rows = model(**read).logits[0]
+        return rows[len(ids) - 1 :] if is_decoder else rows
+
+    without = [id for id in source if id != TOKENIZER.convert_tokens_to_ids("moving")]
+    whole, other = logits(source), logits(without)
+    for place, token in enumerate(outputs):
+        value = log_odds(whole[place], token)
+        assert found["values"][place] == pytest.approx(value, abs=1e-3)
+        assert found["words"][place][2] == pytest.approx(value - log_odds(other[place], token), abs=1e-3)
+        curve = found["deletion"][place]["curves"]["occlusion"]
+        assert curve[0] == pytest.approx(whole[place].softmax(-1)[token].item(), abs=1e-4)
+        assert len(curve) <= len(found["words"][place]) + 1
+
+
+def test_what_rotary_positions_turn_has_a_name() -> None:
+    model = model_of(scratch.ScratchDecoderForCausalLM, position_type="rotary", num_key_value_heads=2)
+    text = explain(model, TOKENIZER, TEXT).texts[0]
+    steps, keys = text.recording.steps, text.trace["keys"]
+    for part in ("query", "key"):
+        path = f"model.stack.layers.0.attention.{part}"
+        turned = steps[keys[f"{path}_rotated"]]
+        assert torch.equal(turned.tensor.transpose(1, 2), steps[keys[path]].tensor)
+        assert turned.function == "rotate"
+
+
+def test_notes_have_both_languages() -> None:
+    model, _ = explained(CLASSES[2])
+    explanation = explain(model, TOKENIZER, TEXT, max_tokens=4)
+    (note,) = explanation.to_dict()["texts"][0]["notes"]
+    assert note["en"] == explanation.texts[0].notes[0] == "the text is truncated to 4 tokens (--max_tokens)"
+    assert note["de"] == "der Text ist auf 4 Token gekürzt (--max_tokens)"
+
+
+def test_a_small_classifier_takes_a_step_towards_each_label() -> None:
+    _, explanation = explained(CLASSES[2])
+    text = explanation.texts[0]
+    steps = [text.training_step, *text.other_steps]
+    assert sorted(step["label"] for step in steps) == sorted(explanation.model["labels"])
+    assert len({step["loss_before"] for step in steps}) == len(steps)
+    assert all(step["loss_after"] < step["loss_before"] for step in steps)
+
+
+def test_only_classifiers_read_pairs() -> None:
+    model, _ = explained(CLASSES[5])
+    with pytest.raises(DataError, match="--text_pair: only for a classifier"):
+        explain(model, TOKENIZER, TEXT, text_pairs=OTHER)
 
 
 def test_equal_texts_have_distance_0_and_others_part() -> None:

@@ -209,7 +209,7 @@ def of_page(names: Sequence[str], expression: str) -> Any:
 def test_a_reader_finds_only_tokens_and_positions_that_the_model_has() -> None:
     found = "found(['film', 'films', 'a film'], 'Film', 2), found([], '6', 7), found([], '7', 7)"
     before = "(state.explanation = {tokenizer: {}}, "
-    assert of_page(["view", "view-change"], f"{before}[{found}])") == [[0, 1], [6], []]
+    assert of_page(["tokenize", "view", "view-change"], f"{before}[{found}])") == [[0, 1], [6], []]
     learned = model_cases.TEXTS.model(position_type="learned", max_position_embeddings=9)
     assert weights.packed_model(learned, 24)["positions"] == 9
     assert weights.packed_model(model_cases.TEXTS.model(position_type="rotary"), 24)["positions"] == 24

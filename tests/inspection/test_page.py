@@ -57,6 +57,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory, classifier: Any, explained:
     starts = {"decoder_start_token_id": 2, "eos_token_id": 3, "pad_token_id": 0}
     seq2seq = lively(ScratchSeq2SeqForConditionalGeneration(presets.captions(**one, **starts)))
     explain(seq2seq, TOKENIZER, "a slow film", targets="a good film").save(folder / "seq2seq.html")
+    pair = explain(classifier, TOKENIZER, "a good film", text_pairs="bad and slow")
+    pair.save(folder / "pair.html")
+    for name, model in (("decoder", decoder), ("seq2seq", seq2seq)):
+        model.save_pretrained(folder / name)
     return folder
 
 
@@ -96,7 +100,7 @@ def test_a_head_switched_off_is_that_head_zeroed_in_pytorch(
     page: Any, folder: Path, classifier: Any, explained: dict[str, Any]
 ) -> None:
     opened(page, folder / "classifier.html")
-    page.click('#change [role=switch][aria-label="Block 2: Head 3"]')
+    page.click('#change [role=switch][aria-label="Layer 2: Head 3"]')
     logits = json.loads(page.get_attribute("#change .outcome", "data-logits"))
 
     def silence(module: Any, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
@@ -114,7 +118,7 @@ def test_a_head_switched_off_is_that_head_zeroed_in_pytorch(
     assert page.locator("#attention h3 small").count() == 1
     page.click(".change-bar button")
     assert page.inner_text(".change-bar") == ""
-    assert page.get_attribute('[aria-label="Block 2: Head 3"]', "aria-checked") == "true"
+    assert page.get_attribute('[aria-label="Layer 2: Head 3"]', "aria-checked") == "true"
 
 
 def test_a_token_is_swapped_added_and_removed(page: Any, folder: Path, classifier: Any) -> None:
@@ -131,6 +135,102 @@ def test_a_token_is_swapped_added_and_removed(page: Any, folder: Path, classifie
         logits = classifier(torch.tensor([expected])).logits[0].tolist()
     shown = json.loads(page.get_attribute("#change .outcome", "data-logits"))
     assert shown == pytest.approx(logits, abs=1e-4)
+
+
+def type_text(page: Any, *parts: str) -> None:
+    for number, part in enumerate(parts):
+        page.locator(".typing input").nth(number).fill(part)
+    page.click(".typing button")
+
+
+def logits_of(model: Any, **inputs: Any) -> list[float]:
+    with torch.no_grad(), fast.disabled():
+        return model(**{name: torch.tensor([ids]) for name, ids in inputs.items()}).logits[0].flatten().tolist()
+
+
+def shown_logits(page: Any) -> list[float]:
+    return json.loads(page.get_attribute("#change .outcome", "data-logits"))
+
+
+def test_a_new_text_is_computed_as_pytorch_does(page: Any, folder: Path, classifier: Any) -> None:
+    opened(page, folder / "classifier.html")
+    text = "What a very slow FILM , naïve and 🏳️‍🌈 good"
+    type_text(page, text)
+    assert page.inner_text("h1") == text
+    ids = TOKENIZER(text)["input_ids"]
+    assert [int(each) for each in page.locator("#tokens .tokens .id").all_inner_texts()] == ids
+    assert shown_logits(page) == pytest.approx(logits_of(classifier, input_ids=ids), abs=1e-4)
+    real = explain(classifier, TOKENIZER, text).texts[0]
+    assert page.inner_text("#answer .conclusion").startswith(real.answer["label"])
+    assert page.locator("#attention .query").count() == len(ids)
+    page.click("details.block >> nth=1")
+    assert page.locator("details.block >> nth=1 >> details.step").count() > 10
+    divergences = page.locator("#lens .note").all_inner_texts()
+    expected = [each["divergence"][0] for each in real.lens["layers"]]
+    assert float(divergences[0].split(": ")[1]) == pytest.approx(expected[0], rel=0.01, abs=1e-4)
+    assert page.locator("#backward, #words").count() == 0
+    page.locator("#change .tokens button").nth(1).click()
+    page.click("#change .edit .action")
+    assert shown_logits(page) == pytest.approx(logits_of(classifier, input_ids=[ids[0], *ids[2:]]), abs=1e-4)
+    page.click("header .choices >> text=2. a bad film")
+    assert page.locator("#backward").count() == 1
+
+
+def test_what_cannot_be_read_is_said(page: Any, folder: Path) -> None:
+    opened(page, folder / "classifier.html")
+    type_text(page, "  ")
+    assert "empty" in page.inner_text(".typing .problem")
+    type_text(page, "a film " * 40)
+    assert "82 tokens" in page.inner_text(".typing .problem")
+    assert page.inner_text("h1") == HOSTILE
+
+
+def test_a_new_text_is_continued_and_translated(page: Any, folder: Path) -> None:
+    opened(page, folder / "decoder.html")
+    type_text(page, "not good at all")
+    model = ScratchDecoderForCausalLM.from_pretrained(folder / "decoder").eval()
+    ids = TOKENIZER("not good at all")["input_ids"][:-1]
+    assert shown_logits(page) == pytest.approx(logits_of(model, input_ids=ids), abs=1e-4)
+    opened(page, folder / "seq2seq.html")
+    type_text(page, "a moving film")
+    seq2seq = ScratchSeq2SeqForConditionalGeneration.from_pretrained(folder / "seq2seq").eval()
+    source = TOKENIZER("a moving film")["input_ids"]
+    with fast.disabled():
+        made = seq2seq.generate(torch.tensor([source]), num_beams=1, do_sample=False, max_new_tokens=48)[0].tolist()
+    read = page.locator("#tokens .tokens").nth(1).locator(".id").all_inner_texts()
+    assert [int(each) for each in read] == made[: len(read)]
+    expected = logits_of(seq2seq, input_ids=source, decoder_input_ids=made[: len(read)])
+    assert shown_logits(page) == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.slow
+def test_a_new_pair_is_read_as_a_pair(page: Any, folder: Path, classifier: Any) -> None:
+    opened(page, folder / "pair.html")
+    assert page.locator("#words .word-value").count() == 6
+    type_text(page, "a slow film", "is it bad ?")
+    ids = TOKENIZER("a slow film", "is it bad ?")["input_ids"]
+    assert shown_logits(page) == pytest.approx(logits_of(classifier, input_ids=ids), abs=1e-4)
+
+
+def test_each_token_of_an_output_has_its_words(page: Any, folder: Path) -> None:
+    for name, count in (("seq2seq", 5), ("decoder", 12)):
+        opened(page, folder / f"{name}.html")
+        buttons = page.locator("#words .outputs .piece")
+        assert buttons.count() == count
+        before = page.inner_text("#words .outputs .words")
+        buttons.nth(2).click()
+        assert page.inner_text("#words .outputs .words") != before
+        assert page.locator("#words .outputs .curves").count() == 1
+
+
+def test_the_training_step_is_there_for_each_label(page: Any, folder: Path, explained: dict[str, Any]) -> None:
+    opened(page, folder / "classifier.html")
+    steps = [explained["texts"][0]["training_step"], *explained["texts"][0]["other_steps"]]
+    assert {step["label"] for step in steps} == set(LABELS.values())
+    first = page.inner_text("#backward .facts")
+    page.click("#backward [role=radio] >> nth=1")
+    assert steps[1]["label"] in page.inner_text("#backward")
+    assert page.inner_text("#backward .facts") != first
 
 
 def test_sliders_cut_the_distribution(page: Any, folder: Path) -> None:

@@ -119,14 +119,23 @@ function after(pass, name, residual, update) {
 
 // ---- attention.py ---------------------------------------------------------------------------------------------------
 
-/** (T, H * D) -> (H, T, D), turned by its position where positions are rotary. */
-function splitHeads(pass, features, rotary) {
-  const size = pass.model.config.head_dim, [length, all] = features.shape, count = all / size;
+/** Each head turned by its position, (T, H * D) -> (T, H, D). */
+function rotated(pass, features) {
+  const size = pass.model.config.head_dim, [length, all] = features.shape, y = tensor(length, all / size, size);
+  for (let first = 0; first < y.data.length; first += size) {
+    y.data.set(rotate(pass, features.data.subarray(first, first + size), Math.floor(first / all)), first);
+  }
+  return y;
+}
+
+/** (T, H * D) or (T, H, D) -> (H, T, D). */
+function splitHeads(pass, features) {
+  const size = pass.model.config.head_dim, [length] = features.shape, all = features.data.length / length;
+  const count = all / size;
   const y = tensor(count, length, size);
   for (let t = 0; t < length; t++) {
     for (let h = 0; h < count; h++) {
-      const head = features.data.subarray(t * all + h * size, t * all + (h + 1) * size);
-      y.data.set(rotary ? rotate(pass, head, t) : head, (h * length + t) * size);
+      y.data.set(features.data.subarray(t * all + h * size, t * all + (h + 1) * size), (h * length + t) * size);
     }
   }
   return y;
@@ -196,9 +205,10 @@ function attention(pass, name, x, isCausal, encoded = null) {
   const project = (part, input) => record(pass, `${name}.${part}`, linear(pass, `${name}.${part}`, input));
   const source = encoded ?? x;
   const isTurned = !encoded && pass.model.config.position_type === "rotary" && !pass.off.positions;
-  const query = record(pass, `${name}.query`, splitHeads(pass, project("q_proj", x), isTurned));
-  const key = record(pass, `${name}.key`, splitHeads(pass, project("k_proj", source), isTurned));
-  const value = record(pass, `${name}.value`, splitHeads(pass, project("v_proj", source), false));
+  const turned = (part, y) => (isTurned ? record(pass, `${name}.${part}_rotated`, rotated(pass, y)) : y);
+  const query = record(pass, `${name}.query`, splitHeads(pass, turned("query", project("q_proj", x))));
+  const key = record(pass, `${name}.key`, splitHeads(pass, turned("key", project("k_proj", source))));
+  const value = record(pass, `${name}.value`, splitHeads(pass, project("v_proj", source)));
   const scores = record(pass, `${name}.scores`, attentionScores(query, key, isCausal));
   const weights = record(pass, `${name}.weights`, softmax(scores));
   const heads = record(pass, `${name}.heads`, weightedValues(weights, value));

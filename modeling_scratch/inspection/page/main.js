@@ -68,13 +68,15 @@ function header() {
     el("p", { class: "kicker" }, t("head.kicker")),
     el("h1", { class: text().text.length > 90 ? "long" : null }, text().text),
     text().target && el("p", { class: "target" }, `→ ${text().target}`),
-    texts.length > 1 && choices(t("head.texts"), texts.map((each, i) => `${i + 1}. ${shortened(each.text, 50)}`), state.number,
+    texts.length > 1 && choices(t("head.texts"), texts.map((each, i) =>
+      `${each.typed ? t("typed.own") : i + 1}. ${shortened(each.text, 50)}`), state.number,
       (i) => { state.number = i; computeBaseline(); render("texts"); }),
+    typingForm(),
     el("p", { class: "lead" }, t(state.model ? "head.lead" : "head.lead.recorded")),
     path(),
     el("p", { class: "model" }, modelSentence()),
     el("p", { class: holds === null ? "verdict" : holds ? "verdict good" : "verdict bad" }, words),
-    [...(state.explanation.notes ?? []), ...(text().notes ?? [])].map((each) => note(each)));
+    [...(state.explanation.notes ?? []), ...(text().notes ?? [])].map((each) => note(said(each))));
 }
 
 function contents(sections) {
@@ -118,8 +120,10 @@ async function start() {
   const packed = await unzipped("weights");
   state.model = packed && (await unpackModel(packed));
   computeBaseline();
+  prepareTyping();
+  state.difference = state.model && logitsDifference();
   render();
-  document.documentElement.dataset.difference = String((state.model && logitsDifference()) ?? "");
+  document.documentElement.dataset.difference = String(state.difference ?? "");
   document.documentElement.dataset.ready = "true";
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => announce("theme"));
 }

@@ -2,16 +2,26 @@
 // One training step: the loss, the gradient of every tensor, and what the step changed.
 
 function partBackward() {
-  const step = text().training_step;
-  if (!step) return null;
+  const first = text().training_step;
+  if (!first) return null;
+  const steps = [first, ...(text().other_steps ?? [])], place = el("div", { "aria-live": "polite" });
+  const show = (i) => place.replaceChildren(...[oneStep(steps[i], i === 0)].flat(Infinity).filter(Boolean));
+  show(0);
+  return part("backward", steps.length > 1 && choices(t("backward.label"), steps.map(({ label }) => said(label)), 0, show),
+    place);
+}
+
+function oneStep(step, isFirst) {
+  const label = said(step.label);
+  const kind = isFirst && step.given ? "given" : !isFirst ? "chosen" : ["next", "generation"].includes(task()) ? "target"
+    : "guessed";
   const fact = (name, value) => el("div", {}, el("dt", {}, t(`backward.${name}`)), el("dd", {}, value));
-  return part("backward",
-    el("p", {}, t(step.given ? "backward.given" : ["next", "generation"].includes(task()) ? "backward.target"
-      : "backward.guessed", task() === "masked" ? shown(step.label) : step.label, step.optimizer, number(step.rate))),
+  return [
+    el("p", {}, t(`backward.${kind}`, task() === "masked" ? shown(label) : label, step.optimizer, number(step.rate))),
     el("dl", { class: "facts" }, fact("loss", `${number(step.loss_before, 4)} → ${number(step.loss_after, 4)}`),
       step.answer_before !== null && step.answer_before !== undefined
         && fact("answer", `${percent(step.answer_before)} → ${percent(step.answer_after)}`)),
-    gradientsOfOutputs(step.outputs), gradientsOfParameters(step.parameters));
+    gradientsOfOutputs(step.outputs), gradientsOfParameters(step.parameters)];
 }
 
 /** The gradient that arrives at each block's output, token by token. */

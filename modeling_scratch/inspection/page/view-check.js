@@ -29,15 +29,16 @@ function logitsDifference() {
 /** One sentence: what the page computed, and how far it is from PyTorch. */
 function checkSentence() {
   if (!state.model) return { holds: null, words: t(state.problem ? "check.failed" : "check.none", state.problem) };
-  const difference = logitsDifference();
+  const { difference } = text().typed ? state : { difference: logitsDifference() };
   if (difference === null) return { holds: null, words: t("check.nothing") };
   const holds = difference <= TOLERANCE;
+  if (text().typed && holds) return { holds, words: t("check.typed", number(difference, 2)) };
   return { holds, words: t(holds ? "check.holds" : "check.broken", number(difference, 2), number(TOLERANCE)) };
 }
 
 function partCheck() {
   const { holds, words } = checkSentence();
-  const rows = state.model ? comparedTensors() : [];
+  const rows = state.model && !text().typed ? comparedTensors() : [];
   const shownClass = holds === null ? "verdict" : holds ? "verdict good" : "verdict bad";
   return part("check", el("p", { class: shownClass }, words),
     state.model && note(t("check.speed", number(state.milliseconds, 2))),

@@ -7,16 +7,16 @@ function partPass() {
   const all = el("input", { type: "checkbox", id: "pass-all",
     change: (event) => event.target.closest("section").classList.toggle("every", event.target.checked) });
   return part("pass",
-    note(t("pass.counts", trace.steps.length, names.size)),
-    trace.left_out && note(trace.left_out),
-    el("label", { class: "switch" }, all, t("pass.every")),
+    note(text().typed ? t("pass.computed", names.size) : t("pass.counts", trace.steps.length, names.size)),
+    trace.left_out && note(said(trace.left_out)),
+    !text().typed && el("label", { class: "switch" }, all, t("pass.every")),
     groups.map((group, i) => blockDetails(group, i, names)));
 }
 
 // The names that the equations speak of, by the part of the model that they belong to.
 const words = (line) => new Set(line.split(" "));
 const MAIN = [
-  [/attention$/, words("q_proj k_proj v_proj query key value scores weights heads o_proj")],
+  [/attention$/, words("q_proj k_proj v_proj query_rotated key_rotated query key value scores weights heads o_proj")],
   [/embeddings$/, words("tokens ngrams positions token_types norm projection")],
   [/residual$/, words("before after")],
   [/feed_forward$/, words("gate_proj up_proj activation down_proj")],

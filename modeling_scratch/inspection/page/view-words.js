@@ -10,9 +10,28 @@ function partWords() {
   const place = el("div", { "aria-live": "polite" });
   const show = (i) => place.replaceChildren(...wordsBy(attributions, methods[i]));
   show(0);
-  return part("words", el("p", {}, t("words.score", attributions.score, number(attributions.value))),
+  return part("words", el("p", {}, t("words.score", said(attributions.score), number(attributions.value))),
     choices(t("words.method"), methods.map((name) => t(`words.${name}`)), 0, show), place,
-      deletionTest(attributions.deletion));
+      deletionTest(attributions.deletion), outputsPart(text().outputs));
+}
+
+/** The tokens of an output; the one that is chosen shows which words of the text mattered for it. */
+function outputsPart(outputs) {
+  if (!outputs) return null;
+  const place = el("div", { "aria-live": "polite" }), indices = text().tokens.word_list.map((_, i) => i);
+  const show = (chosen) => {
+    buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(i === chosen)));
+    const score = t("words.logodds", shown(outputs.tokens[chosen]));
+    place.replaceChildren(el("p", {}, t("words.score", score, number(outputs.values[chosen]))),
+      ...wordsBy({ words: indices, occlusion: { words: outputs.words[chosen] } }, "occlusion"),
+      deletionTest(outputs.deletion[chosen]));
+  };
+  const buttons = outputs.tokens.map((token, i) => el("button", { type: "button", class: "piece", "aria-pressed": "false",
+    click: () => show(i) }, el("span", { class: "word" }, shown(token))));
+  roving(buttons);
+  show(0);
+  return el("div", { class: "outputs" }, el("h3", {}, t("words.outputs")), el("p", {}, t("words.outputs.how")),
+    el("div", { class: "pieces", role: "group", "aria-label": t("words.outputs") }, buttons), place);
 }
 
 function wordsBy(attributions, method) {

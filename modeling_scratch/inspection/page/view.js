@@ -3,9 +3,12 @@
 
 /**
  * The page's state. explanation: what was recorded; model: the unpacked weights or null; number: of the text shown.
- * baseline: forward() of that text as it stands; changed: forward() of the reader's change, or null.
+ * baseline: forward() of that text as it stands; changed: forward() of the reader's change, or null. rules: of the
+ * tokenizer; untyped: why the page cannot read new texts, or null; recorded: how many texts were recorded; difference:
+ * of the logits from PyTorch's as the page opened.
  */
-const state = { explanation: null, model: null, number: 0, token: null, baseline: null, change: null, changed: null };
+const state = { explanation: null, model: null, number: 0, token: null, baseline: null, change: null, changed: null,
+  rules: null, untyped: null, recorded: 0, difference: null };
 
 const text = () => state.explanation.texts[state.number];
 const task = () => state.explanation.model.task;
@@ -115,12 +118,10 @@ function percent(share) {
   return format(share, (share > 0.0995 && share < 0.99) || share >= 1 ? 0 : 1);
 }
 
-// Byte-level tokenizers write each byte as a letter: printable ones as themselves, the others from U+0100 on.
-const BYTES = new Map();
-for (let byte = 0, next = 256; byte < 256; byte++) {
-  const isPrintable = (byte > 32 && byte < 127) || (byte > 160 && byte !== 173);
-  BYTES.set(String.fromCodePoint(isPrintable ? byte : next++), byte);
-}
+/** Words that the recording has in each language. */
+const said = (words) => words?.[language()] ?? words?.en ?? words;
+
+const BYTES = new Map(BYTE_LETTERS.map((letter, byte) => [letter, byte])); // of byte-level tokenizers
 
 /** The text of a byte-level token; a token of half a letter, or of another tokenizer, stays as it is. */
 function textOfBytes(token) {

