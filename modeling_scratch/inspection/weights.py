@@ -19,6 +19,7 @@ from ..configuration_scratch import NGRAM_BITS, ScratchConfig
 from ..engine import rotary_angles
 from ..modeling_base import ScratchPreTrainedModel
 from ..positions import SINUSOIDS
+from ..stack import Stack
 
 Floats = NDArray[np.float32]
 
@@ -50,7 +51,7 @@ def packed_model(model: ScratchPreTrainedModel, positions: int) -> dict[str, Any
     """
     if model.config.position_type == "learned":
         positions = min(positions, model.config.max_position_embeddings)
-    layout, tensors = _laid_out({**_weights(model), **_tables(model.config, positions)})
+    layout, tensors = _laid_out({**_weights(model), **_tables(model.config, positions), **_biases(model, positions)})
     count = sum(tensor.numel() for tensor in tensors)
     if count > MOST_WEIGHTS:  # before the floats of a large model are copied
         return None
@@ -80,9 +81,20 @@ def _tables(config: ScratchConfig, positions: int) -> dict[str, torch.Tensor]:
     if (sinusoid := SINUSOIDS.get(config.position_type)) is not None:
         size = config.hidden_size if config.positions_after_projection else config.embedding_size
         tables["tables.sinusoid"] = sinusoid(position_ids, size)[0]
-    if (angles := rotary_angles(config, position_ids, torch.float32)) is not None:
-        tables["tables.cos"], tables["tables.sin"] = (angle[0, :, 0] for angle in angles)
+    for kind in ("full_attention", "sliding_attention"):
+        if (angles := rotary_angles(config, position_ids, torch.float32, kind)) is not None:
+            tables |= {f"tables.{kind}.{name}": angle[0, :, 0] for name, angle in zip(("cos", "sin"), angles)}
     return tables
+
+
+def _biases(model: ScratchPreTrainedModel, positions: int) -> dict[str, torch.Tensor]:
+    """What positions add to the scores of each head (H, distances), of each stack, from distance 1 - positions on."""
+    distances = torch.arange(1 - positions, positions)[None]
+    stacks = {name: module for name, module in model.named_modules() if isinstance(module, Stack)}
+    return {
+        f"tables.{name}.position_bias": stack.position_bias(distances)[:, 0].detach()
+        for name, stack in stacks.items() if stack.position_bias is not None
+    }  # fmt: skip
 
 
 def _laid_out(tensors: Mapping[str, torch.Tensor]) -> tuple[dict[str, list], list[torch.Tensor]]:

@@ -22,6 +22,7 @@ from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWa
 
 from modeling_scratch import fast, presets
 from modeling_scratch.inspection import weights
+from modeling_scratch.layers import ACTIVATIONS, NORM_POSITIONS
 from modeling_scratch.stack import Block
 
 nodejs = pytest.importorskip(
@@ -33,7 +34,6 @@ SMALL: dict[str, Any] = {
     "vocab_size": 60, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 24,
     "num_labels": 3,
 }  # fmt: skip
-ACTIVATIONS = "relu", "gelu", "gelu_tanh", "silu", "reglu", "geglu", "swiglu"
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def test_every_row_of_every_axis_computes_as_pytorch() -> None:
     settings: list[dict[str, Any]] = [
         *POSITIONS.values(),
         *({"hidden_act": name} for name in ACTIVATIONS),
-        *({"norm_position": place, "norm_type": "rms_norm"} for place in ("pre", "post", "output")),
+        *({"norm_position": place, "norm_type": "rms_norm"} for place in NORM_POSITIONS),
         {"norm_position": "output"},
         {"final_norm": True}, {"norm_position": "pre", "final_norm": False}, {"classifier_norm": True},
         *({"classifier_activation": name, "classifier_pooling": "max"} for name in ("tanh", "relu", "gelu")),
@@ -168,7 +168,7 @@ def test_what_is_switched_off_counts_as_zero_in_pytorch() -> None:
     assert_same(runs)
 
 
-@pytest.mark.parametrize("kind", ["learned", "sinusoidal", "rotary"])
+@pytest.mark.parametrize("kind", ["learned", "sinusoidal", "rotary", "alibi", "relative"])
 def test_positions_switched_off_are_a_model_without_them(kind: str) -> None:
     case = model_cases.TEXTS
     model, without = case.model(position_type=kind), case.model(position_type="none")

@@ -86,7 +86,7 @@ const FUNCTIONS = {
   silu: (x) => x / (1 + Math.exp(-x)),
   tanh: Math.tanh,
 };
-const GATED = { reglu: "relu", geglu: "gelu", swiglu: "silu" };
+const GATED = { reglu: "relu", geglu: "gelu", geglu_tanh: "gelu_tanh", swiglu: "silu" };
 const activation = (name) => FUNCTIONS[GATED[name] ?? name];
 
 /** act(x W_up) W_down, or gated: (act(x W_gate) * x W_up) W_down. */
@@ -104,15 +104,17 @@ function feedForward(pass, name, x) {
   return record(pass, `${name}.down_proj`, linear(pass, `${name}.down_proj`, features));
 }
 
-// A residual connection's two halves: pre is x + f(norm(x)), post norm(x + f(x)), output x + norm(f(x)).
+// A residual connection's two halves: pre is x + f(norm(x)), post norm(x + f(x)), output x + norm(f(x)), sandwich
+// x + norm_2(f(norm_1(x))).
 function before(pass, name, residual) {
-  if (pass.model.config.norm_position !== "pre") return residual;
+  if (!["pre", "sandwich"].includes(pass.model.config.norm_position)) return residual;
   return record(pass, `${name}.before`, norm(pass, `${name}.norm`, residual));
 }
 
 function after(pass, name, residual, update) {
   const position = pass.model.config.norm_position;
   if (position === "output") update = norm(pass, `${name}.norm`, update);
+  if (position === "sandwich") update = norm(pass, `${name}.output_norm`, update);
   const sum = add(residual, update);
   return record(pass, `${name}.after`, position === "post" ? norm(pass, `${name}.norm`, sum) : sum);
 }
@@ -120,10 +122,10 @@ function after(pass, name, residual, update) {
 // ---- attention.py ---------------------------------------------------------------------------------------------------
 
 /** Each head turned by its position, (T, H * D) -> (T, H, D). */
-function rotated(pass, features) {
+function rotated(pass, features, kind) {
   const size = pass.model.config.head_dim, [length, all] = features.shape, y = tensor(length, all / size, size);
   for (let first = 0; first < y.data.length; first += size) {
-    y.data.set(rotate(pass, features.data.subarray(first, first + size), Math.floor(first / all)), first);
+    y.data.set(rotate(pass, features.data.subarray(first, first + size), Math.floor(first / all), kind), first);
   }
   return y;
 }
@@ -142,8 +144,8 @@ function splitHeads(pass, features) {
 }
 
 /** x cos + (-x_2, x_1) sin, x_1 and x_2 the halves of the first R features; the others stay. */
-function rotate(pass, head, position) {
-  const cos = pass.model.weights.get("tables.cos"), sin = pass.model.weights.get("tables.sin");
+function rotate(pass, head, position, kind) {
+  const cos = pass.model.weights.get(`tables.${kind}.cos`), sin = pass.model.weights.get(`tables.${kind}.sin`);
   const size = width(cos), half = size / 2, first = position * size;
   const turned = Float32Array.from(head);
   for (let i = 0; i < size; i++) {
@@ -153,8 +155,34 @@ function rotate(pass, head, position) {
   return turned;
 }
 
-/** Q K^T / sqrt(D), -infinity where a query may not look: (H, T, D), (K, S, D) -> (H, T, S). */
-function attentionScores(query, key, isCausal) {
+/** Each head normalised: (T, H * D) -> (T, H * D). */
+function normedHeads(pass, name, features) {
+  const size = pass.model.config.head_dim, heads = { ...features, shape: [features.data.length / size, size] };
+  return { ...norm(pass, name, heads), shape: features.shape };
+}
+
+/** The type of the layer that an attention belongs to: "full_attention" or "sliding_attention". */
+function layerType(pass, name) {
+  const { layer_types: types, sliding_window: window } = pass.model.config;
+  return types?.[Number(/layers\.(\d+)/.exec(name)[1])] ?? (window === null ? "full_attention" : "sliding_attention");
+}
+
+/** Whether a query may look at a key: both in one window, and the key not later in a causal stack. */
+function mayLook(pass, name, isCausal) {
+  const window = layerType(pass, name) === "sliding_attention" ? pass.model.config.sliding_window : Infinity;
+  return isCausal ? (t, s) => s <= t && t - s < window : (t, s) => Math.abs(t - s) <= window;
+}
+
+/** What positions add to the score of head h, query t and key s; 0 where they add nothing. */
+function positionBias(pass, name) {
+  const table = pass.model.weights.get(`tables.${name.split(".layers.")[0]}.position_bias`);
+  if (!table || pass.off.positions) return () => 0;
+  const size = width(table), middle = (size - 1) / 2;
+  return (h, t, s) => table.data[h * size + middle + s - t];
+}
+
+/** Q K^T / sqrt(D) + bias, -infinity where a query may not look: (H, T, D), (K, S, D) -> (H, T, S). */
+function attentionScores(query, key, looks, bias) {
   const [heads, length, size] = query.shape, [groups, seen] = key.shape;
   const y = tensor(heads, length, seen), scaling = size ** -0.5;
   for (let h = 0; h < heads; h++) {
@@ -162,7 +190,7 @@ function attentionScores(query, key, isCausal) {
     for (let t = 0; t < length; t++) {
       for (let s = 0; s < seen; s++) {
         const score = dot(query.data, key.data, (h * length + t) * size, (group * seen + s) * size, size) * scaling;
-        y.data[(h * length + t) * seen + s] = isCausal && s > t ? -Infinity : score;
+        y.data[(h * length + t) * seen + s] = looks(t, s) ? score + bias(h, t, s) : -Infinity;
       }
     }
   }
@@ -205,11 +233,18 @@ function attention(pass, name, x, isCausal, encoded = null) {
   const project = (part, input) => record(pass, `${name}.${part}`, linear(pass, `${name}.${part}`, input));
   const source = encoded ?? x;
   const isTurned = !encoded && pass.model.config.position_type === "rotary" && !pass.off.positions;
-  const turned = (part, y) => (isTurned ? record(pass, `${name}.${part}_rotated`, rotated(pass, y)) : y);
-  const query = record(pass, `${name}.query`, splitHeads(pass, turned("query", project("q_proj", x))));
-  const key = record(pass, `${name}.key`, splitHeads(pass, turned("key", project("k_proj", source))));
+  const turned = (part, y) => (isTurned ? record(pass, `${name}.${part}_rotated`,
+    rotated(pass, y, layerType(pass, name))) : y);
+  const normed = (part, y) => (has(pass, `${name}.${part}`) ? record(pass, `${name}.${part}`,
+    normedHeads(pass, `${name}.${part}`, y)) : y);
+  const queries = turned("query", normed("q_norm", project("q_proj", x)));
+  const keys = turned("key", normed("k_norm", project("k_proj", source)));
+  const query = record(pass, `${name}.query`, splitHeads(pass, queries));
+  const key = record(pass, `${name}.key`, splitHeads(pass, keys));
   const value = record(pass, `${name}.value`, splitHeads(pass, project("v_proj", source)));
-  const scores = record(pass, `${name}.scores`, attentionScores(query, key, isCausal));
+  const looks = encoded ? () => true : mayLook(pass, name, isCausal);
+  const bias = encoded ? () => 0 : positionBias(pass, name);
+  const scores = record(pass, `${name}.scores`, attentionScores(query, key, looks, bias));
   const weights = record(pass, `${name}.weights`, softmax(scores));
   const heads = record(pass, `${name}.heads`, weightedValues(weights, value));
   for (const head of pass.off.heads.get(name) ?? []) silence(heads, head, width(value));
@@ -268,7 +303,12 @@ function block(pass, name, x, isCausal, encoded) {
   if (pass.off.layers.has(name)) return record(pass, name, x);
   const connect = (part, input, update) => after(pass, `${name}.${part}_residual`, input, update);
   let read = before(pass, `${name}.attention_residual`, x);
-  x = connect("attention", x, attention(pass, `${name}.attention`, read, isCausal));
+  const update = attention(pass, `${name}.attention`, read, isCausal);
+  if (pass.model.config.block_type === "parallel") {
+    const both = add(update, feedForward(pass, `${name}.feed_forward`, read));
+    return record(pass, name, connect("attention", x, both));
+  }
+  x = connect("attention", x, update);
   if (encoded) {
     read = before(pass, `${name}.cross_attention_residual`, x);
     x = connect("cross_attention", x, attention(pass, `${name}.cross_attention`, read, false, encoded));
