@@ -100,7 +100,7 @@ def test_continuous_batching() -> None:
 
 
 @client("transformers", "GPT-2, Llama")
-@pytest.mark.parametrize("options", [{"guidance_scale": 1.7}, {"prefill_chunk_size": 4}], ids=lambda given: [*given][0])
+@pytest.mark.parametrize("options", [{"guidance_scale": 1.7}, {"prefill_chunk_size": 4}], ids=" ".join)
 @WRITERS
 def test_guidance_and_chunks(model_type: str, options: dict[str, Any]) -> None:
     """`guidance_scale` and `prefill_chunk_size`: texts"""
@@ -109,10 +109,10 @@ def test_guidance_and_chunks(model_type: str, options: dict[str, Any]) -> None:
 
 
 @client("transformers", "BART", "refused; BART reads the tokens of its decoder as a source, or a part of the mask")
-@pytest.mark.parametrize("options", [{"guidance_scale": 1.7}, {"prefill_chunk_size": 4}], ids=lambda given: [*given][0])
+@pytest.mark.parametrize("options", [{"guidance_scale": 1.7}, {"prefill_chunk_size": 4}], ids=" ".join)
 def test_an_encoder_decoder_takes_neither_guidance_nor_chunks(options: dict[str, Any]) -> None:
     """`guidance_scale` and `prefill_chunk_size` of encoder-decoders"""
     models = pair("bart", TRANSLATE)
     batch = models.tokenizer(TEXTS[:2], padding=True, return_tensors="pt")
-    with pytest.raises(ValueError, match="decoder_input_ids|what the encoder read|guidance_scale|prefill_chunk_size"):
+    with pytest.raises(ValueError, match=r"decoder_input_ids|what the encoder read"):
         models.ours.generate(batch["input_ids"], attention_mask=batch["attention_mask"], max_new_tokens=4, **options)

@@ -113,8 +113,8 @@ def test_prompts_are_read(model_type: str, head: str, task: str, method: str) ->
 @client("peft", "BERT", "refused: an encoder keeps no keys and values (as DistilBERT)")
 def test_an_encoder_takes_no_prefix() -> None:
     """Prefix tuning of an encoder"""
+    tuned = adapted(pair("bert", LABEL).ours, PrefixTuningConfig(task_type="SEQ_CLS", num_virtual_tokens=3))
     with pytest.raises(ValueError, match="does not support past key values"):
-        tuned = adapted(pair("bert", LABEL).ours, PrefixTuningConfig(task_type="SEQ_CLS", num_virtual_tokens=3))
         tuned(input_ids=torch.tensor([[5, 6]]))
 
 
