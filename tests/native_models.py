@@ -68,7 +68,8 @@ class Native:
             if self.model_type == "marian" and name.endswith("embed_positions"):
                 module.weight.copy_(module.create_weight())  # sinusoids, not drawn
         if hasattr(model, "final_logits_bias"):
-            model.final_logits_bias.copy_(torch.randn(VOCAB, generator=torch.Generator().manual_seed(9)))
+            bias = model.final_logits_bias
+            bias.copy_(torch.randn(bias.shape[-1], generator=torch.Generator().manual_seed(9)))
         return model.eval()
 
     def texts(self) -> list[dict[str, Tensor]]:

@@ -1,0 +1,190 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Libraries that evaluate, explain, merge, serve, log and distribute models."""
+
+import copy
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from client_pairs import (
+    LABEL,
+    REVIEWS,
+    TEXTS,
+    TRANSLATE,
+    WRITE,
+    Pair,
+    assert_same,
+    client,
+    losses,
+    pair,
+    steps,
+)
+from datasets import Dataset
+from safetensors.torch import load_file
+
+from modeling_scratch import export_pretrained, load_pretrained
+
+LABELS = [label for _, label in REVIEWS]
+
+
+def classifiers(models: Pair) -> list[Any]:
+    return [
+        transformers.pipeline("text-classification", model=model, tokenizer=models.tokenizer, top_k=None, device="cpu")
+        for model in models
+    ]
+
+
+@client("lm-eval", "GPT-2, Llama")
+@pytest.mark.parametrize("model_type", ["gpt2", "llama"])
+def test_lm_eval(model_type: str, tmp_path: Path) -> None:
+    """HFLM: log-likelihoods, rolling ones and generated texts"""
+    hflm = import_module("lm_eval.models.huggingface").HFLM
+    instance = import_module("lm_eval.api.instance").Instance
+    models = pair(model_type, WRITE)
+    found = []
+    for model in models:
+        judged = hflm(pretrained=model, tokenizer=models.tokenizer, batch_size=2, max_length=32)
+        likely = [instance("loglikelihood", {}, (text, " good"), i) for i, text in enumerate(TEXTS)]
+        rolling = [instance("loglikelihood_rolling", {}, (text,), i) for i, text in enumerate(TEXTS)]
+        until = {"until": ["bad"], "max_gen_toks": 6, "do_sample": False}
+        write = [instance("generate_until", {}, (text, dict(until)), i) for i, text in enumerate(TEXTS)]
+        scores = [score for score, _ in judged.loglikelihood(likely)], judged.loglikelihood_rolling(rolling)
+        found.append((torch.tensor(scores), judged.generate_until(write)))
+    assert_same(found[1][0], found[0][0])
+    assert found[1][1] == found[0][1]
+
+
+@client("evaluate", "none", "fails for any model: it asks Transformers 5 for TFPreTrainedModel; metrics work")
+def test_evaluate() -> None:
+    """The `evaluator` of text classification"""
+    evaluator = import_module("evaluate").evaluator("text-classification")
+    rows = Dataset.from_dict({"text": TEXTS, "label": LABELS})
+    for pipe in classifiers(pair("bert", LABEL)):
+        with pytest.raises(AttributeError, match="TFPreTrainedModel"):
+            evaluator.compute(pipe, data=rows, metric="accuracy")
+
+
+@client("shap", "BERT")
+def test_shap() -> None:
+    """`Explainer` of a pipeline: the share of each token in each label"""
+    shap = import_module("shap")
+    models = pair("bert", LABEL)
+    found = [shap.Explainer(pipe, seed=0)(TEXTS[3:4], max_evals=12) for pipe in classifiers(models)]
+    for theirs, ours in zip(found[0].values, found[1].values):
+        assert_same(torch.tensor(ours), torch.tensor(theirs))
+
+
+@client("skorch", "BERT", needs="scikit-learn")
+def test_skorch() -> None:
+    """`NeuralNetClassifier` as an estimator of scikit-learn: probabilities after training"""
+    skorch = import_module("skorch")
+    models = pair("bert", LABEL)
+    batch = dict(models.tokenizer(TEXTS, padding=True, return_tensors="pt"))
+
+    class Logits(torch.nn.Module):
+        def __init__(self, model: Any) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, **inputs: Any) -> Any:
+            return self.model(**inputs).logits
+
+    found = []
+    for model in models:
+        options = {"max_epochs": 2, "lr": 0.01, "batch_size": 4, "train_split": None, "verbose": 0}
+        net = skorch.NeuralNetClassifier(Logits(model), criterion=torch.nn.CrossEntropyLoss, **options)
+        torch.manual_seed(0)
+        found.append(torch.tensor(net.fit(batch, torch.tensor(LABELS)).predict_proba(batch)))
+    assert_same(found[1], found[0], atol=1e-4)
+
+
+@client("mergekit", "Llama")
+def test_mergekit_merges_exports(tmp_path: Path) -> None:
+    """`run_merge` (linear) of two exported models: weights of the merged folder, and logits after `load_pretrained`"""
+    merge = import_module("mergekit.merge")
+    config = import_module("mergekit.config")
+    models = pair("llama", WRITE, attention_bias=False, mlp_bias=False)  # its table of Llama has no biases
+    other = copy.deepcopy(models.ours)
+    with torch.no_grad():
+        for weight in other.parameters():
+            weight.mul_(1.1)
+    for name, model in (("a", models.ours), ("b", other)):
+        export_pretrained(model, tmp_path / name)
+        models.tokenizer.save_pretrained(tmp_path / name)
+    parts = [{"model": str(tmp_path / name), "parameters": {"weight": 0.5}} for name in "ab"]
+    recipe = {"merge_method": "linear", "dtype": "float32", "models": parts}
+    options = import_module("mergekit.options").MergeOptions(copy_tokenizer=False)
+    merge.run_merge(config.MergeConfiguration.model_validate(recipe), str(tmp_path / "merged"), options)
+    weights = [load_file(next((tmp_path / name).glob("*.safetensors"))) for name in ("a", "b", "merged")]
+    assert weights[2].keys() == weights[0].keys()
+    for name, merged in weights[2].items():
+        assert_same(merged, (weights[0][name] + weights[1][name]) / 2)
+    ids = torch.tensor([[5, 6, 7]])
+    native = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "merged").eval()
+    assert_same(load_pretrained(tmp_path / "merged").eval()(ids).logits, native(ids).logits)
+
+
+@client("transformers", "BART")
+def test_seq2seq_trainer(tmp_path: Path) -> None:
+    """Seq2SeqTrainer with `predict_with_generate`: loss of each step, and the texts of `predict`"""
+    models = pair("bart", TRANSLATE)
+    models.ours.lm_head.bias.requires_grad_(False)  # BART's is a buffer, which no training changes
+    rows = Dataset.from_list([models.tokenizer(text, text_target=text[::-1]) for text in TEXTS])
+    rows = rows.remove_columns([name for name in rows.column_names if name == "token_type_ids"])
+    found = []
+    for model in models:
+        arguments = transformers.Seq2SeqTrainingArguments(
+            **steps(tmp_path, predict_with_generate=True, generation_max_length=10, generation_num_beams=2)
+        )
+        trainer = transformers.Seq2SeqTrainer(
+            model, arguments, train_dataset=rows, processing_class=models.tokenizer,
+            data_collator=transformers.DataCollatorForSeq2Seq(models.tokenizer, model),
+        )  # fmt: skip
+        logged = losses(trainer)
+        predicted = trainer.predict(rows)
+        found.append((logged, torch.tensor(predicted.metrics["test_loss"]), torch.tensor(predicted.predictions)))
+    assert_same(found[1][0], found[0][0], atol=1e-3)
+    assert_same(found[1][1], found[0][1], atol=1e-3)
+    assert torch.equal(found[1][2], found[0][2])
+
+
+@client("litserve", "BERT", needs="httpx")
+def test_litserve() -> None:
+    """LitAPI with batches, behind FastAPI: scores"""
+    serve = import_module("litserve")
+    models = pair("bert", LABEL)
+
+    class Classifier(serve.LitAPI):
+        def setup(self, device: str) -> None:
+            pass
+
+        def predict(self, texts: list[str]) -> list[Any]:
+            return self.pipe(texts)
+
+        def unbatch(self, answers: list[Any]) -> list[Any]:
+            return answers
+
+    found = []
+    for pipe in classifiers(models):
+        api = Classifier(max_batch_size=4)
+        api.pipe = pipe
+        found.append([[entry["score"] for entry in answer] for answer in api.unbatch(api.predict(api.batch(TEXTS)))])
+    assert_same(torch.tensor(found[1]), torch.tensor(found[0]))
+
+
+@client("mlflow", "BERT")
+def test_mlflow(tmp_path: Path) -> None:
+    """`mlflow.transformers`: a logged pipeline, loaded again, gives the same labels and scores"""
+    mlflow = import_module("mlflow")
+    mlflow.set_tracking_uri(f"sqlite:///{tmp_path / 'runs.db'}")
+    models = pair("bert", LABEL)
+    found = []
+    for number, pipe in enumerate(classifiers(models)):
+        path = str(tmp_path / f"model{number}")
+        mlflow.transformers.save_model(pipe, path, pip_requirements=["torch"])
+        loaded = mlflow.transformers.load_model(path)
+        found.append([[entry["score"] for entry in sorted(answer, key=str)] for answer in loaded(TEXTS, top_k=None)])
+    assert_same(torch.tensor(found[1]), torch.tensor(found[0]))

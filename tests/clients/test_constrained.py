@@ -1,0 +1,118 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Writing by the rules of a grammar, and what generation says and batches by itself."""
+
+import re
+from importlib import import_module
+from typing import Any
+
+import pytest
+import torch
+from client_pairs import TEXTS, TRANSLATE, WRITE, Pair, assert_same, client, pair
+
+WRITERS = pytest.mark.parametrize("model_type", ["gpt2", "llama"])
+PATTERN = r" (good|bad) (film|end)"
+
+
+def written(models: Pair, **options: Any) -> list[str]:
+    """By the native model and by ours, from two prompts of several lengths."""
+    batch = models.tokenizer(TEXTS[:3], padding=True, return_tensors="pt", padding_side="left")
+    batch.pop("token_type_ids", None)
+    found = []
+    for model in models:
+        given = {name: make() if callable(make) else make for name, make in options.items()}
+        ids = model.generate(**batch, max_new_tokens=16, do_sample=False, **given)
+        found.append(models.tokenizer.batch_decode(ids[:, batch["input_ids"].shape[1] :], skip_special_tokens=True))
+    return found
+
+
+@client("xgrammar", "GPT-2, Llama")
+@WRITERS
+def test_xgrammar(model_type: str) -> None:
+    """A regular expression as LogitsProcessor of `generate`: texts"""
+    xgrammar = import_module("xgrammar")
+    models = pair(model_type, WRITE)
+    tokens = xgrammar.TokenizerInfo.from_huggingface(models.tokenizer, vocab_size=models.ours.config.vocab_size)
+    grammar = xgrammar.GrammarCompiler(tokens).compile_regex(PATTERN)
+    process = import_module("xgrammar.contrib.hf").LogitsProcessor
+    theirs, ours = written(models, logits_processor=lambda: [process(grammar)])
+    assert ours == theirs
+    assert all(re.fullmatch(PATTERN, text) for text in ours)
+
+
+@client("lm-format-enforcer", "none", "fails for any model: it imports a module that Transformers 5 does not have")
+def test_lm_format_enforcer() -> None:
+    """A regular expression as `prefix_allowed_tokens_fn`"""
+    with pytest.raises(ImportError):
+        import_module("lmformatenforcer.integrations.transformers")
+
+
+@client("outlines", "GPT-2, Llama")
+@WRITERS
+def test_outlines(model_type: str) -> None:
+    """Choices and a regular expression by `from_transformers`: texts"""
+    outlines = import_module("outlines")
+    models = pair(model_type, WRITE)
+    for kind in (outlines.regex(PATTERN), import_module("typing").Literal["good", "bad"]):
+        found = []
+        for model in models:
+            writer = outlines.from_transformers(model, models.tokenizer)
+            found.append(writer(TEXTS[0], kind, max_new_tokens=12, do_sample=False))
+        assert found[1] == found[0]
+    assert found[1] in ("good", "bad")
+
+
+@client("transformers", "GPT-2, Llama, BART")
+@pytest.mark.parametrize("beams", [1, 3])
+@pytest.mark.parametrize(("model_type", "head"), [("gpt2", WRITE), ("llama", WRITE), ("bart", TRANSLATE)])
+def test_transition_scores(model_type: str, head: str, beams: int) -> None:
+    """`compute_transition_scores`, greedy and with beams: scores"""
+    models = pair(model_type, head)
+    side = "right" if model_type == "bart" else "left"
+    batch = models.tokenizer(TEXTS[:3], padding=True, return_tensors="pt", padding_side=side)
+    batch.pop("token_type_ids", None)
+    found = []
+    for model in models:
+        options = {"return_dict_in_generate": True, "output_scores": True, "output_logits": True}
+        outputs = model.generate(**batch, max_new_tokens=6, num_beams=beams, do_sample=False, **options)
+        scores = outputs.sequences, outputs.scores, outputs.get("beam_indices")
+        found.append(model.compute_transition_scores(*scores, normalize_logits=beams == 1))
+    assert_same(found[1], found[0])
+
+
+@client("transformers", "Llama")
+def test_continuous_batching() -> None:
+    """`generate_batch`, continuous batching with paged attention: texts, also those of `generate`"""
+    models = pair("llama", WRITE)
+    library = import_module("transformers")
+    config = library.GenerationConfig(
+        max_new_tokens=6, do_sample=False, eos_token_id=models.tokenizer.eos_token_id, pad_token_id=0
+    )
+    pages = library.ContinuousBatchingConfig(num_blocks=16, max_batch_tokens=32)  # else it takes all the memory
+    prompts = models.tokenizer(TEXTS[:4]).input_ids
+    found = []
+    for model in models:
+        alone = [model.generate(torch.tensor([ids]), generation_config=config)[0, len(ids) :] for ids in prompts]
+        outputs = model.generate_batch(prompts, config, pages)
+        texts = {tuple(output.prompt_ids): output.generated_tokens for output in outputs.values()}
+        found.append([texts[tuple(ids)] for ids in prompts])
+        assert found[-1] == [ids.tolist() for ids in alone]
+    assert found[1] == found[0]
+
+
+@client("transformers", "GPT-2, Llama")
+@pytest.mark.parametrize("options", [{"guidance_scale": 1.7}, {"prefill_chunk_size": 4}], ids=" ".join)
+@WRITERS
+def test_guidance_and_chunks(model_type: str, options: dict[str, Any]) -> None:
+    """`guidance_scale` and `prefill_chunk_size`: texts"""
+    theirs, ours = written(pair(model_type, WRITE), **options)
+    assert ours == theirs
+
+
+@client("transformers", "BART", "refused; BART reads the tokens of its decoder as a source, or a part of the mask")
+@pytest.mark.parametrize("options", [{"guidance_scale": 1.7}, {"prefill_chunk_size": 4}], ids=" ".join)
+def test_an_encoder_decoder_takes_neither_guidance_nor_chunks(options: dict[str, Any]) -> None:
+    """`guidance_scale` and `prefill_chunk_size` of encoder-decoders"""
+    models = pair("bart", TRANSLATE)
+    batch = models.tokenizer(TEXTS[:2], padding=True, return_tensors="pt")
+    with pytest.raises(ValueError, match=r"decoder_input_ids|what the encoder read"):
+        models.ours.generate(batch["input_ids"], attention_mask=batch["attention_mask"], max_new_tokens=4, **options)

@@ -1,0 +1,131 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""PEFT's methods with its defaults, on all families."""
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+from client_pairs import LABEL, TEXTS, TRANSLATE, WRITE, Pair, assert_same, client, pair
+from peft import (
+    IA3Config,
+    LNTuningConfig,
+    LoraConfig,
+    PeftConfig,
+    PrefixTuningConfig,
+    PromptTuningConfig,
+    VeraConfig,
+    get_peft_model,
+)
+from torch import Tensor
+
+FAMILIES = [
+    pytest.param("llama", WRITE, "CAUSAL_LM", id="Llama"),
+    pytest.param("bart", TRANSLATE, "SEQ_2_SEQ_LM", id="BART"),
+    pytest.param("bert", "ScratchEncoderForTokenClassification", "TOKEN_CLS", id="BERT"),
+]
+# Methods that make the same vectors for both, drawn in the same order.
+PROMPTS = {"prefix tuning": PrefixTuningConfig, "prompt tuning": PromptTuningConfig}
+
+
+def kind(config: PeftConfig) -> str:
+    return config.peft_type.value
+
+
+def batch(models: Pair) -> dict[str, Tensor]:
+    found = dict(models.tokenizer(TEXTS[:4], padding=True, return_tensors="pt"))
+    if models.ours.config.is_encoder_decoder:
+        found |= {f"decoder_{name}": value for name, value in found.items()}
+    return found
+
+
+def adapted(model: Any, config: PeftConfig) -> Any:
+    torch.manual_seed(0)
+    return get_peft_model(copy.deepcopy(model), copy.deepcopy(config)).eval()
+
+
+@torch.no_grad()
+def draw_adapters(model: Any) -> None:
+    """Equal ones, whatever the layers are called and in which order they stand in a block."""
+    draws = {layer: torch.Generator().manual_seed(seed) for seed, layer in enumerate("qv")}
+    for name, weight in model.named_parameters():
+        if "lora" in name:
+            layer = name.split(".")[-4]  # as in q_proj.lora_A.default.weight
+            weight.copy_(torch.randn(weight.shape, generator=draws[layer[0]]) * 0.3)
+
+
+def real(logits: Tensor, models: Pair) -> Tensor:
+    """Those at real tokens of the text, which stands behind the prompts."""
+    mask = batch(models)["attention_mask"]
+    return logits[:, -mask.shape[1] :][mask.bool()]
+
+
+@client("peft", "Llama, BART, BERT")
+@pytest.mark.parametrize(("model_type", "head", "task"), FAMILIES)
+def test_lora_finds_its_layers(model_type: str, head: str, task: str) -> None:
+    """LoRA without `target_modules`: logits with all adapters drawn, and merged"""
+    models = pair(model_type, head)
+    found = []
+    for model in models:
+        tuned = adapted(model, LoraConfig(task_type=task, r=2))
+        draw_adapters(tuned)
+        with torch.no_grad():
+            logits = tuned(**batch(models)).logits
+            assert_same(tuned.merge_and_unload()(**batch(models)).logits, logits)
+        found.append(real(logits, models))
+    assert_same(found[1], found[0])
+
+
+@client("peft", "none", "runs, and changes these layers alone")
+@pytest.mark.parametrize("config", [LoraConfig(r=2), IA3Config(), VeraConfig(r=2), LNTuningConfig()], ids=kind)
+@pytest.mark.parametrize(("model_type", "head", "task"), FAMILIES)
+def test_every_method_finds_its_layers(model_type: str, head: str, task: str, config: PeftConfig) -> None:
+    """LoRA, IA3, VeRA and LN tuning without `target_modules`: the adapted model starts as the model, and is merged"""
+    models = pair(model_type, head)
+    config.task_type = task
+    tuned = adapted(models.ours, config)
+    expected = models.ours(**batch(models)).logits
+    assert_same(tuned(**batch(models)).logits, expected)
+    trained = [name for name, weight in tuned.named_parameters() if weight.requires_grad]
+    assert trained
+    if isinstance(config, LNTuningConfig):
+        assert all("norm" in name or "classifier" in name for name in trained)
+    assert_same(tuned.merge_and_unload()(**batch(models)).logits, expected)
+
+
+@client("peft", "GPT-2, Llama, BART")
+@pytest.mark.parametrize("method", PROMPTS)
+@pytest.mark.parametrize(
+    ("model_type", "head", "task"), [("gpt2", WRITE, "CAUSAL_LM"), *(case.values for case in FAMILIES[:2])]
+)
+def test_prompts_are_read(model_type: str, head: str, task: str, method: str) -> None:
+    """Prefix tuning and prompt tuning: logits behind virtual tokens"""
+    # BART's scaled table gives scaled vectors, beside which a prompt is not scaled.
+    models = pair(model_type, head, **({"scale_embedding": False} if model_type == "bart" else {}))
+    config = PROMPTS[method](task_type=task, num_virtual_tokens=3)
+    with torch.no_grad():
+        found = [real(adapted(model, config)(**batch(models)).logits, models) for model in models]
+        unchanged = real(models.ours(**batch(models)).logits, models)
+    assert not torch.allclose(found[0], unchanged, atol=1e-2)
+    assert_same(found[1], found[0])
+
+
+@client("peft", "BERT", "refused: an encoder keeps no keys and values (as DistilBERT)")
+def test_an_encoder_takes_no_prefix() -> None:
+    """Prefix tuning of an encoder"""
+    tuned = adapted(pair("bert", LABEL).ours, PrefixTuningConfig(task_type="SEQ_CLS", num_virtual_tokens=3))
+    with pytest.raises(ValueError, match="does not support past key values"):
+        tuned(input_ids=torch.tensor([[5, 6]]))
+
+
+@client("peft", "RoBERTa", "fails alike: PEFT replaces a head by one layer; LoRA is merged")
+@pytest.mark.parametrize("config", [IA3Config(task_type="SEQ_CLS"), LoraConfig(task_type="SEQ_CLS")], ids=kind)
+def test_heads_of_several_layers_are_not_merged(config: PeftConfig) -> None:
+    """IA3 on a head of several layers: `merge_and_unload`"""
+    for model in pair("roberta", LABEL):
+        tuned = adapted(model, config)
+        if isinstance(config, LoraConfig):
+            tuned.merge_and_unload()
+        else:
+            with pytest.raises(AttributeError, match="'weight'"):
+                tuned.merge_and_unload()

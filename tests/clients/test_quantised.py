@@ -1,0 +1,125 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Libraries that quantise weights."""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import pytest
+import torch
+from client_pairs import LABEL, TEXTS, TRANSLATE, WRITE, Pair, assert_same, client, pair
+from torch import Tensor
+
+from modeling_scratch import fast
+
+FAMILIES = pytest.mark.parametrize(
+    ("model_type", "head"), [("bert", LABEL), ("llama", WRITE), ("bart", TRANSLATE)], ids=["BERT", "Llama", "BART"]
+)
+NEAR = "equal within the error of quantisation: the last bit of a state can change a step"
+OF_THE_TEXTBOOK = "equal with `fast.disabled()`; else the range of the real tokens sets the scale, not that of padding"
+# As large as these kernels ask for.
+SIZES = {"hidden_size": 64, "intermediate_size": 128, "head_dim": 16}
+BART = {"d_model": 64, "encoder_ffn_dim": 128, "decoder_ffn_dim": 128}
+
+
+def made(model_type: str, head: str) -> Pair:
+    return pair(model_type, head, **(BART if model_type == "bart" else SIZES), num_labels=32)
+
+
+@torch.no_grad()
+def logits(model: Any, models: Pair, texts: int = 4) -> Tensor:
+    """Those at real tokens."""
+    batch = models.tokenizer(TEXTS[:texts], padding=True, return_tensors="pt")
+    if model.config.is_encoder_decoder:
+        batch |= {f"decoder_{name}": batch[name] for name in ("input_ids", "attention_mask")}
+    found = model(**{name: value for name, value in batch.items() if name != "token_type_ids"}).logits
+    return found if found.ndim == 2 else found[batch["attention_mask"].bool()]
+
+
+def assert_quantised(models: Pair, quantise: Callable[[Any], Any], error: float = 0.2) -> None:
+    """Quantised weights give other logits, near those of the model, and the same for both."""
+    before = logits(models.ours, models)
+    theirs, ours = (logits(quantise(model), models) for model in models)
+    assert not torch.equal(ours, before)
+    assert (ours - before).abs().mean() < error * before.abs().mean()
+    assert_same(ours, theirs, atol=1e-4)
+
+
+def assert_quantised_inputs(models: Pair, quantise: Callable[[Any], Any]) -> None:
+    """As above, of one text, whose inputs to a layer are quantised, too: the last bit of a state can change a step."""
+    before = logits(models.ours, models, 1)
+    theirs, ours = (logits(quantise(model), models, 1) for model in models)
+    error = (ours - before).abs().mean()
+    assert 0 < error < 0.3 * before.abs().mean()
+    assert (ours - theirs).abs().mean() < error
+
+
+@client("torchao", "BERT, Llama, BART")
+@FAMILIES
+def test_torchao_int8_weights(model_type: str, head: str) -> None:
+    """`quantize_` with Int8WeightOnlyConfig: logits"""
+    quantization = import_module("torchao.quantization")
+
+    def quantise(model: Any) -> Any:
+        quantization.quantize_(model, quantization.Int8WeightOnlyConfig())
+        return model
+
+    assert_quantised(made(model_type, head), quantise)
+
+
+@client("torchao", "BERT, Llama, BART", result=NEAR)
+@FAMILIES
+def test_torchao_int8_products(model_type: str, head: str) -> None:
+    """`quantize_` with Int8DynamicActivationInt8WeightConfig: logits"""
+    quantization = import_module("torchao.quantization")
+
+    def quantise(model: Any) -> Any:
+        quantization.quantize_(model, quantization.Int8DynamicActivationInt8WeightConfig())
+        return model
+
+    assert_quantised_inputs(made(model_type, head), quantise)
+
+
+@client("optimum-quanto", "BERT, Llama, BART")
+@FAMILIES
+def test_quanto(model_type: str, head: str) -> None:
+    """`quantize(weights=qint8)` and `freeze`: logits"""
+    quanto = import_module("optimum.quanto")
+
+    def quantise(model: Any) -> Any:
+        quanto.quantize(model, weights=quanto.qint8)
+        quanto.freeze(model)
+        return model
+
+    assert_quantised(made(model_type, head), quantise)
+
+
+@client("bitsandbytes", "BERT, Llama, BART", needs="accelerate")
+@pytest.mark.parametrize("bits", [4, 8])
+@FAMILIES
+def test_bitsandbytes(model_type: str, head: str, bits: int, tmp_path: Any) -> None:
+    """`BitsAndBytesConfig(load_in_4bit=True)` and 8 bits on a CPU: logits"""
+    transformers = import_module("transformers")
+    config = transformers.BitsAndBytesConfig(**{f"load_in_{bits}bit": True})
+
+    def quantise(model: Any) -> Any:
+        model.save_pretrained(tmp_path)
+        options = {"quantization_config": config, "dtype": torch.float32, "device_map": "cpu"}
+        return type(model).from_pretrained(tmp_path, **options)
+
+    assert_quantised(made(model_type, head), quantise, error=0.2 if bits == 8 else 0.5)
+
+
+@client("torch", "BERT, Llama, BART", result=OF_THE_TEXTBOOK)
+@FAMILIES
+def test_dynamic_quantisation_of_torch(model_type: str, head: str) -> None:
+    """`torch.ao.quantization.quantize_dynamic`: logits"""
+
+    def quantise(model: Any) -> Any:
+        return torch.ao.quantization.quantize_dynamic(model, {torch.nn.Linear}, dtype=torch.qint8)
+
+    models = made(model_type, head)
+    with fast.disabled():
+        theirs, ours = (logits(quantise(model), models, 1) for model in models)
+    assert not torch.equal(ours, logits(models.ours, models, 1))
+    assert_same(ours, theirs, atol=1e-4)

@@ -1,0 +1,112 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Sentence embeddings: Sentence Transformers, SetFit and MTEB."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from client_pairs import REVIEWS, TEXTS, assert_same, client, folders, losses, pair, steps
+from datasets import Dataset
+from sklearn.linear_model import LogisticRegression
+
+BASE = "ScratchEncoderModel"
+MODES = pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
+
+
+def embedders(top: Path, pooling: str = "mean") -> list[Any]:
+    """Sentence Transformers on the native model and on ours, which are loaded by name."""
+    library = import_module("sentence_transformers")
+    parts = import_module("sentence_transformers.models")
+    found = []
+    for folder in folders(pair("bert", BASE), top):
+        words = parts.Transformer(folder)
+        pooled = parts.Pooling(words.get_word_embedding_dimension(), pooling)
+        found.append(library.SentenceTransformer(modules=[words, pooled], device="cpu"))
+    return found
+
+
+@client("sentence-transformers", "BERT")
+@MODES
+def test_embeddings(pooling: str, tmp_path: Path) -> None:
+    """Embeddings of texts of several lengths, by mean, first token and maximum"""
+    theirs, ours = (model.encode(TEXTS, convert_to_tensor=True) for model in embedders(tmp_path, pooling))
+    assert_same(ours, theirs)
+
+
+@client("sentence-transformers", "BERT", needs="accelerate")
+def test_training_on_pairs(tmp_path: Path) -> None:
+    """SentenceTransformerTrainer with MultipleNegativesRankingLoss: loss of each step, and embeddings after them"""
+    library = import_module("sentence_transformers")
+    kinds = import_module("sentence_transformers.losses")
+    rows = Dataset.from_dict({"anchor": TEXTS, "positive": TEXTS[1:] + TEXTS[:1]})
+    found = []
+    for model in embedders(tmp_path):
+        arguments = library.SentenceTransformerTrainingArguments(**steps(tmp_path / "run"))
+        loss = kinds.MultipleNegativesRankingLoss(model)
+        trainer = library.SentenceTransformerTrainer(model, args=arguments, train_dataset=rows, loss=loss)
+        found.append((losses(trainer), model.encode(TEXTS, convert_to_tensor=True)))
+    assert_same(found[1], found[0], atol=5e-4)
+
+
+@client("sentence-transformers", "BERT")
+def test_cross_encoders(tmp_path: Path) -> None:
+    """CrossEncoder: scores of pairs of texts"""
+    library = import_module("sentence_transformers")
+    models = pair("bert", "ScratchEncoderForSequenceClassification", num_labels=1)
+    pairs = [(text, "a good film") for text in TEXTS]
+    scores = [library.CrossEncoder(name, device="cpu").predict(pairs) for name in folders(models, tmp_path)]
+    assert_same(torch.tensor(scores[1]), torch.tensor(scores[0]))
+
+
+@client("setfit", "BERT", needs="sentence-transformers")
+def test_setfit(tmp_path: Path) -> None:
+    """SetFit's Trainer: probabilities after contrastive training and a logistic regression"""
+    setfit = import_module("setfit")
+    rows = Dataset.from_dict({"text": TEXTS, "label": [label for _, label in REVIEWS]})
+    found = []
+    for body in embedders(tmp_path):
+        model = setfit.SetFitModel(body, LogisticRegression())
+        arguments = setfit.TrainingArguments(
+            output_dir=str(tmp_path / "run"), max_steps=3, batch_size=4, report_to="none", save_strategy="no", seed=0
+        )
+        torch.manual_seed(0)
+        setfit.Trainer(model=model, args=arguments, train_dataset=rows).train()
+        found.append(torch.as_tensor(model.predict_proba(TEXTS)))
+    assert_same(found[1], found[0], atol=1e-3)
+
+
+@client("mteb", "BERT", needs="sentence-transformers")
+def test_mteb(tmp_path: Path) -> None:
+    """A classification task of texts at hand: accuracy and average precision"""
+    mteb = import_module("mteb")
+    scores = []
+    for model in embedders(tmp_path):
+        results = mteb.evaluate(model, reviews_task(mteb), cache=None, encode_kwargs={"batch_size": 4})
+        (scored,) = results.task_results[0].scores["test"]
+        scores.append([scored["accuracy"], scored["ap"]])
+    assert_same(torch.tensor(scores[1]), torch.tensor(scores[0]))
+
+
+def reviews_task(mteb: Any) -> Any:
+    """A task of MTEB that downloads nothing."""
+    classification = import_module("mteb.abstasks").AbsTaskClassification
+    rows = {"text": TEXTS * 4, "label": [label for _, label in REVIEWS] * 4}
+
+    class Reviews(classification):
+        metadata = mteb.TaskMetadata(
+            name="Reviews", description="Reviews", reference=None, dataset={"path": "none", "revision": "none"},
+            type="Classification", category="t2c", modalities=["text"], eval_splits=["test"], eval_langs=["eng-Latn"],
+            main_score="accuracy", date=("2026-01-01", "2026-01-02"), domains=["Reviews"], task_subtypes=[],
+            license="apache-2.0", annotations_creators="derived", dialect=[], sample_creation="created",
+            bibtex_citation="",
+        )  # fmt: skip
+        samples_per_label = 4
+        n_experiments = 2
+
+        def load_data(self, **_: Any) -> None:
+            self.dataset = {split: Dataset.from_dict(rows) for split in ("train", "test")}
+            self.data_loaded = True
+
+    return Reviews()
