@@ -11,6 +11,7 @@ from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import date
+from itertools import chain
 from typing import Any
 
 import torch
@@ -60,7 +61,7 @@ def batches(name: str) -> dict[str, Batch]:
     padded["labels"] = padded["input_ids"].masked_fill(padded["attention_mask"] == 0, -100)
     if name == "BART":
         return {"padded": {**padded, "decoder_input_ids": padded["input_ids"]}}
-    return {"padded": padded, "packed": {**packed(rows), "labels": torch.tensor([sum(rows, [])])}}
+    return {"padded": padded, "packed": {**packed(rows), "labels": torch.tensor([[*chain.from_iterable(rows)]])}}
 
 
 def train(model: Any, batch: Batch) -> None:

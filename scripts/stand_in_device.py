@@ -5,9 +5,9 @@
         model.to("cuda")(**batch)
         print(device.waits)
 
-Code takes its branches for the device, with real numbers. A CPU tensor among tensors of the device raises the error that
-CUDA raises. `waits` counts, by operator, how often the host waits for the device. Random numbers of the device come from
-a stream of its own. It shows nothing about speed, memory, rounding, streams or the device's own kernels.
+Code takes its branches for the device, with real numbers. A CPU tensor among tensors of the device raises the error
+that CUDA raises. `waits` counts, by operator, how often the host waits for the device. Random numbers of the device
+come from a stream of its own. It shows nothing about speed, memory, rounding, streams or kernels of the device.
 
 It registers a backend of torch, experimental in torch 2.13, for the rest of the process and before the first backward
 pass: use it in a process of its own.
@@ -48,7 +48,8 @@ LOWERED = {
     "scaled_dot_product_attention",
 }  # fmt: skip
 RAISED = {
-    "exp", "log", "pow", "__pow__", "rsqrt", "reciprocal", "softmax", "log_softmax", "logsumexp", "cumsum", "sum", "norm",
+    "exp", "log", "pow", "__pow__", "rsqrt", "reciprocal", "softmax", "log_softmax", "logsumexp", "cumsum", "sum",
+    "norm",
     "layer_norm", "cross_entropy", "nll_loss", "mse_loss", "kl_div", "binary_cross_entropy_with_logits",
 }  # fmt: skip
 
@@ -123,6 +124,8 @@ class StandIn:
 
     def _count_copy(self, name: str, args: tuple, kwargs: dict[str, Any], goes_here: bool) -> None:
         source = args[1] if name == "copy_" else args[0]
+        if not source.numel():
+            return
         goes_here = _is_here(args[0]) if name == "copy_" else goes_here
         is_deferred = kwargs.get("non_blocking") or (name == "copy_" and len(args) > 2 and args[2])
         if goes_here and not _is_here(source) and not (is_deferred and source.data_ptr() in self.pinned):
@@ -309,7 +312,10 @@ class Event:
 
 def _answers(device: StandIn) -> dict[str, Callable[..., Any]]:
     """What the functions of torch.cuda, torch.mps and torch.xpu say; each has some of them."""
-    nothing: Callable[..., None] = lambda *_, **__: None
+
+    def nothing(*_: Any, **__: Any) -> None:
+        pass
+
     answers: dict[str, Callable[..., Any]] = {
         **dict.fromkeys(["_lazy_init", "set_device", "empty_cache", "reset_peak_memory_stats", "_lazy_call"], nothing),
         **dict.fromkeys(["is_available", "is_built", "is_initialized", "is_bf16_supported"], lambda *_, **__: True),

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Models on stand-ins of accelerators: the answers, gradients and texts of the CPU, and no needless wait of the host."""
+"""Models on stand-ins of accelerators: the answers, gradients and texts of the CPU, and no needless wait."""
 
 from collections import Counter
 from itertools import product
