@@ -201,8 +201,8 @@ def _real_tokens(model: Any, inputs: Inputs, indices: Tensor | None) -> Tensor |
 
 
 def _reads_one_a_text(model: Any, inputs: Inputs, indices: Tensor | None) -> bool:
-    """Whether the head reads exactly one token per text of a bidirectional model."""
-    if indices is None or model.is_causal:
+    """Whether the head reads exactly one token per text of a bidirectional model; on a CPU, which may look."""
+    if indices is None or model.is_causal or indices.device.type != "cpu":
         return False
     segments = inputs.segment_ids()
     texts = indices // inputs.shape[1] if segments is None else segments.flatten()[indices]

@@ -15,6 +15,8 @@ LARGEST_FILE = 500_000  # bytes
 OF_A_USER = re.compile(r"/home/|/Users/|/root/|/tmp/|/var/|/work/|[A-Z]:\\|site-packages|\.py:\d+: ")
 PNG = b"\x89PNG\r\n"
 
+MEASURES = "gpu"  # has neither pictures nor exercises
+
 each_notebook = pytest.mark.parametrize("path", notebooks().values(), ids=lambda path: path.stem)
 
 
@@ -55,7 +57,7 @@ def test_committed_outputs_are_those_of_one_clean_run(path: Path) -> None:
     shown = [str({**output, "data": {**output.get("data", {}), "image/png": ""}}) for output in outputs(notebook)]
     assert [text for text in shown if OF_A_USER.search(text)] == []
     assert all(picture.startswith(PNG) for picture in pictures(notebook))
-    assert len(pictures(notebook)) >= 2
+    assert len(pictures(notebook)) >= 2 or path.stem == MEASURES
     assert path.stat().st_size < LARGEST_FILE
     assert notebook == cleaned(nbformat.read(path, as_version=4), path.stem)
 
@@ -85,7 +87,7 @@ def test_exercises_have_an_answer_and_a_check(path: Path) -> None:
     """What a reader deletes is marked, and an assert of the same notebook follows it."""
     sources = [cell.source for cell in code_cells(nbformat.read(path, as_version=4))]
     marked = [source for source in sources if "# >>>" in source]
-    assert marked
+    assert marked or path.stem == MEASURES
     for source in marked:
         assert source.count("# >>>") == source.count("# <<<")
         rest = "\n".join(sources).partition(source)[2] + source.rpartition("# <<<")[2]
