@@ -46,7 +46,7 @@ def export_gguf(model: Any, tokenizer: Any, folder: Path) -> list[str]:
     writer.write_tensors_to_file()
     writer.close()
     difference = compare(model, tokenizer, path)
-    return [f"{path.name}: {difference:.1e} from PyTorch, {path.stat().st_size / 1e6:.1f} MB"]
+    return [f"{path.name}: {difference:.1e} from PyTorch, {path.stat().st_size / 1e6:.2f} MB"]
 
 
 def _bpe(tokenizer: Any) -> dict[str, Any]:

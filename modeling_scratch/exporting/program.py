@@ -89,4 +89,4 @@ def write_graphs(graphs: tuple[Graph, ...], kind: Format, folder: Path, limit: i
         except Exception as error:  # exporters raise types of their own
             raise DataError(f"{path.name} cannot be written: {one_line(error)[:300]}") from error
         difference = largest_difference(graph, kind.load(path, None), kind.tolerance, limit)
-        yield f"{path.name}: {difference:.1e} from PyTorch, {path.stat().st_size / 1e6:.1f} MB"
+        yield f"{path.name}: {difference:.1e} from PyTorch, {path.stat().st_size / 1e6:.2f} MB"

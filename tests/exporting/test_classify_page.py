@@ -17,6 +17,7 @@ from conftest import redraw
 from transformers import AutoTokenizer, pipeline
 
 import modeling_scratch as scratch
+from modeling_scratch.bridges.model_sources import read_special_tokens
 from modeling_scratch.exporting.program import ExportArguments, export
 from tokenization import KINDS, special_token_ids
 
@@ -56,7 +57,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]
 
 def trained(kind: str) -> Any:
     tokenizer = KINDS[kind](READ * 5, vocab_size=400, min_frequency=1, model_max_length=24, show_progress=False)
-    tokenizer.init_kwargs["split_special_tokens"] = True
+    read_special_tokens(tokenizer, are_allowed=False)
     return tokenizer
 
 
@@ -65,6 +66,7 @@ def test_the_page_answers_as_the_pipeline(page: Any, site: tuple[str, Path], kin
     url, folder = site
     trained(kind).save_pretrained(folder)
     tokenizer = AutoTokenizer.from_pretrained(folder)
+    read_special_tokens(tokenizer, None)
     ours = pipeline("text-classification", model=str(folder.parent / "model"), tokenizer=tokenizer, top_k=None)
     page.goto(url)
     page.wait_for_selector("html[data-ready]")
