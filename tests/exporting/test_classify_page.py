@@ -76,6 +76,6 @@ def test_the_page_answers_as_the_pipeline(page: Any, site: tuple[str, Path], kin
         rows = page.eval_on_selector_all(
             "#answers tr", "rows => rows.map(row => [...row.cells].map(c => c.textContent))"
         )
-        expected = {each["label"]: each["score"] for each in ours(text, truncation=True, max_length=24)}
+        expected = {each["label"]: each["score"] for each in ours([text], truncation=True, max_length=24)[0]}
         assert [name for name, _ in rows] == list(LABELS.values())
         assert {name: float(score) for name, score in rows} == pytest.approx(expected, abs=1e-4)

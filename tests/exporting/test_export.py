@@ -17,7 +17,7 @@ import torch
 import writers
 from conftest import redraw, refused
 from demos import SAVE, save_encoder
-from model_cases import CASES, SWITCHES, TINY, Case
+from model_cases import CASES, SWITCHES, TEXTS, TINY, Case
 from transformers import pipeline
 
 import modeling_scratch as scratch
@@ -99,16 +99,18 @@ def test_a_translator_writes_greedily_as_ours(kind: str, tmp_path: Path) -> None
 GRAMS = {"ngram_vocab_size": 40, "type_vocab_size": 2}
 
 
+ROWS = [(case, settings) for number, settings in enumerate(SWITCHES.values()) for case in CASES[number::5]]
+
+
 @pytest.mark.parametrize(
     ("case", "settings"),
     [
         pytest.param(case, settings, id=f"{case.model_class.__name__}-{number}", marks=onnx_only)
-        for number, settings in enumerate((*SWITCHES.values(), GRAMS))
-        for case in CASES[number::6]
+        for number, (case, settings) in enumerate([(TEXTS, GRAMS), *ROWS])
     ],
 )
 def test_every_class_in_onnxruntime(case: Case, settings: dict[str, Any], tmp_path: Path) -> None:
-    """Each class with one of the switches: equal over all sizes of batch, also where ours attends by sdpa."""
+    """Each class with one of the switches, and n-grams: equal over all sizes of batch."""
     model = case.model(**settings, attn_implementation="eager")
     if settings is GRAMS:
         keys = torch.arange(1, 9).repeat(5) + (torch.arange(1, 6).repeat_interleave(8) << 21)
@@ -132,7 +134,7 @@ def changed(graph: Graph, change: Callable[[np.ndarray], np.ndarray]) -> Callabl
 
 def test_a_wrong_runtime_is_rejected() -> None:
     (graph,) = graphs_of(CASES[2].model(attn_implementation="eager"))
-    assert largest_difference(graph, changed(graph, np.copy), 1e-5, None) == 0
+    assert largest_difference(graph, changed(graph, np.copy), 1e-5, None) < 1e-5
     for change in (lambda each: each + 1e-3, lambda each: each * np.nan, lambda each: each[:, :1]):
         with pytest.raises(DataError, match=r"model: logits differs from PyTorch .* 1 texts of 1 tokens"):
             largest_difference(graph, changed(graph, change), 1e-5, None)
