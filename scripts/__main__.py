@@ -35,6 +35,7 @@ PROGRAMS = {
     "serve": "serve",
     "demo": "demo",
     "convert": "convert_checkpoint",
+    "export": "export",
     "verify": "verify",
     "doctor": "doctor",
     "push": "push_to_hub",

@@ -21,7 +21,7 @@ FLOORS = (
     {"fast", "bridges"},
     {"data"},
     {"inference"},
-    {"evaluation", "inspection", "serving"},
+    {"evaluation", "exporting", "inspection", "serving"},
     {"sharing"},
     {"demo", "doctor", "training"},
     {"benchmark", "figures"},

@@ -27,7 +27,7 @@ from warm_python import WarmPython
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 COMMAND = "modeling-scratch "
-NOT_RUN = {"serve", "demo", "push", "load-test"}  # need a server or the Hub
+NOT_RUN = {"serve", "demo", "push", "load-test", "export"}  # need a server, the Hub, or other runtimes
 # Options that make a command short: the tests check what it does, not how well.
 SMALL = "--config_overrides hidden_size=16,intermediate_size=16,num_hidden_layers=1,num_attention_heads=2"
 SHORT = "--num_train_epochs 1"

@@ -1,0 +1,99 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Compare a file in its runtime with the model in PyTorch: several sizes of batch, text and cache, with padding."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..fast import disabled
+from ..utils.errors import DataError
+from .graphs import Graph
+
+Run = Callable[[dict[str, np.ndarray]], Sequence[np.ndarray]]
+
+
+class Sizes(NamedTuple):
+    """A batch to compare. padding: the side on which the second text is padded."""
+
+    batch: int
+    length: int
+    past: int
+    source: int
+    padding: str | None = None
+
+    def named(self, limit: int | None) -> dict[str, int]:
+        """Return the sizes of axes, cut to the longest text of the model."""
+        limit = limit or 10**6
+        length, past = min(self.length, limit), max(min(self.past, limit - self.length), 0)
+        source = min(self.source, limit)
+        return {"batch": self.batch, "length": length, "past": past, "total": past + length, "source": source}
+
+
+BATCHES = (
+    Sizes(1, 1, 0, 1),
+    Sizes(1, 7, 0, 5),
+    Sizes(3, 9, 0, 8, "right"),
+    Sizes(3, 9, 0, 11, "left"),
+    Sizes(4, 1, 6, 3, "left"),
+    Sizes(2, 4, 12, 7, "right"),
+    Sizes(2, 50, 13, 60, "right"),
+)
+
+
+def largest_difference(graph: Graph, run: Run, tolerance: float, limit: int | None) -> float:
+    """Return the largest difference from PyTorch, relative to the largest value of its output where that is above 1.
+
+    limit: the longest text that the model reads. Raises `DataError` with the output and the batch for a difference
+    above the tolerance, or a run that fails.
+    """
+    generator, largest = torch.Generator().manual_seed(0), 0.0
+    for sizes in BATCHES:
+        inputs = [
+            _padded(port.name, each, sizes)
+            for port, each in zip(graph.inputs, graph.draw(sizes.named(limit), generator))
+        ]
+        with torch.no_grad(), disabled():
+            expected = graph.module(*inputs)
+        for port, ours, theirs in zip(graph.outputs, expected, _outputs(graph, run, inputs, sizes), strict=True):
+            difference = _difference(ours.numpy(), theirs)
+            if not difference <= tolerance:
+                raise DataError(
+                    f"{graph.name}: {port.name} differs from PyTorch by {difference:.2g} (allowed: {tolerance:g}) with "
+                    f"{_words(sizes)}: the export is rejected"
+                )
+            largest = max(largest, difference)
+    return largest
+
+
+def _padded(name: str, tensor: Tensor, sizes: Sizes) -> Tensor:
+    """Return a mask in which a third of the second text is padding, and anything else as it is."""
+    if not name.endswith("mask") or sizes.padding is None:
+        return tensor
+    size = tensor.shape[1]
+    start = 0 if sizes.padding == "left" else size - size // 3
+    tensor = tensor.clone()
+    tensor[1, start : start + size // 3] = 0
+    return tensor
+
+
+def _outputs(graph: Graph, run: Run, inputs: Sequence[Tensor], sizes: Sizes) -> Sequence[np.ndarray]:
+    try:
+        return run({port.name: tensor.numpy() for port, tensor in zip(graph.inputs, inputs)})
+    except Exception as error:  # runtimes raise types of their own
+        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise DataError(f"{graph.name}: the runtime fails with {_words(sizes)}: {first[:300]}") from error
+
+
+def _difference(ours: np.ndarray, theirs: Any) -> float:
+    """Return infinity for outputs of different shapes."""
+    if ours.shape != np.shape(theirs):
+        return float("inf")
+    return float(np.abs(ours - theirs).max(initial=0) / max(np.abs(ours).max(initial=0), 1))
+
+
+def _words(sizes: Sizes) -> str:
+    padding = f", padded on the {sizes.padding}" if sizes.padding else ""
+    return f"{sizes.batch} texts of {sizes.length} tokens after {sizes.past}{padding}"

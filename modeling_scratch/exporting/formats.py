@@ -1,0 +1,93 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The formats of graphs: how each is written, and how its runtime runs it. Their packages are imported on first use."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch.export import ExportedProgram
+
+from ..utils.errors import DataError
+from .checking import Run
+from .graphs import Graph
+
+Threads = int | None  # of a runtime; None: as it chooses
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of one file a graph.
+
+    modules: what has to be installed, by the extra of the same name as the format. tolerance: of the outputs, relative
+    to the largest.
+    """
+
+    suffix: str
+    modules: tuple[str, ...]
+    tolerance: float
+    write: Callable[[ExportedProgram, Graph, Path], None]
+    load: Callable[[Path, Threads], Run]
+
+
+def check_installed(name: str, modules: Sequence[str]) -> None:
+    """Raise `DataError` that names the extra of a format whose packages are missing."""
+    if missing := [module for module in modules if find_spec(module) is None]:
+        raise DataError(f"--format {name}: it needs {', '.join(missing)}: pip install 'modeling-scratch[{name}]'")
+
+
+def _write_onnx(program: ExportedProgram, graph: Graph, path: Path) -> None:
+    import onnx_ir
+    import torch
+
+    names = {"input_names": [port.name for port in graph.inputs], "output_names": [port.name for port in graph.outputs]}
+    written = torch.onnx.export(program, verbose=False, **names)
+    for node in written.model.graph.all_nodes():  # which say in which file of which user each stood
+        node.metadata_props.clear()
+        node.doc_string = None
+    values = (*written.model.graph.inputs, *written.model.graph.outputs)
+    for port, value in zip((*graph.inputs, *graph.outputs), values, strict=True):
+        value.metadata_props.clear()
+        value.shape = onnx_ir.Shape(port.axes)
+    written.save(path)
+
+
+def _load_onnx(path: Path, threads: Threads = None) -> Run:
+    from onnxruntime import InferenceSession, SessionOptions
+
+    options = SessionOptions()
+    options.intra_op_num_threads = threads or 0
+    session = InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    return lambda inputs: session.run(None, inputs)
+
+
+def _write_openvino(program: ExportedProgram, graph: Graph, path: Path) -> None:
+    import openvino
+
+    beside = path.with_suffix(".onnx")  # its reader of ONNX knows the cache's operators, that of torch does not
+    _write_onnx(program, graph, beside)
+    openvino.save_model(openvino.convert_model(beside), path, compress_to_fp16=False)
+    for file in beside.parent.glob(f"{beside.name}*"):
+        file.unlink()
+
+
+def _load_openvino(path: Path, threads: Threads = None) -> Run:
+    from openvino import Core
+
+    options: dict[str, Any] = {"INFERENCE_PRECISION_HINT": "f32"}
+    options |= {"INFERENCE_NUM_THREADS": threads} if threads else {}
+    compiled = Core().compile_model(path, "CPU", options)
+
+    def run(inputs: dict[str, np.ndarray]) -> Sequence[np.ndarray]:
+        found = compiled(inputs)
+        return [found[port] for port in compiled.outputs]
+
+    return run
+
+
+FORMATS = {
+    "onnx": Format(".onnx", ("onnx", "onnxscript", "onnxruntime"), 1e-5, _write_onnx, _load_onnx),
+    "openvino": Format(".xml", ("onnx", "onnxscript", "openvino"), 1e-5, _write_openvino, _load_openvino),
+}
