@@ -37,8 +37,12 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "bos_token_id": 3, "eos_token_id": 3, "num_labels": 3,
     },
     "llama": {**_DECODER, "head_dim": 8, "attention_bias": True, "mlp_bias": True},
-    "mistral": {**_DECODER, "sliding_window": None, "rope_parameters": {"rope_type": "default", "rope_theta": 500.0}},
+    "mistral": {**_DECODER, "sliding_window": 4, "rope_parameters": {"rope_type": "default", "rope_theta": 500.0}},
     "qwen2": {**_DECODER, "tie_word_embeddings": True},
+    "qwen3": {
+        **_DECODER, "head_dim": 8, "attention_bias": True, "use_sliding_window": True, "sliding_window": 4,
+        "max_window_layers": 1,
+    },
     "bart": {**_SEQ2SEQ, "scale_embedding": True},
     "marian": {**_SEQ2SEQ, "activation_function": "silu"},
 }  # fmt: skip

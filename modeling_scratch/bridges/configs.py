@@ -4,8 +4,10 @@
 No field is dropped silently: a value without counterpart raises an error that names it.
 """
 
+import copy
 from collections.abc import Mapping
 from dataclasses import fields
+from types import SimpleNamespace
 from typing import Any
 
 import transformers
@@ -15,17 +17,19 @@ from transformers import PreTrainedConfig
 from .. import configuration_scratch
 from ..configuration_scratch import ScratchConfig
 from ..utils.errors import CheckpointError
-from .decoders import BART, GPT2, LLAMA, MARIAN, MISTRAL, QWEN2
+from .decoders import GPT2, LLAMA, MISTRAL, QWEN2, QWEN3
+from .encoder_decoders import BART, MARIAN
 from .encoders import BERT, DISTILBERT, ELECTRA, ROBERTA
 from .tables import Family
 
 FAMILIES = {
     family.model_type: family
-    for family in (BERT, ROBERTA, DISTILBERT, ELECTRA, GPT2, LLAMA, MISTRAL, QWEN2, BART, MARIAN)
+    for family in (BERT, ROBERTA, DISTILBERT, ELECTRA, GPT2, LLAMA, MISTRAL, QWEN2, QWEN3, BART, MARIAN)
 }
 
 CLASSIFICATION_ONLY = {"classifier_pooling", "classifier_activation", "classifier_norm", "classifier_dropout"}
 BASE_MODEL_ONLY = {"pooler"}
+WINDOWS = "sliding_window", "layer_types", "local_rope_theta"
 LABELS = ("id2label", "label2id", "problem_type")
 
 
@@ -50,6 +54,8 @@ def convert_config(native: PreTrainedConfig, **overrides: Any) -> ScratchConfig:
     found = {**family.free, **family.fixed}
     for theirs, ours in family.fields.items():
         found[ours] = _agreed(native, theirs)
+    for group in family.groups:
+        found |= group.read(native)
     found["hidden_act"] = _look_up(family.activations, found["hidden_act"], f"{family.model_type}: hidden_act")
     if found.get("intermediate_size", 0) is None:  # GPT-2
         found["intermediate_size"] = 4 * found["hidden_size"]
@@ -76,6 +82,7 @@ def _check_accounted(native: PreTrainedConfig, family: Family) -> None:
     if getattr(native, "quantization_config", None) is not None:
         wrong.append("quantization_config")
     known = {*family.requires, *family.unused}.union(*(_names(theirs) for theirs in family.fields))
+    known = known.union(*(group.theirs for group in family.groups))
     known |= {field.name for field in fields(PreTrainedConfig)}
     default = type(native)()
     for field in fields(native):  # of a newer library than the table
@@ -156,8 +163,9 @@ def _obstacles(config: ScratchConfig, family: Family, head: str) -> list[str]:
     ]
     if "type_vocab_size" in family.fields and not config.type_vocab_size:
         wrong.append("type_vocab_size=0 (native: at least 1)")
-    if (config.rope_parameters or {}).get("partial_rotary_factor", 1.0) != 1.0:
+    if (config.rope_parameters or {}).get("partial_rotary_factor", 1.0) != 1.0 and not family.partial_rotary:
         wrong.append("rope_parameters['partial_rotary_factor'] (native: rotation of all head features)")
+    wrong += _lost_windows(config, family)
     if config.hidden_act not in family.activations.values():
         wrong.append(
             f"hidden_act={config.hidden_act!r} (native: {', '.join(sorted(set(family.activations.values())))})"
@@ -166,6 +174,27 @@ def _obstacles(config: ScratchConfig, family: Family, head: str) -> list[str]:
         if config.hidden_act != family.activations[value]:
             wrong.append(f"{name}={config.hidden_act!r} (native head: {value!r})")
     return wrong
+
+
+def _lost_windows(config: ScratchConfig, family: Family) -> list[str]:
+    """Return our fields of sliding windows if the layers would attend to other tokens, or rotate otherwise, there."""
+    again = copy.copy(config)
+    for name in WINDOWS:
+        setattr(again, name, None)
+    for group in family.groups:
+        for name, value in group.read(SimpleNamespace(**{**vars(config), **group.write(config)})).items():
+            setattr(again, name, value)
+    if _windows(again) == _windows(config):
+        return []
+    return [f"{name}={value!r}" for name in WINDOWS if (value := getattr(config, name)) is not None]
+
+
+def _windows(config: ScratchConfig) -> list[Any]:
+    """Return the window and the rotation of each layer."""
+    rope, theta, window = config.rope_parameters, config.local_rope_theta, config.sliding_window
+    local = rope if rope is None or theta is None else {"rope_type": "default", "rope_theta": theta}
+    kinds = config.attention_types(config.num_hidden_layers)
+    return [(window, local) if kind == "sliding_attention" else (None, rope) for kind in kinds]
 
 
 def _required(config: ScratchConfig, family: Family, head: str) -> dict[str, Any]:
@@ -177,8 +206,11 @@ def _required(config: ScratchConfig, family: Family, head: str) -> dict[str, Any
         ("embedding_size", config.hidden_size),
         ("decoder_vocab_size", config.vocab_size),
         ("output_embedding_size", config.embedding_size),
+        ("query_key_norm", False),
+        ("block_type", "sequential"),
     ):
-        if name not in family.fields.values() and hasattr(config, name) and name not in type(config).attribute_map:
+        known = {*family.fields.values(), *family.fixed, *type(config).attribute_map}
+        if name not in known and hasattr(config, name):
             required[name] = derived
     if family.positions_after_padding:
         required["position_offset"] = (config.pad_token_id or 0) + 1
@@ -197,6 +229,8 @@ def _native_config(config: ScratchConfig, family: Family, head: str) -> PreTrain
     found: dict[str, Any] = {}
     for theirs, ours in family.fields.items():
         found |= dict.fromkeys(_names(theirs), getattr(config, ours))
+    for group in family.groups:
+        found |= group.write(config)
     back = {ours: theirs for theirs, ours in reversed(list(family.activations.items()))}
     name = next(theirs for theirs, ours in family.fields.items() if ours == "hidden_act")
     found |= dict.fromkeys(_names(name), back[config.hidden_act])

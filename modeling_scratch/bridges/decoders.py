@@ -1,10 +1,10 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Tables for decoders (GPT-2, Llama, Mistral, Qwen2) and encoder-decoders (BART, Marian)."""
+"""Tables for decoders: GPT-2, Llama, Mistral, Qwen2 and Qwen3."""
 
 from dataclasses import replace
 from typing import Any
 
-from .tables import ACTIVATION_NAMES, GATED, IDS, Family, Head, rows, same
+from .tables import ACTIVATION_NAMES, GATED, IDS, Family, Group, Head, rows, same
 
 GPT2 = Family(
     "gpt2", "ScratchDecoderConfig", "transformer",
@@ -93,85 +93,49 @@ def _like_llama(name: str, attention_bias: bool, without: tuple[str, ...] = (), 
     )  # fmt: skip
 
 
-MISTRAL = _like_llama("Mistral", attention_bias=False, requires={"sliding_window": None}, unused=())
+def _has_windows(config: Any) -> bool:
+    return "sliding_attention" in config.attention_types(config.num_hidden_layers)
+
+
+ONE_WINDOW = Group(
+    ("sliding_window",),
+    read=lambda native: {"sliding_window": native.sliding_window},
+    write=lambda config: {"sliding_window": config.sliding_window if _has_windows(config) else None},
+)
+
+
+def _write_windows(config: Any) -> dict[str, Any]:
+    kinds = config.attention_types(config.num_hidden_layers)
+    if not _has_windows(config):
+        return {"use_sliding_window": False, "sliding_window": None, "layer_types": kinds}
+    first = kinds.index("sliding_attention")
+    window = config.sliding_window
+    return {
+        "use_sliding_window": True, "sliding_window": window, "layer_types": kinds, "max_window_layers": first,
+    }  # fmt: skip
+
+
+WINDOWS_BY_LAYER = Group(
+    ("use_sliding_window", "sliding_window", "max_window_layers", "layer_types"),
+    read=lambda native: {
+        "sliding_window": native.sliding_window if native.use_sliding_window else None,
+        "layer_types": native.layer_types if "sliding_attention" in native.layer_types else None,
+    },
+    write=_write_windows,
+)
+
+MISTRAL = _like_llama("Mistral", attention_bias=False, groups=(ONE_WINDOW,), unused=())
 QWEN2 = _like_llama(
     "Qwen2", attention_bias=True, without=("head_dim",), zeros=("stack.layers.{}.attention.o_proj.bias",),
-    requires={"use_sliding_window": False, "layer_types": "full_attention"},
-    unused=("sliding_window", "max_window_layers"),
+    groups=(WINDOWS_BY_LAYER,), unused=(),
 )  # fmt: skip
-
-
-def _coder(side: str, embeddings: str) -> str:
-    """Return the rows of the encoder or the decoder of an encoder-decoder."""
-    layer, ours = f"{side}.layers.{{}}", f"{side}.stack.layers.{{}}"
-    attentions = {"self_attn": "attention", "encoder_attn": "cross_attention"}
-    return embeddings.format(side=side) + "".join(
-        f"""
-        {layer}.{theirs}.q_proj {ours}.{here}.q_proj
-        {layer}.{theirs}.k_proj {ours}.{here}.k_proj
-        {layer}.{theirs}.v_proj {ours}.{here}.v_proj
-        {layer}.{theirs}.out_proj {ours}.{here}.o_proj
-        {layer}.{theirs}_layer_norm {ours}.{here}_residual.norm"""
-        for theirs, here in attentions.items()
-    ) + f"""
-        {layer}.fc1 {ours}.feed_forward.up_proj
-        {layer}.fc2 {ours}.feed_forward.down_proj
-        {layer}.final_layer_norm {ours}.feed_forward_residual.norm
-    """  # fmt: skip
-
-
-_TOKENS = """
-        {side}.embed_tokens {side}.embeddings.tokens"""
-
-_LEARNED = _TOKENS + """
-        {side}.embed_positions {side}.embeddings.positions
-        {side}.layernorm_embedding {side}.embeddings.norm"""  # fmt: skip
-
-_SHARED = rows("shared encoder.embeddings.tokens")
-_GENERATION = rows("""
-    lm_head lm_head
-    final_logits_bias lm_head.bias
-""")
-
-BART = Family(
-    "bart", "ScratchSeq2SeqConfig", "model",
-    fields={
-        **IDS, **same("vocab_size", "max_position_embeddings", "decoder_layers", "attention_dropout",
-        "activation_dropout", "use_cache", "decoder_start_token_id", "tie_word_embeddings"),
-        "encoder_layers": "num_hidden_layers", "d_model": "hidden_size", "activation_function": "hidden_act",
-        ("encoder_ffn_dim", "decoder_ffn_dim"): "intermediate_size",
-        ("encoder_attention_heads", "decoder_attention_heads"): "num_attention_heads",
-        "dropout": "hidden_dropout", "init_std": "initializer_range", "scale_embedding": "embedding_scale",
-    },
-    fixed={
-        "norm_type": "layer_norm", "norm_position": "post", "norm_eps": 1e-5, "position_type": "learned",
-        "position_offset": 2, "embedding_norm": True, "type_vocab_size": 0, "attention_bias": True, "mlp_bias": True,
-        "share_encoder_decoder_embeddings": True,
-    },
-    free={"lm_head_bias": True, "sparse_prediction": False},
-    requires={"is_decoder": False},
-    unused=("encoder_layerdrop", "decoder_layerdrop", "classifier_dropout", "forced_eos_token_id"),
-    activations=ACTIVATION_NAMES,
-    rows=_SHARED + rows(_coder("encoder", _LEARNED)) + rows(_coder("decoder", _LEARNED)),
-    heads={
-        "ScratchSeq2SeqModel": Head("BartModel"),
-        "ScratchSeq2SeqForConditionalGeneration": Head("BartForConditionalGeneration", _GENERATION),
-    },
-    zeros=("lm_head.bias",),
-)  # fmt: skip
-
-MARIAN = replace(
-    BART, model_type="marian",
-    fields={**BART.fields, **same("decoder_vocab_size", "share_encoder_decoder_embeddings")},
-    fixed={
-        **{name: value for name, value in BART.fixed.items() if name != "share_encoder_decoder_embeddings"},
-        "position_type": "sinusoidal_halves", "position_offset": 0, "embedding_norm": False,
-    },
-    unused=("encoder_layerdrop", "decoder_layerdrop", "forced_eos_token_id"),
-    rows=_SHARED + rows(_coder("encoder", _TOKENS)) + rows(_coder("decoder", _TOKENS)),
-    heads={
-        "ScratchSeq2SeqModel": Head("MarianModel"),
-        "ScratchSeq2SeqForConditionalGeneration": Head("MarianMTModel", _GENERATION),
-    },
-    left_out=(r"(model\.)?(en|de)coder\.embed_positions\.weight",),  # sinusoids, stored
+QWEN3 = replace(
+    QWEN2, model_type="qwen3", zeros=(),
+    fields={**QWEN2.fields, **same("head_dim", "attention_bias")},
+    fixed={name: value for name, value in QWEN2.fixed.items() if name != "attention_bias"} | {"query_key_norm": True},
+    rows=(*LLAMA.rows, *rows("""
+        layers.{}.self_attn.q_norm stack.layers.{}.attention.q_norm
+        layers.{}.self_attn.k_norm stack.layers.{}.attention.k_norm
+    """)),
+    heads={ours: replace(head, theirs=head.theirs.replace("Llama", "Qwen3")) for ours, head in LLAMA.heads.items()},
 )  # fmt: skip

@@ -135,8 +135,6 @@ LONGROPE = {"rope_type": "longrope", "rope_theta": 1e4, "factor": 2.0, "short_fa
 @pytest.mark.parametrize(
     ("model_type", "head", "field", "value"),
     [
-        ("mistral", "ScratchDecoderModel", "sliding_window", 8),
-        ("qwen2", "ScratchDecoderModel", "use_sliding_window", True),
         ("gpt2", "ScratchDecoderModel", "scale_attn_by_inverse_layer_idx", True),
         ("bert", "ScratchEncoderModel", "hidden_act", "mish"),
         ("bart", "ScratchSeq2SeqModel", "decoder_ffn_dim", 32),
@@ -156,11 +154,11 @@ def test_options_that_cannot_be_carried_over_are_named(
 
 
 def test_what_the_user_knows_to_be_harmless_can_be_said(tmp_path: Path) -> None:
-    native = Native("mistral", "ScratchDecoderModel")
-    native.model_class(native.config(sliding_window=512)).save_pretrained(tmp_path)
-    assert load_pretrained(tmp_path, sliding_window=None).config.position_type == "rotary"
-    with pytest.raises(CheckpointError, match="no_such_field: not a field of MistralConfig and ScratchDecoderConfig"):
-        load_pretrained(tmp_path, sliding_window=None, no_such_field=1)
+    native = Native("gpt2", "ScratchDecoderModel")
+    native.model_class(native.config(scale_attn_weights=False)).save_pretrained(tmp_path)
+    assert load_pretrained(tmp_path, scale_attn_weights=True).config.position_type == "learned"
+    with pytest.raises(CheckpointError, match="no_such_field: not a field of GPT2Config and ScratchDecoderConfig"):
+        load_pretrained(tmp_path, scale_attn_weights=True, no_such_field=1)
 
 
 def test_another_head_takes_the_body_and_what_fits_of_the_old_head(folder: Path, tmp_path: Path) -> None:

@@ -169,6 +169,7 @@ def test_every_field_of_a_native_config_is_accounted_for(native: Native) -> None
     """In the tables: carried over, of one value, or of no effect. A new field of the library fails here first."""
     family = FAMILIES[native.model_type]
     carried = {name for names in family.fields for name in ([names] if isinstance(names, str) else names)}
+    carried |= {name for group in family.groups for name in group.theirs}
     own = {field.name for field in fields(native.config())} - {field.name for field in fields(PreTrainedConfig)}
     assert own <= carried | set(family.requires) | set(family.unused)
     assert carried <= own | {"pad_token_id", "bos_token_id", "eos_token_id", "tie_word_embeddings"}
@@ -235,6 +236,37 @@ def test_what_no_native_class_has_is_named_with_the_nearest_class() -> None:
         export_config(config, "ScratchEncoderForSequenceClassification")
     with pytest.raises(ValueError, match="no counterpart in gpt2"):
         export_config(config, "ScratchEncoderModel", "gpt2")
+
+
+LOCAL = {"sliding_window": 4, "layer_types": ["sliding_attention", "full_attention"]}
+CHANGES: dict[str, dict[str, Any]] = {
+    "query_key_norm": {"query_key_norm": True}, "block_type": {"block_type": "parallel"}, "layer_types": LOCAL,
+    "norm_position": {"norm_position": "sandwich"}, "position_type": {"position_type": "relative"},
+    "hidden_act": {"hidden_act": "geglu_tanh"}, "sliding_window": {"sliding_window": 4, "layer_types": None},
+    "local_rope_theta": {"position_type": "rotary", "local_rope_theta": 50.0, "sliding_window": 4},
+}  # fmt: skip
+GATED = {"llama", "mistral", "qwen2", "qwen3"}
+HOLDS = {
+    "layer_types": {"qwen2", "qwen3"}, "sliding_window": {"mistral", "qwen2", "qwen3"}, "hidden_act": GATED,
+    "query_key_norm": {"qwen3"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("field", CHANGES)
+def test_a_family_refuses_what_its_classes_do_not_compute(field: str) -> None:
+    """A model that came from each family, with one more option."""
+    for model_type, family in FAMILIES.items():
+        head = next(iter(family.heads))
+        if head.startswith("ScratchSeq2Seq") and {"block_type", "sliding_window"} & CHANGES[field].keys():
+            continue  # the config refuses it
+        native = Native(model_type, head)
+        plain = {name: None for name in LOCAL if not head.startswith("ScratchSeq2Seq")}
+        config = convert_config(native.config(), **{**plain, **CHANGES[field]})
+        if model_type in HOLDS.get(field, ()):
+            assert type(export_config(config, head, model_type)) is type(native.config())
+        else:
+            with pytest.raises(ValueError, match=f"{field}="):
+                export_config(config, head, model_type)
 
 
 def test_biases_that_are_trained_go_to_the_family_that_has_them(tmp_path: Path) -> None:
