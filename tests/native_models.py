@@ -45,6 +45,11 @@ SETTINGS: dict[str, dict[str, Any]] = {
     },
     "bart": {**_SEQ2SEQ, "scale_embedding": True},
     "marian": {**_SEQ2SEQ, "activation_function": "silu"},
+    "t5": {
+        "vocab_size": VOCAB, "d_model": 24, "d_kv": 4, "d_ff": 40, "num_layers": 2, "num_decoder_layers": 1, "num_heads": 4,
+        "relative_attention_num_buckets": 8, "relative_attention_max_distance": 6, "pad_token_id": PAD,
+        "eos_token_id": 2, "decoder_start_token_id": 2,
+    },
 }  # fmt: skip
 PAIRS = [(family.model_type, head) for family in FAMILIES.values() for head in family.heads]
 

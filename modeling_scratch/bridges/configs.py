@@ -18,13 +18,13 @@ from .. import configuration_scratch
 from ..configuration_scratch import ScratchConfig
 from ..utils.errors import CheckpointError
 from .decoders import GPT2, LLAMA, MISTRAL, QWEN2, QWEN3
-from .encoder_decoders import BART, MARIAN
+from .encoder_decoders import BART, MARIAN, T5
 from .encoders import BERT, DISTILBERT, ELECTRA, ROBERTA
 from .tables import Family
 
 FAMILIES = {
     family.model_type: family
-    for family in (BERT, ROBERTA, DISTILBERT, ELECTRA, GPT2, LLAMA, MISTRAL, QWEN2, QWEN3, BART, MARIAN)
+    for family in (BERT, ROBERTA, DISTILBERT, ELECTRA, GPT2, LLAMA, MISTRAL, QWEN2, QWEN3, BART, MARIAN, T5)
 }
 
 CLASSIFICATION_ONLY = {"classifier_pooling", "classifier_activation", "classifier_norm", "classifier_dropout"}
@@ -181,7 +181,7 @@ def _lost_windows(config: ScratchConfig, family: Family) -> list[str]:
     again = copy.copy(config)
     for name in WINDOWS:
         setattr(again, name, None)
-    for group in family.groups:
+    for group in (group for group in family.groups if "sliding_window" in group.theirs):
         for name, value in group.read(SimpleNamespace(**{**vars(config), **group.write(config)})).items():
             setattr(again, name, value)
     if _windows(again) == _windows(config):

@@ -76,7 +76,7 @@ def load_pretrained(
     files = WeightFiles(where, revision)
     if head == "ScratchEncoderModel" and any(name.endswith("pooler.dense.weight") for name in files.files):
         changes = {"pooler": True, **changes}
-    if family.unties_head and "lm_head.weight" not in files.files:
+    if family.unties_head and not head.endswith("Model") and "lm_head.weight" not in files.files:
         changes = {"tie_word_embeddings": True, **changes}
     model = empty_model(MODELS[head], convert_config(native, **changes))
     slots = Slots(model)
