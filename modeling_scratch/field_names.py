@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 from .configuration_scratch import ScratchConfig
 
-# Our fields, and their names in BERT, DistilBERT, GPT-2, BART, T5 and Llama.
+# Our fields, and their names in BERT, DistilBERT, GPT-2, BART, T5, Llama and Phi.
 OTHER_NAMES = {
     "hidden_size": "d_model dim n_embd",
     "num_hidden_layers": "encoder_layers n_layer n_layers num_layers",
@@ -21,6 +21,7 @@ OTHER_NAMES = {
     "attention_dropout": "attention_probs_dropout_prob attn_pdrop",
     "classifier_dropout": "classif_dropout seq_classif_dropout",
     "initializer_range": "init_std",
+    "query_key_norm": "qk_layernorm",
     "embedding_scale": "scale_embedding",
 }
 _FIELD_OF = {name: field for field, names in OTHER_NAMES.items() for name in names.split()}
