@@ -17,15 +17,14 @@ from transformers import PreTrainedConfig
 from .. import configuration_scratch
 from ..configuration_scratch import ScratchConfig
 from ..utils.errors import CheckpointError
-from .decoders import GPT2, LLAMA, MISTRAL, QWEN2, QWEN3
+from .decoders import GEMMA3, GPT2, LLAMA, MISTRAL, PHI, QWEN2, QWEN3
 from .encoder_decoders import BART, MARIAN, T5
 from .encoders import BERT, DISTILBERT, ELECTRA, ROBERTA
 from .tables import Family
 
-FAMILIES = {
-    family.model_type: family
-    for family in (BERT, ROBERTA, DISTILBERT, ELECTRA, GPT2, LLAMA, MISTRAL, QWEN2, QWEN3, BART, MARIAN, T5)
-}
+ENCODERS = BERT, ROBERTA, DISTILBERT, ELECTRA
+DECODERS = GPT2, LLAMA, MISTRAL, QWEN2, QWEN3, GEMMA3, PHI
+FAMILIES = {family.model_type: family for family in (*ENCODERS, *DECODERS, BART, MARIAN, T5)}
 
 CLASSIFICATION_ONLY = {"classifier_pooling", "classifier_activation", "classifier_norm", "classifier_dropout"}
 BASE_MODEL_ONLY = {"pooler"}

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Tables for decoders: GPT-2, Llama, Mistral, Qwen2 and Qwen3."""
+"""Tables for decoders: GPT-2, Llama, Mistral, Qwen2, Qwen3, Gemma 3 and Phi."""
 
 from dataclasses import replace
 from typing import Any
@@ -138,4 +138,90 @@ QWEN3 = replace(
         layers.{}.self_attn.k_norm stack.layers.{}.attention.k_norm
     """)),
     heads={ours: replace(head, theirs=head.theirs.replace("Llama", "Qwen3")) for ours, head in LLAMA.heads.items()},
+)  # fmt: skip
+
+
+def _read_gemma_positions(native: Any) -> dict[str, Any]:
+    ropes = native.rope_parameters
+    local = ropes["sliding_attention"]
+    theta = local["rope_theta"] if local["rope_type"] == "default" else local  # which the config refuses by name
+    return {
+        "sliding_window": native.sliding_window, "layer_types": native.layer_types,
+        "rope_parameters": ropes["full_attention"], "local_rope_theta": theta,
+    }  # fmt: skip
+
+
+def _write_gemma_positions(config: Any) -> dict[str, Any]:
+    rope = config.rope_parameters or {}  # None: of other positions, which are refused
+    theta = rope.get("rope_theta") if config.local_rope_theta is None else config.local_rope_theta
+    local = {"rope_type": "default", "rope_theta": theta}
+    return {
+        "sliding_window": config.sliding_window, "layer_types": config.attention_types(config.num_hidden_layers),
+        "rope_parameters": {"full_attention": rope, "sliding_attention": local},
+    }  # fmt: skip
+
+
+GEMMA3 = replace(
+    LLAMA, model_type="gemma3_text",
+    fields={
+        **{theirs: ours for theirs, ours in LLAMA.fields.items()
+           if theirs not in ("hidden_act", "mlp_bias", "rope_parameters")},
+        "hidden_activation": "hidden_act",
+    },
+    groups=(
+        Group(("sliding_window", "layer_types", "rope_parameters"), _read_gemma_positions, _write_gemma_positions),
+        Group(("query_pre_attn_scalar",), lambda native: {},  # is in the weights
+              lambda config: {"query_pre_attn_scalar": config.head_dim}),
+    ),
+    fixed={
+        **LLAMA.fixed, "norm_position": "sandwich", "embedding_scale": True, "mlp_bias": False, "query_key_norm": True,
+    },
+    requires={"final_logit_softcapping": None, "attn_logit_softcapping": None, "use_bidirectional_attention": False},
+    unused=(),
+    activations={"gelu_pytorch_tanh": "geglu_tanh", **GATED},
+    rows=(*(row for row in LLAMA.rows if "norm" not in row.theirs), *rows("""
+        layers.{}.input_layernorm stack.layers.{}.attention_residual.norm w+1
+        layers.{}.post_attention_layernorm stack.layers.{}.attention_residual.output_norm w+1
+        layers.{}.pre_feedforward_layernorm stack.layers.{}.feed_forward_residual.norm w+1
+        layers.{}.post_feedforward_layernorm stack.layers.{}.feed_forward_residual.output_norm w+1
+        layers.{}.self_attn.q_norm stack.layers.{}.attention.q_norm (w+1)*sqrt(head_dim/scalar)
+        layers.{}.self_attn.k_norm stack.layers.{}.attention.k_norm w+1
+        norm stack.norm w+1
+    """)),
+    heads={
+        "ScratchDecoderModel": Head("Gemma3TextModel"),
+        "ScratchDecoderForCausalLM": Head("Gemma3ForCausalLM", rows("lm_head lm_head")),
+        "ScratchDecoderForSequenceClassification": Head("Gemma3TextForSequenceClassification", rows("score score")),
+    },
+)  # fmt: skip
+
+PHI = replace(
+    LLAMA, model_type="phi", partial_rotary=True,
+    fields={
+        **IDS, **same("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
+        "num_key_value_heads", "hidden_act", "max_position_embeddings", "initializer_range", "use_cache",
+        "tie_word_embeddings", "rope_parameters", "attention_dropout"),
+        ("resid_pdrop", "embd_pdrop"): "hidden_dropout", "layer_norm_eps": "norm_eps", "qk_layernorm": "query_key_norm",
+    },
+    fixed={
+        **LLAMA.fixed, "norm_type": "layer_norm", "block_type": "parallel", "attention_bias": True, "mlp_bias": True,
+        "lm_head_bias": True,
+    },
+    free={"activation_dropout": 0.0, "position_offset": 0},
+    unused=(),
+    activations=ACTIVATION_NAMES,
+    rows=rows("""
+        embed_tokens embeddings.tokens
+        layers.{}.self_attn.q_proj stack.layers.{}.attention.q_proj
+        layers.{}.self_attn.k_proj stack.layers.{}.attention.k_proj
+        layers.{}.self_attn.v_proj stack.layers.{}.attention.v_proj
+        layers.{}.self_attn.dense stack.layers.{}.attention.o_proj
+        layers.{}.self_attn.q_layernorm stack.layers.{}.attention.q_norm
+        layers.{}.self_attn.k_layernorm stack.layers.{}.attention.k_norm
+        layers.{}.input_layernorm stack.layers.{}.attention_residual.norm
+        layers.{}.mlp.fc1 stack.layers.{}.feed_forward.up_proj
+        layers.{}.mlp.fc2 stack.layers.{}.feed_forward.down_proj
+        final_layernorm stack.norm
+    """),
+    heads={ours: replace(head, theirs=head.theirs.replace("Llama", "Phi")) for ours, head in LLAMA.heads.items()},
 )  # fmt: skip

@@ -145,13 +145,16 @@ def test_generation_equals_that_of_the_native_class(native: Native, search: dict
 @pytest.mark.parametrize("native", {native.model_type: native for native in NATIVES}.values(), ids=str)
 @torch.no_grad()
 def test_bfloat16_is_as_exact_as_in_the_native_class(native: Native) -> None:
-    """The mean distance from float32 is at most a tenth above theirs, where rounding falls differently."""
+    """The mean distance from float32 is at most a tenth above theirs, where rounding falls differently.
+
+    Gemma adds 1 to the weights of its norms in float32. Ours are rounded after it.
+    """
     reference, model = native.model(), converted(native, native.model())
     ids = torch.randint(4, VOCAB, (200, 9), generator=torch.Generator().manual_seed(5))
     texts = {"input_ids": ids, **({"decoder_input_ids": ids.flip(1)} if native.is_seq2seq else {})}
     exact = answers(reference(**texts))[0]
     theirs, ours = ((answers(m.bfloat16()(**texts))[0].float() - exact).abs().mean() for m in (reference, model))
-    assert ours <= theirs * 1.1, (ours, theirs)
+    assert ours <= theirs * (1.25 if native.model_type == "gemma3_text" else 1.1), (ours, theirs)
 
 
 # There and back
@@ -196,6 +199,14 @@ def test_every_field_of_a_native_config_is_accounted_for(native: Native) -> None
 
 
 VARIANTS: dict[str, tuple[Native, dict[str, Any]]] = {
+    "gemma3 with scaled rotation": (
+        Native("gemma3_text", "ScratchDecoderForCausalLM"),
+        {"query_pre_attn_scalar": 6, "attention_bias": True, "rope_parameters": {
+            "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6},
+            "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
+        }},
+    ),
+    "phi with QK-norm": (Native("phi", "ScratchDecoderForCausalLM"), {"qk_layernorm": True}),
     "t5 1.1": (
         Native("t5", "ScratchSeq2SeqForConditionalGeneration"),
         {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False, "d_kv": 6},
@@ -299,10 +310,11 @@ CHANGES: dict[str, dict[str, Any]] = {
     "hidden_act": {"hidden_act": "geglu_tanh"}, "sliding_window": {"sliding_window": 4, "layer_types": None},
     "local_rope_theta": {"position_type": "rotary", "local_rope_theta": 50.0, "sliding_window": 4},
 }  # fmt: skip
-GATED = {"llama", "mistral", "qwen2", "qwen3", "t5"}
+GATED = {"llama", "mistral", "qwen2", "qwen3", "gemma3_text", "t5"}
 HOLDS = {
-    "layer_types": {"qwen2", "qwen3"}, "sliding_window": {"mistral", "qwen2", "qwen3"}, "hidden_act": GATED,
-    "query_key_norm": {"qwen3"}, "position_type": {"t5"},
+    "layer_types": {"qwen2", "qwen3", "gemma3_text"}, "sliding_window": {"mistral", "qwen2", "qwen3", "gemma3_text"},
+    "query_key_norm": {"qwen3", "gemma3_text", "phi"}, "position_type": {"t5"}, "norm_position": {"gemma3_text"},
+    "block_type": {"phi"}, "local_rope_theta": {"gemma3_text"}, "hidden_act": GATED,
 }  # fmt: skip
 
 
