@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 from .configuration_scratch import ScratchConfig
 
-# Our fields, and their names in BERT, DistilBERT, GPT-2, BART, T5, Llama and Phi.
+# Our fields, and their names in BERT, DistilBERT, GPT-2, BART, T5, Llama, Phi and MPT.
 OTHER_NAMES = {
     "hidden_size": "d_model dim n_embd",
     "num_hidden_layers": "encoder_layers n_layer n_layers num_layers",
@@ -14,7 +14,7 @@ OTHER_NAMES = {
     "head_dim": "d_kv",
     "decoder_layers": "num_decoder_layers",
     "intermediate_size": "d_ff decoder_ffn_dim encoder_ffn_dim hidden_dim n_inner",
-    "max_position_embeddings": "n_ctx n_positions",
+    "max_position_embeddings": "max_seq_len n_ctx n_positions",
     "hidden_act": "activation activation_function feed_forward_proj hidden_activation",
     "norm_eps": "layer_norm_eps layer_norm_epsilon rms_norm_eps",
     "hidden_dropout": "dropout dropout_rate embd_pdrop hidden_dropout_prob resid_pdrop",

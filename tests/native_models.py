@@ -48,6 +48,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "layer_types": ["sliding_attention", "full_attention"],
     },
     "phi": {**_DECODER, "rope_parameters": {"rope_theta": 500.0, "partial_rotary_factor": 0.67}, "hidden_act": "relu"},
+    "mpt": {
+        "vocab_size": VOCAB, "d_model": 24, "n_layers": 2, "n_heads": 6, "max_seq_len": LIMIT, "pad_token_id": PAD,
+        "num_labels": 3,
+    },
     "bart": {**_SEQ2SEQ, "scale_embedding": True},
     "marian": {**_SEQ2SEQ, "activation_function": "silu"},
     "t5": {

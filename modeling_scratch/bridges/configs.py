@@ -17,14 +17,18 @@ from transformers import PreTrainedConfig
 from .. import configuration_scratch
 from ..configuration_scratch import ScratchConfig
 from ..utils.errors import CheckpointError
-from .decoders import GEMMA3, GPT2, LLAMA, MISTRAL, PHI, QWEN2, QWEN3
+from .decoders import GEMMA3, GPT2, LLAMA, MISTRAL, MPT, PHI, QWEN2, QWEN3
 from .encoder_decoders import BART, MARIAN, T5
 from .encoders import BERT, DISTILBERT, ELECTRA, ROBERTA
 from .tables import Family
 
 ENCODERS = BERT, ROBERTA, DISTILBERT, ELECTRA
-DECODERS = GPT2, LLAMA, MISTRAL, QWEN2, QWEN3, GEMMA3, PHI
+DECODERS = GPT2, LLAMA, MISTRAL, QWEN2, QWEN3, GEMMA3, PHI, MPT
 FAMILIES = {family.model_type: family for family in (*ENCODERS, *DECODERS, BART, MARIAN, T5)}
+REFUSED = {
+    "modernbert": "its first block attends without a norm before it, and every block here has one",
+    "gemma2": "it squashes scores and logits by tanh (softcapping)",
+}
 
 CLASSIFICATION_ONLY = {"classifier_pooling", "classifier_activation", "classifier_norm", "classifier_dropout"}
 BASE_MODEL_ONLY = {"pooler"}
@@ -37,6 +41,8 @@ def family_of(native: PreTrainedConfig) -> Family:
     if isinstance(native, ScratchConfig):
         raise CheckpointError(f"{native.model_type} is a model type of this package: load it with from_pretrained")
     if (family := FAMILIES.get(native.model_type)) is None:
+        if reason := REFUSED.get(native.model_type):
+            raise CheckpointError(f"model_type {native.model_type!r} cannot be converted: {reason}")
         raise CheckpointError(
             f"model_type {native.model_type!r} is not supported; convertible families: {', '.join(FAMILIES)}"
         )
@@ -77,7 +83,7 @@ def convert_config(native: PreTrainedConfig, **overrides: Any) -> ScratchConfig:
 
 def _check_accounted(native: PreTrainedConfig, family: Family) -> None:
     """Raise CheckpointError unless each native field is mapped, has the required value or has no effect."""
-    wrong = [name for name, value in family.requires.items() if not _is(getattr(native, name, value), value)]
+    wrong = [name for name, value in family.requires.items() if not _is(_value(native, name, value), value)]
     if getattr(native, "quantization_config", None) is not None:
         wrong.append("quantization_config")
     known = {*family.requires, *family.unused}.union(*(_names(theirs) for theirs in family.fields))
@@ -88,7 +94,7 @@ def _check_accounted(native: PreTrainedConfig, family: Family) -> None:
         if field.name not in known and getattr(native, field.name) != getattr(default, field.name):
             wrong.append(field.name)
     if wrong:
-        values = ", ".join(f"{name}={getattr(native, name)!r}" for name in wrong)
+        values = ", ".join(f"{name}={_value(native, name)!r}" for name in wrong)
         raise CheckpointError(
             f"{family.model_type}: {values} cannot be converted. If the model does not depend on it, override it: "
             f"load_pretrained(..., {wrong[0]}={family.requires.get(wrong[0])!r})"
@@ -102,6 +108,13 @@ def check_head(native: PreTrainedConfig, head: str) -> None:
             raise CheckpointError(
                 f"{native.model_type}: {name}={getattr(native, name)!r}, its head uses {value!r}; {head} has one"
             )
+
+
+def _value(native: Any, name: str, default: Any = None) -> Any:
+    """Return a field, "a.b" of a config within the config."""
+    for part in name.split("."):
+        native = getattr(native, part, default)
+    return native
 
 
 def _is(value: Any, wanted: Any) -> bool:
@@ -205,6 +218,7 @@ def _required(config: ScratchConfig, family: Family, head: str) -> dict[str, Any
         ("embedding_size", config.hidden_size),
         ("decoder_vocab_size", config.vocab_size),
         ("output_embedding_size", config.embedding_size),
+        ("intermediate_size", 4 * config.hidden_size),
         ("query_key_norm", False),
         ("block_type", "sequential"),
     ):
@@ -231,8 +245,8 @@ def _native_config(config: ScratchConfig, family: Family, head: str) -> PreTrain
     for group in family.groups:
         found |= group.write(config)
     back = {ours: theirs for theirs, ours in reversed(list(family.activations.items()))}
-    name = next(theirs for theirs, ours in family.fields.items() if ours == "hidden_act")
-    found |= dict.fromkeys(_names(name), back[config.hidden_act])
+    for theirs in (theirs for theirs, ours in family.fields.items() if ours == "hidden_act"):
+        found |= dict.fromkeys(_names(theirs), back[config.hidden_act])
     if family.positions_after_padding:
         found["max_position_embeddings"] += config.position_offset
     if found.get("seq_classif_dropout", 0) is None:  # DistilBERT has no other to fall back on

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Tables for decoders: GPT-2, Llama, Mistral, Qwen2, Qwen3, Gemma 3 and Phi."""
+"""Tables for decoders: GPT-2, Llama, Mistral, Qwen2, Qwen3, Gemma 3, Phi and MPT."""
 
 from dataclasses import replace
 from typing import Any
@@ -224,4 +224,53 @@ PHI = replace(
         final_layernorm stack.norm
     """),
     heads={ours: replace(head, theirs=head.theirs.replace("Llama", "Phi")) for ours, head in LLAMA.heads.items()},
+)  # fmt: skip
+
+_DROPOUTS = "hidden_dropout", "attention_dropout"
+
+MPT = Family(
+    "mpt", "ScratchDecoderConfig", "transformer",
+    fields={
+        **IDS, **same("vocab_size", "initializer_range", "use_cache", "tie_word_embeddings"),
+        "max_seq_len": "max_position_embeddings", "d_model": "hidden_size", "n_layers": "num_hidden_layers",
+        "n_heads": "num_attention_heads", "layer_norm_epsilon": "norm_eps",
+    },
+    groups=(
+        Group(("attn_config",), lambda native: dict.fromkeys(_DROPOUTS, native.attn_config.attn_pdrop),
+              lambda config: {}),  # where it is an integer
+        Group(("expansion_ratio",), lambda native: {"intermediate_size": None, "hidden_act": "gelu"},  # whatever it is
+              lambda config: {}),
+    ),
+    fixed={
+        "norm_type": "layer_norm", "norm_position": "pre", "position_type": "alibi", "embedding_norm": False,
+        "embedding_scale": False, "type_vocab_size": 0, "attention_bias": False, "mlp_bias": False,
+        "lm_head_bias": False,
+    },
+    free={"activation_dropout": 0.0, "position_offset": 0},
+    requires={
+        "attn_config.clip_qkv": None, "attn_config.softmax_scale": None, "attn_config.alibi": True,
+        "attn_config.alibi_bias_max": 8, "attn_config.qk_ln": False, "attn_config.prefix_lm": False,
+        "logit_scale": None,
+    },
+    unused=("resid_pdrop", "emb_pdrop", "learned_pos_emb", "init_device", "no_bias", "embedding_fraction", "norm_type"),
+    activations={"gelu": "gelu"},
+    rows=rows("""
+        wte embeddings.tokens
+        blocks.{}.norm_1 stack.layers.{}.attention_residual.norm
+        blocks.{}.attn.Wqkv stack.layers.{}.attention.q_proj+k_proj+v_proj
+        blocks.{}.attn.out_proj stack.layers.{}.attention.o_proj
+        blocks.{}.norm_2 stack.layers.{}.feed_forward_residual.norm
+        blocks.{}.ffn.up_proj stack.layers.{}.feed_forward.up_proj
+        blocks.{}.ffn.down_proj stack.layers.{}.feed_forward.down_proj
+        norm_f stack.norm
+    """),
+    heads={
+        "ScratchDecoderModel": Head("MptModel"),
+        "ScratchDecoderForCausalLM": Head("MptForCausalLM", rows("lm_head lm_head")),
+        "ScratchDecoderForSequenceClassification": Head("MptForSequenceClassification", rows("score score")),
+    },
+    zeros=(
+        "stack.layers.{}.attention_residual.norm.bias", "stack.layers.{}.feed_forward_residual.norm.bias",
+        "stack.norm.bias",
+    ),
 )  # fmt: skip

@@ -15,7 +15,7 @@ import pytest
 import torch
 from native_models import Native
 from safetensors.torch import load_file, save_file
-from transformers import OPTConfig
+from transformers import ModernBertConfig, OPTConfig
 
 from modeling_scratch import (
     ScratchEncoderForMaskedLM,
@@ -110,6 +110,9 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         lambda folder: OPTConfig().save_pretrained(folder),
         "model_type 'opt' is not supported; convertible families: bert",
     ),
+    "no norm before the first attention": (
+        lambda folder: ModernBertConfig().save_pretrained(folder), "'modernbert' cannot be converted: its first block"
+    ),
     "relative attention": (config(position_embedding_type="relative_key"), "position_embedding_type='relative_key'"),
     "a decoder": (config(is_decoder=True), "is_decoder=True cannot be converted"),
     "unknown head": (config(architectures=["BertForMultipleChoice"]), "no counterpart; choose a model_class"),
@@ -137,6 +140,7 @@ LONGROPE = {"rope_type": "longrope", "rope_theta": 1e4, "factor": 2.0, "short_fa
     ("model_type", "head", "field", "value"),
     [
         ("gemma3_text", "ScratchDecoderModel", "rope_parameters", {"sliding_attention": LINEAR}),
+        ("mpt", "ScratchDecoderModel", "attn_config", {"clip_qkv": 8.0}),
         ("gemma3_text", "ScratchDecoderModel", "final_logit_softcapping", 30.0),
         ("gpt2", "ScratchDecoderModel", "scale_attn_by_inverse_layer_idx", True),
         ("bert", "ScratchEncoderModel", "hidden_act", "mish"),
