@@ -6,19 +6,22 @@ from difflib import get_close_matches
 
 from .configuration_scratch import ScratchConfig
 
-# Our fields, and their names in BERT, DistilBERT, GPT-2, BART and Llama.
+# Our fields, and their names in BERT, DistilBERT, GPT-2, BART, T5, Llama, Phi and MPT.
 OTHER_NAMES = {
     "hidden_size": "d_model dim n_embd",
     "num_hidden_layers": "encoder_layers n_layer n_layers num_layers",
     "num_attention_heads": "decoder_attention_heads encoder_attention_heads n_head n_heads num_heads",
-    "intermediate_size": "decoder_ffn_dim encoder_ffn_dim hidden_dim n_inner",
-    "max_position_embeddings": "n_ctx n_positions",
-    "hidden_act": "activation activation_function hidden_activation",
+    "head_dim": "d_kv",
+    "decoder_layers": "num_decoder_layers",
+    "intermediate_size": "d_ff decoder_ffn_dim encoder_ffn_dim hidden_dim n_inner",
+    "max_position_embeddings": "max_seq_len n_ctx n_positions",
+    "hidden_act": "activation activation_function feed_forward_proj hidden_activation",
     "norm_eps": "layer_norm_eps layer_norm_epsilon rms_norm_eps",
-    "hidden_dropout": "dropout embd_pdrop hidden_dropout_prob resid_pdrop",
+    "hidden_dropout": "dropout dropout_rate embd_pdrop hidden_dropout_prob resid_pdrop",
     "attention_dropout": "attention_probs_dropout_prob attn_pdrop",
     "classifier_dropout": "classif_dropout seq_classif_dropout",
     "initializer_range": "init_std",
+    "query_key_norm": "qk_layernorm",
     "embedding_scale": "scale_embedding",
 }
 _FIELD_OF = {name: field for field, names in OTHER_NAMES.items() for name in names.split()}

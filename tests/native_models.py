@@ -37,10 +37,28 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "bos_token_id": 3, "eos_token_id": 3, "num_labels": 3,
     },
     "llama": {**_DECODER, "head_dim": 8, "attention_bias": True, "mlp_bias": True},
-    "mistral": {**_DECODER, "sliding_window": None, "rope_parameters": {"rope_type": "default", "rope_theta": 500.0}},
+    "mistral": {**_DECODER, "sliding_window": 4, "rope_parameters": {"rope_type": "default", "rope_theta": 500.0}},
     "qwen2": {**_DECODER, "tie_word_embeddings": True},
+    "qwen3": {
+        **_DECODER, "head_dim": 8, "attention_bias": True, "use_sliding_window": True, "sliding_window": 4,
+        "max_window_layers": 1,
+    },
+    "gemma3_text": {
+        **_DECODER, "head_dim": 8, "query_pre_attn_scalar": 8, "sliding_window": 4,
+        "layer_types": ["sliding_attention", "full_attention"],
+    },
+    "phi": {**_DECODER, "rope_parameters": {"rope_theta": 500.0, "partial_rotary_factor": 0.67}, "hidden_act": "relu"},
+    "mpt": {
+        "vocab_size": VOCAB, "d_model": 24, "n_layers": 2, "n_heads": 6, "max_seq_len": LIMIT, "pad_token_id": PAD,
+        "num_labels": 3,
+    },
     "bart": {**_SEQ2SEQ, "scale_embedding": True},
     "marian": {**_SEQ2SEQ, "activation_function": "silu"},
+    "t5": {
+        "vocab_size": VOCAB, "d_model": 24, "d_kv": 4, "d_ff": 40, "num_layers": 2, "num_decoder_layers": 1,
+        "num_heads": 4, "relative_attention_num_buckets": 8, "relative_attention_max_distance": 6,
+        "pad_token_id": PAD, "eos_token_id": 2, "decoder_start_token_id": 2,
+    },
 }  # fmt: skip
 PAIRS = [(family.model_type, head) for family in FAMILIES.values() for head in family.heads]
 

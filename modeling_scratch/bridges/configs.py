@@ -4,8 +4,10 @@
 No field is dropped silently: a value without counterpart raises an error that names it.
 """
 
+import copy
 from collections.abc import Mapping
 from dataclasses import fields
+from types import SimpleNamespace
 from typing import Any
 
 import transformers
@@ -15,17 +17,22 @@ from transformers import PreTrainedConfig
 from .. import configuration_scratch
 from ..configuration_scratch import ScratchConfig
 from ..utils.errors import CheckpointError
-from .decoders import BART, GPT2, LLAMA, MARIAN, MISTRAL, QWEN2
+from .decoders import GEMMA3, GPT2, LLAMA, MISTRAL, MPT, PHI, QWEN2, QWEN3
+from .encoder_decoders import BART, MARIAN, T5
 from .encoders import BERT, DISTILBERT, ELECTRA, ROBERTA
 from .tables import Family
 
-FAMILIES = {
-    family.model_type: family
-    for family in (BERT, ROBERTA, DISTILBERT, ELECTRA, GPT2, LLAMA, MISTRAL, QWEN2, BART, MARIAN)
+ENCODERS = BERT, ROBERTA, DISTILBERT, ELECTRA
+DECODERS = GPT2, LLAMA, MISTRAL, QWEN2, QWEN3, GEMMA3, PHI, MPT
+FAMILIES = {family.model_type: family for family in (*ENCODERS, *DECODERS, BART, MARIAN, T5)}
+REFUSED = {
+    "modernbert": "its first block attends without a norm before it, and every block here has one",
+    "gemma2": "it squashes scores and logits by tanh (softcapping)",
 }
 
 CLASSIFICATION_ONLY = {"classifier_pooling", "classifier_activation", "classifier_norm", "classifier_dropout"}
 BASE_MODEL_ONLY = {"pooler"}
+WINDOWS = "sliding_window", "layer_types", "local_rope_theta"
 LABELS = ("id2label", "label2id", "problem_type")
 
 
@@ -34,6 +41,8 @@ def family_of(native: PreTrainedConfig) -> Family:
     if isinstance(native, ScratchConfig):
         raise CheckpointError(f"{native.model_type} is a model type of this package: load it with from_pretrained")
     if (family := FAMILIES.get(native.model_type)) is None:
+        if reason := REFUSED.get(native.model_type):
+            raise CheckpointError(f"model_type {native.model_type!r} cannot be converted: {reason}")
         raise CheckpointError(
             f"model_type {native.model_type!r} is not supported; convertible families: {', '.join(FAMILIES)}"
         )
@@ -50,6 +59,8 @@ def convert_config(native: PreTrainedConfig, **overrides: Any) -> ScratchConfig:
     found = {**family.free, **family.fixed}
     for theirs, ours in family.fields.items():
         found[ours] = _agreed(native, theirs)
+    for group in family.groups:
+        found |= group.read(native)
     found["hidden_act"] = _look_up(family.activations, found["hidden_act"], f"{family.model_type}: hidden_act")
     if found.get("intermediate_size", 0) is None:  # GPT-2
         found["intermediate_size"] = 4 * found["hidden_size"]
@@ -72,17 +83,18 @@ def convert_config(native: PreTrainedConfig, **overrides: Any) -> ScratchConfig:
 
 def _check_accounted(native: PreTrainedConfig, family: Family) -> None:
     """Raise CheckpointError unless each native field is mapped, has the required value or has no effect."""
-    wrong = [name for name, value in family.requires.items() if not _is(getattr(native, name, value), value)]
+    wrong = [name for name, value in family.requires.items() if not _is(_value(native, name, value), value)]
     if getattr(native, "quantization_config", None) is not None:
         wrong.append("quantization_config")
     known = {*family.requires, *family.unused}.union(*(_names(theirs) for theirs in family.fields))
+    known = known.union(*(group.theirs for group in family.groups))
     known |= {field.name for field in fields(PreTrainedConfig)}
     default = type(native)()
     for field in fields(native):  # of a newer library than the table
         if field.name not in known and getattr(native, field.name) != getattr(default, field.name):
             wrong.append(field.name)
     if wrong:
-        values = ", ".join(f"{name}={getattr(native, name)!r}" for name in wrong)
+        values = ", ".join(f"{name}={_value(native, name)!r}" for name in wrong)
         raise CheckpointError(
             f"{family.model_type}: {values} cannot be converted. If the model does not depend on it, override it: "
             f"load_pretrained(..., {wrong[0]}={family.requires.get(wrong[0])!r})"
@@ -96,6 +108,13 @@ def check_head(native: PreTrainedConfig, head: str) -> None:
             raise CheckpointError(
                 f"{native.model_type}: {name}={getattr(native, name)!r}, its head uses {value!r}; {head} has one"
             )
+
+
+def _value(native: Any, name: str, default: Any = None) -> Any:
+    """Return a field, "a.b" of a config within the config."""
+    for part in name.split("."):
+        native = getattr(native, part, default)
+    return native
 
 
 def _is(value: Any, wanted: Any) -> bool:
@@ -156,8 +175,9 @@ def _obstacles(config: ScratchConfig, family: Family, head: str) -> list[str]:
     ]
     if "type_vocab_size" in family.fields and not config.type_vocab_size:
         wrong.append("type_vocab_size=0 (native: at least 1)")
-    if (config.rope_parameters or {}).get("partial_rotary_factor", 1.0) != 1.0:
+    if (config.rope_parameters or {}).get("partial_rotary_factor", 1.0) != 1.0 and not family.partial_rotary:
         wrong.append("rope_parameters['partial_rotary_factor'] (native: rotation of all head features)")
+    wrong += _lost_windows(config, family)
     if config.hidden_act not in family.activations.values():
         wrong.append(
             f"hidden_act={config.hidden_act!r} (native: {', '.join(sorted(set(family.activations.values())))})"
@@ -166,6 +186,27 @@ def _obstacles(config: ScratchConfig, family: Family, head: str) -> list[str]:
         if config.hidden_act != family.activations[value]:
             wrong.append(f"{name}={config.hidden_act!r} (native head: {value!r})")
     return wrong
+
+
+def _lost_windows(config: ScratchConfig, family: Family) -> list[str]:
+    """Return our fields of sliding windows if the layers would attend to other tokens, or rotate otherwise, there."""
+    again = copy.copy(config)
+    for name in WINDOWS:
+        setattr(again, name, None)
+    for group in (group for group in family.groups if "sliding_window" in group.theirs):
+        for name, value in group.read(SimpleNamespace(**{**vars(config), **group.write(config)})).items():
+            setattr(again, name, value)
+    if _windows(again) == _windows(config):
+        return []
+    return [f"{name}={value!r}" for name in WINDOWS if (value := getattr(config, name)) is not None]
+
+
+def _windows(config: ScratchConfig) -> list[Any]:
+    """Return the window and the rotation of each layer."""
+    rope, theta, window = config.rope_parameters, config.local_rope_theta, config.sliding_window
+    local = rope if rope is None or theta is None else {"rope_type": "default", "rope_theta": theta}
+    kinds = config.attention_types(config.num_hidden_layers)
+    return [(window, local) if kind == "sliding_attention" else (None, rope) for kind in kinds]
 
 
 def _required(config: ScratchConfig, family: Family, head: str) -> dict[str, Any]:
@@ -177,8 +218,12 @@ def _required(config: ScratchConfig, family: Family, head: str) -> dict[str, Any
         ("embedding_size", config.hidden_size),
         ("decoder_vocab_size", config.vocab_size),
         ("output_embedding_size", config.embedding_size),
+        ("intermediate_size", 4 * config.hidden_size),
+        ("query_key_norm", False),
+        ("block_type", "sequential"),
     ):
-        if name not in family.fields.values() and hasattr(config, name) and name not in type(config).attribute_map:
+        known = {*family.fields.values(), *family.fixed, *type(config).attribute_map}
+        if name not in known and hasattr(config, name):
             required[name] = derived
     if family.positions_after_padding:
         required["position_offset"] = (config.pad_token_id or 0) + 1
@@ -197,9 +242,11 @@ def _native_config(config: ScratchConfig, family: Family, head: str) -> PreTrain
     found: dict[str, Any] = {}
     for theirs, ours in family.fields.items():
         found |= dict.fromkeys(_names(theirs), getattr(config, ours))
+    for group in family.groups:
+        found |= group.write(config)
     back = {ours: theirs for theirs, ours in reversed(list(family.activations.items()))}
-    name = next(theirs for theirs, ours in family.fields.items() if ours == "hidden_act")
-    found |= dict.fromkeys(_names(name), back[config.hidden_act])
+    for theirs in (theirs for theirs, ours in family.fields.items() if ours == "hidden_act"):
+        found |= dict.fromkeys(_names(theirs), back[config.hidden_act])
     if family.positions_after_padding:
         found["max_position_embeddings"] += config.position_offset
     if found.get("seq_classif_dropout", 0) is None:  # DistilBERT has no other to fall back on

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 import transformers
 from huggingface_hub.errors import StrictDataclassError
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import AutoConfig, GenerationConfig, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
@@ -76,15 +76,17 @@ def load_pretrained(
     files = WeightFiles(where, revision)
     if head == "ScratchEncoderModel" and any(name.endswith("pooler.dense.weight") for name in files.files):
         changes = {"pooler": True, **changes}
+    if family.unties_head and not head.endswith("Model") and "lm_head.weight" not in files.files:
+        changes = {"tie_word_embeddings": True, **changes}
     model = empty_model(MODELS[head], convert_config(native, **changes))
     slots = Slots(model)
     places, left_out = map_weights(files.files, family, head, slots, where)
     new = _missing(slots, places, family, head, own, where)
-    for theirs, name, tensor in renamed(places, files.read):
+    for theirs, name, tensor in renamed(places, files.read, native, dtype):
         if ignore_mismatched_sizes and _is_of_head(name, head) and not slots.fits(name, tensor.shape):
             new.append(name)
         else:
-            slots.put(name, tensor.to(dtype or tensor.dtype), theirs)
+            slots.put(name, tensor, theirs)
     _finish(slots, family, new)
     if left_out:
         logger.info(f"{where}: {some(left_out)} ignored: not part of {head}")
@@ -162,7 +164,7 @@ def convert_state_dict(
     slots = Slots(empty_model(model_class, convert_config(native)))
     places, _ = map_weights(weights, family, head, slots, type(native).__name__)
     _missing(slots, places, family, head, head, type(native).__name__)
-    for theirs, ours, tensor in renamed(places, weights.__getitem__):
+    for theirs, ours, tensor in renamed(places, weights.__getitem__, native):
         slots.put(ours, tensor, theirs)
     _finish(slots, family, ())
     return slots.model.state_dict()
@@ -177,6 +179,8 @@ def export_model(model: ScratchPreTrainedModel, model_type: str | None = None) -
     takes_pooler = "add_pooling_layer" in inspect.signature(native_class).parameters
     options = {"add_pooling_layer": getattr(model, "pooler", None) is not None} if takes_pooler else {}
     native = empty_model(lambda config: native_class(config, **options), config)
+    if family.unties_head and not model.config.tie_word_embeddings and native.can_generate():
+        native.lm_head.weight = nn.Parameter(torch.empty_like(native.lm_head.weight))
     slots = Slots(native)
     for theirs, tensor in native_weights(model.state_dict(keep_vars=True), family, head, slots):
         slots.put(theirs, tensor, theirs)

@@ -1,10 +1,10 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Tables for decoders (GPT-2, Llama, Mistral, Qwen2) and encoder-decoders (BART, Marian)."""
+"""Tables for decoders: GPT-2, Llama, Mistral, Qwen2, Qwen3, Gemma 3, Phi and MPT."""
 
 from dataclasses import replace
 from typing import Any
 
-from .tables import ACTIVATION_NAMES, GATED, IDS, Family, Head, rows, same
+from .tables import ACTIVATION_NAMES, GATED, IDS, Family, Group, Head, rows, same
 
 GPT2 = Family(
     "gpt2", "ScratchDecoderConfig", "transformer",
@@ -93,85 +93,184 @@ def _like_llama(name: str, attention_bias: bool, without: tuple[str, ...] = (), 
     )  # fmt: skip
 
 
-MISTRAL = _like_llama("Mistral", attention_bias=False, requires={"sliding_window": None}, unused=())
+def _has_windows(config: Any) -> bool:
+    return "sliding_attention" in config.attention_types(config.num_hidden_layers)
+
+
+ONE_WINDOW = Group(
+    ("sliding_window",),
+    read=lambda native: {"sliding_window": native.sliding_window},
+    write=lambda config: {"sliding_window": config.sliding_window if _has_windows(config) else None},
+)
+
+
+def _write_windows(config: Any) -> dict[str, Any]:
+    kinds = config.attention_types(config.num_hidden_layers)
+    if not _has_windows(config):
+        return {"use_sliding_window": False, "sliding_window": None, "layer_types": kinds}
+    first = kinds.index("sliding_attention")
+    window = config.sliding_window
+    return {
+        "use_sliding_window": True, "sliding_window": window, "layer_types": kinds, "max_window_layers": first,
+    }  # fmt: skip
+
+
+WINDOWS_BY_LAYER = Group(
+    ("use_sliding_window", "sliding_window", "max_window_layers", "layer_types"),
+    read=lambda native: {
+        "sliding_window": native.sliding_window if native.use_sliding_window else None,
+        "layer_types": native.layer_types if "sliding_attention" in native.layer_types else None,
+    },
+    write=_write_windows,
+)
+
+MISTRAL = _like_llama("Mistral", attention_bias=False, groups=(ONE_WINDOW,), unused=())
 QWEN2 = _like_llama(
     "Qwen2", attention_bias=True, without=("head_dim",), zeros=("stack.layers.{}.attention.o_proj.bias",),
-    requires={"use_sliding_window": False, "layer_types": "full_attention"},
-    unused=("sliding_window", "max_window_layers"),
+    groups=(WINDOWS_BY_LAYER,), unused=(),
+)  # fmt: skip
+QWEN3 = replace(
+    QWEN2, model_type="qwen3", zeros=(),
+    fields={**QWEN2.fields, **same("head_dim", "attention_bias")},
+    fixed={name: value for name, value in QWEN2.fixed.items() if name != "attention_bias"} | {"query_key_norm": True},
+    rows=(*LLAMA.rows, *rows("""
+        layers.{}.self_attn.q_norm stack.layers.{}.attention.q_norm
+        layers.{}.self_attn.k_norm stack.layers.{}.attention.k_norm
+    """)),
+    heads={ours: replace(head, theirs=head.theirs.replace("Llama", "Qwen3")) for ours, head in LLAMA.heads.items()},
 )  # fmt: skip
 
 
-def _coder(side: str, embeddings: str) -> str:
-    """Return the rows of the encoder or the decoder of an encoder-decoder."""
-    layer, ours = f"{side}.layers.{{}}", f"{side}.stack.layers.{{}}"
-    attentions = {"self_attn": "attention", "encoder_attn": "cross_attention"}
-    return embeddings.format(side=side) + "".join(
-        f"""
-        {layer}.{theirs}.q_proj {ours}.{here}.q_proj
-        {layer}.{theirs}.k_proj {ours}.{here}.k_proj
-        {layer}.{theirs}.v_proj {ours}.{here}.v_proj
-        {layer}.{theirs}.out_proj {ours}.{here}.o_proj
-        {layer}.{theirs}_layer_norm {ours}.{here}_residual.norm"""
-        for theirs, here in attentions.items()
-    ) + f"""
-        {layer}.fc1 {ours}.feed_forward.up_proj
-        {layer}.fc2 {ours}.feed_forward.down_proj
-        {layer}.final_layer_norm {ours}.feed_forward_residual.norm
-    """  # fmt: skip
+def _read_gemma_positions(native: Any) -> dict[str, Any]:
+    ropes = native.rope_parameters
+    local = ropes["sliding_attention"]
+    theta = local["rope_theta"] if local["rope_type"] == "default" else local  # which the config refuses by name
+    return {
+        "sliding_window": native.sliding_window, "layer_types": native.layer_types,
+        "rope_parameters": ropes["full_attention"], "local_rope_theta": theta,
+    }  # fmt: skip
 
 
-_TOKENS = """
-        {side}.embed_tokens {side}.embeddings.tokens"""
+def _write_gemma_positions(config: Any) -> dict[str, Any]:
+    rope = config.rope_parameters or {}  # None: of other positions, which are refused
+    theta = rope.get("rope_theta") if config.local_rope_theta is None else config.local_rope_theta
+    local = {"rope_type": "default", "rope_theta": theta}
+    return {
+        "sliding_window": config.sliding_window, "layer_types": config.attention_types(config.num_hidden_layers),
+        "rope_parameters": {"full_attention": rope, "sliding_attention": local},
+    }  # fmt: skip
 
-_LEARNED = _TOKENS + """
-        {side}.embed_positions {side}.embeddings.positions
-        {side}.layernorm_embedding {side}.embeddings.norm"""  # fmt: skip
 
-_SHARED = rows("shared encoder.embeddings.tokens")
-_GENERATION = rows("""
-    lm_head lm_head
-    final_logits_bias lm_head.bias
-""")
-
-BART = Family(
-    "bart", "ScratchSeq2SeqConfig", "model",
+GEMMA3 = replace(
+    LLAMA, model_type="gemma3_text",
     fields={
-        **IDS, **same("vocab_size", "max_position_embeddings", "decoder_layers", "attention_dropout",
-        "activation_dropout", "use_cache", "decoder_start_token_id", "tie_word_embeddings"),
-        "encoder_layers": "num_hidden_layers", "d_model": "hidden_size", "activation_function": "hidden_act",
-        ("encoder_ffn_dim", "decoder_ffn_dim"): "intermediate_size",
-        ("encoder_attention_heads", "decoder_attention_heads"): "num_attention_heads",
-        "dropout": "hidden_dropout", "init_std": "initializer_range", "scale_embedding": "embedding_scale",
+        **{theirs: ours for theirs, ours in LLAMA.fields.items()
+           if theirs not in ("hidden_act", "mlp_bias", "rope_parameters")},
+        "hidden_activation": "hidden_act",
     },
+    groups=(
+        Group(("sliding_window", "layer_types", "rope_parameters"), _read_gemma_positions, _write_gemma_positions),
+        Group(("query_pre_attn_scalar",), lambda native: {},  # is in the weights
+              lambda config: {"query_pre_attn_scalar": config.head_dim}),
+    ),
     fixed={
-        "norm_type": "layer_norm", "norm_position": "post", "norm_eps": 1e-5, "position_type": "learned",
-        "position_offset": 2, "embedding_norm": True, "type_vocab_size": 0, "attention_bias": True, "mlp_bias": True,
-        "share_encoder_decoder_embeddings": True,
+        **LLAMA.fixed, "norm_position": "sandwich", "embedding_scale": True, "mlp_bias": False, "query_key_norm": True,
     },
-    free={"lm_head_bias": True, "sparse_prediction": False},
-    requires={"is_decoder": False},
-    unused=("encoder_layerdrop", "decoder_layerdrop", "classifier_dropout", "forced_eos_token_id"),
-    activations=ACTIVATION_NAMES,
-    rows=_SHARED + rows(_coder("encoder", _LEARNED)) + rows(_coder("decoder", _LEARNED)),
+    requires={"final_logit_softcapping": None, "attn_logit_softcapping": None, "use_bidirectional_attention": False},
+    unused=(),
+    activations={"gelu_pytorch_tanh": "geglu_tanh", **GATED},
+    rows=(*(row for row in LLAMA.rows if "norm" not in row.theirs), *rows("""
+        layers.{}.input_layernorm stack.layers.{}.attention_residual.norm w+1
+        layers.{}.post_attention_layernorm stack.layers.{}.attention_residual.output_norm w+1
+        layers.{}.pre_feedforward_layernorm stack.layers.{}.feed_forward_residual.norm w+1
+        layers.{}.post_feedforward_layernorm stack.layers.{}.feed_forward_residual.output_norm w+1
+        layers.{}.self_attn.q_norm stack.layers.{}.attention.q_norm (w+1)*sqrt(head_dim/scalar)
+        layers.{}.self_attn.k_norm stack.layers.{}.attention.k_norm w+1
+        norm stack.norm w+1
+    """)),
     heads={
-        "ScratchSeq2SeqModel": Head("BartModel"),
-        "ScratchSeq2SeqForConditionalGeneration": Head("BartForConditionalGeneration", _GENERATION),
+        "ScratchDecoderModel": Head("Gemma3TextModel"),
+        "ScratchDecoderForCausalLM": Head("Gemma3ForCausalLM", rows("lm_head lm_head")),
+        "ScratchDecoderForSequenceClassification": Head("Gemma3TextForSequenceClassification", rows("score score")),
     },
-    zeros=("lm_head.bias",),
 )  # fmt: skip
 
-MARIAN = replace(
-    BART, model_type="marian",
-    fields={**BART.fields, **same("decoder_vocab_size", "share_encoder_decoder_embeddings")},
+PHI = replace(
+    LLAMA, model_type="phi", partial_rotary=True,
+    fields={
+        **IDS, **same("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
+        "num_key_value_heads", "hidden_act", "max_position_embeddings", "initializer_range", "use_cache",
+        "tie_word_embeddings", "rope_parameters", "attention_dropout"),
+        ("resid_pdrop", "embd_pdrop"): "hidden_dropout", "layer_norm_eps": "norm_eps", "qk_layernorm": "query_key_norm",
+    },
     fixed={
-        **{name: value for name, value in BART.fixed.items() if name != "share_encoder_decoder_embeddings"},
-        "position_type": "sinusoidal_halves", "position_offset": 0, "embedding_norm": False,
+        **LLAMA.fixed, "norm_type": "layer_norm", "block_type": "parallel", "attention_bias": True, "mlp_bias": True,
+        "lm_head_bias": True,
     },
-    unused=("encoder_layerdrop", "decoder_layerdrop", "forced_eos_token_id"),
-    rows=_SHARED + rows(_coder("encoder", _TOKENS)) + rows(_coder("decoder", _TOKENS)),
+    free={"activation_dropout": 0.0, "position_offset": 0},
+    unused=(),
+    activations=ACTIVATION_NAMES,
+    rows=rows("""
+        embed_tokens embeddings.tokens
+        layers.{}.self_attn.q_proj stack.layers.{}.attention.q_proj
+        layers.{}.self_attn.k_proj stack.layers.{}.attention.k_proj
+        layers.{}.self_attn.v_proj stack.layers.{}.attention.v_proj
+        layers.{}.self_attn.dense stack.layers.{}.attention.o_proj
+        layers.{}.self_attn.q_layernorm stack.layers.{}.attention.q_norm
+        layers.{}.self_attn.k_layernorm stack.layers.{}.attention.k_norm
+        layers.{}.input_layernorm stack.layers.{}.attention_residual.norm
+        layers.{}.mlp.fc1 stack.layers.{}.feed_forward.up_proj
+        layers.{}.mlp.fc2 stack.layers.{}.feed_forward.down_proj
+        final_layernorm stack.norm
+    """),
+    heads={ours: replace(head, theirs=head.theirs.replace("Llama", "Phi")) for ours, head in LLAMA.heads.items()},
+)  # fmt: skip
+
+_DROPOUTS = "hidden_dropout", "attention_dropout"
+
+MPT = Family(
+    "mpt", "ScratchDecoderConfig", "transformer",
+    fields={
+        **IDS, **same("vocab_size", "initializer_range", "use_cache", "tie_word_embeddings"),
+        "max_seq_len": "max_position_embeddings", "d_model": "hidden_size", "n_layers": "num_hidden_layers",
+        "n_heads": "num_attention_heads", "layer_norm_epsilon": "norm_eps",
+    },
+    groups=(
+        Group(("attn_config",), lambda native: dict.fromkeys(_DROPOUTS, native.attn_config.attn_pdrop),
+              lambda config: {}),  # where it is an integer
+        Group(("expansion_ratio",), lambda native: {"intermediate_size": None, "hidden_act": "gelu"},  # whatever it is
+              lambda config: {}),
+    ),
+    fixed={
+        "norm_type": "layer_norm", "norm_position": "pre", "position_type": "alibi", "embedding_norm": False,
+        "embedding_scale": False, "type_vocab_size": 0, "attention_bias": False, "mlp_bias": False,
+        "lm_head_bias": False,
+    },
+    free={"activation_dropout": 0.0, "position_offset": 0},
+    requires={
+        "attn_config.clip_qkv": None, "attn_config.softmax_scale": None, "attn_config.alibi": True,
+        "attn_config.alibi_bias_max": 8, "attn_config.qk_ln": False, "attn_config.prefix_lm": False,
+        "logit_scale": None,
+    },
+    unused=("resid_pdrop", "emb_pdrop", "learned_pos_emb", "init_device", "no_bias", "embedding_fraction", "norm_type"),
+    activations={"gelu": "gelu"},
+    rows=rows("""
+        wte embeddings.tokens
+        blocks.{}.norm_1 stack.layers.{}.attention_residual.norm
+        blocks.{}.attn.Wqkv stack.layers.{}.attention.q_proj+k_proj+v_proj
+        blocks.{}.attn.out_proj stack.layers.{}.attention.o_proj
+        blocks.{}.norm_2 stack.layers.{}.feed_forward_residual.norm
+        blocks.{}.ffn.up_proj stack.layers.{}.feed_forward.up_proj
+        blocks.{}.ffn.down_proj stack.layers.{}.feed_forward.down_proj
+        norm_f stack.norm
+    """),
     heads={
-        "ScratchSeq2SeqModel": Head("MarianModel"),
-        "ScratchSeq2SeqForConditionalGeneration": Head("MarianMTModel", _GENERATION),
+        "ScratchDecoderModel": Head("MptModel"),
+        "ScratchDecoderForCausalLM": Head("MptForCausalLM", rows("lm_head lm_head")),
+        "ScratchDecoderForSequenceClassification": Head("MptForSequenceClassification", rows("score score")),
     },
-    left_out=(r"(model\.)?(en|de)coder\.embed_positions\.weight",),  # sinusoids, stored
+    zeros=(
+        "stack.layers.{}.attention_residual.norm.bias", "stack.layers.{}.feed_forward_residual.norm.bias",
+        "stack.norm.bias",
+    ),
 )  # fmt: skip

@@ -4,9 +4,30 @@
 Read from left to right, a table converts a native checkpoint; from right to left, it exports one of ours.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Our weight is (theirs + shift) * scale: it absorbs a constant of the native architecture.
+
+    scale: a function of the native config.
+    """
+
+    shift: float = 0.0
+    scale: Callable[[Any], float] = lambda native: 1.0
+
+
+FOLDS = {
+    "w+1": Fold(shift=1.0),  # a norm that multiplies by 1 + w
+    "w*sqrt(d_kv)": Fold(scale=lambda native: native.d_kv**0.5),  # scores that are not divided by it
+    # Logits of states divided by sqrt(d_model).
+    "w/sqrt(d_model)": Fold(scale=lambda native: native.d_model**-0.5 if native.scale_decoder_outputs else 1.0),
+    # Scores divided by the square root of query_pre_attn_scalar in place of head_dim.
+    "(w+1)*sqrt(head_dim/scalar)": Fold(1.0, lambda native: (native.head_dim / native.query_pre_attn_scalar) ** 0.5),
+}
 
 
 @dataclass(frozen=True)
@@ -15,11 +36,13 @@ class WeightRow:
 
     - ours: several names if the native weight concatenates them.
     - transposed: the native layer computes x W, whereas nn.Linear computes x W^T.
+    - fold: for weights that differ by a constant.
     """
 
     theirs: str
     ours: str | tuple[str, ...]
     transposed: bool = False
+    fold: Fold | None = None
 
 
 @dataclass(frozen=True)
@@ -32,19 +55,33 @@ class Head:
 
 
 @dataclass(frozen=True)
+class Group:
+    """Native fields that correspond to ours jointly, not one by one.
+
+    - read: native config -> our fields; write: our config -> native fields.
+    """
+
+    theirs: tuple[str, ...]
+    read: Callable[[Any], dict[str, Any]]
+    write: Callable[[Any], dict[str, Any]]
+
+
+@dataclass(frozen=True)
 class Family:
     """The tables of one native model_type.
 
     - config: the name of our config class; prefix: that of the base model's weights in a model with a head.
-    - fields: a native field, or several that must agree -> ours.
+    - fields: a native field, or several that must agree -> ours; groups: the others that are carried over.
     - fixed: our fields that the native architecture determines; those in `free` may differ in an exported model.
     - requires: native fields with the only supported value.
     - unused: native fields without effect on the forward pass.
     - activations: native hidden_act -> ours.
+    - partial_rotary: positions may rotate a part of a head's features.
     - positions_after_padding: positions start at pad_token_id + 1, and their limit counts from 0.
     - heads: our class -> native class; also: further native classes -> ours, without their heads.
     - left_out: patterns of weights without effect, such as position buffers.
     - zeros: our biases that are zero in the native model.
+    - unties_head: a head that the checkpoint lacks is tied to the embeddings, whatever the config says.
     """
 
     model_type: str
@@ -54,24 +91,31 @@ class Family:
     fixed: Mapping[str, Any]
     rows: tuple[WeightRow, ...]
     heads: Mapping[str, Head]
+    groups: tuple[Group, ...] = ()
     free: Mapping[str, Any] = field(default_factory=dict)
     requires: Mapping[str, Any] = field(default_factory=dict)
     unused: tuple[str, ...] = ()
     activations: Mapping[str, str] = field(default_factory=dict)
+    partial_rotary: bool = False
     positions_after_padding: bool = False
     also: Mapping[str, str] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
     zeros: tuple[str, ...] = ()
+    unties_head: bool = False
 
 
 def rows(table: str, transposed: str = "") -> tuple[WeightRow, ...]:
-    """Parse lines of a native name and ours; a.q+k+v means that the native weight concatenates a.q, a.k and a.v."""
+    """Parse lines of a native name, ours, and a name of FOLDS where the weights differ by a constant.
+
+    a.q+k+v means that the native weight concatenates a.q, a.k and a.v.
+    """
     parsed = []
     for line in table.strip().splitlines():
-        theirs, ours = line.split()
+        theirs, ours, *fold = line.split()
         first, *others = ours.split("+")
         names = (first, *(f"{first.rpartition('.')[0]}.{name}" for name in others))
-        parsed.append(WeightRow(theirs, names if others else first, bool(transposed) and transposed in theirs))
+        is_transposed = bool(transposed) and transposed in theirs
+        parsed.append(WeightRow(theirs, names if others else first, is_transposed, FOLDS[fold[0]] if fold else None))
     return tuple(parsed)
 
 
@@ -84,5 +128,7 @@ ACTIVATION_NAMES = {
     "gelu_pytorch_tanh": "gelu_tanh",
 }  # fmt: skip
 
-GATED = {"silu": "swiglu", "gelu": "geglu", "relu": "reglu"}
+GATED = {
+    "silu": "swiglu", "gelu": "geglu", "relu": "reglu", "gelu_pytorch_tanh": "geglu_tanh", "gelu_new": "geglu_tanh",
+}  # fmt: skip
 IDS = same("pad_token_id", "bos_token_id", "eos_token_id")

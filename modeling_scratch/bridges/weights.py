@@ -43,7 +43,9 @@ class Names:
         return None
 
 
-def _to_ours(row: WeightRow, tensor: Tensor, parts: int) -> tuple[Tensor, ...]:
+def _to_ours(row: WeightRow, tensor: Tensor, parts: int, native: Any) -> tuple[Tensor, ...]:
+    if row.fold is not None:
+        tensor = (tensor + row.fold.shift) * row.fold.scale(native)
     if row.transposed and tensor.ndim == 2:
         tensor = tensor.T
     if parts == 1:
@@ -51,8 +53,10 @@ def _to_ours(row: WeightRow, tensor: Tensor, parts: int) -> tuple[Tensor, ...]:
     return tuple(part.contiguous() for part in tensor.chunk(parts))
 
 
-def _to_theirs(row: WeightRow, tensors: list[Tensor]) -> Tensor:
+def _to_theirs(row: WeightRow, tensors: list[Tensor], native: Any) -> Tensor:
     tensor = torch.cat(tensors) if len(tensors) > 1 else tensors[0]
+    if row.fold is not None:
+        tensor = (tensor.detach().double() / row.fold.scale(native) - row.fold.shift).to(tensor.dtype)
     return tensor.T.contiguous() if row.transposed and tensor.ndim == 2 else tensor
 
 
@@ -149,11 +153,18 @@ def map_weights(
     return places, left_out
 
 
-def renamed(places: WeightMap, read: Callable[[str], Tensor]) -> Iterator[tuple[str, str, Tensor]]:
-    """Yield the native name, our name and the tensor of each weight."""
+def renamed(
+    places: WeightMap, read: Callable[[str], Tensor], native: Any, dtype: torch.dtype | None = None
+) -> Iterator[tuple[str, str, Tensor]]:
+    """Yield the native name, our name and the tensor of each weight.
+
+    - native: the config; dtype: of the tensors; None: as stored. Constants are folded in before it is rounded to.
+    """
     for theirs, (row, names) in places.items():
-        for ours, part in zip(names, _to_ours(row, read(theirs), len(names))):
-            yield theirs, ours, part
+        tensor = read(theirs)
+        wanted = dtype or tensor.dtype
+        for ours, part in zip(names, _to_ours(row, tensor.double() if row.fold else tensor, len(names), native)):
+            yield theirs, ours, part.to(wanted)
 
 
 def some(names: Sequence[str]) -> str:
@@ -173,7 +184,7 @@ def native_weights(ours: dict[str, Tensor], family: Family, head: str, slots: Sl
         name, (row, parts) = next(((name, place) for name, place in places if place), (same[0], (None, ())))
         if row is not None and all(part in ours for part in parts):
             used |= {id(ours[part]) for part in parts}
-            yield name, _to_theirs(row, [ours[part] for part in parts])
+            yield name, _to_theirs(row, [ours[part] for part in parts], slots.model.config)
         elif parts and all(part.endswith("bias") for part in parts):  # a missing bias of ours equals zeros
             yield name, torch.zeros(slots.weights[name].shape, dtype=next(iter(ours.values())).dtype)
     left = [name for name, weight in ours.items() if id(weight) not in used and weight.any()]

@@ -15,7 +15,7 @@ import pytest
 import torch
 from native_models import Native
 from safetensors.torch import load_file, save_file
-from transformers import OPTConfig
+from transformers import ModernBertConfig, OPTConfig
 
 from modeling_scratch import (
     ScratchEncoderForMaskedLM,
@@ -110,6 +110,9 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         lambda folder: OPTConfig().save_pretrained(folder),
         "model_type 'opt' is not supported; convertible families: bert",
     ),
+    "no norm before the first attention": (
+        lambda folder: ModernBertConfig().save_pretrained(folder), "'modernbert' cannot be converted: its first block"
+    ),
     "relative attention": (config(position_embedding_type="relative_key"), "position_embedding_type='relative_key'"),
     "a decoder": (config(is_decoder=True), "is_decoder=True cannot be converted"),
     "unknown head": (config(architectures=["BertForMultipleChoice"]), "no counterpart; choose a model_class"),
@@ -129,14 +132,16 @@ def test_what_is_wrong_with_a_checkpoint_is_said(folder: Path, name: str) -> Non
         load_pretrained(folder)
 
 
+LINEAR = {"rope_type": "linear", "rope_theta": 1e4, "factor": 2.0}
 LONGROPE = {"rope_type": "longrope", "rope_theta": 1e4, "factor": 2.0, "short_factor": [1.0], "long_factor": [1.0]}
 
 
 @pytest.mark.parametrize(
     ("model_type", "head", "field", "value"),
     [
-        ("mistral", "ScratchDecoderModel", "sliding_window", 8),
-        ("qwen2", "ScratchDecoderModel", "use_sliding_window", True),
+        ("gemma3_text", "ScratchDecoderModel", "rope_parameters", {"sliding_attention": LINEAR}),
+        ("mpt", "ScratchDecoderModel", "attn_config", {"clip_qkv": 8.0}),
+        ("gemma3_text", "ScratchDecoderModel", "final_logit_softcapping", 30.0),
         ("gpt2", "ScratchDecoderModel", "scale_attn_by_inverse_layer_idx", True),
         ("bert", "ScratchEncoderModel", "hidden_act", "mish"),
         ("bart", "ScratchSeq2SeqModel", "decoder_ffn_dim", 32),
@@ -149,18 +154,18 @@ def test_options_that_cannot_be_carried_over_are_named(
     model_type: str, head: str, field: str, value: Any, tmp_path: Path
 ) -> None:
     Native(model_type, head).model(**{field: value}).save_pretrained(tmp_path)
-    with pytest.raises(ValueError, match=field):
+    with pytest.raises(ValueError, match=field.replace("rope_parameters", "rope_(parameters|theta)")):
         load_pretrained(tmp_path)
     if value == "relu":
         assert load_pretrained(tmp_path, ScratchEncoderModel).config.hidden_act == "relu"
 
 
 def test_what_the_user_knows_to_be_harmless_can_be_said(tmp_path: Path) -> None:
-    native = Native("mistral", "ScratchDecoderModel")
-    native.model_class(native.config(sliding_window=512)).save_pretrained(tmp_path)
-    assert load_pretrained(tmp_path, sliding_window=None).config.position_type == "rotary"
-    with pytest.raises(CheckpointError, match="no_such_field: not a field of MistralConfig and ScratchDecoderConfig"):
-        load_pretrained(tmp_path, sliding_window=None, no_such_field=1)
+    native = Native("gpt2", "ScratchDecoderModel")
+    native.model_class(native.config(scale_attn_weights=False)).save_pretrained(tmp_path)
+    assert load_pretrained(tmp_path, scale_attn_weights=True).config.position_type == "learned"
+    with pytest.raises(CheckpointError, match="no_such_field: not a field of GPT2Config and ScratchDecoderConfig"):
+        load_pretrained(tmp_path, scale_attn_weights=True, no_such_field=1)
 
 
 def test_another_head_takes_the_body_and_what_fits_of_the_old_head(folder: Path, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 
 from dataclasses import fields
 from functools import cache
-from itertools import cycle
+from itertools import chain, cycle
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,7 @@ WAYS = [(native, *way) for native, way in zip(NATIVES, cycle((("eager", "right")
 def test_logits_equal_those_of_the_native_class(native: Native, backend: str, side: str) -> None:
     """However our batch is padded, they are what the native class says of each text alone."""
     reference, model = pair(native)
-    reference.set_attn_implementation(backend)
+    reference.set_attn_implementation(backend if reference._supports_sdpa else "eager")
     model.set_attn_implementation(backend)
     batch = native.batch(side)
     found = zip(*(real(native, part, batch) for part in answers(model(**batch))))
@@ -106,14 +106,28 @@ def test_losses_and_gradients_equal_those_of_the_native_class(native: Native) ->
     torch.testing.assert_close(found.pop("loss"), expected.pop("loss"), atol=1e-5, rtol=0)
     if native.model_type == "marian":  # its sinusoids are weights without a gradient
         expected = {name: gradient for name, gradient in expected.items() if "embed_positions" not in name}
-    expected = convert_state_dict(expected, reference.config, type(model))
+    expected = gradients_here(expected, reference.config, type(model))
     for name, gradient in found.items():
         if not name.endswith(NEVER_TRAINED.get(native.model_type, "-")):
             torch.testing.assert_close(gradient, expected[name], atol=1e-4, rtol=0, msg=name)
 
 
+def gradients_here(theirs: dict[str, Tensor], config: PreTrainedConfig, model_class: type) -> dict[str, Tensor]:
+    """Ours, of their gradients: where a weight of ours is a + b w, they are divided by b."""
+    origin, one, found = (
+        convert_state_dict(weights, config, model_class)
+        for weights in (
+            {name: torch.zeros_like(g) for name, g in theirs.items()},
+            {name: torch.ones_like(g) for name, g in theirs.items()},
+            theirs,
+        )
+    )
+    slopes = {name: torch.where(one[name] == origin[name], 1.0, one[name] - origin[name]) for name in found}
+    return {name: (g - origin[name]) / slopes[name] ** 2 for name, g in found.items()}
+
+
 # Not trained there, or not there at all; here they are parameters, which start where they were.
-NEVER_TRAINED = {"bart": "lm_head.bias", "marian": "lm_head.bias", "qwen2": "o_proj.bias"}
+NEVER_TRAINED = {"bart": "lm_head.bias", "marian": "lm_head.bias", "qwen2": "o_proj.bias", "mpt": "norm.bias"}
 
 
 @pytest.mark.parametrize("search", [{"num_beams": 1}, {"num_beams": 3}], ids=["greedy", "beams"])
@@ -131,16 +145,25 @@ def test_generation_equals_that_of_the_native_class(native: Native, search: dict
 @pytest.mark.parametrize("native", {native.model_type: native for native in NATIVES}.values(), ids=str)
 @torch.no_grad()
 def test_bfloat16_is_as_exact_as_in_the_native_class(native: Native) -> None:
-    """The mean distance from float32 is at most a tenth above theirs, where rounding falls differently."""
+    """The mean distance from float32 is at most a tenth above theirs, where rounding falls differently.
+
+    Gemma adds 1 to the weights of its norms in float32. Ours are rounded after it.
+    """
     reference, model = native.model(), converted(native, native.model())
     ids = torch.randint(4, VOCAB, (200, 9), generator=torch.Generator().manual_seed(5))
     texts = {"input_ids": ids, **({"decoder_input_ids": ids.flip(1)} if native.is_seq2seq else {})}
     exact = answers(reference(**texts))[0]
     theirs, ours = ((answers(m.bfloat16()(**texts))[0].float() - exact).abs().mean() for m in (reference, model))
-    assert ours <= theirs * 1.1, (ours, theirs)
+    assert ours <= theirs * (1.25 if native.model_type == "gemma3_text" else 1.1), (ours, theirs)
 
 
 # There and back
+
+FOLDING = {
+    family.model_type
+    for family in FAMILIES.values()
+    if any(row.fold for row in chain(family.rows, *(head.rows for head in family.heads.values())))
+}
 
 
 @every_native
@@ -152,13 +175,13 @@ def test_what_comes_goes_back_bit_by_bit(native: Native, tmp_path: Path) -> None
     assert type(model).__name__ == native.head
     theirs, back = (load_file(tmp_path / folder / "model.safetensors") for folder in ("theirs", "back"))
     assert theirs.keys() == back.keys()
-    for name, weight in theirs.items():
-        assert torch.equal(weight, back[name]), name
+    for name, weight in theirs.items():  # but for rounding, where a constant was folded into a weight
+        torch.testing.assert_close(back[name], weight, atol=1e-6 * (native.model_type in FOLDING), rtol=0, msg=name)
     configs = [AutoConfig.from_pretrained(tmp_path / folder).to_dict() for folder in ("theirs", "back")]
     for config in configs:
         config.pop("_name_or_path")
         if native.head == "ScratchSeq2SeqModel":
-            config.pop("forced_eos_token_id")  # how to generate is no part of a base model
+            config.pop("forced_eos_token_id", None)  # how to generate is no part of a base model
     if configs[0].get("n_inner", 0) is None:  # says the same
         configs[0]["n_inner"] = 4 * configs[0]["n_embd"]
     assert configs[0] == configs[1]
@@ -169,9 +192,52 @@ def test_every_field_of_a_native_config_is_accounted_for(native: Native) -> None
     """In the tables: carried over, of one value, or of no effect. A new field of the library fails here first."""
     family = FAMILIES[native.model_type]
     carried = {name for names in family.fields for name in ([names] if isinstance(names, str) else names)}
+    carried |= {name for group in family.groups for name in group.theirs}
     own = {field.name for field in fields(native.config())} - {field.name for field in fields(PreTrainedConfig)}
     assert own <= carried | set(family.requires) | set(family.unused)
     assert carried <= own | {"pad_token_id", "bos_token_id", "eos_token_id", "tie_word_embeddings"}
+
+
+VARIANTS: dict[str, tuple[Native, dict[str, Any]]] = {
+    "gemma3 with scaled rotation": (
+        Native("gemma3_text", "ScratchDecoderForCausalLM"),
+        {"query_pre_attn_scalar": 6, "attention_bias": True, "rope_parameters": {
+            "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6},
+            "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
+        }},
+    ),
+    "phi with QK-norm": (Native("phi", "ScratchDecoderForCausalLM"), {"qk_layernorm": True}),
+    "t5 1.1": (
+        Native("t5", "ScratchSeq2SeqForConditionalGeneration"),
+        {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False, "d_kv": 6},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+@torch.no_grad()
+def test_variants_of_a_family_come_and_go_back(name: str, tmp_path: Path) -> None:
+    native, changes = VARIANTS[name]
+    reference = native.model(**changes)
+    if changes.get("tie_word_embeddings") is False:
+        reference.lm_head.weight = torch.nn.Parameter(reference.lm_head.weight.flip(0))
+    reference.save_pretrained(tmp_path / "theirs")
+    ours = load_pretrained(tmp_path / "theirs")
+    export_pretrained(ours, tmp_path / "back")
+    back = native.model_class.from_pretrained(tmp_path / "back")
+    for text in native.texts():
+        for model in (ours, back):
+            torch.testing.assert_close(model(**text)[0], reference(**text)[0], atol=2e-5, rtol=0)
+
+
+@torch.no_grad()
+def test_a_head_that_t5_ties_whatever_its_config_says_is_tied(tmp_path: Path) -> None:
+    """As in a T5 1.1 that was trained from scratch with this library."""
+    native = Native("t5", "ScratchSeq2SeqForConditionalGeneration")
+    reference = native.model(tie_word_embeddings=False)
+    reference.save_pretrained(tmp_path)
+    text = native.texts()[0]
+    torch.testing.assert_close(load_pretrained(tmp_path)(**text)[0], reference(**text)[0], atol=1e-5, rtol=0)
 
 
 # What is made here, there
@@ -235,6 +301,38 @@ def test_what_no_native_class_has_is_named_with_the_nearest_class() -> None:
         export_config(config, "ScratchEncoderForSequenceClassification")
     with pytest.raises(ValueError, match="no counterpart in gpt2"):
         export_config(config, "ScratchEncoderModel", "gpt2")
+
+
+LOCAL = {"sliding_window": 4, "layer_types": ["sliding_attention", "full_attention"]}
+CHANGES: dict[str, dict[str, Any]] = {
+    "query_key_norm": {"query_key_norm": True}, "block_type": {"block_type": "parallel"}, "layer_types": LOCAL,
+    "norm_position": {"norm_position": "sandwich"}, "position_type": {"position_type": "relative"},
+    "hidden_act": {"hidden_act": "geglu_tanh"}, "sliding_window": {"sliding_window": 4, "layer_types": None},
+    "local_rope_theta": {"position_type": "rotary", "local_rope_theta": 50.0, "sliding_window": 4},
+}  # fmt: skip
+GATED = {"llama", "mistral", "qwen2", "qwen3", "gemma3_text", "t5"}
+HOLDS = {
+    "layer_types": {"qwen2", "qwen3", "gemma3_text"}, "sliding_window": {"mistral", "qwen2", "qwen3", "gemma3_text"},
+    "query_key_norm": {"qwen3", "gemma3_text", "phi"}, "position_type": {"t5"}, "norm_position": {"gemma3_text"},
+    "block_type": {"phi"}, "local_rope_theta": {"gemma3_text"}, "hidden_act": GATED,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("field", CHANGES)
+def test_a_family_refuses_what_its_classes_do_not_compute(field: str) -> None:
+    """A model that came from each family, with one more option."""
+    for model_type, family in FAMILIES.items():
+        head = next(iter(family.heads))
+        if head.startswith("ScratchSeq2Seq") and {"block_type", "sliding_window"} & CHANGES[field].keys():
+            continue  # the config refuses it
+        native = Native(model_type, head)
+        plain = {name: None for name in LOCAL if not head.startswith("ScratchSeq2Seq")}
+        config = convert_config(native.config(), **{**plain, **CHANGES[field]})
+        if model_type in HOLDS.get(field, ()):
+            assert type(export_config(config, head, model_type)) is type(native.config())
+        else:
+            with pytest.raises(ValueError, match=f"{field}="):
+                export_config(config, head, model_type)
 
 
 def test_biases_that_are_trained_go_to_the_family_that_has_them(tmp_path: Path) -> None:
