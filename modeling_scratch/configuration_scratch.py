@@ -8,7 +8,14 @@ are the base model of the 2017 paper without its embedding_scale; presets.py hol
 from typing import Any, ClassVar, Literal
 
 from huggingface_hub.dataclasses import strict
-from transformers import PreTrainedConfig
+from transformers import __version__, configuration_utils, logging
+
+TESTED = (5, 17), (5, 23)  # the oldest and the newest minor version of transformers that this code was tested with
+if (_minor := tuple(map(int, __version__.split(".")[:2]))) < TESTED[0]:
+    raise ImportError("transformers {} is too old for this model, which needs {}.{}.".format(__version__, *TESTED[0]))
+if _minor > TESTED[1]:
+    text = "transformers {} is newer than {}.{}, up to which this model was tested.".format(__version__, *TESTED[1])
+    logging.get_logger().warning_once(text)
 
 Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "reglu", "geglu", "geglu_tanh", "swiglu"]
 NormType = Literal["layer_norm", "rms_norm"]
@@ -45,7 +52,7 @@ def _require(holds: bool, message: str) -> None:
 
 
 @strict
-class ScratchConfig(PreTrainedConfig):
+class ScratchConfig(configuration_utils.PreTrainedConfig):
     """What the three families share. Sizes count features, ids are rows of the vocabulary, dropouts are probabilities.
 
     - hidden_size, intermediate_size: width of the residual stream and of the feed-forward layer.

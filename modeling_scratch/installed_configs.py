@@ -74,4 +74,4 @@ def register_adapted_layers(constants: Mapping[str, Any]) -> None:
 def enable() -> None:
     """Add the warnings, the pipelines and the layers for PEFT to all scratch configs."""
     ScratchConfig.__post_init__ = post_init  # type: ignore[method-assign]
-    ScratchConfig.to_dict = to_dict  # type: ignore[method-assign]
+    ScratchConfig.to_dict = to_dict  # type: ignore[method-assign, assignment]

@@ -181,7 +181,7 @@ def _decoder(model: Any) -> Graph:
 
 
 def _decode(model: Any, given: Named) -> Sequence[Tensor]:
-    cross = DynamicCache(_pairs(given, ".encoder."))
+    cross: Any = DynamicCache(_pairs(given, ".encoder."))
     cache = EncoderDecoderCache(DynamicCache(_pairs(given, ".decoder.")), cross)
     mask = given["encoder_attention_mask"]
     states = cross.layers[0].keys.new_zeros((*mask.shape, model.config.hidden_size))  # only its shape is read

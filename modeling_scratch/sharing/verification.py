@@ -91,6 +91,7 @@ class Report:
     record_sha256: str = ""
     files: list[FileResult] = field(default_factory=list)
     inputs: list[InputResult] = field(default_factory=list)
+    versions: str = ""  # those that are not the versions of the record
     differences: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
@@ -111,6 +112,8 @@ class Report:
             verb, limit = "agree" if entry.agrees else "DIFFER", f"(tolerance {entry.tolerance:.2g})"
             yield f"  {entry.name}: logits {verb}, largest difference {entry.difference:.2g} {limit}"
         yield from (f"  {line}" for line in (*self.remarks, *self.differences, *self.problems))
+        if self.versions:
+            yield f"  the versions differ: {self.versions}"
         yield self._conclusion()
 
     def _conclusion(self) -> str:
@@ -118,6 +121,9 @@ class Report:
         changed = [_plain(file.name) for file in self.files if file.status != "same"]
         if self.verdict is Verdict.CANNOT_TELL:
             return "Cannot tell whether this is the model that was trained."
+        if not agree and not changed and self.inputs and not self.differences:
+            may_be = "the versions differ" if self.versions else "the versions are the same, the hardware may differ"
+            return f"Files and weights are those of the model that was trained, but NOT its answers: {may_be}."
         if self.verdict is Verdict.DIFFERENT:
             return "This is NOT the model that was trained" + (", though every logit agrees." if agree else ".")
         if changed:
@@ -152,6 +158,7 @@ def verify(
     try:
         folder, names = _find(folder_or_repo, revision)
         record = read_record(folder / RECORD)
+        report.versions = _other_versions(record["versions"])
         report.record_sha256 = describe_file(folder / RECORD)["sha256"]
         report.files = list(_compare_files(folder, names, record["files"]))
     except (RecordError, OSError) as error:
@@ -193,6 +200,15 @@ def _find(folder_or_repo: str | os.PathLike, revision: str | None) -> tuple[Path
     if not (folder / RECORD).is_file():
         raise RecordError(f"it has no {RECORD}; get it from the author of the model")
     return folder, names
+
+
+def _other_versions(recorded: dict[str, str]) -> str:
+    """Return each version that is another here: "torch 2.13.0 in the record, 2.12.1 here"; "" if none is."""
+    here = versions()
+    pairs = ((name, was, here.get(name, "none")) for name, was in recorded.items())
+    return ", ".join(
+        f"{_plain(name)} {_plain(was)} in the record, {now} here" for name, was, now in pairs if now != was
+    )
 
 
 def _compare_files(folder: Path, names: Sequence[str], recorded: dict[str, dict[str, Any]]) -> Iterator[FileResult]:
@@ -255,10 +271,6 @@ def _compare_models(model: PreTrainedModel, record: dict[str, Any], report: Repo
     if changed:
         names = ", ".join(map(ascii, changed[:3])) + (", ..." if changed[3:] else "")
         report.differences.append(f"{len(changed)} of {len(wanted)} tensors differ: {names}")
-    if others := {name: version for name, version in record["versions"].items() if versions().get(name) != version}:
-        report.remarks.append(
-            "recorded with " + ", ".join(f"{ascii(k)[1:-1]} {ascii(v)[1:-1]}" for k, v in others.items())
-        )
 
 
 def _compare_stored(model: PreTrainedModel, unread: Sequence[str], folder: Path, report: Report) -> None:

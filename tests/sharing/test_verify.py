@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 from model_cases import DECODER, MASKED_LM, SEQ2SEQ_LM, SPANS, TEXTS
 from native_models import Native
 from safetensors.torch import load_file, save_file
@@ -128,6 +129,31 @@ def test_a_file_written_anew_is_no_other_model(copy):
     assert statuses(report) == {WEIGHTS: "changed", "config.json": "rewritten"}
     assert report.verdict is Verdict.SAME
     assert f"config.json, {WEIGHTS} differs, but every logit agrees" in str(report)
+
+
+def answer_otherwise(record: Any) -> None:
+    for entry in record["inputs"]:
+        entry["outputs"]["logits"]["rows"][0]["values"][0] += 1
+
+
+def test_other_versions_are_named_and_what_they_explain(copy):
+    """Where answers differ though the files are the same, the versions are what is left, or the hardware."""
+    change_json(copy / RECORD, answer_otherwise)
+    report = verify(copy)
+    assert report.verdict is Verdict.DIFFERENT
+    assert str(report).endswith("but NOT its answers: the versions are the same, the hardware may differ.")
+    change_json(copy / RECORD, lambda record: record["versions"].update(transformers="5.17.0"))
+    text = str(verify(copy))
+    assert f"  the versions differ: transformers 5.17.0 in the record, {transformers.__version__} here\n" in text
+    assert text.endswith("but NOT its answers: the versions differ.")
+
+
+def test_a_folder_that_fails_to_load_under_another_version_says_which(copy):
+    change_json(copy / RECORD, lambda record: record["versions"].update(torch="2.11.0"))
+    cut(copy)
+    text = str(verify(copy))
+    assert "cannot be loaded" in text
+    assert f"the versions differ: torch 2.11.0 in the record, {torch.__version__} here" in text
 
 
 def cut(folder: Path) -> None:
