@@ -170,10 +170,8 @@ class ScratchConfig(configuration_utils.PreTrainedConfig):
 
     def attention_types(self, num_layers: int) -> list[LayerType]:
         """The type of each layer: layer_types, or the same for all."""
-        return (
-            self.layer_types
-            or [("full_attention" if self.sliding_window is None else "sliding_attention")] * num_layers
-        )
+        same: LayerType = "full_attention" if self.sliding_window is None else "sliding_attention"
+        return self.layer_types or [same] * num_layers
 
     def _check_positions(self) -> None:
         needs_window = "sliding_attention" in (self.layer_types or [])

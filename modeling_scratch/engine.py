@@ -128,10 +128,7 @@ def segment_bounds(
 def self_attention_mask(
     config: ScratchConfig, inputs: Inputs, is_causal: bool, cache: Cache | None = None, kind: str = "full_attention"
 ) -> Any:
-    """What the backend takes so that no token sees padding, another segment, or, where causal, what comes after it.
-
-    In a local layer it sees the sliding window alone.
-    """
+    """What the backend takes so that no token sees padding, another segment, what follows or what is out of its window."""
     reads_mask = cache is None and "flash" not in config._attn_implementation  # whose kernels read segment_bounds
     segments = inputs.segment_ids() if reads_mask else None
     same_segment = None if segments is None else packed_sequence_mask_function(segments)
@@ -156,9 +153,7 @@ def check_backend(config: ScratchConfig, mask: Any) -> None:
     """Raises ValueError for a mask that the backend would ignore or misread."""
     backend, is_dense = config._attn_implementation, isinstance(mask, Tensor)
     if "flash" in backend and config.position_type in POSITION_BIASES:
-        raise ValueError(
-            f"{backend} adds no biases to its scores: position_type={config.position_type!r} needs another."
-        )
+        raise ValueError(f"{backend} adds no biases to scores, which position_type={config.position_type!r} needs.")
     if len(getattr(mask, "shape", ())) == 4:
         is_read = "flash" not in backend and is_dense != (backend == "flex_attention")
         is_read &= not is_dense or mask.dtype == torch.bool or mask.is_floating_point()

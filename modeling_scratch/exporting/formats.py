@@ -42,7 +42,10 @@ def _write_onnx(program: ExportedProgram, graph: Graph, path: Path) -> None:
     import onnx_ir
     import torch
 
-    names: dict[str, Any] = {"input_names": [port.name for port in graph.inputs], "output_names": [port.name for port in graph.outputs]}
+    names: dict[str, Any] = {
+        "input_names": [port.name for port in graph.inputs],
+        "output_names": [port.name for port in graph.outputs],
+    }
     written = torch.onnx.export(program, verbose=False, **names)
     for node in written.model.graph.all_nodes():  # which say in which file of which user each stood
         node.metadata_props.clear()
