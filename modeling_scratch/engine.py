@@ -128,7 +128,10 @@ def segment_bounds(
 def self_attention_mask(
     config: ScratchConfig, inputs: Inputs, is_causal: bool, cache: Cache | None = None, kind: str = "full_attention"
 ) -> Any:
-    """What the backend takes so that no token sees padding, another segment, what follows or what is out of its window."""
+    """What the backend takes so that no token sees padding, another segment, or, where causal, what comes after it.
+
+    In a local layer, it sees its window alone.
+    """
     reads_mask = cache is None and "flash" not in config._attn_implementation  # whose kernels read segment_bounds
     segments = inputs.segment_ids() if reads_mask else None
     same_segment = None if segments is None else packed_sequence_mask_function(segments)

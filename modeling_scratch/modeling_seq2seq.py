@@ -23,6 +23,7 @@ ENCODER_ARGUMENTS = ("output_attentions", "output_hidden_states")
 
 class ScratchSeq2SeqPreTrainedModel(ScratchPreTrainedModel):
     config: ScratchSeq2SeqConfig
+    _supports_attention_backend = False  # vLLM's backend of transformers takes one stack
     _skip_keys_device_placement = ["past_key_values"]
     _can_record_outputs = {}  # encoder and decoder record their own
 
@@ -85,7 +86,9 @@ class ScratchSeq2SeqModel(ScratchSeq2SeqPreTrainedModel):
                 "and reads the source at once (no prefill_chunk_size)."
             )
         if (decoder_input_ids is None) == (decoder_inputs_embeds is None):
-            raise ValueError("Give either decoder_input_ids or decoder_inputs_embeds; labels make the first.")
+            raise ValueError(
+                "Give either decoder_input_ids or decoder_inputs_embeds; labels make the first. No guidance_scale."
+            )
         if encoder_outputs is None:
             encoder_kwargs = {name: kwargs[name] for name in ENCODER_ARGUMENTS if name in kwargs}
             encoder_outputs = self.encoder(
