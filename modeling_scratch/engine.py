@@ -27,8 +27,7 @@ from .embeddings import Inputs, check_mask
 from .positions import POSITION_BIASES, rotary
 
 logger = logging.get_logger(__name__)
-# (is the layer local?, is the stack causal?): the library's mask
-MASKS: dict[tuple[bool, bool], Callable[..., Any]] = {
+MASKS: dict[tuple[bool, bool], Callable[..., Any]] = {  # (is the layer local?, is the stack causal?)
     (False, False): create_bidirectional_mask,
     (False, True): create_causal_mask,
     (True, False): create_bidirectional_sliding_window_mask,
