@@ -145,7 +145,8 @@ def _batches(
 ) -> Iterator[tuple[str, dict[str, Tensor]]]:
     config = model.config
     vocabulary = min(config.vocab_size, getattr(config, "decoder_vocab_size", config.vocab_size))
-    length = min(getattr(config, "max_position_embeddings", 64), 64) - 4
+    limits = (getattr(config, name, 64) for name in ("max_position_embeddings", "max_seq_len"))
+    length = min(*limits, 64) - 4
     ids = torch.randint(vocabulary, (4, length), generator=torch.Generator().manual_seed(0))
     ids = torch.where(
         ids == (config.pad_token_id if config.pad_token_id is not None else -1), (ids + 1) % vocabulary, ids
