@@ -161,7 +161,8 @@ def _batches(
     for text in texts:
         options = {"truncation": True, "max_length": length, "return_attention_mask": True, "return_tensors": "pt"}
         found = tokenizer(text, **options)
-        yield f"{text[:40]!r}", {name: found[name] for name in ("input_ids", "attention_mask")}
+        if found["input_ids"].numel():  # some tokenizers know no token of a text
+            yield f"{text[:40]!r}", {name: found[name] for name in ("input_ids", "attention_mask")}
 
 
 def _answer(model: PreTrainedModel, batch: dict[str, Tensor]) -> Tensor:
