@@ -56,17 +56,7 @@ def convert_config(native: PreTrainedConfig, **overrides: Any) -> ScratchConfig:
     """
     family = family_of(native)
     _check_accounted(native, family)
-    found = {**family.free, **family.fixed}
-    for theirs, ours in family.fields.items():
-        found[ours] = _agreed(native, theirs)
-    for group in family.groups:
-        found |= group.read(native)
-    found["hidden_act"] = _look_up(family.activations, found["hidden_act"], f"{family.model_type}: hidden_act")
-    if found.get("intermediate_size", 0) is None:  # GPT-2
-        found["intermediate_size"] = 4 * found["hidden_size"]
-    if family.positions_after_padding:
-        found["position_offset"] = native.pad_token_id + 1
-        found["max_position_embeddings"] -= found["position_offset"]
+    found = _carried(native, family)
     labels = {name: getattr(native, name) for name in LABELS}
     extra = {"native_model_type": family.model_type, "dtype": native.dtype, "architectures": None}
     if native._attn_implementation is not None:
@@ -79,6 +69,22 @@ def convert_config(native: PreTrainedConfig, **overrides: Any) -> ScratchConfig:
         return config_class(**{**found, **labels, **extra, **overrides})
     except StrictDataclassError as error:
         raise CheckpointError(f"{family.model_type}: {error}") from error
+
+
+def _carried(native: PreTrainedConfig, family: Family) -> dict[str, Any]:
+    """Return our fields as the tables give them."""
+    found = {**family.free, **family.fixed}
+    for theirs, ours in family.fields.items():
+        found[ours] = _agreed(native, theirs)
+    for group in family.groups:
+        found |= group.read(native)
+    found["hidden_act"] = _look_up(family.activations, found["hidden_act"], f"{family.model_type}: hidden_act")
+    if found.get("intermediate_size", 0) is None:  # GPT-2
+        found["intermediate_size"] = 4 * found["hidden_size"]
+    if family.positions_after_padding:
+        found["position_offset"] = native.pad_token_id + 1
+        found["max_position_embeddings"] -= found["position_offset"]
+    return found
 
 
 def _check_accounted(native: PreTrainedConfig, family: Family) -> None:

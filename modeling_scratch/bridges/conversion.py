@@ -54,7 +54,7 @@ def load_pretrained(
     - model_class: a different head than the checkpoint's; its new weights are randomly initialised, with a warning.
     - dtype: that of the weights; None: as stored.
     - ignore_mismatched_sizes: randomly initialise head weights of a different shape, e.g. for other labels.
-    - overrides: fields of the native config, such as num_labels or sliding_window=None, or of ours, such as
+    - overrides: fields of the native config, such as num_labels, or of ours, such as
       classifier_pooling="mean".
 
     Raises CheckpointError, a ValueError, naming the config field or weight that cannot be converted.

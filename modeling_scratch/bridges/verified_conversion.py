@@ -145,7 +145,8 @@ def _batches(
 ) -> Iterator[tuple[str, dict[str, Tensor]]]:
     config = model.config
     vocabulary = min(config.vocab_size, getattr(config, "decoder_vocab_size", config.vocab_size))
-    length = min(getattr(config, "max_position_embeddings", 64), 64) - 4
+    limits = (getattr(config, name, 64) for name in ("max_position_embeddings", "max_seq_len"))
+    length = min(*limits, 64) - 4
     ids = torch.randint(vocabulary, (4, length), generator=torch.Generator().manual_seed(0))
     ids = torch.where(
         ids == (config.pad_token_id if config.pad_token_id is not None else -1), (ids + 1) % vocabulary, ids
@@ -160,7 +161,8 @@ def _batches(
     for text in texts:
         options = {"truncation": True, "max_length": length, "return_attention_mask": True, "return_tensors": "pt"}
         found = tokenizer(text, **options)
-        yield f"{text[:40]!r}", {name: found[name] for name in ("input_ids", "attention_mask")}
+        if found["input_ids"].numel():  # some tokenizers know no token of a text
+            yield f"{text[:40]!r}", {name: found[name] for name in ("input_ids", "attention_mask")}
 
 
 def _answer(model: PreTrainedModel, batch: dict[str, Tensor]) -> Tensor:

@@ -259,6 +259,22 @@ MADE_HERE: dict[str, tuple[scratch.ScratchConfig, str]] = {
     "gated by gelu": (presets.llama(**{**SMALL, **IDS}, hidden_act="geglu"), "llama"),
     "bart": (presets.bart(**{**SMALL, **IDS}), "bart"),
     "marian": (presets.marian(**{**SMALL, **IDS}, decoder_start_token_id=0), "marian"),
+    "windows": (presets.llama(**{**SMALL, **IDS}, sliding_window=4), "mistral"),
+    "windows in the first block": (
+        presets.llama(
+            **{**SMALL, **IDS}, sliding_window=4, layer_types=["sliding_attention", "full_attention"],
+            query_key_norm=True,
+        ),
+        "qwen3",
+    ),
+    "t5 with a head of its own": (
+        presets.marian(
+            **{**SMALL, **IDS}, decoder_start_token_id=0, position_type="relative", norm_type="rms_norm",
+            norm_position="pre", attention_bias=False, mlp_bias=False, lm_head_bias=False, embedding_scale=False,
+            tie_word_embeddings=False, hidden_act="geglu_tanh", relative_attention_max_distance=20,
+        ),
+        "t5",
+    ),
     "two vocabularies": (
         presets.marian(
             **{**SMALL, **IDS}, decoder_start_token_id=0, share_encoder_decoder_embeddings=False, decoder_vocab_size=30
