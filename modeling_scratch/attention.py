@@ -93,9 +93,7 @@ class Attention(nn.Module):
         output, weights = attention_fn(self, query, key, value, attention_mask, position_bias=position_bias, **options)
         return self.o_proj(output.flatten(-2)), weights
 
-    def _heads(
-        self, features: Tensor, norm: nn.Module | None = None, rotary: tuple[Tensor, Tensor] | None = None
-    ) -> Tensor:
+    def _heads(self, features: Tensor, norm: Any = None, rotary: tuple[Tensor, Tensor] | None = None) -> Tensor:
         """(B, T, H * D) -> (B, H, T, D), normalised, and turned by its position where positions are rotary."""
         heads = features.unflatten(-1, (-1, self.head_dim))
         heads = heads if norm is None else norm(heads)

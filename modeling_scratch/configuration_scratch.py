@@ -64,6 +64,7 @@ class ScratchConfig(configuration_utils.PreTrainedConfig):
     - block_type: whether the feed-forward layer reads what attention wrote, or both read the same ("parallel").
     - query_key_norm: normalise each head's queries and keys.
     - final_norm: one more norm after the last block; None: unless norm_position is "post".
+    - first_norm: a norm around the first attention, which ModernBERT lacks, as its embeddings are normalised.
     - position_type: "sinusoidal" interleaves sines and cosines (2017), "sinusoidal_halves" puts them side by side
       (Marian); "learned" is the only one with a limit, max_position_embeddings, and starts at row position_offset;
       "alibi" and "relative" (T5) add a bias to the scores.
@@ -100,6 +101,7 @@ class ScratchConfig(configuration_utils.PreTrainedConfig):
     query_key_norm: bool = False
     block_type: BlockType = "sequential"
     final_norm: bool | None = None
+    first_norm: bool = True
     position_type: PositionType = "sinusoidal"
     relative_attention_num_buckets: int = 32
     relative_attention_max_distance: int = 128

@@ -40,6 +40,7 @@ class ScratchPreTrainedModel(PreTrainedModel):
     # What lies between a base model's inputs and its last hidden states; modeling_scratch.fast has another.
     engine: Callable[..., Tensor] = textbook_engine
     is_causal = False  # whether tokens see those before them only
+    create_masks_for_generate = staticmethod(lambda attention_mask, **_: attention_mask)  # the engine makes masks of it
     # Task: pipeline and Auto class, for tasks that transformers has no pipeline for. Their code goes along, too.
     pipelines: Mapping[str, tuple[type, str]] = {}
 
@@ -71,11 +72,6 @@ class ScratchPreTrainedModel(PreTrainedModel):
         elif lengths is not None:
             hidden_states, mask = one_segment_a_row(hidden_states, lengths, kwargs.get("max_length_q"))
         return pool(hidden_states, mask, pooling), outputs
-
-    @staticmethod
-    def create_masks_for_generate(attention_mask: Any, **kwargs: Any) -> Any:
-        """The mask as it came: the engine makes one of it for each type of layer."""
-        return attention_mask
 
     @classmethod
     def is_remote_code(cls) -> bool:

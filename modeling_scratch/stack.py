@@ -30,6 +30,8 @@ class Block(GradientCheckpointingLayer):
         residual = NORM_POSITIONS[config.norm_position]
         self.attention = Attention(config, layer_idx, is_causal)
         self.attention_residual = residual(config)
+        if layer_idx == 0 and not config.first_norm:
+            self.attention_residual.norm = nn.Identity()
         self.cross_attention = Attention(config, layer_idx) if cross_attention else None
         self.cross_attention_residual = residual(config) if cross_attention else None
         self.feed_forward = FeedForward(config)

@@ -52,7 +52,7 @@ SWITCHES: dict[str, dict[str, Any]] = {
     },
     "local-parallel": {
         "position_type": "rotary", "sliding_window": 3, "layer_types": ["full_attention", "sliding_attention"],
-        "local_rope_theta": 100.0, "block_type": "parallel", "norm_position": "pre",
+        "local_rope_theta": 100.0, "block_type": "parallel", "norm_position": "pre", "first_norm": False,
     },
 }  # fmt: skip
 

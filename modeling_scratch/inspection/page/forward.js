@@ -58,6 +58,7 @@ function lookUp(pass, name, ids) {
 
 /** (x - mean) / sqrt(variance + eps) * weight + bias, or x / sqrt(mean(x^2) + eps) * weight. */
 function norm(pass, name, x) {
+  if (!has(pass, name)) return x;
   const { norm_type: kind, norm_eps: eps } = pass.model.config;
   const size = width(x), scale = weight(pass, name).data, shift = bias(pass, name);
   const y = tensor(...x.shape);
