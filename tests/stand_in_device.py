@@ -13,6 +13,7 @@ It registers a backend of torch, experimental in torch 2.13, for the rest of the
 pass: use it in a process of its own.
 """
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -363,6 +364,8 @@ def stand_in(name: str = "cuda") -> Iterator[StandIn]:
         swaps = torch.__future__.get_swap_module_params_on_conversion()
         torch.__future__.set_swap_module_params_on_conversion(True)  # Module.to keeps parameters, and so their ties
         stack.callback(torch.__future__.set_swap_module_params_on_conversion, swaps)
+        # transformers would read weights in threads, which have no modes.
+        stack.enter_context(patch.dict(os.environ, HF_DEACTIVATE_ASYNC_LOAD="1"))
         stack.callback(_forget_answers)
         _forget_answers()
         stack.enter_context(DeviceNames(device))
