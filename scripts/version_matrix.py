@@ -18,10 +18,8 @@ import sysconfig
 import tempfile
 from argparse import ArgumentParser
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import date
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -100,26 +98,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--environment", nargs="*", default=[], help="Environments that exist, with all they need.")
     parser.add_argument("--cache", required=True, help="Where environments are made and found again.")
     parser.add_argument("--share_packages", action="store_true", help="Install only what differs from here.")
-    parser.add_argument("--workers", type=int, default=1, help="How many environments run at the same time.")
-    parser.add_argument("--output", help="Write the table into this Markdown file, too.")
+    parser.add_argument("--output", help="Write the table into this Markdown file, row by row.")
     given = parser.parse_args(arguments)
     here = {name: version(name).partition("+")[0] for name in ("transformers", "torch")}
     pairs = [(number, here["torch"]) for number in given.transformers]
     pairs += [(here["transformers"], number) for number in given.torch]
+    here["Python"] = platform.python_version()
+    rows: list[Row] = []
     try:
         pythons = [Path(folder, "bin", "python").absolute() for folder in given.environment]
         pythons += [environment(pair, given.python, Path(given.cache), given.share_packages) for pair in pairs]
         with tempfile.TemporaryDirectory() as folder:
             probe(Path(sys.executable), "save", folder)
-            with ThreadPoolExecutor(given.workers) as pool:
-                rows = list(pool.map(partial(row_of, saved_here=folder), pythons))
+            for python in pythons:
+                rows.append(row_of(python, folder))
+                write(given.output, report(here, rows))  # a run that is interrupted leaves the rows it has
     except DataError as error:
         parser.exit(2, f"error: {error}\n")
-    found = report({**here, "Python": platform.python_version()}, rows)
-    print(found)
-    if given.output:
-        Path(given.output).write_text(PAGE.format(tolerance=TOLERANCE, command=COMMAND, found=found), encoding="utf-8")
+    print(report(here, rows))
     return int(any(cell in ("FAILS", "DIFFERENT") for row in rows for cell in row.cells))
+
+
+def write(output: str | None, found: str) -> None:
+    if output:
+        Path(output).write_text(PAGE.format(tolerance=TOLERANCE, command=COMMAND, found=found), encoding="utf-8")
 
 
 def report(here: dict[str, str], rows: Sequence[Row]) -> str:
