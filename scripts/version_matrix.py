@@ -11,6 +11,7 @@ Exit status 1: something differs or fails; a version that the models refuse is n
 
 import json
 import os
+import platform
 import subprocess
 import sys
 import sysconfig
@@ -24,9 +25,10 @@ from pathlib import Path
 from typing import Any
 
 from modeling_scratch.utils.errors import DataError
-from modeling_scratch.utils.markdown import table
+from modeling_scratch.utils.markdown import escaped, table
 
 ROOT = Path(__file__).resolve().parents[1]
+COMMAND = "scripts/version_matrix.py --transformers 5.17.0 newest --torch 2.11.0 newest --cache ~/.cache/version-matrix"
 PROBE = Path(__file__).with_name("version_probe.py")
 TOLERANCE = 1e-5
 NEWEST = "newest"
@@ -35,6 +37,24 @@ DIRECTIONS = "saved here, loaded there", "saved there, loaded here"
 CODES = "own code", "package"
 COLUMNS = ["transformers", "torch", "Python", *(f"{way}, {code}" for way in DIRECTIONS for code in CODES)]
 REFUSED = "is too old for this model"
+EVERY = "every model"
+PAGE = """# Versions
+
+Each row of this table is an environment with other versions of the libraries. Tiny models with random weights are saved
+in one environment with their answers and loaded in the other: by the code in the saved folder without modeling-scratch
+("own code"), and by modeling-scratch ("package"). There is a model of every head, and models with ALiBi, relative
+positions, sliding windows, parallel blocks, sandwich norm and query-key norm. The answers are token ids, outputs,
+generated ids, and the outputs after a training step of `Trainer`.
+
+- same: the numbers differ by no more than what stands in brackets, at most {tolerance:.0e}. Ids are equal.
+- refused: the version is older than what the models need, and the error says so.
+
+`python {command}` prints the table; `--output` writes this page.
+
+{found}
+
+Not run: versions between those of the table, GPUs, half precision, quantised weights, Windows and macOS.
+"""
 
 
 @dataclass
@@ -47,19 +67,27 @@ class Row:
 
     def add(self, found: dict[str, Any] | str) -> None:
         """Add the cell of what a reader found: {model: {answer: difference}}, {model: error} or one error."""
-        errors = {"": found} if isinstance(found, str) else {k: v for k, v in found.items() if isinstance(v, str)}
+        by_model: dict[str, Any] = {EVERY: found} if isinstance(found, str) else found
+        errors: dict[str, list[str]] = {}  # the models that have each
+        for name, each in by_model.items():
+            if isinstance(each, str):
+                errors.setdefault(each, []).append(name)
         if errors:
-            self.cells.append("refused" if all(REFUSED in error for error in errors.values()) else "FAILS")
-            self._note(f"{name}: {error}".removeprefix(": ") for name, error in errors.items())
+            self.cells.append("refused" if all(REFUSED in error for error in errors) else "FAILS")
+            self._note(
+                f"{EVERY if len(names) == len(by_model) else '; '.join(names)}: {error}"
+                for error, names in errors.items()
+            )
             return
-        apart = {f"{name}, {what}": value for name, each in found.items() for what, value in each.items()}
+        apart = {f"{name}, {what}": value for name, each in by_model.items() for what, value in each.items()}
         wrong = {name: value for name, value in apart.items() if not value <= TOLERANCE}
         self.cells.append("DIFFERENT" if wrong else f"same ({max(apart.values()):.0e})")
         self._note(f"{name}: differs by {value:.1e}" for name, value in wrong.items())
 
     def _note(self, lines: Iterable[str]) -> None:
         where = COLUMNS[2 + len(self.cells)]
-        self.notes += [f"transformers {self.versions['transformers']}, {where}: {line}" for line in lines]
+        numbers = f"transformers {self.versions['transformers']}, torch {self.versions['torch']}"
+        self.notes += [f"{numbers}, {where}: {line}" for line in lines]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -70,22 +98,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--environment", nargs="*", default=[], help="Environments that exist, with all they need.")
     parser.add_argument("--cache", required=True, help="Where environments are made and found again.")
     parser.add_argument("--share_packages", action="store_true", help="Install only what differs from here.")
+    parser.add_argument("--output", help="Write the table into this Markdown file, row by row.")
     given = parser.parse_args(arguments)
     here = {name: version(name).partition("+")[0] for name in ("transformers", "torch")}
     pairs = [(number, here["torch"]) for number in given.transformers]
     pairs += [(here["transformers"], number) for number in given.torch]
+    here["Python"] = platform.python_version()
+    rows: list[Row] = []
     try:
         pythons = [Path(folder, "bin", "python").absolute() for folder in given.environment]
         pythons += [environment(pair, given.python, Path(given.cache), given.share_packages) for pair in pairs]
         with tempfile.TemporaryDirectory() as folder:
             probe(Path(sys.executable), "save", folder)
-            rows = [row_of(python, folder) for python in pythons]
+            for python in pythons:
+                rows.append(row_of(python, folder))
+                write(given.output, report(here, rows))  # a run that is interrupted leaves the rows it has
     except DataError as error:
         parser.exit(2, f"error: {error}\n")
-    print(f"{date.today()}. Here: {', '.join(f'{name} {number}' for name, number in here.items())}.\n")
-    print(table(COLUMNS, [[*row.versions.values(), *row.cells] for row in rows]))
-    print("".join(f"\n- {note}" for row in rows for note in dict.fromkeys(row.notes)))
+    print(report(here, rows))
     return int(any(cell in ("FAILS", "DIFFERENT") for row in rows for cell in row.cells))
+
+
+def write(output: str | None, found: str) -> None:
+    if output:
+        Path(output).write_text(PAGE.format(tolerance=TOLERANCE, command=COMMAND, found=found), encoding="utf-8")
+
+
+def report(here: dict[str, str], rows: Sequence[Row]) -> str:
+    """Return the date, the versions here, the table, and a list of what failed, differs or was refused."""
+    lines = [f"{date.today()}. Here: {', '.join(f'{name} {number}' for name, number in here.items())}.", ""]
+    lines += [table(COLUMNS, [[*row.versions.values(), *row.cells] for row in rows])]
+    notes = [f"- {escaped(note)}" for row in rows for note in dict.fromkeys(row.notes)]
+    return "\n".join([*lines, *([""] if notes else []), *notes])
 
 
 def environment(pair: tuple[str, str], python: str, cache: Path, share_packages: bool) -> Path:

@@ -12,7 +12,8 @@ import json
 import platform
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -35,22 +36,43 @@ HEADS = {
     "decoder, classes of texts": "AutoModelForSequenceClassification",
     "encoder-decoder, translation": "AutoModelForSeq2SeqLM",
 }
+# Switches whose masks, biases and caches are made by functions of transformers.
+ROWS: dict[str, dict[str, Any]] = {
+    "ALiBi, sandwich norm": {"position_type": "alibi", "norm_position": "sandwich"},
+    "relative positions, query-key norm": {
+        "position_type": "relative", "relative_attention_num_buckets": 8, "relative_attention_max_distance": 8,
+        "query_key_norm": True,
+    },
+    "sliding window, parallel blocks": {
+        "position_type": "rotary", "sliding_window": 3, "layer_types": ["full_attention", "sliding_attention"],
+        "local_rope_theta": 100.0, "block_type": "parallel", "norm_position": "pre",
+    },
+}  # fmt: skip
+FAMILIES = {"encoder": "masked words", "decoder": "text", "encoder-decoder": "translation"}
+NO_SEQ2SEQ = "sliding window, parallel blocks"
+HEADS |= {
+    f"{family}, {row}": HEADS[f"{family}, {head}"]
+    for row in ROWS
+    for family, head in FAMILIES.items()
+    if (family, row) != ("encoder-decoder", NO_SEQ2SEQ)
+}
 
 
 def models(vocab_size: int) -> Iterator[tuple[str, Any]]:
-    """Yield a model of each head, all of whose weights are far from where training starts."""
+    """Yield a model of each head and of each row, all of whose weights are far from where training starts."""
     from modeling_scratch import presets
 
     tokens = {"vocab_size": vocab_size, "pad_token_id": 0, "eos_token_id": 3, **SIZES, **DRY}
     labels = {"num_labels": 3, "problem_type": "single_label_classification"}
-    configs = {
-        "encoder": presets.bert(**tokens, **labels),
-        "decoder": presets.llama(**tokens, **labels, num_key_value_heads=2),
-        "encoder-decoder": presets.marian(**tokens, decoder_start_token_id=2),
+    make: dict[str, Callable[..., Any]] = {
+        "encoder": partial(presets.bert, **tokens, **labels),
+        "decoder": partial(presets.llama, **tokens, **labels, num_key_value_heads=2),
+        "encoder-decoder": partial(presets.marian, **tokens, decoder_start_token_id=2),
     }
     torch.manual_seed(0)
     for name, auto_class in HEADS.items():
-        model = getattr(transformers, auto_class).from_config(configs[name.partition(",")[0]])
+        family, _, row = name.partition(", ")
+        model = getattr(transformers, auto_class).from_config(make[family](**ROWS.get(row, {})))
         for parameter in model.parameters():
             torch.nn.init.normal_(parameter, std=0.3)
         yield name, model.eval()
@@ -115,7 +137,8 @@ def save(folder: Path) -> None:
 def read(folder: Path) -> dict[str, Any]:
     """Return {code: {model: {answer: difference}, or error}}, or {code: error}: the folders' own code, the package."""
     hidden = "modeling_scratch", "tokenization"
-    sys.modules.update(dict.fromkeys(hidden))
+    blocked: Any = dict.fromkeys(hidden)  # an import of these fails
+    sys.modules.update(blocked)
     found: dict[str, Any] = {"own code": compared(folder, {"trust_remote_code": True})}
     for name in hidden:
         del sys.modules[name]

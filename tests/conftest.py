@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import torch
 from browser import browser, page  # noqa: F401, fixtures
+from own_process import pytest_collection_finish  # noqa: F401, a hook
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # only tests marked `hub` may ask the Hub
 

@@ -13,6 +13,7 @@ It registers a backend of torch, experimental in torch 2.13, for the rest of the
 pass: use it in a process of its own.
 """
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -31,9 +32,8 @@ from torch.utils._pytree import tree_leaves, tree_map
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
 NAMES = "cuda", "mps", "xpu"
-REGISTERED = (
-    "standin"  # what the device is to the C++ of torch, which has no kernels for those names in a build for CPUs
-)
+# What the device is to the C++ of torch, which has no kernels for those names in a build for CPUs.
+REGISTERED = "standin"
 # Operators whose result has a size or a value that the host needs.
 WAITING = {
     "_local_scalar_dense": "item", "nonzero": "nonzero", "masked_select": "masked_select", "equal": "equal",
@@ -180,13 +180,15 @@ class DeviceTensor(Tensor):
 
     @staticmethod
     def __new__(cls, host: Tensor, stand_in: StandIn) -> "DeviceTensor":
-        keys = {"dispatch_device": True, "device_for_backend_keys": stand_in.device}
-        made = torch.Tensor._make_subclass(cls, host, False, **keys)
+        device = stand_in.device
+        made = torch.Tensor._make_subclass(cls, host, False, dispatch_device=True, device_for_backend_keys=device)
         made.host, made.stand_in = host, stand_in
         return made
 
     @classmethod
-    def __torch_dispatch__(cls, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+    def __torch_dispatch__(  # type: ignore[override]
+        cls, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None
+    ) -> Any:
         if function is torch.ops.prim.device.default:  # for C++; Python reads the property
             return torch.device(REGISTERED, 0)
         stand_in = next(leaf.stand_in for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, DeviceTensor))
@@ -211,7 +213,7 @@ class DeviceTensor(Tensor):
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.host.detach().__reduce_ex__(protocol)  # saved files hold tensors of the CPU
 
-    def __repr__(self, **_: Any) -> str:
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
         return f"{self.host!r} on {self.device}"
 
 
@@ -353,12 +355,17 @@ def stand_in(name: str = "cuda") -> Iterator[StandIn]:
         for module in {"cuda": [torch.cuda], "mps": [torch.mps, torch.backends.mps], "xpu": [torch.xpu]}[name]:
             answers: dict[str, Any] = {key: answer for key, answer in _answers(device).items() if hasattr(module, key)}
             stack.enter_context(patch.multiple(module, **answers))
-        named: dict[str, Any] = {"current_accelerator": lambda check_available=False: device.device, "synchronize": device.synchronize}
+        named: dict[str, Any] = {
+            "current_accelerator": lambda check_available=False: device.device,
+            "synchronize": device.synchronize,
+        }
         stack.enter_context(patch.multiple(torch.accelerator, **named))
         stack.enter_context(patch.object(torch, "Event", lambda *_, **__: Event(device)))
         swaps = torch.__future__.get_swap_module_params_on_conversion()
         torch.__future__.set_swap_module_params_on_conversion(True)  # Module.to keeps parameters, and so their ties
         stack.callback(torch.__future__.set_swap_module_params_on_conversion, swaps)
+        # transformers would read weights in threads, which have no modes.
+        stack.enter_context(patch.dict(os.environ, HF_DEACTIVATE_ASYNC_LOAD="1"))
         stack.callback(_forget_answers)
         _forget_answers()
         stack.enter_context(DeviceNames(device))

@@ -1,9 +1,9 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Count how often the host waits for an accelerator in one call of a model, beside the Hugging Face class.
 
-python scripts/measure_waits.py
+python tests/measure_waits.py
 
-It needs no accelerator: a stand-in counts the operators that make the host wait (scripts/stand_in_device.py). It prints
+It needs no accelerator: a stand-in counts the operators that make the host wait (tests/stand_in_device.py). It prints
 a table in Markdown.
 """
 
