@@ -23,6 +23,7 @@ from .model_limits import check_model_files
 
 Config = TypeVar("Config", bound=ScratchConfig)
 
+LINEAR_MODEL = "linear.json"  # what the folder of a linear model has in place of config.json
 WITHOUT_WEIGHTS = ("dropout", "dropout_prob", "classifier_pooling")
 DECIDED_ELSEWHERE = {"vocab_size", "decoder_vocab_size", "num_labels", "id2label", "label2id", "problem_type"}
 
@@ -68,7 +69,7 @@ def _parse_overrides(text: str) -> dict[str, Any]:
 
 
 def check_folder(name: str, option: str = "") -> None:
-    """Raise `DataError` for a folder that `check_model_files` refuses, or a path of no folder.
+    """Raise `DataError` for a folder that `check_model_files` refuses, a linear model, or a path of no folder.
 
     A name that is clearly a path does not cause a request to the Hub.
     """
@@ -76,8 +77,18 @@ def check_folder(name: str, option: str = "") -> None:
     is_path = len(path.parts) > 2 or name[:1] in "./~" or (len(path.parts) == 2 and path.parent.is_dir())
     if is_path and not path.is_dir():
         raise DataError(f"{option} {name}: folder not found".lstrip())
+    if is_linear(path):
+        raise DataError(
+            f"{option} {name}: a linear model, which only `modeling-scratch predict` reads; name the folder of a "
+            "Transformer, such as that of its run".lstrip()
+        )
     if path.is_dir():
         check_model_files(path)
+
+
+def is_linear(folder: str | Path) -> bool:
+    """Return whether a folder holds a linear model of n-grams, in place of a model of transformers."""
+    return Path(folder, LINEAR_MODEL).is_file()
 
 
 def load_checkpoint(auto_class: Any, name: str, trust_remote_code: bool, **options: Any) -> Any:

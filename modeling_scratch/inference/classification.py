@@ -18,7 +18,14 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, Data
 
 import modeling_scratch  # noqa: F401  registers its models with the Auto classes
 
-from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS, ask_for_mask, check_folder, check_loaded, read_special_tokens
+from ..bridges.model_sources import (
+    ALLOW_SPECIAL_TOKENS,
+    ask_for_mask,
+    check_folder,
+    check_loaded,
+    is_linear,
+    read_special_tokens,
+)
 from ..data.columns import KeptText, is_missing, read_kept_texts, read_lines
 from ..data.rows import READERS
 from ..data.tables import DELIMITER_HELP, SHEET_HELP, Row, TableForm, delimiter_notes
@@ -38,7 +45,7 @@ from ..utils.errors import DataError
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check_output, open_output
 from .answers import ALL, MULTI_LABEL, PLAIN, Choice, csv_writer, gives_numbers, json_writer, names_of, to_answers
 from .explanations import MOST_WORDS, contributions, has_more_words, with_and_without
-from .linear_models import LinearClassifier, is_linear, load_linear
+from .linear_models import LinearClassifier, load_linear
 
 AnyRow = TypeVar("AnyRow", bound=tuple[Any, ...])
 REDUCED = ("bfloat16", "int8")

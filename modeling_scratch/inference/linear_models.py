@@ -20,13 +20,14 @@ from scipy.special import expit
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from transformers import PreTrainedConfig
 
+from ..bridges.model_sources import LINEAR_MODEL
 from ..data.columns import is_missing
 from ..utils.errors import DataError
 from ..utils.files import write_json
 from .answers import PLAIN, Choice, to_answers
 
 WORD = r"\b\w+\b"  # includes one-letter words ("I", "a", "7 of 10"), unlike scikit-learn's default
-DESCRIPTION, WEIGHTS = "linear.json", "weights.safetensors"
+WEIGHTS = "weights.safetensors"
 
 
 def ngram_counter(longest: int, **options: Any) -> CountVectorizer:
@@ -71,13 +72,12 @@ class LinearWeights(NamedTuple):
     def save(self, folder: Path, name: str, problem_type: str, labels: Sequence[str], has_pairs: bool) -> None:
         """Write both files; the description is last, so that a folder with it is whole. name: of the model."""
         folder.mkdir(exist_ok=True)
-        (folder / DESCRIPTION).unlink(missing_ok=True)
+        (folder / LINEAR_MODEL).unlink(missing_ok=True)
         arrays = {"weight": self.weight, "bias": self.bias} | ({} if self.idf is None else {"idf": self.idf})
         save_file({key: np.ascontiguousarray(value) for key, value in arrays.items()}, folder / WEIGHTS)
         about = {"name": name, "problem_type": problem_type, "labels": [*labels], "has_pairs": has_pairs}
-        write_json(
-            folder / DESCRIPTION, {**about, "one_versus_rest": self.one_versus_rest, "ngrams": [*map(str, self.ngrams)]}
-        )
+        features = {"one_versus_rest": self.one_versus_rest, "ngrams": [*map(str, self.ngrams)]}
+        write_json(folder / LINEAR_MODEL, {**about, **features})
 
 
 @dataclass
@@ -119,10 +119,6 @@ class LinearClassifier:
         return 2 * sum(word in self.known for word in words) <= len(words)
 
 
-def is_linear(folder: str | Path) -> bool:
-    return Path(folder, DESCRIPTION).is_file()
-
-
 class Described(NamedTuple):
     """Stands for a model where only its configuration is asked for."""
 
@@ -132,7 +128,7 @@ class Described(NamedTuple):
 def load_linear(folder: str | Path) -> LinearClassifier:
     """Read what `LinearWeights.save` wrote. Raises `DataError` if it is damaged."""
     try:
-        about = json.loads(Path(folder, DESCRIPTION).read_text(encoding="utf-8"))
+        about = json.loads(Path(folder, LINEAR_MODEL).read_text(encoding="utf-8"))
         arrays = load_file(Path(folder, WEIGHTS))
         labels, ngrams = ([str(name) for name in about[key]] for key in ("labels", "ngrams"))
         config = PreTrainedConfig(id2label=dict(enumerate(labels)), problem_type=about["problem_type"])
@@ -141,9 +137,10 @@ def load_linear(folder: str | Path) -> LinearClassifier:
         )
         classifier = LinearClassifier(Described(config), weights, bool(about["has_pairs"]))
         weights.logits(classifier.counter.transform([""]))
-        is_whole = weights.weight.shape == (len(labels), len(ngrams)) and np.isfinite(weights.weight).all()
+        is_whole = weights.weight.shape == (len(labels), len(ngrams)) and weights.bias.shape == (len(labels),)
+        are_numbers = all(np.isfinite(array).all() for name, array in arrays.items() if name != "bias")
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, SafetensorError) as error:
         raise DataError(f"{folder}: not a linear model, or damaged: restore it, or train again") from error
-    if not is_whole or np.isnan(weights.bias).any():
+    if not labels or not is_whole or not are_numbers or not (weights.bias < np.inf).all():  # -inf: no such text
         raise DataError(f"{folder}: the weights of the linear model are damaged: restore them, or train again")
     return classifier

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import lively, redraw
-from model_cases import SWITCHES, TINY
+from model_cases import NO_SEQ2SEQ, SWITCHES, TINY
 from toy_text import toy_tokenizer
 
 import modeling_scratch as scratch
@@ -44,7 +44,8 @@ def model_of(model_class: Any, **settings: Any) -> Any:
     config_class = model_class.config_class
     special = {"pad_token_id": 0, "decoder_start_token_id": 2, "eos_token_id": 3}
     given = {**TINY, "vocab_size": len(TOKENIZER), "num_hidden_layers": 1, **special, **settings}
-    known = {name: value for name, value in given.items() if hasattr(config_class, name) or name in TINY}
+    lacking = NO_SEQ2SEQ if config_class is scratch.ScratchSeq2SeqConfig else ()
+    known = {name: given[name] for name in {*given} - {*lacking} if hasattr(config_class, name) or name in TINY}
     return lively(model_class(config_class(**known)))
 
 

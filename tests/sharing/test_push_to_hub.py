@@ -25,9 +25,11 @@ from modeling_scratch.training.trainer import SharingTrainer
 
 TOKEN = "hf_" + "t" * 34
 WRONG = "hf_" + "w" * 34
+LINEAR = "linear/linear.json", "linear/weights.safetensors"  # words of the training texts
 NOT_UPLOADED = {
     "training_args.bin", "optimizer.pt", "pytorch_model.bin", ".env", "trainer_state.json", "training.log",
     "checkpoint-4/model.safetensors", "checkpoint-4/optimizer.pt", "target_tokenizer/notes.txt", "predictions.jsonl",
+    *LINEAR,
 }  # fmt: skip
 
 
@@ -234,14 +236,15 @@ def test_a_push_of_the_trainer_leaves_predictions_behind(hub, tmp_path):
     )  # fmt: skip
     rows = Dataset.from_dict({**data, "labels": [1, 0]})
     trainer = SharingTrainer(TEXTS.model(), arguments, train_dataset=rows, processing_class=toy_tokenizer())
-    for name in ("predictions.jsonl", "misclassified.csv", "results.md", "_notes"):
+    (output / "linear").mkdir()
+    for name in ("predictions.jsonl", "misclassified.csv", "results.md", "_notes", *LINEAR):
         (output / name).write_text("of the run")
     trainer.train()
     (output / "results.md").write_text("of its end")
     trainer.push_to_hub(commit_message="The end")
     names = on_the_hub(hub, "user/trained").keys()
     assert {"model.safetensors", "results.md", "attention.py"} < names
-    assert not {"predictions.jsonl", "misclassified.csv", "_notes"} & names
+    assert not {"predictions.jsonl", "misclassified.csv", "_notes", *LINEAR} & names
     assert {"The end", "Training in progress, step 1"} < {*hub.messages("user/trained")}
 
 
