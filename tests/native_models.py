@@ -32,6 +32,13 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "max_position_embeddings": LIMIT, "pad_token_id": PAD, "num_labels": 3,
     },
     "electra": {**_ENCODER, "embedding_size": 16},
+    "modernbert": {
+        **_ENCODER, "local_attention": 6, "bos_token_id": 3, "cls_token_id": 3, "eos_token_id": 2, "sep_token_id": 2,
+        "layer_types": ["full_attention", "sliding_attention"], "rope_parameters": {
+            "full_attention": {"rope_type": "default", "rope_theta": 500.0},
+            "sliding_attention": {"rope_type": "default", "rope_theta": 50.0},
+        },
+    },
     "gpt2": {
         "vocab_size": VOCAB, "n_embd": 24, "n_layer": 2, "n_head": 4, "n_positions": LIMIT, "pad_token_id": PAD,
         "bos_token_id": 3, "eos_token_id": 3, "num_labels": 3,

@@ -19,16 +19,13 @@ from ..configuration_scratch import ScratchConfig
 from ..utils.errors import CheckpointError
 from .decoders import GEMMA3, GPT2, LLAMA, MISTRAL, MPT, PHI, QWEN2, QWEN3
 from .encoder_decoders import BART, MARIAN, T5
-from .encoders import BERT, DISTILBERT, ELECTRA, ROBERTA
+from .encoders import BERT, DISTILBERT, ELECTRA, MODERNBERT, ROBERTA
 from .tables import Family
 
-ENCODERS = BERT, ROBERTA, DISTILBERT, ELECTRA
+ENCODERS = BERT, ROBERTA, DISTILBERT, ELECTRA, MODERNBERT
 DECODERS = GPT2, LLAMA, MISTRAL, QWEN2, QWEN3, GEMMA3, PHI, MPT
 FAMILIES = {family.model_type: family for family in (*ENCODERS, *DECODERS, BART, MARIAN, T5)}
-REFUSED = {
-    "modernbert": "its first block attends without a norm before it, and every block here has one",
-    "gemma2": "it squashes scores and logits by tanh (softcapping)",
-}
+REFUSED = {"gemma2": "it squashes scores and logits by tanh (softcapping)"}
 
 CLASSIFICATION_ONLY = {"classifier_pooling", "classifier_activation", "classifier_norm", "classifier_dropout"}
 BASE_MODEL_ONLY = {"pooler"}
@@ -103,8 +100,19 @@ def _check_accounted(native: PreTrainedConfig, family: Family) -> None:
         values = ", ".join(f"{name}={_value(native, name)!r}" for name in wrong)
         raise CheckpointError(
             f"{family.model_type}: {values} cannot be converted. If the model does not depend on it, override it: "
-            f"load_pretrained(..., {wrong[0]}={family.requires.get(wrong[0])!r})"
+            f"load_pretrained(..., {_override(wrong[0], family.requires.get(wrong[0]))})"
         )
+
+
+def _override(name: str, value: Any) -> str:
+    """Return the argument that gives a field a value: "a.b" is b of the dictionary a."""
+    name, _, inner = name.partition(".")
+    return f"{name}={ {inner: value} if inner else value!r}"
+
+
+def why_not(family: Family, name: str) -> str:
+    """Return why a class, native or ours, has no counterpart, with a colon before it, or nothing."""
+    return next((f": {reason}" for end, reason in family.other_heads.items() if name.endswith(end)), "")
 
 
 def check_head(native: PreTrainedConfig, head: str) -> None:
@@ -112,7 +120,7 @@ def check_head(native: PreTrainedConfig, head: str) -> None:
     for name, value in family_of(native).heads[head].requires.items():
         if getattr(native, name) != value:
             raise CheckpointError(
-                f"{native.model_type}: {name}={getattr(native, name)!r}, its head uses {value!r}; {head} has one"
+                f"{native.model_type}: {name}={getattr(native, name)!r}: its head is a {head} only with {value!r}"
             )
 
 
@@ -158,7 +166,8 @@ def export_config(config: ScratchConfig, head: str, model_type: str | None = Non
     if model_type is not None:
         candidates = [family for family in candidates if family.model_type == model_type]
     if not candidates:
-        raise CheckpointError(f"{head}: no counterpart in {model_type or 'the native families'}")
+        reason = why_not(FAMILIES[model_type], head) if model_type in FAMILIES else ""
+        raise CheckpointError(f"{head}: no counterpart in {model_type or 'the native families'}{reason}")
     origin = getattr(config, "native_model_type", None)
     candidates.sort(key=lambda family: family.model_type != origin)
     obstacles = {family.model_type: _obstacles(config, family, head) for family in candidates}
@@ -199,7 +208,7 @@ def _lost_windows(config: ScratchConfig, family: Family) -> list[str]:
     again = copy.copy(config)
     for name in WINDOWS:
         setattr(again, name, None)
-    for group in (group for group in family.groups if "sliding_window" in group.theirs):
+    for group in (group for group in family.groups if {"sliding_window", "local_attention"} & {*group.theirs}):
         for name, value in group.read(SimpleNamespace(**{**vars(config), **group.write(config)})).items():
             setattr(again, name, value)
     if _windows(again) == _windows(config):
@@ -227,6 +236,7 @@ def _required(config: ScratchConfig, family: Family, head: str) -> dict[str, Any
         ("intermediate_size", 4 * config.hidden_size),
         ("query_key_norm", False),
         ("block_type", "sequential"),
+        ("first_norm", True),
     ):
         known = {*family.fields.values(), *family.fixed, *type(config).attribute_map}
         if name not in known and hasattr(config, name):

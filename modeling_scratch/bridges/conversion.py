@@ -23,7 +23,7 @@ from ..modeling_base import ScratchPreTrainedModel
 from ..utils.errors import CheckpointError
 from ..utils.files import complete_folder
 from .checkpoints import WeightFiles
-from .configs import FAMILIES, check_head, convert_config, export_config, family_of
+from .configs import FAMILIES, check_head, convert_config, export_config, family_of, why_not
 from .tables import Family
 from .weights import Slots, empty_model, map_weights, native_weights, renamed, some, zeros_of
 
@@ -107,7 +107,8 @@ def _choose_head(own: str | None, wanted: Any, native: PreTrainedConfig, family:
     head = own if wanted is None else wanted.__name__
     if head is None or head not in family.heads:
         what = head or ", ".join(native.architectures or [])
-        raise CheckpointError(f"{what} has no counterpart; choose a model_class: {', '.join(family.heads)}")
+        choices = ", ".join(family.heads)
+        raise CheckpointError(f"{what} has no counterpart{why_not(family, what)}; choose a model_class: {choices}")
     return head
 
 

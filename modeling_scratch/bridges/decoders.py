@@ -4,7 +4,7 @@
 from dataclasses import replace
 from typing import Any
 
-from .tables import ACTIVATION_NAMES, GATED, IDS, Family, Group, Head, rows, same
+from .tables import ACTIVATION_NAMES, GATED, IDS, Family, Group, Head, read_layer_types, rows, same, write_layer_types
 
 GPT2 = Family(
     "gpt2", "ScratchDecoderConfig", "transformer",
@@ -142,23 +142,11 @@ QWEN3 = replace(
 
 
 def _read_gemma_positions(native: Any) -> dict[str, Any]:
-    ropes = native.rope_parameters
-    local = ropes["sliding_attention"]
-    theta = local["rope_theta"] if local["rope_type"] == "default" else local  # which the config refuses by name
-    return {
-        "sliding_window": native.sliding_window, "layer_types": native.layer_types,
-        "rope_parameters": ropes["full_attention"], "local_rope_theta": theta,
-    }  # fmt: skip
+    return {"sliding_window": native.sliding_window, **read_layer_types(native)}
 
 
 def _write_gemma_positions(config: Any) -> dict[str, Any]:
-    rope = config.rope_parameters or {}  # None: of other positions, which are refused
-    theta = rope.get("rope_theta") if config.local_rope_theta is None else config.local_rope_theta
-    local = {"rope_type": "default", "rope_theta": theta}
-    return {
-        "sliding_window": config.sliding_window, "layer_types": config.attention_types(config.num_hidden_layers),
-        "rope_parameters": {"full_attention": rope, "sliding_attention": local},
-    }  # fmt: skip
+    return {"sliding_window": config.sliding_window, **write_layer_types(config)}
 
 
 GEMMA3 = replace(

@@ -1,11 +1,23 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Tables for BERT, RoBERTa, ELECTRA and DistilBERT: post-norm encoders with learned positions."""
+"""Tables for BERT, RoBERTa, ELECTRA and DistilBERT, post-norm encoders with learned positions, and ModernBERT."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from .tables import ACTIVATION_NAMES, IDS, Family, Head, WeightRow, rows, same
+from .tables import (
+    ACTIVATION_NAMES,
+    GATED,
+    IDS,
+    Family,
+    Group,
+    Head,
+    WeightRow,
+    read_layer_types,
+    rows,
+    same,
+    write_layer_types,
+)
 
 
 def _heads(
@@ -135,4 +147,77 @@ DISTILBERT = replace(
     """),
     also={},
     left_out=(r"(distilbert\.)?embeddings\.position_ids",),
+)  # fmt: skip
+
+
+def _read_local_attention(native: Any) -> dict[str, Any]:
+    return {"sliding_window": native.local_attention // 2, **read_layer_types(native)}
+
+
+def _write_local_attention(config: Any) -> dict[str, Any]:
+    window = 64 if config.sliding_window is None else config.sliding_window  # the default there, where no layer has one
+    return {"local_attention": 2 * window, **write_layer_types(config)}
+
+
+def _write_special_tokens(config: Any) -> dict[str, Any]:
+    end = config.eos_token_id
+    return {"cls_token_id": config.bos_token_id, "sep_token_id": end[0] if isinstance(end, list) else end}
+
+
+_HIDDEN_LAYER = "the hidden layer of its head ends with a norm, norm(act(x W)), which no such head here has"
+
+MODERNBERT = Family(
+    "modernbert", "ScratchEncoderConfig", "model",
+    fields={
+        **IDS, **same("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
+        "max_position_embeddings", "initializer_range", "norm_eps", "attention_bias", "mlp_bias", "attention_dropout",
+        "sparse_prediction", "tie_word_embeddings"),
+        "hidden_activation": "hidden_act",
+    },
+    groups=(
+        Group(("local_attention", "layer_types", "rope_parameters"), _read_local_attention, _write_local_attention),
+        Group(("cls_token_id", "sep_token_id"), lambda native: {}, _write_special_tokens),  # for tokenizers
+        Group(("mlp_dropout",), lambda native: {"activation_dropout": native.mlp_dropout},
+              lambda config: {"mlp_dropout": config.activation_dropout}),
+    ),
+    fixed={
+        "norm_type": "layer_norm", "norm_position": "pre", "first_norm": False, "position_type": "rotary",
+        "embedding_norm": True, "embedding_scale": False, "type_vocab_size": 0, "ngram_vocab_size": 0, "pooler": False,
+    },
+    free={"hidden_dropout": 0.0, "position_offset": 0},
+    requires={
+        "norm_bias": False, "classifier_bias": False, "decoder_bias": True, "embedding_dropout": 0.0,
+        "sparse_pred_ignore_index": -100,
+    },
+    unused=("initializer_cutoff_factor", "classifier_pooling", "classifier_dropout", "classifier_activation",
+            "deterministic_flash_attn"),
+    activations=GATED,
+    rows=rows("""
+        embeddings.tok_embeddings embeddings.tokens
+        embeddings.norm embeddings.norm
+        layers.{}.attn_norm stack.layers.{}.attention_residual.norm
+        layers.{}.attn.Wqkv stack.layers.{}.attention.q_proj+k_proj+v_proj
+        layers.{}.attn.Wo stack.layers.{}.attention.o_proj
+        layers.{}.mlp_norm stack.layers.{}.feed_forward_residual.norm
+        layers.{}.mlp.Wi stack.layers.{}.feed_forward.gate_proj+up_proj
+        layers.{}.mlp.Wo stack.layers.{}.feed_forward.down_proj
+        final_norm stack.norm
+    """),
+    heads={
+        "ScratchEncoderModel": Head("ModernBertModel"),
+        "ScratchEncoderForMaskedLM": Head("ModernBertForMaskedLM", rows("""
+            head.dense lm_head.dense
+            head.norm lm_head.norm
+            decoder lm_head.decoder
+        """), {"hidden_activation": "gelu", "classifier_activation": "gelu"}),
+    },
+    other_heads=dict.fromkeys(
+        ("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering", "ForMultipleChoice"),
+        _HIDDEN_LAYER,
+    ),
+    left_out=(r"classifier\.(weight|bias)",),
+    zeros=(
+        "embeddings.norm.bias", "stack.layers.{}.attention_residual.norm.bias",
+        "stack.layers.{}.feed_forward_residual.norm.bias", "stack.norm.bias", "lm_head.dense.bias", "lm_head.norm.bias",
+    ),
 )  # fmt: skip

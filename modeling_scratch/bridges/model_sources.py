@@ -18,7 +18,7 @@ from ..configuration_scratch import ScratchConfig
 from ..modeling_base import ScratchPreTrainedModel
 from ..pipelines import TARGET_FOLDER
 from ..utils.errors import DataError, one_line
-from .configs import FAMILIES
+from .configs import FAMILIES, why_not
 from .model_limits import check_model_files
 
 Config = TypeVar("Config", bound=ScratchConfig)
@@ -136,12 +136,12 @@ def load_body(auto_class: Any, name: str, trust_remote_code: bool, **options: An
 def load_model(auto_class: Any, head: str, name: str, trust_remote_code: bool, **options: Any) -> PreTrainedModel:
     """Load a checkpoint for training, converting supported native families to scratch models.
 
-    Weights are float32, as 16 bits would lose small updates. auto_class: the class for unsupported families;
-    head: the suffix of the scratch classes with this head.
+    Weights are float32, as 16 bits would lose small updates. auto_class: the class for unsupported families and
+    heads; head: the suffix of the scratch classes with this head.
     """
     config = load_checkpoint(AutoConfig, name, trust_remote_code)
     options["dtype"] = torch.float32
-    if config.model_type not in FAMILIES:
+    if config.model_type not in FAMILIES or why_not(FAMILIES[config.model_type], head):
         return load_body(auto_class, name, trust_remote_code, **options)
     scratch_class = next((ours for ours in FAMILIES[config.model_type].heads if ours.endswith(head)), None)
     if scratch_class is None:

@@ -79,6 +79,7 @@ class Family:
     - partial_rotary: positions may rotate a part of a head's features.
     - positions_after_padding: positions start at pad_token_id + 1, and their limit counts from 0.
     - heads: our class -> native class; also: further native classes -> ours, without their heads.
+    - other_heads: ends of the names of native classes whose heads have no counterpart -> why.
     - left_out: patterns of weights without effect, such as position buffers.
     - zeros: our biases that are zero in the native model.
     - unties_head: a head that the checkpoint lacks is tied to the embeddings, whatever the config says.
@@ -99,6 +100,7 @@ class Family:
     partial_rotary: bool = False
     positions_after_padding: bool = False
     also: Mapping[str, str] = field(default_factory=dict)
+    other_heads: Mapping[str, str] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
     zeros: tuple[str, ...] = ()
     unties_head: bool = False
@@ -117,6 +119,25 @@ def rows(table: str, transposed: str = "") -> tuple[WeightRow, ...]:
         is_transposed = bool(transposed) and transposed in theirs
         parsed.append(WeightRow(theirs, names if others else first, is_transposed, FOLDS[fold[0]] if fold else None))
     return tuple(parsed)
+
+
+def read_layer_types(native: Any) -> dict[str, Any]:
+    """Return our fields for layer types that each have a rotation."""
+    ropes = native.rope_parameters
+    local = ropes["sliding_attention"]
+    theta = local["rope_theta"] if local["rope_type"] == "default" else local  # which the config refuses by name
+    return {"layer_types": native.layer_types, "rope_parameters": ropes["full_attention"], "local_rope_theta": theta}
+
+
+def write_layer_types(config: Any) -> dict[str, Any]:
+    """Return the native fields for layer types that each have a rotation."""
+    rope = config.rope_parameters or {}  # None: of other positions, which are refused
+    theta = rope.get("rope_theta") if config.local_rope_theta is None else config.local_rope_theta
+    local = {"rope_type": "default", "rope_theta": theta}
+    return {
+        "layer_types": config.attention_types(config.num_hidden_layers),
+        "rope_parameters": {"full_attention": rope, "sliding_attention": local},
+    }
 
 
 def same(*names: str) -> dict[str | tuple[str, ...], str]:

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 import torch
+from conftest import redraw
 from native_models import Native
 from safetensors.torch import load_file, save_file
-from transformers import ModernBertConfig, OPTConfig
+from transformers import Gemma2Config, ModernBertForSequenceClassification, ModernBertForTokenClassification, OPTConfig
 
 from modeling_scratch import (
     ScratchEncoderForMaskedLM,
@@ -110,8 +111,8 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         lambda folder: OPTConfig().save_pretrained(folder),
         "model_type 'opt' is not supported; convertible families: bert",
     ),
-    "no norm before the first attention": (
-        lambda folder: ModernBertConfig().save_pretrained(folder), "'modernbert' cannot be converted: its first block"
+    "softcapping": (
+        lambda folder: Gemma2Config().save_pretrained(folder), "'gemma2' cannot be converted: it squashes scores"
     ),
     "relative attention": (config(position_embedding_type="relative_key"), "position_embedding_type='relative_key'"),
     "a decoder": (config(is_decoder=True), "is_decoder=True cannot be converted"),
@@ -140,6 +141,10 @@ LONGROPE = {"rope_type": "longrope", "rope_theta": 1e4, "factor": 2.0, "short_fa
     ("model_type", "head", "field", "value"),
     [
         ("gemma3_text", "ScratchDecoderModel", "rope_parameters", {"sliding_attention": LINEAR}),
+        ("modernbert", "ScratchEncoderModel", "rope_parameters", {"sliding_attention": LINEAR}),
+        ("modernbert", "ScratchEncoderModel", "norm_bias", True),
+        ("modernbert", "ScratchEncoderForMaskedLM", "classifier_bias", True),
+        ("modernbert", "ScratchEncoderForMaskedLM", "classifier_activation", "silu"),
         ("mpt", "ScratchDecoderModel", "attn_config", {"clip_qkv": 8.0}),
         ("gemma3_text", "ScratchDecoderModel", "final_logit_softcapping", 30.0),
         ("gpt2", "ScratchDecoderModel", "scale_attn_by_inverse_layer_idx", True),
@@ -166,6 +171,29 @@ def test_what_the_user_knows_to_be_harmless_can_be_said(tmp_path: Path) -> None:
     assert load_pretrained(tmp_path, scale_attn_weights=True).config.position_type == "learned"
     with pytest.raises(CheckpointError, match="no_such_field: not a field of GPT2Config and ScratchDecoderConfig"):
         load_pretrained(tmp_path, scale_attn_weights=True, no_such_field=1)
+
+
+def test_a_field_of_a_config_in_the_config_is_overridden_as_the_error_says(tmp_path: Path) -> None:
+    Native("mpt", "ScratchDecoderModel").model(attn_config={"clip_qkv": 8.0}).save_pretrained(tmp_path)
+    with pytest.raises(CheckpointError, match=r"load_pretrained\(..., attn_config=\{'clip_qkv': None\}\)"):
+        load_pretrained(tmp_path)
+    assert load_pretrained(tmp_path, attn_config={"clip_qkv": None}).config.position_type == "alibi"
+
+
+@pytest.mark.parametrize("native_class", [ModernBertForSequenceClassification, ModernBertForTokenClassification])
+def test_a_classifier_of_modernbert_gives_its_body_alone(native_class: type, tmp_path: Path) -> None:
+    native = Native("modernbert", "ScratchEncoderModel")
+    classifier = redraw(native_class(native.config())).eval()
+    classifier.save_pretrained(tmp_path / "theirs")
+    for model_class in (None, ScratchEncoderForSequenceClassification):
+        with pytest.raises(CheckpointError, match=r"tion has no counterpart: .* ends with a norm.*EncoderModel"):
+            load_pretrained(tmp_path / "theirs", model_class)
+    body = load_pretrained(tmp_path / "theirs", ScratchEncoderModel)
+    ids = native.texts()[0]["input_ids"]
+    torch.testing.assert_close(body(ids)[0], classifier.model(ids)[0], atol=1e-5, rtol=0)
+    body.save_pretrained(tmp_path / "ours")
+    ours = ScratchEncoderForSequenceClassification.from_pretrained(tmp_path / "ours")
+    torch.testing.assert_close(ours.model(ids)[0], body(ids)[0])
 
 
 def test_another_head_takes_the_body_and_what_fits_of_the_old_head(folder: Path, tmp_path: Path) -> None:

@@ -127,7 +127,10 @@ def gradients_here(theirs: dict[str, Tensor], config: PreTrainedConfig, model_cl
 
 
 # Not trained there, or not there at all; here they are parameters, which start where they were.
-NEVER_TRAINED = {"bart": "lm_head.bias", "marian": "lm_head.bias", "qwen2": "o_proj.bias", "mpt": "norm.bias"}
+NEVER_TRAINED: dict[str, str | tuple[str, ...]] = {
+    "bart": "lm_head.bias", "marian": "lm_head.bias", "qwen2": "o_proj.bias", "mpt": "norm.bias",
+    "modernbert": ("norm.bias", "lm_head.dense.bias"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("search", [{"num_beams": 1}, {"num_beams": 3}], ids=["greedy", "beams"])
@@ -206,6 +209,15 @@ VARIANTS: dict[str, tuple[Native, dict[str, Any]]] = {
             "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
         }},
     ),
+    "modernbert with biases and local layers first": (
+        Native("modernbert", "ScratchEncoderForMaskedLM"),
+        {"attention_bias": True, "mlp_bias": True, "tie_word_embeddings": False, "local_attention": 3,
+         "layer_types": ["sliding_attention", "full_attention"]},
+    ),
+    "modernbert without local layers": (
+        Native("modernbert", "ScratchEncoderModel"),
+        {"hidden_activation": "silu", "classifier_activation": "tanh", "layer_types": ["full_attention"] * 2},
+    ),
     "phi with QK-norm": (Native("phi", "ScratchDecoderForCausalLM"), {"qk_layernorm": True}),
     "t5 1.1": (
         Native("t5", "ScratchSeq2SeqForConditionalGeneration"),
@@ -220,7 +232,8 @@ def test_variants_of_a_family_come_and_go_back(name: str, tmp_path: Path) -> Non
     native, changes = VARIANTS[name]
     reference = native.model(**changes)
     if changes.get("tie_word_embeddings") is False:
-        reference.lm_head.weight = torch.nn.Parameter(reference.lm_head.weight.flip(0))
+        head = reference.get_output_embeddings()
+        head.weight = torch.nn.Parameter(head.weight.flip(0))
     reference.save_pretrained(tmp_path / "theirs")
     ours = load_pretrained(tmp_path / "theirs")
     export_pretrained(ours, tmp_path / "back")
@@ -324,13 +337,15 @@ CHANGES: dict[str, dict[str, Any]] = {
     "query_key_norm": {"query_key_norm": True}, "block_type": {"block_type": "parallel"}, "layer_types": LOCAL,
     "norm_position": {"norm_position": "sandwich"}, "position_type": {"position_type": "relative"},
     "hidden_act": {"hidden_act": "geglu_tanh"}, "sliding_window": {"sliding_window": 4, "layer_types": None},
-    "local_rope_theta": {"position_type": "rotary", "local_rope_theta": 50.0, "sliding_window": 4},
+    "local_rope_theta": {"position_type": "rotary", "local_rope_theta": 60.0, "sliding_window": 4},
+    "first_norm": {"first_norm": False},
 }  # fmt: skip
-GATED = {"llama", "mistral", "qwen2", "qwen3", "gemma3_text", "t5"}
+GATED = {"modernbert", "llama", "mistral", "qwen2", "qwen3", "gemma3_text", "t5"}
 HOLDS = {
-    "layer_types": {"qwen2", "qwen3", "gemma3_text"}, "sliding_window": {"mistral", "qwen2", "qwen3", "gemma3_text"},
+    "layer_types": {"qwen2", "qwen3", "gemma3_text", "modernbert"},
+    "sliding_window": {"mistral", "qwen2", "qwen3", "gemma3_text", "modernbert"}, "first_norm": {"modernbert"},
     "query_key_norm": {"qwen3", "gemma3_text", "phi"}, "position_type": {"t5"}, "norm_position": {"gemma3_text"},
-    "block_type": {"phi"}, "local_rope_theta": {"gemma3_text"}, "hidden_act": GATED,
+    "block_type": {"phi"}, "local_rope_theta": {"gemma3_text", "modernbert"}, "hidden_act": GATED,
 }  # fmt: skip
 
 
@@ -365,3 +380,19 @@ def test_biases_that_are_trained_go_to_the_family_that_has_them(tmp_path: Path) 
     theirs = transformers.LlamaForCausalLM.from_pretrained(tmp_path / "llama")
     ids = native.texts()[0]["input_ids"]
     torch.testing.assert_close(theirs(ids).logits, model(ids).logits, atol=1e-5, rtol=0)
+
+
+def test_modernbert_holds_no_biases_of_norms_and_no_norm_before_its_first_attention() -> None:
+    native = Native("modernbert", "ScratchEncoderForMaskedLM")
+    model = converted(native, native.model())
+    with pytest.raises(ValueError, match=r"first_norm=True .native: False."):
+        export_config(convert_config(native.config(), first_norm=True), native.head, "modernbert")
+    for name in ("model.stack.layers.1.feed_forward_residual.norm.bias", "lm_head.dense.bias"):
+        bias = model.get_parameter(name)
+        torch.nn.init.constant_(bias, 0.1)
+        with pytest.raises(ValueError, match=f"{name}: nonzero weights without counterpart in modernbert"):
+            export_state_dict(model, "modernbert")
+        torch.nn.init.zeros_(bias)
+    assert "decoder.bias" in export_state_dict(model)
+    with pytest.raises(ValueError, match="no counterpart in modernbert: the hidden layer of its head"):
+        export_config(model.config, "ScratchEncoderForSequenceClassification", "modernbert")
