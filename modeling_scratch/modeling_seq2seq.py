@@ -86,9 +86,7 @@ class ScratchSeq2SeqModel(ScratchSeq2SeqPreTrainedModel):
                 "and reads the source at once (no prefill_chunk_size)."
             )
         if (decoder_input_ids is None) == (decoder_inputs_embeds is None):
-            raise ValueError(
-                "Give either decoder_input_ids or decoder_inputs_embeds; labels make the first. No guidance_scale."
-            )
+            raise ValueError("Give either decoder_input_ids or decoder_inputs_embeds (no guidance_scale); or labels.")
         if encoder_outputs is None:
             encoder_kwargs = {name: kwargs[name] for name in ENCODER_ARGUMENTS if name in kwargs}
             encoder_outputs = self.encoder(
