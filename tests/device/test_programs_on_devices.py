@@ -1,28 +1,38 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""A program on a stand-in of an accelerator: Trainer finds the device, and what is saved answers on the CPU."""
+"""Programs on a stand-in of mps: Trainer finds the device, and the losses and weights are those of a CPU."""
 
-import csv
+import json
 from pathlib import Path
 
 import pytest
 import torch
-import train_classifier
 from own_process import in_own_process
+from processes import in_child
 from safetensors.torch import load_file
+from small_runs import RUNS, SIZES, data  # noqa: F401, a fixture
 from stand_in_device import stand_in
+from together import losses
+
+PROGRAMS = "best", "packed", "translation"  # train-classifier, pretrain, train-translation
+WITHOUT_DROPOUT = f"--config_overrides {SIZES},hidden_dropout=0.0".replace("hidden_dropout=0.2,", "")
+STEPS = f"--max_steps 4 --logging_steps 1 --save_strategy steps --save_steps 2 --eval_steps 2 {WITHOUT_DROPOUT}"
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("program", PROGRAMS)
 @in_own_process
-def test_a_classifier_is_trained_on_mps_with_checkpoints(tmp_path: Path) -> None:
-    words = {"pos": ("good", "fine", "nice"), "neg": ("bad", "dull", "poor")}
-    rows = [(f"the film is {words[label][n % 3]} {n % 10}", label) for n in range(120) for label in words]
-    with (tmp_path / "train.csv").open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([("text", "label"), *rows])
-    run = tmp_path / "run"
-    options = "--max_steps 6 --eval_strategy no --report_to none --disable_tqdm True --logging_steps 3 --save_steps 3"
-    with stand_in("mps"):
-        train_classifier.main(["--train_file", str(tmp_path / "train.csv"), "--output_dir", str(run), *options.split()])
-    assert (run / "checkpoint-6" / "model.safetensors").is_file()
-    assert "MPS" in (run / "run_config.json").read_text(encoding="utf-8")
-    assert all(torch.isfinite(weight).all() for weight in load_file(run / "model.safetensors").values())
+def test_a_program_trains_on_mps_as_on_a_cpu(program: str, data: Path, tmp_path: Path) -> None:  # noqa: F811
+    main, options = RUNS[program]
+    cpu, device = tmp_path / "cpu", tmp_path / "device"
+    arguments = f"{options.format(data=data)} {STEPS}".split()
+    ended = in_child(lambda: main(["--output_dir", str(cpu), *arguments]))
+    assert ended.status == 0, ended.text
+    with stand_in("mps") as counted:
+        main(["--output_dir", str(device), *arguments, "--use_cpu", "False"])
+    assert counted.waits  # it was used: losses are read
+    assert (device / "checkpoint-4" / "model.safetensors").is_file()
+    assert losses(device) == pytest.approx(losses(cpu), abs=1e-3)
+    expected = load_file(cpu / "model.safetensors")
+    for key, weight in load_file(device / "model.safetensors").items():
+        torch.testing.assert_close(weight, expected[key], atol=1e-3, rtol=0, msg=lambda text, key=key: key + text)
+    assert json.loads((device / "all_results.json").read_text())
