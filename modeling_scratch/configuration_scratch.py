@@ -39,7 +39,7 @@ DECODER_PLAN = {"embeddings.tokens": "embedding_rowwise", **STACK_PLAN}
 
 _AT_LEAST_1 = (
     "vocab_size", "hidden_size", "num_attention_heads", "num_key_value_heads", "head_dim", "intermediate_size",
-    "max_position_embeddings", "embedding_size", "output_embedding_size", "sliding_window",
+    "max_position_embeddings", "embedding_size", "output_embedding_size", "sliding_window", "local_rope_theta",
 )  # fmt: skip
 _AT_LEAST_0 = (
     "num_hidden_layers", "type_vocab_size", "position_offset", "norm_eps", "initializer_range", "ngram_vocab_size",
@@ -299,8 +299,9 @@ class ScratchSeq2SeqConfig(ScratchConfig):
             f"decoder_vocab_size={rows} differs from vocab_size={self.vocab_size}: "
             "set share_encoder_decoder_embeddings=False.",
         )
-        for name, value in ("sliding_window", None), ("block_type", "sequential"):
-            _require(getattr(self, name) == value, f"{name}={getattr(self, name)!r}: not in encoder-decoders.")
+        for name in ("sliding_window", "layer_types", "local_rope_theta", "block_type"):
+            value = getattr(self, name)
+            _require(value in (None, "sequential"), f"{name}={value!r}: not in encoder-decoders.")
         for name in ("decoder_start_token_id", "pad_token_id"):
             token = getattr(self, name)
             _require(token is None or 0 <= token < rows, f"{name}={token} is no row of a vocabulary of {rows}.")

@@ -21,8 +21,8 @@ from .positions import SINUSOIDS, positions_from_lengths, positions_from_mask, r
 class Inputs:
     """input_ids (B, T) or inputs_embeds (B, T, E), and what goes with them; errors call them by their names.
 
-    attention_mask (B, past + T), 1 at real tokens, or (B, 1, T, past + T), true where a query sees a key. prefix: of
-    the arguments' names, "decoder_" or nothing. past: the number of cached tokens; a tensor is not looked at.
+    attention_mask (B, past + T), 1 at real tokens, or (B, 1, T, past + T), true where a query sees a key, the window
+    and causality included. prefix: of the arguments' names, "decoder_" or nothing. past: of cached tokens.
 
     A row may hold several sequences, segments that do not see each other, in Hugging Face's form
     (DataCollatorWithFlattening): without attention_mask, and with position_ids that restart, or with the boundaries

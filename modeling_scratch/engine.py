@@ -46,8 +46,9 @@ def textbook_engine(
     token_indices (N,): which of the B * T hidden states are read. All are computed here; another engine may leave out
     the others. attention_fn: in place of the backend that the config names, with masks as eager attention takes them.
     """
-    if given := SCORE_OPTIONS & kwargs.keys():
-        raise ValueError(f"{', '.join(sorted(given))}: not for these models; a 4-D attention_mask takes biases.")
+    options = SCORE_OPTIONS if model.stack.position_bias is None else SCORE_OPTIONS | {"cache"}  # of generate_batch
+    if given := options & kwargs.keys():
+        raise ValueError(f"{', '.join(sorted(given))}: not for this model; a 4-D attention_mask takes biases.")
     if attention_fn is None and model.is_asked_for("output_attentions", kwargs):
         attention_fn = eager_attention
         if model.config._attn_implementation != "eager" and not is_tracing(inputs.input_ids):
@@ -154,8 +155,8 @@ def cross_attention_mask(
 def check_backend(config: ScratchConfig, mask: Any) -> None:
     """Raises ValueError for a mask that the backend would ignore or misread."""
     backend, is_dense = config._attn_implementation, isinstance(mask, Tensor)
-    if "flash" in backend and config.position_type in POSITION_BIASES:
-        raise ValueError(f"{backend} adds no biases to scores, which position_type={config.position_type!r} needs.")
+    if config.position_type in POSITION_BIASES and backend not in ("eager", "sdpa", "flex_attention"):
+        raise ValueError(f"{backend} attention may ignore the biases of position_type={config.position_type!r}.")
     if len(getattr(mask, "shape", ())) == 4:
         is_read = "flash" not in backend and is_dense != (backend == "flex_attention")
         is_read &= not is_dense or mask.dtype == torch.bool or mask.is_floating_point()

@@ -5,7 +5,7 @@ Shapes: B batch, T length, S length of what the encoder read.
 """
 
 from collections.abc import Mapping
-from itertools import islice
+from itertools import cycle, islice
 from typing import Any
 
 from torch import Tensor, nn
@@ -102,7 +102,7 @@ class Stack(nn.Module):
         by_type: the attention_mask, position_bias and rotary of each type of layer.
         """
         encoder = encoder_hidden_states, encoder_attention_mask
-        for layer, kind in islice(zip(self.layers, self.attention_types), num_layers):
+        for layer, kind in islice(zip(self.layers, cycle(self.attention_types)), num_layers):
             mask, bias, rotary = by_type[kind]  # bias is positional, for reentrant checkpointing to see its gradient
             hidden_states = layer(hidden_states, mask, *encoder, bias, rotary=rotary, **kwargs)
         return self.norm(hidden_states)

@@ -43,7 +43,7 @@ from .packing import Packing, packing_from_lengths, packing_from_mask, same_segm
 from .varlen import has_varlen_kernels, varlen_attention
 
 MANY_TEXTS = 32  # from this many texts of one token each, plain matrix products are faster than the fused kernel
-FOR_THE_TEXTBOOK = {"attention_fn", *SCORE_OPTIONS}
+FOR_THE_TEXTBOOK = {"attention_fn", "cache", *SCORE_OPTIONS}
 OF_EVERY_LAYER = "output_attentions", "output_hidden_states"
 LEAST_TOKENS = 48  # planning takes longer than a smaller batch
 

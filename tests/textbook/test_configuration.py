@@ -64,6 +64,7 @@ REFUSED: list[tuple[dict[str, Any], list[str]]] = [
     ({"position_type": "rotary", "head_dim": 3}, ["head_dim=3", "odd"]),
     ({"layer_types": ["sliding_attention", "full_attention"]}, ["layer_types", "sliding_window"]),
     ({"layer_types": ["full_attention"]}, ["layer_types", "num_hidden_layers"]),
+    ({"local_rope_theta": 0}, ["local_rope_theta=0"]),
     ({"relative_attention_num_buckets": 6}, ["relative_attention_num_buckets=6", "multiple of 4"]),
     ({"relative_attention_max_distance": 16}, ["relative_attention_max_distance=16", "16"]),
     (rotary(rope_type="longrope", factor=2.0), ["rope_type", "'longrope'", "dynamic, llama3, yarn"]),

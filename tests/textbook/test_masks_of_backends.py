@@ -31,9 +31,9 @@ pytestmark = pytest.mark.usefixtures("engine")
 families = pytest.mark.parametrize("family", FAMILIES)
 
 
-def make(family: str, backend: str) -> Any:
+def make(family: str, backend: str, **settings: Any) -> Any:
     sizes = {"vocab_size": 50, "hidden_size": 16, "num_attention_heads": HEADS, "intermediate_size": 16}
-    config = CONFIGS[family](**sizes, num_hidden_layers=1)
+    config = CONFIGS[family](**sizes, num_hidden_layers=1, **settings)
     torch.manual_seed(0)
     model = lively(FAMILIES[family](config))
     model.config._attn_implementation = backend  # set_attn_implementation asks for what is installed
@@ -123,3 +123,17 @@ def test_a_backend_without_mask_function_takes_no_padding(family: str) -> None:
     assert torch.equal(read(model, torch.ones_like(PADDED)), read(model, None))
     with pytest.raises(ValueError, match=r"unmasked.*attention_mask"):
         read(model, PADDED)
+
+
+@pytest.mark.parametrize("position_type", ["alibi", "relative"])
+def test_a_backend_that_may_ignore_biases_is_refused(position_type: str) -> None:
+    AttentionInterface.register("unmasked", unmasked)
+    model = make("decoder", "unmasked", position_type=position_type)
+    with pytest.raises(ValueError, match=f"unmasked.*position_type='{position_type}'"):
+        read(model, None)
+
+
+def test_continuous_batching_refuses_biases() -> None:
+    model = make("decoder", "sdpa", position_type="alibi")
+    with pytest.raises(ValueError, match="cache: not for this model"):
+        read(model, None, cache=object())
