@@ -353,7 +353,10 @@ def stand_in(name: str = "cuda") -> Iterator[StandIn]:
         for module in {"cuda": [torch.cuda], "mps": [torch.mps, torch.backends.mps], "xpu": [torch.xpu]}[name]:
             answers: dict[str, Any] = {key: answer for key, answer in _answers(device).items() if hasattr(module, key)}
             stack.enter_context(patch.multiple(module, **answers))
-        named: dict[str, Any] = {"current_accelerator": lambda check_available=False: device.device, "synchronize": device.synchronize}
+        named: dict[str, Any] = {
+            "current_accelerator": lambda check_available=False: device.device,
+            "synchronize": device.synchronize,
+        }
         stack.enter_context(patch.multiple(torch.accelerator, **named))
         stack.enter_context(patch.object(torch, "Event", lambda *_, **__: Event(device)))
         swaps = torch.__future__.get_swap_module_params_on_conversion()
