@@ -17,7 +17,7 @@ import torch
 import writers
 from conftest import redraw, refused
 from demos import SAVE, save_encoder
-from model_cases import CASES, SWITCHES, TEXTS, TINY, Case
+from model_cases import CASES, MASKED_LM, SEQ2SEQ_LM, SWITCHES, TEXTS, TINY, TOKENS, Case
 from transformers import pipeline
 
 import modeling_scratch as scratch
@@ -100,6 +100,9 @@ GRAMS = {"ngram_vocab_size": 40, "type_vocab_size": 2}
 
 
 ROWS = [(case, settings) for number, settings in enumerate(SWITCHES.values()) for case in CASES[number::5]]
+ROWS += [(case, SWITCHES["alibi-sandwich"]) for case in (TOKENS, SEQ2SEQ_LM)]
+ROWS += [(case, SWITCHES["relative-query_key_norm"]) for case in (MASKED_LM, SEQ2SEQ_LM)]
+ROWS += [(MASKED_LM, SWITCHES["local-parallel"])]
 
 
 @pytest.mark.parametrize(
