@@ -48,12 +48,13 @@ generated ids, and the outputs after a training step of `Trainer`.
 
 - same: the numbers differ by no more than what stands in brackets, at most {tolerance:.0e}. Ids are equal.
 - refused: the version is older than what the models need, and the error says so.
+- FAILS: another error, which stands below. pip refuses versions of transformers before 5.17 beside modeling-scratch.
 
 `python {command}` prints the table; `--output` writes this page.
 
 {found}
 
-Not run: versions between those of the table, GPUs, half precision, quantised weights, Windows and macOS.
+Not run: versions of libraries and of Python that the table lacks, GPUs, half precision, quantisation, Windows, macOS.
 """
 
 

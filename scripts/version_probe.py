@@ -10,6 +10,7 @@ It prints JSON: the versions and, of `read`, the largest difference of each answ
 
 import json
 import platform
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -154,7 +155,8 @@ def compared(folder: Path, trust: dict[str, bool]) -> dict[str, Any]:
 
 
 def shown(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    text = re.sub(r" \([^()]*[/\\][^()]*\)", "", " ".join(str(error).split()))  # paths of this machine
+    return f"{type(error).__name__}: {text[:200]}"
 
 
 def differences(folder: Path, auto_class: str, trust: dict[str, bool]) -> dict[str, float] | str:
