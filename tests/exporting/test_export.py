@@ -156,6 +156,7 @@ def test_what_cannot_be_exported_is_refused(tmp_path: Path, capfd: pytest.Captur
         if any(find_spec(name) is None for name in modules):
             fails("it needs", f"pip install 'modeling-scratch[{kind}]'", format=kind)
     fails("invalid choice", format="coreml")
+    fails("--format executorch", "use onnx", format="executorch")
     if all(map(find_spec, RUNTIMES["onnx"])):
         fails("exists already", output_dir=model)
         fails("folder not found", model=tmp_path / "none")
