@@ -163,7 +163,8 @@ def test_a_new_text_is_computed_as_pytorch_does(page: Any, folder: Path, classif
     real = explain(classifier, TOKENIZER, text).texts[0]
     assert page.inner_text("#answer .conclusion").startswith(real.answer["label"])
     assert page.locator("#attention .query").count() == len(ids)
-    page.click("details.block >> nth=1")
+    page.click("details.block >> nth=1 >> summary >> nth=0")
+    page.locator("details.block >> nth=1 >> details.step >> nth=0").wait_for(state="attached", timeout=5_000)
     assert page.locator("details.block >> nth=1 >> details.step").count() > 10
     divergences = page.locator("#lens .note").all_inner_texts()
     expected = [each["divergence"][0] for each in real.lens["layers"]]
