@@ -189,9 +189,9 @@ def _residual(config: ScratchConfig, residual: Any, name: str) -> dict[str, Part
     return rows | {"add": Part("", _equation(residual), position)}
 
 
-def _equation(module: nn.Module) -> str:
+def _equation(residual: nn.Module) -> str:
     """ "x + f(norm(x))", with which the docstring of its class starts."""
-    return re.split(r" \([A-Z]", module.__doc__ or "")[0]
+    return re.split(r" \([A-Z]", residual.__doc__ or "")[0]
 
 
 def _attention(config: ScratchConfig, layer: Attention, name: str) -> dict[str, Part]:

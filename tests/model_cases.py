@@ -26,6 +26,11 @@ TINY: dict[str, int | float] = {
 }  # fmt: skip
 
 
+# What the kernels for packed texts take.
+WHOLE = {"hidden_size": 32, "num_attention_heads": 4, "head_dim": 8}
+CLASSES = {"problem_type": "single_label_classification"}  # told: labels would have to be looked at
+
+
 def tiny(**settings: Any) -> scratch.ScratchEncoderConfig:
     return scratch.ScratchEncoderConfig(**{**TINY, **settings})
 

@@ -54,30 +54,29 @@ def assert_quantised_inputs(models: Pair, quantise: Callable[[Any], Any]) -> Non
     assert (ours - theirs).abs().mean() < error
 
 
+def by_torchao(config: str) -> Callable[[Any], Any]:
+    """What quantises a model in place by a config of torchao, and returns it."""
+    quantization = import_module("torchao.quantization")
+
+    def quantise(model: Any) -> Any:
+        quantization.quantize_(model, getattr(quantization, config)())
+        return model
+
+    return quantise
+
+
 @client("torchao", "BERT, Llama, BART")
 @FAMILIES
 def test_torchao_int8_weights(model_type: str, head: str) -> None:
     """`quantize_` with Int8WeightOnlyConfig: logits"""
-    quantization = import_module("torchao.quantization")
-
-    def quantise(model: Any) -> Any:
-        quantization.quantize_(model, quantization.Int8WeightOnlyConfig())
-        return model
-
-    assert_quantised(made(model_type, head), quantise)
+    assert_quantised(made(model_type, head), by_torchao("Int8WeightOnlyConfig"))
 
 
 @client("torchao", "BERT, Llama, BART", result=NEAR)
 @FAMILIES
 def test_torchao_int8_products(model_type: str, head: str) -> None:
     """`quantize_` with Int8DynamicActivationInt8WeightConfig: logits"""
-    quantization = import_module("torchao.quantization")
-
-    def quantise(model: Any) -> Any:
-        quantization.quantize_(model, quantization.Int8DynamicActivationInt8WeightConfig())
-        return model
-
-    assert_quantised_inputs(made(model_type, head), quantise)
+    assert_quantised_inputs(made(model_type, head), by_torchao("Int8DynamicActivationInt8WeightConfig"))
 
 
 @client("optimum-quanto", "BERT, Llama, BART")

@@ -12,6 +12,7 @@ from conftest import lively
 from model_cases import (
     CASES,
     CAUSAL_LM,
+    CLASSES,
     DECODER_TEXTS,
     MASK,
     MASKED_LM,
@@ -19,6 +20,7 @@ from model_cases import (
     SEQ2SEQ_LM,
     SWITCHES,
     TEXTS,
+    WHOLE,
     Case,
     every_switch,
     of_real_tokens,
@@ -34,8 +36,6 @@ from transformers import AutoModel
 from modeling_scratch import fast
 from modeling_scratch.benchmark.data import on_device
 
-WHOLE = {"hidden_size": 32, "num_attention_heads": 4, "head_dim": 8}  # what the kernels of CUDA take
-CLASSES = {"problem_type": "single_label_classification"}
 TOLERANCE = 1e-4
 
 

@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from model_cases import (
     CAUSAL_LM,
+    CLASSES,
     LENGTHS,
     MASKED_LM,
     PACKED_HEADS,
@@ -33,7 +34,6 @@ from modeling_scratch.fast import varlen
 
 # Heads of 8 features: what the kernels take.
 SIZES = {"hidden_size": 32, "num_attention_heads": 4, "attn_implementation": "sdpa"}
-CLASSES = {"problem_type": "single_label_classification"}  # told: labels would have to be looked at
 KERNELS = torch.ops.aten._flash_attention_forward.default, torch.ops.aten._efficient_attention_forward.default
 GROUPED = {"num_key_value_heads": 2}
 

@@ -14,9 +14,11 @@ import train_classifier
 from conftest import watch
 from model_cases import (
     CAUSAL_LM,
+    CLASSES,
     PACKED_HEADS,
     SEQ2SEQ_LM,
     TEXTS,
+    WHOLE,
     Case,
     every_switch,
     of_real_tokens,
@@ -33,8 +35,6 @@ pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
 ]
 DEVICE = torch.device("cuda")
-WHOLE = {"hidden_size": 32, "num_attention_heads": 4, "head_dim": 8}  # what the kernels for packed texts take
-CLASSES = {"problem_type": "single_label_classification"}  # told: labels would have to be looked at
 TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 5e-2}  # of the largest
 every_dtype = pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
 
