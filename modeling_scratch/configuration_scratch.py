@@ -176,8 +176,8 @@ class ScratchConfig(configuration_utils.PreTrainedConfig):
         return self.layer_types or [same] * num_layers
 
     def _check_positions(self) -> None:
-        needs_window = "sliding_attention" in (self.layer_types or [])
-        _require(not needs_window or self.sliding_window is not None, "layer_types: set sliding_window.")
+        lacks_window = "sliding_attention" in (self.layer_types or []) and self.sliding_window is None
+        _require(not lacks_window, "layer_types has sliding_attention: set sliding_window.")
         buckets, furthest = self.relative_attention_num_buckets, self.relative_attention_max_distance
         message = f"relative_attention_num_buckets={buckets}: has to be a multiple of 4, "
         message += f"less than twice relative_attention_max_distance={furthest}."
@@ -290,6 +290,9 @@ class ScratchSeq2SeqConfig(ScratchConfig):
         super().__post_init__(**kwargs)
 
     def validate_architecture(self) -> None:
+        for name in ("sliding_window", "layer_types", "local_rope_theta", "block_type"):
+            value = getattr(self, name)
+            _require(value in (None, "sequential"), f"{name}={value!r}: not in encoder-decoders; leave it out.")
         super().validate_architecture()
         layers, rows = self.decoder_layers, self.decoder_vocab_size
         sizes = f"decoder_layers={layers}, decoder_vocab_size={rows}"
@@ -299,9 +302,6 @@ class ScratchSeq2SeqConfig(ScratchConfig):
             f"decoder_vocab_size={rows} differs from vocab_size={self.vocab_size}: "
             "set share_encoder_decoder_embeddings=False.",
         )
-        for name in ("sliding_window", "layer_types", "local_rope_theta", "block_type"):
-            value = getattr(self, name)
-            _require(value in (None, "sequential"), f"{name}={value!r}: not in encoder-decoders.")
         for name in ("decoder_start_token_id", "pad_token_id"):
             token = getattr(self, name)
             _require(token is None or 0 <= token < rows, f"{name}={token} is no row of a vocabulary of {rows}.")

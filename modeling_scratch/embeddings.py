@@ -22,7 +22,7 @@ class Inputs:
     """input_ids (B, T) or inputs_embeds (B, T, E), and what goes with them; errors call them by their names.
 
     attention_mask (B, past + T), 1 at real tokens, or (B, 1, T, past + T), true where a query sees a key, the window
-    and causality included. prefix: of the arguments' names, "decoder_" or nothing. past: of cached tokens.
+    and causality included, or these by type of layer. prefix: of names, "decoder_" or nothing. past: of cached tokens.
 
     A row may hold several sequences, segments that do not see each other, in Hugging Face's form
     (DataCollatorWithFlattening): without attention_mask, and with position_ids that restart, or with the boundaries
@@ -66,7 +66,7 @@ class Inputs:
         """The same with this token where attention_mask (B, T) hides one, so that no n-gram reads it."""
         if self.input_ids is None:
             raise ValueError("inputs_embeds: this model also reads n-grams of tokens; give input_ids.")
-        if (mask := self.attention_mask) is None or mask.ndim != 2:
+        if getattr(mask := self.attention_mask, "ndim", 0) != 2:
             return self
         return replace(self, input_ids=self.input_ids.masked_fill(~mask.bool(), pad_token_id))
 
@@ -82,9 +82,8 @@ class Inputs:
         if self.position_ids is None or is_tracing(self.position_ids):
             return None
         starts = restarts(self.position_ids, self.shape)
-        if not starts[:, 1:].any():
-            return None
-        return F.pad(starts.flatten().nonzero().flatten(), (0, 1), value=starts.numel()).diff()
+        bounds = F.pad(starts.flatten().nonzero().flatten(), (0, 1), value=starts.numel())
+        return bounds.diff() if starts[:, 1:].any() else None
 
     def segment_ids(self) -> Tensor | None:
         """[0, 0, 0, 1, 1, ...]: the segment that each token belongs to (B, T); None: each row is one sequence."""
@@ -112,6 +111,7 @@ def check_tensor(value: Any, name: str) -> None:
 
 def check_mask(mask: Any, states: Tensor, name: str, of: str, past: Any = 0) -> None:
     """Raises ValueError where a mask of padding has not the shape (texts, tokens) of what it masks, or TypeError."""
+    mask = mask.get("full_attention", mask) if isinstance(mask, dict) else mask  # by type of layer, of generate_batch
     if mask is None or is_tracing(states) or len(getattr(mask, "shape", ())) == 4:
         return  # the last says what sees what, which is the backend's to check
     check_tensor(mask, name)

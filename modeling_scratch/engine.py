@@ -135,10 +135,11 @@ def self_attention_mask(
     reads_mask = cache is None and "flash" not in config._attn_implementation  # whose kernels read segment_bounds
     segments = inputs.segment_ids() if reads_mask else None
     same_segment = None if segments is None else packed_sequence_mask_function(segments)
-    check_backend(config, inputs.attention_mask)
+    mask = inputs.attention_mask[kind] if isinstance(inputs.attention_mask, dict) else inputs.attention_mask
+    check_backend(config, mask)
     create_mask = MASKS[kind == "sliding_attention", is_causal]
     of_cache = {"past_key_values": self_attention_cache(cache)} if is_causal else {}
-    return create_mask(config, shape_only(inputs), inputs.attention_mask, **of_cache, and_mask_function=same_segment)
+    return create_mask(config, shape_only(inputs), mask, **of_cache, and_mask_function=same_segment)
 
 
 def cross_attention_mask(

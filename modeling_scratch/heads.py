@@ -50,9 +50,8 @@ def pool(hidden_states: Tensor, attention_mask: Tensor | None, pooling: str) -> 
 
     A text of no tokens is zeros.
     """
-    if attention_mask is None:
-        attention_mask = hidden_states.new_ones(hidden_states.shape[:2])
-    mask = attention_mask.to(hidden_states.device).bool()
+    mask = hidden_states.new_ones(hidden_states.shape[:2]) if attention_mask is None else attention_mask
+    mask = mask.to(hidden_states.device).bool()
     indices = pooled_tokens(mask.shape, mask, None, pooling, mask.device)
     pooled = POOLINGS[pooling](hidden_states, mask) if indices is None else hidden_states.flatten(0, 1)[indices]
     return pooled.masked_fill(~mask.any(-1, keepdim=True), 0)
@@ -83,7 +82,7 @@ class Pooler(nn.Module):
 
 def padding_mask(attention_mask: Tensor | None) -> Tensor | None:
     """A mask (B, T) of padding, as it is. A mask (B, 1, T, S) does not tell what padding is: None."""
-    return None if isinstance(attention_mask, Tensor) and attention_mask.ndim != 2 else attention_mask
+    return attention_mask if getattr(attention_mask, "ndim", 0) == 2 else None
 
 
 def _reduce(losses: Tensor, count: Tensor | int, num_items_in_batch: Tensor | int | None) -> Tensor:

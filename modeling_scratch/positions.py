@@ -24,7 +24,7 @@ def positions_from_mask(
     attention_mask (B, past + T), 1 at real tokens; without one, or with one of scores (B, 1, T, T), all are real. past
     counts cached tokens. Returns (B, T), or (1, T) where all are real.
     """
-    if attention_mask is None or attention_mask.ndim != 2:
+    if getattr(attention_mask, "ndim", 0) != 2:
         return torch.arange(shape[1], device=device)[None] + past
     return (attention_mask.bool().long().cumsum(-1) - 1).clamp(min=0)[:, -shape[1] :]
 

@@ -36,6 +36,7 @@ from ..engine import (
     self_attention_mask,
     textbook_engine,
 )
+from ..heads import padding_mask
 from .attention import eager_attention
 from .hooks import has_foreign_hooks, has_hooks, has_to_be_called, is_traced, recomputes
 from .last_block import attend_once, attend_then_select, last_block
@@ -192,7 +193,7 @@ def _real_tokens(model: Any, inputs: Inputs, indices: Tensor | None) -> Tensor |
     Without a mask, all tokens are real. A causal model with token_indices needs only those up to the last one read.
     """
     if inputs.attention_mask is not None:
-        return inputs.attention_mask if inputs.attention_mask.ndim == 2 else None
+        return padding_mask(inputs.attention_mask)
     if not model.is_causal or indices is None:
         return torch.ones(inputs.shape, dtype=torch.long)
     read = torch.zeros(inputs.shape, dtype=torch.long)

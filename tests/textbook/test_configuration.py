@@ -2,6 +2,7 @@
 """A config refuses what no model can be, derives what was left out, and comes back from JSON as it went."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,9 @@ REFUSED: list[tuple[dict[str, Any], list[str]]] = [
     ({"pad_token_id": 64}, ["pad_token_id=64", "vocab_size=64"]),
     ({"pad_token_id": -1}, ["pad_token_id=-1", "vocab_size=64"]),
     ({"position_type": "rotary", "head_dim": 3}, ["head_dim=3", "odd"]),
-    ({"layer_types": ["sliding_attention", "full_attention"]}, ["layer_types", "sliding_window"]),
+    ({"block_type": "appended"}, ["block_type", "appended", "'sequential'", "'parallel'"]),
+    ({"layer_types": ["sliding_attention", "full_attention"]}, ["layer_types has sliding", "set sliding_window"]),
+    ({"layer_types": ["chunked_attention"] * 2}, ["layer_types", "chunked_attention", "'sliding_attention'"]),
     ({"layer_types": ["full_attention"]}, ["layer_types", "num_hidden_layers"]),
     ({"local_rope_theta": 0}, ["local_rope_theta=0"]),
     ({"relative_attention_num_buckets": 6}, ["relative_attention_num_buckets=6", "multiple of 4"]),
@@ -79,6 +82,24 @@ def test_what_no_model_can_be_is_refused_with_the_field_the_value_and_the_choice
         with pytest.raises((StrictDataclassError, ValueError, KeyError)) as caught:
             tiny(**settings)
         assert [piece for piece in pieces if piece not in str(caught.value)] == [], settings
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("sliding_window", 3),
+        ("sliding_window", 0),
+        ("layer_types", ["sliding_attention", "full_attention"]),
+        ("layer_types", ["full_attention"]),
+        ("local_rope_theta", 100.0),
+        ("block_type", "parallel"),
+    ],
+)
+def test_what_encoder_decoders_lack_is_refused_before_it_is_looked_at(name: str, value: Any) -> None:
+    """No message asks for a field that the next one refuses."""
+    told = re.escape(f"{name}={value!r}: not in encoder-decoders; leave it out.")
+    with pytest.raises(StrictDataclassError, match=told):
+        ScratchSeq2SeqConfig(**TINY, **{name: value})
 
 
 SENSIBLE: list[dict[str, Any]] = [

@@ -10,6 +10,7 @@ from model_cases import (
     CAUSAL_LM,
     MASK,
     SEQ2SEQ_LM,
+    SWITCHES,
     Case,
     draw_ids,
     in_turn,
@@ -17,6 +18,7 @@ from model_cases import (
     parametrize_cases,
 )
 from torch import Tensor, nn
+from transformers import ContinuousBatchingConfig, GenerationConfig
 
 from modeling_scratch.fast.engine import MANY_TEXTS
 from modeling_scratch.fast.generation import MANY_ROWS, WORTH_A_COPY, quick_head
@@ -95,6 +97,20 @@ def test_a_batch_says_what_its_texts_say_one_by_one(case: Case, settings: dict) 
         assert len(together.unique(dim=0)) > 1
         apart = torch.cat([new_tokens(generate(model, row[None], **search)) for row in ROWS])
         assert torch.equal(together, apart)
+
+
+@pytest.mark.filterwarnings("ignore")  # the library's own, of its batches
+def test_continuous_batching_takes_layers_that_are_local_by_turns() -> None:
+    """`generate_batch` hands over a mask for each type of layer."""
+    model = lively(CAUSAL_LM.model(**SWITCHES["local-parallel"], tie_word_embeddings=False, pad_token_id=0))
+    settings = GenerationConfig(max_new_tokens=NEW, do_sample=False, eos_token_id=-1, pad_token_id=0)
+    prompts = [row.tolist() for row in ROWS]
+    alone = [model.generate(row[None], generation_config=settings)[0, len(row) :].tolist() for row in ROWS]
+    pages = ContinuousBatchingConfig(num_blocks=16, max_batch_tokens=32)  # else it takes all the memory
+    outputs = model.generate_batch(prompts, settings, pages, progress_bar=False)
+    together = {tuple(output.prompt_ids): output.generated_tokens for output in outputs.values()}
+    assert [together[tuple(prompt)] for prompt in prompts] == alone
+    assert len({token for text in alone for token in text}) > NEW
 
 
 def test_embeddings_may_stand_for_the_prompt() -> None:

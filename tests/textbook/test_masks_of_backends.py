@@ -33,7 +33,7 @@ families = pytest.mark.parametrize("family", FAMILIES)
 
 def make(family: str, backend: str, **settings: Any) -> Any:
     sizes = {"vocab_size": 50, "hidden_size": 16, "num_attention_heads": HEADS, "intermediate_size": 16}
-    config = CONFIGS[family](**sizes, num_hidden_layers=1, **settings)
+    config = CONFIGS[family](**{**sizes, "num_hidden_layers": 1, **settings})
     torch.manual_seed(0)
     model = lively(FAMILIES[family](config))
     model.config._attn_implementation = backend  # set_attn_implementation asks for what is installed
@@ -131,6 +131,20 @@ def test_a_backend_that_may_ignore_biases_is_refused(position_type: str) -> None
     model = make("decoder", "unmasked", position_type=position_type)
     with pytest.raises(ValueError, match=f"unmasked.*position_type='{position_type}'"):
         read(model, None)
+
+
+@pytest.mark.parametrize("backend", ["eager", "sdpa"])
+def test_masks_by_type_of_layer_are_those_that_the_layers_make(backend: str) -> None:
+    """As continuous batching hands them over; a dict of anything else is no mask."""
+    types = {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": 3}
+    model = make("decoder", backend, num_hidden_layers=2, **types)
+    behind = torch.arange(LENGTH)[:, None] - torch.arange(LENGTH)
+    seen = {"full_attention": behind >= 0, "sliding_attention": (behind >= 0) & (behind < 3)}
+    masks = {kind: mask.expand(TEXTS, 1, -1, -1) for kind, mask in seen.items()}
+    torch.testing.assert_close(read(model, masks), read(model, None), atol=1e-5, rtol=1e-5)
+    assert (read(model, dict(zip(masks, reversed(masks.values())))) - read(model, None)).abs().max() > 0.01
+    with pytest.raises(TypeError, match="attention_mask: a dict is no tensor"):
+        read(model, {"attention_mask": PADDED})
 
 
 def test_continuous_batching_refuses_biases() -> None:
