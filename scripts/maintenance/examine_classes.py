@@ -33,6 +33,18 @@ BART = {
 }  # fmt: skip
 MODERN_BERT = {**SIZES, "cls_token_id": 1, "sep_token_id": 2}
 OURS = {name: SIZES for name in modeling_scratch.__all__ if name.startswith("Scratch") and not name.endswith("Config")}
+ROTARY = {"position_type": "rotary", "norm_position": "pre", "norm_type": "rms_norm", "hidden_act": "swiglu"}
+RELATIVE = {"position_type": "relative", "relative_attention_num_buckets": 8, "relative_attention_max_distance": 8}
+LOCAL = {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": 4, "local_rope_theta": 100.0}
+PARTIAL = {"rope_parameters": {"rope_type": "default", "rope_theta": 10_000.0, "partial_rotary_factor": 0.5}}
+# A class, and after the colon what is set otherwise than by default.
+VARIANTS: dict[str, dict[str, Any]] = {
+    "ScratchEncoderForMaskedLM:alibi,sandwich": {**SIZES, "position_type": "alibi", "norm_position": "sandwich"},
+    "ScratchEncoderForMaskedLM:local,no_first_norm": {**SIZES, **ROTARY, **LOCAL, "first_norm": False},
+    "ScratchDecoderForCausalLM:local,query_key_norm": {**SIZES, **ROTARY, **LOCAL, "query_key_norm": True},
+    "ScratchDecoderForCausalLM:parallel,partial_rotary": {**SIZES, **ROTARY, **PARTIAL, "block_type": "parallel"},
+    "ScratchSeq2SeqForConditionalGeneration:relative": {**SIZES, **RELATIVE, "decoder_start_token_id": 1},
+}
 THEIRS: dict[str, dict[str, Any]] = {
     "BertForMaskedLM": SIZES,
     "BertForSequenceClassification": SIZES,
@@ -42,11 +54,18 @@ THEIRS: dict[str, dict[str, Any]] = {
     "LlamaForCausalLM": {**SIZES, "num_key_value_heads": 2},
     "ModernBertForMaskedLM": MODERN_BERT,
 }
+ROWS = {**OURS, **VARIANTS, **THEIRS}
+
+
+def class_of(name: str) -> Any:
+    """Return the class of a row, ours or the library's."""
+    name = name.partition(":")[0]
+    return getattr(modeling_scratch, name, None) or getattr(transformers, name)
 
 
 def examined(name: str, settings: dict[str, Any]) -> tuple[list[str], list[str]]:
     """Return a row, of the class, the counts of verdicts and the seconds, and a list of what falls short."""
-    model_class = getattr(modeling_scratch, name, None) or getattr(transformers, name)
+    model_class = class_of(name)
     start = time.perf_counter()
     diagnosis = check(model_class, model_class.config_class(**settings))
     seconds = time.perf_counter() - start
@@ -58,13 +77,13 @@ def examined(name: str, settings: dict[str, Any]) -> tuple[list[str], list[str]]
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--checks", action="store_true", help="list the checks")
-    parser.add_argument("--only", nargs="+", choices=[*OURS, *THEIRS], help="classes; by default, all")
+    parser.add_argument("--only", nargs="+", choices=list(ROWS), help="classes; by default, all")
     options = parser.parse_args(arguments)
     if options.checks:
         print(table(["check", "what holds"], [[each.name, each.says] for each in CHECKS]))
         return
     rows, short = [], []
-    for name, settings in {**OURS, **THEIRS}.items():
+    for name, settings in ROWS.items():
         if not options.only or name in options.only:
             print(name, file=sys.stderr)
             row, found = examined(name, settings)

@@ -32,6 +32,7 @@ from modeling_scratch.utils.errors import DataError
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "doctor.md"
 PROCESSES = {"fresh_process"}  # checks that start a process
 COMPILERS = {"export", "one_graph", "pipelines"}
+ANSWERS = ["padding_right", "padding_left", "causality", "cache", "attention_backends"]
 FAST = [check.name for check in CHECKS if check.name not in PROCESSES | COMPILERS]
 
 
@@ -68,6 +69,25 @@ def test_sound_classes_of_the_library_hold(model_class: Any, config: Any) -> Non
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.model_class.__name__)
 def test_our_classes_hold(case: Case) -> None:
     assert cried(doctor.check(case.model_class, case.config(pad_token_id=0))) == set()
+
+
+every_variant = pytest.mark.parametrize("name", examine_classes.VARIANTS)
+
+
+@pytest.mark.slow
+@every_variant
+def test_our_variants_hold(name: str) -> None:
+    _, short = examine_classes.examined(name, examine_classes.VARIANTS[name])
+    assert short == []
+
+
+@every_variant
+def test_answers_of_our_variants_hold(name: str) -> None:
+    model_class = examine_classes.class_of(name)
+    config = model_class.config_class(**examine_classes.VARIANTS[name])
+    diagnosis = doctor.check(model_class, config, only=ANSWERS)
+    assert diagnosis.is_sound, str(diagnosis)
+    assert {"padding_left", "attention_backends"} <= {finding.check for finding in diagnosis.of(Verdict.HOLDS)}
 
 
 def test_a_classifier_of_ours_holds() -> None:
