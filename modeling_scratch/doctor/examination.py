@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
-from ..utils.errors import DataError, one_line
+from ..utils.errors import DataError
 from .checks import CHECKS
-from .findings import Check, Diagnosis, DoesNotApply, FallsShort, Finding, Verdict
+from .findings import Check, Diagnosis, DoesNotApply, FallsShort, Finding, Verdict, told
 from .subject import Subject
 
 
@@ -63,7 +63,7 @@ def examine(each: Check, subject: Any) -> Finding:
     except FallsShort as found:
         verdict, what = Verdict.FALLS_SHORT, str(found)
     except Exception as error:  # of the model that is examined: any
-        verdict, what = Verdict.FALLS_SHORT, f"It raises {type(error).__name__}: {one_line(error)[:300]}"
+        verdict, what = Verdict.FALLS_SHORT, f"It raises {told(error)}"
     return finding(each, verdict, what)
 
 

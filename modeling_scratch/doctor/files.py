@@ -13,7 +13,7 @@ from typing import Any
 import transformers
 
 from ..sharing.model_files import all_files, named_code
-from .findings import only_if, require
+from .findings import FallsShort, only_if, require
 
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 LIBRARIES = "torch", "transformers"
@@ -77,8 +77,7 @@ def _tree(path: Path) -> ast.Module:
     try:
         return ast.parse(path.read_text(encoding="utf-8"), path.name)
     except (SyntaxError, UnicodeDecodeError) as error:
-        require(False, f"{path.name} is not valid Python: {error}.")
-        raise
+        raise FallsShort(f"{path.name} is not valid Python: {error}.") from error
 
 
 def _imports_that_are_lost(path: Path) -> Iterator[str]:

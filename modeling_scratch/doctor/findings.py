@@ -2,10 +2,14 @@
 """What the doctor says of a model: one finding for each check, and all of them as text, JSON or annotations."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import Any
+
+from ..utils.errors import one_line
+
+LONGEST = 300  # characters of an error that are told
 
 
 class Verdict(str, Enum):
@@ -32,6 +36,16 @@ def only_if(applies: object, reason: str) -> None:
     """Raises `DoesNotApply`, with the reason, unless the condition holds."""
     if not applies:
         raise DoesNotApply(reason)
+
+
+def told(error: BaseException) -> str:
+    """Return the type of an error and its message, as one line."""
+    return f"{type(error).__name__}: {one_line(error)[:LONGEST]}"
+
+
+def listed(names: Collection[str]) -> str:
+    """Return the first three names, in alphabetical order."""
+    return ", ".join(sorted(names)[:3]) + (", ..." if len(names) > 3 else "")
 
 
 @dataclass(frozen=True)

@@ -26,13 +26,15 @@ from transformers.utils import logging
 from ..sharing.model_files import all_files, named_code
 from ..sharing.verification_outputs import load_model
 from ..utils.errors import DataError, one_line
+from . import files
+from .checks import CHECKS
 from .examination import chosen, examine, finding
-from .findings import Check, Diagnosis, DoesNotApply, Finding, Verdict
+from .findings import LONGEST, Check, Diagnosis, DoesNotApply, Finding, Verdict
 from .subject import Subject
 
 SECONDS = 60  # for each check
 GIBIBYTES = 16  # of address space, for the child
-FILES_ALONE = {"safe_weights", "code_is_there", "flat_code", "public_names", "known_version"}
+FILES_ALONE = {each.name for each in CHECKS if each.examine.__module__ == files.__name__}
 NOT_TRUSTED = "The folder brings its own code, which runs with --trust_remote_code only."
 # A step of the child between the checks of files and the others, and no finding of its own.
 LOADING = Check("loading", "The model can be loaded", lambda subject: None, "")
@@ -93,9 +95,9 @@ def _from_child(job: dict[str, Any], checks: Sequence[Check], seconds: float) ->
 
 def steps_of(checks: Sequence[Check]) -> list[Check]:
     """Return the checks of files, then loading and the others if there are any."""
-    files = [each for each in checks if each.name in FILES_ALONE]
+    alone = [each for each in checks if each.name in FILES_ALONE]
     others = [each for each in checks if each.name not in FILES_ALONE]
-    return [*files, LOADING, *others] if others else files
+    return [*alone, LOADING, *others] if others else alone
 
 
 def _lines(stream: IO[str] | None) -> "queue.Queue[str | None]":
@@ -166,7 +168,7 @@ def _not_loaded(folder: Path, is_trusted: bool, error: Exception) -> Finding:
     with suppress(ValueError):  # of files that are not JSON, for which loading fails, too
         if not is_trusted and named_code(folder, all_files(folder)):
             return finding(LOADING, Verdict.DOES_NOT_APPLY, NOT_TRUSTED)
-    return finding(LOADING, Verdict.FALLS_SHORT, f"It cannot be loaded: {one_line(error)[:300]}")
+    return finding(LOADING, Verdict.FALLS_SHORT, f"It cannot be loaded: {one_line(error)[:LONGEST]}")
 
 
 def main(job: dict[str, Any]) -> None:

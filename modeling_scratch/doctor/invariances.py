@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from .findings import FallsShort, only_if, require
-from .subject import LENGTH, SHORTER, TOLERANCE, Batch, Subject, attention, distance, run, values
+from .findings import DoesNotApply, FallsShort, only_if, require
+from .subject import TOLERANCE, Batch, Subject, attention, distance, run, values
 
 BACKENDS = ("eager", "sdpa")
 
@@ -55,7 +55,7 @@ def _fault_of_padding(subject: Subject, side: str) -> str:
     """Return what padding on this side changes; empty if nothing."""
     if not subject.reads("attention_mask"):
         return "`forward` has no argument attention_mask, so padding cannot be hidden."
-    batch = subject.batch([subject.ids(LENGTH), subject.ids(SHORTER, seed=1)], side)
+    batch = subject.padded_batch(side)
     if (apart := padding_changes(subject, batch, {})) < TOLERANCE:
         return ""
     what = f"Padding on the {side} changes the answers by {apart:.2g}."
@@ -88,8 +88,7 @@ def causality(subject: Subject) -> None:
 
 
 def _check_causality(subject: Subject, backend: str) -> None:
-    name = "decoder_input_ids" if subject.is_seq2seq else "input_ids"
-    batch = subject.batch()
+    name, batch = f"{subject.prefix}input_ids", subject.batch()
     before = values(run(subject.redrawn, batch))
     for changed in (1, batch[name].shape[1] - 1):
         ids = batch[name].clone()
@@ -120,9 +119,8 @@ def cache(subject: Subject) -> None:
     writes = subject.model.can_generate()
     if not subject.reads("past_key_values"):
         require(not writes, "`forward` has no argument past_key_values: generation computes every token again.")
-        only_if(False, "`forward` has no argument past_key_values.")
-    name = "decoder_input_ids" if subject.is_seq2seq else "input_ids"
-    batch = subject.batch()
+        raise DoesNotApply("`forward` has no argument past_key_values.")
+    name, batch = f"{subject.prefix}input_ids", subject.batch()
     whole = values(run(subject.redrawn, batch))
     found = torch.cat(list(_in_steps(subject.redrawn, batch, name)), dim=1)
     apart = distance(found, whole)
@@ -147,7 +145,7 @@ def _in_steps(model: PreTrainedModel, batch: Batch, name: str) -> Iterator[Tenso
 def attention_backends(subject: Subject) -> None:
     names = backends(subject)
     only_if(len(names) > 1, "The model says that it has eager attention only (_supports_sdpa is False).")
-    batch = subject.batch([subject.ids(LENGTH), subject.ids(SHORTER, seed=1)])
+    batch = subject.padded_batch()
     answers = []
     for name in names:
         with attention(subject.redrawn, name):
@@ -163,7 +161,7 @@ def attention_weights(subject: Subject) -> None:
     only_if(getattr(subject.config.get_text_config(), "num_attention_heads", 0), "The model has no attention.")
     with attention(subject.redrawn, "eager"):
         outputs = run(subject.redrawn, subject.batch(), output_attentions=True)
-    name = "decoder_attentions" if subject.is_seq2seq else "attentions"
+    name = f"{subject.prefix}attentions"
     weights = outputs.get(name)
     require(weights is not None and len(weights) > 0, f"output_attentions=True returns no {name}.")
     require(all(each is not None for each in weights), f"output_attentions=True returns None in {name}.")
@@ -174,7 +172,7 @@ def attention_weights(subject: Subject) -> None:
 
 def hidden_states(subject: Subject) -> None:
     outputs = run(subject.redrawn, subject.batch(), output_hidden_states=True)
-    name = "decoder_hidden_states" if subject.is_seq2seq else "hidden_states"
+    name = f"{subject.prefix}hidden_states"
     states, layers = outputs.get(name), subject.config.get_text_config().num_hidden_layers
     require(states, f"output_hidden_states=True returns no {name}.")
     shapes = {tuple(state.shape[:2]) for state in states}
@@ -184,7 +182,7 @@ def hidden_states(subject: Subject) -> None:
 
 def bfloat16(subject: Subject) -> None:
     half: Any = copy.deepcopy(subject.redrawn).bfloat16()
-    batch = subject.batch([subject.ids(LENGTH), subject.ids(SHORTER, seed=1)])
+    batch = subject.padded_batch()
     found = values(run(half, batch))
     require(found.isfinite().all(), "Answers in bfloat16 are not finite.")
     apart = distance(found, values(run(subject.redrawn, batch)))

@@ -23,7 +23,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from .findings import FallsShort, only_if, require
+from .findings import FallsShort, listed, only_if, require, told
 from .fresh_process import digest, tensors
 from .subject import Subject, distance, run, values
 
@@ -44,7 +44,7 @@ def round_trip(subject: Subject) -> None:
     with saved(subject.redrawn) as folder:
         loaded, report = load(subject, folder)
         for what, names in report.items():
-            require(not names, f"A saved model loads with {what}: {_shown(names)}.")
+            require(not names, f"A saved model loads with {what}: {listed(names)}.")
         compare(tensors(loaded), tensors(subject.redrawn))
 
 
@@ -68,7 +68,7 @@ def fresh_process(subject: Subject) -> None:
         found = json.loads(done.stdout.splitlines()[-1])
     wanted = {name: digest(tensor) for name, tensor in tensors(subject.redrawn).items()}
     differing = sorted(name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name))
-    require(not differing, f"{len(differing)} tensors differ there: {_shown(differing)}.")
+    require(not differing, f"{len(differing)} tensors differ there: {listed(differing)}.")
 
 
 def _root_of(model_class: type) -> str:
@@ -105,7 +105,7 @@ def _check_without(subject: Subject, folder: Path, name: str) -> None:
     require(is_finite, f"Without {name} in the file, it is not initialised.")
     shared = {wanted[key].data_ptr() for key in missing & wanted.keys()}
     others = [key for key in lost if key not in missing and wanted[key].data_ptr() not in shared]
-    require(not others, f"Without {name} in the file, others are not as they were saved: {_shown(others)}.")
+    require(not others, f"Without {name} in the file, others are not as they were saved: {listed(others)}.")
 
 
 def auto_classes(subject: Subject) -> None:
@@ -118,7 +118,7 @@ def auto_classes(subject: Subject) -> None:
             try:
                 getattr(transformers, name).from_pretrained(folder, trust_remote_code=subject.trusts_code)
             except Exception as error:  # whatever the class or the library raises
-                raise FallsShort(f"{name}.from_pretrained fails: {_first_line(error)}") from error
+                raise FallsShort(f"{name}.from_pretrained fails: {told(error)}") from error
 
 
 def _auto_classes_of(subject: Subject, auto_map: dict[str, Any]) -> list[str]:
@@ -139,7 +139,7 @@ def ties(subject: Subject) -> None:
         loaded, _ = load(subject, first)
         again = _shared_names(loaded)
         lost = [" and ".join(sorted(group)) for group in pairs if not any(group <= other for other in again)]
-        require(not lost, f"Tied weights are two after loading: {_shown(lost)}.")
+        require(not lost, f"Tied weights are two after loading: {listed(lost)}.")
         with saved(loaded) as second:
             files = [(folder / "model.safetensors") for folder in (first, second)]
             only_if(all(file.is_file() for file in files), "The weights are in several files.")
@@ -192,11 +192,11 @@ def meta_device(subject: Subject) -> None:
     lacking = [
         name for name, tensor in tensors(model).items() if name not in wanted or tensor.shape != wanted[name].shape
     ]
-    require(not lacking, f"Made on the meta device, it has other tensors: {_shown(lacking)}.")
+    require(not lacking, f"Made on the meta device, it has other tensors: {listed(lacking)}.")
     with saved(subject.redrawn) as folder:
         loaded, _ = load(subject, folder)
     on_meta = [name for name, tensor in tensors(loaded).items() if tensor.is_meta]
-    require(not on_meta, f"After loading, tensors are still on the meta device: {_shown(on_meta)}.")
+    require(not on_meta, f"After loading, tensors are still on the meta device: {listed(on_meta)}.")
     apart = distance(values(run(loaded, subject.batch())), values(run(subject.redrawn, subject.batch())))
     require(apart == 0, f"A loaded model answers {apart:.2g} away from the saved one.")
 
@@ -215,17 +215,8 @@ def compare(found: dict[str, Tensor], wanted: dict[str, Tensor]) -> None:
     differing = sorted(
         name for name in wanted.keys() | found.keys() if not _is_equal(found.get(name), wanted.get(name))
     )
-    require(not differing, f"{len(differing)} tensors are not as they were saved: {_shown(differing)}.")
+    require(not differing, f"{len(differing)} tensors are not as they were saved: {listed(differing)}.")
 
 
 def _is_equal(found: Tensor | None, wanted: Tensor | None) -> bool:
     return found is not None and wanted is not None and digest(found) == digest(wanted)
-
-
-def _shown(names: Any) -> str:
-    names = sorted(names)
-    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-
-
-def _first_line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0][:300]}"

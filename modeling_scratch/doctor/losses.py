@@ -15,7 +15,7 @@ from transformers import PreTrainedModel
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.trainer_pt_utils import LabelSmoother
 
-from .findings import only_if, require
+from .findings import FallsShort, listed, only_if, require
 from .subject import TOLERANCE, Batch, Subject, distance, run
 
 NO_LOSS = "The model has no loss."
@@ -23,9 +23,13 @@ NO_LOSS = "The model has no loss."
 
 def loss_of(model: PreTrainedModel, batch: Batch, **options: Any) -> Tensor:
     """Return the loss, with a graph for its gradients."""
-    outputs = model(**batch, return_dict=True, **options)
+    return with_loss(model(**batch, return_dict=True, **options))["loss"]
+
+
+def with_loss(outputs: Any) -> Any:
+    """Return the outputs as they are. Raises `FallsShort` if there is no loss."""
     require(outputs.get("loss") is not None, "With labels, `forward` returns no loss.")
-    return outputs["loss"]
+    return outputs
 
 
 def gradients(model: PreTrainedModel, *losses: Tensor) -> dict[str, Tensor]:
@@ -47,8 +51,7 @@ def labelled(subject: Subject) -> Batch:
 
 def loss(subject: Subject) -> None:
     batch = labelled(subject)
-    outputs = run(subject.redrawn, batch)
-    require(outputs.get("loss") is not None, "With labels, `forward` returns no loss.")
+    outputs = with_loss(run(subject.redrawn, batch))
     found, wanted = outputs["loss"], _reference(subject, outputs, batch)
     if distance(found, wanted) < TOLERANCE:
         return
@@ -60,7 +63,7 @@ def loss(subject: Subject) -> None:
         and distance(found, _shifted_loss(outputs["logits"], batch["labels"])) < TOLERANCE
     ):
         what += " The labels are shifted by one, which is for causal models (self.loss_type)."
-    require(False, what)
+    raise FallsShort(what)
 
 
 def _reference(subject: Subject, outputs: Any, batch: Batch) -> Tensor:
@@ -94,14 +97,12 @@ def _shifted_loss(logits: Tensor, labels: Tensor) -> Tensor:
 def problem_types(subject: Subject) -> None:
     only_if(subject.head == "sequence", "The model does not classify texts.")
     batch = subject.batch()
-    classes = subject.config.num_labels
-    several = ((torch.arange(2)[:, None] + torch.arange(classes)) % 2).float()
-    kinds: dict[Any, Tensor] = {"multi_label_classification": several} if classes > 1 else {}
-    kinds |= {"single_label_classification": torch.arange(2) % classes} if classes > 1 else {}
-    kinds |= {"regression": torch.tensor([0.3, -1.2])} if classes == 1 else {}
-    for kind, labels in kinds.items():
+    of_classes = ["multi_label_classification", "single_label_classification"]
+    kinds: list[Any] = of_classes if subject.config.num_labels > 1 else ["regression"]
+    for kind in kinds:
         model = copy.deepcopy(subject.redrawn)
         model.config.problem_type = kind
+        labels = subject.text_labels(len(batch["input_ids"]), kind)
         outputs = run(model, {**batch, "labels": labels})
         wanted = text_loss(outputs["logits"], labels)
         what = f"problem_type={kind!r}: the loss is {float(outputs['loss']):.4g}, not {float(wanted):.4g}."
@@ -118,8 +119,7 @@ def every_gradient(subject: Subject) -> None:
     else:
         found = gradients(model, loss_of(model, {**batch, **subject.labels(batch)}))
     without = [name for name, each in model.named_parameters() if each.requires_grad and name not in found]
-    shown = ", ".join(without[:3]) + (", ..." if without[3:] else "")
-    require(not without, f"{len(without)} parameters get no gradient from the loss: {shown}.")
+    require(not without, f"{len(without)} parameters get no gradient from the loss: {listed(without)}.")
 
 
 def accumulation(subject: Subject) -> None:
@@ -127,7 +127,7 @@ def accumulation(subject: Subject) -> None:
     batch = labelled(subject)
     takes_any = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in subject.parameters.values())
     only_if(getattr(subject.model, "accepts_loss_kwargs", takes_any), "Trainer sees that the loss takes no count.")
-    only_if(subject.head not in ("span",), "Trainer counts the items of `labels` only.")
+    only_if(subject.head != "span", "Trainer counts the items of `labels` only.")
     model, labels = subject.redrawn, batch["labels"]
     shifted = labels[:, 1:] if subject.head == "causal" else labels
     items = (shifted != -100).sum()  # as Trainer counts them
@@ -166,9 +166,7 @@ def gradient_checkpointing(subject: Subject) -> None:
     found = gradients(model, loss_of(model, batch, **_uncached(subject)))
     largest = max(float(gradient.abs().max()) for gradient in wanted.values())
     lost = wanted.keys() - found.keys()
-    require(
-        not lost, f"With gradient checkpointing, {len(lost)} parameters get no gradient: {', '.join(sorted(lost)[:3])}."
-    )
+    require(not lost, f"With gradient checkpointing, {len(lost)} parameters get no gradient: {listed(lost)}.")
     apart = max(distance(found[name], wanted[name]) for name in wanted if wanted[name].abs().max() > 1e-3 * largest)
     require(apart < 1e-3, f"Gradients with gradient checkpointing are {apart:.2g} away from those without.")
 

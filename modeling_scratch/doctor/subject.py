@@ -77,6 +77,11 @@ class Subject:
     def is_seq2seq(self) -> bool:
         return bool(self.config.is_encoder_decoder)
 
+    @property
+    def prefix(self) -> str:
+        """Of the names of what a decoder reads and returns, which those of an encoder-decoder have."""
+        return "decoder_" if self.is_seq2seq else ""
+
     @cached_property
     def head(self) -> str:
         """sequence, token, span, masked, seq2seq or causal; base: without a loss."""
@@ -150,12 +155,16 @@ class Subject:
             batch["decoder_input_ids"] = torch.stack([self.ids(7, seed=100 + int(text[0])) for text in texts])
         return {name: value for name, value in batch.items() if self.reads(name)}
 
+    def padded_batch(self, side: str = "right") -> Batch:
+        """A text, and a shorter one that is padded on this side."""
+        return self.batch([self.ids(LENGTH), self.ids(SHORTER, seed=1)], side)
+
     def labels(self, batch: Batch) -> Batch:
         """Labels that go with a batch, some of tokens ignored (-100); none for a model without a loss."""
         ids = batch["input_ids"]
         rows, columns = torch.arange(len(ids)), torch.arange(ids.shape[1])
         if self.head == "sequence":
-            return {"labels": self.text_labels(len(ids))}
+            return {"labels": self.text_labels(len(ids), self.config.problem_type)}
         if self.head == "token":
             return {"labels": torch.where(columns > rows[:, None], ids % self.config.num_labels, -100)}
         if self.head == "span":
@@ -167,9 +176,9 @@ class Subject:
             return {"labels": torch.where(columns < 7 - 2 * rows[:, None], ids, -100)}
         return {}
 
-    def text_labels(self, texts: int) -> Tensor:
-        """One label per text, of the kind that the config names or, without a name, its number of labels."""
-        classes, kind = self.config.num_labels, self.config.problem_type
+    def text_labels(self, texts: int, kind: str | None) -> Tensor:
+        """One label per text, of this problem_type; None: of the one that the number of labels stands for."""
+        classes = self.config.num_labels
         if kind == "multi_label_classification":
             return ((torch.arange(texts)[:, None] + torch.arange(classes)) % 2).float()
         if kind == "regression" or (kind is None and classes == 1):

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from transformers import pipeline
 
-from .findings import FallsShort, only_if, require
+from .findings import FallsShort, only_if, require, told
 from .subject import LENGTH, SHORTER, TOLERANCE, Subject, distance, run, values
 
 NEW_TOKENS = 4
@@ -84,7 +84,7 @@ def _piped(task: Any, whose: str, text: str, options: dict[str, Any], **made: An
     try:
         return pipeline(task, device="cpu", **made)(text, **options)
     except Exception as error:  # whatever the model or the library raises
-        raise FallsShort(f"pipeline({task!r}){whose} fails: {type(error).__name__}: {error}") from error
+        raise FallsShort(f"pipeline({task!r}){whose} fails: {told(error)}") from error
 
 
 class Answers(nn.Module):
@@ -119,7 +119,7 @@ def one_graph(subject: Subject) -> None:
         with torch.no_grad():
             found = compiled(*batch.values())
     except Exception as error:  # dynamo raises many types
-        raise FallsShort(f"torch.compile(fullgraph=True) fails: {str(error).strip().splitlines()[0][:300]}") from error
+        raise FallsShort(f"torch.compile(fullgraph=True) fails: {told(error)}") from error
     finally:
         torch.compiler.reset()
     apart = distance(found, values(run(subject.redrawn, batch)))
