@@ -14,12 +14,12 @@ from ..training.run_folder import LOCK_FILE, ended_by_sigterm, locked
 from ..utils.command_line import option
 from ..utils.errors import DataError
 from ..utils.files import remove, write_json
-from .report import CURVES, Results, shown, size_note, write_report
+from .report import CURVES, MARKDOWN, PAGE, RECORD, Results, shown, size_note, write_report
 from .runs import in_process, plan, probe, read_json, train
 from .tasks import EVALUATIONS, NEEDED, TASKS, find_task
 from .variants import Variant, check_variants, parse_factors, plan_variants
 
-PLAN, PROBE, RECORD = "plan", "probe", "lab.json"
+PLAN, PROBE = "plan", "probe"
 LEAST_STEPS = 10 * EVALUATIONS
 UNITS = {"s": 1, "m": 60, "h": 3600}
 # What the lab decides for each run.
@@ -81,7 +81,7 @@ class LabArguments:
             raise DataError(f"--max_steps {self.max_steps}: must be at least {EVALUATIONS}, one for each evaluation")
         if self.max_steps is not None and self.budget:
             raise DataError("--max_steps and --budget exclude each other; give only one")
-        seconds_of(self.budget)
+        budget_seconds(self.budget)
         try:
             shlex.split(self.options)
         except ValueError as error:
@@ -95,7 +95,8 @@ class LabArguments:
         return {name: without_paths(value) for name, value in vars(self).items() if name not in NOT_OF_COMMAND}
 
 
-def seconds_of(budget: str | None) -> float | None:
+def budget_seconds(budget: str | None) -> float | None:
+    """Return the seconds of a time such as 20m."""
     if budget is None:
         return None
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", budget)
@@ -120,7 +121,7 @@ def run_lab(arguments: LabArguments) -> None:
         runs = train_all(folder, arguments, [*options, "--max_steps", str(record["steps"])], variants, record)
         results = Results(factors, variants, runs, arguments.score or task.kind.score)
         others = [name for name in (task.kind.score, *task.kind.others) if name != results.score]
-        print("", write_report(folder, results, others, record), f"report: {folder / 'report.html'}", sep="\n")
+        print("", write_report(folder, results, others, record), f"report: {folder / PAGE}", sep="\n")
 
 
 def preset_of(options: Sequence[str]) -> str:
@@ -158,7 +159,7 @@ def open_lab(folder: Path, arguments: LabArguments) -> dict[str, Any] | None:
 def delete_lab(folder: Path, record: Mapping[str, Any]) -> None:
     """Delete what a lab has written, its record last."""
     names = [Variant(**variant).name for variant in record["variants"]]
-    files = ["report.md", "report.html", *(CURVES.format(name) for name in record["factors"]), RECORD]
+    files = [MARKDOWN, PAGE, *(CURVES.format(name) for name in record["factors"]), RECORD]
     for name in (*names, *files):
         if Path(name).name == name:  # a record that somebody changed deletes nothing elsewhere
             remove(folder / name)
@@ -198,7 +199,7 @@ def steps_of(
     folder: Path, arguments: LabArguments, options: Sequence[str], variants: Sequence[Variant]
 ) -> tuple[int, list[str]]:
     """Return the steps of each run, and how they were chosen: as given, as the task's, or from the budget."""
-    seconds = seconds_of(arguments.budget)
+    seconds = budget_seconds(arguments.budget)
     if seconds is None:
         return arguments.max_steps or find_task(arguments.task, arguments.data_dir)[0].max_steps, []
     overrides = variants[0].overrides(arguments.config_overrides)

@@ -20,8 +20,8 @@ from .variants import Factors, Variant
 
 SHARES = {"accuracy", "f1", "f1_macro", "f1_micro"}
 LOWER_IS_BETTER = {"loss", "perplexity", "rmse"}
-HOLM = 1 - CONFIDENCE
-CURVES = "curves-{}.png"
+SIGNIFICANCE = 1 - CONFIDENCE  # the largest corrected p of a difference
+RECORD, MARKDOWN, PAGE, CURVES = "lab.json", "report.md", "report.html", "curves-{}.png"
 Runs = Mapping[tuple[str, int], Mapping[str, Any]]  # the result of each variant and seed
 
 
@@ -85,7 +85,7 @@ class Results:
         if not found.is_shown:
             return f"no difference that {len(self.seeds)} seeds can show"
         is_better = (found.mean > 0) != (self.score in LOWER_IS_BETTER)
-        holds = found.adjusted_p is not None and found.adjusted_p <= HOLM
+        holds = found.adjusted_p is not None and found.adjusted_p <= SIGNIFICANCE
         return ("better" if is_better else "worse") + ("" if holds else ", not after correction")
 
     def comparisons(self) -> list[dict[str, Any]]:
@@ -158,12 +158,12 @@ def costs(results: Results, variants: Sequence[Variant]) -> list[str]:
     """Return parameters, tokens, time and memory of the runs of these variants, as means."""
     runs = [results.runs[variant.name, seed] for variant in variants for seed in results.seeds]
     parameters, tokens = (_range(sorted({run[name] for run in runs})) for name in ("parameters", "tokens"))
-    whole = [seconds_of(run) for run in runs if not run["resumed_at"]]
+    whole = [run_seconds(run) for run in runs if not run["resumed_at"]]
     time = f"{fmean(whole):.0f} s" if whole else "resumed"
     return [parameters, tokens, time, f"{fmean(run['peak_memory'] for run in runs) / 1e6:,.0f} MB"]
 
 
-def seconds_of(run: Mapping[str, Any]) -> float:
+def run_seconds(run: Mapping[str, Any]) -> float:
     """Return the processor time of a run, or with an accelerator the time of its training on the clock."""
     return run["processor_seconds"] if run["is_timed_by_processor"] else run["seconds"]
 
@@ -244,10 +244,10 @@ def write_report(folder: Path, results: Results, others: Sequence[str], facts: M
     title = f"Lab: {facts['command']['task']}"
     runs = [{"variant": name, "seed": seed, **run} for (name, seed), run in results.runs.items()]
     found = {"tokens": results.tokens(), "comparisons": results.comparisons(), "runs": runs}
-    write_json(folder / "lab.json", {**facts, **found})
-    write_text(folder / "report.html", as_page(sections, title))
+    write_json(folder / RECORD, {**facts, **found})
+    write_text(folder / PAGE, as_page(sections, title))
     text = "\n\n".join([f"# {title}", *map(as_markdown, sections)]) + "\n"
-    write_text(folder / "report.md", text)
+    write_text(folder / MARKDOWN, text)
     return text
 
 

@@ -32,7 +32,7 @@ from .tasks import Kind, find_task, with_overrides
 from .variants import Matching, Variant
 
 PROBED = 30  # steps that are timed for a budget
-LAST_LINES = 300  # characters of a log in an error
+LONGEST = 300  # characters of the last line of a log in an error
 # The library's parallel threads do not survive a fork: nothing in this process may compute before the last run.
 CONTEXT: Any = get_context("fork" if sys.platform.startswith("linux") else "spawn")
 KILOBYTE = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss
@@ -58,7 +58,7 @@ def in_process(work: Callable[..., Any], output: Path, *arguments: Any) -> dict[
         raise DataError(result["refused"])
     if process.exitcode or not result:
         log = output.with_suffix(".log")
-        end = log.read_text(encoding="utf-8", errors="replace").strip()[-LAST_LINES:] if log.is_file() else ""
+        end = log.read_text(encoding="utf-8", errors="replace").strip()[-LONGEST:] if log.is_file() else ""
         raise DataError(f"a run ended with exit code {process.exitcode}: {end.rpartition(chr(10))[2]} (see {log})")
     return result
 

@@ -125,14 +125,14 @@ class Task:
 
 
 REVIEWS = "--learning_rate 2e-3 --per_device_train_batch_size 64 --max_eval_samples 1000"
-PLAYS = "--block_size 64 --per_device_train_batch_size 12 --learning_rate 4e-3 --warmup_steps 0.05 --adam_beta2 0.99"
+PLAYS = "--per_device_train_batch_size 12 --learning_rate 4e-3 --warmup_steps 0.05 --adam_beta2 0.99"
 TASKS = {
     "demo": Task(CLASSIFICATION, "demo", 900, REVIEWS),
     "sst2": Task(CLASSIFICATION, "reviews", 400, f"{REVIEWS} --max_train_samples 10000 --max_length 64"),
     "imdb": Task(
         CLASSIFICATION, "reviews", 300, f"{REVIEWS} --max_train_samples 10000 --max_length 256 --vocab_size 8000"
     ),
-    "plays": Task(WRITING, "plays", 600, f"{PLAYS} --tokenizer_kind character"),
+    "plays": Task(WRITING, "plays", 600, f"--block_size 64 {PLAYS} --tokenizer_kind character"),
     "multi30k": Task(
         TRANSLATION, "captions", 1_000,
         "--per_device_train_batch_size 64 --warmup_steps 0.2 --learning_rate 2e-3 --max_eval_samples 300 "
@@ -141,7 +141,7 @@ TASKS = {
 }  # fmt: skip
 # Of a user's own data: a folder of labelled texts, or text to write like.
 OWN_TEXTS = Task(CLASSIFICATION, "reviews", 400, f"{REVIEWS} --max_length 256")
-OWN_WRITING = Task(WRITING, "plays", 600, PLAYS.replace("64", "128", 1) + " --vocab_size 2000")
+OWN_WRITING = Task(WRITING, "plays", 600, f"--block_size 128 {PLAYS} --vocab_size 2000")
 NEEDED = {"sst2": "a folder with train.* and validation.*", "imdb": "a folder with train.* and test.*, or aclImdb"}
 NEEDED |= {"plays": "a text file, or a folder of .txt files", "multi30k": "a folder with train.* and validation.*"}
 
