@@ -4,8 +4,10 @@
 import difflib
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..utils.errors import DataError, quoted
 from .columns import Label, label_key, normalised, parse_label
@@ -13,6 +15,7 @@ from .columns import Label, label_key, normalised, parse_label
 LABEL_MAP_HELP = 'Labels to read as another one: source=target, e.g. Biling=billing "log in=login".'
 RARE_RATIO = 10  # a typo is at least so many times rarer than the label that was meant
 MOST_TYPOS = 20  # rows with the same one; a label of more rows is meant
+IMBALANCE = 9  # a greater ratio of class sizes is high (Fernández et al. 2018, Learning from Imbalanced Data Sets)
 NEGATION = re.compile("(un|in|im|il|ir|dis|non|not|no)[ -]?")
 LONGEST_LABEL = 40  # longer ones are texts, and compared by case alone
 _BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d_])[\s_-]+(?=[^\W\d_])")
@@ -162,3 +165,23 @@ def small_class_warnings(counts: Mapping[Label, int], least: int = 5) -> list[st
     """Return a warning on classes of fewer rows than `least`."""
     small = [f"{quoted(label)} ({count})" for label, count in sorted(counts.items(), key=str) if count < least]
     return [f"classes with fewer than {least} rows can hardly be learned: {', '.join(small)}"] if small else []
+
+
+def is_imbalanced(labels: Iterable[Any]) -> bool:
+    """Return whether the most frequent class has more than nine times as many rows as the rarest one."""
+    return _imbalance(Counter(labels)) > IMBALANCE
+
+
+def _imbalance(counts: Mapping[Label, int]) -> float:
+    return max(counts.values()) / min(counts.values())
+
+
+def imbalance_warnings(counts: Mapping[Label, int]) -> list[str]:
+    """Return a warning on classes of very different sizes."""
+    if len(counts) < 2 or (ratio := _imbalance(counts)) <= IMBALANCE:
+        return []
+    frequent, rare = max(counts, key=counts.__getitem__), min(counts, key=counts.__getitem__)
+    return [
+        f"imbalanced classes: {quoted(frequent)} has {ratio:,.0f} times as many rows as {quoted(rare)}; the report "
+        "compares by macro F1, and --class_weights balanced makes rare classes count more"
+    ]

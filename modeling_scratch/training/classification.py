@@ -52,7 +52,7 @@ from ..evaluation.calibration import Calibration
 from ..evaluation.classification import Judge
 from ..evaluation.classification_metrics import ClassificationMetrics
 from ..evaluation.judges import KIND_JUDGES, KindJudge
-from ..evaluation.linear_advice import SAVE_LINEAR_MODEL
+from ..evaluation.linear_advice import SAVE_LINEAR_MODEL, forget_linear
 from ..evaluation.split_scores import report_splits
 from ..evaluation.stages import Stage, fine_tuning_stage, report_stages
 from ..utils.errors import DataError, one_line
@@ -444,6 +444,8 @@ def train_model(
     record = {"labels": data.label_names, "rows": rows, "problem_type": data.problem_type}
     record |= fit_to_labels(trainer, run, data)
     run.start(trainer, [*data.notes, *data.warnings, *truncations, *notes], **record)
+    if run.is_main:
+        forget_linear(run.folder)  # that of a run which is resumed: the report decides again whether to save it
     run.train(trainer, evaluates)
     return trainer
 
