@@ -15,6 +15,7 @@ from .columns import Label, label_key, normalised, parse_label
 LABEL_MAP_HELP = 'Labels to read as another one: source=target, e.g. Biling=billing "log in=login".'
 RARE_RATIO = 10  # a typo is at least so many times rarer than the label that was meant
 MOST_TYPOS = 20  # rows with the same one; a label of more rows is meant
+LEAST_ROWS = 5  # of a class that can be learned
 IMBALANCE = 9  # a greater ratio of class sizes is high (Fernández et al. 2018, Learning from Imbalanced Data Sets)
 NEGATION = re.compile("(un|in|im|il|ir|dis|non|not|no)[ -]?")
 LONGEST_LABEL = 40  # longer ones are texts, and compared by case alone
@@ -161,26 +162,32 @@ def _counted(label: Label, counts: Mapping[Label, int]) -> str:
     return f"{quoted(label)} ({counts[label]:,} rows)"
 
 
-def small_class_warnings(counts: Mapping[Label, int], least: int = 5) -> list[str]:
-    """Return a warning on classes of fewer rows than `least`."""
-    small = [f"{quoted(label)} ({count})" for label, count in sorted(counts.items(), key=str) if count < least]
-    return [f"classes with fewer than {least} rows can hardly be learned: {', '.join(small)}"] if small else []
+def small_class_warnings(counts: Mapping[Label, int]) -> list[str]:
+    """Return a warning on classes of fewer rows than `LEAST_ROWS`."""
+    small = [f"{quoted(label)} ({count})" for label, count in sorted(counts.items(), key=str) if count < LEAST_ROWS]
+    return [f"classes with fewer than {LEAST_ROWS} rows can hardly be learned: {', '.join(small)}"] if small else []
 
 
 def is_imbalanced(labels: Iterable[Any]) -> bool:
-    """Return whether the most frequent class has more than nine times as many rows as the rarest one."""
-    return _imbalance(Counter(labels)) > IMBALANCE
+    """Return whether the most frequent class has more than nine times as many rows as the rarest one.
+
+    Classes of fewer rows than `LEAST_ROWS`, such as typos, do not count where there are two others.
+    """
+    sizes = _learnable(Counter(labels)).values()
+    return max(sizes) > IMBALANCE * min(sizes)
 
 
-def _imbalance(counts: Mapping[Label, int]) -> float:
-    return max(counts.values()) / min(counts.values())
+def _learnable(counts: Mapping[Label, int]) -> Mapping[Label, int]:
+    large = {label: count for label, count in counts.items() if count >= LEAST_ROWS}
+    return large if len(large) > 1 else counts
 
 
 def imbalance_warnings(counts: Mapping[Label, int]) -> list[str]:
-    """Return a warning on classes of very different sizes."""
-    if len(counts) < 2 or (ratio := _imbalance(counts)) <= IMBALANCE:
+    """Return a warning on classes of very different sizes, as `is_imbalanced` tells."""
+    sizes = _learnable(counts)
+    frequent, rare = max(sizes, key=sizes.__getitem__), min(sizes, key=sizes.__getitem__)
+    if (ratio := sizes[frequent] / sizes[rare]) <= IMBALANCE:
         return []
-    frequent, rare = max(counts, key=counts.__getitem__), min(counts, key=counts.__getitem__)
     return [
         f"imbalanced classes: {quoted(frequent)} has {ratio:,.0f} times as many rows as {quoted(rare)}; the report "
         "compares by macro F1, and --class_weights balanced makes rare classes count more"
