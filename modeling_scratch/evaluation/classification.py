@@ -13,7 +13,6 @@ from transformers import Trainer
 from ..data.labelled_texts import ReviewData
 from ..data.text_pairs import as_fields, shortened
 from ..utils.errors import DataError, quoted
-from ..utils.files import write_json, write_text
 from .baselines import BaselineResult, run_baselines
 from .calibration import Calibration, calibration_scores, calibration_text
 from .chance import headline, only_answer
@@ -34,6 +33,7 @@ from .linear_advice import keep_linear, with_headline
 from .misclassified import MISCLASSIFIED, Misclassified
 from .plots import confusion_matrix_png, learning_curve_png
 from .predictions import PREDICTIONS, Predictions
+from .report_files import quotes_texts, write_report
 
 EXAMPLES = 2  # correctly and wrongly classified texts per class
 
@@ -98,12 +98,11 @@ class Judge:
         predictions.save(output / PREDICTIONS)
         misclassified = self._misclassified(predictions)
         misclassified.save(output / MISCLASSIFIED)
-        table += f"\n{text}\n" if (text := misclassified.report()) else ""
-        write_text(output / "results.md", table)
-        write_json(output / "evaluation.json", evaluation)
+        page, shown = (table + misclassified.report(quotes) for quotes in (quotes_texts(trainer.args), True))
+        write_report(trainer.args, page, evaluation)
         confusion_matrix_png(matrix, names, output / "confusion_matrix.png")
         learning_curve_png(trainer.state.log_history, output / "learning_curve.png")
-        return table
+        return shown
 
     def _keep_linear(self, trainer: Trainer, evaluation: Mapping[str, Any]) -> str | None:
         test = evaluation["macro_f1"] or evaluation["mcnemar"]

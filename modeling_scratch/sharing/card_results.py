@@ -35,11 +35,6 @@ class Results(NamedTuple):
     example: str
 
 
-def without_texts(evaluation: Evaluation) -> Evaluation:
-    """Return the evaluation without the texts that it quotes."""
-    return {**evaluation, "examples": [], "example": ""}
-
-
 def _quoted(title: str, heads: list[str], rows: list[list[Any]]) -> list[str]:
     """Return a table of texts under its title, or nothing where there are none."""
     return [title, table(heads, rows)] if rows else []

@@ -240,7 +240,10 @@ SENTENCES = (
 
 
 # The reviews of the demo have no noise: faster steps, more of them, and no average of the weights.
-DEMO_SETTINGS = ("--preset", "demo", "--learning_rate", "2e-3", "--num_train_epochs", "5", "--ema_decay", "0")
+DEMO_SETTINGS = (
+    "--preset", "demo", "--learning_rate", "2e-3", "--num_train_epochs", "5", "--ema_decay", "0",
+    "--texts_in_card", "True",
+)  # fmt: skip
 OTHER_SOURCES = re.compile("--(dataset.name|data.dir|train.file|model.name.or.path|recipe)(=|$)")
 
 

@@ -16,6 +16,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from torch import nn
 from transformers import PreTrainedConfig, TrainingArguments
 from transformers.modeling_outputs import SequenceClassifierOutput
+from uploads import uploaded_texts
 
 from modeling_scratch.training.class_weights import ClassWeights, balanced_weights
 
@@ -87,6 +88,7 @@ def test_the_weights_of_a_run_are_recorded(tmp_path: Path, capsys: pytest.Captur
     assert weights["NEGATIVE"] > 1 > weights["POSITIVE"]
     assert "| class weights | balanced |" in (tmp_path / "run" / "README.md").read_text()
     evaluation = json.loads((tmp_path / "run" / "evaluation.json").read_text())
+    assert not uploaded_texts(tmp_path / "run")
     assert {each["settings"]["class_weight"] for each in evaluation["baselines"]} == {"balanced"}
     told = f"The difference from {evaluation['macro_f1']['baseline']} is "
     assert all(told in (tmp_path / "run" / name).read_text() for name in ("README.md", "results.md"))
