@@ -133,10 +133,15 @@ def test_the_writing_system_is_that_of_most_letters(text: str, name: str) -> Non
 
 def test_what_cannot_be_reported_is_refused(tickets: Path, tmp_path: Path, capfd) -> None:
     (tmp_path / "report.html").write_text("precious")
+    words = write(tmp_path / "words.jsonl", {"tokens": [["Anna", "sleeps"]] * 9, "ner_tags": [["B-PER", "O"]] * 9})
+    examples = Path(__file__).resolve().parents[2] / "docs" / "examples"
     for arguments, *pieces in (
         ([], "modeling-scratch data my_reviews"),
         ([tmp_path / "none.csv"], "none.csv", "No such file"),
         ([tmp_path], "no train file"),
+        ([examples / "questions.json"], "modeling-scratch train-answers --train_file"),
+        ([examples / "names.conll"], "modeling-scratch train-tokens --train_file"),
+        ([words], "modeling-scratch train-tokens --train_file"),
         ([tickets, "--output", tmp_path / "report.pdf"], "report.pdf", ".html"),
         ([tickets, "--output", tmp_path / "report.html"], "--overwrite"),
         ([tickets, "--label_map", "none=login"], "no row has the label 'none'"),
