@@ -22,7 +22,7 @@ from . import classification
 from .run import Run, rehearse
 from .speed import discarded
 
-DEPTHS = (1, 0)  # the first of two that score alike is chosen
+DEPTHS = (0, 1)  # of two that score alike, the smaller is chosen
 LEAST_FOLDS, LEAST_JUDGED, MOST_JUDGED = 3, 500, 2_000  # of the train split
 
 
