@@ -12,7 +12,7 @@ from itertools import accumulate
 import numpy as np
 from datasets import DatasetDict
 from sklearn.model_selection import KFold
-from transformers import PreTrainedTokenizerBase, set_seed
+from transformers import PreTrainedTokenizerBase, PrinterCallback, set_seed
 
 from ..data.documents import counted
 from ..data.labelled_texts import ReviewData
@@ -73,6 +73,7 @@ def score(run: Run, data: ReviewData, tokenizer: PreTrainedTokenizerBase, depth:
             classification.ClassifierTrainer, tokenizer, splits, metrics, copied, model=model
         )
         classification.fit_to_labels(trainer, run, data)
+        trainer.remove_callback(PrinterCallback)
         rehearse(trainer)
         trainer.train()
         return trainer.evaluate()[f"eval_{metric}"]
