@@ -16,8 +16,8 @@ from typing import Any
 import torch
 
 from modeling_scratch.exporting.formats import FORMATS, Format
-from modeling_scratch.exporting.gguf_files import LlamaCpp
 from modeling_scratch.exporting.graphs import Graph, graphs_of
+from modeling_scratch.exporting.llama_cpp import LlamaCpp
 from modeling_scratch.exporting.program import load_exported
 from modeling_scratch.utils.command_line import quiet_libraries
 from modeling_scratch.utils.markdown import table
