@@ -23,7 +23,7 @@ from ..stack import Stack
 
 Floats = NDArray[np.float32]
 
-MOST_WEIGHTS = 1_200_000  # of a model that is packed; a page of more would pass 5 MB
+MOST_WEIGHTS = 2_500_000  # of a model that is packed; a page of more would pass 10 MB
 FEWEST_BITS = 24  # of a float: sign, 8 of the exponent, 15 of the mantissa; the relative error is 2^-16
 BITS_OF_A_PAGE = 25_000_000  # of weights; the rest of 5 MB is for what was recorded
 

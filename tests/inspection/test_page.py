@@ -7,6 +7,7 @@ from typing import Any
 import draw_explain
 import pytest
 import torch
+from browser import violations
 from conftest import lively
 from toy_text import toy_tokenizer
 
@@ -85,6 +86,23 @@ def test_every_part_opens(page: Any, folder: Path) -> None:
     )
     assert page.locator(".step [role=grid]").count() > 100
     assert page.locator(".curves").count() == 1
+
+
+OPEN = """() => {
+    document.querySelectorAll('details').forEach(each => { each.open = true; });
+    document.querySelector('#change .token').click();
+}"""
+
+
+@pytest.mark.parametrize(
+    "name", ["classifier", *(pytest.param(each, marks=pytest.mark.slow) for each in ("decoder", "seq2seq"))]
+)
+def test_the_page_is_accessible(page: Any, folder: Path, name: str) -> None:
+    opened(page, folder / f"{name}.html")
+    page.evaluate(OPEN)
+    page.locator("details.step:not(.minor) > summary").nth(3).click()
+    page.click("#change [role=switch] >> nth=0")
+    assert violations(page) == []
 
 
 @pytest.mark.parametrize("name", ["classifier", "decoder", "seq2seq"])
