@@ -5,7 +5,7 @@
     modeling-scratch train-classifier --help    # show a program's options
     eval "$(modeling-scratch completion)"       # enable completion in bash, or in zsh with bashcompinit
 
-`--help` prints the texts in help/, which `python scripts/write_help.py` generates from the parsers.
+`--help` prints the texts in help/, which `python scripts/maintenance/write_help.py` generates from the parsers.
 """
 
 import ast

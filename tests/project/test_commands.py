@@ -56,7 +56,7 @@ def test_help_is_printed_without_a_library() -> None:
 def test_help_is_that_of_the_parser(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`python scripts/write_help.py` writes it anew. --help_all shows inherited options, too."""
+    """`python scripts/maintenance/write_help.py` writes it anew. --help_all shows inherited options, too."""
     monkeypatch.setenv("COLUMNS", str(WIDTH))
     monkeypatch.setattr(sys, "argv", [f"modeling-scratch {name}"])
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Draw accuracy against minutes of training, from the folders of finished runs with --recipe.
 
-python scripts/draw_recipes.py recipes.png --panel IMDb runs/imdb-minutes runs/imdb-hour --panel SST-2 runs/sst2
+python scripts/maintenance/draw_recipes.py recipes.png --panel IMDb runs/imdb-minutes runs/imdb-hour
 """
 
 from argparse import ArgumentParser

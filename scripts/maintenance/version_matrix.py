@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Save models here and load them under other versions of the libraries, and the other way round; print a table.
 
-python scripts/version_matrix.py --transformers 5.17.0 5.20.2 newest --torch 2.11.0 --cache ~/.cache/version-matrix
+python scripts/maintenance/version_matrix.py --transformers 5.17.0 newest --torch 2.11.0 --cache ~/.cache/versions
 
 Each version has an environment of its own in the cache, which later runs use again. Here is the environment that runs
 this program. A model of each head saves its outputs, generated ids, and outputs after a step of Trainer; whoever loads
@@ -27,8 +27,11 @@ from typing import Any
 from modeling_scratch.utils.errors import DataError
 from modeling_scratch.utils.markdown import escaped, table
 
-ROOT = Path(__file__).resolve().parents[1]
-COMMAND = "scripts/version_matrix.py --transformers 5.17.0 newest --torch 2.11.0 newest --cache ~/.cache/version-matrix"
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = (
+    "scripts/maintenance/version_matrix.py --transformers 5.17.0 newest --torch 2.11.0 newest "
+    "--cache ~/.cache/version-matrix"
+)
 PROBE = Path(__file__).with_name("version_probe.py")
 TOLERANCE = 1e-5
 NEWEST = "newest"
@@ -152,7 +155,7 @@ def environment(pair: tuple[str, str], python: str, cache: Path, share_packages:
 
 def row_of(python: Path, saved_here: str) -> Row:
     """Load there what was saved here, and the other way round."""
-    print(f"{python.parents[1].name} ...", file=sys.stderr, flush=True)
+    print(f"{python.parents[2].name} ...", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory() as folder:
         saved = probe(python, "save", folder)
         row = Row(saved["versions"])

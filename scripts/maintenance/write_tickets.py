@@ -1,8 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Write generated support tickets: 20 classes, or two of which one has a text in 51.
 
-python scripts/write_tickets.py topics tickets_folder
-python scripts/write_tickets.py rare rare_folder
+python scripts/maintenance/write_tickets.py topics tickets_folder
+python scripts/maintenance/write_tickets.py rare rare_folder
 
 The words are invented. Each topic has 30 words, and shares 20 of them with one other topic each. A ticket
 says five words of its topic behind a phrase that asks ("help with"), and every second ticket says five words of

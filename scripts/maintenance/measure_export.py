@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Measure exported folders beside PyTorch: sizes on disk, and milliseconds a call on one thread, in turn.
 
-python scripts/measure_export.py runs/demo runs/demo-onnx runs/plays runs/plays-onnx
+python scripts/maintenance/measure_export.py runs/demo runs/demo-onnx runs/plays runs/plays-onnx
 
 It prints a table in Markdown. A classifier and an encoder read 8 texts of 64 tokens, a decoder reads one token after 64
 cached ones. PyTorch is the model with its engine, as it is used. The times are the fastest of many, in turn.

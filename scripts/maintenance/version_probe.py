@@ -1,8 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Save tiny models with their answers, or compare what saved models answer here: version_matrix.py runs it elsewhere.
 
-python scripts/version_probe.py save FOLDER
-python scripts/version_probe.py read FOLDER
+python scripts/maintenance/version_probe.py save FOLDER
+python scripts/maintenance/version_probe.py read FOLDER
 
 The package is on the path of Python. `read` takes the code of the folder first, without the package, then the package.
 It prints JSON: the versions and, of `read`, the largest difference of each answer of each model, or its error.

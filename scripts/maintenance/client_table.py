@@ -1,8 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Run the tests of tests/clients in this environment, and write their results into the table of docs/clients.md.
 
-python scripts/client_table.py                       # every client that is installed here
-python scripts/client_table.py --only trl peft       # these alone
+python scripts/maintenance/client_table.py                       # every client that is installed here
+python scripts/maintenance/client_table.py --only trl peft       # these alone
 
 Rows of clients that are not installed, or not asked for, stay as they are: clients that cannot be installed together
 are run in several environments.
@@ -20,7 +20,7 @@ import pytest
 
 from modeling_scratch.utils.files import write_text
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "clients.md"
 START, END = "<!-- table of clients -->", "<!-- end of the table -->"
 COLUMNS = ["client", "version", "what is compared", "native models", "result", "date"]

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Generate help/NAME.txt, the output of `modeling-scratch NAME --help`, from the programs' parsers.
 
-python scripts/write_help.py
+python scripts/maintenance/write_help.py
 """
 
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from modeling_scratch_cli.__main__ import PROGRAMS, run
 
-FOLDER = Path(__file__).parent  # not that of an installation elsewhere
+FOLDER = Path(__file__).resolve().parents[1]  # not that of an installation elsewhere
 WIDTH = 100
 
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Draw the parts of an explanation's page as PNG files, with playwright and Chromium or Chrome.
 
-python scripts/draw_explain.py explain.html docs/pictures
+python scripts/maintenance/draw_explain.py explain.html docs/pictures
 """
 
 import shutil

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Train classifiers on few and on many texts of data sets, and draw their scores against the number of texts.
 
-python scripts/compare_sizes.py --panel SST-2 sst2_folder --rows 200 1500 --seeds 0 1 2 --output_dir runs/sizes
+python scripts/maintenance/compare_sizes.py --panel SST-2 sst2_folder --rows 200 1500 --output_dir runs/sizes
 
 Each run has a folder of its own. Repeat the command to continue after an interruption: finished runs are kept. The
 table is in sizes.md and the plot in sizes.png.
@@ -19,7 +19,7 @@ from modeling_scratch.evaluation.size_plots import METRICS, Scores, read_scores,
 from modeling_scratch.utils.errors import DataError
 from modeling_scratch.utils.files import write_json, write_text
 
-PROGRAM = Path(__file__).with_name("train_classifier.py")
+PROGRAM = Path(__file__).resolve().parents[1] / "train_classifier.py"
 RECIPE, CHECKPOINT = "recipe minutes", "fine-tuned checkpoint"
 CHECKPOINT_BATCH, CHECKPOINT_STEPS = 16, 200  # at least so many steps, in two epochs or more
 METRIC = f"The score of a panel, one of {', '.join(METRICS)}; by default accuracy."

@@ -1,8 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Run the notebooks of docs/notebooks/ from top to bottom, each in a fresh kernel and an empty folder, without network.
 
-python scripts/run_notebooks.py                              # all of them
-python scripts/run_notebooks.py look-inside --write          # one, and keep its outputs in the file
+python scripts/maintenance/run_notebooks.py                              # all of them
+python scripts/maintenance/run_notebooks.py look-inside --write          # one, and keep its outputs in the file
 
 The environment variable NOTEBOOK_STEPS replaces the number of training steps of every model.
 """
@@ -21,7 +21,7 @@ from nbformat import NotebookNode
 
 from modeling_scratch.utils.files import write_text
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "notebooks"
 COLAB = "https://colab.research.google.com"
 BADGE = re.compile(rf"^\[!\[.*\]\({re.escape(COLAB)}.*\)$", re.MULTILINE)

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Measure pages of modeling-scratch explain: seconds to make and to open, sizes, and the difference from PyTorch.
 
-python scripts/measure_explain.py runs/demo "It bores." runs/plays "ROMEO:"
+python scripts/maintenance/measure_explain.py runs/demo "It bores." runs/plays "ROMEO:"
 
 It prints a table in Markdown. Pages are opened by playwright in Chromium or Chrome. The difference is that between the
 logits that the page computes and those of PyTorch; pages of large models do not compute.

@@ -1,9 +1,9 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Examine small models of the package's classes and of the library's, and print what was found in Markdown.
 
-python scripts/examine_classes.py                   # the table of docs/doctor.md
-python scripts/examine_classes.py --checks          # the list of checks
-python scripts/examine_classes.py --only LlamaForCausalLM
+python scripts/maintenance/examine_classes.py                   # the table of docs/doctor.md
+python scripts/maintenance/examine_classes.py --checks          # the list of checks
+python scripts/maintenance/examine_classes.py --only LlamaForCausalLM
 """
 
 import argparse

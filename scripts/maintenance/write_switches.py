@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Write the measured differences and the conditions of labs into docs/switches.md.
 
-python scripts/write_switches.py runs/lab-plays runs/lab-demo
+python scripts/maintenance/write_switches.py runs/lab-plays runs/lab-demo
 
 A row of the page's table names a field and "`value` against `other`"; the columns after the published claim are tasks.
 A lab fills the column of its task. Cells without a measurement get "–".
@@ -19,19 +19,19 @@ from modeling_scratch.lab.statistics import Difference
 from modeling_scratch.utils.errors import DataError
 from modeling_scratch.utils.files import write_text
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "switches.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "switches.md"
 HEADS = re.compile(r"\| switch \| values \| published \| (?P<tasks>.*) \|")
 ROW = re.compile(
     r"\| `(?P<field>\w+)` \| `(?P<value>[^`]+)` against `(?P<other>[^`]+)`(?P<note>[^|]*) \| (?P<claim>[^|]*) \|.*"
 )
-START, END = "<!-- written by scripts/write_switches.py -->", "<!-- end -->"
+START, END = "<!-- written by scripts/maintenance/write_switches.py -->", "<!-- end -->"
 OPPOSITE = {"better": "worse", "worse": "better"}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     folders = sys.argv[1:] if arguments is None else arguments
     if not folders:
-        sys.exit("name the folders of labs, as in: python scripts/write_switches.py runs/lab-plays runs/lab-demo")
+        sys.exit("name the folders of labs, as in: write_switches.py runs/lab-plays runs/lab-demo")
     if missing := [folder for folder in folders if not (Path(folder) / "lab.json").is_file()]:
         sys.exit(f"{missing[0]}: no lab.json, which `modeling-scratch lab` writes; name the folders of labs")
     labs = [json.loads((Path(folder) / "lab.json").read_text(encoding="utf-8")) for folder in folders]
