@@ -197,7 +197,7 @@ def test_floats_of_fewer_bits_stay_close_and_unite_tied_weights() -> None:
 
 
 def test_a_model_above_the_limit_has_no_packed_form() -> None:
-    assert weights.packed_model(model_cases.TEXTS.model(vocab_size=80_000), 8) is None
+    assert weights.packed_model(model_cases.TEXTS.model(vocab_size=170_000), 8) is None
 
 
 def of_page(names: Sequence[str], expression: str) -> Any:
