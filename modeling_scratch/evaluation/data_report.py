@@ -242,7 +242,7 @@ def as_page(sections: Sequence[Section], title: str = "Data before training") ->
     """Return the sections as one HTML page that loads nothing. All their text is escaped."""
     head = f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
     body = "\n".join(map(_as_html, sections))
-    return f"{head}<style>{STYLE}</style></head>\n<body><h1>{title}</h1>\n{body}\n</body></html>\n"
+    return f"{head}<style>{STYLE}</style></head>\n<body><main><h1>{title}</h1>\n{body}\n</main></body></html>\n"
 
 
 def _as_html(section: Section) -> str:

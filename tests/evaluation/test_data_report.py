@@ -8,11 +8,13 @@ import shlex
 from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import data
 import predict
 import pytest
 import train_classifier
+from browser import violations
 from conftest import refused
 from messy_tickets import WORDS, write_tickets
 from text_samples import reviews, write
@@ -113,6 +115,15 @@ def test_the_page_is_whole_and_runs_nothing_of_the_user(tmp_path: Path, capsys) 
     assert evil[0] in " ".join(page.texts)
     assert str(tmp_path) not in output.read_text()
     assert any("1 more apart from case" in text for text in page.texts)
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_the_page_is_accessible(tmp_path: Path, capsys, page: Any) -> None:
+    write(tmp_path / "train.jsonl", {"text": reviews(40)["text"], "label": ["good", "bad"] * 20})
+    printed(capsys, tmp_path, "--output", tmp_path / "report.html")
+    page.goto((tmp_path / "report.html").as_uri())
+    assert violations(page) == []
 
 
 @pytest.mark.parametrize(
