@@ -24,7 +24,8 @@ from .weights import freeze_zeros
 
 Config = TypeVar("Config", bound=ScratchConfig)
 
-LINEAR_MODEL = "linear.json"  # what the folder of a linear model has in place of config.json
+# What the folder of a linear model has in place of config.json, and its weights.
+LINEAR_MODEL, LINEAR_WEIGHTS = "linear.json", "weights.safetensors"
 WITHOUT_WEIGHTS = ("dropout", "dropout_prob", "classifier_pooling")
 DECIDED_ELSEWHERE = {"vocab_size", "decoder_vocab_size", "num_labels", "id2label", "label2id", "problem_type"}
 

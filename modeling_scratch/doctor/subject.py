@@ -102,6 +102,12 @@ class Subject:
         )
         return writes and not fills
 
+    @property
+    def pads_left(self) -> bool:
+        """Whether texts are padded on the left: of decoders, to generate; of encoders, only if the tokenizer does."""
+        is_decoder = self.is_causal and not self.is_seq2seq
+        return is_decoder or getattr(self.tokenizer, "padding_side", "right") == "left"
+
     @cached_property
     def redrawn(self) -> PreTrainedModel:
         """A copy with parameters far from where initialisation puts them, which hides faults."""

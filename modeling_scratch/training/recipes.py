@@ -107,6 +107,7 @@ WAYS = {
     ),
 }  # fmt: skip
 FEW_TEXTS = 20_000  # to learn from, without pretraining
+TRIED_TEXTS = 5_000  # with as many, one block scores at least as high as none
 FEW_NGRAMS = 100_000  # of few long texts
 FEW_STEPS, FEW_TEXTS_EPOCHS = 300, 30  # at least so many steps, but at most so many epochs
 MASKED_EPOCHS = 40  # of pretraining by masked tokens, at most: more of them overfit
@@ -219,13 +220,20 @@ class TextSizes:
 class Choices:
     """options: of train-classifier, by name. pretraining: those of the stage; {} without one. reasons: to print.
 
-    teachers: the number of classifiers that are trained before the last one.
+    teachers: the number of classifiers that are trained before the last one. tries_depth: whether a trial chooses the
+    number of blocks.
     """
 
     options: dict[str, Any]
     pretraining: dict[str, Any]
     reasons: list[str]
     teachers: int = 0
+    tries_depth: bool = False
+
+    def with_depth(self, depth: int, reason: str) -> "Choices":
+        """Return the choices with the number of blocks that a trial gave."""
+        overrides = f"{self.options['config_overrides']},num_hidden_layers={depth}"
+        return replace(self, options={**self.options, "config_overrides": overrides}, reasons=[*self.reasons, reason])
 
     def to_record(self) -> dict[str, Any]:
         return asdict(self)
@@ -286,7 +294,7 @@ def choose(
         "options of the command line replace these choices",
     ]
     if not way.stage:  # the vocabulary is that of the labelled texts
-        return Choices(options, {}, reasons)
+        return Choices(options, {}, reasons, tries_depth=name == "few" and labelled.texts < TRIED_TEXTS)
     if teachers := _teachers(arguments, labelled, to_label):
         options["num_train_epochs"] = max(way.epochs, recipe.taught_epochs)
     return Choices(options, _stage(arguments, sizes, way.stage), reasons, teachers)

@@ -31,6 +31,7 @@ from ..utils.errors import DataError
 from . import classification, pretraining
 from .checkpoints import delete_checkpoints, has_checkpoint, step_of
 from .classification import BEST_BY, ClassifierTrainingArguments, ModelArguments, list_of_parts, types_of
+from .depth import choose_depth
 from .objectives import PretrainingModelArguments, check_special_tokens
 from .pretraining import PretrainingArguments
 from .recipes import IN_PRETRAINING, Choices, RecipeArguments, Speeds, TextSizes, choose, schedule
@@ -42,6 +43,7 @@ from .teachers import folder_of, label_linearly, read_labels, texts_to_label, tr
 
 ARGUMENTS = (ModelArguments, DataArguments, RecipeArguments, ClassifierTrainingArguments)
 ARCHITECTURE = re.compile("--preset(=|$)")
+DEPTH = re.compile("--preset(=|$)|num_hidden_layers=")
 EPOCHS = re.compile("--(num.train.epochs|max.steps)(=|$)")
 FINISHED = "finished_stages"
 MODEL_OPTIONS = "objective", "block_size", "mask_fraction"  # of pretraining
@@ -231,6 +233,7 @@ def start(run: Run, data: ReviewData, corpus: Corpus, texts: Sequence[str], give
     tokenizer = classification.build_tokenizer(groups["model"], list_of_parts(read), **types_of(data))
     minutes = (time.perf_counter() - begun) / 60
     learned = Stage("tokenizer", counted(len(read), "text"), 0, minutes, f"{len(tokenizer):,} tokens")
+    choices, tried = try_depth(run, data, tokenizer, choices, given)
     speeds = measure(run, data, documents, tokenizer, choices)
     given_epochs = None
     if any(map(EPOCHS.match, given)):
@@ -238,9 +241,24 @@ def start(run: Run, data: ReviewData, corpus: Corpus, texts: Sequence[str], give
     choices = schedule(choices, groups["recipe"], speeds, given_epochs, labelled, to_label)
     groups["model"], groups["training"] = with_choices(choices, given)
     classification.choose_epoch_on_validation(groups["training"], data, BEST_BY[data.problem_type])
-    run.noted = {RECIPE: choices.to_record(), FINISHED: [asdict(learned)]}
+    run.noted = {RECIPE: choices.to_record(), FINISHED: list(map(asdict, [learned, *tried]))}
     run.record(data.notes)
     return choices
+
+
+def try_depth(
+    run: Run, data: ReviewData, tokenizer: PreTrainedTokenizerBase, choices: Choices, given: Sequence[str]
+) -> tuple[Choices, list[Stage]]:
+    """Return the choices with the number of blocks that held-out texts choose, and the row of the report.
+
+    Without a trial, the choices remain as they are, and there is no row.
+    """
+    if not choices.tries_depth or any(map(DEPTH.search, given)):
+        return choices, []
+    depth, stage = choose_depth(run, data, tokenizer)
+    choices = choices.with_depth(depth, f"{stage.name}: {depth} ({stage.result})")
+    run.groups["model"], run.groups["training"] = with_choices(choices, given)
+    return choices, [stage]
 
 
 def epochs_of(arguments: ClassifierTrainingArguments, speeds: Speeds) -> float:

@@ -9,13 +9,17 @@ import examine_classes
 import pytest
 import torch
 from model_cases import CASES, TEXTS, Case
+from toy_text import toy_tokenizer
 from toys import SIZES, SOUND, TOYS, Toy
 from transformers import (
+    BertForMaskedLM,
     BertForMultipleChoice,
+    GPT2LMHeadModel,
     GPTNeoXForCausalLM,
     LlamaForCausalLM,
     MarianMTModel,
     MixtralForCausalLM,
+    ModernBertForMaskedLM,
     ViTForImageClassification,
 )
 
@@ -72,6 +76,29 @@ def test_a_classifier_of_ours_holds() -> None:
     assert {"round_trip", "padding_left", "accumulation", "bfloat16"} <= {
         finding.check for finding in diagnosis.of(Verdict.HOLDS)
     }
+
+
+@pytest.mark.parametrize(
+    ("model_class", "side", "verdict"),
+    [
+        (BertForMaskedLM, None, Verdict.DOES_NOT_APPLY),
+        (BertForMaskedLM, "right", Verdict.DOES_NOT_APPLY),
+        (BertForMaskedLM, "left", Verdict.FALLS_SHORT),
+        (GPT2LMHeadModel, None, Verdict.FALLS_SHORT),
+        (GPT2LMHeadModel, "right", Verdict.FALLS_SHORT),
+        (ModernBertForMaskedLM, "right", Verdict.HOLDS),
+    ],
+)
+def test_padding_on_the_left_matters_where_texts_are_padded_there(
+    model_class: Any, side: str | None, verdict: Verdict
+) -> None:
+    """Of decoders always: they generate. What padding changes is told in any case."""
+    tokenizer = toy_tokenizer(side) if side else None
+    diagnosis = doctor.check(model_class, model_class.config_class(**SIZES), tokenizer, only=["padding_left"])
+    found = diagnosis["padding_left"]
+    assert found.verdict is verdict
+    assert ("changes the answers by" in found.what) == (verdict is not Verdict.HOLDS)
+    assert bool(found.mend) == (verdict is Verdict.FALLS_SHORT)
 
 
 def test_the_model_is_left_as_it_was() -> None:

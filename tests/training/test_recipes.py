@@ -3,6 +3,7 @@
 
 import json
 import random
+import re
 import shutil
 from collections.abc import Callable
 from functools import partial
@@ -316,6 +317,38 @@ def test_few_texts_are_read_often_enough_in_small_batches(texts: int, length: in
     assert planned["num_train_epochs"] <= 30
     assert planned["min_frequency"] == 1
     assert ("ngram_vocab_size" in planned["config_overrides"]) == (length == 200)
+
+
+def test_the_number_of_blocks_is_tried_on_few_texts_alone() -> None:
+    arguments = RecipeArguments("minutes")
+    assert choose(arguments, TextSizes(4_999, 50_000, 250_000)).tries_depth
+    for others in TextSizes(5_000, 50_000, 250_000), TextSizes(500, 5_000, 25_000, are_pairs=True), sizes(10**8):
+        assert not choose(arguments, others).tries_depth
+
+
+def test_held_out_texts_choose_the_number_of_blocks(tmp_path: Path) -> None:
+    """The row of the report and the saved model agree; a number that is given is not tried."""
+    table = write_reviews(tmp_path / "reviews.csv", 60, 0)
+    small = TINY.replace("num_hidden_layers=1,", "")
+    arguments = f"--train_file {table} --recipe minutes --max_steps 4 --report_to none --use_cpu --disable_tqdm True"
+
+    def trained(name: str, overrides: str) -> tuple[dict, dict]:
+        folder = tmp_path / name
+        ended = in_child(
+            lambda: train_classifier.main([*arguments.split(), *overrides.split(), "--output_dir", str(folder)])
+        )
+        assert ended.status == 0, ended.text
+        return read(folder / "config.json"), {row["name"]: row for row in read(folder / "evaluation.json")["stages"]}
+
+    config, rows = trained("tried", small)
+    assert rows["number of blocks"]["read"] == "48 texts, 3 folds"
+    of_blocks = re.findall(r"([\d.]+) % with (\d) block", rows["number of blocks"]["result"])
+    scores = {int(depth): float(accuracy) for accuracy, depth in of_blocks}
+    assert scores.keys() == {0, 1}
+    assert config["num_hidden_layers"] == int(scores[1] > scores[0])
+    config, rows = trained("given", TINY.replace("num_hidden_layers=1", "num_hidden_layers=2"))
+    assert config["num_hidden_layers"] == 2
+    assert "number of blocks" not in rows
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
