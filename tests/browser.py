@@ -2,6 +2,7 @@
 """A real browser for tests of pages: fixtures that fail on errors in the page and on requests to other machines."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -9,6 +10,7 @@ import pytest
 from draw_explain import BROWSERS, chromium, opened_browser
 
 LOCAL_SCHEMES = {"file", "data", "blob", "about"}
+RULES = "{runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}"
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +34,18 @@ def page(browser: Any) -> Iterator[Any]:
     yield tab
     tab.close()
     assert problems == []
+
+
+def violations(page: Any) -> list[str]:
+    """What axe-core finds on a page, in light and in dark colours: rules of WCAG 2.2 A and AA, and good practice."""
+    axe = pytest.importorskip("axe_playwright_python", reason="needs axe-playwright-python")
+    page.evaluate(f"{Path(axe.__file__).with_name('axe.min.js').read_text(encoding='utf-8')}; 0")
+    found: list[str] = []
+    for colours in ("light", "dark"):
+        page.emulate_media(color_scheme=colours)
+        result = page.evaluate(f"() => axe.run(document, {RULES})")
+        found += [f"{colours}: {each['id']}: {node['html']}" for each in result["violations"] for node in each["nodes"]]
+    return found
 
 
 def is_local(url: str) -> bool:

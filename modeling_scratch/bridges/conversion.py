@@ -25,7 +25,7 @@ from ..utils.files import complete_folder
 from .checkpoints import WeightFiles
 from .configs import FAMILIES, check_head, convert_config, export_config, family_of, why_not
 from .tables import Family
-from .weights import Slots, empty_model, map_weights, native_weights, renamed, some, zeros_of
+from .weights import Slots, empty_model, freeze_zeros, map_weights, native_weights, renamed, some, zeros_of
 
 logger = logging.get_logger(__name__)
 
@@ -49,7 +49,8 @@ def load_pretrained(
 ) -> Any:
     """Load a native checkpoint, a folder or a name on the Hub, as an equivalent scratch model in eval mode.
 
-    Weights are read one by one from safetensors, so that memory holds only the model and one tensor.
+    Weights are read one by one from safetensors, so that memory holds only the model and one tensor. Biases that the
+    native model lacks are zero and frozen (requires_grad=False).
 
     - model_class: a different head than the checkpoint's; its new weights are randomly initialised, with a warning.
     - dtype: that of the weights; None: as stored.
@@ -88,6 +89,7 @@ def load_pretrained(
         else:
             slots.put(name, tensor, theirs)
     _finish(slots, family, new)
+    freeze_zeros(model, family)
     if left_out:
         logger.info(f"{where}: {some(left_out)} ignored: not part of {head}")
     if model.can_generate():

@@ -20,10 +20,12 @@ from ..pipelines import TARGET_FOLDER
 from ..utils.errors import DataError, one_line
 from .configs import FAMILIES, why_not
 from .model_limits import check_model_files
+from .weights import freeze_zeros
 
 Config = TypeVar("Config", bound=ScratchConfig)
 
-LINEAR_MODEL = "linear.json"  # what the folder of a linear model has in place of config.json
+# What the folder of a linear model has in place of config.json, and its weights.
+LINEAR_MODEL, LINEAR_WEIGHTS = "linear.json", "weights.safetensors"
 WITHOUT_WEIGHTS = ("dropout", "dropout_prob", "classifier_pooling")
 DECIDED_ELSEWHERE = {"vocab_size", "decoder_vocab_size", "num_labels", "id2label", "label2id", "problem_type"}
 
@@ -142,7 +144,10 @@ def load_model(auto_class: Any, head: str, name: str, trust_remote_code: bool, *
     config = load_checkpoint(AutoConfig, name, trust_remote_code)
     options["dtype"] = torch.float32
     if config.model_type not in FAMILIES or why_not(FAMILIES[config.model_type], head):
-        return load_body(auto_class, name, trust_remote_code, **options)
+        model = load_body(auto_class, name, trust_remote_code, **options)
+        if (family := FAMILIES.get(getattr(config, "native_model_type", None))) is not None:
+            freeze_zeros(model, family)
+        return model
     scratch_class = next((ours for ours in FAMILIES[config.model_type].heads if ours.endswith(head)), None)
     if scratch_class is None:
         raise DataError(f"--model_name_or_path {name}: {config.model_type} has no {head} in this package")

@@ -189,12 +189,20 @@ def native_weights(ours: dict[str, Tensor], family: Family, head: str, slots: Sl
             yield name, torch.zeros(slots.weights[name].shape, dtype=next(iter(ours.values())).dtype)
     left = [name for name, weight in ours.items() if id(weight) not in used and weight.any()]
     if left:
-        raise CheckpointError(f"{some(left)}: nonzero weights without counterpart in {family.model_type}")
+        remedy = ": freeze these biases in training, as load_pretrained does" if zeros_of(left, family) else ""
+        raise CheckpointError(f"{some(left)}: nonzero weights without counterpart in {family.model_type}{remedy}")
 
 
 def zeros_of(missing: Iterable[str], family: Family) -> list[str]:
     """Return the missing weights that default to zero."""
     return [name for name in missing if _fills_with_zeros(name, family)]
+
+
+def freeze_zeros(model: PreTrainedModel, family: Family) -> None:
+    """Freeze the zero biases that native models lack, or do not train: a trained model can go back to its family."""
+    for name, weight in model.named_parameters():
+        if _fills_with_zeros(name, family) and not weight.any():
+            weight.requires_grad_(False)
 
 
 def _fills_with_zeros(name: str, family: Family) -> bool:

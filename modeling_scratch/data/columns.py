@@ -187,9 +187,9 @@ def _only(candidates: Sequence[str], kind: str, columns: Iterable[str], where: s
     if len(candidates) == 1:
         return candidates[0]
     if candidates:
-        raise DataError(
-            f"{where}: candidate {kind} columns: {' or '.join(map(repr, candidates))}; choose one with --{kind}_column"
-        )
+        pair = " (two names are a pair of texts)" if kind == "text" else ""
+        listed = " or ".join(map(repr, candidates))
+        raise DataError(f"{where}: candidate {kind} columns: {listed}; choose one with --{kind}_column{pair}")
     raise DataError(
         f"{where}: none of the columns {', '.join(map(repr, columns))} looks like the {kind}; "
         f"choose with --{kind}_column (the first line of a table must contain the column names)"
@@ -223,7 +223,10 @@ def name_labels(
     """
     distinct = set(labels)
     if len(distinct) < 2:
-        raise DataError(f"the train split has only one class, {distinct.pop()!r}; a classifier needs two")
+        raise DataError(
+            f"the train split has only one class, {distinct.pop()!r}, and a classifier needs two: add rows of "
+            "another class, or name the column of the labels with --label_column"
+        )
     if len(distinct) > MAX_CLASSES or len(distinct) == len(labels) > 2:
         raise DataError(
             f"{len(labels)} rows of the train split have {len(distinct)} different labels: probably the wrong column; "

@@ -216,7 +216,16 @@ def choose_kind(
         return ClassSet(), [_note(ClassSet, "the labels are lists")]
     if any(map(is_fraction, present)) and all(map(_is_number, present)):
         return Number(), [_note(Number, "some labels are fractions")]
-    return ONE_CLASS, _notes_on_lists([value for value in present if isinstance(value, str)])
+    strings = [value for value in present if isinstance(value, str)]
+    return ONE_CLASS, [*_notes_on_lists(strings), *_notes_on_integers(present)]
+
+
+def _notes_on_integers(cells: Sequence[object]) -> list[str]:
+    """Return a note if the labels are integers that could be ratings: three or more in a row, such as 1 to 5."""
+    numbers = {float(value) for value in cells if _is_number(value)}  # type: ignore[arg-type]
+    if len(numbers) < 3 or max(numbers) - min(numbers) >= len(numbers) or not all(map(_is_number, cells)):
+        return []
+    return ["integer labels are read as classes; if they are ratings, --problem_type regression predicts a number"]
 
 
 def _notes_on_lists(cells: Sequence[str]) -> list[str]:

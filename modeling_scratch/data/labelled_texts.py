@@ -33,6 +33,7 @@ from .labels import (
     RARE_RATIO,
     LabelMap,
     as_options,
+    imbalance_warnings,
     parse_label_map,
     proposed_label_map,
     similar_label_warnings,
@@ -144,7 +145,7 @@ def load_splits(arguments: DataArguments) -> ReviewData:
             splits.update({split: rows} if rows else {})
     labels.map.check_used()
     counts = Counter(label for example in train for label in kind.classes(example.label))
-    warnings = [*similar_label_warnings(counts), *small_class_warnings(counts), *_conflicts(splits)]
+    warnings = [*_class_warnings(counts, kind), *_conflicts(splits)]
     splits = _fill_splits(splits, arguments, kind, notes)
     splits = {split: _limit(split, rows, arguments, kind, notes) for split, rows in splits.items()}
     if isinstance(kind, Number):
@@ -153,6 +154,11 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     pairs = {split: [(row.text, kind.stored(row.label, ids)) for row in rows] for split, rows in splits.items()}
     label_names = list(names.values()) or arguments.class_names or [label_column]  # a number has the name of its column
     return ReviewData.from_pairs(pairs, label_names, notes, [*warnings, *_overlaps(splits)], kind)
+
+
+def _class_warnings(counts: Mapping[Label, int], kind: LabelKind) -> list[str]:
+    warnings = [*similar_label_warnings(counts), *small_class_warnings(counts)]
+    return [*warnings, *imbalance_warnings(counts)] if kind is ONE_CLASS else warnings
 
 
 def _columns_note(columns: Sequence[str]) -> str:

@@ -4,8 +4,10 @@
 import difflib
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..utils.errors import DataError, quoted
 from .columns import Label, label_key, normalised, parse_label
@@ -13,6 +15,8 @@ from .columns import Label, label_key, normalised, parse_label
 LABEL_MAP_HELP = 'Labels to read as another one: source=target, e.g. Biling=billing "log in=login".'
 RARE_RATIO = 10  # a typo is at least so many times rarer than the label that was meant
 MOST_TYPOS = 20  # rows with the same one; a label of more rows is meant
+LEAST_ROWS = 5  # of a class that can be learned
+IMBALANCE = 9  # a greater ratio of class sizes is high (Fernández et al. 2018, Learning from Imbalanced Data Sets)
 NEGATION = re.compile("(un|in|im|il|ir|dis|non|not|no)[ -]?")
 LONGEST_LABEL = 40  # longer ones are texts, and compared by case alone
 _BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d_])[\s_-]+(?=[^\W\d_])")
@@ -158,7 +162,33 @@ def _counted(label: Label, counts: Mapping[Label, int]) -> str:
     return f"{quoted(label)} ({counts[label]:,} rows)"
 
 
-def small_class_warnings(counts: Mapping[Label, int], least: int = 5) -> list[str]:
-    """Return a warning on classes of fewer rows than `least`."""
-    small = [f"{quoted(label)} ({count})" for label, count in sorted(counts.items(), key=str) if count < least]
-    return [f"classes with fewer than {least} rows can hardly be learned: {', '.join(small)}"] if small else []
+def small_class_warnings(counts: Mapping[Label, int]) -> list[str]:
+    """Return a warning on classes of fewer rows than `LEAST_ROWS`."""
+    small = [f"{quoted(label)} ({count})" for label, count in sorted(counts.items(), key=str) if count < LEAST_ROWS]
+    return [f"classes with fewer than {LEAST_ROWS} rows can hardly be learned: {', '.join(small)}"] if small else []
+
+
+def is_imbalanced(labels: Iterable[Any]) -> bool:
+    """Return whether the most frequent class has more than nine times as many rows as the rarest one.
+
+    Classes of fewer rows than `LEAST_ROWS`, such as typos, do not count where there are two others.
+    """
+    sizes = _learnable(Counter(labels)).values()
+    return max(sizes) > IMBALANCE * min(sizes)
+
+
+def _learnable(counts: Mapping[Label, int]) -> Mapping[Label, int]:
+    large = {label: count for label, count in counts.items() if count >= LEAST_ROWS}
+    return large if len(large) > 1 else counts
+
+
+def imbalance_warnings(counts: Mapping[Label, int]) -> list[str]:
+    """Return a warning on classes of very different sizes, as `is_imbalanced` tells."""
+    sizes = _learnable(counts)
+    frequent, rare = max(sizes, key=sizes.__getitem__), min(sizes, key=sizes.__getitem__)
+    if (ratio := sizes[frequent] / sizes[rare]) <= IMBALANCE:
+        return []
+    return [
+        f"imbalanced classes: {quoted(frequent)} has {ratio:,.0f} times as many rows as {quoted(rare)}; the report "
+        "compares by macro F1, and --class_weights balanced makes rare classes count more"
+    ]

@@ -7,6 +7,7 @@ for result in run_baselines(train_texts, train_labels, texts):
 
 import re
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -17,15 +18,18 @@ from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import train_test_split
+from sklearn.metrics import accuracy_score, f1_score
+from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.sparsefuncs import inplace_column_scale
 from threadpoolctl import threadpool_limits
 
+from ..data.labels import is_imbalanced
 from ..inference.linear_models import WORD, LinearWeights, ngram_counter
 
 HELD_OUT_SHARE = 0.1
+FOLDS, MOST_FOLDED = 5, 50_000  # a tenth of fewer texts has too few of a rare class to tell its F1
 CERTAIN = 100.0  # a logit whose sigmoid is 1
 LARGE_CORPUS = 1_000  # texts; larger corpora drop terms that occur in one text only (most terms on IMDb)
 
@@ -34,14 +38,15 @@ class Baseline(NamedTuple):
     """A kind of baseline.
 
     longest: the longest n-grams that it reads. features: of training counts and of others, without labels.
-    classifier: an untrained one of the features, for C (1 / strength of the L2 penalty), one of c_grid.
+    classifier: an untrained one of the features, for C (1 / strength of the L2 penalty), one of c_grid, and for
+    scikit-learn's class_weight.
     """
 
     name: str
     model: str
     longest: int
     features: Callable[[csr_matrix, csr_matrix], tuple[csr_matrix, csr_matrix]]
-    classifier: Callable[[float], Any]
+    classifier: Callable[[float, str | None], Any]
     c_grid: tuple[float, ...]
 
 
@@ -54,12 +59,12 @@ def _presence(train_counts: csr_matrix, eval_counts: csr_matrix) -> tuple[csr_ma
     return train_counts.sign(), eval_counts.sign()
 
 
-def _logistic_regression(c: float) -> LogisticRegression:
-    return LogisticRegression(C=c, solver="lbfgs", max_iter=1_000)
+def _logistic_regression(c: float, class_weight: str | None) -> LogisticRegression:
+    return LogisticRegression(C=c, class_weight=class_weight, solver="lbfgs", max_iter=1_000)
 
 
-def _of_log_count_ratios(c: float) -> OneVsRestClassifier:
-    return OneVsRestClassifier(make_pipeline(LogCountRatio(), _logistic_regression(c)))
+def _of_log_count_ratios(c: float, class_weight: str | None) -> OneVsRestClassifier:
+    return OneVsRestClassifier(make_pipeline(LogCountRatio(), _logistic_regression(c, class_weight)))
 
 
 BASELINES = (
@@ -94,7 +99,7 @@ class BaselineResult:
     predictions: np.ndarray
     classes: np.ndarray
     probabilities: np.ndarray
-    held_out_accuracy: float
+    held_out_score: float
     settings: dict[str, Any]
     seconds: float
     weights: LinearWeights
@@ -123,7 +128,11 @@ class LogCountRatio(TransformerMixin, BaseEstimator):
 
 
 def run_baselines(
-    train_texts: Sequence[str], train_labels: Sequence[int], eval_texts: Sequence[str], seed: int = 0
+    train_texts: Sequence[str],
+    train_labels: Sequence[int],
+    eval_texts: Sequence[str],
+    seed: int = 0,
+    is_weighted: bool = False,
 ) -> list[BaselineResult]:
     """Train each baseline on the training texts, and predict the evaluation texts.
 
@@ -133,6 +142,9 @@ def run_baselines(
 
     Each selects its C on a stratified tenth of the training texts, then is refitted on all of them. The evaluation
     texts are not used for either. Deterministic for a seed. The settings are JSON-serialisable.
+
+    is_weighted: weight the classes in the loss by 1 / their number of texts. If so, or if the classes are imbalanced,
+    macro F1 in five folds selects C, as accuracy would select a model that never predicts a rare class.
 
     Raises ValueError if texts and labels differ in number, a class has fewer than two texts, or no text has a word.
     Source: Wang and Manning 2012, whose bigram features make linear models strong on sentiment.
@@ -147,10 +159,11 @@ def run_baselines(
     counting = time.perf_counter() - start
     # Sparse products are single-threaded, and contending BLAS threads are 15 times slower on two busy cores. A single
     # thread also makes the result independent of the number of cores.
+    search = _Search.of(labels, seed, is_weighted)
     with threadpool_limits(limits=1):
         reads = [lengths <= baseline.longest for baseline in BASELINES]
         results = [
-            _run(baseline, ngrams[is_read], train_counts[:, is_read], labels, eval_counts[:, is_read], seed)
+            _run(baseline, ngrams[is_read], train_counts[:, is_read], labels, eval_counts[:, is_read], search)
             for baseline, is_read in zip(BASELINES, reads)
         ]
     return [
@@ -166,12 +179,13 @@ def refit_and_predict(
     texts: Sequence[str],
     num_labels: int,
 ) -> np.ndarray:
-    """Train a baseline with the C of its result on other texts, and return the probabilities (texts, num_labels)."""
+    """Train a baseline with the settings of its result on other texts. Return the probabilities (texts, num_labels)."""
     [baseline] = (each for each in BASELINES if each.name == result.name)
     vectorizer = _vectorizer(baseline.longest, len(train_texts))
     with threadpool_limits(limits=1):
         features = baseline.features(_count(vectorizer, train_texts), vectorizer.transform(texts))
-        classifier = baseline.classifier(result.settings["C"]).fit(features[0], train_labels)
+        untrained = baseline.classifier(result.settings["C"], result.settings["class_weight"])
+        classifier = untrained.fit(features[0], train_labels)
     probabilities = np.zeros((len(texts), num_labels))
     probabilities[:, classifier.classes_] = classifier.predict_proba(features[1])
     return probabilities
@@ -208,33 +222,88 @@ def _count(vectorizer: CountVectorizer, texts: Sequence[str]) -> csr_matrix:
         raise ValueError("no word occurs in two training texts: the baseline has nothing to learn from") from error
 
 
+@dataclass(frozen=True)
+class _Search:
+    """How C is selected: by which score of the predictions for which rows, of models fitted on which others."""
+
+    labels: np.ndarray
+    folds: Sequence[tuple[np.ndarray, np.ndarray]]
+    by_macro_f1: bool
+    settings: dict[str, Any]
+
+    @classmethod
+    def of(cls, labels: np.ndarray, seed: int, is_weighted: bool) -> "_Search":
+        by_macro_f1 = is_weighted or is_imbalanced(labels)
+        is_folded = by_macro_f1 and len(labels) <= MOST_FOLDED
+        settings = {
+            "chosen_by": "macro F1" if by_macro_f1 else "accuracy",
+            "class_weight": "balanced" if is_weighted else None,
+            "held_out_share": 1 / FOLDS if is_folded else HELD_OUT_SHARE,
+            "folds": FOLDS if is_folded else 1,
+            "seed": seed,
+        }
+        return cls(labels, (_folds if is_folded else _one_split)(labels, seed), by_macro_f1, settings)
+
+    def score_of_each_c(self, baseline: Baseline, features: csr_matrix) -> dict[float, float]:
+        """Return the held-out score of each C, for ranking only: the vocabulary includes the held-out texts, and
+        phrases of one sentence on both sides (SST-2) inflate it."""
+        true = np.concatenate([self.labels[check] for _, check in self.folds])
+        return {c: self._score(true, self._held_out(baseline, c, features)) for c in baseline.c_grid}
+
+    def _held_out(self, baseline: Baseline, c: float, features: csr_matrix) -> np.ndarray:
+        untrained = (baseline.classifier(c, self.settings["class_weight"]) for _ in self.folds)
+        fitted = ((one.fit(features[fit], self.labels[fit]), check) for one, (fit, check) in zip(untrained, self.folds))
+        return np.concatenate([classifier.predict(features[check]) for classifier, check in fitted])
+
+    def _score(self, true: np.ndarray, found: np.ndarray) -> float:
+        if self.by_macro_f1:
+            return float(f1_score(true, found, average="macro", zero_division=0))
+        return float(accuracy_score(true, found))
+
+
+def _one_split(labels: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the rows to fit and a stratified tenth to check. The only text of a class is not held out."""
+    _, class_of_row, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    several = np.flatnonzero(counts[class_of_row] > 1)
+    held_out = max(int(HELD_OUT_SHARE * len(several)), int(np.sum(counts > 1)))  # at least one text of each class
+    fit, check = train_test_split(several, test_size=held_out, stratify=labels[several], random_state=seed)
+    return [(np.concatenate((fit, np.flatnonzero(counts[class_of_row] == 1))), check)]
+
+
+def _folds(labels: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the rows to fit and to check of stratified folds, no more than the most frequent class has texts."""
+    folds = StratifiedKFold(min(FOLDS, np.unique(labels, return_counts=True)[1].max()), shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # on a class with fewer texts than folds
+        return list(folds.split(labels, labels))
+
+
 def _run(
     baseline: Baseline,
     ngrams: Sequence[str],
     train_counts: csr_matrix,
     labels: np.ndarray,
     eval_counts: csr_matrix,
-    seed: int,
+    search: _Search,
 ) -> BaselineResult:
     start = time.perf_counter()
     features, eval_features = baseline.features(train_counts, eval_counts)
-    accuracies = _accuracy_of_each_c(baseline, features, labels, seed)
-    best_c = max(accuracies, key=accuracies.__getitem__)  # ties: the first, most regularised
-    classifier = baseline.classifier(best_c).fit(features, labels)
+    scores = search.score_of_each_c(baseline, features)
+    best_c = max(scores, key=scores.__getitem__)  # ties: the first, most regularised
+    classifier = baseline.classifier(best_c, search.settings["class_weight"]).fit(features, labels)
     predictions, probabilities = classifier.predict(eval_features), classifier.predict_proba(eval_features)
     settings = {
         "model": baseline.model,
         "C": best_c,
-        "held_out_accuracy": {str(c): accuracy for c, accuracy in accuracies.items()},
-        "held_out_share": HELD_OUT_SHARE,
+        "held_out_score": {str(c): score for c, score in scores.items()},
         "features": features.shape[1],
-        "seed": seed,
         "scikit_learn": sklearn.__version__,
+        **search.settings,
     }
     weights = linear_weights(classifier, ngrams, idf_of(train_counts) if baseline.features is _tf_idf else None)
     seconds = time.perf_counter() - start
     answers = predictions, classifier.classes_, probabilities
-    return BaselineResult(baseline.name, *answers, accuracies[best_c], settings, seconds, weights)
+    return BaselineResult(baseline.name, *answers, scores[best_c], settings, seconds, weights)
 
 
 def idf_of(train_counts: csr_matrix) -> np.ndarray:
@@ -275,15 +344,3 @@ def _checked_labels(texts: Sequence[str], labels: Sequence[int]) -> np.ndarray:
     if not any(re.search(WORD, text) for text in texts):
         raise ValueError("no training text has a word: the baseline has nothing to learn from")
     return np.asarray(labels)
-
-
-def _accuracy_of_each_c(baseline: Baseline, features: csr_matrix, labels: np.ndarray, seed: int) -> dict[float, float]:
-    """Return the held-out accuracy of each C, for ranking only: the vocabulary includes the held-out texts, and
-    phrases of one sentence on both sides (SST-2) inflate it. The only text of a class is not held out."""
-    _, class_of_row, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    several = np.flatnonzero(counts[class_of_row] > 1)
-    held_out = max(int(HELD_OUT_SHARE * len(several)), int(np.sum(counts > 1)))  # at least one text of each class
-    fit, check = train_test_split(several, test_size=held_out, stratify=labels[several], random_state=seed)
-    fit = np.concatenate((fit, np.flatnonzero(counts[class_of_row] == 1)))
-    fitted = {c: baseline.classifier(c).fit(features[fit], labels[fit]) for c in baseline.c_grid}
-    return {c: float(classifier.score(features[check], labels[check])) for c, classifier in fitted.items()}

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from .classification_metrics import McNemarResult, mcnemar, strongest
+from .imbalance import MacroF1
 
 
 def only_answer(names: Sequence[str], labels: np.ndarray, predicted: np.ndarray) -> str | None:
@@ -20,21 +21,23 @@ def headline(
     labels: np.ndarray,
     predicted: np.ndarray,
     rivals: Mapping[str, np.ndarray],
-    is_weighted: bool = False,
+    by_macro_f1: MacroF1 | None = None,
 ) -> str | None:
     """Return a sentence if the model is not significantly better than the most frequent class, or worse than a rival.
 
-    labels, predicted (texts,): class indices. rivals: the predictions of each baseline, by its name. is_weighted:
-    whether training weighted the classes, for other aims than accuracy. Significance is that of McNemar's exact test at
-    the 5 % level. Returns None for any other model, and if the texts are too few for any model to be better.
+    labels, predicted (texts,): class indices. rivals: the predictions of each baseline, by its name. Significance is
+    that of McNemar's exact test at the 5 % level. by_macro_f1: where it decides in place of accuracy. Returns None for
+    any other model, and if the texts are too few for any model to be better.
     """
     if answer := only_answer(names, labels, predicted):
         return f"The Transformer predicts {answer} for every text: it has not learned."
+    if by_macro_f1:
+        return by_macro_f1.headline(names)
     frequent = Counter(train_labels).most_common(1)[0][0]
     correct, constant = predicted == labels, labels == frequent
     test = mcnemar(correct, constant)
     can_be_better = mcnemar(np.ones_like(constant), constant).verdict == "better"
-    if can_be_better and not is_weighted and test.verdict != "better":
+    if can_be_better and test.verdict != "better":
         relation = "is worse than" if test.verdict == "worse" else "is not significantly better than"
         return _sentence(relation, f"the answer {names[frequent]} for every text", test, constant)
     rival = strongest(labels, rivals)

@@ -13,7 +13,6 @@ from transformers import Trainer
 from ..data.labelled_texts import ReviewData
 from ..data.text_pairs import as_fields, shortened
 from ..utils.errors import DataError, quoted
-from ..utils.files import write_json, write_text
 from .baselines import BaselineResult, run_baselines
 from .calibration import Calibration, calibration_scores, calibration_text
 from .chance import headline, only_answer
@@ -28,11 +27,13 @@ from .classification_metrics import (
     mcnemar,
     strongest,
 )
+from .imbalance import MacroF1, macro_f1_counts, macro_f1_text
 from .judged_split import judged_split, predict_split
 from .linear_advice import keep_linear, with_headline
 from .misclassified import MISCLASSIFIED, Misclassified
 from .plots import confusion_matrix_png, learning_curve_png
 from .predictions import PREDICTIONS, Predictions
+from .report_files import quotes_texts, write_report
 
 EXAMPLES = 2  # correctly and wrongly classified texts per class
 
@@ -45,7 +46,8 @@ class Judge:
     ) -> None:
         """judges: whether this process evaluates; in a distributed run, only one does.
 
-        with_mean: also score `mean_predictions`. is_weighted: whether training weights the classes.
+        with_mean: also score `mean_predictions`. is_weighted: whether training, and so the baselines, weight the
+        classes.
         """
         self.data, self.split = data, judged_split(data.splits)
         self.metrics = ClassificationMetrics(data.label_names)
@@ -55,7 +57,7 @@ class Judge:
         if not judges:
             return
         try:
-            self.baselines = run_baselines(data.texts("train"), list(train["label"]), self.texts, seed)
+            self.baselines = run_baselines(data.texts("train"), self.train_labels, self.texts, seed, is_weighted)
         except ValueError as error:
             classes = ", ".join(f"{index} is {quoted(name)}" for index, name in enumerate(data.label_names[:10]))
             raise DataError(f"the baseline cannot be trained: {error}; class {classes}") from error
@@ -86,23 +88,24 @@ class Judge:
         table = f"\n{len(self.labels):,} texts of the {self.split} split\n\n{table}\n"
         evaluation = self._evaluation(predicted, matrix, others)
         evaluation["calibration"] = calibration_scores(calibration, logits, self.labels, self.split)
-        evaluation["linear_model"] = linear = self._keep_linear(trainer, evaluation["mcnemar"])
+        evaluation["linear_model"] = linear = self._keep_linear(trainer, evaluation)
         table = with_headline(evaluation["headline"], linear, remedies, table)
         table += weights_text(trainer)
+        table += f"\n{macro_f1_text(comparison)}\n" if (comparison := evaluation["macro_f1"]) else ""
         table += f"\n{averages_text(evaluation)}\n\n{class_table(evaluation['classes'])}\n"
         table += f"\n{calibration_text(evaluation['calibration'])}\n"
         predictions = self._predictions(logits)
         predictions.save(output / PREDICTIONS)
         misclassified = self._misclassified(predictions)
         misclassified.save(output / MISCLASSIFIED)
-        table += f"\n{text}\n" if (text := misclassified.report()) else ""
-        write_text(output / "results.md", table)
-        write_json(output / "evaluation.json", evaluation)
+        page, shown = (table + misclassified.report(quotes) for quotes in (quotes_texts(trainer.args), True))
+        write_report(trainer.args, page, evaluation)
         confusion_matrix_png(matrix, names, output / "confusion_matrix.png")
         learning_curve_png(trainer.state.log_history, output / "learning_curve.png")
-        return table
+        return shown
 
-    def _keep_linear(self, trainer: Trainer, test: Mapping[str, Any]) -> str | None:
+    def _keep_linear(self, trainer: Trainer, evaluation: Mapping[str, Any]) -> str | None:
+        test = evaluation["macro_f1"] or evaluation["mcnemar"]
         [result] = (each for each in self.baselines if each.name == test["baseline"])
         weights = result.weights.of_classes(result.classes, len(self.metrics.label_names))
         return keep_linear(trainer.args, test["verdict"] == "worse", result.name, weights, self.data)
@@ -117,22 +120,21 @@ class Judge:
         return Misclassified(self.metrics.label_names, self.texts, *answers, rival.name, rival.predictions)
 
     def _evaluation(self, predicted: np.ndarray, matrix: np.ndarray, others: dict[str, np.ndarray]) -> dict[str, Any]:
-        rivals = self._rivals()
+        names, rivals = self.metrics.label_names, self._rivals()
         rival = strongest(self.labels, rivals)
         test = mcnemar(predicted == self.labels, rivals[rival] == self.labels)
+        by_macro_f1 = self._macro_f1(predicted)
         return {
             "split": self.split,
             "texts": len(self.labels),
-            "labels": self.metrics.label_names,
+            "labels": names,
             "confusion_matrix": matrix.tolist(),
-            "only_answer": only_answer(self.metrics.label_names, self.labels, predicted),
-            "headline": headline(
-                self.metrics.label_names, self.train_labels, self.labels, predicted, rivals, self.is_weighted
-            ),
+            "only_answer": only_answer(names, self.labels, predicted),
+            "headline": headline(names, self.train_labels, self.labels, predicted, rivals, by_macro_f1),
             "f1_name": self.metrics.f1_name,
             **self._scores(predicted),
             **f1_averages(self.labels, predicted),
-            "classes": class_scores(self.metrics.label_names, self.labels, predicted),
+            "classes": class_scores(names, self.labels, predicted),
             "baselines": [
                 {
                     "name": baseline.name,
@@ -144,13 +146,20 @@ class Judge:
             ],
             "others": [{"name": name, **self._scores(predictions)} for name, predictions in others.items()],
             "mcnemar": {"baseline": rival, "p_value": test.p_value, "verdict": test.verdict},
+            "macro_f1": by_macro_f1.comparison() if by_macro_f1 else None,
             "examples": self._examples(predicted),
         }
+
+    def _macro_f1(self, predicted: np.ndarray) -> MacroF1 | None:
+        """Return the comparison by macro F1 where this tells more than accuracy."""
+        if not macro_f1_counts(self.train_labels, self.labels, self.is_weighted):
+            return None
+        return MacroF1(self.train_labels, self.labels, predicted, self._rivals())
 
     @property
     def best_baseline(self) -> BaselineResult:
         """The baseline that is best on held-out training texts: the judged texts do not choose it."""
-        return max(self.baselines, key=lambda result: result.held_out_accuracy)
+        return max(self.baselines, key=lambda result: result.held_out_score)
 
     def _rivals(self) -> dict[str, np.ndarray]:
         return {baseline.name: baseline.predictions for baseline in self.baselines}

@@ -4,6 +4,7 @@
 The scores and tests of sets of classes, of numbers and of labels of words are in kind_comparison.
 """
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ from .classification_metrics import (
 from .kind_comparison import compare_kind, kind_differences_table, kind_scores_table
 from .predictions import ONE_CLASS, PREDICTIONS, TAGS, Predictions, text_digest
 
+COMPARABLE = "train-classifier", "train-tokens"  # commands whose runs keep their predictions
 Key = tuple[str, int]  # the digest of a text, and which of the rows with this text
 
 
@@ -106,7 +108,22 @@ def read_run(folder: str) -> Predictions:
     """Read the predictions of a run. Raises `DataError` if the folder has none."""
     if not Path(folder).is_dir():
         raise DataError(f"{folder}: folder not found")
-    return Predictions.load(Path(folder) / PREDICTIONS)
+    path = Path(folder) / PREDICTIONS
+    if not path.is_file() and (program := _program_of(Path(folder))) not in (None, *COMPARABLE):
+        raise DataError(
+            f"{folder}: a run of {program}, which keeps no predictions to compare; compare the scores in the "
+            "results.md of the runs"
+        )
+    return Predictions.load(path)
+
+
+def _program_of(folder: Path) -> str | None:
+    """Return the name of the command whose run is in the folder, if that is recorded."""
+    try:
+        program = json.loads((folder / "run_config.json").read_text(encoding="utf-8"))["program"]
+        return Path(program).stem.replace("_", "-")
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return None
 
 
 def keys_of(run: Predictions) -> dict[Key, int]:

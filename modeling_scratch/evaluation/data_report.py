@@ -35,6 +35,10 @@ if TYPE_CHECKING:  # imported lazily: matplotlib takes a second to import
 
 MOST_LABELS, MOST_BARS = 50, 20
 SPECIAL_TOKENS = 2
+# Suffixes and keys of the files that other commands train on. Tables can be .tsv and lines of .txt, too.
+CONLL = (".conll", ".conllu", ".bio", ".iob", ".iob2")
+QUESTIONS, TAGGED_WORDS = re.compile(rb'"(qas|paragraphs|answers)"\s*:'), re.compile(rb'"(tokens|words)"\s*:\s*\[')
+LONGEST_START = 10_000  # bytes
 PATHS = ("data_dir", "train_file", "validation_file", "test_file")
 TOKEN = re.compile(r"\w+|[^\w\s]")
 READ_CHARACTERS = 1_000  # of a text, to find its writing system
@@ -85,7 +89,7 @@ class Section(NamedTuple):
 
 def report(arguments: DataReportArguments) -> None:
     """Print the report on the data, and write it as a page. Raises `DataError` for data that training would refuse."""
-    data = load_splits(arguments)
+    data = _load(arguments)
     sections = sections_of(data, arguments)
     command = Section("Train", command=training_command(arguments, data))
     print("\n\n".join(map(as_text, [*sections, command])))
@@ -95,6 +99,32 @@ def report(arguments: DataReportArguments) -> None:
         command = Section("Train", command=training_command(arguments, data, without_folders=True))
         write_text(Path(arguments.output), as_page([*sections, command]))
         print(f"\nwritten: {arguments.output}")
+
+
+def _load(arguments: DataReportArguments) -> ReviewData:
+    """Load the splits. Raises `DataError` for data that training would refuse, or that another command trains on."""
+    try:
+        return load_splits(arguments)
+    except DataError as error:
+        path, has_names = arguments.train_file, arguments.text_column or arguments.label_column
+        if path and not has_names and (command := _other_command(Path(path))):
+            raise DataError(
+                f"{path}: not a table of texts and labels: `modeling-scratch {command} --train_file {path}` trains on "
+                "such files, and prints what it finds in them before it starts"
+            ) from error
+        raise
+
+
+def _other_command(path: Path) -> str | None:
+    """Return the command that trains on a file of tagged sentences, or of questions."""
+    if path.suffix.lower() in CONLL:
+        return "train-tokens"
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        start = file.read(LONGEST_START)
+    commands = {"train-answers": QUESTIONS, "train-tokens": TAGGED_WORDS}
+    return next((command for command, key in commands.items() if key.search(start)), None)
 
 
 def sections_of(data: ReviewData, arguments: DataReportArguments) -> list[Section]:
@@ -212,7 +242,7 @@ def as_page(sections: Sequence[Section], title: str = "Data before training") ->
     """Return the sections as one HTML page that loads nothing. All their text is escaped."""
     head = f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
     body = "\n".join(map(_as_html, sections))
-    return f"{head}<style>{STYLE}</style></head>\n<body><h1>{title}</h1>\n{body}\n</body></html>\n"
+    return f"{head}<style>{STYLE}</style></head>\n<body><main><h1>{title}</h1>\n{body}\n</main></body></html>\n"
 
 
 def _as_html(section: Section) -> str:

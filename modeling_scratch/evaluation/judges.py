@@ -12,7 +12,6 @@ from transformers import Trainer
 from ..data.labelled_texts import ReviewData
 from ..data.text_pairs import as_fields, shortened
 from ..utils.errors import DataError
-from ..utils.files import write_json, write_text
 from ..utils.markdown import escaped, excerpt, table
 from .calibration import Calibration
 from .classification_metrics import class_scores, class_table
@@ -22,6 +21,7 @@ from .linear_advice import keep_linear, with_headline
 from .linear_rivals import Rival, one_versus_rest, ridge
 from .plots import class_f1_png, learning_curve_png, predicted_against_true_png
 from .predictions import PREDICTIONS, Predictions
+from .report_files import write_report
 
 EXAMPLES = 6
 MODEL, CONSTANT = "Transformer", "the same answer for every text"
@@ -92,8 +92,7 @@ class KindJudge:
         evaluation["linear_model"] = linear
         text = with_headline(evaluation["headline"], linear, remedies, f"\n{kind_text(evaluation)}\n")
         self.predictions(predicted, np.asarray(prediction.predictions)).save(output / PREDICTIONS)
-        write_text(output / "results.md", text)
-        write_json(output / "evaluation.json", evaluation)
+        write_report(trainer.args, text, evaluation)
         self.draw(predicted, evaluation, output / self.picture)
         by = score_of(self.data.problem_type, self.judged_by)
         learning_curve_png(trainer.state.log_history, output / "learning_curve.png", by)

@@ -44,21 +44,25 @@ class Misclassified:
         """The number of texts to which both models give the same answer, which is not the label."""
         return int(((self.predicted != self.labels) & (self.predicted == self.linear)).sum())
 
-    def report(self) -> str:
-        """Return the surest wrong answers as Markdown, "" if there are none."""
+    def report(self, quotes: bool = True) -> str:
+        """Return the number of wrong answers as Markdown, and the surest ones if it quotes; "" if there are none."""
         if not len(rows := self.rows):
             return ""
-        listed = table(
+        text = f"Misclassified texts: {len(rows):,} ({MISCLASSIFIED} has them in full, the surest first)."
+        if quotes:
+            which = f"The {SHOWN} surest" if len(rows) > SHOWN else "All"
+            text = f"{text} {which} of them:\n\n{self._listed(rows[:SHOWN])}"
+        if self.doubtful:
+            text += (
+                f"\n\nTexts whose label both models contradict with the same answer: {self.doubtful:,}. Check these "
+                f"labels first. The other model is {escaped(self.rival)}."
+            )
+        return f"\n{text}\n"
+
+    def _listed(self, rows: np.ndarray) -> str:
+        return table(
             ["row", "text", "label", "answer", "probability", escaped(self.rival)],
-            [[row + 1, shortened(self.texts[row]), *self._answers(row)] for row in rows[:SHOWN]],
-        )
-        which = f"the {SHOWN} surest" if len(rows) > SHOWN else "all"
-        text = f"Misclassified texts: {len(rows):,}, {which} here ({MISCLASSIFIED} has them in full):\n\n{listed}"
-        if not self.doubtful:
-            return text
-        return (
-            f"{text}\n\nTexts whose label both models contradict with the same answer: {self.doubtful:,}. "
-            f"Check these labels first. The last column has the answers of {escaped(self.rival)}."
+            [[row + 1, shortened(self.texts[row]), *self._answers(row)] for row in rows],
         )
 
     def _answers(self, row: int) -> list[str]:

@@ -16,9 +16,9 @@ from transformers import EvalPrediction, PreTrainedTokenizerBase, Trainer
 from ..data.collators import Batch
 from ..data.documents import counted
 from ..data.packed_documents import IGNORED, PackedRows, Pieces, StreamedRows, TokenRow
-from ..utils.files import write_json, write_text
 from ..utils.markdown import excerpt
 from .plots import token_curve_png
+from .report_files import write_report
 
 PROMPT_TOKENS = 8
 SAMPLE_TOKENS = 250
@@ -115,10 +115,9 @@ def report_pretraining(trainer: Trainer, data: PretrainingData, example: str, re
     reported = [(name, meaning) for name, meaning in meanings.items() if name in scores]
     lines += [f"| {name.replace('_', ' ')} | {scores[name]:.4f} | {meaning} |" for name, meaning in reported]
     text = "\n".join([*lines, "", *data.notes, speed(trainer.state.log_history, data.tokens_per_row, resumed_at)])
-    write_text(output / "results.md", text + "\n")
     values = {name: {"value": scores[name], "meaning": meaning} for name, meaning in reported}
     text_info = {"text": str(data.text), "context": data.longest}
-    write_json(output / "evaluation.json", {**text_info, "scores": values, "example": excerpt(example)})
+    write_report(trainer.args, text + "\n", {**text_info, "scores": values, "example": excerpt(example)})
     token_curve_png(trainer.state.log_history, output / "learning_curve.png")
     return text
 

@@ -13,11 +13,11 @@ import numpy as np
 from transformers import Trainer
 
 from ..data.questions import Question, QuestionData
-from ..utils.files import write_json, write_text
 from ..utils.markdown import excerpt, percent
 from .answer_tables import answer_table, kind_table
 from .classification_metrics import percentile_interval
 from .plots import answer_curve_png
+from .report_files import write_report
 
 SCORES = "exact_match", "f1"
 RESAMPLES = 1_000
@@ -147,8 +147,7 @@ def report_answers(
     text.append(f"{evaluation['questions']:,} questions on {evaluation['contexts']:,} contexts of the {split} split")
     text += [answer_table(evaluation), kind_table(evaluation), *notes]
     page = "\n\n".join(text) + "\n"
-    write_text(output / "results.md", page)
-    write_json(output / "evaluation.json", evaluation)
+    write_report(trainer.args, page, evaluation)
     answer_curve_png(trainer.state.log_history, output / "learning_curve.png")
     return f"\n{page}"
 
@@ -194,7 +193,7 @@ def headline(found: Sequence[str], scores: Mapping[str, Any], baselines: Sequenc
     if scores["f1"] == 1:
         return None
     if len(found) > 1 and len(set(found)) == 1:
-        told = repr(excerpt(found[0])) if found[0] else "no answer"
+        told = "the same answer" if found[0] else "no answer"
         return f"The Transformer gives {told} to every question: it has not learned."
     if scores["f1"] > best["f1"]:
         return None

@@ -4,6 +4,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from math import ceil
 from pathlib import Path
 from statistics import mean, stdev
 
@@ -15,6 +16,7 @@ Scores = Mapping[str, Mapping[int, Sequence[float]]]  # the score of each seed, 
 # Of evaluation.json: the F1 is that of the second of two classes, or the macro average.
 METRICS = {"accuracy": "accuracy (% of texts)", "f1": "F1 (%)"}
 COLORS = BLUE, VERMILION, "#009E73", "#CC79A7", "black"
+COLUMNS = 2  # of panels
 
 
 def read_scores(runs: Mapping[str, Sequence[Path]], metric: str = "accuracy") -> Scores:
@@ -66,8 +68,12 @@ def size_png(panels: Mapping[str, Scores], path: str | Path, metrics: Mapping[st
 
     metrics: those of the panels that are not about accuracy, by title.
     """
-    figure = new_figure(6 * len(panels), 4.5)
-    for axes, (title, scores) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items()):
+    columns, rows = min(COLUMNS, len(panels)), ceil(len(panels) / COLUMNS)
+    figure = new_figure(6 * columns, 4.5 * rows)
+    grid = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for axes in grid[len(panels) :]:
+        axes.set_axis_off()
+    for axes, (title, scores) in zip(grid, panels.items()):
         for (name, of_name), color in zip(scores.items(), COLORS):
             middle = [100 * mean(values) for values in of_name.values()]
             reach = [100 * stdev(values) if len(values) > 1 else 0.0 for values in of_name.values()]

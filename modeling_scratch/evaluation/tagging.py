@@ -12,11 +12,11 @@ from sklearn.metrics import precision_recall_fscore_support
 from transformers import Trainer
 
 from ..data.tagged_sentences import OUTSIDE, Sentence, TaggedData
-from ..utils.files import write_json, write_text
 from ..utils.markdown import excerpt, percent
 from .classification_metrics import percentile_interval
 from .plots import tagging_curve_png
 from .predictions import PREDICTIONS, Predictions
+from .report_files import write_report
 from .tag_scores import sentence_counts
 from .tagging_tables import label_table, tagging_table
 
@@ -102,8 +102,7 @@ def report_tagging(
     text.append(f"{len(data.splits[split]):,} sentences with {words:,} words of the {split} split")
     text += [tagging_table(evaluation), label_table(evaluation), *notes]
     page = "\n\n".join(text) + "\n"
-    write_text(output / "results.md", page)
-    write_json(output / "evaluation.json", evaluation)
+    write_report(trainer.args, page, evaluation)
     about = data.are_entities, split, str(data.digests()[split]), data.label_names, data.texts(split)
     Predictions.of_tags(*about, [one.labels for one in data.splits[split]], predicted).save(output / PREDICTIONS)
     name = "F1 of entities, validation" if data.are_entities else "macro F1, validation"

@@ -12,9 +12,10 @@ from transformers import Trainer
 
 from ..data.translation_pairs import TranslationData
 from ..inference.text_generators import Generated, Translator
-from ..utils.files import write_json, write_text
+from ..utils.files import write_text
 from ..utils.markdown import excerpt
 from .plots import translation_curve_png
+from .report_files import write_report
 
 
 @dataclass(frozen=True)
@@ -87,9 +88,9 @@ def report_translation(
     seconds = sum(entry.get("train_runtime", 0) for entry in trainer.state.log_history)
     since = " since resuming" if is_resumed else ""  # the time before is not recorded
     time = f"{seconds / 60:.1f} minutes of training{since}, including validation, on {torch.get_num_threads()} threads"
-    write_text(output / "results.md", f"{text}\n{time}\n")
     metrics = {split: as_metrics(values) for split, values in scores.items()}
-    write_json(output / "evaluation.json", {"weights": weights, **metrics, "examples": examples})
+    evaluation = {"weights": weights, **metrics, "examples": examples}
+    write_report(trainer.args, f"{text}\n{time}\n", evaluation)
     translation_curve_png(trainer.state.log_history, output / "learning_curve.png")
     return "\n" + text
 

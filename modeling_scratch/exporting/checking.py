@@ -9,14 +9,14 @@ import torch
 from torch import Tensor
 
 from ..fast import disabled
-from ..utils.errors import DataError
+from ..utils.errors import DataError, one_line
 from .graphs import Graph
 
 Run = Callable[[dict[str, np.ndarray]], Sequence[np.ndarray]]
 
 
 class Sizes(NamedTuple):
-    """A batch to compare. padding: the side on which the second text is padded."""
+    """A batch to compare. padding: the side on which the last text is padded."""
 
     batch: int
     length: int
@@ -43,14 +43,14 @@ BATCHES = (
 )
 
 
-def largest_difference(graph: Graph, run: Run, tolerance: float, limit: int | None) -> float:
+def largest_difference(graph: Graph, run: Run, tolerance: float, limit: int | None, window: int | None = None) -> float:
     """Return the largest difference from PyTorch, relative to the largest value of its output where that is above 1.
 
-    limit: the longest text that the model reads. Raises `DataError` with the output and the batch for a difference
-    above the tolerance, or a run that fails.
+    limit: the longest text that the model reads. window: the tokens that a local layer sees; one batch has more.
+    Raises `DataError` with the output and the batch for a difference above the tolerance, or a run that fails.
     """
     generator, largest = torch.Generator().manual_seed(0), 0.0
-    for sizes in BATCHES:
+    for sizes in (*BATCHES, *_beyond(window, graph)):
         inputs = [
             _padded(port.name, each, sizes)
             for port, each in zip(graph.inputs, graph.draw(sizes.named(limit), generator))
@@ -68,14 +68,21 @@ def largest_difference(graph: Graph, run: Run, tolerance: float, limit: int | No
     return largest
 
 
+def _beyond(window: int | None, graph: Graph) -> list[Sizes]:
+    """Return a batch of more tokens than a window holds, in the cache of a graph that takes one."""
+    if window is None:
+        return []
+    return [Sizes(1, 3, window + 2, 1)] if graph.has_cache else [Sizes(1, window + 5, 0, 1)]
+
+
 def _padded(name: str, tensor: Tensor, sizes: Sizes) -> Tensor:
-    """Return a mask in which a third of the second text is padding, and anything else as it is."""
+    """Return a mask in which a third of the last text is padding, and anything else as it is."""
     if not name.endswith("mask") or sizes.padding is None:
         return tensor
     size = tensor.shape[1]
     start = 0 if sizes.padding == "left" else size - size // 3
     tensor = tensor.clone()
-    tensor[1, start : start + size // 3] = 0
+    tensor[-1, start : start + size // 3] = 0
     return tensor
 
 
@@ -83,8 +90,8 @@ def _outputs(graph: Graph, run: Run, inputs: Sequence[Tensor], sizes: Sizes) -> 
     try:
         return run({port.name: tensor.numpy() for port, tensor in zip(graph.inputs, inputs)})
     except Exception as error:  # runtimes raise types of their own
-        first = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise DataError(f"{graph.name}: the runtime fails with {_words(sizes)}: {first[:300]}") from error
+        fault = one_line(error) or type(error).__name__
+        raise DataError(f"{graph.name}: the runtime fails with {_words(sizes)}: {fault[:300]}") from error
 
 
 def _difference(ours: np.ndarray, theirs: Any) -> float:

@@ -32,6 +32,14 @@ def load(name):
     compiled = Core().compile_model(f"{name}.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     return lambda inputs: list(compiled(inputs).values())
 """,
+    "executorch": """import torch
+from executorch.runtime import Runtime
+
+
+def load(name):
+    method = Runtime.get().load_program(f"{name}.pte").load_method("forward")
+    return lambda inputs: [each.numpy() for each in method.execute([*map(torch.from_numpy, inputs.values())])]
+""",
 }
 READ = Template("""import numpy as np
 from tokenizers import Tokenizer
@@ -121,16 +129,12 @@ def _readme(model: Any, is_shared: bool, graphs: Sequence[Graph], kind: str, che
         yield f"\n## {graph.name}\n\n"
         rows = [(way, *_row(port)) for way, ports in (("in", graph.inputs), ("out", graph.outputs)) for port in ports]
         yield table(("", "tensor", "type", "shape"), rows) + "\n"
-    if _has_cache(graphs):
+    if any(graph.has_cache for graph in graphs):
         yield "\n`total` is `past + length`. The output `present.X` is the next input `past_key_values.X`.\n"
     yield "\nThe largest differences from PyTorch, relative to the largest output, over batches of several sizes with "
     yield "padding:\n\n"
     yield from (f"- {line}\n" for line in checks)
     yield f"\n## In Python\n\n```python\n{_program(model, is_shared, kind)}```\n"
-
-
-def _has_cache(graphs: Iterable[Graph]) -> bool:
-    return any("past" in port.axes for graph in graphs for port in graph.inputs)
 
 
 def _row(port: Port) -> tuple[str, str, str]:

@@ -22,7 +22,7 @@ class Format:
     """A format of one file a graph.
 
     modules: what has to be installed, by the extra of the same name as the format. tolerance: of the outputs, relative
-    to the largest.
+    to the largest. longest: the longest text, for a runtime that plans its memory and reads one text at a time.
     """
 
     suffix: str
@@ -30,6 +30,7 @@ class Format:
     tolerance: float
     write: Callable[[ExportedProgram, Graph, Path], None]
     load: Callable[[Path, Threads], Run]
+    longest: int | None = None
 
 
 def check_installed(name: str, modules: Sequence[str]) -> None:
@@ -90,7 +91,30 @@ def _load_openvino(path: Path, threads: Threads = None) -> Run:
     return run
 
 
+def _write_executorch(program: ExportedProgram, graph: Graph, path: Path) -> None:
+    from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+    from executorch.exir import to_edge_transform_and_lower
+
+    lowered = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])
+    path.write_bytes(lowered.to_executorch().buffer)
+
+
+def _load_executorch(path: Path, threads: Threads = None) -> Run:
+    """threads: not settable in Python."""
+    import torch
+    from executorch.runtime import Runtime
+
+    method = Runtime.get().load_program(path).load_method("forward")
+
+    def run(inputs: dict[str, np.ndarray]) -> Sequence[np.ndarray]:
+        found = method.execute([torch.from_numpy(each) for each in inputs.values()])
+        return [each.numpy().copy() for each in found]  # the next outputs go to the same memory
+
+    return run
+
+
 FORMATS = {
     "onnx": Format(".onnx", ("onnx", "onnxscript", "onnxruntime"), 1e-5, _write_onnx, _load_onnx),
     "openvino": Format(".xml", ("onnx", "onnxscript", "openvino"), 1e-5, _write_openvino, _load_openvino),
+    "executorch": Format(".pte", ("executorch", "torchao"), 1e-5, _write_executorch, _load_executorch, longest=512),
 }

@@ -8,7 +8,7 @@ past_key_values.X.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -45,6 +45,18 @@ class Graph:
     module: nn.Module
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
+
+    @property
+    def has_cache(self) -> bool:
+        return any("past" in port.axes for port in self.inputs)
+
+    def one_text(self) -> "Graph":
+        """Return the graph with batches of one text."""
+        one, other = (
+            tuple(replace(port, axes=tuple(1 if axis == "batch" else axis for axis in port.axes)) for port in ports)
+            for ports in (self.inputs, self.outputs)
+        )
+        return replace(self, inputs=one, outputs=other)
 
     def draw(self, sizes: dict[str, int], generator: torch.Generator) -> list[Tensor]:
         """Return random inputs of these sizes, without padding."""
@@ -192,9 +204,13 @@ def _decode(model: Any, given: Named) -> Sequence[Tensor]:
     return [found[0], *_tensors(found.past_key_values.self_attention_cache)]
 
 
-def trace(graph: Graph) -> torch.export.ExportedProgram:
-    """Trace a graph with every named axis free. Searches in sorted keys become steps that every runtime has."""
-    example, free = graph.draw(EXAMPLE, torch.Generator().manual_seed(0)), torch.export.Dim.AUTO
+def trace(graph: Graph, longest: int | None = None) -> torch.export.ExportedProgram:
+    """Trace a graph with every named axis free. Searches in sorted keys become steps that every runtime has.
+
+    longest: the largest size of an axis, for a runtime that plans its memory; None: any.
+    """
+    example, auto = graph.draw(EXAMPLE, torch.Generator().manual_seed(0)), torch.export.Dim.AUTO
+    free: Any = auto if longest is None else auto(max=longest)
     axes = tuple({n: free for n, axis in enumerate(port.axes) if axis in EXAMPLE} for port in graph.inputs)
     program = torch.export.export(graph.module, tuple(example), dynamic_shapes=(axes,), strict=False)
     return program.run_decompositions({torch.ops.aten.searchsorted.Tensor: _search})

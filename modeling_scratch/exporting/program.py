@@ -33,7 +33,7 @@ GGUF = "gguf"
 class ExportArguments:
     """The model, the format and the folder."""
 
-    format: Literal["onnx", "openvino", "gguf", "executorch"] = option(help="The runtime's format.")
+    format: Literal["onnx", "openvino", "executorch", "gguf"] = option(help="The runtime's format.")
     model: str = option(
         help="A scratch model or a native checkpoint, with its tokenizer: a folder or a name on the Hub."
     )
@@ -43,8 +43,6 @@ class ExportArguments:
 def export(arguments: ExportArguments) -> None:
     """Write to a temporary folder, compare in the runtime, then rename the folder. Raises `DataError`."""
     name, output = arguments.format, Path(arguments.output_dir)
-    if name == "executorch":
-        raise DataError(f"--format {name}: not supported yet, as XNNPACK takes one free size in a reshape; use onnx")
     check_installed(name, MODULES if name == GGUF else FORMATS[name].modules)
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise DataError(f"--output_dir {output}: exists already; choose another name or delete it first")
@@ -53,8 +51,8 @@ def export(arguments: ExportArguments) -> None:
         if name == GGUF:
             lines = export_gguf(model, tokenizers[0], folder)
         else:
-            graphs = graphs_of(model)
-            lines = list(write_graphs(graphs, FORMATS[name], folder, position_limit(model.config)))
+            graphs = graphs_for(name, model)
+            lines = list(write_graphs(graphs, FORMATS[name], folder, model.config))
             write_companions(model, tokenizers, graphs, folder, name, lines, bool(pair_columns(arguments.model)))
     print("\n".join([*lines, f"saved {output}"]))
 
@@ -80,15 +78,28 @@ def load_exported(name: str) -> tuple[Any, tuple[Any, Any]]:
     return model.eval(), tokenizers
 
 
-def write_graphs(graphs: tuple[Graph, ...], kind: Format, folder: Path, limit: int | None) -> Iterator[str]:
+def graphs_for(name: str, model: Any) -> tuple[Graph, ...]:
+    """Return the graphs of a model in a format. Raises `DataError` for a model that its runtime cannot hold."""
+    graphs = graphs_of(model)
+    if FORMATS[name].longest is None:
+        return graphs
+    if not isinstance(model.config, modeling_scratch.ScratchEncoderConfig):
+        raise DataError(f"--format {name}: only for encoders, not for {type(model).__name__}; use onnx or openvino")
+    return tuple(graph.one_text() for graph in graphs)
+
+
+def write_graphs(graphs: tuple[Graph, ...], kind: Format, folder: Path, config: Any) -> Iterator[str]:
     """Write and compare each graph; yield a line that says how far it is from PyTorch."""
+    limit = min((size for size in (position_limit(config), kind.longest) if size is not None), default=None)
+    window = config.sliding_window
     for graph in graphs:
         path = folder / f"{graph.name}{kind.suffix}"
         print(f"tracing {path.name}", file=sys.stderr)
         try:
             with torch.no_grad(), disabled():
-                kind.write(trace(graph), graph, path)
+                kind.write(trace(graph, limit if kind.longest else None), graph, path)
         except Exception as error:  # exporters raise types of their own
             raise DataError(f"{path.name} cannot be written: {one_line(error)[:300]}") from error
-        difference = largest_difference(graph, kind.load(path, None), kind.tolerance, limit)
-        yield f"{path.name}: {difference:.1e} from PyTorch, {path.stat().st_size / 1e6:.2f} MB"
+        difference = largest_difference(graph, kind.load(path, None), kind.tolerance, limit, window)
+        size = sum(file.stat().st_size for file in folder.glob(f"{graph.name}.*"))  # OpenVINO's weights are beside
+        yield f"{path.name}: {difference:.1e} from PyTorch, {size / 1e6:.2f} MB"

@@ -20,14 +20,13 @@ from scipy.special import expit
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from transformers import PreTrainedConfig
 
-from ..bridges.model_sources import LINEAR_MODEL
+from ..bridges.model_sources import LINEAR_MODEL, LINEAR_WEIGHTS
 from ..data.columns import is_missing
 from ..utils.errors import DataError
 from ..utils.files import write_json
 from .answers import PLAIN, Choice, to_answers
 
 WORD = r"\b\w+\b"  # includes one-letter words ("I", "a", "7 of 10"), unlike scikit-learn's default
-WEIGHTS = "weights.safetensors"
 
 
 def ngram_counter(longest: int, **options: Any) -> CountVectorizer:
@@ -74,7 +73,7 @@ class LinearWeights(NamedTuple):
         folder.mkdir(exist_ok=True)
         (folder / LINEAR_MODEL).unlink(missing_ok=True)
         arrays = {"weight": self.weight, "bias": self.bias} | ({} if self.idf is None else {"idf": self.idf})
-        save_file({key: np.ascontiguousarray(value) for key, value in arrays.items()}, folder / WEIGHTS)
+        save_file({key: np.ascontiguousarray(value) for key, value in arrays.items()}, folder / LINEAR_WEIGHTS)
         about = {"name": name, "problem_type": problem_type, "labels": [*labels], "has_pairs": has_pairs}
         features = {"one_versus_rest": self.one_versus_rest, "ngrams": [*map(str, self.ngrams)]}
         write_json(folder / LINEAR_MODEL, {**about, **features})
@@ -129,7 +128,7 @@ def load_linear(folder: str | Path) -> LinearClassifier:
     """Read what `LinearWeights.save` wrote. Raises `DataError` if it is damaged."""
     try:
         about = json.loads(Path(folder, LINEAR_MODEL).read_text(encoding="utf-8"))
-        arrays = load_file(Path(folder, WEIGHTS))
+        arrays = load_file(Path(folder, LINEAR_WEIGHTS))
         labels, ngrams = ([str(name) for name in about[key]] for key in ("labels", "ngrams"))
         config = PreTrainedConfig(id2label=dict(enumerate(labels)), problem_type=about["problem_type"])
         weights = LinearWeights(

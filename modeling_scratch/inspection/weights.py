@@ -23,14 +23,16 @@ from ..stack import Stack
 
 Floats = NDArray[np.float32]
 
-MOST_WEIGHTS = 1_200_000  # of a model that is packed; a page of more would pass 5 MB
+MOST_WEIGHTS = 2_500_000  # of a model that is packed; a page of more would pass 13 MB
 FEWEST_BITS = 24  # of a float: sign, 8 of the exponent, 15 of the mantissa; the relative error is 2^-16
 BITS_OF_A_PAGE = 25_000_000  # of weights; the rest of 5 MB is for what was recorded
+BITS_OF_LARGE_MODELS = 28  # whose pages pass 5 MB: with 24, the logits of a translator differ by 0.0001
 
 
 def kept_bits(count: int) -> int:
-    """How many of the 32 bits of each of `count` floats fit into a page."""
-    return max(FEWEST_BITS, min(32, BITS_OF_A_PAGE // max(count, 1)))
+    """How many of the 32 bits of each of `count` floats fit into a page of 5 MB, or are kept where too few fit."""
+    fitting = min(32, BITS_OF_A_PAGE // max(count, 1))
+    return fitting if fitting >= FEWEST_BITS else BITS_OF_LARGE_MODELS
 
 
 def packed_floats(values: Floats, bits: int = 32) -> str:

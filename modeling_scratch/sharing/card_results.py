@@ -8,6 +8,7 @@ from ..data.text_pairs import TextPair, from_fields
 from ..evaluation.answer_tables import answer_table, kind_table
 from ..evaluation.calibration import calibration_text
 from ..evaluation.classification_metrics import class_table
+from ..evaluation.imbalance import macro_f1_text
 from ..evaluation.judges import KIND_JUDGES, kind_text
 from ..evaluation.split_scores import split_table
 from ..evaluation.stages import stage_table
@@ -32,11 +33,6 @@ class Results(NamedTuple):
     text: str
     metrics: list[Metric]
     example: str
-
-
-def without_texts(evaluation: Evaluation) -> Evaluation:
-    """Return the evaluation without the texts that it quotes."""
-    return {**evaluation, "examples": [], "example": ""}
 
 
 def _quoted(title: str, heads: list[str], rows: list[list[Any]]) -> list[str]:
@@ -94,6 +90,7 @@ def one_class(evaluation: Evaluation) -> Results:
         table(["", "accuracy", "95 % interval", escaped(evaluation["f1_name"])], rows),
         f"This model compared with {escaped(rival)}: {test['verdict'].partition(' (')[0]} "
         f"(McNemar's exact test, p = {test['p_value']:.3g}).",
+        *([macro_f1_text(comparison)] if (comparison := evaluation.get("macro_f1")) else []),
         "![Confusion matrix](confusion_matrix.png)",
         *_quoted(
             f"The first correctly and wrongly classified texts of each class in the {split} split:",

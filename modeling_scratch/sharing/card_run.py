@@ -13,8 +13,9 @@ from safetensors import safe_open
 
 from ..data.splits import HUB_ALIASES
 from ..data.text_pairs import TEXT_FIELDS, TextPair, column_names, parts_of
-from .card_results import RESULTS, Results, without_texts
-from .run_record import RUN_FILE
+from ..evaluation.report_files import without_texts
+from .card_results import RESULTS, Results
+from .run_record import RUN_FILE, may_quote
 
 
 class Use(NamedTuple):
@@ -162,7 +163,6 @@ def _program(lines: list[str]) -> str:
 
 
 TEXT, PAIR = "This is an example.", TextPair("What is this?", "This is an example.")  # where no text is quoted
-SOURCES = "dataset_name", "data_dir", "train_file"
 DEMO = "demo-reviews"  # without a data source
 SETUP_FILES = (RUN_FILE, "config.json", "tokenizer_config.json")
 RESULT_FILES = ("evaluation.json", "all_results.json", "trainer_state.json")
@@ -212,15 +212,9 @@ class Run:
     def results(self) -> Results:
         if not self.evaluation:
             return Results("", [], "…")
-        results = RESULTS[self.program](self.evaluation if self.has_texts else without_texts(self.evaluation))
+        results = RESULTS[self.program](self.evaluation if may_quote(self.record) else without_texts(self.evaluation))
         reads_pairs = "question" in self.use.fields or len(column_names(self.record["data"].get("text_column"))) == 2
         return results._replace(example=results.example or (PAIR if reads_pairs else TEXT))
-
-    @property
-    def has_texts(self) -> bool:
-        """Whether the card may quote texts of the data: generated ones, or those that --texts_in_card allows."""
-        is_demo = not any(self.record["data"].get(name) for name in SOURCES) and self.program == "train_classifier"
-        return is_demo or bool(self.record["training"].get("texts_in_card"))
 
     @property
     def starts_from(self) -> str | None:

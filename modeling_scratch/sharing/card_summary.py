@@ -5,6 +5,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from html import unescape
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,14 +13,16 @@ from typing import Any, NamedTuple
 from huggingface_hub import ModelCard
 
 from ..data.text_pairs import TEXT_FIELDS
+from ..evaluation.report_files import EVALUATION_FILE, EXAMPLES_FILE, examples_of
 from .model_card import CARD_FILE
+from .run_record import may_quote, read_run
 
-EVALUATION = "evaluation.json"
 MOST_EXAMPLES = 6
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 SECTION = re.compile(r"^## ", re.MULTILINE)
 # A page must not load the pictures of a card, which can be anywhere.
 PICTURE = re.compile(r"!\[[^\]]*\](\([^)]*\)|\[[^\]]*\])?|<[^>]*>")
+UNREADABLE = (OSError, ValueError, LookupError, AttributeError, TypeError, RecursionError)
 # The keys of an example in evaluation.json, and of a widget in a card.
 FIELDS = (TEXT_FIELDS, ("source",), ("text", "context"))
 
@@ -32,10 +35,11 @@ class Summary(NamedTuple):
     examples: list[tuple[str, ...]]
 
 
-def read_summary(name: str) -> Summary:
+def read_summary(name: str, is_public: bool = False) -> Summary:
     """Read the card and the results of a folder. What is missing or damaged is left out.
 
-    The examples are those of the card's `widget`, or else the first texts of the run's evaluation.
+    The examples are those of the card's `widget`, or else the first texts of the run's evaluation. is_public: without
+    texts that the run may not quote.
     """
     folder = Path(name)
     title, description, examples = folder.resolve().name if folder.is_dir() else name, "", []
@@ -48,18 +52,23 @@ def read_summary(name: str) -> Summary:
         examples = _examples(card.data.get("widget") or [])
     except (OSError, ValueError, AttributeError, TypeError):
         pass  # a card is optional, and its metadata can have any type
-    return Summary(title, description, examples or _of_evaluation(folder / EVALUATION))
+    return Summary(title, description, examples or _of_evaluation(folder, is_public))
 
 
-def _of_evaluation(path: Path) -> list[tuple[str, ...]]:
-    try:
-        evaluation = json.loads(path.read_text(encoding="utf-8"))
-        return _examples(evaluation.get("examples") or [{"text": evaluation["example"]}])
-    except (OSError, ValueError, LookupError, AttributeError, TypeError, RecursionError):
-        return []
+def _of_evaluation(folder: Path, is_public: bool) -> list[tuple[str, ...]]:
+    with suppress(*UNREADABLE):
+        if is_public and not may_quote(read_run(folder)):
+            return []
+        evaluation = json.loads((folder / EVALUATION_FILE).read_text(encoding="utf-8"))
+        if examples := _examples(examples_of(evaluation)):
+            return examples
+    with suppress(*UNREADABLE):
+        lines = [] if is_public else (folder / EXAMPLES_FILE).read_text(encoding="utf-8").splitlines()
+        return _examples([json.loads(line) for line in lines])
+    return []
 
 
-def _examples(rows: list[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+def _examples(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
     """Return the texts of some rows, spread over all of them, as they are sorted by class."""
     chosen = rows[:: math.ceil(len(rows) / MOST_EXAMPLES) or 1]
     return [texts for row in chosen if (texts := max((_fields(row, names) for names in FIELDS), key=len))]

@@ -2,12 +2,13 @@
 """Upload a model to the Hub in one commit, after checking that it loads and contains no secrets."""
 
 import ast
+import json
 import logging
 import re
 import sys
 import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,16 +25,17 @@ import modeling_scratch
 
 from ..bridges.model_limits import check_model_files
 from ..bridges.model_sources import load_tokenizers
+from ..evaluation.report_files import EVALUATION_FILE, RESULTS_FILE, examples_of
 from ..pipelines import TARGET_FOLDER
 from ..utils.errors import DataError, attempt, one_line, quoted
 from ..utils.files import check_regular, write_text
 from .leaks import TOKEN, check_contents, check_links_inside
 from .model_card import CARD_FILE, write_card
 from .model_files import MODEL_FILES, RECORD, RESULTS, SAVED, SAVED_WEIGHTS, all_files, code_files, is_one_of
-from .run_record import RUN_FILE
+from .run_record import RUN_FILE, may_quote, read_run
 from .space import MODEL_FOLDER, space_files
 from .verification import Verdict, verify
-from .verification_record import RecordError, read_record
+from .verification_record import TEXTS, RecordError, read_record
 
 VOCABULARIES = ("tokenizer.json", "vocab.*", "*.spm", "*.model")
 
@@ -103,6 +105,8 @@ def push_model(folder: Path, arguments: PushArguments, token: str) -> None:
     check_contents(folder, names, token)
     check_card(folder / CARD_FILE)
     show_files(folder, repo_id, {name: folder / name for name in names})
+    for name in quoting_files(folder):
+        print(f"{'left out':>21}  {name}  (it quotes texts of the data; train with --texts_in_card True to upload it)")
     for name in left_out(folder, names):
         print(f"{'left out':>21}  {name}  (no run wrote it, and {RECORD} does not record it)")
     if not arguments.dry_run:
@@ -161,7 +165,21 @@ def files_to_upload(folder: Path) -> list[str]:
     kept |= {name for name in names if is_one_of(name, SAVED)}
     for name in kept:
         check_regular(folder / name)
-    return [name for name in names if name in kept]
+    return [name for name in names if name in kept.difference(quoting_files(folder))]
+
+
+def quoting_files(folder: Path) -> list[str]:
+    """Return the names of results that quote texts which the run may not quote, as earlier versions wrote them."""
+    if may_quote(read_run(folder)):
+        return []
+    found: list[str] = []
+    with suppress(OSError, ValueError, AttributeError, RecursionError):
+        evaluation = json.loads((folder / EVALUATION_FILE).read_text(encoding="utf-8"))
+        found += [EVALUATION_FILE, RESULTS_FILE] if examples_of(evaluation) else []
+    with suppress(OSError, RecordError):
+        texts = {entry["text"] for entry in read_record(folder / RECORD)["inputs"]}
+        found += [RECORD] if texts - {None, *TEXTS} else []
+    return found
 
 
 def _recorded(folder: Path) -> Iterable[str]:

@@ -130,7 +130,7 @@ def space_files(folder: Path, repo_id: str | None, revision: str | None = None) 
     model without a head that answers texts.
     """
     config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
-    action, card, columns = action_of(config), read_summary(str(folder)), pair_columns(str(folder))
+    action, card, columns = action_of(config), read_summary(str(folder), is_public=True), pair_columns(str(folder))
     if action is None:
         raise DataError(f"--space: {folder} has no head that answers texts; train one first")
     _check_code_is_own(folder)

@@ -81,7 +81,11 @@ class RunArguments:
         },
     )
     texts_in_card: bool = field(
-        default=False, metadata={"help": "Quote texts of the evaluated split, with the answers, in the model card."}
+        default=False,
+        metadata={
+            "help": "Quote texts of the evaluated split, with the answers, in what a push uploads: the card, "
+            "results.md, evaluation.json and verify.json."
+        },
     )
     early_stopping_patience: int = field(
         default=0,

@@ -52,7 +52,7 @@ from ..evaluation.calibration import Calibration
 from ..evaluation.classification import Judge
 from ..evaluation.classification_metrics import ClassificationMetrics
 from ..evaluation.judges import KIND_JUDGES, KindJudge
-from ..evaluation.linear_advice import SAVE_LINEAR_MODEL
+from ..evaluation.linear_advice import SAVE_LINEAR_MODEL, forget_linear
 from ..evaluation.split_scores import report_splits
 from ..evaluation.stages import Stage, fine_tuning_stage, report_stages
 from ..utils.errors import DataError, one_line
@@ -240,7 +240,10 @@ SENTENCES = (
 
 
 # The reviews of the demo have no noise: faster steps, more of them, and no average of the weights.
-DEMO_SETTINGS = ("--preset", "demo", "--learning_rate", "2e-3", "--num_train_epochs", "5", "--ema_decay", "0")
+DEMO_SETTINGS = (
+    "--preset", "demo", "--learning_rate", "2e-3", "--num_train_epochs", "5", "--ema_decay", "0",
+    "--texts_in_card", "True",
+)  # fmt: skip
 OTHER_SOURCES = re.compile("--(dataset.name|data.dir|train.file|model.name.or.path|recipe)(=|$)")
 
 
@@ -444,6 +447,8 @@ def train_model(
     record = {"labels": data.label_names, "rows": rows, "problem_type": data.problem_type}
     record |= fit_to_labels(trainer, run, data)
     run.start(trainer, [*data.notes, *data.warnings, *truncations, *notes], **record)
+    if run.is_main:
+        forget_linear(run.folder)  # that of a run which is resumed: the report decides again whether to save it
     run.train(trainer, evaluates)
     return trainer
 

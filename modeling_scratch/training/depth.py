@@ -12,24 +12,25 @@ from itertools import accumulate
 import numpy as np
 from datasets import DatasetDict
 from sklearn.model_selection import KFold
-from transformers import PreTrainedTokenizerBase, set_seed
+from transformers import PreTrainedTokenizerBase, PrinterCallback, set_seed
 
 from ..data.documents import counted
 from ..data.labelled_texts import ReviewData
+from ..data.labels import is_imbalanced
 from ..evaluation.stages import Stage
 from ..utils.markdown import percent
 from . import classification
 from .run import Run, rehearse
 from .speed import discarded
 
-DEPTHS = (1, 0)  # the first of two that score alike is chosen
+DEPTHS = (0, 1)  # of two that score alike, the smaller is chosen
 LEAST_FOLDS, LEAST_JUDGED, MOST_JUDGED = 3, 500, 2_000  # of the train split
 
 
 def choose_depth(run: Run, data: ReviewData, tokenizer: PreTrainedTokenizerBase) -> tuple[int, Stage]:
     """Return the number of blocks that scores highest on held-out texts, and the row of the report."""
     begun, folds = time.perf_counter(), list(folds_of(data, run.groups["training"].seed))
-    metric, greater_is_better = classification.BEST_BY[data.problem_type]
+    metric, greater_is_better = metric_of(data)
     weights = [len(fold.splits["validation"]) for fold in folds]
     scores = {
         depth: float(np.average([score(run, fold, tokenizer, depth, metric) for fold in folds], weights=weights))
@@ -41,6 +42,13 @@ def choose_depth(run: Run, data: ReviewData, tokenizer: PreTrainedTokenizerBase)
     result = f"{what}: " + ", ".join(f"{shown[depth]} with {counted(depth, 'block')}" for depth in DEPTHS)
     read = f"{counted(len(data.splits['train']), 'text')}, {counted(len(folds), 'fold')}"
     return chosen, Stage("number of blocks", read, 0, (time.perf_counter() - begun) / 60, result)
+
+
+def metric_of(data: ReviewData) -> tuple[str, bool]:
+    """Return what decides, and whether a greater value is better. With imbalanced classes, accuracy tells nothing."""
+    if data.problem_type == "single_label_classification" and is_imbalanced(data.splits["train"]["label"]):
+        return "f1", True
+    return classification.BEST_BY[data.problem_type]
 
 
 def folds_of(data: ReviewData, seed: int) -> Iterator[ReviewData]:
@@ -73,6 +81,7 @@ def score(run: Run, data: ReviewData, tokenizer: PreTrainedTokenizerBase, depth:
             classification.ClassifierTrainer, tokenizer, splits, metrics, copied, model=model
         )
         classification.fit_to_labels(trainer, run, data)
+        trainer.remove_callback(PrinterCallback)
         rehearse(trainer)
         trainer.train()
         return trainer.evaluate()[f"eval_{metric}"]

@@ -21,6 +21,7 @@ from transformers import TrainingArguments
 from ..evaluation.linear_advice import LINEAR
 from ..evaluation.misclassified import MISCLASSIFIED
 from ..evaluation.predictions import PREDICTIONS
+from ..evaluation.report_files import EXAMPLES_FILE
 from ..pipelines import TARGET_FOLDER
 from ..sharing.model_files import PRETRAINING, RESULTS, SAVED, STAGE_FOLDERS, TEACHER, code_files, is_one_of
 from ..sharing.run_record import DIGESTS, RECIPE, RUN_FILE, read_run, settings_of
@@ -33,8 +34,8 @@ SET_ASIDE = "_replaced-"
 # What a run writes, beside the code of its model.
 WRITTEN = (
     *SAVED, *RESULTS, "*_results.json", "trainer_state.json", "training_args.bin", "*.translations.txt", "search.md",
-    "study.db*", PREDICTIONS, MISCLASSIFIED, LINEAR, "checkpoint-*", "_*checkpoint-*", "last-checkpoint", "run-*",
-    "runs", TARGET_FOLDER,
+    "study.db*", PREDICTIONS, MISCLASSIFIED, EXAMPLES_FILE, LINEAR, "checkpoint-*", "_*checkpoint-*", "last-checkpoint",
+    "run-*", "runs", TARGET_FOLDER,
 )  # fmt: skip
 # They determine the state of the optimizer.
 FIXED = ("layer_decay", "embedding_learning_rate", "optim", "optim_args", "optim_target_modules")

@@ -22,6 +22,7 @@ from ..data.text_pairs import shortened
 from ..evaluation.linear_advice import LINEAR
 from ..evaluation.misclassified import MISCLASSIFIED
 from ..evaluation.predictions import PREDICTIONS
+from ..evaluation.report_files import EXAMPLES_FILE, quotes_texts
 from ..sharing.leaks import check_contents
 from ..sharing.model_card import CARD_FILE, write_card
 from ..sharing.verification_record import write_verification
@@ -106,7 +107,8 @@ class FlatTraining(WholeEvaluation):
 
 
 VERIFIED_TEXTS = 3
-OF_TEXTS = PREDICTIONS, MISCLASSIFIED  # with the texts, or digests of them, which tell who has them
+# With the texts, or digests of them, which tell who has them.
+OF_TEXTS = PREDICTIONS, MISCLASSIFIED, EXAMPLES_FILE, "*.translations.txt"
 # Patterns of the files in the folder of a run that pushes leave out.
 NOT_PUSHED = (
     "_*",
@@ -214,13 +216,15 @@ def forget_last_call(tokenizer: Any) -> None:
 
 
 def share(trainer: SharingTrainer, texts: Sequence[str]) -> None:
-    """Write verification record and card, and push if requested, at the end of a run. texts: evaluation texts.
+    """Write verification record and card, and push if requested, at the end of a run.
 
+    texts: evaluation texts, which the record has if it may quote them, or else sentences that are the same everywhere.
     Raises `DataError` if the push fails.
     """
     folder = Path(trainer.args.output_dir or "")
+    quoted = [*map(shortened, texts[:VERIFIED_TEXTS])] if quotes_texts(trainer.args) else None
     if trainer.is_world_process_zero():
-        attempt("verify.json", _verify, trainer, folder, list(map(shortened, texts[:VERIFIED_TEXTS])))
+        attempt("verify.json", _verify, trainer, folder, quoted)
         trainer.create_model_card()
     if trainer.args.push_to_hub:
         try:
@@ -232,7 +236,7 @@ def share(trainer: SharingTrainer, texts: Sequence[str]) -> None:
             print(f"pushed: {commit.commit_url}")
 
 
-def _verify(trainer: Trainer, folder: Path, texts: list[str]) -> None:
+def _verify(trainer: Trainer, folder: Path, texts: list[str] | None) -> None:
     model: Any = whole_model(trainer)
     tokenizer: Any = trainer.processing_class
     write_verification(model, tokenizer, folder, texts)

@@ -14,7 +14,7 @@ from conftest import redraw
 from native_models import NATIVES, PAD, VOCAB, Native
 from safetensors.torch import load_file
 from torch import Tensor
-from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM, PreTrainedConfig, PreTrainedModel
 
 import modeling_scratch as scratch
 from modeling_scratch import (
@@ -28,6 +28,7 @@ from modeling_scratch import (
 )
 from modeling_scratch.bridges.configs import FAMILIES
 from modeling_scratch.bridges.conversion import MODELS
+from modeling_scratch.bridges.model_sources import load_model
 
 every_native = pytest.mark.parametrize("native", NATIVES, ids=str)
 GENERATORS = [native for native in NATIVES if native.head.endswith(("ForCausalLM", "ForConditionalGeneration"))]
@@ -126,7 +127,7 @@ def gradients_here(theirs: dict[str, Tensor], config: PreTrainedConfig, model_cl
     return {name: (g - origin[name]) / slopes[name] ** 2 for name, g in found.items()}
 
 
-# Not trained there, or not there at all; here they are parameters, which start where they were.
+# Not trained there, or not there at all; here they are parameters, which load_pretrained freezes where they are zero.
 NEVER_TRAINED: dict[str, str | tuple[str, ...]] = {
     "bart": "lm_head.bias", "marian": "lm_head.bias", "qwen2": "o_proj.bias", "mpt": "norm.bias",
     "modernbert": ("norm.bias", "lm_head.dense.bias"),
@@ -382,6 +383,30 @@ def test_biases_that_are_trained_go_to_the_family_that_has_them(tmp_path: Path) 
     torch.testing.assert_close(theirs(ids).logits, model(ids).logits, atol=1e-5, rtol=0)
 
 
+@pytest.mark.parametrize(
+    ("native", "auto_class"),
+    [
+        (Native("modernbert", "ScratchEncoderForMaskedLM"), AutoModelForMaskedLM),
+        (Native("mpt", "ScratchDecoderForCausalLM"), AutoModelForCausalLM),
+    ],
+    ids=str,
+)
+def test_a_family_without_biases_holds_what_was_trained(native: Native, auto_class: Any, tmp_path: Path) -> None:
+    """From its own checkpoint, and then from the folder that training saved."""
+    native.model().save_pretrained(tmp_path / "0")
+    text = native.texts()[0]
+    for step in range(2):
+        model = load_model(auto_class, native.head, str(tmp_path / str(step)), False).train()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        model(**text, labels=text["input_ids"]).loss.backward()
+        optimizer.step()
+        model.save_pretrained(tmp_path / str(step + 1))
+    export_pretrained(model.eval(), tmp_path / "back", model_type=native.model_type)
+    back, start = (native.model_class.from_pretrained(tmp_path / name).eval() for name in ("back", "0"))
+    torch.testing.assert_close(back(**text).logits, model(**text).logits, atol=1e-5, rtol=0)
+    assert not torch.allclose(back(**text).logits, start(**text).logits, atol=1e-2)
+
+
 def test_modernbert_holds_no_biases_of_norms_and_no_norm_before_its_first_attention() -> None:
     native = Native("modernbert", "ScratchEncoderForMaskedLM")
     model = converted(native, native.model())
@@ -390,7 +415,8 @@ def test_modernbert_holds_no_biases_of_norms_and_no_norm_before_its_first_attent
     for name in ("model.stack.layers.1.feed_forward_residual.norm.bias", "lm_head.dense.bias"):
         bias = model.get_parameter(name)
         torch.nn.init.constant_(bias, 0.1)
-        with pytest.raises(ValueError, match=f"{name}: nonzero weights without counterpart in modernbert"):
+        fault = f"{name}: nonzero weights without counterpart in modernbert: freeze these biases in training"
+        with pytest.raises(ValueError, match=fault):
             export_state_dict(model, "modernbert")
         torch.nn.init.zeros_(bias)
     assert "decoder.bias" in export_state_dict(model)

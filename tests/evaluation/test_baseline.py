@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
 
 from modeling_scratch.evaluation.baselines import BASELINES, LARGE_CORPUS, refit_and_predict, run_baselines
 
@@ -105,9 +107,9 @@ def test_evaluation_texts_change_nothing_but_their_own_prediction():
     runs = [run_baselines(train_texts, labels, texts) for texts in (eval_texts, eval_texts, eval_texts[:7])]
     for everything, again, few in zip(*runs):
         assert everything.settings == again.settings == few.settings
-        held_out = {float(c): accuracy for c, accuracy in few.settings["held_out_accuracy"].items()}
-        assert few.held_out_accuracy == max(held_out.values())
-        assert few.settings["C"] == min(c for c, accuracy in held_out.items() if accuracy == few.held_out_accuracy)
+        held_out = {float(c): score for c, score in few.settings["held_out_score"].items()}
+        assert few.held_out_score == max(held_out.values())
+        assert few.settings["C"] == min(c for c, score in held_out.items() if score == few.held_out_score)
         assert np.array_equal(few.predictions, everything.predictions[:7])
         assert np.array_equal(again.probabilities, everything.probabilities)
 
@@ -152,3 +154,35 @@ def test_a_class_with_one_text_does_not_stop_the_baselines() -> None:
     for result in run_baselines([*texts, "odd"], [*[1, 0] * 20, 2], ["good film", "odd"]):
         assert result.predictions[0] == 1
         assert set(result.classes) == {0, 1, 2}
+
+
+def rare_class(size: int, seed: int) -> tuple[list[str], list[int]]:
+    """Texts of which one in 20 has class 1. One word is more frequent in it, and none tells it for sure."""
+    rng = np.random.default_rng(seed)
+    labels = (np.arange(size) % 20 == 0).astype(int)
+    texts = [
+        " ".join([*rng.choice(["film", "plot", "scene", "actor"], size=3), "odd" if rng.random() < share else "fine"])
+        for share in np.where(labels, 0.7, 0.05)
+    ]
+    return texts, labels.tolist()
+
+
+def test_macro_f1_chooses_c_where_accuracy_would_choose_never_to_predict_a_rare_class() -> None:
+    texts, labels = rare_class(400, seed=0)
+    for result in run_baselines(texts, labels, texts):
+        assert result.settings["chosen_by"] == "macro F1"
+        assert result.predictions.sum() > 0
+    texts, labels = corpus(2, 60, seed=0)
+    assert {result.settings["chosen_by"] for result in run_baselines(texts, labels, texts)} == {"accuracy"}
+
+
+def test_weighted_classes_are_those_of_scikit_learn() -> None:
+    """The model has the least loss of which each text has the weight of its class, on the features as they are."""
+    texts, labels = rare_class(200, seed=0)
+    plain, weighted = (run_baselines(texts, labels, texts, is_weighted=weights)[0] for weights in (False, True))
+    assert weighted.probabilities[:, 1].mean() > plain.probabilities[:, 1].mean() + 0.1
+    tf_idf = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"\b\w+\b").fit_transform(texts)
+    reference = LogisticRegression(C=weighted.settings["C"], class_weight="balanced").fit(tf_idf, labels)
+    np.testing.assert_allclose(weighted.probabilities, reference.predict_proba(tf_idf), atol=1e-3)
+    again = refit_and_predict(weighted, texts, labels, texts, num_labels=2)
+    np.testing.assert_allclose(again, weighted.probabilities, atol=1e-6)

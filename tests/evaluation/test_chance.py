@@ -3,8 +3,10 @@
 
 import numpy as np
 import pytest
+from sklearn.metrics import f1_score
 
 from modeling_scratch.evaluation.chance import headline
+from modeling_scratch.evaluation.imbalance import MacroF1, macro_f1_counts
 
 NAMES = ["no", "yes"]
 LABELS = np.array([0] * 40 + [1] * 60)
@@ -48,10 +50,29 @@ def test_texts_that_cannot_show_that_a_model_is_better_say_nothing(labels: np.nd
     assert headline(NAMES, TRAIN, labels, labels, {"NB-SVM": labels}) is None
 
 
-def test_a_model_with_weighted_classes_is_not_judged_by_the_most_frequent_one() -> None:
-    labels, train = np.array([0] * 900 + [1] * 100), [0] * 9 + [1]
-    predicted = right_in(0.84, labels)
-    rivals = {"NB-SVM": np.zeros_like(labels)}
-    assert "is worse than the answer no" in (headline(NAMES, train, labels, predicted, rivals) or "")
-    weighted = headline(NAMES, train, labels, predicted, {"NB-SVM": right_in(0.8, labels)}, is_weighted=True)
-    assert weighted is None
+RARE, RARE_TRAIN = np.array([0] * 900 + [1] * 100), [0] * 90 + [1] * 9
+
+
+def told_by_macro_f1(predicted: np.ndarray, rival: np.ndarray) -> str | None:
+    assert macro_f1_counts(RARE_TRAIN, RARE, is_weighted=False)
+    rivals = {"NB-SVM": rival}
+    return headline(NAMES, RARE_TRAIN, RARE, predicted, rivals, MacroF1(RARE_TRAIN, RARE, predicted, rivals))
+
+
+def test_imbalanced_classes_are_judged_by_macro_f1() -> None:
+    """Where a model that finds the rare class has the lower accuracy."""
+    finds, never = right_in(0.84, RARE), np.zeros_like(RARE)
+    assert "is worse than the answer no" in (headline(NAMES, RARE_TRAIN, RARE, finds, {"NB-SVM": never}) or "")
+    assert told_by_macro_f1(finds, rival=never) is None
+    better = right_in(0.95, RARE)
+    values = " and ".join(f"{f1_score(RARE, each, average='macro'):.2%}" for each in (finds, better))
+    assert f"is worse than NB-SVM: macro F1 {values.replace('%', ' %')}" in (told_by_macro_f1(finds, better) or "")
+    assert "predicts no for every text" in (told_by_macro_f1(never, better) or "")
+    chance = np.random.default_rng(0).permutation(RARE)
+    assert "is not significantly better than the answer no" in (told_by_macro_f1(chance, better) or "")
+
+
+def test_classes_of_similar_size_are_judged_by_accuracy_unless_they_are_weighted() -> None:
+    assert not macro_f1_counts(TRAIN, LABELS, is_weighted=False)
+    assert macro_f1_counts(TRAIN, LABELS, is_weighted=True)
+    assert not macro_f1_counts(TRAIN, np.ones(9, dtype=int), is_weighted=True)

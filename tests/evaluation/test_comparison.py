@@ -265,3 +265,9 @@ def test_runs_that_cannot_be_compared(runs: list[Path], tmp_path: Path, capfd: p
         refused(capfd, compare.main, arguments, *pieces)
     report = compared(runs[0], part, "--common")
     assert (report["texts"], report["disagreements"]) == (20, []), "the same weights on a part of the texts"
+
+
+def test_runs_without_predictions_are_refused_by_the_name_of_their_command(tmp_path: Path, capfd) -> None:
+    for program, piece in (("train_answers", "a run of train-answers, which keeps no"), ("train_tokens", "not found")):
+        (tmp_path / "run_config.json").write_text(json.dumps({"program": f"scripts/{program}.py"}))
+        refused(capfd, compare.main, [tmp_path, tmp_path], str(tmp_path), piece)

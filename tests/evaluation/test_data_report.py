@@ -8,11 +8,13 @@ import shlex
 from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import data
 import predict
 import pytest
 import train_classifier
+from browser import violations
 from conftest import refused
 from messy_tickets import WORDS, write_tickets
 from text_samples import reviews, write
@@ -115,6 +117,15 @@ def test_the_page_is_whole_and_runs_nothing_of_the_user(tmp_path: Path, capsys) 
     assert any("1 more apart from case" in text for text in page.texts)
 
 
+@pytest.mark.browser
+@pytest.mark.slow
+def test_the_page_is_accessible(tmp_path: Path, capsys, page: Any) -> None:
+    write(tmp_path / "train.jsonl", {"text": reviews(40)["text"], "label": ["good", "bad"] * 20})
+    printed(capsys, tmp_path, "--output", tmp_path / "report.html")
+    page.goto((tmp_path / "report.html").as_uri())
+    assert violations(page) == []
+
+
 @pytest.mark.parametrize(
     ("text", "name"),
     [
@@ -133,10 +144,15 @@ def test_the_writing_system_is_that_of_most_letters(text: str, name: str) -> Non
 
 def test_what_cannot_be_reported_is_refused(tickets: Path, tmp_path: Path, capfd) -> None:
     (tmp_path / "report.html").write_text("precious")
+    words = write(tmp_path / "words.jsonl", {"tokens": [["Anna", "sleeps"]] * 9, "ner_tags": [["B-PER", "O"]] * 9})
+    examples = Path(__file__).resolve().parents[2] / "docs" / "examples"
     for arguments, *pieces in (
         ([], "modeling-scratch data my_reviews"),
         ([tmp_path / "none.csv"], "none.csv", "No such file"),
         ([tmp_path], "no train file"),
+        ([examples / "questions.json"], "modeling-scratch train-answers --train_file"),
+        ([examples / "names.conll"], "modeling-scratch train-tokens --train_file"),
+        ([words], "modeling-scratch train-tokens --train_file"),
         ([tickets, "--output", tmp_path / "report.pdf"], "report.pdf", ".html"),
         ([tickets, "--output", tmp_path / "report.html"], "--overwrite"),
         ([tickets, "--label_map", "none=login"], "no row has the label 'none'"),

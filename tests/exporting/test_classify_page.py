@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import writers
+from browser import violations
 from conftest import redraw
 from transformers import AutoTokenizer, pipeline
 
@@ -78,4 +79,5 @@ def test_the_page_answers_as_the_pipeline(page: Any, site: tuple[str, Path], kin
         )
         expected = {each["label"]: each["score"] for each in ours([text], truncation=True, max_length=24)[0]}
         assert [name for name, _ in rows] == list(LABELS.values())
+        assert violations(page) == []
         assert {name: float(score) for name, score in rows} == pytest.approx(expected, abs=1e-4)

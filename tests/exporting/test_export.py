@@ -17,20 +17,35 @@ import torch
 import writers
 from conftest import redraw, refused
 from demos import SAVE, save_encoder
-from model_cases import CASES, MASKED_LM, SEQ2SEQ_LM, SWITCHES, TEXTS, TINY, TOKENS, Case
+from model_cases import (
+    CASES,
+    CAUSAL_LM,
+    MASK,
+    MASKED_LM,
+    SEQ2SEQ_LM,
+    SPANS,
+    SWITCHES,
+    TEXTS,
+    TINY,
+    TOKENS,
+    Case,
+    assert_close,
+    draw_ids,
+)
 from transformers import pipeline
 
 import modeling_scratch as scratch
 from modeling_scratch.exporting.checking import largest_difference
 from modeling_scratch.exporting.formats import FORMATS
 from modeling_scratch.exporting.graphs import Graph, graphs_of, trace
-from modeling_scratch.exporting.program import ExportArguments, export
+from modeling_scratch.exporting.program import ExportArguments, export, graphs_for, write_graphs
 from modeling_scratch.utils.errors import DataError
 from tokenization import special_token_ids, train_bpe_tokenizer
 
 TEXT = "a slow and bad film by Anna Berg"
 SENTENCE = "word3 word5 word8 word1"
 RUNTIMES = {"onnx": ("onnx", "onnxscript", "onnxruntime"), "openvino": ("onnx", "onnxscript", "openvino")}
+EXECUTORCH = {"executorch": ("executorch", "torchao")}  # of encoders
 
 
 def needs(*modules: str) -> pytest.MarkDecorator:
@@ -38,9 +53,12 @@ def needs(*modules: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(missing)}")
 
 
-slow_runtimes = pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=[pytest.mark.slow, needs(*modules)]) for kind, modules in RUNTIMES.items()]
-)
+def slow(runtimes: dict[str, tuple[str, ...]]) -> pytest.MarkDecorator:
+    params = [pytest.param(kind, marks=[pytest.mark.slow, needs(*modules)]) for kind, modules in runtimes.items()]
+    return pytest.mark.parametrize("kind", params)
+
+
+slow_runtimes = slow(RUNTIMES)
 onnx_only = [pytest.mark.slow, needs(*RUNTIMES["onnx"])]
 
 
@@ -56,13 +74,14 @@ def run_readme(folder: Path, *changes: tuple[str, str]) -> str:
         assert old in code
         code = code.replace(old, new)
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    hidden = f"import sys\nfor name in ('torch', 'transformers', 'modeling_scratch'): sys.modules[name] = None\n{code}"
+    names = ["transformers", "modeling_scratch", *(["torch"] if "import torch" not in code else [])]
+    hidden = f"import sys\nfor name in {names}: sys.modules[name] = None\n{code}"
     return subprocess.run(
         [sys.executable, "-c", hidden], cwd=folder, env=environment, capture_output=True, text=True, check=True
     ).stdout.strip()
 
 
-@slow_runtimes
+@slow({**RUNTIMES, **EXECUTORCH})
 def test_a_classifier_answers_as_ours(kind: str, tmp_path: Path) -> None:
     model = SAVE["labels"](tmp_path / "model")
     folder = exported(kind, model, tmp_path / "out")
@@ -125,6 +144,47 @@ def test_every_class_in_onnxruntime(case: Case, settings: dict[str, Any], tmp_pa
         assert largest_difference(graph, kind.load(path, 1), 1e-5, TINY["max_position_embeddings"]) < 1e-5
 
 
+@slow(EXECUTORCH)
+@pytest.mark.parametrize(
+    ("case", "switch"), [(SPANS, "local-parallel"), (MASKED_LM, "relative-query_key_norm")], ids=str
+)
+def test_encoders_in_executorch(kind: str, case: Case, switch: str, tmp_path: Path) -> None:
+    model = case.model(**SWITCHES[switch], attn_implementation="eager")
+    assert list(write_graphs(graphs_for(kind, model), FORMATS[kind], tmp_path, model.config))
+
+
+LOCAL: dict[str, dict[str, Any]] = {
+    "mistral": {"sliding_window": 4},
+    "gemma 3": {
+        "sliding_window": 3, "layer_types": ["sliding_attention", "full_attention"], "local_rope_theta": 100.0,
+        "query_key_norm": True, "norm_position": "sandwich",
+    },
+}  # fmt: skip
+
+
+@slow_runtimes
+@pytest.mark.parametrize("settings", LOCAL.values(), ids=LOCAL)
+def test_a_window_slides_over_the_cache(kind: str, settings: dict[str, Any], tmp_path: Path) -> None:
+    """Token by token, far beyond the window: the logits are those of the whole text, read without a cache."""
+    rotary = {"position_type": "rotary", "norm_type": "rms_norm", "norm_position": "pre", "num_key_value_heads": 2}
+    model = CAUSAL_LM.model(**{**rotary, **settings}, attn_implementation="eager")
+    (graph,) = graphs_of(model)
+    assert list(write_graphs((graph,), FORMATS[kind], tmp_path, model.config))
+    run = FORMATS[kind].load(tmp_path / f"model{FORMATS[kind].suffix}", 1)
+    ids, mask = draw_ids(), MASK.clone()
+    mask[1] = 1  # texts padded on the left, or not at all
+    with torch.no_grad():
+        expected = model(ids, attention_mask=mask, use_cache=False).logits
+    empty = {"batch": len(ids), "past": 0}
+    cache = {port.name: np.zeros([empty.get(a, a) for a in port.axes], np.float32) for port in graph.inputs[2:]}
+    for place in range(ids.shape[1]):
+        read = {"input_ids": ids[:, [place]].numpy(), "attention_mask": mask[:, : place + 1].numpy()}
+        logits, *states = run({**read, **cache})
+        cache = dict(zip(cache, states))
+        is_real = mask[:, place].bool()
+        assert_close(torch.from_numpy(logits)[is_real, 0], expected[is_real, place])
+
+
 def changed(graph: Graph, change: Callable[[np.ndarray], np.ndarray]) -> Callable[[dict], list]:
     """The graph in PyTorch with a change of its outputs, as a runtime that is wrong."""
 
@@ -152,14 +212,15 @@ def test_what_cannot_be_exported_is_refused(tmp_path: Path, capfd: pytest.Captur
         refused(capfd, program.main, [each for name, value in given.items() for each in (f"--{name}", value)], *pieces)
         assert not output.exists()
 
-    for kind, modules in {**RUNTIMES, "gguf": ("gguf", "xllamacpp")}.items():
+    for kind, modules in {**RUNTIMES, **EXECUTORCH, "gguf": ("gguf", "xllamacpp")}.items():
         if any(find_spec(name) is None for name in modules):
             fails("it needs", f"pip install 'modeling-scratch[{kind}]'", format=kind)
     fails("invalid choice", format="coreml")
-    fails("--format executorch", "use onnx", format="executorch")
     if all(map(find_spec, RUNTIMES["onnx"])):
         fails("exists already", output_dir=model)
         fails("folder not found", model=tmp_path / "none")
+    if all(map(find_spec, EXECUTORCH["executorch"])):
+        fails("only for encoders", "use onnx", format="executorch", model=SAVE["translator"](tmp_path / "translator"))
     if all(map(find_spec, ("gguf", "xllamacpp"))):
         fails("only for decoders", format="gguf")
         fails("no pre-tokenizer for this tokenizer", format="gguf", model=SAVE["writer"](tmp_path / "writer"))

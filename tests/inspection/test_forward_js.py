@@ -197,7 +197,7 @@ def test_floats_of_fewer_bits_stay_close_and_unite_tied_weights() -> None:
 
 
 def test_a_model_above_the_limit_has_no_packed_form() -> None:
-    assert weights.packed_model(model_cases.TEXTS.model(vocab_size=80_000), 8) is None
+    assert weights.packed_model(model_cases.TEXTS.model(vocab_size=170_000), 8) is None
 
 
 def of_page(names: Sequence[str], expression: str) -> Any:
@@ -207,7 +207,7 @@ def of_page(names: Sequence[str], expression: str) -> Any:
 
 
 def test_a_reader_finds_only_tokens_and_positions_that_the_model_has() -> None:
-    found = "found(['film', 'films', 'a film'], 'Film', 2), found([], '6', 7), found([], '7', 7)"
+    found = "searchedIds(['film', 'films', 'a film'], 'Film', 2), searchedIds([], '6', 7), searchedIds([], '7', 7)"
     before = "(state.explanation = {tokenizer: {}}, "
     assert of_page(["tokenize", "view", "view-change"], f"{before}[{found}])") == [[0, 1], [6], []]
     learned = model_cases.TEXTS.model(position_type="learned", max_position_embeddings=9)

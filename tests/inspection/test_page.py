@@ -1,13 +1,13 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The page in a real browser: all parts, recomputation, keyboard, languages, colours, hostile text, size."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import draw_explain
 import pytest
 import torch
+from browser import violations
 from conftest import lively
 from toy_text import toy_tokenizer
 
@@ -88,6 +88,23 @@ def test_every_part_opens(page: Any, folder: Path) -> None:
     assert page.locator(".curves").count() == 1
 
 
+OPEN = """() => {
+    document.querySelectorAll('details').forEach(each => { each.open = true; });
+    document.querySelector('#change .token').click();
+}"""
+
+
+@pytest.mark.parametrize(
+    "name", ["classifier", *(pytest.param(each, marks=pytest.mark.slow) for each in ("decoder", "seq2seq"))]
+)
+def test_the_page_is_accessible(page: Any, folder: Path, name: str) -> None:
+    opened(page, folder / f"{name}.html")
+    page.evaluate(OPEN)
+    page.locator("details.step:not(.minor) > summary").nth(3).click()
+    page.click("#change [role=switch] >> nth=0")
+    assert violations(page) == []
+
+
 @pytest.mark.parametrize("name", ["classifier", "decoder", "seq2seq"])
 def test_the_page_computes_what_pytorch_recorded(page: Any, folder: Path, name: str) -> None:
     opened(page, folder / f"{name}.html")
@@ -101,7 +118,7 @@ def test_a_head_switched_off_is_that_head_zeroed_in_pytorch(
 ) -> None:
     opened(page, folder / "classifier.html")
     page.click('#change [role=switch][aria-label="Layer 2: Head 3"]')
-    logits = json.loads(page.get_attribute("#change .outcome", "data-logits"))
+    logits = shown_logits(page)
 
     def silence(module: Any, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
         states = inputs[0].clone()
@@ -115,7 +132,7 @@ def test_a_head_switched_off_is_that_head_zeroed_in_pytorch(
     hook.remove()
     assert logits == pytest.approx(expected, abs=1e-4)
     assert "→" in page.inner_text(".change-bar")
-    assert page.locator("#attention h3 small").count() == 1
+    assert page.locator("#attention .head-view h3 small").count() == 1
     page.click(".change-bar button")
     assert page.inner_text(".change-bar") == ""
     assert page.get_attribute('[aria-label="Layer 2: Head 3"]', "aria-checked") == "true"
@@ -133,7 +150,7 @@ def test_a_token_is_swapped_added_and_removed(page: Any, folder: Path, classifie
     expected = [ids[0], TOKENIZER.convert_tokens_to_ids("good"), *ids[3:]]
     with torch.no_grad(), fast.disabled():
         logits = classifier(torch.tensor([expected])).logits[0].tolist()
-    shown = json.loads(page.get_attribute("#change .outcome", "data-logits"))
+    shown = shown_logits(page)
     assert shown == pytest.approx(logits, abs=1e-4)
 
 
@@ -141,6 +158,7 @@ def type_text(page: Any, *parts: str) -> None:
     for number, part in enumerate(parts):
         page.locator(".typing input").nth(number).fill(part)
     page.click(".typing button")
+    page.wait_for_selector(".typing button:enabled")
 
 
 def logits_of(model: Any, **inputs: Any) -> list[float]:
@@ -149,7 +167,7 @@ def logits_of(model: Any, **inputs: Any) -> list[float]:
 
 
 def shown_logits(page: Any) -> list[float]:
-    return json.loads(page.get_attribute("#change .outcome", "data-logits"))
+    return page.eval_on_selector("#change .outcome", "place => [...place.logits]")
 
 
 def test_a_new_text_is_computed_as_pytorch_does(page: Any, folder: Path, classifier: Any) -> None:
@@ -157,6 +175,7 @@ def test_a_new_text_is_computed_as_pytorch_does(page: Any, folder: Path, classif
     text = "What a very slow FILM , naïve and 🏳️‍🌈 good"
     type_text(page, text)
     assert page.inner_text("h1") == text
+    assert page.inner_text("#announcement") == f"The answer: {page.inner_text('#answer .conclusion')}"
     ids = TOKENIZER(text)["input_ids"]
     assert [int(each) for each in page.locator("#tokens .tokens .id").all_inner_texts()] == ids
     assert shown_logits(page) == pytest.approx(logits_of(classifier, input_ids=ids), abs=1e-4)
@@ -249,7 +268,7 @@ def test_an_encoder_decoder_shows_its_cross_attention(page: Any, folder: Path) -
     opened(page, folder / "seq2seq.html")
     assert page.locator("#attention .heads").count() == 3
     page.click('[aria-label="Decoder to encoder, Layer 1, Head 1"]')
-    assert page.inner_text("#attention h3") == "Decoder to encoder, Layer 1, Head 1"
+    assert page.inner_text("#attention .head-view h3") == "Decoder to encoder, Layer 1, Head 1"
 
 
 FOCUS = """() => {

@@ -237,14 +237,15 @@ def test_a_push_of_the_trainer_leaves_predictions_behind(hub, tmp_path):
     rows = Dataset.from_dict({**data, "labels": [1, 0]})
     trainer = SharingTrainer(TEXTS.model(), arguments, train_dataset=rows, processing_class=toy_tokenizer())
     (output / "linear").mkdir()
-    for name in ("predictions.jsonl", "misclassified.csv", "results.md", "_notes", *LINEAR):
+    left = {"predictions.jsonl", "misclassified.csv", "examples.jsonl", "test.translations.txt", "_notes", *LINEAR}
+    for name in ("results.md", *left):
         (output / name).write_text("of the run")
     trainer.train()
     (output / "results.md").write_text("of its end")
     trainer.push_to_hub(commit_message="The end")
     names = on_the_hub(hub, "user/trained").keys()
     assert {"model.safetensors", "results.md", "attention.py"} < names
-    assert not {"predictions.jsonl", "misclassified.csv", "_notes", *LINEAR} & names
+    assert not left & names
     assert {"The end", "Training in progress, step 1"} < {*hub.messages("user/trained")}
 
 

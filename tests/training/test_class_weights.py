@@ -16,6 +16,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from torch import nn
 from transformers import PreTrainedConfig, TrainingArguments
 from transformers.modeling_outputs import SequenceClassifierOutput
+from uploads import uploaded_texts
 
 from modeling_scratch.training.class_weights import ClassWeights, balanced_weights
 
@@ -79,13 +80,22 @@ def test_the_weights_of_a_run_are_recorded(tmp_path: Path, capsys: pytest.Captur
     sizes = "hidden_size=16,intermediate_size=16,num_hidden_layers=1,num_attention_heads=2"
     options = f"--train_file {tmp_path / 'train.csv'} --use_cpu --report_to none --config_overrides {sizes}"
     weighted = f"{options} --max_steps 2 --class_weights balanced --output_dir {tmp_path / 'run'}"
-    train_classifier.main(weighted.split())
+    train_classifier.main(f"{weighted} --save_linear_model True --save_strategy steps --save_steps 1".split())
     record = json.loads((tmp_path / "run" / "run_config.json").read_text())
     weights, rows = record["weights_of_classes"], record["rows"]["train"]
     assert list(weights) == ["NEGATIVE", "POSITIVE"]
     assert sum(rows / (2 * weight) for weight in weights.values()) == pytest.approx(rows)  # the texts of each class
     assert weights["NEGATIVE"] > 1 > weights["POSITIVE"]
     assert "| class weights | balanced |" in (tmp_path / "run" / "README.md").read_text()
+    evaluation = json.loads((tmp_path / "run" / "evaluation.json").read_text())
+    assert not uploaded_texts(tmp_path / "run")
+    assert {each["settings"]["class_weight"] for each in evaluation["baselines"]} == {"balanced"}
+    told = f"The difference from {evaluation['macro_f1']['baseline']} is "
+    assert all(told in (tmp_path / "run" / name).read_text() for name in ("README.md", "results.md"))
+    (tmp_path / "run" / "linear" / "mine.txt").write_text("")
+    resumed = f"{weighted} --save_linear_model False --resume_from_checkpoint last --max_steps 3"
+    train_classifier.main(resumed.split())
+    assert [path.name for path in (tmp_path / "run" / "linear").iterdir()] == ["mine.txt"], "of the run before"
     for extra in ("--problem_type regression", "--recipe minutes"):
         arguments = f"{options} --class_weights balanced --output_dir {tmp_path / 'other'} {extra}"
         assert "--class_weights" in refusal(capsys, train_classifier.main, arguments.split())

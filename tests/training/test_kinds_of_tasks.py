@@ -15,6 +15,7 @@ import train_classifier
 from processes import refusal
 from serving import served
 from transformers import AutoModelForSequenceClassification, pipeline
+from uploads import uploaded_texts
 
 from modeling_scratch.serving.tasks import load_task
 from modeling_scratch.sharing.verification import Verdict, verify
@@ -95,7 +96,7 @@ def check_report(run: Path, problem_type: str, scores: set[str], picture: str) -
     assert picture in card
     assert evaluation["headline"] is None
     assert "**The" not in report + card
-    assert not any(example["text"] in card for example in evaluation["examples"]), "texts are quoted only if asked to"
+    assert not uploaded_texts(run), "texts are quoted only if asked to"
     assert verify(run).verdict == Verdict.SAME
     return evaluation
 

@@ -30,6 +30,7 @@ from transformers import (
     GPTNeoXForCausalLM,
     pipeline,
 )
+from uploads import uploaded_texts
 
 from modeling_scratch.data.documents import DocumentArguments, Documents
 from modeling_scratch.evaluation.pretraining import (
@@ -128,6 +129,7 @@ def test_a_run_leaves_everything_that_was_promised(decoder: Path, texts: Path) -
     assert "bits per character" in report
     assert "tokens/s" in report
     assert not (decoder / "training_args.bin").exists()
+    assert not uploaded_texts(decoder)
 
 
 def test_a_sample_is_printed(decoder: Path, texts: Path) -> None:

@@ -16,6 +16,7 @@ import train_classifier
 from processes import refusal
 from text_samples import fault, load, write
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
+from uploads import uploaded_texts
 
 from modeling_scratch.data.collators import FlatBatches
 from modeling_scratch.data.columns import choose_columns, read_texts
@@ -245,7 +246,9 @@ def test_a_recipe_chooses_for_pairs_and_resumes(folder: Path, tmp_path: Path, ca
 @pytest.mark.parametrize("column", ["sets", "stars"])
 def test_pairs_have_sets_of_classes_and_numbers_too(folder: Path, column: str) -> None:
     found = train(folder, column, f"--label_column {column} --max_steps 3")
-    assert content(found / "evaluation.json")["examples"][0]["text_pair"].startswith("it is")
+    first = json.loads((found / "examples.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    assert first["text_pair"].startswith("it is")
+    assert not uploaded_texts(found)
     assert verify(found).verdict == Verdict.SAME
 
 

@@ -23,6 +23,7 @@ from safetensors.torch import load_file
 from serving import served
 from toy_questions import write_squad
 from transformers import AutoModelForQuestionAnswering, AutoTokenizer, pipeline
+from uploads import uploaded_texts
 
 from modeling_scratch import ScratchEncoderForQuestionAnswering
 from modeling_scratch.data.questions import Question, QuestionDataArguments, load_questions
@@ -104,7 +105,9 @@ def test_the_pipeline_gives_the_answers_that_were_scored(
     evaluation = json.loads((run / "evaluation.json").read_text())
     exact, f1 = score_answers(questions, [answer["answer"] for answer in answers]).mean(0)
     assert (evaluation["exact_match"], evaluation["f1"]) == pytest.approx((exact, f1))
-    assert [row["answer"] for row in evaluation["examples"]] == [answer["answer"] for answer in answers[:5]]
+    examples = [json.loads(line) for line in (run / "examples.jsonl").read_text().splitlines()]
+    assert [row["answer"] for row in examples] == [answer["answer"] for answer in answers[:5]]
+    assert not uploaded_texts(run)
 
 
 def test_the_server_gives_the_answers_of_the_pipeline(

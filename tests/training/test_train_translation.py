@@ -13,6 +13,7 @@ from processes import refusal
 from safetensors.torch import load_file
 from text_samples import fault
 from transformers import AutoModelForSeq2SeqLM, MBartTokenizer
+from uploads import uploaded_texts
 
 from modeling_scratch.bridges.model_sources import load_tokenizers
 from modeling_scratch.data.translation_pairs import TranslationData, TranslationDataArguments, load_pairs
@@ -82,6 +83,7 @@ def test_learns_and_leaves_everything_that_was_promised(run: Path) -> None:
     record = json.loads((run / "run_config.json").read_text())
     assert record["rows"] == ROWS
     assert not (run / "training_args.bin").exists()
+    assert not uploaded_texts(run)
 
 
 @pytest.mark.parametrize("which", ["run", "two_vocabularies"])

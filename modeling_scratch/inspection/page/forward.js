@@ -66,8 +66,11 @@ function norm(pass, name, x) {
     const row = x.data.subarray(first, first + size);
     const mean = kind === "layer_norm" ? row.reduce((sum, value) => sum + value, 0) / size : 0;
     const spread = Math.sqrt(row.reduce((sum, value) => sum + (value - mean) ** 2, 0) / size + eps);
-    for (let i = 0; i < size; i++) y.data[first + i] = ((row[i] - mean) / spread) * scale[i] + (shift ? shift.data[i]
-      : 0);
+    for (let i = 0; i < size; i++) {
+      y.data[first + i] = ((row[i] - mean) / spread) * scale[i] + (shift
+        ? shift.data[i]
+        : 0);
+    }
   }
   return y;
 }
@@ -205,7 +208,9 @@ function softmax(x) {
     const most = row.reduce((a, b) => Math.max(a, b), -Infinity);
     const powers = Array.from(row, (value) => Math.exp(value - most));
     const sum = powers.reduce((a, b) => a + b, 0);
-    powers.forEach((power, i) => { y.data[first + i] = power / sum; });
+    powers.forEach((power, i) => {
+      y.data[first + i] = power / sum;
+    });
   }
   return y;
 }
@@ -234,10 +239,10 @@ function attention(pass, name, x, isCausal, encoded = null) {
   const project = (part, input) => record(pass, `${name}.${part}`, linear(pass, `${name}.${part}`, input));
   const source = encoded ?? x;
   const isTurned = !encoded && pass.model.config.position_type === "rotary" && !pass.off.positions;
-  const turned = (part, y) => (isTurned ? record(pass, `${name}.${part}_rotated`,
-    rotated(pass, y, layerType(pass, name))) : y);
-  const normed = (part, y) => (has(pass, `${name}.${part}`) ? record(pass, `${name}.${part}`,
-    normedHeads(pass, `${name}.${part}`, y)) : y);
+  const turned = (part,
+    y) => (isTurned ? record(pass, `${name}.${part}_rotated`, rotated(pass, y, layerType(pass, name))) : y);
+  const normed = (part,
+    y) => (has(pass, `${name}.${part}`) ? record(pass, `${name}.${part}`, normedHeads(pass, `${name}.${part}`, y)) : y);
   const queries = turned("query", normed("q_norm", project("q_proj", x)));
   const keys = turned("key", normed("k_norm", project("k_proj", source)));
   const query = record(pass, `${name}.query`, splitHeads(pass, queries));
@@ -263,8 +268,8 @@ function silence(heads, head, size) {
 
 /** G[two tokens up to here] + G[three tokens up to here], 0 for those that the table lacks. */
 function ngramEmbeddings(pass, name, ids) {
-  const rows = (length) => ids.map((_, t) => pass.model.ngrams.get(ids.slice(Math.max(t + 1 - length, 0),
-    t + 1).join()));
+  const rows = (length) =>
+    ids.map((_, t) => pass.model.ngrams.get(ids.slice(Math.max(t + 1 - length, 0), t + 1).join()));
   const inside = (length) => rows(length).map((row, t) => (t + 1 >= length && row) || 0);
   return add(lookUp(pass, `${name}.table`, inside(2)), lookUp(pass, `${name}.table`, inside(3)));
 }
@@ -282,7 +287,8 @@ function positionsOf(pass, name, length) {
 /** norm(scale * E[token] + P[position] + S[token type]) W; W comes first with positions_after_projection. */
 function embed(pass, name, ids, types = null) {
   const config = pass.model.config, part = (last, x) => record(pass, `${name}.${last}`, x);
-  const project = (x) => (has(pass, `${name}.projection`) ? part("projection", linear(pass, `${name}.projection`, x))
+  const project = (x) => (has(pass, `${name}.projection`)
+    ? part("projection", linear(pass, `${name}.projection`, x))
     : x);
   let x = part("tokens", lookUp(pass, `${name}.tokens`, ids));
   if (has(pass, `${name}.ngrams.table`)) x = add(x, part("ngrams", ngramEmbeddings(pass, `${name}.ngrams`, ids)));

@@ -1,9 +1,18 @@
 // Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 // Opens the page: unpacks, computes the pass once, and puts the parts one under another.
 
-const PARTS = { tokens: partTokens, pass: partPass, attention: partAttention, lens: partLens, answer: partAnswer,
-  words: partWords,
-  change: partChange, backward: partBackward, pairs: partPairs, check: partCheck };
+const PARTS = [
+  partTokens,
+  partPass,
+  partAttention,
+  partLens,
+  partAnswer,
+  partWords,
+  partChange,
+  partBackward,
+  partPairs,
+  partCheck,
+];
 const THEMES = ["auto", "light", "dark"];
 
 async function unzipped(id) {
@@ -41,14 +50,19 @@ function modelSentence() {
 }
 
 /** From the text to the answer in one line; each step leads to its part. */
-function path() {
+function stepsToAnswer() {
   const { config } = state.explanation.model, count = text().tokens.ids.length;
   const layers = [config.num_hidden_layers, config.decoder_layers].filter(Boolean).join(" + ");
-  const steps = [["tokens", t("path.tokens"), String(count)], ["pass", t("path.vectors"), sizes([count, config.hidden_size])],
-    text().attention?.length && ["attention", t("path.attention"), t("path.layers", layers, config.num_attention_heads)],
-    ["answer", t("answer.title"), answerSentence(text().answer)]].filter(Boolean);
-  return el("ol", { class: "path", "aria-label": t("path.title") }, steps.map(([id, name, value]) => el("li", {},
-    el("a", { href: `#${id}` }, el("span", { class: "step-name" }, name), el("span", { class: "step-value" }, value)))));
+  const steps = [["tokens", t("path.tokens"), String(count)], ["pass", t("path.vectors"),
+    sizes([count, config.hidden_size])], text().attention?.length
+    && ["attention", t("path.attention"), t("path.layers", layers, config.num_attention_heads)], ["answer",
+    t("answer.title"), answerSentence(text().answer)]].filter(Boolean);
+  return el("ol", { class: "path", "aria-label": t("path.title") },
+    steps.map(([id, name, value]) =>
+      el("li", {},
+        el("a", { href: `#${id}` }, el("span", { class: "step-name" }, name),
+          el("span", { class: "step-value" }, value)))
+    ));
 }
 
 /** The first `most` letters. */
@@ -61,28 +75,30 @@ function header() {
   const { texts } = state.explanation, { holds, words } = checkSentence();
   return el("header", { class: "head" },
     el("div", { class: "tools" },
-      choices(t("head.language"), ["English", "Deutsch"], language() === "de" ? 1 : 0,
-        (i) => { document.documentElement.lang = ["en", "de"][i]; render("language"); }),
+      choices(t("head.language"), ["English", "Deutsch"], language() === "de" ? 1 : 0, (i) => {
+        document.documentElement.lang = ["en", "de"][i];
+        render("language");
+      }),
       choices(t("head.theme"), THEMES.map((name) => t(`head.${name}`)), THEMES.indexOf(theme()),
-        (i) => setTheme(THEMES[i]))),
-    el("p", { class: "kicker" }, t("head.kicker")),
+        (i) => setTheme(THEMES[i]))), el("p", { class: "kicker" }, t("head.kicker")),
     el("h1", { class: text().text.length > 90 ? "long" : null }, text().text),
-    text().target && el("p", { class: "target" }, `→ ${text().target}`),
-    texts.length > 1 && choices(t("head.texts"), texts.map((each, i) =>
-      `${each.typed ? t("typed.own") : i + 1}. ${shortened(each.text, 50)}`), state.number,
-      (i) => { state.number = i; computeBaseline(); render("texts"); }),
-    typingForm(),
-    el("p", { class: "lead" }, t(state.model ? "head.lead" : "head.lead.recorded")),
-    path(),
-    el("p", { class: "model" }, modelSentence()),
+    text().target && el("p", { class: "target" }, `→ ${text().target}`), texts.length > 1
+    && choices(t("head.texts"),
+      texts.map((each, i) => `${each.typed ? t("typed.own") : i + 1}. ${shortened(each.text, 50)}`), state.number,
+      (i) => {
+        state.number = i;
+        computeBaseline();
+        render("texts");
+      }), typingForm(), el("p", { class: "lead" }, t(state.model ? "head.lead" : "head.lead.recorded")),
+    stepsToAnswer(), el("p", { class: "model" }, modelSentence()),
     el("p", { class: holds === null ? "verdict" : holds ? "verdict good" : "verdict bad" }, words),
     [...(state.explanation.notes ?? []), ...(text().notes ?? [])].map((each) => note(said(each))));
 }
 
 function contents(sections) {
   return el("nav", { "aria-label": t("head.contents") },
-    el("ol", {}, sections.map((section) => el("li", {},
-    el("a", { href: `#${section.id}` }, t(`${section.id}.title`))))));
+    el("ol", {},
+      sections.map((section) => el("li", {}, el("a", { href: `#${section.id}` }, t(`${section.id}.title`))))));
 }
 
 /** What the reader's change did to the answer, at the foot of the window, as long as there is one. */
@@ -94,9 +110,11 @@ function changeBar() {
     const best = (shares) => shares.indexOf(Math.max(...shares));
     const words = (shares, i) => `${labelOf(i)} ${task() === "regression" ? number(shares[i]) : percent(shares[i])}`;
     bar.replaceChildren(...(!state.changed ? [] : [
-      el("span", {}, before && after ? t("change.bar", words(before, best(before)), words(after, best(after)))
+      el("span", {}, before && after
+        ? t("change.bar", words(before, best(before)), words(after, best(after)))
         : t("change.applied")),
-      el("button", { type: "button", class: "action", click: resetChange }, t("change.reset"))]));
+      el("button", { type: "button", class: "action", click: resetChange }, t("change.reset")),
+    ]));
   });
   return bar;
 }
@@ -104,18 +122,23 @@ function changeBar() {
 /** Draw all parts. asked: what was switched, whose buttons keep the focus. */
 function render(asked = null) {
   const scroll = window.scrollY;
-  const sections = Object.values(PARTS).map((make) => make()).filter(Boolean);
+  const sections = PARTS.map((make) => make()).filter(Boolean);
   document.getElementById("page").replaceChildren(
-    el("a", { class: "skip", href: "#tokens" }, t("head.skip")), header(),
-    el("div", { class: "body" }, contents(sections), el("main", {}, sections)), changeBar(),
-    el("footer", {}, t("head.footer", state.explanation.package ?? "")));
+    el("a", { class: "skip", href: "#tokens" }, t("head.skip")),
+    header(),
+    el("div", { class: "body" }, contents(sections), el("main", {}, sections)),
+    changeBar(),
+    el("footer", {}, t("head.footer", state.explanation.package ?? "")),
+  );
   if (!asked) return;
   window.scrollTo(0, scroll);
   const label = asked === "language" ? t("head.language") : t("head.texts");
   document.querySelector(`[role=radiogroup][aria-label="${label}"] [aria-checked=true]`)?.focus();
+  // Outside of what was redrawn, so that screen readers hear of it.
+  document.getElementById("announcement").textContent = `${t("answer.title")}: ${answerSentence(text().answer)}`;
 }
 
-async function start() {
+async function openPage() {
   state.explanation = await unzipped("explanation");
   const packed = await unzipped("weights");
   state.model = packed && (await unpackModel(packed));
@@ -128,7 +151,7 @@ async function start() {
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => announce("theme"));
 }
 
-start().catch((error) => {
+openPage().catch((error) => {
   document.getElementById("page").textContent = t("head.failed", error.message);
   throw error;
 });

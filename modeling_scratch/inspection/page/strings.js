@@ -4,7 +4,8 @@
 const STRINGS = {
   en: {
     "head.kicker": "How a model reads",
-    "head.lead": "Follow the text through the model, step by step. Then swap a word or switch off a part: your browser computes the answer again.",
+    "head.lead":
+      "Follow the text through the model, step by step. Then swap a word or switch off a part: your browser computes the answer again.",
     "head.lead.recorded": "Follow the text through the model, step by step.",
     "path.title": "From the text to the answer",
     "path.tokens": "Tokens",
@@ -29,6 +30,7 @@ const STRINGS = {
     "typed.first": "Type a first text of your own",
     "typed.second": "Type a second text of your own",
     "typed.compute": "Compute",
+    "typed.computing": "Computing …",
     "typed.own": "Yours",
     "typed.empty": "The text is empty, or has no tokens.",
     "typed.long": "The text has {0} tokens; this page reads at most {1}.",
@@ -37,7 +39,8 @@ const STRINGS = {
     "typed.differs": "its own tokens of the recorded text differ",
 
     "tokens.title": "Text becomes tokens",
-    "tokens.intro": "A model reads numbers. The tokenizer cuts the text into pieces that it knows, and each piece becomes the number of a row in a table.",
+    "tokens.intro":
+      "A model reads numbers. The tokenizer cuts the text into pieces that it knows, and each piece becomes the number of a row in a table.",
     "tokens.kind": "Kind",
     "tokens.vocabulary": "Vocabulary",
     "tokens.normalizer": "Normalisation",
@@ -52,13 +55,16 @@ const STRINGS = {
     "tokens.merge": "merge no. {0}: {1}",
     "tokens.how.in the vocabulary": "“{0}” is in the vocabulary as it is.",
     "tokens.how.unknown": "“{0}” is not in the vocabulary: the model sees the unknown token.",
-    "tokens.how.merges": "“{0}” starts as single letters. The merges that the tokenizer learned join neighbours, the earliest merge first.",
+    "tokens.how.merges":
+      "“{0}” starts as single letters. The merges that the tokenizer learned join neighbours, the earliest merge first.",
     "tokens.how.longest prefixes": "“{0}” is cut into the longest beginnings that the vocabulary has.",
 
     "pass.title": "The forward pass, tensor by tensor",
-    "pass.intro": "From the ids to the answer, in the order of computation. Open a layer, then a tensor: its equation, the line of code that made it, and all its numbers. Layers and heads count from 1: layer 1 is layers.0 in the code.",
+    "pass.intro":
+      "From the ids to the answer, in the order of computation. Open a layer, then a tensor: its equation, the line of code that made it, and all its numbers. Layers and heads count from 1: layer 1 is layers.0 in the code.",
     "pass.counts": "{0} operations were recorded; {1} of them are results that the equations name.",
-    "pass.computed": "Your browser computed {0} results that the equations name. Their lines of code are those of the recorded text.",
+    "pass.computed":
+      "Your browser computed {0} results that the equations name. Their lines of code are those of the recorded text.",
     "pass.every": "Show every operation",
     "pass.encoder": "Encoder",
     "pass.decoder": "Decoder",
@@ -86,27 +92,32 @@ const STRINGS = {
     "matrix.empty": "This tensor holds no numbers.",
 
     "attention.title": "Attention",
-    "attention.intro": "In each head, every token looks at tokens and takes a weighted mean of what they offer. The weights of a row add up to 1. Choose a head.",
+    "attention.intro":
+      "In each head, every token looks at tokens and takes a weighted mean of what they offer. The weights of a row add up to 1. Choose a head.",
     "attention.layer": "Layer {0}",
     "attention.head": "Head",
     "attention.cross": "Decoder to encoder",
     "attention.lines": "lines from each token to those that it looks at",
     "attention.matrix": "matrix of attention weights",
-    "attention.how": "Left: the token that looks. Right: what it looks at. A stronger line is a larger weight; choose a token on the left to read its weights. In the matrix, rows look and columns are looked at.",
+    "attention.how":
+      "Left: the token that looks. Right: what it looks at. A stronger line is a larger weight; choose a token on the left to read its weights. In the matrix, rows look and columns are looked at.",
     "attention.changed": "after your change",
     "attention.off": "as recorded; this layer is off",
     "cache.title": "The cache grows",
-    "cache.intro": "While it writes, the model keeps the keys and values of all tokens so far. Each step computes only what the new token needs.",
+    "cache.intro":
+      "While it writes, the model keeps the keys and values of all tokens so far. Each step computes only what the new token needs.",
     "cache.step": "{0} new, {1} kept · {2} numbers",
     "cache.difference": "With and without the cache, logits differ by at most {0}.",
 
     "lens.title": "What the model would answer after each layer",
-    "lens.intro": "The logit lens gives the states of an earlier layer to the head that reads the last one. It shows where the answer takes shape; early layers were not trained to be read this way.",
+    "lens.intro":
+      "The logit lens gives the states of an earlier layer to the head that reads the last one. It shows where the answer takes shape; early layers were not trained to be read this way.",
     "lens.divergence": "Divergence from the final answer: {0}",
     "lens.hint": "Point at a cell, or move with the arrow keys, to see the first three answers.",
 
     "answer.title": "The answer",
-    "answer.intro": "The head turns the last states into one number for each possible answer, a logit. Softmax turns logits into probabilities.",
+    "answer.intro":
+      "The head turns the last states into one number for each possible answer, a logit. Softmax turns logits into probabilities.",
     "answer.label": "{0}, with probability {1}",
     "answer.logit": "logit {0}",
     "answer.none": "no label",
@@ -134,28 +145,35 @@ const STRINGS = {
     "answer.drawn": "Drawn: {0}",
 
     "words.title": "Which words mattered",
-    "words.intro": "Three methods ask how much each word contributed to the answer. They can disagree, and none is the truth; the test below says how well each one did here.",
+    "words.intro":
+      "Three methods ask how much each word contributed to the answer. They can disagree, and none is the truth; the test below says how well each one did here.",
     "words.score": "What is explained: {0} = {1}.",
     "words.method": "Method",
     "words.integrated_gradients": "Integrated gradients",
-    "words.integrated_gradients.how": "The gradient, summed along a straight line from an empty input to this one. Plus speaks for the answer, minus against it.",
+    "words.integrated_gradients.how":
+      "The gradient, summed along a straight line from an empty input to this one. Plus speaks for the answer, minus against it.",
     "words.occlusion": "Occlusion",
     "words.occlusion.how": "By how much the score falls when the word is hidden.",
     "words.rollout": "Attention rollout",
-    "words.rollout.how": "The attention of all layers multiplied: how much of each word arrives at the end. It has no sign.",
+    "words.rollout.how":
+      "The attention of all layers multiplied: how much of each word arrives at the end. It has no sign.",
     "words.complete": "The parts add up to {0}; the score differs from that of the empty input by {1} ({2} steps).",
     "words.random": "{0} random orders",
     "words.deletion": "The deletion test",
-    "words.deletion.how": "Words are taken out, the most important first, and the probability of the answer is computed again. The dashed line and the band are the mean and the range of random orders: a curve well below them has found words that matter. If the text without words has the same answer, the test says little. In brackets: the area below the curve.",
+    "words.deletion.how":
+      "Words are taken out, the most important first, and the probability of the answer is computed again. The dashed line and the band are the mean and the range of random orders: a curve well below them has found words that matter. If the text without words has the same answer, the test says little. In brackets: the area below the curve.",
     "words.outputs": "For one token of the output",
-    "words.outputs.how": "Choose a token: the words show by how much its log-odds fall without each of them, after the same tokens before it.",
+    "words.outputs.how":
+      "Choose a token: the words show by how much its log-odds fall without each of them, after the same tokens before it.",
     "words.logodds": "log-odds of {0}",
 
     "change.title": "Try it yourself",
-    "change.intro": "Swap a word, take one out, switch off a head, a layer or the positions. Your browser computes the model again, with its real weights, and tensors and attention above show the new numbers.",
+    "change.intro":
+      "Swap a word, take one out, switch off a head, a layer or the positions. Your browser computes the model again, with its real weights, and tensors and attention above show the new numbers.",
     "unchangeable.title": "Try it yourself",
     "unchangeable.intro": "",
-    "change.none": "This page holds no weights, so it shows the recorded pass only. Models above 1.2 million parameters are too large for it.",
+    "change.none":
+      "This page holds no weights, so it shows the recorded pass only. Models above 2.5 million parameters are too large for it.",
     "change.tokens": "Tokens",
     "change.source": "What the encoder reads",
     "change.target": "What the decoder reads",
@@ -165,7 +183,8 @@ const STRINGS = {
     "change.add": "Insert after the token instead",
     "change.remove": "Remove the token",
     "change.switches": "Parts",
-    "change.switches.how": "The numbers are heads. A head that is off gives zeros. A layer that is off passes on what it got.",
+    "change.switches.how":
+      "The numbers are heads. A head that is off gives zeros. A layer that is off passes on what it got.",
     "change.layer": "Layer",
     "change.positions": "Positions ({0})",
     "change.outcome": "The answer",
@@ -178,7 +197,8 @@ const STRINGS = {
     "change.applied": "Changed",
 
     "backward.title": "One step of training",
-    "backward.intro": "Training asks of every weight: which way would the loss fall? The gradient answers, and the optimizer takes a small step. This is one real step, on a copy.",
+    "backward.intro":
+      "Training asks of every weight: which way would the loss fall? The gradient answers, and the optimizer takes a small step. This is one real step, on a copy.",
     "backward.given": "Label: {0} (given). Optimizer: {1}, learning rate {2}.",
     "backward.guessed": "Label: {0} (the model's own answer). Optimizer: {1}, learning rate {2}.",
     "backward.chosen": "Label: {0} (your choice). Optimizer: {1}, learning rate {2}.",
@@ -194,15 +214,19 @@ const STRINGS = {
     "backward.change": "Changed by",
 
     "pairs.title": "Two texts side by side",
-    "pairs.intro": "The same tokens stand in different company. The distance of their states shows where the two texts part.",
+    "pairs.intro":
+      "The same tokens stand in different company. The distance of their states shows where the two texts part.",
     "pairs.distance": "Distance of the states of each token, layer by layer",
     "pairs.mean": "Mean distance",
 
     "check.title": "Is this the real model?",
-    "check.intro": "As the page opened, your browser computed the whole pass from the weights in this file. PyTorch's numbers were recorded when the page was made.",
+    "check.intro":
+      "As the page opened, your browser computed the whole pass from the weights in this file. PyTorch's numbers were recorded when the page was made.",
     "check.holds": "Computed in your browser: logits differ from PyTorch's by at most {0}. The bound of {1} holds.",
-    "check.broken": "Computed in your browser: logits differ from PyTorch's by up to {0}. The bound of {1} does not hold: do not trust what this page recomputes.",
-    "check.typed": "Your text, computed in your browser. Logits of the recorded text differ from PyTorch's by at most {0}.",
+    "check.broken":
+      "Computed in your browser: logits differ from PyTorch's by up to {0}. The bound of {1} does not hold: do not trust what this page recomputes.",
+    "check.typed":
+      "Your text, computed in your browser. Logits of the recorded text differ from PyTorch's by at most {0}.",
     "check.none": "The recorded pass of PyTorch. This page holds no weights and computes nothing anew.",
     "check.failed": "The recorded pass of PyTorch. This browser could not compute it anew: {0}.",
     "check.nothing": "Computed in your browser, but no logits were recorded to compare with.",
@@ -212,7 +236,8 @@ const STRINGS = {
   },
   de: {
     "head.kicker": "Wie ein Modell liest",
-    "head.lead": "Folgen Sie dem Text Schritt für Schritt durch das Modell. Dann tauschen Sie ein Wort aus oder schalten einen Teil ab: Ihr Browser berechnet die Antwort neu.",
+    "head.lead":
+      "Folgen Sie dem Text Schritt für Schritt durch das Modell. Dann tauschen Sie ein Wort aus oder schalten einen Teil ab: Ihr Browser berechnet die Antwort neu.",
     "head.lead.recorded": "Folgen Sie dem Text Schritt für Schritt durch das Modell.",
     "path.title": "Vom Text zur Antwort",
     "path.tokens": "Token",
@@ -237,6 +262,7 @@ const STRINGS = {
     "typed.first": "Geben Sie einen eigenen ersten Text ein",
     "typed.second": "Geben Sie einen eigenen zweiten Text ein",
     "typed.compute": "Berechnen",
+    "typed.computing": "Wird berechnet …",
     "typed.own": "Ihrer",
     "typed.empty": "Der Text ist leer oder hat keine Token.",
     "typed.long": "Der Text hat {0} Token; diese Seite liest höchstens {1}.",
@@ -245,7 +271,8 @@ const STRINGS = {
     "typed.differs": "ihre eigenen Token des aufgezeichneten Textes weichen ab",
 
     "tokens.title": "Aus Text werden Token",
-    "tokens.intro": "Ein Modell liest Zahlen. Der Tokenizer zerlegt den Text in Stücke, die er kennt; jedes Stück wird zur Nummer einer Zeile in einer Tabelle.",
+    "tokens.intro":
+      "Ein Modell liest Zahlen. Der Tokenizer zerlegt den Text in Stücke, die er kennt; jedes Stück wird zur Nummer einer Zeile in einer Tabelle.",
     "tokens.kind": "Art",
     "tokens.vocabulary": "Vokabular",
     "tokens.normalizer": "Normalisierung",
@@ -260,13 +287,16 @@ const STRINGS = {
     "tokens.merge": "Merge Nr. {0}: {1}",
     "tokens.how.in the vocabulary": "„{0}“ steht so im Vokabular.",
     "tokens.how.unknown": "„{0}“ steht nicht im Vokabular: Das Modell sieht das unbekannte Token.",
-    "tokens.how.merges": "„{0}“ beginnt als einzelne Buchstaben. Die gelernten Merges fügen Nachbarn zusammen, der früheste zuerst.",
+    "tokens.how.merges":
+      "„{0}“ beginnt als einzelne Buchstaben. Die gelernten Merges fügen Nachbarn zusammen, der früheste zuerst.",
     "tokens.how.longest prefixes": "„{0}“ wird in die längsten Anfänge zerlegt, die das Vokabular hat.",
 
     "pass.title": "Der Durchlauf, Tensor für Tensor",
-    "pass.intro": "Von den Nummern zur Antwort, in der Reihenfolge der Rechnung. Öffnen Sie eine Schicht, dann einen Tensor: seine Gleichung, die Codezeile, die ihn erzeugt hat, und alle seine Zahlen. Schichten und Köpfe zählen ab 1: Schicht 1 heißt im Code layers.0.",
+    "pass.intro":
+      "Von den Nummern zur Antwort, in der Reihenfolge der Rechnung. Öffnen Sie eine Schicht, dann einen Tensor: seine Gleichung, die Codezeile, die ihn erzeugt hat, und alle seine Zahlen. Schichten und Köpfe zählen ab 1: Schicht 1 heißt im Code layers.0.",
     "pass.counts": "{0} Operationen wurden aufgezeichnet; {1} davon sind Ergebnisse, die in den Gleichungen vorkommen.",
-    "pass.computed": "Ihr Browser hat {0} Ergebnisse berechnet, die in den Gleichungen vorkommen. Ihre Codezeilen sind die des aufgezeichneten Textes.",
+    "pass.computed":
+      "Ihr Browser hat {0} Ergebnisse berechnet, die in den Gleichungen vorkommen. Ihre Codezeilen sind die des aufgezeichneten Textes.",
     "pass.every": "Jede Operation zeigen",
     "pass.encoder": "Encoder",
     "pass.decoder": "Decoder",
@@ -294,33 +324,40 @@ const STRINGS = {
     "matrix.empty": "Dieser Tensor enthält keine Zahlen.",
 
     "attention.title": "Aufmerksamkeit",
-    "attention.intro": "In jedem Kopf blickt jedes Token auf Token und nimmt ein gewichtetes Mittel dessen, was sie anbieten. Die Gewichte einer Zeile ergeben zusammen 1. Wählen Sie einen Kopf.",
+    "attention.intro":
+      "In jedem Kopf blickt jedes Token auf Token und nimmt ein gewichtetes Mittel dessen, was sie anbieten. Die Gewichte einer Zeile ergeben zusammen 1. Wählen Sie einen Kopf.",
     "attention.layer": "Schicht {0}",
     "attention.head": "Kopf",
     "attention.cross": "Decoder zu Encoder",
     "attention.lines": "Linien von jedem Token zu denen, auf die es blickt",
     "attention.matrix": "Matrix der Aufmerksamkeitsgewichte",
-    "attention.how": "Links: das Token, das blickt. Rechts: worauf es blickt. Eine kräftigere Linie ist ein größeres Gewicht; wählen Sie links ein Token, um seine Gewichte zu lesen. In der Matrix blicken die Zeilen auf die Spalten.",
+    "attention.how":
+      "Links: das Token, das blickt. Rechts: worauf es blickt. Eine kräftigere Linie ist ein größeres Gewicht; wählen Sie links ein Token, um seine Gewichte zu lesen. In der Matrix blicken die Zeilen auf die Spalten.",
     "attention.changed": "nach Ihrer Änderung",
     "attention.off": "wie aufgezeichnet; diese Schicht ist abgeschaltet",
     "cache.title": "Der Cache wächst",
-    "cache.intro": "Während es schreibt, behält das Modell Schlüssel und Werte aller bisherigen Token. Jeder Schritt berechnet nur, was das neue Token braucht.",
+    "cache.intro":
+      "Während es schreibt, behält das Modell Schlüssel und Werte aller bisherigen Token. Jeder Schritt berechnet nur, was das neue Token braucht.",
     "cache.step": "{0} neu, {1} behalten · {2} Zahlen",
     "cache.difference": "Mit und ohne Cache weichen die Logits um höchstens {0} voneinander ab.",
 
     "lens.title": "Was das Modell nach jeder Schicht antworten würde",
-    "lens.intro": "Die Logit-Linse gibt die Zustände einer früheren Schicht an den Kopf, der die letzte liest. Sie zeigt, wo die Antwort entsteht; frühe Schichten wurden nicht dafür trainiert, so gelesen zu werden.",
+    "lens.intro":
+      "Die Logit-Linse gibt die Zustände einer früheren Schicht an den Kopf, der die letzte liest. Sie zeigt, wo die Antwort entsteht; frühe Schichten wurden nicht dafür trainiert, so gelesen zu werden.",
     "lens.divergence": "Divergenz zur endgültigen Antwort: {0}",
-    "lens.hint": "Zeigen Sie auf eine Zelle, oder bewegen Sie sich mit den Pfeiltasten, um die ersten drei Antworten zu sehen.",
+    "lens.hint":
+      "Zeigen Sie auf eine Zelle, oder bewegen Sie sich mit den Pfeiltasten, um die ersten drei Antworten zu sehen.",
 
     "answer.title": "Die Antwort",
-    "answer.intro": "Der Ausgabekopf macht aus den letzten Zuständen eine Zahl für jede mögliche Antwort, ein Logit. Softmax macht aus Logits Wahrscheinlichkeiten.",
+    "answer.intro":
+      "Der Ausgabekopf macht aus den letzten Zuständen eine Zahl für jede mögliche Antwort, ein Logit. Softmax macht aus Logits Wahrscheinlichkeiten.",
     "answer.label": "{0}, mit Wahrscheinlichkeit {1}",
     "answer.logit": "Logit {0}",
     "answer.none": "keine Klasse",
     "answer.tags": "{0} von {1} Token haben ein Label",
     "answer.masked": "anstelle der Maske: {0}",
-    "answer.nomask": "Kein Token ist maskiert. Schreiben Sie das Masken-Token in den Text, um zu sehen, was das Modell dort einsetzt.",
+    "answer.nomask":
+      "Kein Token ist maskiert. Schreiben Sie das Masken-Token in den Text, um zu sehen, was das Modell dort einsetzt.",
     "answer.mask": "Anstelle der Maske an Position {0}",
     "answer.next": "nächstes Token: {0}, mit Wahrscheinlichkeit {1}",
     "answer.span": "wo die Antwort beginnt und endet",
@@ -342,28 +379,36 @@ const STRINGS = {
     "answer.drawn": "Gezogen: {0}",
 
     "words.title": "Welche Wörter zählten",
-    "words.intro": "Drei Verfahren fragen, wie viel jedes Wort zur Antwort beitrug. Sie können sich widersprechen, und keines ist die Wahrheit; der Test darunter sagt, wie gut jedes hier war.",
+    "words.intro":
+      "Drei Verfahren fragen, wie viel jedes Wort zur Antwort beitrug. Sie können sich widersprechen, und keines ist die Wahrheit; der Test darunter sagt, wie gut jedes hier war.",
     "words.score": "Erklärt wird: {0} = {1}.",
     "words.method": "Verfahren",
     "words.integrated_gradients": "Integrierte Gradienten",
-    "words.integrated_gradients.how": "Der Gradient, aufsummiert entlang einer Geraden von einer leeren Eingabe zu dieser. Plus spricht für die Antwort, minus dagegen.",
+    "words.integrated_gradients.how":
+      "Der Gradient, aufsummiert entlang einer Geraden von einer leeren Eingabe zu dieser. Plus spricht für die Antwort, minus dagegen.",
     "words.occlusion": "Verdeckung",
     "words.occlusion.how": "Um wie viel der Wert fällt, wenn das Wort verdeckt wird.",
     "words.rollout": "Attention Rollout",
-    "words.rollout.how": "Die Aufmerksamkeit aller Schichten multipliziert: wie viel von jedem Wort am Ende ankommt. Sie hat kein Vorzeichen.",
-    "words.complete": "Die Teile ergeben zusammen {0}; der Wert weicht von dem der leeren Eingabe um {1} ab ({2} Schritte).",
+    "words.rollout.how":
+      "Die Aufmerksamkeit aller Schichten multipliziert: wie viel von jedem Wort am Ende ankommt. Sie hat kein Vorzeichen.",
+    "words.complete":
+      "Die Teile ergeben zusammen {0}; der Wert weicht von dem der leeren Eingabe um {1} ab ({2} Schritte).",
     "words.random": "{0} zufällige Reihenfolgen",
     "words.deletion": "Der Löschtest",
-    "words.deletion.how": "Wörter werden entfernt, die wichtigsten zuerst, und die Wahrscheinlichkeit der Antwort wird neu berechnet. Die gestrichelte Linie und das Band sind Mittel und Spanne zufälliger Reihenfolgen: Eine Kurve deutlich darunter hat Wörter gefunden, auf die es ankommt. Hat der Text ohne Wörter dieselbe Antwort, sagt der Test wenig. In Klammern: die Fläche unter der Kurve.",
+    "words.deletion.how":
+      "Wörter werden entfernt, die wichtigsten zuerst, und die Wahrscheinlichkeit der Antwort wird neu berechnet. Die gestrichelte Linie und das Band sind Mittel und Spanne zufälliger Reihenfolgen: Eine Kurve deutlich darunter hat Wörter gefunden, auf die es ankommt. Hat der Text ohne Wörter dieselbe Antwort, sagt der Test wenig. In Klammern: die Fläche unter der Kurve.",
     "words.outputs": "Für ein Token der Ausgabe",
-    "words.outputs.how": "Wählen Sie ein Token: Die Wörter zeigen, um wie viel seine Log-Odds ohne jedes von ihnen fallen, nach denselben Token davor.",
+    "words.outputs.how":
+      "Wählen Sie ein Token: Die Wörter zeigen, um wie viel seine Log-Odds ohne jedes von ihnen fallen, nach denselben Token davor.",
     "words.logodds": "Log-Odds von {0}",
 
     "change.title": "Selbst ausprobieren",
-    "change.intro": "Tauschen Sie ein Wort aus, nehmen Sie eines weg, schalten Sie einen Kopf, eine Schicht oder die Positionen ab. Ihr Browser berechnet das Modell mit seinen echten Gewichten neu, und Tensoren und Aufmerksamkeit darüber zeigen die neuen Zahlen.",
+    "change.intro":
+      "Tauschen Sie ein Wort aus, nehmen Sie eines weg, schalten Sie einen Kopf, eine Schicht oder die Positionen ab. Ihr Browser berechnet das Modell mit seinen echten Gewichten neu, und Tensoren und Aufmerksamkeit darüber zeigen die neuen Zahlen.",
     "unchangeable.title": "Selbst ausprobieren",
     "unchangeable.intro": "",
-    "change.none": "Diese Seite enthält keine Gewichte und zeigt nur den aufgezeichneten Durchlauf. Modelle über 1,2 Millionen Parametern sind zu groß für sie.",
+    "change.none":
+      "Diese Seite enthält keine Gewichte und zeigt nur den aufgezeichneten Durchlauf. Modelle über 2,5 Millionen Parametern sind zu groß für sie.",
     "change.tokens": "Token",
     "change.source": "Was der Encoder liest",
     "change.target": "Was der Decoder liest",
@@ -373,7 +418,8 @@ const STRINGS = {
     "change.add": "Stattdessen nach dem Token einfügen",
     "change.remove": "Token entfernen",
     "change.switches": "Teile",
-    "change.switches.how": "Die Zahlen sind Köpfe. Ein abgeschalteter Kopf liefert Nullen. Eine abgeschaltete Schicht gibt weiter, was sie bekam.",
+    "change.switches.how":
+      "Die Zahlen sind Köpfe. Ein abgeschalteter Kopf liefert Nullen. Eine abgeschaltete Schicht gibt weiter, was sie bekam.",
     "change.layer": "Schicht",
     "change.positions": "Positionen ({0})",
     "change.outcome": "Die Antwort",
@@ -386,7 +432,8 @@ const STRINGS = {
     "change.applied": "Geändert",
 
     "backward.title": "Ein Schritt des Trainings",
-    "backward.intro": "Das Training fragt jedes Gewicht: In welche Richtung sänke der Verlust? Der Gradient antwortet, und der Optimierer macht einen kleinen Schritt. Dies ist ein echter Schritt, an einer Kopie.",
+    "backward.intro":
+      "Das Training fragt jedes Gewicht: In welche Richtung sänke der Verlust? Der Gradient antwortet, und der Optimierer macht einen kleinen Schritt. Dies ist ein echter Schritt, an einer Kopie.",
     "backward.given": "Klasse: {0} (vorgegeben). Optimierer: {1}, Lernrate {2}.",
     "backward.guessed": "Klasse: {0} (die eigene Antwort des Modells). Optimierer: {1}, Lernrate {2}.",
     "backward.chosen": "Klasse: {0} (Ihre Wahl). Optimierer: {1}, Lernrate {2}.",
@@ -402,16 +449,22 @@ const STRINGS = {
     "backward.change": "Geändert um",
 
     "pairs.title": "Zwei Texte nebeneinander",
-    "pairs.intro": "Dieselben Token stehen in verschiedener Gesellschaft. Der Abstand ihrer Zustände zeigt, wo die Texte auseinandergehen.",
+    "pairs.intro":
+      "Dieselben Token stehen in verschiedener Gesellschaft. Der Abstand ihrer Zustände zeigt, wo die Texte auseinandergehen.",
     "pairs.distance": "Abstand der Zustände jedes Tokens, Schicht für Schicht",
     "pairs.mean": "Mittlerer Abstand",
 
     "check.title": "Ist das das echte Modell?",
-    "check.intro": "Beim Öffnen hat Ihr Browser den ganzen Durchlauf aus den Gewichten in dieser Datei berechnet. PyTorchs Zahlen wurden aufgezeichnet, als die Seite entstand.",
-    "check.holds": "In Ihrem Browser berechnet: Die Logits weichen von denen PyTorchs um höchstens {0} ab. Die Grenze von {1} hält.",
-    "check.broken": "In Ihrem Browser berechnet: Die Logits weichen von denen PyTorchs um bis zu {0} ab. Die Grenze von {1} hält nicht: Trauen Sie dem nicht, was diese Seite neu berechnet.",
-    "check.typed": "Ihr Text, in Ihrem Browser berechnet. Die Logits des aufgezeichneten Textes weichen von denen PyTorchs um höchstens {0} ab.",
-    "check.none": "Der aufgezeichnete Durchlauf von PyTorch. Diese Seite enthält keine Gewichte und berechnet nichts neu.",
+    "check.intro":
+      "Beim Öffnen hat Ihr Browser den ganzen Durchlauf aus den Gewichten in dieser Datei berechnet. PyTorchs Zahlen wurden aufgezeichnet, als die Seite entstand.",
+    "check.holds":
+      "In Ihrem Browser berechnet: Die Logits weichen von denen PyTorchs um höchstens {0} ab. Die Grenze von {1} hält.",
+    "check.broken":
+      "In Ihrem Browser berechnet: Die Logits weichen von denen PyTorchs um bis zu {0} ab. Die Grenze von {1} hält nicht: Trauen Sie dem nicht, was diese Seite neu berechnet.",
+    "check.typed":
+      "Ihr Text, in Ihrem Browser berechnet. Die Logits des aufgezeichneten Textes weichen von denen PyTorchs um höchstens {0} ab.",
+    "check.none":
+      "Der aufgezeichnete Durchlauf von PyTorch. Diese Seite enthält keine Gewichte und berechnet nichts neu.",
     "check.failed": "Der aufgezeichnete Durchlauf von PyTorch. Dieser Browser konnte ihn nicht neu berechnen: {0}.",
     "check.nothing": "In Ihrem Browser berechnet; es wurden keine Logits zum Vergleich aufgezeichnet.",
     "check.speed": "Der Durchlauf dauerte in diesem Browser {0} ms.",

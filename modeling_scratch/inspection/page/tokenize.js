@@ -1,18 +1,20 @@
 // Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 // A text becomes tokens as in the tokenizers library: normalise, cut into pieces, and the model's rule for each piece.
 //
-// Rules are what tokenizer_rules.py gives. \w is that of the library: of Rust's regex in Whitespace, of Oniguruma in Split.
+// Rules are what tokenizer_rules.py gives. \w is that of the library: of Rust's regex in Whitespace, of Oniguruma in
+// Split.
 
 const LETTERS = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}"; // of words
 const RUST_WORD = `${LETTERS}\\p{Join_Control}`, WORD = `${LETTERS}\u00b2\u00b3\u00b9\u00bc\u00bd\u00be`;
 const SPACE = "\\p{White_Space}", PUNCTUATION = "!-\\/:-@\\[-`\\{-~\\p{P}";
 const everywhere = (pattern) => new RegExp(pattern, "gu");
-const cut = (pattern) => (piece) => piece.match(everywhere(pattern)) ?? [];
+const matchesOf = (pattern) => (piece) => piece.match(everywhere(pattern)) ?? [];
 
 // ---- Normalisers ----------------------------------------------------------------------------------------------------
 
 const lowercase = (text) => Array.from(text, (letter) => letter.toLowerCase()).join(""); // no final sigma, as there
-const IDEOGRAPHS = "\u4e00-\u9fff\u3400-\u4dbf\u{20000}-\u{2a6df}\u{2a700}-\u{2b73f}\u{2b740}-\u{2b81f}\u{2b920}-\u{2ceaf}\uf900-\ufaff\u{2f800}-\u{2fa1f}";
+const IDEOGRAPHS = "\u4e00-\u9fff\u3400-\u4dbf\u{20000}-\u{2a6df}"
+  + "\u{2a700}-\u{2b73f}\u{2b740}-\u{2b81f}\u{2b920}-\u{2ceaf}\uf900-\ufaff\u{2f800}-\u{2fa1f}";
 
 function bertNormalizer(text, options) {
   if (options.clean_text) {
@@ -50,7 +52,9 @@ function splitPiece(piece, { pattern, behavior, invert }) {
     at = match.index + match[0].length;
   }
   pieces.push([piece.slice(at), false]);
-  return pieces.filter(([text, isMatch]) => text && (behavior === "Isolated" || isMatch === invert)).map(([text]) => text);
+  return pieces.filter(([text, isMatch]) => text && (behavior === "Isolated" || isMatch === invert)).map(([text]) =>
+    text
+  );
 }
 
 const BYTE_LETTERS = []; // printable bytes stand for themselves, the others from U+0100 on
@@ -59,23 +63,24 @@ for (let byte = 0, next = 256; byte < 256; byte++) {
   BYTE_LETTERS.push(String.fromCodePoint(isPrintable ? byte : next++));
 }
 
-const GPT2 = `'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^${SPACE}\\p{L}\\p{N}]+|${SPACE}+(?![^${SPACE}])|${SPACE}+`;
+const GPT2 =
+  `'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^${SPACE}\\p{L}\\p{N}]+|${SPACE}+(?![^${SPACE}])|${SPACE}+`;
 
 function byteLevel(piece, { add_prefix_space: addsSpace, use_regex: cuts = true }) {
   if (addsSpace && !piece.startsWith(" ")) piece = ` ${piece}`;
-  const pieces = cuts ? cut(GPT2)(piece) : [piece];
+  const pieces = cuts ? matchesOf(GPT2)(piece) : [piece];
   return pieces.map((each) => Array.from(new TextEncoder().encode(each), (byte) => BYTE_LETTERS[byte]).join(""));
 }
 
 const PRE_TOKENIZERS = {
-  Whitespace: cut(`[${RUST_WORD}]+|[^${RUST_WORD}${SPACE}]+`),
-  WhitespaceSplit: cut(`[^${SPACE}]+`),
-  BertPreTokenizer: cut(`[${PUNCTUATION}]|[^${PUNCTUATION}${SPACE}]+`),
+  Whitespace: matchesOf(`[${RUST_WORD}]+|[^${RUST_WORD}${SPACE}]+`),
+  WhitespaceSplit: matchesOf(`[^${SPACE}]+`),
+  BertPreTokenizer: matchesOf(`[${PUNCTUATION}]|[^${PUNCTUATION}${SPACE}]+`),
   ByteLevel: byteLevel,
   Split: splitPiece,
 };
 
-// ---- Models: as in tokens.py, which shows the same steps --------------------------------------------------------------
+// ---- Models: as in tokens.py, which shows the same steps ------------------------------------------------------------
 
 function bytePairs(text, { model, ranks, ids }) {
   if (model.ignore_merges && ids.has(text)) return { text, tokens: [text], how: "in the vocabulary" };
@@ -140,7 +145,8 @@ const MODELS = { BPE: bytePairs, WordLevel: wholeWord, WordPiece: longestPrefixe
 function missingPart(rules) {
   const lacks = (steps, known) => steps.find(({ type }) => !(type in known))?.type;
   const pattern = rules.pre_tokenizer.find(({ type, pattern: given, behavior }) =>
-    type === "Split" && !(given.Regex in PATTERNS && ["Removed", "Isolated"].includes(behavior)));
+    type === "Split" && !(given.Regex in PATTERNS && ["Removed", "Isolated"].includes(behavior))
+  );
   const odd = rules.special.find((token) => token.single_word || token.normalized);
   const isWhole = rules.template.some(({ part }) => part !== undefined);
   return lacks(rules.normalizer, NORMALIZERS) ?? lacks(rules.pre_tokenizer, PRE_TOKENIZERS)
@@ -163,7 +169,8 @@ function cutAtSpecial(text, special) {
   const escaped = (content) => content.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
   const space = `${SPACE}*`, found = [...special].sort((a, b) => b.content.length - a.content.length);
   const forms = found.map(({ content, lstrip, rstrip }) =>
-    `${lstrip ? space : ""}${escaped(content)}${rstrip ? space : ""}`);
+    `${lstrip ? space : ""}${escaped(content)}${rstrip ? space : ""}`
+  );
   const pieces = text.split(new RegExp(`(${forms.join("|")})`, "u"));
   return pieces.map((piece, i) => [piece, i % 2 ? found.find(({ content }) => piece.includes(content)) : null])
     .filter(([piece]) => piece);
@@ -179,8 +186,10 @@ function piecesOf(text, rules) {
     }
     const clean = rules.normalizer.reduce((words, step) => NORMALIZERS[step.type](words, step), part);
     normalized += clean;
-    const cutUp = rules.pre_tokenizer.reduce((all, step) =>
-      all.flatMap((each) => PRE_TOKENIZERS[step.type](each, step)), clean ? [clean] : []);
+    const cutUp = rules.pre_tokenizer.reduce(
+      (all, step) => all.flatMap((each) => PRE_TOKENIZERS[step.type](each, step)),
+      clean ? [clean] : [],
+    );
     return cutUp.map((each) => MODELS[rules.model.type](each, rules))
       .map((piece) => ({ ...piece, ids: piece.tokens.map((token) => rules.ids.get(token)) }));
   });
@@ -194,12 +203,17 @@ function piecesOf(text, rules) {
  */
 function tokenize(texts, rules, vocabulary) {
   const found = texts.map((each) => piecesOf(each, rules));
-  const entries = rules.template.flatMap(({ id, part: side, type }) => (side === undefined ? [{ id, type, special: true }]
-    : (found[side]?.pieces ?? []).flatMap(({ ids }) => ids.map((each) => ({ id: each, type, special: false })))));
+  const entries = rules.template.flatMap(({ id, part: side, type }) => (side === undefined
+    ? [{ id, type, special: true }]
+    : (found[side]?.pieces ?? []).flatMap(({ ids }) => ids.map((each) => ({ id: each, type, special: false }))))
+  );
   return {
-    tokens: entries.map(({ id }) => vocabulary[id]), ids: entries.map(({ id }) => id),
-    special: entries.map(({ special }) => special), types: entries.map(({ type }) => type),
-    normalized: found.map((each) => each.normalized).join(" [SEP] "), pieces: found.flatMap((each) => each.pieces),
+    tokens: entries.map(({ id }) => vocabulary[id]),
+    ids: entries.map(({ id }) => id),
+    special: entries.map(({ special }) => special),
+    types: entries.map(({ type }) => type),
+    normalized: found.map((each) => each.normalized).join(" [SEP] "),
+    pieces: found.flatMap((each) => each.pieces),
     parts: texts.length > 1 ? texts : null,
   };
 }

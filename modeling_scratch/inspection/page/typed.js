@@ -5,15 +5,16 @@
 
 const MOST_WRITTEN = 48; // tokens of an output
 
-/** Prepare the tokenizer; state.untyped becomes a string's key or the name of a part, null if the page reads new texts. */
+/** Prepare the tokenizer; state.untyped becomes a string's key, the name of a part, or null if the page reads texts. */
 function prepareTyping() {
   const { explanation } = state, { rules } = explanation.tokenizer;
   state.recorded = explanation.texts.length;
   state.untyped = rules ? missingPart(rules) : "typed.slow";
   if (state.untyped !== null) return;
   state.rules = preparedRules(rules, vocabulary("source"));
-  const isSame = ({ tokens, text: written }) => tokenize(tokens.parts ?? [written], state.rules, vocabulary("source"))
-    .ids.join() === tokens.ids.join();
+  const isSame = ({ tokens, text: written }) =>
+    tokenize(tokens.parts ?? [written], state.rules, vocabulary("source"))
+      .ids.join() === tokens.ids.join();
   if (!explanation.texts.every(isSame)) state.untyped = "typed.differs";
 }
 
@@ -21,25 +22,34 @@ function prepareTyping() {
 function typingForm() {
   if (!state.model) return null;
   if (state.untyped !== null) return note(t("typed.missing", t(state.untyped)));
-  const parts = state.explanation.texts[0].tokens.parts, labels = parts ? ["typed.first", "typed.second"] : ["typed.label"];
+  const parts = state.explanation.texts[0].tokens.parts,
+    labels = parts ? ["typed.first", "typed.second"] : ["typed.label"];
   const typed = text().typed ? text().tokens.parts ?? [text().text] : [];
   const problem = el("output", { class: "problem", "aria-live": "polite" });
-  const apply = () => { problem.textContent = showTyped(fields.map(({ value }) => value)) ?? ""; };
+  const apply = async () => {
+    if (button.disabled) return; // Enter in a field, while the last text is computed
+    problem.textContent = t("typed.computing");
+    button.disabled = true;
+    problem.textContent = (await showTyped(fields.map(({ value }) => value))) ?? "";
+    button.disabled = false;
+  };
   const press = (event) => event.key === "Enter" && apply();
-  const fields = labels.map((label, i) => el("input", { type: "text", "aria-label": t(label), placeholder: t(label),
-    value: typed[i] ?? "", autocomplete: "off", keydown: press }));
-  return el("div", { class: "typing" }, fields,
-    el("button", { type: "button", class: "action", click: apply }, t("typed.compute")), problem);
+  const fields = labels.map((label, i) =>
+    el("input", { type: "text", "aria-label": t(label), placeholder: t(label), value: typed[i] ?? "",
+      autocomplete: "off", keydown: press })
+  );
+  const button = el("button", { type: "button", class: "action", click: apply }, t("typed.compute"));
+  return el("div", { class: "typing" }, fields, button, problem);
 }
 
-/** Show a new text; returns what is wrong with it, or null. */
-function showTyped(parts) {
+/** Show a new text; resolves to what is wrong with it, or null. */
+async function showTyped(parts) {
   const tokens = tokenize(parts, state.rules, vocabulary("source"));
   const most = Math.min(state.model.positions, state.rules.limit), count = tokens.ids.length;
   if (!parts.every((part) => part.trim()) || !count) return t("typed.empty");
   if (count > most) return t("typed.long", count, most);
   try {
-    state.explanation.texts[state.recorded] = typedText(parts, tokens);
+    state.explanation.texts[state.recorded] = await typedText(parts, tokens);
   } catch (error) { // a token without a row in the table of embeddings
     return error.message;
   }
@@ -49,31 +59,49 @@ function showTyped(parts) {
   return null;
 }
 
-function typedText(parts, tokens) {
-  const template = state.explanation.texts[0], ids = task() === "generation" ? greedy(state.model, tokens.ids) : null;
+async function typedText(parts, tokens) {
+  const template = state.explanation.texts[0];
+  const ids = task() === "generation" ? await greedy(state.model, tokens.ids) : null;
   const inputs = { input_ids: tokens.ids };
   if (tokens.types.some(Boolean)) inputs.token_type_ids = tokens.types;
   if (ids) inputs.decoder_input_ids = [startOfTarget(state.model), ...ids.slice(0, -1)];
   const pass = forward(state.model, inputs), target = ids && targetTokens(inputs.decoder_input_ids);
   return {
-    typed: true, text: parts.join(" [SEP] "), target: null, tokens, target_tokens: target, notes: [],
-    answer: typedAnswer(pass, tokens, ids), trace: typedTrace(template.trace, pass), lens: typedLens(template.lens, pass),
-    attention: template.attention.map((layer) => ({ ...layer, weights: { tensor: pass.get(`${layer.path}.weights`) } })),
-    cache: null, training_step: null, other_steps: [], attributions: null, outputs: null,
+    typed: true,
+    text: parts.join(" [SEP] "),
+    target: null,
+    tokens,
+    target_tokens: target,
+    notes: [],
+    answer: typedAnswer(pass, tokens, ids),
+    trace: typedTrace(template.trace, pass),
+    lens: typedLens(template.lens, pass),
+    attention: template.attention.map((layer) => ({ ...layer,
+      weights: { tensor: pass.get(`${layer.path}.weights`) } })
+    ),
+    cache: null,
+    training_step: null,
+    other_steps: [],
+    attributions: null,
+    outputs: null,
   };
 }
 
 // ---- Outputs of encoder-decoders ------------------------------------------------------------------------------------
 
-const startOfTarget = ({ config }) => config.decoder_start_token_id
-  ?? state.explanation.model.config.decoder_start_token_id;
+const startOfTarget = ({ config }) =>
+  config.decoder_start_token_id
+    ?? state.explanation.model.config.decoder_start_token_id;
 
-/** The most likely token again and again, up to the end token. */
-function greedy(model, sourceIds) {
+const nextTask = () => new Promise((resolve) => setTimeout(resolve));
+
+/** The most likely token again and again, up to the end token. The browser can draw between tokens. */
+async function greedy(model, sourceIds) {
   const { config } = model, pass = { model, off: NOTHING_OFF, tensors: new Map() };
   const ends = [state.explanation.model.config.eos_token_id].flat(), written = [];
   const encoded = side(pass, "model.encoder.", sourceIds, config.num_hidden_layers, false);
   while (written.length < Math.min(MOST_WRITTEN, model.positions) && !ends.includes(written[written.length - 1])) {
+    await nextTask();
     const read = [startOfTarget(model), ...written];
     const states = side(pass, "model.decoder.", read, config.decoder_layers, true, null, encoded);
     const { data } = headOf(model, row(states, read.length - 1));
@@ -100,18 +128,20 @@ function joined(ids) {
 
 const rowsOfLogits = (logits) => Array.from({ length: logits.shape[0] }, (_, i) => row(logits, i).data);
 
-function best(shares, count) {
+function bestIds(shares, count) {
   return Array.from(shares, (_, i) => i).sort((a, b) => shares[b] - shares[a]).slice(0, count);
 }
 
 function topTokens(logits, count) {
   const shares = softmaxOf(logits);
-  return best(shares, count).map((id) => ({ token: vocabulary()[id] ?? `#${id}`, id, p: shares[id], logit: logits[id] }));
+  return bestIds(shares, count).map((id) => ({ token: vocabulary()[id] ?? `#${id}`, id, p: shares[id],
+    logit: logits[id] })
+  );
 }
 
 const ANSWERED = {
   classification: ([logits]) => {
-    const shares = softmaxOf(logits), [first] = best(shares, 1);
+    const shares = softmaxOf(logits), [first] = bestIds(shares, 1);
     return { label: labelOf(first), p: shares[first], all: labelled(shares, logits) };
   },
   "multi-label": ([logits]) => {
@@ -120,7 +150,9 @@ const ANSWERED = {
   },
   regression: ([logits]) => ({ values: Array.from(logits, (value, i) => ({ label: labelOf(i), value })) }),
   tagging: (rows, tokens) => {
-    const found = rows.map(softmaxOf).map((shares) => ({ label: labelOf(best(shares, 1)[0]), p: Math.max(...shares) }));
+    const found = rows.map(softmaxOf).map((shares) => ({ label: labelOf(bestIds(shares, 1)[0]),
+      p: Math.max(...shares) })
+    );
     const real = found.map((_, i) => i).filter((i) => !tokens.special[i]);
     const rank = (i) => (found[i].label !== "O") + found[i].p / 2;
     return { tokens: found, focus: real.sort((a, b) => rank(b) - rank(a))[0] ?? 0 };
@@ -128,7 +160,8 @@ const ANSWERED = {
   masked: (rows, tokens) => {
     const mask = state.rules.special.find(({ content }) => /mask/i.test(content))?.id;
     const masked = tokens.ids.map((_, i) => i).filter((i) => tokens.ids[i] === mask);
-    return { masked, focus: masked[0] ?? 0, tokens: Object.fromEntries(masked.map((i) => [i, topTokens(rows[i], 10)])) };
+    return { masked, focus: masked[0] ?? 0,
+      tokens: Object.fromEntries(masked.map((i) => [i, topTokens(rows[i], 10)])) };
   },
   next: (rows) => writing(rows),
   generation: (rows, tokens, ids) => ({ text: joined(ids), ...writing(rows) }),
@@ -153,21 +186,24 @@ function typedAnswer(pass, tokens, ids) {
 
 /** The recorded steps that forward() computes as well, with the numbers of this pass. */
 function typedTrace({ modules, steps, keys }, pass) {
-  const names = Object.keys(keys).filter((name) => pass.has(name)), ids = new Map(names.map((name) => [keys[name], name]));
+  const names = Object.keys(keys).filter((name) => pass.has(name)),
+    ids = new Map(names.map((name) => [keys[name], name]));
   const computed = steps.filter(({ id }) => ids.has(id)).map((step) => {
     const tensor = pass.get(ids.get(step.id)), isBatch = step.shape.length > tensor.shape.length;
     return { ...step, ...statistics(tensor.data), shape: isBatch ? [1, ...tensor.shape] : tensor.shape,
       inputs: step.inputs.filter((input) => input.parameter || ids.has(input.step)), values: { tensor } };
   });
-  return { modules, steps: computed, keys: Object.fromEntries(names.map((name) => [name, keys[name]])), left_out: null };
+  return { modules, steps: computed, keys: Object.fromEntries(names.map((name) => [name, keys[name]])),
+    left_out: null };
 }
 
 function statistics(data) {
-  const real = Array.from(data).filter(Number.isFinite), mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
+  const real = Array.from(data).filter(Number.isFinite),
+    mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
   const middle = mean(real);
-  return { mean: middle, std: Math.sqrt(mean(real.map((value) => (value - middle) ** 2))), min: real.reduce((a, b) =>
-    Math.min(a, b), Infinity), max: real.reduce((a, b) => Math.max(a, b), -Infinity),
-  zeros: real.filter((value) => value === 0).length / real.length, masked: 1 - real.length / data.length };
+  return { mean: middle, std: Math.sqrt(mean(real.map((value) => (value - middle) ** 2))),
+    min: real.reduce((a, b) => Math.min(a, b), Infinity), max: real.reduce((a, b) => Math.max(a, b), -Infinity),
+    zeros: real.filter((value) => value === 0).length / real.length, masked: 1 - real.length / data.length };
 }
 
 /** What each layer would answer, as lens.py gives it. */
@@ -175,13 +211,15 @@ function typedLens(recordedLens, pass) {
   if (!recordedLens) return null;
   const { model } = state, start = model.config.is_encoder_decoder ? "model.decoder." : "model.", bare = { model };
   const normed = (x) => (has(bare, `${start}stack.norm`) ? norm(bare, `${start}stack.norm`, x) : x);
-  const shares = recordedLens.layers.map((_, i) => rowsOfLogits(headOf(model,
-    normed(pass.get(`${start}${i ? `stack.layers.${i - 1}` : "embeddings"}`))))
-    .map(task() === "multi-label" ? sigmoid : softmaxOf));
+  const shares = recordedLens.layers.map((_, i) =>
+    rowsOfLogits(headOf(model, normed(pass.get(`${start}${i ? `stack.layers.${i - 1}` : "embeddings"}`))))
+      .map(task() === "multi-label" ? sigmoid : softmaxOf)
+  );
   const last = shares[shares.length - 1];
   const layers = recordedLens.layers.map(({ name }, i) => ({ name,
-    answers: shares[i].map((each) => best(each, 3).map((label) => ({ label: labelOf(label), p: each[label] }))),
-    divergence: shares[i].map((each, j) => divergence(last[j], each)) }));
+    answers: shares[i].map((each) => bestIds(each, 3).map((label) => ({ label: labelOf(label), p: each[label] }))),
+    divergence: shares[i].map((each, j) => divergence(last[j], each)) })
+  );
   return { rows: recordedLens.rows, layers };
 }
 

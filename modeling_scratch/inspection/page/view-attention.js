@@ -8,21 +8,28 @@ function partAttention() {
   let chosen = { layer: 0, head: 0 };
   const show = (layer, head) => {
     chosen = { layer, head };
-    buttons.flat().forEach((button) => button.setAttribute("aria-pressed",
-      String(button.dataset.at === `${layer}.${head}`)));
+    buttons.flat().forEach((button) =>
+      button.setAttribute("aria-pressed", String(button.dataset.at === `${layer}.${head}`))
+    );
     place.replaceChildren(...headView(layers[layer], head));
   };
-  const buttons = layers.map((layer, l) => Array.from({ length: layer.heads },
-    (_, h) => headButton(layer, l, h, show)));
-  const redraw = () => { thumbnails(layers, buttons); show(chosen.layer, chosen.head); };
+  const buttons = layers.map((layer, l) =>
+    Array.from({ length: layer.heads }, (_, h) => headButton(layer, l, h, show))
+  );
+  const redraw = () => {
+    thumbnails(layers, buttons);
+    show(chosen.layer, chosen.head);
+  };
   const section = part("attention",
-    el("div", { class: "head-groups" }, kindsOf(layers).map((kind) =>
-      el("div", { class: "heads" }, kind && el("h4", {}, kind),
-      layers.map((layer, l) => kindOf(layer) === kind
-        && el("div", { class: "head-row", role: "group", "aria-label": layerName(layer) },
-        el("span", { class: "layer-name" }, t("attention.layer", layer.layer + 1)),
-          el("div", { class: "head-buttons" }, roving(buttons[l]))))))),
-    place, cachePart());
+    el("div", { class: "head-groups" },
+      kindsOf(layers).map((kind) =>
+        el("div", { class: "heads" }, kind && el("h3", {}, kind), layers.map((layer, l) =>
+          kindOf(layer) === kind
+          && el("div", { class: "head-row", role: "group", "aria-label": layerName(layer) },
+            el("span", { class: "layer-name" }, t("attention.layer", layer.layer + 1)),
+            el("div", { class: "head-buttons" }, roving(buttons[l])))
+        ))
+      )), place, cachePart());
   redraw();
   listen(section, "change", redraw);
   return section;
@@ -45,21 +52,24 @@ function attentionWeights(layer) {
 
 function headButton(layer, l, h, show) {
   return el("button", { type: "button", class: "head-button", "aria-pressed": "false", "data-at": `${l}.${h}`,
-    click: () => show(l, h),
-    "aria-label": `${layerName(layer)}, ${t("attention.head")} ${h + 1}` });
+    click: () => show(l, h), "aria-label": `${layerName(layer)}, ${t("attention.head")} ${h + 1}` });
 }
 
 function thumbnails(layers, buttons) {
   layers.forEach((layer, l) => {
     const weights = attentionWeights(layer), [, rows, columns] = weights.shape;
-    buttons[l].forEach((button, h) => button.replaceChildren(
-      thumbnail(rows, columns, (i, j) => weights.data[(h * rows + i) * columns + j], 1)));
+    buttons[l].forEach((button, h) =>
+      button.replaceChildren(
+        thumbnail(rows, columns, (i, j) => weights.data[(h * rows + i) * columns + j], 1),
+      )
+    );
   });
 }
 
 /** The labels of an axis; those of a changed text are its own. */
 function axisLabels(side, axis, size) {
-  const labels = state.changed ? (side === "tokens" ? state.change.tokens : state.change.targetTokens).map(shown)
+  const labels = state.changed
+    ? (side === "tokens" ? state.change.tokens : state.change.targetTokens).map(shown)
     : tokensOf(side);
   const kept = axis ? axis.map((i) => labels[i]) : labels;
   return kept.length === size ? kept : Array.from({ length: size }, (_, i) => String(i));
@@ -86,25 +96,32 @@ function attentionLines(queries, keys, valueAt, name) {
   const height = 24, left = longest(queries), right = left + 150, width = right + longest(keys) + 52;
   const size = Math.max(queries.length, keys.length) * height + 8;
   const y = (i) => i * height + height / 2 + 4;
-  const rows = queries.map((_, i) => keys.map((__, j) => valueAt(i, j) >= LEAST_LINE
-    && el("line", { x1: left, y1: y(i), x2: right, y2: y(j),
-    style: { "--weight": valueAt(i, j).toFixed(3) } })).filter(Boolean));
+  const rows = queries.map((_, i) =>
+    keys.map((__, j) =>
+      valueAt(i, j) >= LEAST_LINE
+      && el("line", { x1: left, y1: y(i), x2: right, y2: y(j), style: { "--weight": valueAt(i, j).toFixed(3) } })
+    ).filter(Boolean)
+  );
   const short = (word) => (word.length > 14 ? `${word.slice(0, 13)}…` : word);
-  const numbers = keys.map((key, j) => el("text",
-    { x: width - 4, y: y(j) + 4, "text-anchor": "end", class: "weight" }));
+  const numbers = keys.map((key, j) =>
+    el("text", { x: width - 4, y: y(j) + 4, "text-anchor": "end", class: "weight" })
+  );
   const strongest = (i) => keys.map((key, j) => [key, valueAt(i, j)]).sort((a, b) => b[1] - a[1]).slice(0, 5);
-  const described = (i) => `${queries[i]}: ${strongest(i).map(([key, weight]) => `${key} ${percent(weight)}`).join(", ")}`;
+  const described = (i) =>
+    `${queries[i]}: ${strongest(i).map(([key, weight]) => `${key} ${percent(weight)}`).join(", ")}`;
   const highlight = (chosen) => {
     rows.forEach((lines, i) => lines.forEach((line) => line.classList.toggle("off", chosen !== null && i !== chosen)));
     names.forEach((each, i) => each.classList.toggle("chosen", i === chosen));
-    numbers.forEach((each, j) => { each.textContent = chosen === null ? "" : percent(valueAt(chosen, j)); });
+    numbers.forEach((each, j) => {
+      each.textContent = chosen === null ? "" : percent(valueAt(chosen, j));
+    });
   };
-  const names = queries.map((query, i) => el("g",
-    { class: "query", role: "button", "aria-label": described(i), focus: () => highlight(i),
-    blur: () => highlight(null), pointerenter: () => highlight(i), pointerleave: () => highlight(null),
-      click: () => highlight(i) },
-  el("rect", { x: 0, y: y(i) - height / 2, width: left - 4, height, rx: 3 }),
-    el("text", { x: left - 10, y: y(i) + 4, "text-anchor": "end" }, short(query))));
+  const names = queries.map((query, i) =>
+    el("g", { class: "query", role: "button", "aria-label": described(i), focus: () => highlight(i), blur: () =>
+      highlight(null), pointerenter: () => highlight(i), pointerleave: () => highlight(null), click: () =>
+        highlight(i) }, el("rect", { x: 0, y: y(i) - height / 2, width: left - 4, height, rx: 3 }),
+      el("text", { x: left - 10, y: y(i) + 4, "text-anchor": "end" }, short(query)))
+  );
   roving(names);
   const element = el("svg", { viewBox: `0 0 ${width} ${size}`, class: "lines",
     style: { "max-width": `${width * 1.15}px` }, role: "group", "aria-label": `${name}: ${t("attention.lines")}` },
@@ -118,7 +135,8 @@ function cachePart() {
   if (!cache?.steps?.length) return null;
   const most = Math.max(...cache.steps.map((step) => step.length));
   return el("div", { class: "cache" }, el("h3", {}, t("cache.title")), el("p", {}, t("cache.intro")),
-    bars(t("cache.title"), cache.steps.map((step) => ({ name: shown(step.token), share: step.length / most, value: 0,
-      shown: t("cache.step", step.queries, step.length, number(step.numbers, 8)) }))),
-    cache.difference !== null && note(t("cache.difference", number(cache.difference))));
+    bars(t("cache.title"),
+      cache.steps.map((step) => ({ name: shown(step.token), share: step.length / most, value: 0,
+        shown: t("cache.step", step.queries, step.length, number(step.numbers, 8)) })
+      )), cache.difference !== null && note(t("cache.difference", number(cache.difference))));
 }

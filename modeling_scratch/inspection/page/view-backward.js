@@ -7,13 +7,14 @@ function partBackward() {
   const steps = [first, ...(text().other_steps ?? [])], place = el("div", { "aria-live": "polite" });
   const show = (i) => place.replaceChildren(...[oneStep(steps[i], i === 0)].flat(Infinity).filter(Boolean));
   show(0);
-  return part("backward", steps.length > 1 && choices(t("backward.label"), steps.map(({ label }) => said(label)), 0, show),
-    place);
+  return part("backward",
+    steps.length > 1 && choices(t("backward.label"), steps.map(({ label }) => said(label)), 0, show), place);
 }
 
 function oneStep(step, isFirst) {
   const label = said(step.label);
-  const kind = isFirst && step.given ? "given" : !isFirst ? "chosen" : ["next", "generation"].includes(task()) ? "target"
+  const kind = isFirst && step.given ? "given" : !isFirst ? "chosen" : ["next", "generation"].includes(task())
+    ? "target"
     : "guessed";
   const fact = (name, value) => el("div", {}, el("dt", {}, t(`backward.${name}`)), el("dd", {}, value));
   return [
@@ -21,7 +22,9 @@ function oneStep(step, isFirst) {
     el("dl", { class: "facts" }, fact("loss", `${number(step.loss_before, 4)} → ${number(step.loss_after, 4)}`),
       step.answer_before !== null && step.answer_before !== undefined
         && fact("answer", `${percent(step.answer_before)} → ${percent(step.answer_after)}`)),
-    gradientsOfOutputs(step.outputs), gradientsOfParameters(step.parameters)];
+    gradientsOfOutputs(step.outputs),
+    gradientsOfParameters(step.parameters),
+  ];
 }
 
 /** The gradient that arrives at each block's output, token by token. */
@@ -30,10 +33,10 @@ function gradientsOfOutputs(outputs) {
   if (!blocks.length) return null;
   const columns = blocks[0].per_token.length, rows = blocks.filter((block) => block.per_token.length === columns);
   const labels = tokensOf("tokens").length === columns ? tokensOf("tokens") : tokensOf("target_tokens");
-  return [el("h3", {}, t("backward.outputs")), matrixFigure({ rows: rows.length, columns, label: t("backward.outputs"),
-    rowLabels: rows.map(({ path }) => (/layers|embeddings/.test(path) ? blockTitle(path) : lastName(path))),
-      columnLabels: labels.length === columns ? labels : undefined,
-    valueAt: (i, j) => rows[i].per_token[j] })];
+  return [el("h3", {}, t("backward.outputs")),
+    matrixFigure({ rows: rows.length, columns, label: t("backward.outputs"),
+      rowLabels: rows.map(({ path }) => (/layers|embeddings/.test(path) ? blockTitle(path) : lastName(path))),
+      columnLabels: labels.length === columns ? labels : undefined, valueAt: (i, j) => rows[i].per_token[j] })];
 }
 
 function gradientsOfParameters(parameters) {
@@ -41,11 +44,13 @@ function gradientsOfParameters(parameters) {
   const head = ["name", "shape", "norm", "change"].map((name) => el("th", { scope: "col" }, t(`backward.${name}`)));
   return [el("h3", {}, t("backward.parameters", parameters.length)),
     el("div", { class: "scroll tall", tabindex: "0", role: "region",
-    "aria-label": t("backward.parameters", parameters.length) },
-    el("table", { class: "plain" }, el("thead", {}, el("tr", {}, head)),
-      el("tbody", {}, parameters.map((each) => el("tr", {},
-      el("th", { scope: "row" }, el("code", {}, each.name)), el("td", {}, sizes(each.shape)),
-      el("td", { class: "track" }, el("span", { class: "bar", style: { "--share": each.norm / most } }),
-        el("span", { class: "over" }, number(each.norm))),
-      el("td", {}, each.weight_norm ? percent(each.change / each.weight_norm) : number(each.change)))))))];
+      "aria-label": t("backward.parameters", parameters.length) },
+      el("table", { class: "plain" }, el("thead", {}, el("tr", {}, head)),
+        el("tbody", {},
+          parameters.map((each) =>
+            el("tr", {}, el("th", { scope: "row" }, el("code", {}, each.name)), el("td", {}, sizes(each.shape)),
+              el("td", { class: "track" }, el("span", { class: "bar", style: { "--share": each.norm / most } }),
+                el("span", { class: "over" }, number(each.norm))),
+              el("td", {}, each.weight_norm ? percent(each.change / each.weight_norm) : number(each.change)))
+          ))))];
 }

@@ -6,9 +6,17 @@ function unchanged() {
   const entry = (tokens) => (id, i) => ({ id, token: tokens.tokens[i], type: tokens.types?.[i] ?? 0, origin: i });
   const side = (tokens) => (tokens ? tokens.ids.map(entry(tokens)) : null);
   return {
-    source: side(text().tokens), target: side(text().target_tokens), heads: new Map(), layers: new Set(), positions: false,
-    get tokens() { return this.source.map(({ token }) => token); },
-    get targetTokens() { return (this.target ?? []).map(({ token }) => token); },
+    source: side(text().tokens),
+    target: side(text().target_tokens),
+    heads: new Map(),
+    layers: new Set(),
+    positions: false,
+    get tokens() {
+      return this.source.map(({ token }) => token);
+    },
+    get targetTokens() {
+      return (this.target ?? []).map(({ token }) => token);
+    },
   };
 }
 
@@ -22,8 +30,9 @@ function inputsOfChange(change) {
 const compute = (change) => forward(state.model, inputsOfChange(change), change);
 
 function isChanged(change) {
-  const same = (side, original) => !side || (side.length === original.ids.length
-    && side.every(({ id }, i) => id === original.ids[i]));
+  const same = (side, original) =>
+    !side || (side.length === original.ids.length
+      && side.every(({ id }, i) => id === original.ids[i]));
   return change.positions || change.layers.size > 0 || [...change.heads.values()].some((heads) => heads.size)
     || !same(change.source, text().tokens) || !same(change.target, text().target_tokens);
 }
@@ -48,15 +57,17 @@ function partChange() {
   if (!state.model) return part("unchangeable", note(t("change.none")));
   const editors = [["source", text().tokens], ["target", text().target_tokens]].filter(([, tokens]) => tokens);
   const section = part("change");
-  const fill = () => section.querySelector(".controls").replaceChildren(
-    ...editors.map(([side]) => tokenEditor(side, editors.length > 1)), switches());
+  const fill = () =>
+    section.querySelector(".controls").replaceChildren(
+      ...editors.map(([side]) => tokenEditor(side, editors.length > 1)),
+      switches(),
+    );
   section.append(el("div", { class: "controls" }), el("div", { class: "outcome" }));
   fill();
   const show = () => {
     const place = section.querySelector(".outcome");
     place.replaceChildren(...outcome());
-    const logits = (state.changed ?? state.baseline).get("logits");
-    place.dataset.logits = JSON.stringify([...(logits?.data ?? [])]); // for those who check the page
+    place.logits = (state.changed ?? state.baseline).get("logits")?.data; // for those who check the page
   };
   show();
   listen(section, "change", show);
@@ -70,10 +81,12 @@ function tokenEditor(side, isOneOfTwo) {
   const place = el("div", { class: "editor" }),
     row = el("div", { class: "tokens", role: "group", "aria-label": t(`change.${side}`) });
   const draw = () => {
-    const buttons = state.change[side].map((entry, i) => el("button", { type: "button", "aria-expanded": "false",
-      class: entry.origin === null || entry.id !== originalId(side, entry.origin) ? "token edited" : "token",
-        click: () => edit(i) },
-    el("span", { class: "word" }, shown(entry.token)), el("span", { class: "id" }, String(entry.id))));
+    const buttons = state.change[side].map((entry, i) =>
+      el("button", { type: "button", "aria-expanded": "false",
+        class: entry.origin === null || entry.id !== originalId(side, entry.origin) ? "token edited" : "token",
+        click: () => edit(i) }, el("span", { class: "word" }, shown(entry.token)),
+        el("span", { class: "id" }, String(entry.id)))
+    );
     row.replaceChildren(...roving(buttons));
   };
   const redraw = (i) => {
@@ -96,7 +109,7 @@ const originalId = (side, origin) => text()[side === "source" ? "tokens" : "targ
 /** A search of the vocabulary for one token, with buttons that remove it and add one after it. */
 function editLine(side, i, redraw) {
   const list = el("ul", { class: "found" }), words = vocabulary(side);
-  const search = (query) => found(words, query, rowsOf(side));
+  const search = (query) => searchedIds(words, query, rowsOf(side));
   let isAdding = false;
   const put = (id) => {
     const entry = { id, token: words[id] ?? `#${id}`, type: state.change[side][i].type,
@@ -104,10 +117,18 @@ function editLine(side, i, redraw) {
     state.change[side].splice(isAdding ? i + 1 : i, isAdding ? 0 : 1, entry);
     finish();
   };
-  const finish = () => { applyChange(); redraw(); };
-  const show = () => list.replaceChildren(...search(input.value).map((id) =>
-    el("li", {}, el("button", { type: "button", class: "token", click: () => put(id) },
-      el("span", { class: "word" }, shown(words[id])), el("span", { class: "id" }, String(id))))));
+  const finish = () => {
+    applyChange();
+    redraw();
+  };
+  const show = () =>
+    list.replaceChildren(
+      ...search(input.value).map((id) =>
+        el("li", {},
+          el("button", { type: "button", class: "token", click: () => put(id) },
+            el("span", { class: "word" }, shown(words[id])), el("span", { class: "id" }, String(id))))
+      ),
+    );
   const press = (event) => {
     const [best] = search(input.value);
     if (event.key !== "Enter" && event.key !== "Escape") return;
@@ -117,9 +138,13 @@ function editLine(side, i, redraw) {
   };
   const input = el("input", { type: "search", "aria-label": t("change.search"), placeholder: t("change.search"),
     autocomplete: "off", input: show, keydown: press });
-  const remove = () => { state.change[side].splice(i, 1); finish(); };
-  const adding = el("input", { type: "checkbox", id: `adding-${side}`, change: () => { isAdding = adding.checked; },
-    disabled: state.change[side].length >= state.model.positions });
+  const remove = () => {
+    state.change[side].splice(i, 1);
+    finish();
+  };
+  const adding = el("input", { type: "checkbox", id: `adding-${side}`, change: () => {
+    isAdding = adding.checked;
+  }, disabled: state.change[side].length >= state.model.positions });
   return el("div", { class: "edit" }, el("p", {}, t("change.instead", shown(state.change[side][i].token))), input, list,
     el("p", { class: "buttons" }, el("label", { for: `adding-${side}` }, adding, t("change.add")),
       el("button", { type: "button", class: "action", click: remove, disabled: state.change[side].length < 2 },
@@ -134,7 +159,7 @@ function rowsOf(side) {
 }
 
 /** Ids below `rows` that match: equal ones first, then those that start so, then those that contain it; or an id. */
-function found(words, query, rows) {
+function searchedIds(words, query, rows) {
   const wanted = query.trim().toLowerCase();
   if (!wanted) return [];
   const plain = (word) => shown(word).replace(/^(␣|##)/, "").replace(/<\/w>$/, "").toLowerCase();
@@ -147,8 +172,10 @@ function found(words, query, rows) {
 
 // ---- Heads, layers, positions ---------------------------------------------------------------------------------------
 
-const attentionsOf = () => [...state.baseline.keys()].filter((name) =>
-  name.endsWith("attention.weights")).map((name) => name.slice(0, -".weights".length));
+const attentionsOf = () =>
+  [...state.baseline.keys()].filter((name) => name.endsWith("attention.weights")).map((name) =>
+    name.slice(0, -".weights".length)
+  );
 const layerOf = (attention) => attention.replace(/\.(cross_)?attention$/, "");
 
 function switches() {
@@ -156,32 +183,40 @@ function switches() {
     const block = layerOf(name), heads = state.baseline.get(`${name}.weights`).shape[0];
     const label = `${blockTitle(block)}${name.endsWith("cross_attention") ? `, ${t("attention.cross")}` : ""}`;
     const buttons = Array.from({ length: heads },
-      (_, head) => toggle(`${label}: ${t("attention.head")} ${head + 1}`, String(head + 1),
-      () => state.change.heads.get(name)?.has(head), (isOff) => setOff(name, head, isOff)));
-    const whole = name.endsWith("cross_attention") ? null : toggle(`${label}: ${t("change.layer")}`, t("change.layer"),
-      () => state.change.layers.has(block), (isOff) =>
-        (isOff ? state.change.layers.add(block) : state.change.layers.delete(block)));
+      (_, head) =>
+        toggle(`${label}: ${t("attention.head")} ${head + 1}`, String(head + 1), () =>
+          state.change.heads.get(name)?.has(head), (isOff) => setOff(name, head, isOff)));
+    const whole = name.endsWith("cross_attention")
+      ? null
+      : toggle(`${label}: ${t("change.layer")}`, t("change.layer"), () => state.change.layers.has(block),
+        (isOff) => (isOff ? state.change.layers.add(block) : state.change.layers.delete(block)));
     return el("div", { class: "switch-row", role: "group", "aria-label": label },
       el("span", { class: "layer-name" }, label), roving([...buttons, whole].filter(Boolean)));
   });
   const kind = state.model.config.position_type;
-  const positions = kind !== "none" && toggle(t("change.positions", kind), t("change.positions", kind),
-    () => state.change.positions, (isOff) => { state.change.positions = isOff; });
+  const positions = kind !== "none"
+    && toggle(t("change.positions", kind), t("change.positions", kind), () => state.change.positions, (isOff) => {
+      state.change.positions = isOff;
+    });
   return el("div", {}, el("h3", {}, t("change.switches")), note(t("change.switches.how")),
     el("div", { class: "switches" }, rows, positions));
 }
 
 function setOff(attention, head, isOff) {
   const heads = state.change.heads.get(attention) ?? new Set();
-  if (isOff) heads.add(head); else heads.delete(head);
+  if (isOff) heads.add(head);
+  else heads.delete(head);
   state.change.heads.set(attention, heads);
 }
 
 /** A switch that is on as long as nothing is changed. */
 function toggle(label, words, isOff, set) {
   const button = el("button", { type: "button", role: "switch", class: "toggle", "aria-label": label,
-    "aria-checked": String(!isOff()), title: label,
-    click: () => { set(!isOff()); button.setAttribute("aria-checked", String(!isOff())); applyChange(); } }, words);
+    "aria-checked": String(!isOff()), title: label, click: () => {
+      set(!isOff());
+      button.setAttribute("aria-checked", String(!isOff()));
+      applyChange();
+    } }, words);
   return button;
 }
 
@@ -211,7 +246,8 @@ function answerOf(tensors, change) {
   return task() === "regression" ? Array.from(logits) : task() === "multi-label" ? sigmoid(logits) : softmaxOf(logits);
 }
 
-const labelOf = (i) => (["next", "generation", "masked"].includes(task()) ? shown(vocabulary()[i] ?? `#${i}`)
+const labelOf = (i) => (["next", "generation", "masked"].includes(task())
+  ? shown(vocabulary()[i] ?? `#${i}`)
   : state.explanation.model.labels?.[i] ?? String(i));
 
 function outcome() {
@@ -221,8 +257,10 @@ function outcome() {
   if (!before) rows.push(note(t("change.hidden")));
   else if (!after) rows.push(note(t("change.gone")));
   else rows.push(task() === "tagging" && changedTags(), el("h3", {}, outcomeTitle()), comparedBars(before, after));
-  if (state.changed) rows.push(el("p", {}, el("button", { type: "button", class: "action", click: resetChange },
-    t("change.reset"))), changedLayers());
+  if (state.changed) {
+    rows.push(el("p", {}, el("button", { type: "button", class: "action", click: resetChange }, t("change.reset"))),
+      changedLayers());
+  }
   return rows.flat().filter(Boolean);
 }
 
@@ -253,7 +291,9 @@ function comparedBars(before, after) {
   const size = (i) => Math.max(after[i], before[i]);
   const all = after.map((_, i) => i), kept = all.length > 10 ? all.sort((a, b) => size(b) - size(a)).slice(0, 10) : all;
   return bars(t("change.outcome"), kept.map((i) => ({
-    name: labelOf(i), share: share(after[i]), before: changed ? share(before[i]) : undefined,
+    name: labelOf(i),
+    share: share(after[i]),
+    before: changed ? share(before[i]) : undefined,
     detail: isValue ? null : t("answer.logit", both(number(old[i]), number(now[i]))),
     shown: both(words(before[i]), words(after[i])),
   })));
@@ -262,11 +302,12 @@ function comparedBars(before, after) {
 /** How far each block's output moved, as a share of its size; only where the tokens are as many as before. */
 function changedLayers() {
   const blocks = [...state.changed.keys()].filter((name) => /(layers\.\d+|embeddings)$/.test(name));
-  const moved = blocks.map((name) => [name, distance(state.baseline.get(name), state.changed.get(name))]).filter(([,
-    far]) => far !== null);
+  const moved = blocks.map((name) => [name, distance(state.baseline.get(name), state.changed.get(name))]).filter((
+    [, far],
+  ) => far !== null);
   if (!moved.length) return null;
-  return [el("h3", {}, t("change.moved")), bars(t("change.moved"),
-    moved.map(([name, far]) => ({ name: blockTitle(name), share: far, value: far })))];
+  return [el("h3", {}, t("change.moved")),
+    bars(t("change.moved"), moved.map(([name, far]) => ({ name: blockTitle(name), share: far, value: far })))];
 }
 
 function distance(a, b) {

@@ -8,11 +8,10 @@
 function bars(label, entries) {
   return el("table", { class: "bars", "aria-label": label }, el("tbody", {}, entries.map((entry) => {
     const share = Math.max(0, Math.min(1, entry.share));
-    return el("tr", { class: entry.isOut ? "is-out" : null },
-      el("th", { scope: "row" }, entry.name),
+    return el("tr", { class: entry.isOut ? "is-out" : null }, el("th", { scope: "row" }, entry.name),
       el("td", { class: "track" }, el("span", { class: `bar ${entry.kind ?? ""}`, style: { "--share": share } }),
-        entry.before !== undefined && el("span",
-          { class: "mark", style: { "--share": Math.max(0, Math.min(1, entry.before)) } })),
+        entry.before !== undefined
+          && el("span", { class: "mark", style: { "--share": Math.max(0, Math.min(1, entry.before)) } })),
       el("td", { class: "value" }, entry.shown ?? percent(entry.value), entry.detail && el("small", {}, entry.detail)));
   })));
 }
@@ -29,15 +28,15 @@ function curves(label, lines, band = null) {
   const end = axisEnd(Math.max(...lines.flatMap((line) => line.values), ...(band?.high ?? [])));
   const x = (i, count) => left + ((width - left - right) * i) / Math.max(count - 1, 1);
   const y = (value) => top + (height - top - bottom) * (1 - value / end);
-  const points = (values) => values.map((value, i) =>
-    `${x(i, values.length).toFixed(1)},${y(value).toFixed(1)}`).join(" ");
+  const points = (values) =>
+    values.map((value, i) => `${x(i, values.length).toFixed(1)},${y(value).toFixed(1)}`).join(" ");
   const outline = band && `${points(band.low)} ${points(band.high).split(" ").reverse().join(" ")}`;
   const anchors = ["start", "middle", "end"];
   return el("svg", { viewBox: `0 0 ${width} ${height}`, class: "curves", role: "img", "aria-label": label },
-    anchors.map((_, i) => [el("line", { x1: left, x2: width - right, y1: y((end * i) / 2), y2: y((end * i) / 2),
-      class: "rule" }),
-      el("text", { x: left - 8, y: y((end * i) / 2) + 4, "text-anchor": "end" }, percent((end * i) / 2))]),
-    anchors.map((anchor, i) => el("text", { x: x(i, 3), y: height - 6, "text-anchor": anchor }, percent(i / 2))),
+    anchors.map((_,
+      i) => [el("line", { x1: left, x2: width - right, y1: y((end * i) / 2), y2: y((end * i) / 2), class: "rule" }),
+      el("text", { x: left - 8, y: y((end * i) / 2) + 4, "text-anchor": "end" }, percent((end * i) / 2))]
+    ), anchors.map((anchor, i) => el("text", { x: x(i, 3), y: height - 6, "text-anchor": anchor }, percent(i / 2))),
     band && el("polygon", { class: "band", points: outline }),
     lines.map((line) => el("polyline", { class: `curve ${line.kind}`, points: points(line.values) })));
 }

@@ -7,15 +7,19 @@ function partLens() {
   return part("lens", lens.rows === "text" ? lensOfText(lens) : lensOfTokens(lens));
 }
 
-const layerLabel = (name) => (name === "embeddings" ? t("pass.embeddings")
+const layerLabel = (name) => (name === "embeddings"
+  ? t("pass.embeddings")
   : t("attention.layer", name.replace(/\D/g, "")));
 
 /** One answer a text: the probabilities of each layer, one group of bars a layer. */
 function lensOfText({ layers }) {
-  return el("div", { class: "lens-text" }, layers.map((layer) => el("div", { class: "lens-layer" },
-    el("h4", {}, layerLabel(layer.name)),
-    bars(layerLabel(layer.name), layer.answers[0].map(({ label, p }) => ({ name: shown(label), share: p, value: p }))),
-    note(t("lens.divergence", number(layer.divergence[0]))))));
+  return el("div", { class: "lens-text" },
+    layers.map((layer) =>
+      el("div", { class: "lens-layer" }, el("h3", {}, layerLabel(layer.name)),
+        bars(layerLabel(layer.name),
+          layer.answers[0].map(({ label, p }) => ({ name: shown(label), share: p, value: p }))),
+        note(t("lens.divergence", number(layer.divergence[0]))))
+    ));
 }
 
 /** One answer a token: a table of layers by tokens; the cell in focus tells its first three answers. */
@@ -23,20 +27,25 @@ function lensOfTokens({ rows, layers }) {
   const tokens = tokensOf(rows), readout = el("output", { class: "readout", "aria-live": "polite" }, t("lens.hint"));
   const cells = [];
   const cell = (layer, i) => {
-    const [best] = layer.answers[i], all = layer.answers[i].map(({ label, p }) =>
-      `${shown(label)} ${percent(p)}`).join(", ");
-    const read = () => { readout.textContent = `${layerLabel(layer.name)} · ${tokens[i] ?? i}: ${all}`; };
+    const [best] = layer.answers[i],
+      all = layer.answers[i].map(({ label, p }) => `${shown(label)} ${percent(p)}`).join(", ");
+    const read = () => {
+      readout.textContent = `${layerLabel(layer.name)} · ${tokens[i] ?? i}: ${all}`;
+    };
     const element = el("td", { role: "gridcell", style: { "--p": best.p.toFixed(3) }, title: all, focus: read,
       pointerenter: read }, shown(best.label));
     cells.push(element);
     return element;
   };
   const table = el("table", { class: "lens", role: "grid", "aria-label": t("lens.title") },
-    el("thead", {}, el("tr", {}, el("th", {}),
-      layers[0].answers.map((_, i) => el("th", { scope: "col" }, tokens[i] ?? String(i))))),
-    el("tbody", {}, [...layers].reverse().map((layer) =>
-      el("tr", { role: "row" }, el("th", { scope: "row" }, layerLabel(layer.name)),
-      layer.answers.map((_, i) => cell(layer, i))))));
+    el("thead", {},
+      el("tr", {}, el("td", {}), layers[0].answers.map((_, i) => el("th", { scope: "col" }, tokens[i] ?? String(i))))),
+    el("tbody", {},
+      [...layers].reverse().map((layer) =>
+        el("tr", { role: "row" }, el("th", { scope: "row" }, layerLabel(layer.name)), layer.answers.map((_, i) =>
+          cell(layer, i)
+        ))
+      )));
   roving(cells, { columns: layers[0].answers.length });
   return [el("div", { class: "scroll" }, table), readout];
 }

@@ -10,7 +10,6 @@ function colours() {
 }
 
 const blend = (from, to, share) => from.map((channel, i) => Math.round(channel + (to[i] - channel) * share));
-const css = (colour) => `rgb(${colour.join(" ")})`;
 
 /** The colour of a value: 0 is paper, the largest magnitude is ink, one hue for each sign. */
 function heat(value, most, palette) {
@@ -54,64 +53,83 @@ function thumbnail(rows, columns, valueAt, most, attributes = {}) {
  *   columnLabels?: string[], rowName?: string, columnName?: string, choose?: function}} matrix
  */
 function matrixFigure(matrix) {
-  const { rows, columns, rowLabels, columnLabels, label } = matrix;
+  const { rows, columns, rowLabels, columnLabels } = matrix;
   const values = Array.from({ length: rows * columns }, (_, i) => matrix.valueAt(Math.floor(i / columns), i % columns));
   const most = matrix.most ?? fullScale(values);
   const readout = el("output", { class: "readout", "aria-live": "polite" }, t("matrix.hint"));
-  const cell = el("div", { role: "gridcell", class: "cell", tabindex: "0" });
+  const grid = matrixGrid(matrix, values, most, readout);
+  const showsRows = rowLabels && rows <= 80, showsColumns = columnLabels && columns <= 60;
+  return el("figure", { class: `matrix${showsColumns ? " labelled" : ""}`,
+    style: { "--rows": rows, "--columns": columns } },
+    el("div", { class: "scroll" }, el("div", { class: "frame" }, showsColumns
+      && el("div", { class: "column-labels", "aria-hidden": "true" },
+        columnLabels.map((each) => el("span", {}, el("i", {}, each)))), showsRows
+      && el("div", { class: "row-labels", "aria-hidden": "true" }, rowLabels.map((each) => el("span", {}, each))),
+      grid)),
+    el("figcaption", {}, readout, colourScale(most, values.some((value) => value < 0 && value !== -Infinity))));
+}
+
+/** The canvas, and over it one cell in the tab order, which stands for all of them: it moves, and tells its value. */
+function matrixGrid(matrix, values, most, readout) {
+  const { rows, columns } = matrix;
+  const cell = el("div", { role: "gridcell", class: "cell", tabindex: "0" }), row = el("div", { role: "row" }, cell);
   const canvas = el("canvas", { "aria-hidden": "true" });
-  const draw = () => paint(canvas, rows, columns, (i, j) => values[i * columns + j], most);
-  const row = el("div", { role: "row" }, cell);
-  const grid = el("div", { role: "grid", class: "grid", "aria-label": label, "aria-rowcount": rows,
-    "aria-colcount": columns,
-    style: { "--rows": rows, "--columns": columns } }, canvas, row);
-  const name = (labels, axis, i) => (labels ? labels[i] : `${axis ?? ""} ${i}`.trim());
+  const grid = el("div", { role: "grid", class: "grid", "aria-label": matrix.label, "aria-rowcount": rows,
+    "aria-colcount": columns }, canvas, row);
   let at = [0, 0];
-  const go = (i, j, isQuiet = false) => {
+  const place = (i, j) => {
     at = [Math.max(0, Math.min(i, rows - 1)), Math.max(0, Math.min(j, columns - 1))];
-    const value = number(values[at[0] * columns + at[1]], 4);
-    const words = `${name(rowLabels, matrix.rowName, at[0])} · ${name(columnLabels, matrix.columnName, at[1])}: ${value}`;
     cell.style.setProperty("--row", at[0]);
     cell.style.setProperty("--column", at[1]);
     cell.setAttribute("aria-colindex", at[1] + 1);
-    cell.setAttribute("aria-label", words);
+    cell.setAttribute("aria-label", cellWords(matrix, at, values[at[0] * columns + at[1]]));
     row.setAttribute("aria-rowindex", at[0] + 1);
-    if (!isQuiet) readout.textContent = words;
-    if (!isQuiet && matrix.choose) matrix.choose(...at);
   };
-  const moves = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+  const read = (i, j) => {
+    place(i, j);
+    readout.textContent = cell.getAttribute("aria-label");
+    matrix.choose?.(...at);
+  };
+  place(0, 0);
+  listenToKeys(cell, () => at, read, columns);
+  listenToPointer(grid, canvas, matrix, read);
+  const draw = () => paint(canvas, rows, columns, (i, j) => values[i * columns + j], most);
+  draw();
+  listen(canvas, "theme", draw);
+  return grid;
+}
+
+function cellWords({ rowLabels, columnLabels, rowName, columnName }, [i, j], value) {
+  const name = (labels, axis, index) => (labels ? labels[index] : `${axis ?? ""} ${index}`.trim());
+  return `${name(rowLabels, rowName, i)} · ${name(columnLabels, columnName, j)}: ${number(value, 4)}`;
+}
+
+const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+
+function listenToKeys(cell, place, read, columns) {
   cell.addEventListener("keydown", (event) => {
-    const [down, right] = moves[event.key] ?? [0, 0];
-    if (event.key === "Home") go(at[0], 0);
-    else if (event.key === "End") go(at[0], columns - 1);
-    else if (moves[event.key]) go(at[0] + down, at[1] + right);
+    const [i, j] = place(), [down, right] = MOVES[event.key] ?? [0, 0];
+    if (event.key === "Home") read(i, 0);
+    else if (event.key === "End") read(i, columns - 1);
+    else if (event.key in MOVES) read(i + down, j + right);
     else return;
     event.preventDefault();
   });
-  cell.addEventListener("focus", () => go(...at));
+  cell.addEventListener("focus", () => read(...place()));
+}
+
+function listenToPointer(grid, canvas, { rows, columns }, read) {
   const point = (event) => {
     const box = canvas.getBoundingClientRect();
-    go(Math.floor(((event.clientY - box.top) / box.height) * rows),
+    read(Math.floor(((event.clientY - box.top) / box.height) * rows),
       Math.floor(((event.clientX - box.left) / box.width) * columns));
   };
   grid.addEventListener("pointermove", point);
   grid.addEventListener("pointerdown", point);
-  go(0, 0, true);
-  draw();
-  listen(canvas, "theme", draw);
-  const showsRows = rowLabels && rows <= 80, showsColumns = columnLabels && columns <= 60;
-  return el("figure", { class: `matrix${showsColumns ? " labelled" : ""}`,
-    style: { "--rows": rows, "--columns": columns } },
-    el("div", { class: "scroll" }, el("div", { class: "frame" },
-      showsColumns && el("div", { class: "column-labels", "aria-hidden": "true" },
-        columnLabels.map((each) => el("span", {}, el("i", {}, each)))),
-      showsRows && el("div", { class: "row-labels", "aria-hidden": "true" },
-        rowLabels.map((each) => el("span", {}, each))), grid)),
-    el("figcaption", {}, readout, scale(most, values.some((value) => value < 0 && value !== -Infinity))));
 }
 
 /** What the colours mean, from the most negative to the most positive. */
-function scale(most, hasNegative) {
+function colourScale(most, hasNegative) {
   return el("span", { class: hasNegative ? "scale" : "scale positive", "aria-hidden": "true" },
     number(hasNegative ? -most : 0), el("i"), number(most));
 }
@@ -127,11 +145,18 @@ function tensorFigure(tensor, label, { rowLabels, columnLabels, sliceName } = {}
     return left?.length === size ? left : undefined;
   };
   const place = el("div");
-  const show = (slice) => place.replaceChildren(matrixFigure({
-    rows, columns, most, label, rowLabels: kept(rowLabels, axes[0], rows),
-      columnLabels: kept(columnLabels, axes[1], columns), rowName: t("matrix.row"), columnName: t("matrix.column"),
-    valueAt: (i, j) => tensor.data[slice * size + i * columns + j],
-  }));
+  const show = (slice) =>
+    place.replaceChildren(matrixFigure({
+      rows,
+      columns,
+      most,
+      label,
+      rowLabels: kept(rowLabels, axes[0], rows),
+      columnLabels: kept(columnLabels, axes[1], columns),
+      rowName: t("matrix.row"),
+      columnName: t("matrix.column"),
+      valueAt: (i, j) => tensor.data[slice * size + i * columns + j],
+    }));
   show(0);
   if (slices === 1) return place;
   const names = Array.from({ length: slices }, (_, i) => `${sliceName ?? ""} ${i + 1}`.trim());

@@ -14,14 +14,14 @@ function partPass() {
 }
 
 // The names that the equations speak of, by the part of the model that they belong to.
-const words = (line) => new Set(line.split(" "));
+const namesIn = (line) => new Set(line.split(" "));
 const MAIN = [
-  [/attention$/, words("q_proj k_proj v_proj query_rotated key_rotated query key value scores weights heads o_proj")],
-  [/embeddings$/, words("tokens ngrams positions token_types norm projection")],
-  [/residual$/, words("before after")],
-  [/feed_forward$/, words("gate_proj up_proj activation down_proj")],
-  [/(classifier|lm_head|pooler|stack)$/, words("norm dense activation")],
-  [/^(model)?$/, words("embeddings pooled pooler projection logits last_hidden_state")],
+  [/attention$/, namesIn("q_proj k_proj v_proj query_rotated key_rotated query key value scores weights heads o_proj")],
+  [/embeddings$/, namesIn("tokens ngrams positions token_types norm projection")],
+  [/residual$/, namesIn("before after")],
+  [/feed_forward$/, namesIn("gate_proj up_proj activation down_proj")],
+  [/(classifier|lm_head|pooler|stack)$/, namesIn("norm dense activation")],
+  [/^(model)?$/, namesIn("embeddings pooled pooler projection logits last_hidden_state")],
 ];
 const isMainName = (name) => MAIN.some(([parent, names]) => parent.test(parentName(name)) && names.has(lastName(name)));
 
@@ -49,9 +49,9 @@ function groupedSteps({ steps, modules }, names) {
     const block = blockOf(modules[step.module]?.path ?? "");
     const last = groups[groups.length - 1];
     // Ids, masks and angles, which come before a block, are no chapter of their own.
-    if (last && (last.block === block || !last.steps.some(({ id }) => names.has(id)))) Object.assign(last,
-      { block, steps: [...last.steps, step] });
-    else groups.push({ block, steps: [step] });
+    if (last && (last.block === block || !last.steps.some(({ id }) => names.has(id)))) {
+      Object.assign(last, { block, steps: [...last.steps, step] });
+    } else groups.push({ block, steps: [step] });
   }
   return groups;
 }
@@ -72,10 +72,11 @@ function groupTitle(block, steps, names) {
 
 function blockDetails({ block, steps }, index, names) {
   const body = el("div", { class: "steps" });
-  const fill = () => { if (!body.children.length) body.append(...stepRows(steps, names)); };
+  const fill = () => {
+    if (!body.children.length) body.append(...stepRows(steps, names));
+  };
   const main = steps.filter(({ id }) => names.has(id)).length;
-  return el("details", { class: "block", name: null, id: `block-${index}`,
-    toggle: (event) => event.target.open && fill() },
+  return el("details", { class: "block", id: `block-${index}`, toggle: (event) => event.target.open && fill() },
     el("summary", {}, el("span", { class: "block-title" }, groupTitle(block, steps, names)), " ", el("code", {}, block),
       el("span", { class: "count" }, t(main === 1 ? "pass.tensor" : "pass.tensors", main))), body);
 }
@@ -89,7 +90,7 @@ function stepRows(steps, names) {
     if (name && owner !== current && modules.has(owner)) {
       current = owner;
       const { class: kind, equation } = modules.get(owner);
-      rows.push(el("h4", {}, el("span", {}, lastName(owner) || kind), el("small", {}, equation ?? "")));
+      rows.push(el("h3", {}, el("span", {}, lastName(owner) || kind), el("small", {}, equation ?? "")));
     }
     rows.push(stepDetails(step, name));
   }
@@ -106,12 +107,11 @@ function stepDetails(step, name) {
   const tensor = step.values ? decoded(step.values) : null;
   return el("details", { class: name ? "step" : "step minor", id: `step-${step.id}`,
     toggle: (event) => event.target.open && !body.children.length && body.append(...stepBody(step, tensor)) },
-  el("summary", {}, el("code", { class: "name" }, name ? lastName(name) : stepName(step)),
-    el("span", { class: "op" }, step.op),
-    el("span", { class: "shape" }, sizes(step.shape)), strip(tensor)), body);
+    el("summary", {}, el("code", { class: "name" }, name ? lastName(name) : stepName(step)),
+      el("span", { class: "op" }, step.op), el("span", { class: "shape" }, sizes(step.shape)), strip(tensor)), body);
 }
 
-/** The first rows of a tensor as a narrow picture, drawn when it is on the screen. */
+/** The first rows of a tensor as a narrow picture. */
 function strip(tensor) {
   if (!tensor || !tensor.data.length) return el("span", { class: "strip" });
   const columns = Math.min(tensor.shape[tensor.shape.length - 1] ?? 1, 96);
@@ -129,7 +129,8 @@ function stepBody(step, tensor) {
     el("p", { class: "code" }, el("span", { class: "place" }, `${step.file}:${step.line}`), el("code", {}, step.code)),
     el("dl", { class: "facts" }, facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))),
     inputsOf(step),
-    tensor ? tensorFigure(tensor, step.names[0] ?? stepName(step), axesOf(step))
+    tensor
+      ? tensorFigure(tensor, step.names[0] ?? stepName(step), axesOf(step))
       : note(t("pass.unrecorded")),
     recomputed(step, tensor),
   ].filter(Boolean);
@@ -164,10 +165,15 @@ function showStep(id) {
     const body = block.querySelector(".steps");
     if (!body.children.length) block.dispatchEvent(new Event("toggle"));
     const step = block.querySelector(`#step-${id}`);
-    if (!step) { block.open = wasOpen; continue; }
+    if (!step) {
+      block.open = wasOpen;
+      continue;
+    }
     step.open = true;
-    if (step.classList.contains("minor")) document.querySelector("#pass-all").checked
-      || document.querySelector("#pass-all").click();
+    if (step.classList.contains("minor")) {
+      document.querySelector("#pass-all").checked
+        || document.querySelector("#pass-all").click();
+    }
     step.querySelector("summary").focus();
     step.scrollIntoView({ block: "center" });
     return;
@@ -185,9 +191,12 @@ function recomputed(step, tensor) {
   const fill = () => {
     const now = state.changed?.get(name);
     const difference = now && tensor ? largestDifference(now, tensor) : null;
-    place.replaceChildren(...(now ? [el("h5", {}, t("pass.after")),
-      difference !== null ? note(t("pass.difference", number(difference))) : null,
-      tensorFigure(now, name, now.data.length === tensor?.data.length ? axesOf(step) : {})].filter(Boolean) : []));
+    place.replaceChildren(
+      ...(now
+        ? [el("h4", {}, t("pass.after")), difference !== null ? note(t("pass.difference", number(difference))) : null,
+          tensorFigure(now, name, now.data.length === tensor?.data.length ? axesOf(step) : {})].filter(Boolean)
+        : []),
+    );
   };
   fill();
   listen(place, "change", fill);

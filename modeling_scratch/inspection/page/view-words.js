@@ -12,7 +12,7 @@ function partWords() {
   show(0);
   return part("words", el("p", {}, t("words.score", said(attributions.score), number(attributions.value))),
     choices(t("words.method"), methods.map((name) => t(`words.${name}`)), 0, show), place,
-      deletionTest(attributions.deletion), outputsPart(text().outputs));
+    deletionTest(attributions.deletion), outputsPart(text().outputs));
 }
 
 /** The tokens of an output; the one that is chosen shows which words of the text mattered for it. */
@@ -26,8 +26,10 @@ function outputsPart(outputs) {
       ...wordsBy({ words: indices, occlusion: { words: outputs.words[chosen] } }, "occlusion"),
       deletionTest(outputs.deletion[chosen]));
   };
-  const buttons = outputs.tokens.map((token, i) => el("button", { type: "button", class: "piece", "aria-pressed": "false",
-    click: () => show(i) }, el("span", { class: "word" }, shown(token))));
+  const buttons = outputs.tokens.map((token, i) =>
+    el("button", { type: "button", class: "piece", "aria-pressed": "false", click: () => show(i) },
+      el("span", { class: "word" }, shown(token)))
+  );
   roving(buttons);
   show(0);
   return el("div", { class: "outputs" }, el("h3", {}, t("words.outputs")), el("p", {}, t("words.outputs.how")),
@@ -41,26 +43,29 @@ function wordsBy(attributions, method) {
   let at = 0;
   attributions.words.forEach((index, i) => {
     const { start, end } = words[index], value = found.words[i];
-    pieces.push(written.slice(at, start), el("span",
-      { class: `word-value ${value < 0 ? "against" : "for"}`,
-      style: { "--share": (Math.abs(value ?? 0) / most).toFixed(3) } },
-      el("span", { class: "said" }, written.slice(start, end)),
-        el("span", { class: "amount" }, value > 0 && method !== "rollout" ? `+${number(value, 2)}`
-        : number(value, 2))));
+    pieces.push(written.slice(at, start),
+      el("span", { class: `word-value ${value < 0 ? "against" : "for"}`,
+        style: { "--share": (Math.abs(value ?? 0) / most).toFixed(3) } },
+        el("span", { class: "said" }, written.slice(start, end)),
+        el("span", { class: "amount" }, value > 0 && method !== "rollout"
+          ? `+${number(value, 2)}`
+          : number(value, 2))));
     at = end;
   });
   pieces.push(written.slice(at));
   return [el("p", { class: "intro" }, t(`words.${method}.how`)), el("p", { class: "words" }, pieces),
-    found.difference !== undefined && note(t("words.complete", number(found.sum, 4), number(found.difference, 4),
-      found.steps))].filter(Boolean);
+    found.difference !== undefined
+    && note(t("words.complete", number(found.sum, 4), number(found.difference, 4), found.steps))].filter(Boolean);
 }
 
 /** Curves of the score as words are taken out, the most important first, beside random orders. */
 function deletionTest(deletion) {
   if (!deletion) return null;
-  const lines = METHODS.filter((name) => deletion.curves[name]).map((name) =>
-    ({ name: `${t(`words.${name}`)} (${number(deletion.areas[name], 2)})`, kind: name,
-    values: deletion.curves[name] }));
+  const lines = METHODS.filter((name) => deletion.curves[name]).map((name) => ({
+    name: `${t(`words.${name}`)} (${number(deletion.areas[name], 2)})`,
+    kind: name,
+    values: deletion.curves[name],
+  }));
   lines.push({ name: `${t("words.random", deletion.orders)} (${number(deletion.areas.random, 2)})`, kind: "random",
     values: deletion.random });
   const band = deletion.random_low ? { low: deletion.random_low, high: deletion.random_high } : null;

@@ -3,12 +3,25 @@
 
 /**
  * The page's state. explanation: what was recorded; model: the unpacked weights or null; number: of the text shown.
- * baseline: forward() of that text as it stands; changed: forward() of the reader's change, or null. rules: of the
- * tokenizer; untyped: why the page cannot read new texts, or null; recorded: how many texts were recorded; difference:
- * of the logits from PyTorch's as the page opened.
+ * baseline: forward() of that text as it stands, milliseconds: the time that it took, problem: why it failed, or null.
+ * change: what the reader changed; changed: forward() of it, or null. rules: of the tokenizer; untyped: why the page
+ * cannot read new texts, or null; recorded: how many texts were recorded; difference: of the logits from PyTorch's as
+ * the page opened.
  */
-const state = { explanation: null, model: null, number: 0, token: null, baseline: null, change: null, changed: null,
-  rules: null, untyped: null, recorded: 0, difference: null };
+const state = {
+  explanation: null,
+  model: null,
+  number: 0,
+  baseline: null,
+  milliseconds: 0,
+  problem: null,
+  change: null,
+  changed: null,
+  rules: null,
+  untyped: null,
+  recorded: 0,
+  difference: null,
+};
 
 const text = () => state.explanation.texts[state.number];
 const task = () => state.explanation.model.task;
@@ -34,23 +47,29 @@ const SVG_TAGS = new Set(["svg", "path", "line", "text", "rect", "g", "circle", 
  * Children are elements or plain text: nothing is ever parsed as HTML.
  */
 function el(tag, attributes = {}, ...children) {
-  const element = SVG_TAGS.has(tag) ? document.createElementNS("http://www.w3.org/2000/svg", tag)
+  const element = SVG_TAGS.has(tag)
+    ? document.createElementNS("http://www.w3.org/2000/svg", tag)
     : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (typeof value === "function") element.addEventListener(name, value);
-    else if (name === "style") for (const [property,
-      setting] of Object.entries(value)) element.style.setProperty(property, setting);
-    else element.setAttribute(name, value === true ? "" : value);
+    else if (name === "style") {
+      for (const [property, setting] of Object.entries(value)) element.style.setProperty(property, setting);
+    } else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined
-    && child !== false));
+  element.append(...children.flat(Infinity).filter((child) =>
+    child !== null && child !== undefined
+    && child !== false
+  ));
   return element;
 }
 
 /** Left and right (or up and down), Home and End move the focus; one of the elements is in the tab order. */
 function roving(elements, { columns = 1, choose = null, current = 0 } = {}) {
-  const enter = (index) => elements.forEach((element, i) => { element.tabIndex = i === index ? 0 : -1; });
+  const enter = (index) =>
+    elements.forEach((element, i) => {
+      element.tabIndex = i === index ? 0 : -1;
+    });
   const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns };
   elements.forEach((element, i) => {
     element.addEventListener("focus", () => enter(i));
@@ -69,8 +88,8 @@ function roving(elements, { columns = 1, choose = null, current = 0 } = {}) {
 /** One of several choices, as radio buttons that look like a row of tabs. */
 function choices(label, options, current, choose) {
   const buttons = options.map((option, i) =>
-    el("button", { type: "button", role: "radio", "aria-checked": String(i === current), click: () => pick(i) },
-      option));
+    el("button", { type: "button", role: "radio", "aria-checked": String(i === current), click: () => pick(i) }, option)
+  );
   const pick = (chosen) => {
     buttons.forEach((button, i) => button.setAttribute("aria-checked", String(i === chosen)));
     choose(chosen);
@@ -84,7 +103,7 @@ function part(id, ...content) {
   const heading = `${id}-title`;
   return el("section", { id, class: "part", "aria-labelledby": heading },
     el("h2", { id: heading, tabindex: "-1" }, t(`${id}.title`)),
-      t(`${id}.intro`) && el("p", { class: "intro" }, t(`${id}.intro`)), content);
+    t(`${id}.intro`) && el("p", { class: "intro" }, t(`${id}.intro`)), content);
 }
 
 const note = (...content) => el("p", { class: "note" }, content);
@@ -107,12 +126,13 @@ function number(value, digits = 3) {
   return format.format(value).replace("-", "−").replace(/E(.*)$/, (_, power) => ` · 10${superscript(power)}`);
 }
 
-const superscript = (digits) => digits.replace(/./g, (digit) => ({ "-": "⁻", "−": "⁻" })[digit] ?? "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]);
+const SUPERSCRIPTS = { "-": "⁻", "−": "⁻" };
+const superscript = (digits) => digits.replace(/./g, (digit) => SUPERSCRIPTS[digit] ?? "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]);
 
 /** A share as percent; what is almost none or almost all does not become 0 or 100. */
 function percent(share) {
-  const format = (value, digits) => new Intl.NumberFormat(language(),
-    { style: "percent", maximumFractionDigits: digits }).format(value);
+  const format = (value, digits) =>
+    new Intl.NumberFormat(language(), { style: "percent", maximumFractionDigits: digits }).format(value);
   if (share > 0 && share < 0.001) return `<${format(0.001, 1)}`;
   if (share < 1 && share > 0.999) return `>${format(0.999, 1)}`;
   return format(share, (share > 0.0995 && share < 0.99) || share >= 1 ? 0 : 1);

@@ -1,0 +1,43 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The report of a run as files: results.md and evaluation.json, which pushes upload, and the texts that it quotes.
+
+What pushes upload has no texts of the data unless --texts_in_card allows it. The examples are always in a file that is
+never uploaded, from which local pages read texts to try.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..utils.files import write_json, write_text
+
+RESULTS_FILE, EVALUATION_FILE, EXAMPLES_FILE = "results.md", "evaluation.json", "examples.jsonl"
+NO_TEXTS: Mapping[str, Any] = {"examples": [], "example": ""}  # of evaluation.json
+
+
+def quotes_texts(arguments: Any) -> bool:
+    """Return whether files that pushes upload may have texts. arguments: those of the training."""
+    return bool(getattr(arguments, "texts_in_card", False))
+
+
+def without_texts(evaluation: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the evaluation without the texts that it quotes."""
+    return {**evaluation, **{key: NO_TEXTS[key] for key in NO_TEXTS.keys() & evaluation.keys()}}
+
+
+def examples_of(evaluation: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the texts that an evaluation quotes, with their labels and answers."""
+    if text := evaluation.get("example"):
+        return [{"text": text}]
+    return evaluation.get("examples") or []
+
+
+def write_report(arguments: Any, text: str, evaluation: Mapping[str, Any]) -> None:
+    """Write the files of a report. arguments: those of the training; text: of results.md, as they allow it."""
+    folder = Path(arguments.output_dir or "")
+    lines = [json.dumps(example, ensure_ascii=False, default=str) for example in examples_of(evaluation)]
+    write_text(folder / EXAMPLES_FILE, "".join(f"{line}\n" for line in lines))
+    write_text(folder / RESULTS_FILE, text)
+    shown = evaluation if quotes_texts(arguments) else without_texts(evaluation)
+    write_json(folder / EVALUATION_FILE, shown)
