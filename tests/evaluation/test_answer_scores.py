@@ -63,7 +63,7 @@ def test_a_model_that_nobody_should_use_is_called_so() -> None:
     data = QuestionData({"train": questions, "test": questions}, [])
     for found, told in (
         (["", "", ""], "gives no answer to every question: it has not learned"),
-        (["Anna", "Anna", "Anna"], "gives 'Anna' to every question: it has not learned"),
+        (["Anna", "Anna", "Anna"], "gives the same answer to every question: it has not learned"),
         (["Anna", "Berg", "She"], "no better than the baseline ("),
     ):
         assert told in evaluate_answers(data, "test", found)["headline"]
