@@ -70,6 +70,12 @@ def _parse_overrides(text: str) -> dict[str, Any]:
     return overrides
 
 
+def with_override(overrides: str | None, name: str, value: Any) -> str:
+    """Return --config_overrides with another value of a field."""
+    others = (part for part in (overrides or "").split(",") if part.partition("=")[0].strip() not in ("", name))
+    return ",".join([*others, f"{name}={json.dumps(value)}"])
+
+
 def check_folder(name: str, option: str = "") -> None:
     """Raise `DataError` for a folder that `check_model_files` refuses, a linear model, or a path of no folder.
 

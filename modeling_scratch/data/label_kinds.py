@@ -221,9 +221,9 @@ def choose_kind(
 
 
 def _notes_on_integers(cells: Sequence[object]) -> list[str]:
-    """Return a note if the labels are integers that could be ratings: three or more in a row, such as 1 to 5."""
+    """Return a note if the labels are integers that could be ratings: 1 to 3 or more."""
     numbers = {float(value) for value in cells if _is_number(value)}  # type: ignore[arg-type]
-    if len(numbers) < 3 or max(numbers) - min(numbers) >= len(numbers) or not all(map(_is_number, cells)):
+    if len(numbers) < 3 or numbers != set(range(1, len(numbers) + 1)) or not all(map(_is_number, cells)):
         return []
     return ["integer labels are read as classes; if they are ratings, --problem_type regression predicts a number"]
 

@@ -25,8 +25,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.sparsefuncs import inplace_column_scale
 from threadpoolctl import threadpool_limits
 
-from ..data.labels import is_imbalanced
 from ..inference.linear_models import WORD, LinearWeights, ngram_counter
+from .classification_metrics import macro_f1_decides
 
 HELD_OUT_SHARE = 0.1
 FOLDS, MOST_FOLDED = 5, 50_000  # a tenth of fewer texts has too few of a rare class to tell its F1
@@ -233,7 +233,7 @@ class _Search:
 
     @classmethod
     def of(cls, labels: np.ndarray, seed: int, is_weighted: bool) -> "_Search":
-        by_macro_f1 = is_weighted or is_imbalanced(labels)
+        by_macro_f1 = macro_f1_decides(labels, is_weighted)
         is_folded = by_macro_f1 and len(labels) <= MOST_FOLDED
         settings = {
             "chosen_by": "macro F1" if by_macro_f1 else "accuracy",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from .classification_metrics import McNemarResult, mcnemar, strongest
-from .imbalance import MacroF1
+from .imbalance import MacroF1Comparison
 
 
 def only_answer(names: Sequence[str], labels: np.ndarray, predicted: np.ndarray) -> str | None:
@@ -21,18 +21,18 @@ def headline(
     labels: np.ndarray,
     predicted: np.ndarray,
     rivals: Mapping[str, np.ndarray],
-    by_macro_f1: MacroF1 | None = None,
+    macro_f1: MacroF1Comparison | None = None,
 ) -> str | None:
     """Return a sentence if the model is not significantly better than the most frequent class, or worse than a rival.
 
     labels, predicted (texts,): class indices. rivals: the predictions of each baseline, by its name. Significance is
-    that of McNemar's exact test at the 5 % level. by_macro_f1: where it decides in place of accuracy. Returns None for
+    that of McNemar's exact test at the 5 % level. macro_f1: where it decides in place of accuracy. Returns None for
     any other model, and if the texts are too few for any model to be better.
     """
     if answer := only_answer(names, labels, predicted):
         return f"The Transformer predicts {answer} for every text: it has not learned."
-    if by_macro_f1:
-        return by_macro_f1.headline(names)
+    if macro_f1:
+        return macro_f1.headline(names)
     frequent = Counter(train_labels).most_common(1)[0][0]
     correct, constant = predicted == labels, labels == frequent
     test = mcnemar(correct, constant)

@@ -24,10 +24,11 @@ from .classification_metrics import (
     class_table,
     comparison_table,
     f1_averages,
+    macro_f1_decides,
     mcnemar,
     strongest,
 )
-from .imbalance import MacroF1, macro_f1_counts, macro_f1_text
+from .imbalance import MacroF1Comparison, macro_f1_text
 from .judged_split import judged_split, predict_split
 from .linear_advice import keep_linear, with_headline
 from .misclassified import MISCLASSIFIED, Misclassified
@@ -123,14 +124,14 @@ class Judge:
         names, rivals = self.metrics.label_names, self._rivals()
         rival = strongest(self.labels, rivals)
         test = mcnemar(predicted == self.labels, rivals[rival] == self.labels)
-        by_macro_f1 = self._macro_f1(predicted)
+        macro_f1 = self._macro_f1(predicted)
         return {
             "split": self.split,
             "texts": len(self.labels),
             "labels": names,
             "confusion_matrix": matrix.tolist(),
             "only_answer": only_answer(names, self.labels, predicted),
-            "headline": headline(names, self.train_labels, self.labels, predicted, rivals, by_macro_f1),
+            "headline": headline(names, self.train_labels, self.labels, predicted, rivals, macro_f1),
             "f1_name": self.metrics.f1_name,
             **self._scores(predicted),
             **f1_averages(self.labels, predicted),
@@ -146,15 +147,15 @@ class Judge:
             ],
             "others": [{"name": name, **self._scores(predictions)} for name, predictions in others.items()],
             "mcnemar": {"baseline": rival, "p_value": test.p_value, "verdict": test.verdict},
-            "macro_f1": by_macro_f1.comparison() if by_macro_f1 else None,
+            "macro_f1": macro_f1.comparison() if macro_f1 else None,
             "examples": self._examples(predicted),
         }
 
-    def _macro_f1(self, predicted: np.ndarray) -> MacroF1 | None:
+    def _macro_f1(self, predicted: np.ndarray) -> MacroF1Comparison | None:
         """Return the comparison by macro F1 where this tells more than accuracy."""
-        if not macro_f1_counts(self.train_labels, self.labels, self.is_weighted):
+        if len(np.unique(self.labels)) == 1 or not macro_f1_decides(self.train_labels, self.is_weighted):
             return None
-        return MacroF1(self.train_labels, self.labels, predicted, self._rivals())
+        return MacroF1Comparison(self.train_labels, self.labels, predicted, self._rivals())
 
     @property
     def best_baseline(self) -> BaselineResult:

@@ -25,11 +25,11 @@ from sklearn.metrics import (
 )
 from transformers import EvalPrediction
 
+from ..data.labels import is_imbalanced
 from ..utils.errors import DataError
 from ..utils.markdown import percent, table
 
 SIGNIFICANCE_LEVEL = 0.05
-AVERAGES = ("micro", "macro")
 
 
 class ClassificationMetric(evaluate.Metric):
@@ -63,16 +63,18 @@ class Accuracy(ClassificationMetric):
 
 
 class _AveragedMetric(ClassificationMetric):
-    """A binary score of the last of two classes, or the macro average over classes that occur or are predicted.
+    """A binary score of the last of two classes, or the macro average over the classes that occur.
 
-    Undefined scores (a class that is never predicted or never occurs) count as 0.
+    The score of a class that is never predicted counts as 0.
     """
 
     score: ClassVar[Callable[..., float]]
 
     def _compute(self, predictions: list[int], references: list[int]) -> dict[str, float]:
-        average = "binary" if self.num_labels == 2 else "macro"
-        return {self.name: float(self.score(references, predictions, average=average, zero_division=0))}
+        options: dict[str, Any] = {"average": "binary"}
+        if self.num_labels > 2:
+            options = {"average": "macro", "labels": np.unique(references)}
+        return {self.name: float(self.score(references, predictions, zero_division=0, **options))}
 
 
 class Precision(_AveragedMetric):
@@ -93,6 +95,13 @@ class F1(_AveragedMetric):
     score = staticmethod(f1_score)
 
 
+class MacroF1(ClassificationMetric):
+    """f1_macro = mean of the F1 of the classes that occur."""
+
+    def _compute(self, predictions: list[int], references: list[int]) -> dict[str, float]:
+        return {"f1_macro": f1_averages(references, predictions)["f1_macro"]}
+
+
 class ConfusionMatrix(ClassificationMetric):
     """matrix[i, j] = number of examples of class i predicted as class j."""
 
@@ -101,7 +110,7 @@ class ConfusionMatrix(ClassificationMetric):
 
 
 class ClassificationMetrics:
-    """Accuracy, F1, precision, recall and the confusion matrix.
+    """Accuracy, F1, precision, recall, macro F1 and the confusion matrix.
 
     Of two classes, the last is the positive one ("negative", "positive"). With more classes, F1, precision and recall
     are macro averages. An instance is a valid `compute_metrics` for Trainer.
@@ -110,7 +119,7 @@ class ClassificationMetrics:
     def __init__(self, label_names: Sequence[str]) -> None:
         self.label_names = list(label_names)
         num_labels = len(self.label_names)
-        self._scores = evaluate.combine([metric(num_labels) for metric in (Accuracy, F1, Precision, Recall)])
+        self._scores = evaluate.combine([metric(num_labels) for metric in (Accuracy, F1, Precision, Recall, MacroF1)])
         self._confusion_matrix = ConfusionMatrix(num_labels)
 
     @property
@@ -130,7 +139,7 @@ class ClassificationMetrics:
         return self.compute(predictions, prediction.label_ids)
 
     def compute(self, predictions: ArrayLike, references: ArrayLike) -> dict[str, float]:
-        """Return accuracy, f1, precision and recall, each from 0 to 1, of class indices (examples,)."""
+        """Return accuracy, f1, precision, recall and f1_macro, each from 0 to 1, of class indices (examples,)."""
         return self._scores.compute(**self._checked(predictions, references))
 
     def confusion_matrix(self, predictions: ArrayLike, references: ArrayLike) -> np.ndarray:
@@ -189,8 +198,16 @@ def class_scores(label_names: Sequence[str], references: ArrayLike, predictions:
 
 def f1_averages(references: ArrayLike, predictions: ArrayLike) -> dict[str, float]:
     """Return micro F1, which is the accuracy where each text has one class, and macro F1 over classes that occur."""
-    scores = {average: f1_score(references, predictions, average=average, zero_division=0) for average in AVERAGES}
-    return {f"f1_{average}": float(score) for average, score in scores.items()}
+    options: dict[str, Any] = {"zero_division": 0}
+    return {
+        "f1_micro": float(f1_score(references, predictions, average="micro", **options)),
+        "f1_macro": float(f1_score(references, predictions, average="macro", labels=np.unique(references), **options)),
+    }
+
+
+def macro_f1_decides(train_labels: Sequence[int] | np.ndarray, is_weighted: bool) -> bool:
+    """Return whether macro F1 tells more than accuracy: training weights the classes, or they are imbalanced."""
+    return is_weighted or is_imbalanced(train_labels)
 
 
 def averages_text(evaluation: Mapping[str, Any]) -> str:

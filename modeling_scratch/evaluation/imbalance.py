@@ -6,34 +6,37 @@ from typing import Any
 
 import numpy as np
 
-from ..data.labels import is_imbalanced
 from ..utils.markdown import escaped
 from .judges import MODEL, shown_difference, verdict
 from .kind_scores import CLASS_SET_SCORES, KindMetrics, class_sets
 
 [MACRO_F1] = (score for score in CLASS_SET_SCORES if score.name == "f1_macro")
+METRICS = KindMetrics((MACRO_F1,), class_sets)
 CONSTANT = "the most frequent class"
 
 
-class MacroF1:
+class MacroF1Comparison:
     """The macro F1 of a classifier, of its baselines, and of the answer that is the most frequent class.
 
     labels, predicted (texts,): class indices. rivals: the predictions of each baseline, by its name. Differences from
-    the model have 95 % intervals of the paired bootstrap, and count as significant if these exclude 0.
+    the model have 95 % intervals of the paired bootstrap, and count as significant if these exclude 0. The average is
+    over the classes of the labels.
     """
 
     def __init__(
         self, train_labels: Sequence[int], labels: np.ndarray, predicted: np.ndarray, rivals: Mapping[str, np.ndarray]
     ) -> None:
-        self.frequent = int(np.bincount(train_labels).argmax())
-        answers = {MODEL: predicted, CONSTANT: np.full_like(labels, self.frequent), **rivals}
-        classes = np.unique(np.concatenate([labels, *answers.values()]))
-        one_hot = {name: (each[:, None] == classes).astype(np.float64) for name, each in answers.items()}
-        metrics = KindMetrics((MACRO_F1,), class_sets)
-        found = metrics.with_intervals(one_hot, (labels[:, None] == classes).astype(np.float64))
+        self.frequent, self.classes = int(np.bincount(train_labels).argmax()), np.unique(labels)
+        self.labels, self.constant = self._one_hot(labels), self._one_hot(np.full_like(labels, self.frequent))
+        answers = {MODEL: self._one_hot(predicted), CONSTANT: self.constant}
+        answers |= {name: self._one_hot(found) for name, found in rivals.items()}
+        found = METRICS.with_intervals(answers, self.labels)
         self.values = {name: scores[MACRO_F1.name]["value"] for name, scores in found["models"].items()}
         self.differences = {name: scores[MACRO_F1.name] for name, scores in found["differences"].items()}
         self.strongest = max(rivals, key=self.values.__getitem__)
+
+    def _one_hot(self, indices: np.ndarray) -> np.ndarray:
+        return (indices[:, None] == self.classes).astype(np.float64)
 
     def verdict(self, rival: str) -> str:
         """Return whether the model is better or worse than a baseline, or than `CONSTANT`."""
@@ -46,21 +49,19 @@ class MacroF1:
 
     def headline(self, names: Sequence[str]) -> str | None:
         """Return a sentence if the model is no use, as `chance.headline` does by accuracy."""
-        for rival, name in {
-            CONSTANT: f"the answer {names[self.frequent]} for every text",
-            self.strongest: self.strongest,
-        }.items():
+        of_constant = f"the answer {names[self.frequent]} for every text"
+        for rival, name in {CONSTANT: of_constant, self.strongest: self.strongest}.items():
             found = self.verdict(rival)
-            if found == "worse" or (found != "better" and rival == CONSTANT):
+            if found == "worse" or (found != "better" and rival == CONSTANT and self.can_be_better()):
                 relation = "is worse than" if found == "worse" else "is not significantly better than"
                 values = " and ".join(MACRO_F1.shown(self.values[each]) for each in (MODEL, rival))
                 return f"The {MODEL} {relation} {name}: macro F1 {values} (paired bootstrap)."
         return None
 
-
-def macro_f1_counts(train_labels: Sequence[int], labels: np.ndarray, is_weighted: bool) -> bool:
-    """Return whether macro F1 tells more than accuracy: training weights the classes, or they are imbalanced."""
-    return (is_weighted or is_imbalanced(train_labels)) and len(np.unique(labels)) > 1
+    def can_be_better(self) -> bool:
+        """Return whether true answers alone are significantly better than `CONSTANT`: too few rare texts are not."""
+        found = METRICS.with_intervals({MODEL: self.labels, CONSTANT: self.constant}, self.labels)
+        return verdict(found["differences"][CONSTANT][MACRO_F1.name], MACRO_F1) == "better"
 
 
 def macro_f1_text(comparison: Mapping[str, Any]) -> str:

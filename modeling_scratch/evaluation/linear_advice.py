@@ -23,7 +23,7 @@ def keep_linear(arguments: Any, is_worse: bool, name: str, weights: "LinearWeigh
 
     is_worse: whether the trained model is significantly worse. name: of the linear model.
     """
-    forget_linear(Path(arguments.output_dir))
+    delete_linear(Path(arguments.output_dir))
     if not (is_worse if arguments.save_linear_model is None else arguments.save_linear_model):
         return None
     weights.save(Path(arguments.output_dir) / LINEAR, name, data.problem_type, data.label_names, data.has_pairs)
@@ -31,7 +31,7 @@ def keep_linear(arguments: Any, is_worse: bool, name: str, weights: "LinearWeigh
     return f"{advice}: the folder `{LINEAR}` of this run has it, for `modeling-scratch predict --model`."
 
 
-def forget_linear(run: Path) -> None:
+def delete_linear(run: Path) -> None:
     """Delete the linear model in the folder of a run, which can be one of other texts. Other files in it stay."""
     folder = run / LINEAR
     for name in (LINEAR_MODEL, LINEAR_WEIGHTS):  # without the first, the folder is no model

@@ -50,9 +50,9 @@ from ..data.splits import DataArguments
 from ..data.text_pairs import text_lists, texts_of
 from ..evaluation.calibration import Calibration
 from ..evaluation.classification import Judge
-from ..evaluation.classification_metrics import ClassificationMetrics
+from ..evaluation.classification_metrics import ClassificationMetrics, macro_f1_decides
 from ..evaluation.judges import KIND_JUDGES, KindJudge
-from ..evaluation.linear_advice import SAVE_LINEAR_MODEL, forget_linear
+from ..evaluation.linear_advice import SAVE_LINEAR_MODEL, delete_linear
 from ..evaluation.split_scores import report_splits
 from ..evaluation.stages import Stage, fine_tuning_stage, report_stages
 from ..utils.errors import DataError, one_line
@@ -364,7 +364,7 @@ def train_on(
     encoded = encode(run, data, model_arguments)
     if arguments.search_trials:
         return print(search_arguments(run, data, encoded))
-    choose_epoch_on_validation(arguments, data, BEST_BY[data.problem_type])
+    keep_best_epoch(arguments, data)
     judge = judge or make_judge(run, data)
     # Without a test split, the judge evaluates on validation.
     trainer = train_model(run, data, encoded, judge.metrics, evaluates=judge.split == "test", added=added)
@@ -448,7 +448,7 @@ def train_model(
     record |= fit_to_labels(trainer, run, data)
     run.start(trainer, [*data.notes, *data.warnings, *truncations, *notes], **record)
     if run.is_main:
-        forget_linear(run.folder)  # that of a run which is resumed: the report decides again whether to save it
+        delete_linear(run.folder)  # that of a run which is resumed: the report decides again whether to save it
     run.train(trainer, evaluates)
     return trainer
 
@@ -564,18 +564,28 @@ def load_demo(arguments: DataArguments) -> ReviewData:
     return ReviewData.from_pairs(splits, list(demo_reviews.LABEL_NAMES), notes, [])
 
 
-# The score that chooses the best epoch, and whether a greater one is better.
-BEST_BY = {
+# Of each kind of labels: the score that chooses, and whether a greater one is better.
+DECISIVE = {
     "single_label_classification": ("accuracy", True),
     "multi_label_classification": ("f1_micro", True),
     "regression": ("rmse", False),
 }
 
 
-def choose_epoch_on_validation(
-    arguments: Any, data: Any, best_by: tuple[str, bool] = BEST_BY["single_label_classification"]
-) -> None:
-    """Keep the best epoch on validation if there is a separate test split to evaluate on.
+def decisive_metric(data: ReviewData, arguments: ClassifierTrainingArguments) -> tuple[str, bool]:
+    """Return the score that chooses the best epoch and the number of blocks, and whether a greater one is better."""
+    is_weighted, has_classes = bool(arguments.class_weights), data.problem_type == "single_label_classification"
+    if has_classes and macro_f1_decides(data.splits["train"]["label"], is_weighted):
+        return "f1_macro", True
+    return DECISIVE[data.problem_type]
+
+
+def keep_best_epoch(arguments: ClassifierTrainingArguments, data: ReviewData) -> None:
+    choose_epoch_on_validation(arguments, data, decisive_metric(data, arguments))
+
+
+def choose_epoch_on_validation(arguments: Any, data: Any, best_by: tuple[str, bool]) -> None:
+    """Keep the best epoch on validation, the one with the best_by score, if there is a separate test split.
 
     With a moving average of the weights, there is no epoch to choose. arguments: training arguments with `ema_decay`,
     and with load_best_model_at_end if it is given; data: with `splits`.

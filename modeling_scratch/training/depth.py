@@ -5,83 +5,97 @@ Attention needs texts to learn from: with hundreds of them, a mean of embeddings
 """
 
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import accumulate
+from typing import Any
 
 import numpy as np
 from datasets import DatasetDict
-from sklearn.model_selection import KFold
-from transformers import PreTrainedTokenizerBase, PrinterCallback, set_seed
+from sklearn.model_selection import KFold, StratifiedKFold
+from transformers import EvalPrediction, PreTrainedTokenizerBase, PrinterCallback, set_seed
 
+from ..bridges.model_sources import with_override
 from ..data.documents import counted
 from ..data.labelled_texts import ReviewData
-from ..data.labels import is_imbalanced
 from ..evaluation.stages import Stage
 from ..utils.markdown import percent
 from . import classification
 from .run import Run, rehearse
-from .speed import discarded
+from .speed import build_classifier, discarded
 
+FIELD = "num_hidden_layers"
 DEPTHS = (0, 1)  # of two that score alike, the smaller is chosen
-LEAST_FOLDS, LEAST_JUDGED, MOST_JUDGED = 3, 500, 2_000  # of the train split
+FOLDS, LEAST_JUDGED = 3, 500  # folds are held out in turn, until so many texts were
+HEADINGS = {"f1_macro": "macro F1", "f1_micro": "micro F1", "rmse": "RMSE"}
 
 
-def choose_depth(run: Run, data: ReviewData, tokenizer: PreTrainedTokenizerBase) -> tuple[int, Stage]:
+def choose_depth(
+    run: Run, data: ReviewData, folds: Sequence[ReviewData], tokenizer: PreTrainedTokenizerBase
+) -> tuple[int, Stage]:
     """Return the number of blocks that scores highest on held-out texts, and the row of the report."""
-    begun, folds = time.perf_counter(), list(folds_of(data, run.groups["training"].seed))
-    metric, greater_is_better = metric_of(data)
-    weights = [len(fold.splits["validation"]) for fold in folds]
-    scores = {
-        depth: float(np.average([score(run, fold, tokenizer, depth, metric) for fold in folds], weights=weights))
-        for depth in DEPTHS
-    }
+    begun = time.perf_counter()
+    metric, greater_is_better = classification.decisive_metric(data, run.groups["training"])
+    scores = {depth: score(run, data, folds, tokenizer, depth)[metric] for depth in DEPTHS}
     chosen = (max if greater_is_better else min)(DEPTHS, key=scores.__getitem__)
+    judged = sum(len(fold.splits["validation"]) for fold in folds)
     shown = {depth: f"{value:.4g}" if metric == "rmse" else percent(value) for depth, value in scores.items()}
-    what = f"{metric.replace('_', ' ')} on {counted(sum(weights), 'held-out text')} of train"
+    what = f"{HEADINGS.get(metric, metric)} on {counted(judged, 'held-out text')} of train"
     result = f"{what}: " + ", ".join(f"{shown[depth]} with {counted(depth, 'block')}" for depth in DEPTHS)
     read = f"{counted(len(data.splits['train']), 'text')}, {counted(len(folds), 'fold')}"
     return chosen, Stage("number of blocks", read, 0, (time.perf_counter() - begun) / 60, result)
 
 
-def metric_of(data: ReviewData) -> tuple[str, bool]:
-    """Return what decides, and whether a greater value is better. With imbalanced classes, accuracy tells nothing."""
-    if data.problem_type == "single_label_classification" and is_imbalanced(data.splits["train"]["label"]):
-        return "f1", True
-    return classification.BEST_BY[data.problem_type]
+def texts_trained_on(folds: Sequence[ReviewData]) -> int:
+    """Return the number of texts in an epoch of all models of the trial."""
+    return len(DEPTHS) * sum(len(fold.splits["train"]) for fold in folds)
 
 
 def folds_of(data: ReviewData, seed: int) -> Iterator[ReviewData]:
     """Yield the train split as other texts to train on and to validate on, until enough texts were held out."""
-    train = data.splits["train"]
-    folds = KFold(max(LEAST_FOLDS, len(train) // MOST_JUDGED), shuffle=True, random_state=seed).split(range(len(train)))
-    parts: list[tuple[Sequence[int], Sequence[int]]] = list(folds)
-    judged = list(accumulate(len(held_out) for _, held_out in parts))
-    for (others, held_out), before in zip(parts, [0, *judged]):
-        if before < LEAST_JUDGED:
-            splits = DatasetDict({"train": train.select(others), "validation": train.select(held_out)})
-            yield replace(data, splits=splits)
+    train, judged = data.splits["train"], 0
+    for others, held_out in split(data, seed):
+        splits = DatasetDict({"train": train.select(others), "validation": train.select(held_out)})
+        yield replace(data, splits=splits)
+        judged += len(held_out)
+        if judged >= LEAST_JUDGED:
+            return
 
 
-def score(run: Run, data: ReviewData, tokenizer: PreTrainedTokenizerBase, depth: int, metric: str) -> float:
-    """Train a model of so many blocks, which is discarded, and return its score on validation."""
-    overrides = f"{run.groups['model'].config_overrides},num_hidden_layers={depth}"
-    arguments = replace(run.groups["model"], config_overrides=overrides)
+def split(data: ReviewData, seed: int) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
+    """Yield the rows of each fold. Each has its share of the texts of a class that has enough of them."""
+    labels = np.asarray(data.splits["train"]["label"])
+    has_classes = data.problem_type == "single_label_classification" and np.bincount(labels).max() >= FOLDS
+    folds = StratifiedKFold if has_classes else KFold
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # on a class with fewer texts than folds
+        yield from folds(FOLDS, shuffle=True, random_state=seed).split(labels, labels if has_classes else None)
+
+
+def score(
+    run: Run, data: ReviewData, folds: Sequence[ReviewData], tokenizer: PreTrainedTokenizerBase, depth: int
+) -> dict[str, float]:
+    """Return the scores of the held-out texts of all folds together, by models of so many blocks."""
+    logits, labels = zip(*(answers(run, fold, tokenizer, depth) for fold in folds))
+    return classification.metrics_of(data)(EvalPrediction(np.concatenate(logits), np.concatenate(labels)))
+
+
+def answers(
+    run: Run, data: ReviewData, tokenizer: PreTrainedTokenizerBase, depth: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Train a model of so many blocks, which is discarded, and return its logits and the labels of validation."""
+    arguments: classification.ModelArguments = run.groups["model"]
+    overrides = with_override(arguments.config_overrides, FIELD, depth)
     set_seed(run.groups["training"].seed)
-    model = classification.build_model(
-        arguments, tokenizer, data.label_names, problem_type=data.problem_type, has_pairs=data.has_pairs
-    )
-    splits, _ = classification.encode_splits(data.splits, tokenizer, model.config)
-    classification.fill_empty_ngrams(model, splits, tokenizer)
     with discarded(run.groups["training"]) as copied:
         copied.save_strategy = copied.eval_strategy = copied.logging_strategy = "no"
-        copied.load_best_model_at_end, copied.early_stopping_patience, copied.disable_tqdm = False, None, True
-        metrics = classification.metrics_of(data)
-        trainer = classification.build_trainer(
-            classification.ClassifierTrainer, tokenizer, splits, metrics, copied, model=model
-        )
+        copied.load_best_model_at_end, copied.early_stopping_patience, copied.disable_tqdm = False, 0, True
+        copied.dataloader_drop_last = False
+        trainer = build_classifier(replace(arguments, config_overrides=overrides), copied, data, tokenizer)
         classification.fit_to_labels(trainer, run, data)
         trainer.remove_callback(PrinterCallback)
         rehearse(trainer)
         trainer.train()
-        return trainer.evaluate()[f"eval_{metric}"]
+        held_out: Any = trainer.eval_dataset
+        found = trainer.predict(held_out)
+        return np.asarray(found.predictions), np.asarray(found.label_ids)

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from math import ceil
 from typing import Any, Literal
 
+from ..bridges.model_sources import with_override
 from ..data.text_pairs import parts_of
 from ..utils.errors import DataError
 
@@ -232,7 +233,7 @@ class Choices:
 
     def with_depth(self, depth: int, reason: str) -> "Choices":
         """Return the choices with the number of blocks that a trial gave."""
-        overrides = f"{self.options['config_overrides']},num_hidden_layers={depth}"
+        overrides = with_override(self.options["config_overrides"], "num_hidden_layers", depth)
         return replace(self, options={**self.options, "config_overrides": overrides}, reasons=[*self.reasons, reason])
 
     def to_record(self) -> dict[str, Any]:
@@ -372,7 +373,7 @@ class Speeds:
     """Measured times in seconds, and the lengths of epochs in steps; of pretraining 0 without this stage.
 
     fine_tuning_epoch: of all classifiers, if there are teachers. fine_tuning_epoch_steps: of the last one.
-    labelling: the time of all teachers' predictions.
+    labelling: the time of all teachers' predictions. trial: that of the number of blocks.
     """
 
     fine_tuning_epoch: float
@@ -381,6 +382,7 @@ class Speeds:
     pretraining_epoch_steps: float = 0.0
     pretraining_evaluations: float = 0.0
     labelling: float = 0.0
+    trial: float = 0.0
 
     def with_teachers(self, teachers: int, labelled: TextSizes, to_label: TextSizes) -> "Speeds":
         """Return the speeds if all classifiers but the first learn from the pseudo-labelled texts as well."""
@@ -436,7 +438,7 @@ def schedule(
 
 def _fine_tuning_seconds(choices: Choices, arguments: RecipeArguments, speeds: Speeds) -> float:
     """Return the time that pretraining and labelling leave to the epochs of fine-tuning."""
-    whole = arguments.chosen.minutes * 60
+    whole = arguments.chosen.minutes * 60 - speeds.trial
     left = whole - _pretraining_minutes(choices, arguments, speeds) * 60 - speeds.labelling
     return max(left, LEAST_FINE_TUNING * whole)
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from transformers import TrainingArguments
 from transformers.trainer_utils import SaveStrategy, TrainOutput
 
+from ..bridges.model_sources import with_override
 from ..utils.errors import DataError, one_line
 from ..utils.files import write_json, write_text
 from .sparse_tables import SparseTables
@@ -93,9 +94,8 @@ def unchangeable(arguments: TrainingArguments) -> set[str]:
 
 
 def with_dropout(overrides: str | None, settings: dict[str, Any]) -> str | None:
-    """Return the --config_overrides of a trial. Later entries take precedence."""
-    changes = [f"hidden_dropout={settings['dropout']}"] if "dropout" in settings else []
-    return ",".join(filter(None, [overrides, *changes])) or None
+    """Return the --config_overrides of a trial."""
+    return with_override(overrides, "hidden_dropout", settings["dropout"]) if "dropout" in settings else overrides
 
 
 class TrialTrainer(SparseTables, FlatTraining, RatesByDepth):

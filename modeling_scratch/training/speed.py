@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import replace
 from itertools import chain, islice, repeat
 from math import ceil
 from random import Random
@@ -12,6 +13,7 @@ from time import perf_counter
 from typing import Any
 
 import torch
+from datasets import DatasetDict
 from transformers import PreTrainedTokenizerBase, Trainer, TrainingArguments
 
 from ..data.documents import Documents
@@ -63,6 +65,22 @@ def seconds_per_row(trainer: Trainer) -> float:
     return (perf_counter() - start) / rows
 
 
+def build_classifier(
+    arguments: ModelArguments,
+    training: ClassifierTrainingArguments,
+    data: ReviewData,
+    tokenizer: PreTrainedTokenizerBase,
+) -> ClassifierTrainer:
+    """Return the trainer of a new classifier. Raises `DataError` for arguments that do not permit training."""
+    model = classification.build_model(
+        arguments, tokenizer, data.label_names, problem_type=data.problem_type, has_pairs=data.has_pairs
+    )
+    splits, _ = classification.encode_splits(data.splits, tokenizer, model.config)
+    classification.fill_empty_ngrams(model, splits, tokenizer)
+    metrics = classification.metrics_of(data)
+    return classification.build_trainer(ClassifierTrainer, tokenizer, splits, metrics, training, model=model)
+
+
 def measure_fine_tuning(
     arguments: ModelArguments,
     training: ClassifierTrainingArguments,
@@ -74,14 +92,9 @@ def measure_fine_tuning(
         split: rows.select(sorted(Random(0).sample(range(len(rows)), min(SAMPLE, len(rows)))))
         for split, rows in data.splits.items()
     }
-    model = classification.build_model(
-        arguments, tokenizer, data.label_names, problem_type=data.problem_type, has_pairs=data.has_pairs
-    )
-    splits, _ = classification.encode_splits(classification.DatasetDict(sample), tokenizer, model.config)
     with discarded(training) as copied:
-        classification.choose_epoch_on_validation(copied, data, classification.BEST_BY[data.problem_type])
-        metrics = classification.metrics_of(data)
-        trainer = classification.build_trainer(ClassifierTrainer, tokenizer, splits, metrics, copied, model=model)
+        classification.keep_best_epoch(copied, data)
+        trainer = build_classifier(arguments, copied, replace(data, splits=DatasetDict(sample)), tokenizer)
         seconds = seconds_per_row(trainer)
     rows, evaluated = len(data.splits["train"]), len(data.splits["validation"])
     steps = ceil(rows / (training.train_batch_size * training.gradient_accumulation_steps))

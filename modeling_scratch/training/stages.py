@@ -30,8 +30,8 @@ from ..utils.command_line import parsed
 from ..utils.errors import DataError
 from . import classification, pretraining
 from .checkpoints import delete_checkpoints, has_checkpoint, step_of
-from .classification import BEST_BY, ClassifierTrainingArguments, ModelArguments, list_of_parts, types_of
-from .depth import choose_depth
+from .classification import ClassifierTrainingArguments, ModelArguments, list_of_parts, types_of
+from .depth import choose_depth, folds_of, texts_trained_on
 from .objectives import PretrainingModelArguments, check_special_tokens
 from .pretraining import PretrainingArguments
 from .recipes import IN_PRETRAINING, Choices, RecipeArguments, Speeds, TextSizes, choose, schedule
@@ -44,6 +44,7 @@ from .teachers import folder_of, label_linearly, read_labels, texts_to_label, tr
 ARGUMENTS = (ModelArguments, DataArguments, RecipeArguments, ClassifierTrainingArguments)
 ARCHITECTURE = re.compile("--preset(=|$)")
 DEPTH = re.compile("--preset(=|$)|num_hidden_layers=")
+TRIAL_SHARE = 0.5  # of the minutes of a recipe, at most, for the trial of the number of blocks
 EPOCHS = re.compile("--(num.train.epochs|max.steps)(=|$)")
 FINISHED = "finished_stages"
 MODEL_OPTIONS = "objective", "block_size", "mask_fraction"  # of pretraining
@@ -177,7 +178,7 @@ def before_fine_tuning(
     if choices is None:
         choices = start(run, data, corpus, texts, given)
     else:
-        classification.choose_epoch_on_validation(groups["training"], data, BEST_BY[data.problem_type])
+        classification.keep_best_epoch(groups["training"], data)
     print(*choices.reasons, sep="\n")
     if choices.pretraining and not has_finished(run, "pretraining"):
         finish(run, data, pretrain(run, corpus, choices))
@@ -233,29 +234,44 @@ def start(run: Run, data: ReviewData, corpus: Corpus, texts: Sequence[str], give
     tokenizer = classification.build_tokenizer(groups["model"], list_of_parts(read), **types_of(data))
     minutes = (time.perf_counter() - begun) / 60
     learned = Stage("tokenizer", counted(len(read), "text"), 0, minutes, f"{len(tokenizer):,} tokens")
-    choices, tried = try_depth(run, data, tokenizer, choices, given)
     speeds = measure(run, data, documents, tokenizer, choices)
+    tried: list[Stage] = []
+    if choices.tries_depth and not any(map(DEPTH.search, given)):
+        choices, tried = try_depth(run, data, tokenizer, choices, speeds, given)
+        taken = sum(stage.minutes for stage in tried) * 60
+        speeds = replace(measure(run, data, documents, tokenizer, choices), trial=taken)
     given_epochs = None
     if any(map(EPOCHS.match, given)):
         given_epochs = epochs_of(groups["training"], speeds.with_teachers(choices.teachers, labelled, to_label))
     choices = schedule(choices, groups["recipe"], speeds, given_epochs, labelled, to_label)
     groups["model"], groups["training"] = with_choices(choices, given)
-    classification.choose_epoch_on_validation(groups["training"], data, BEST_BY[data.problem_type])
+    classification.keep_best_epoch(groups["training"], data)
     run.noted = {RECIPE: choices.to_record(), FINISHED: list(map(asdict, [learned, *tried]))}
     run.record(data.notes)
     return choices
 
 
 def try_depth(
-    run: Run, data: ReviewData, tokenizer: PreTrainedTokenizerBase, choices: Choices, given: Sequence[str]
+    run: Run,
+    data: ReviewData,
+    tokenizer: PreTrainedTokenizerBase,
+    choices: Choices,
+    speeds: Speeds,
+    given: Sequence[str],
 ) -> tuple[Choices, list[Stage]]:
     """Return the choices with the number of blocks that held-out texts choose, and the row of the report.
 
-    Without a trial, the choices remain as they are, and there is no row.
+    speeds: of the choices. There is no trial, and no row, if it would take too much of the minutes of the recipe.
     """
-    if not choices.tries_depth or any(map(DEPTH.search, given)):
-        return choices, []
-    depth, stage = choose_depth(run, data, tokenizer)
+    arguments, limit = run.groups["training"], TRIAL_SHARE * run.groups["recipe"].chosen.minutes
+    folds = list(folds_of(data, arguments.seed))
+    epochs = epochs_of(arguments, speeds) * texts_trained_on(folds) / len(data.splits["train"])
+    minutes = epochs * speeds.fine_tuning_epoch / 60
+    if minutes > limit:
+        reason = f"number of blocks: not tried, as this would take {minutes:.0f} minutes"
+        return replace(choices, reasons=[*choices.reasons, reason]), []
+    print(f"trying the number of blocks on held-out texts of train: about {minutes:.1f} minutes")
+    depth, stage = choose_depth(run, data, folds, tokenizer)
     choices = choices.with_depth(depth, f"{stage.name}: {depth} ({stage.result})")
     run.groups["model"], run.groups["training"] = with_choices(choices, given)
     return choices, [stage]

@@ -6,7 +6,8 @@ import pytest
 from sklearn.metrics import f1_score
 
 from modeling_scratch.evaluation.chance import headline
-from modeling_scratch.evaluation.imbalance import MacroF1, macro_f1_counts
+from modeling_scratch.evaluation.classification_metrics import ClassificationMetrics, f1_averages, macro_f1_decides
+from modeling_scratch.evaluation.imbalance import CONSTANT, MacroF1Comparison
 
 NAMES = ["no", "yes"]
 LABELS = np.array([0] * 40 + [1] * 60)
@@ -54,9 +55,12 @@ RARE, RARE_TRAIN = np.array([0] * 900 + [1] * 100), [0] * 90 + [1] * 9
 
 
 def told_by_macro_f1(predicted: np.ndarray, rival: np.ndarray) -> str | None:
-    assert macro_f1_counts(RARE_TRAIN, RARE, is_weighted=False)
-    rivals = {"NB-SVM": rival}
-    return headline(NAMES, RARE_TRAIN, RARE, predicted, rivals, MacroF1(RARE_TRAIN, RARE, predicted, rivals))
+    assert macro_f1_decides(RARE_TRAIN, is_weighted=False)
+    return headline(NAMES, RARE_TRAIN, RARE, predicted, {"NB-SVM": rival}, compared(RARE, predicted, rival))
+
+
+def compared(labels: np.ndarray, predicted: np.ndarray, rival: np.ndarray) -> MacroF1Comparison:
+    return MacroF1Comparison(RARE_TRAIN, labels, predicted, {"NB-SVM": rival})
 
 
 def test_imbalanced_classes_are_judged_by_macro_f1() -> None:
@@ -73,6 +77,21 @@ def test_imbalanced_classes_are_judged_by_macro_f1() -> None:
 
 
 def test_classes_of_similar_size_are_judged_by_accuracy_unless_they_are_weighted() -> None:
-    assert not macro_f1_counts(TRAIN, LABELS, is_weighted=False)
-    assert macro_f1_counts(TRAIN, LABELS, is_weighted=True)
-    assert not macro_f1_counts(TRAIN, np.ones(9, dtype=int), is_weighted=True)
+    assert not macro_f1_decides(TRAIN, is_weighted=False)
+    assert macro_f1_decides(TRAIN, is_weighted=True)
+
+
+def test_true_answers_have_no_headline_however_few_texts_are_rare() -> None:
+    """Resamples without the rare class leave the interval of any model at 0."""
+    few = np.array([0] * 200 + [1])
+    comparison = compared(few, few, np.zeros_like(few))
+    assert comparison.verdict(CONSTANT) != "better"
+    assert headline(NAMES, RARE_TRAIN, few, few, {"NB-SVM": few}, comparison) is None
+
+
+def test_classes_that_no_text_has_are_left_out_of_the_average() -> None:
+    labels, predicted = np.array([0] * 30 + [1] * 3), np.array([0] * 28 + [2] * 2 + [1] * 3)
+    found = compared(labels, predicted, labels).values["Transformer"]
+    assert found == f1_averages(labels, predicted)["f1_macro"]
+    assert found == pytest.approx(f1_score(labels, predicted, average=None)[:2].mean())
+    assert ClassificationMetrics(["a", "b", "c"]).compute(predicted, labels)["f1"] == found

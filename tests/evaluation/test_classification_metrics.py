@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy.stats import binomtest
-from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+from sklearn.metrics import confusion_matrix, f1_score, precision_recall_fscore_support
 from transformers import EvalPrediction
 
 from modeling_scratch.evaluation.classification_metrics import (
@@ -40,10 +40,12 @@ def test_scores_of_classes_and_of_logits_equal_those_of_scikit_learn(num_labels)
     predictions, references = logits.argmax(-1), np.arange(500) % num_labels
     scores = of(num_labels).compute(predictions, references)
     average = "binary" if num_labels == 2 else "macro"
-    theirs = precision_recall_fscore_support(references, predictions, average=average)[:3]
-    assert scores == pytest.approx(
-        {"accuracy": np.mean(predictions == references), **dict(zip(("precision", "recall", "f1"), theirs))}
+    theirs = dict(
+        zip(("precision", "recall", "f1"), precision_recall_fscore_support(references, predictions, average=average))
     )
+    theirs |= {"accuracy": np.mean(predictions == references)}
+    theirs |= {"f1_macro": f1_score(references, predictions, average="macro")}
+    assert scores == pytest.approx(theirs)
     assert of(num_labels)(EvalPrediction(logits, references)) == scores
     assert all(type(value) is float for value in scores.values())
     theirs = confusion_matrix(references, predictions)
@@ -53,10 +55,15 @@ def test_scores_of_classes_and_of_logits_equal_those_of_scikit_learn(num_labels)
 @pytest.mark.parametrize(
     ("num_labels", "predictions", "references", "expected"),
     [
-        (2, [0, 0], [0, 1], {"accuracy": 1 / 2, "precision": 0, "recall": 0, "f1": 0}),
-        (2, [0, 0], [0, 0], {"accuracy": 1, "precision": 0, "recall": 0, "f1": 0}),
-        (3, [0, 0, 0], [0, 1, 1], {"accuracy": 1 / 3, "precision": 1 / 6, "recall": 1 / 2, "f1": 1 / 4}),
-        (3, [2], [1], {"accuracy": 0, "precision": 0, "recall": 0, "f1": 0}),
+        (2, [0, 0], [0, 1], {"accuracy": 1 / 2, "precision": 0, "recall": 0, "f1": 0, "f1_macro": 1 / 3}),
+        (2, [0, 0], [0, 0], {"accuracy": 1, "precision": 0, "recall": 0, "f1": 0, "f1_macro": 1}),
+        (
+            3,
+            [0, 0, 0],
+            [0, 1, 1],
+            {"accuracy": 1 / 3, "precision": 1 / 6, "recall": 1 / 2, "f1": 1 / 4, "f1_macro": 1 / 4},
+        ),
+        (3, [2], [1], {"accuracy": 0, "precision": 0, "recall": 0, "f1": 0, "f1_macro": 0}),
     ],
 )
 def test_what_would_divide_by_zero_counts_as_zero_without_a_warning(num_labels, predictions, references, expected):

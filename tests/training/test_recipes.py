@@ -20,12 +20,14 @@ from test_train_classifier import write_reviews
 from text_samples import write
 from transformers import AutoTokenizer
 
+from modeling_scratch.data.labelled_texts import ReviewData
 from modeling_scratch.data.unlabelled import load_corpus
 from modeling_scratch.evaluation.recipe_plots import read_recipe_run
 from modeling_scratch.sharing.push import files_to_upload
 from modeling_scratch.sharing.verification import Verdict, verify
 from modeling_scratch.training import resumable as survival
 from modeling_scratch.training import stages, teachers
+from modeling_scratch.training.classification import build_tokenizer
 from modeling_scratch.training.recipes import (
     LEAST_WORDS,
     MASKED_EPOCHS,
@@ -36,6 +38,7 @@ from modeling_scratch.training.recipes import (
     choose,
     schedule,
 )
+from modeling_scratch.training.run import Run
 
 TINY = "--config_overrides hidden_size=8,intermediate_size=8,num_hidden_layers=1,num_attention_heads=2"
 STAGE = "--teachers 2 --pretraining_steps 4 --pretraining_batch_size 8 --pretraining_block_size 16"
@@ -349,6 +352,19 @@ def test_held_out_texts_choose_the_number_of_blocks(tmp_path: Path) -> None:
     config, rows = trained("given", TINY.replace("num_hidden_layers=1", "num_hidden_layers=2"))
     assert config["num_hidden_layers"] == 2
     assert "number of blocks" not in rows
+
+
+def test_a_trial_that_would_take_most_of_the_minutes_is_left_out(tmp_path: Path) -> None:
+    """No model is built: the run has none."""
+    arguments = RecipeArguments("minutes")
+    choices = choose(arguments, TextSizes(50, 500, 2_500))
+    model, training = stages.with_choices(choices, ["--output_dir", str(tmp_path), "--use_cpu"])
+    run = Run("scripts/train_classifier.py", {"recipe": arguments, "model": model, "training": training}, None)
+    texts = ReviewData.from_pairs({"train": [(f"film {n}", n % 2) for n in range(50)]}, ["bad", "good"], [], [])
+    tokenizer = build_tokenizer(model, texts.texts("train"))
+    found, rows = stages.try_depth(run, texts, tokenizer, choices, Speeds(60, 1), [])
+    assert not rows
+    assert "not tried, as this would take" in found.reasons[-1]
 
 
 @pytest.mark.parametrize("recipe", RECIPES)

@@ -19,10 +19,12 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipe
 from modeling_scratch import export_config
 from modeling_scratch.bridges.configs import FAMILIES
 from modeling_scratch.bridges.model_sources import load_model
+from modeling_scratch.data.labelled_texts import ReviewData
 from modeling_scratch.training.checkpoints import checkpoints_in, step_of
 from modeling_scratch.training.classification import (
     ClassifierTrainingArguments,
     choose_epoch_on_validation,
+    decisive_metric,
     with_demo_settings,
 )
 from modeling_scratch.utils.command_line import parsed
@@ -195,8 +197,20 @@ def test_evaluations_and_checkpoints_come_together(tmp_path: Path) -> None:
     )
     splits = ("train", "validation", "test")
     data: Any = SimpleNamespace(splits=splits, problem_type="single_label_classification")
-    choose_epoch_on_validation(arguments, data)
+    choose_epoch_on_validation(arguments, data, ("accuracy", True))
     assert (arguments.load_best_model_at_end, arguments.save_steps) == (True, 7)
+
+
+def test_the_score_that_chooses_counts_rare_classes_where_classes_are_imbalanced_or_weighted(tmp_path: Path) -> None:
+    def chosen_by(rare: int, *options: str) -> str:
+        texts = [(f"film {number}", int(number < rare)) for number in range(100)]
+        data = ReviewData.from_pairs({"train": texts}, ["no", "yes"], [], [])
+        return decisive_metric(data, *parsed([ClassifierTrainingArguments], ["--output_dir", str(tmp_path), *options]))[
+            0
+        ]
+
+    assert chosen_by(50) == "accuracy"
+    assert chosen_by(9) == chosen_by(50, "--class_weights", "balanced") == "f1_macro"
 
 
 def test_the_last_epoch_is_kept_if_that_is_asked_for(tmp_path: Path) -> None:
@@ -204,11 +218,11 @@ def test_the_last_epoch_is_kept_if_that_is_asked_for(tmp_path: Path) -> None:
     given = ["--output_dir", str(tmp_path), "--ema_decay", "0", "--use_cpu"]
     for extra, expected in (([], True), (["--load_best_model_at_end", "False"], False)):
         (arguments,) = parsed([ClassifierTrainingArguments], [*given, *extra])
-        choose_epoch_on_validation(arguments, data)
+        choose_epoch_on_validation(arguments, data, ("accuracy", True))
         assert arguments.load_best_model_at_end is expected
     (arguments,) = parsed([ClassifierTrainingArguments], [*given, *extra, "--early_stopping_patience", "2"])
     with pytest.raises(DataError, match="requires no --load_best_model_at_end False"):
-        choose_epoch_on_validation(arguments, data)
+        choose_epoch_on_validation(arguments, data, ("accuracy", True))
 
 
 def test_a_model_that_gives_one_answer_is_called_so(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
