@@ -15,7 +15,8 @@ from ..data.splits import HUB_ALIASES
 from ..data.text_pairs import TEXT_FIELDS, TextPair, column_names, parts_of
 from ..evaluation.report_files import without_texts
 from .card_results import RESULTS, Results
-from .run_record import RUN_FILE, may_quote
+from .quotations import may_quote
+from .run_record import RUN_FILE
 
 
 class Use(NamedTuple):

@@ -15,7 +15,8 @@ from huggingface_hub import ModelCard
 from ..data.text_pairs import TEXT_FIELDS
 from ..evaluation.report_files import EVALUATION_FILE, EXAMPLES_FILE, examples_of
 from .model_card import CARD_FILE
-from .run_record import may_quote, read_run
+from .quotations import may_quote
+from .run_record import read_run
 
 MOST_EXAMPLES = 6
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)

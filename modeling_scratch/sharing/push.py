@@ -2,13 +2,12 @@
 """Upload a model to the Hub in one commit, after checking that it loads and contains no secrets."""
 
 import ast
-import json
 import logging
 import re
 import sys
 import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,22 +24,23 @@ import modeling_scratch
 
 from ..bridges.model_limits import check_model_files
 from ..bridges.model_sources import load_tokenizers
-from ..evaluation.report_files import EVALUATION_FILE, RESULTS_FILE, examples_of
 from ..pipelines import TARGET_FOLDER
 from ..utils.errors import DataError, attempt, one_line, quoted
 from ..utils.files import check_regular, write_text
 from .leaks import TOKEN, check_contents, check_links_inside
 from .model_card import CARD_FILE, write_card
 from .model_files import MODEL_FILES, RECORD, RESULTS, SAVED, SAVED_WEIGHTS, all_files, code_files, is_one_of
-from .run_record import RUN_FILE, may_quote, read_run
+from .quotations import quoting_files
+from .run_record import RUN_FILE
 from .space import MODEL_FOLDER, space_files
 from .verification import Verdict, verify
-from .verification_record import TEXTS, RecordError, read_record
+from .verification_record import RecordError, read_record
 
 VOCABULARIES = ("tokenizer.json", "vocab.*", "*.spm", "*.model")
 
 SIGNATURE = re.compile(r"(?<=\S)[?]\S+=\S+")  # of presigned storage URLs, which grant access
 LOG_IN = "set HF_TOKEN or log in with `hf auth login`"
+KEPT_IN_COMMITS = "  (earlier commits still have it: delete the repository if its texts must not be read)"
 REPEAT = "repeat the command to retry"
 # What `git check-ref-format` allows, in short.
 BRANCH = re.compile(r"(?![-/])(?!.*([.][.]|//|/[.]|@[{]|[.]lock(/|$)|[/.]$))[^\s~^:?*\[\\\x00-\x1f\x7f]+")
@@ -64,6 +64,10 @@ class PushArguments:
     private: bool = field(default=False, metadata={"help": "Make the repository and the Space private."})
     commit_message: str = field(default="Upload model", metadata={"help": "The commit message."})
     revision: str | None = field(default=None, metadata={"help": "The branch, created if needed; main by default."})
+    texts_in_card: bool = field(
+        default=False,
+        metadata={"help": "Also upload results that quote texts of the data, as earlier versions wrote them."},
+    )
     dry_run: bool = field(default=False, metadata={"help": "Check the folder and list the files without uploading."})
 
     def __post_init__(self) -> None:
@@ -85,7 +89,7 @@ def push(arguments: PushArguments) -> None:
     token = huggingface_hub.get_token() or ""
     if not (token or arguments.dry_run):
         raise DataError(f"no access token: {LOG_IN}")
-    check_that_it_loads(folder, files_to_upload(folder))
+    check_that_it_loads(folder, files_to_upload(folder, arguments.texts_in_card))
     if arguments.space:
         space_files(folder, arguments.repo_id)  # raises what is wrong before the model is uploaded
     if arguments.repo_id:
@@ -101,12 +105,12 @@ def push_model(folder: Path, arguments: PushArguments, token: str) -> None:
     repo_id = str(arguments.repo_id)
     if (folder / RUN_FILE).is_file() and not arguments.dry_run:
         attempt(CARD_FILE, write_card, folder, repo_id)
-    names = files_to_upload(folder)
+    names = files_to_upload(folder, arguments.texts_in_card)
     check_contents(folder, names, token)
     check_card(folder / CARD_FILE)
     show_files(folder, repo_id, {name: folder / name for name in names})
-    for name in quoting_files(folder):
-        print(f"{'left out':>21}  {name}  (it quotes texts of the data; train with --texts_in_card True to upload it)")
+    for name in set(quoting_files(folder)).difference(names):
+        print(f"{'left out':>21}  {name}  (it quotes texts of the data; --texts_in_card True uploads it)")
     for name in left_out(folder, names):
         print(f"{'left out':>21}  {name}  (no run wrote it, and {RECORD} does not record it)")
     if not arguments.dry_run:
@@ -146,8 +150,10 @@ def show_files(folder: Path, target: str, files: Mapping[str, Path]) -> None:
         print(f"{path.stat().st_size:>15,} bytes  {name}")
 
 
-def files_to_upload(folder: Path) -> list[str]:
+def files_to_upload(folder: Path, quotes: bool = False) -> list[str]:
     """Return the names of the files to upload: those that a run writes or verify.json records, and the named code.
+
+    quotes: also those that quote texts which the run may not quote.
 
     Raises `DataError` if the folder does not hold a model, or if one of the model's files is a link out of it.
     """
@@ -165,21 +171,7 @@ def files_to_upload(folder: Path) -> list[str]:
     kept |= {name for name in names if is_one_of(name, SAVED)}
     for name in kept:
         check_regular(folder / name)
-    return [name for name in names if name in kept.difference(quoting_files(folder))]
-
-
-def quoting_files(folder: Path) -> list[str]:
-    """Return the names of results that quote texts which the run may not quote, as earlier versions wrote them."""
-    if may_quote(read_run(folder)):
-        return []
-    found: list[str] = []
-    with suppress(OSError, ValueError, AttributeError, RecursionError):
-        evaluation = json.loads((folder / EVALUATION_FILE).read_text(encoding="utf-8"))
-        found += [EVALUATION_FILE, RESULTS_FILE] if examples_of(evaluation) else []
-    with suppress(OSError, RecordError):
-        texts = {entry["text"] for entry in read_record(folder / RECORD)["inputs"]}
-        found += [RECORD] if texts - {None, *TEXTS} else []
-    return found
+    return [name for name in names if name in kept.difference(() if quotes else quoting_files(folder))]
 
 
 def _recorded(folder: Path) -> Iterable[str]:
@@ -264,12 +256,13 @@ def upload(folder: Path, names: Sequence[str], arguments: PushArguments, hub: Hf
         hub.create_branch(url.repo_id, branch=arguments.revision, exist_ok=True)
     # Files of an earlier upload, such as other weight shards, would be loaded as part of this model.
     there = set(hub.list_repo_files(url.repo_id, revision=arguments.revision))
-    stale = sorted(name for name in there - set(names) if _is_of_a_model(name))
+    quoting = set(quoting_files(folder))
+    stale = sorted(name for name in there - set(names) if _is_of_a_model(name) or name in quoting)
     operations: list[Any] = [CommitOperationAdd(name, folder / name) for name in names]
     operations += [CommitOperationDelete(name) for name in stale]
     hub.create_commit(url.repo_id, operations, commit_message=arguments.commit_message, revision=arguments.revision)
     for name in stale:
-        print(f"{'deleted on the Hub':>21}  {name}")
+        print(f"{'deleted on the Hub':>21}  {name}{KEPT_IN_COMMITS if name in quoting else ''}")
     return f"{url}/tree/{arguments.revision}" if arguments.revision else str(url)
 
 

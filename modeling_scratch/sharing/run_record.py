@@ -47,7 +47,6 @@ def _each(processes: int) -> str:
 
 
 RUN_FILE = "run_config.json"
-SOURCES = "dataset_name", "data_dir", "train_file"  # without one of them, a classifier reads the demo reviews
 DIGESTS = "data_digests"
 RECIPE = "recipe_choices"
 BEFORE, UNTIL = "training_before_it_was_resumed", "until_step"
@@ -128,18 +127,6 @@ def read_run(folder: Path, groups: Collection[str] = ()) -> dict[str, Any]:
     if not is_whole:
         raise DataError(f"{path} is damaged: restore it from a copy, or start a new run with --overwrite")
     return record
-
-
-def may_quote(record: Mapping[str, Any]) -> bool:
-    """Return whether files that are uploaded may have texts of the data: generated ones, or as --texts_in_card allows.
-
-    record: as `read_run` returns it. Without one, the folder is not that of a run, and its owner decides.
-    """
-    if not record:
-        return True
-    data, training = ((record.get(name) or {}) for name in ("data", "training"))
-    is_demo = Path(record["program"]).stem == "train_classifier" and not any(data.get(name) for name in SOURCES)
-    return is_demo or bool(training.get("texts_in_card"))
 
 
 def settings_of(group: Any) -> dict[str, Any]:

@@ -211,6 +211,18 @@ def train_teachers(
     return added
 
 
+def checked(choices: Choices, arguments: RecipeArguments) -> Choices:
+    """Return the choices. Raises `DataError` for arguments that they leave without effect."""
+    if arguments.unlabelled_file and not choices.pretraining:
+        raise DataError("--unlabelled_file: this recipe has no pretraining for these texts; give --pretraining_minutes")
+    if arguments.teachers and not choices.teachers:
+        raise DataError(
+            "--teachers: there is no pretraining (--pretraining_minutes), or no unlabelled text (--unlabelled_file) as "
+            "long as the labelled ones"
+        )
+    return choices
+
+
 def start(run: Run, data: ReviewData, corpus: Corpus, texts: Sequence[str], given: Sequence[str]) -> Choices:
     """Choose for a new run, measure the speed, and claim the folder. Nothing is written before.
 
@@ -219,14 +231,7 @@ def start(run: Run, data: ReviewData, corpus: Corpus, texts: Sequence[str], give
     groups = run.groups
     labelled = TextSizes.of(data.texts("train"))
     to_label = TextSizes.of(texts)
-    choices = choose(groups["recipe"], TextSizes.of(corpus.texts), labelled, to_label)
-    if groups["recipe"].unlabelled_file and not choices.pretraining:
-        raise DataError("--unlabelled_file: this recipe has no pretraining for these texts; give --pretraining_minutes")
-    if groups["recipe"].teachers and not choices.teachers:
-        raise DataError(
-            "--teachers: there is no pretraining (--pretraining_minutes), or no unlabelled text (--unlabelled_file) as "
-            "long as the labelled ones"
-        )
+    choices = checked(choose(groups["recipe"], TextSizes.of(corpus.texts), labelled, to_label), groups["recipe"])
     groups["model"], groups["training"] = with_choices(choices, given)
     begun = time.perf_counter()
     documents = corpus.documents(groups["training"].seed)

@@ -25,6 +25,7 @@ from ..evaluation.predictions import PREDICTIONS
 from ..evaluation.report_files import EXAMPLES_FILE, quotes_texts
 from ..sharing.leaks import check_contents
 from ..sharing.model_card import CARD_FILE, write_card
+from ..sharing.quotations import quoting_files
 from ..sharing.verification_record import write_verification
 from ..utils.errors import DataError, attempt, one_line
 from .distributed import whole_model
@@ -150,7 +151,7 @@ class SharingTrainer(WholeEvaluation, ResumableTrainer):
         private: bool | None = None,
         **card: Any,
     ) -> Any:
-        """Push the folder as Trainer does, without what `NOT_PUSHED` names.
+        """Push the folder as Trainer does, without what `not_pushed` names.
 
         Raises `DataError` if a file is a link out of the folder, or contains a secret.
         """
@@ -165,7 +166,7 @@ class SharingTrainer(WholeEvaluation, ResumableTrainer):
         self.create_model_card(**{"tags": getattr(self.model, "model_tags", None), **card})
         check_contents(folder, _pushed(folder), token or "")
         self._finish_current_push()
-        upload = partial(hf_api().upload_folder, run_as_future=not blocking, ignore_patterns=[*NOT_PUSHED])
+        upload = partial(hf_api().upload_folder, run_as_future=not blocking, ignore_patterns=not_pushed(folder))
         where = {"repo_id": self.hub_model_id or "", "revision": revision or arguments.hub_revision, "token": token}
         return upload(folder_path=folder, commit_message=commit_message, **where)
 
@@ -202,10 +203,15 @@ class SharingTrainer(WholeEvaluation, ResumableTrainer):
         return [upload(folder_path=folder, commit_message=message, **where)]
 
 
+def not_pushed(folder: Path) -> list[str]:
+    """Return the patterns of files that a push leaves out."""
+    return [*NOT_PUSHED, *quoting_files(folder)]
+
+
 def _pushed(folder: Path) -> list[str]:
     """Return the names of the files that Trainer uploads."""
     names = [path.relative_to(folder).as_posix() for path in folder.glob("**/*") if path.is_file()]
-    return list(filter_repo_objects(names, ignore_patterns=[*NOT_PUSHED]))
+    return list(filter_repo_objects(names, ignore_patterns=not_pushed(folder)))
 
 
 def forget_last_call(tokenizer: Any) -> None:

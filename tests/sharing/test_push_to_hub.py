@@ -2,6 +2,7 @@
 """Models go to a Hub and come back, by the real client over HTTP: whole, to others too, and no token stays behind."""
 
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -225,6 +226,26 @@ def test_a_copy_on_the_hub_is_verified(hub, folder, capfd):
     assert re.search(r"stack.py +changed [(]7 bytes, recorded", shown)
     assert re.search("custom_generate/generate.py +extra", shown)
     assert main(["user/none"]) == Verdict.CANNOT_TELL
+
+
+@pytest.mark.parametrize("training", [{}, {"texts_in_card": "no"}, "damaged"])
+def test_texts_of_the_data_stay_here_unless_they_are_asked_for(hub, folder, capfd, training):
+    """Those that a run of an earlier version wrote, also where an earlier push has uploaded them."""
+    words, repository = "an okapi of a film", f"user/quotes-{len(training)}"
+    record = json.loads(write_verification(TEXTS.model_class.from_pretrained(folder), None, folder).read_text())
+    record["inputs"][0]["text"] = words
+    (folder / "verify.json").write_text(json.dumps(record))
+    (folder / "run_config.json").write_text(json.dumps({"program": "train_classifier", "training": training}))
+    (folder / "evaluation.json").write_text(json.dumps({"examples": [{"text": words, "label": "good"}]}))
+    (folder / "results.md").write_text(f"Misclassified: {words}\n")
+    quoting = {"evaluation.json", "results.md", "verify.json"}
+    push(capfd, folder, repository, "--texts_in_card", "True")
+    assert {name for name, content in on_the_hub(hub, repository).items() if words.encode() in content} == quoting
+    told = push(capfd, folder, repository)
+    for name in quoting:
+        assert re.search(f"left out  {name}  .it quotes texts of the data", told)
+        assert f"deleted on the Hub  {name}  (earlier commits still have it" in told
+    assert not [name for name, content in on_the_hub(hub, repository).items() if words.encode() in content]
 
 
 def test_a_push_of_the_trainer_leaves_predictions_behind(hub, tmp_path):

@@ -276,3 +276,7 @@ def test_what_takes_single_texts_refuses_pairs(run: Path, folder: Path, tmp_path
     with fault("trained on pairs of texts (premise and hypothesis)", "the server takes single texts"):
         load_task(str(run), "cpu")
     assert not (tmp_path / "new").exists()
+
+
+def test_texts_are_quoted_where_that_is_asked_for(run: Path) -> None:
+    assert {name for name, _ in uploaded_texts(run)} == {"README.md", "results.md", "evaluation.json", "verify.json"}
