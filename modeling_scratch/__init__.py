@@ -18,6 +18,7 @@ from typing import Any
 import transformers
 from transformers.pipelines import PIPELINE_REGISTRY
 
+from . import configuration_scratch as configuration_scratch  # first: it refuses versions that are too old
 from . import fast, installed_configs, presets
 from .base_models import ScratchDecoderModel, ScratchEncoderModel
 from .bridges.conversion import (

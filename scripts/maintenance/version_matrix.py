@@ -29,8 +29,8 @@ from modeling_scratch.utils.markdown import escaped, table
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = (
-    "scripts/maintenance/version_matrix.py --transformers 5.17.0 newest --torch 2.11.0 newest "
-    "--cache ~/.cache/version-matrix"
+    "scripts/maintenance/version_matrix.py --transformers 4.57.6 5.17.0 5.19.0 5.20.2 5.21.1 5.22.2 "
+    "--torch 2.11.0 2.12.1 newest --cache ~/.cache/version-matrix"
 )
 PROBE = Path(__file__).with_name("version_probe.py")
 TOLERANCE = 1e-5
