@@ -26,6 +26,7 @@ from transformers import (
 from modeling_scratch import doctor
 from modeling_scratch.doctor import Verdict
 from modeling_scratch.doctor.checks import CHECKS
+from modeling_scratch.doctor.findings import Finding
 from modeling_scratch.doctor.testing import ModelChecks
 from modeling_scratch.utils.errors import DataError
 
@@ -251,6 +252,18 @@ def test_forms_of_the_answer() -> None:
     assert diagnosis.annotations().startswith("::error title=DeadPartForMaskedLM%3A every_gradient::")
     assert "\n" not in diagnosis.annotations()
     assert "To mend it: " in str(diagnosis)
+
+
+def test_one_reason_of_many_checks_is_told_once() -> None:
+    names = ["repeats", "cache", "loss", "ties"]
+    alike = [Finding(name, name, Verdict.FALLS_SHORT, "It is gone.", "Do this.") for name in names]
+    reasons = [Finding(name, name, Verdict.DOES_NOT_APPLY, "It is gone.") for name in names]
+    diagnosis = doctor.Diagnosis("model", [*alike, *reasons])
+    assert str(diagnosis).count("falls short: It is gone.") == 1
+    assert str(diagnosis).count("It is gone.") == 5
+    assert all(name in str(diagnosis) for name in names)
+    assert diagnosis.annotations() == "::error title=model%3A repeats::4 checks fall short. It is gone."
+    assert len(json.loads(diagnosis.to_json())["findings"]) == 8
 
 
 class OfAnAuthor(ModelChecks):
