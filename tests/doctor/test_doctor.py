@@ -2,6 +2,7 @@
 """The doctor finds the one trap of each toy, cries at no sound model, and outlives what it examines."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -323,6 +324,15 @@ def test_what_is_computed_renamed_or_merged_on_loading_is_no_fault(model_class: 
         model_class, model_class.config_class(**sizes), only=["round_trip", "missing_keys", "meta_device"]
     )
     assert cried(diagnosis) == set(), str(diagnosis)
+
+
+def test_the_traps_of_the_page_name_checks() -> None:
+    section = PAGE.read_text(encoding="utf-8").partition("## Known traps\n")[2].partition("\n## ")[0]
+    rows = [line.rpartition(" | ")[2] for line in section.splitlines() if line.startswith("| ")]
+    named = [re.findall(r"`(\w+)`", cell) for cell in rows[2:]]
+    assert named
+    assert all(named)
+    assert {name for names in named for name in names} <= {check.name for check in CHECKS}
 
 
 def test_the_page_lists_every_check(capsys: pytest.CaptureFixture) -> None:
