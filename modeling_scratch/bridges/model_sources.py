@@ -27,6 +27,7 @@ Config = TypeVar("Config", bound=ScratchConfig)
 # What the folder of a linear model has in place of config.json, and its weights.
 LINEAR_MODEL, LINEAR_WEIGHTS = "linear.json", "weights.safetensors"
 WITHOUT_WEIGHTS = ("dropout", "dropout_prob", "classifier_pooling")
+PYTHON_NAMES = {"True": "true", "False": "false", "None": "null"}
 DECIDED_ELSEWHERE = {"vocab_size", "decoder_vocab_size", "num_labels", "id2label", "label2id", "problem_type"}
 
 
@@ -54,17 +55,22 @@ def checkpoint_overrides(overrides: str | None) -> dict[str, Any]:
     return changes
 
 
+def parse_value(text: str) -> Any:
+    """Return a value of JSON, or True, False or None as Python spells them; other text is a string."""
+    try:
+        return json.loads(PYTHON_NAMES.get(text, text))
+    except json.JSONDecodeError:
+        return text
+
+
 def _parse_overrides(text: str) -> dict[str, Any]:
-    """Parse "hidden_size=128,hidden_act=gelu" to a dictionary; values are JSON without commas."""
+    """Parse "hidden_size=128,hidden_act=gelu" to a dictionary; values are those of `parse_value`."""
     overrides: dict[str, Any] = {}
     for part in filter(None, text.split(",")):
         name, equals, value = part.strip().partition("=")
         if not equals:
             raise DataError(f"--config_overrides: {part!r} does not have the form name=value")
-        try:
-            overrides[name] = json.loads(value)
-        except json.JSONDecodeError:
-            overrides[name] = value
+        overrides[name] = parse_value(value)
         if name in DECIDED_ELSEWHERE or name.endswith("_token_id"):
             raise DataError(f"--config_overrides {name}: determined by the tokenizer and the data (--vocab_size)")
     return overrides

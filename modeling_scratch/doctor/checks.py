@@ -26,7 +26,8 @@ CHECKS = (
         "Use the public function, or copy the few lines that are needed.", f"{ISSUES}/43498",
     ),
     Check(
-        "known_version", "This version of transformers is not older than the folder", files.known_version,
+        "known_version", "This version of transformers is not older than the folder, and has its major version",
+        files.known_version,
         "Load it with the version that config.json names, and compare the answers.", f"{ISSUES}/46620",
     ),
     Check(

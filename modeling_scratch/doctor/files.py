@@ -111,4 +111,7 @@ def known_version(subject: Any) -> None:
     require(
         made_by <= here, f"It was saved with transformers {made}; this is {transformers.__version__}, which is older."
     )
-    require(made_by[0] == here[0], f"It was saved with transformers {made}; this is {transformers.__version__}.")
+    require(
+        made_by[0] == here[0],
+        f"It was saved with transformers {made}; this is {transformers.__version__}, of another major version.",
+    )

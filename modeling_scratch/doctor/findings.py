@@ -5,10 +5,12 @@ import json
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import asdict, dataclass, field
 from enum import Enum
+from itertools import groupby
 from typing import Any
 
 from ..utils.errors import one_line
 
+SEVERAL = 3  # checks in a row that fall short for the same reason are told one by one
 LONGEST = 300  # characters of an error that are told
 
 
@@ -92,7 +94,12 @@ class Diagnosis:
     def _lines(self) -> Iterator[str]:
         yield self.model
         width = max((len(finding.check) for finding in self.findings), default=0)
-        for finding in self.findings:
+        for finding, *others in self._groups():
+            if others:
+                checks = ", ".join(each.check for each in (finding, *others))
+                yield f"  {len(others) + 1} checks  {finding.verdict.value}: {finding.what}"
+                yield f"    {checks}"
+                continue
             yield f"  {finding.check:{width}}  {finding.verdict.value}: {finding.says}"
             if finding.what:
                 yield f"  {'':{width}}    {finding.what}"
@@ -101,6 +108,13 @@ class Diagnosis:
         counts = ", ".join(f"{len(self.of(verdict))} {verdict.value}" for verdict in Verdict)
         yield f"{len(self.findings)} checks: {counts}."
 
+    def _groups(self) -> Iterator[list[Finding]]:
+        """Yield each finding alone, but together those that fall short for one reason, such as a failed load."""
+        for (verdict, _), found in groupby(self.findings, lambda each: (each.verdict, each.what)):
+            group = list(found)
+            is_joint = verdict is Verdict.FALLS_SHORT and len(group) > SEVERAL
+            yield from [group] if is_joint else ([each] for each in group)
+
     def to_json(self) -> str:
         return json.dumps({"model": self.model, "findings": [asdict(finding) for finding in self.findings]}, indent=2)
 
@@ -108,8 +122,13 @@ class Diagnosis:
         """The findings that fall short, as annotations of GitHub Actions (`::error title=...::...`)."""
         return "\n".join(
             f"::error title={_property(f'{self.model}: {finding.check}')}::"
-            + _data(f"{finding.says}: falls short. {finding.what} To mend it: {finding.mend}")
-            for finding in self.of(Verdict.FALLS_SHORT)
+            + _data(
+                f"{len(others) + 1} checks fall short. {finding.what}"
+                if others
+                else f"{finding.says}: falls short. {finding.what} To mend it: {finding.mend}"
+            )
+            for finding, *others in self._groups()
+            if finding.verdict is Verdict.FALLS_SHORT
         )
 
 

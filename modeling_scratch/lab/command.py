@@ -21,6 +21,7 @@ from .variants import Variant, check_variants, parse_factors, plan_variants
 
 PLAN, PROBE = "plan", "probe"
 LEAST_STEPS = 10 * EVALUATIONS
+MANY_EPOCHS = 10
 UNITS = {"s": 1, "m": 60, "h": 3600}
 # What the lab decides for each run.
 OURS = ("seed", "output_dir", "config_overrides", "max_steps", "overwrite", "resume_from_checkpoint", "data_dir")
@@ -214,11 +215,18 @@ def steps_of(
             f"steps; give at least {needed + 1:.0f}m, or vary less"
         )
     steps -= steps % EVALUATIONS
-    return steps, [
-        f"--budget {arguments.budget}: {steps:,} steps a run. Measured on the base: {speed['step']:.3f} s a step, "
-        f"{speed['evaluation']:.1f} s an evaluation, {speed['before']:.1f} s before the first step. Slower variants "
-        "take longer"
+    epochs = steps * speed["epochs"]
+    lines = [
+        f"--budget {arguments.budget}: {steps:,} steps a run, {epochs:.1f} epochs. Measured on the base: "
+        f"{speed['step']:.3f} s a step, {speed['evaluation']:.1f} s an evaluation, {speed['before']:.1f} s before the "
+        "first step. Slower variants take longer"
     ]
+    if epochs > MANY_EPOCHS:
+        lines.append(
+            f"each training text is read {epochs:.0f} times, and differences may be those of overfitting: lower the "
+            "budget, or give more data (--options '--max_train_samples N', if the task limits it)"
+        )
+    return steps, lines
 
 
 def conditions(

@@ -112,7 +112,10 @@ class Results:
             for seed in self.seeds
         ]
         is_equal = "equally many in all variants of a seed" if all(len(each) == 1 for each in read) else "NOT EQUAL"
-        return f"tokens of training, measured: {_range(sorted(set.union(*read)))}, {is_equal}"
+        epochs = max(run.get("epochs", 0) for run in self.runs.values())
+        return f"tokens of training, measured: {_range(sorted(set.union(*read)))}, {is_equal}" + (
+            f"; {epochs:.1f} epochs" if epochs else ""
+        )
 
 
 def shown(score: str, value: float, sign: str = "") -> str:

@@ -163,6 +163,7 @@ def result_of(trainer: Trainer) -> dict[str, Any]:
     return {
         "steps": state.global_step,
         "tokens": int(state.num_input_tokens_seen),
+        "epochs": state.epoch,
         "parameters": sum(weight.numel() for weight in model.parameters()),
         "seconds": next(entry["train_runtime"] for entry in state.log_history[::-1] if "train_runtime" in entry),
         "processor_seconds": used.ru_utime + used.ru_stime,
@@ -175,7 +176,10 @@ def result_of(trainer: Trainer) -> dict[str, Any]:
 
 
 def probe(task: str, data: str | None, options: Sequence[str], overrides: Sequence[str]) -> dict[str, Any]:
-    """Return the seconds of a step of one variant, of an evaluation, and of what precedes the training."""
+    """Return the seconds of a step of one variant, of an evaluation, and of what precedes the training.
+
+    epochs: the part of the training data that one step reads.
+    """
     short = f"--max_steps {PROBED} --eval_strategy no --save_strategy no".split()
     with TemporaryDirectory() as folder:
         result = train(task, data, [*options, *short], overrides, 0, str(Path(folder, "run")), None)
@@ -185,4 +189,5 @@ def probe(task: str, data: str | None, options: Sequence[str], overrides: Sequen
         "step": result["seconds"] / PROBED,
         "evaluation": result["scores"]["runtime"],
         "before": result["seconds_before"],
+        "epochs": result["epochs"] / PROBED,
     }

@@ -93,7 +93,8 @@ def train_translator(run: Run, inputs: Any) -> Trainer:
 CLASSIFICATION = Kind(
     classification.PROGRAM,
     (classification.ModelArguments, DataArguments, classification.ClassifierTrainingArguments),
-    presets.ENCODERS, read_texts, build_classifier, train_classifier, "accuracy", ("loss",), "--ema_decay 0",
+    presets.ENCODERS, read_texts, build_classifier, train_classifier, "accuracy", ("loss",),
+    "--ema_decay 0 --no_calibrate",
 )  # fmt: skip
 WRITING = Kind(
     pretraining.PROGRAM,

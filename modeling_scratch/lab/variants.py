@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
-from ..bridges.model_sources import preset_config
+from ..bridges.model_sources import PYTHON_NAMES, parse_value, preset_config
 from ..configuration_scratch import ScratchConfig
 from ..utils.errors import DataError, one_line
 
@@ -24,16 +24,30 @@ def parse_factors(given: Sequence[str]) -> dict[str, list[str]]:
     for text in given:
         name, _, listed = text.partition("=")
         name, values = name.strip(), [value.strip() for value in listed.split(",")]
-        if not name or len(values) < 2 or not all(values):
+        values = [PYTHON_NAMES.get(value, value) for value in values]
+        if not name or not all(values):
             raise DataError(f"--vary {text}: give a field and at least two values, as in norm_position=pre,post")
+        if len(values) < 2:
+            base = {"true": "false", "false": "true"}.get(values[0], "BASE")
+            raise DataError(
+                f"--vary {text}: one value has nothing to be compared with; name that of the base first, as in "
+                f"{name}={base},{values[0]}"
+            )
         if name in factors:
             raise DataError(f"--vary {text}: {name} is already varied; join the values into one list")
-        if len(set(values)) < len(values):
+        if len({_key(value) for value in values}) < len(values):
             raise DataError(f"--vary {text}: a value is given twice")
         factors[name] = values
     if not factors:
         raise DataError("--vary is missing: give a field and at least two values, as in norm_position=pre,post")
     return factors
+
+
+def _key(text: str) -> tuple[bool, str]:
+    """Return what is equal for two spellings of a value, such as 0 and 0.0."""
+    value = parse_value(text)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number, repr(float(value)) if is_number else str(value)
 
 
 @dataclass(frozen=True)

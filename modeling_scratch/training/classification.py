@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 import datasets
 import numpy as np
@@ -285,6 +285,9 @@ class ClassifierTrainingArguments(RunArguments, TrainingArguments):
         metadata={"help": "Train on batches without padding; by default only on CUDA (CPUs pack internally)."},
     )
     class_weights: Literal["balanced"] | None = field(default=None, metadata={"help": CLASS_WEIGHTS})
+    calibrate: bool = field(
+        default=True, metadata={"help": "Divide the logits by a temperature, which is fitted on validation at the end."}
+    )
     mean_with_baseline: bool = field(
         default=False,
         metadata={"help": "Also score the mean of the probabilities of the model and of its best linear baseline."},
@@ -319,7 +322,9 @@ class ClassifierTrainer(
 
     def train(self, *args: Any, **kwargs: Any) -> TrainOutput:
         result = super().train(*args, **kwargs)
-        self.calibration = calibrate(self)  # of the final weights; checkpoints keep those of training
+        is_wanted = cast(ClassifierTrainingArguments, self.args).calibrate
+        # Of the final weights; checkpoints keep those of training.
+        self.calibration = calibrate(self) if is_wanted else Calibration(obstacle="--no_calibrate was given")
         return result
 
 

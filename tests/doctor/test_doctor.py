@@ -2,6 +2,7 @@
 """The doctor finds the one trap of each toy, cries at no sound model, and outlives what it examines."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from transformers import (
 from modeling_scratch import doctor
 from modeling_scratch.doctor import Verdict
 from modeling_scratch.doctor.checks import CHECKS
+from modeling_scratch.doctor.findings import Finding
 from modeling_scratch.doctor.testing import ModelChecks
 from modeling_scratch.utils.errors import DataError
 
@@ -253,6 +255,18 @@ def test_forms_of_the_answer() -> None:
     assert "To mend it: " in str(diagnosis)
 
 
+def test_one_reason_of_many_checks_is_told_once() -> None:
+    names = ["repeats", "cache", "loss", "ties"]
+    alike = [Finding(name, name, Verdict.FALLS_SHORT, "It is gone.", "Do this.") for name in names]
+    reasons = [Finding(name, name, Verdict.DOES_NOT_APPLY, "It is gone.") for name in names]
+    diagnosis = doctor.Diagnosis("model", [*alike, *reasons])
+    assert str(diagnosis).count("falls short: It is gone.") == 1
+    assert str(diagnosis).count("It is gone.") == 5
+    assert all(name in str(diagnosis) for name in names)
+    assert diagnosis.annotations() == "::error title=model%3A repeats::4 checks fall short. It is gone."
+    assert len(json.loads(diagnosis.to_json())["findings"]) == 8
+
+
 class OfAnAuthor(ModelChecks):
     known = ("every_gradient", "padding_right")
 
@@ -310,6 +324,15 @@ def test_what_is_computed_renamed_or_merged_on_loading_is_no_fault(model_class: 
         model_class, model_class.config_class(**sizes), only=["round_trip", "missing_keys", "meta_device"]
     )
     assert cried(diagnosis) == set(), str(diagnosis)
+
+
+def test_the_traps_of_the_page_name_checks() -> None:
+    section = PAGE.read_text(encoding="utf-8").partition("## Known traps\n")[2].partition("\n## ")[0]
+    rows = [line.rpartition(" | ")[2] for line in section.splitlines() if line.startswith("| ")]
+    named = [re.findall(r"`(\w+)`", cell) for cell in rows[2:]]
+    assert named
+    assert all(named)
+    assert {name for names in named for name in names} <= {check.name for check in CHECKS}
 
 
 def test_the_page_lists_every_check(capsys: pytest.CaptureFixture) -> None:

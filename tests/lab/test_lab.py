@@ -16,8 +16,9 @@ from scipy.stats import ttest_rel
 from transformers import AutoModelForSequenceClassification, Trainer
 
 from modeling_scratch import ScratchDecoderForCausalLM, ScratchEncoderForSequenceClassification, presets
+from modeling_scratch.bridges.model_sources import preset_config
 from modeling_scratch.lab.statistics import Difference, adjusted, paired_difference
-from modeling_scratch.lab.variants import Matching, Variant, parse_factors, plan_variants
+from modeling_scratch.lab.variants import Matching, Variant, check_variants, parse_factors, plan_variants
 
 SIZES = "hidden_size=16,intermediate_size=24,num_hidden_layers=1,num_attention_heads=2"
 SMALL = f"--config_overrides {SIZES} --max_steps 5"
@@ -76,6 +77,14 @@ def test_variants_change_one_switch_or_all_of_them() -> None:
     assert len({variant.name for variant in plan_variants(factors, is_grid=True)}) == 6
 
 
+def test_values_may_be_spelt_as_in_python() -> None:
+    factors = parse_factors(["first_norm=True,False", "sliding_window=None,2", "position_type=none,rotary"])
+    assert factors["first_norm"] == ["true", "false"]
+    table = {"demo": presets.demo}
+    check_variants(table, "demo", "first_norm=False", factors, plan_variants(factors, is_grid=True))
+    assert preset_config(table, "demo", "sliding_window=None,first_norm=False").first_norm is False
+
+
 @pytest.mark.parametrize(
     ("preset", "head", "vary"),
     [
@@ -114,8 +123,12 @@ def test_parameters_are_as_close_as_one_step_allows(preset: Any, head: Any, vary
 REFUSED = {
     "--vary norm_position=pre,sideways": "'norm_position' expected one of ('pre', 'post'",
     "--vary norm_positon=pre,post": "did you mean 'norm_position'?",
-    "--vary norm_position=pre": "at least two values",
+    "--vary norm_position=pre": "as in norm_position=BASE,pre",
+    "--vary first_norm=True": "as in first_norm=false,true",
+    "--vary norm_position=": "at least two values",
     "--vary norm_position=pre,pre": "given twice",
+    "--vary hidden_dropout=0,0.0": "given twice",
+    "--vary first_norm=true,True": "given twice",
     "--vary norm_position=pre,post --vary norm_position=post,pre": "already varied",
     "--vary vocab_size=10,20": "determined by the tokenizer",
     "--vary num_attention_heads=4,5": "no multiple of num_attention_heads=5",
@@ -149,6 +162,7 @@ def test_a_lab_of_one_seed(reviews: Path, tmp_path: Path) -> None:
     found = record(folder)
     base, gated = found["runs"]
     assert base["tokens"] == gated["tokens"] > 0
+    assert f"{base['epochs']:.1f} epochs" in ended.text
     assert [each["parameters"] for each in found["variants"]] == [base["parameters"], gated["parameters"]]
     model = AutoModelForSequenceClassification.from_pretrained(folder / "hidden_act=swiglu" / "seed-0")
     assert model.num_parameters() == gated["parameters"]

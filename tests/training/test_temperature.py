@@ -101,6 +101,14 @@ def test_any_client_gets_calibrated_probabilities(run: Path, tmp_path: Path) -> 
     torch.testing.assert_close(native, expected, atol=1e-6, rtol=0)
 
 
+def test_a_run_may_keep_the_logits_of_training(data: Path, tmp_path: Path) -> None:
+    output = train(data, tmp_path / "run", "--no_calibrate --max_steps 10")
+    found = evaluation_of(output)["calibration"]
+    assert (found["temperature"], found["obstacle"]) == (1, "--no_calibrate was given")
+    final = logits_of(output / "checkpoint-10", TEXTS)
+    torch.testing.assert_close(logits_of(output, TEXTS), final, atol=0, rtol=0)
+
+
 def test_predictions_are_those_of_the_saved_model_and_hold_no_text(run: Path, data: Path) -> None:
     """Of the test split, one line a text, from which the scores follow; the digest of the split is the recorded one."""
     head, *lines = map(json.loads, (run / "predictions.jsonl").read_text().splitlines())
