@@ -46,19 +46,21 @@ def export(arguments: ExportArguments) -> None:
     check_installed(name, MODULES if name == GGUF else FORMATS[name].modules)
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise DataError(f"--output_dir {output}: exists already; choose another name or delete it first")
-    model, tokenizers = load_exported(arguments.model)
+    model, tokenizers = load_source(arguments.model)
     with complete_folder(output) as folder:
         if name == GGUF:
             lines = export_gguf(model, tokenizers[0], folder)
         else:
             graphs = graphs_for(name, model)
-            lines = list(write_graphs(graphs, FORMATS[name], folder, model.config))
-            write_companions(model, tokenizers, graphs, folder, name, lines, bool(pair_columns(arguments.model)))
+            kind, is_pair = FORMATS[name], bool(pair_columns(arguments.model))
+            lines = list(write_graphs(graphs, kind, folder, model.config))
+            limit = longest_text(kind, model.config)
+            write_companions(model, tokenizers, graphs, folder, name, lines, is_pair, limit)
     print("\n".join([*lines, f"saved {output}"]))
 
 
-def load_exported(name: str) -> tuple[Any, tuple[Any, Any]]:
-    """Load a model in float32 with eager attention, and its tokenizers. Raises `DataError`."""
+def load_source(name: str) -> tuple[Any, tuple[Any, Any]]:
+    """Load the model to export, in float32 with eager attention, and its tokenizers. Raises `DataError`."""
     config = load_checkpoint(AutoConfig, name, False)
     try:
         if config.model_type in FAMILIES:
@@ -88,9 +90,14 @@ def graphs_for(name: str, model: Any) -> tuple[Graph, ...]:
     return tuple(graph.one_text() for graph in graphs)
 
 
+def longest_text(kind: Format, config: Any) -> int | None:
+    """Return the most tokens that exported graphs read: of the model and of the runtime; None if there is no limit."""
+    return min((size for size in (position_limit(config), kind.longest) if size is not None), default=None)
+
+
 def write_graphs(graphs: tuple[Graph, ...], kind: Format, folder: Path, config: Any) -> Iterator[str]:
     """Write and compare each graph; yield a line that says how far it is from PyTorch."""
-    limit = min((size for size in (position_limit(config), kind.longest) if size is not None), default=None)
+    limit = longest_text(kind, config)
     window = config.sliding_window
     for graph in graphs:
         path = folder / f"{graph.name}{kind.suffix}"
