@@ -1,8 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Compare a file in its runtime with the model in PyTorch: several sizes of batch, text and cache, with padding.
-
-Where a model reads only short texts, each batch is first cut to what it reads: see `Sizes.within`.
-"""
+"""Compare a file in its runtime with the model in PyTorch: several sizes of batch, text and cache, with padding."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -19,11 +16,7 @@ Run = Callable[[dict[str, np.ndarray]], Sequence[np.ndarray]]
 
 
 class Sizes(NamedTuple):
-    """A batch to compare: how many texts, and their tokens.
-
-    length: new tokens of each text. past: those before them, in the cache. source: what the encoder of an
-    encoder-decoder has read. padding: the side on which the last text is padded.
-    """
+    """A batch to compare. padding: the side on which the last text is padded."""
 
     batch: int
     length: int
@@ -31,21 +24,17 @@ class Sizes(NamedTuple):
     source: int
     padding: str | None = None
 
-    def within(self, limit: int | None) -> "Sizes":
-        """Return the batch for a model that reads at most `limit` tokens: new tokens are kept before cached ones."""
+    def cut(self, limit: int | None) -> "Sizes":
+        """Return the sizes of a batch that the model can read. limit: its longest text."""
         if limit is None:
             return self
         length = min(self.length, limit)
         return self._replace(length=length, past=min(self.past, limit - length), source=min(self.source, limit))
 
-    def axes(self) -> dict[str, int]:
-        """Return the size of each axis that the tensors of graphs name."""
+    def of_axes(self) -> dict[str, int]:
+        """Return the size of each named axis of a graph."""
         total = self.past + self.length
         return {"batch": self.batch, "length": self.length, "past": self.past, "total": total, "source": self.source}
-
-    def __str__(self) -> str:
-        padding = f", the last one padded on the {self.padding}" if self.padding else ""
-        return f"a batch of {self.batch}, {self.length} new tokens after {self.past} cached ones{padding}"
 
 
 BATCHES = (
@@ -66,8 +55,8 @@ def largest_difference(graph: Graph, run: Run, tolerance: float, limit: int | No
     Raises `DataError` with the output and the batch for a difference above the tolerance, or a run that fails.
     """
     generator, largest = torch.Generator().manual_seed(0), 0.0
-    for sizes in (each.within(limit) for each in (*BATCHES, *_beyond(window, graph))):
-        drawn = graph.draw(sizes.axes(), generator)
+    for sizes in (each.cut(limit) for each in (*BATCHES, *_beyond(window, graph))):
+        drawn = graph.draw(sizes.of_axes(), generator)
         inputs = [_padded(port.name, each, sizes) for port, each in zip(graph.inputs, drawn)]
         with torch.no_grad(), disabled():
             expected = graph.module(*inputs)
@@ -76,7 +65,7 @@ def largest_difference(graph: Graph, run: Run, tolerance: float, limit: int | No
             if not difference <= tolerance:
                 raise DataError(
                     f"{graph.name}: {port.name} differs from PyTorch by {difference:.2g} (allowed: {tolerance:g}) with "
-                    f"{sizes}: the export is rejected"
+                    f"{_words(sizes)}: the export is rejected"
                 )
             largest = max(largest, difference)
     return largest
@@ -105,7 +94,7 @@ def _outputs(graph: Graph, run: Run, inputs: Sequence[Tensor], sizes: Sizes) -> 
         return run({port.name: tensor.numpy() for port, tensor in zip(graph.inputs, inputs)})
     except Exception as error:  # runtimes raise types of their own
         fault = one_line(error) or type(error).__name__
-        raise DataError(f"{graph.name}: the runtime fails with {sizes}: {fault[:300]}") from error
+        raise DataError(f"{graph.name}: the runtime fails with {_words(sizes)}: {fault[:300]}") from error
 
 
 def _difference(ours: np.ndarray, theirs: Any) -> float:
@@ -113,3 +102,8 @@ def _difference(ours: np.ndarray, theirs: Any) -> float:
     if ours.shape != np.shape(theirs):
         return float("inf")
     return float(np.abs(ours - theirs).max(initial=0) / max(np.abs(ours).max(initial=0), 1))
+
+
+def _words(sizes: Sizes) -> str:
+    padding = f", padded on the {sizes.padding}" if sizes.padding else ""
+    return f"{sizes.batch} texts of {sizes.length} tokens after {sizes.past}{padding}"

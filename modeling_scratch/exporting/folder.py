@@ -11,6 +11,7 @@ from typing import Any
 from ..pipelines import TARGET_FOLDER
 from ..utils.files import write_json
 from ..utils.markdown import table
+from .formats import longest_text
 from .graphs import Graph, Port
 
 PAGE = Path(__file__).parent / "page" / "index.html"
@@ -102,12 +103,9 @@ Then open http://127.0.0.1:8000.
 
 def write_companions(
     model: Any, tokenizers: Sequence[Any], graphs: Sequence[Graph], folder: Path, kind: str, checks: Sequence[str],
-    reads_pairs: bool, limit: int | None,
+    reads_pairs: bool,
 ) -> None:  # fmt: skip
-    """Write all but the graphs.
-
-    tokenizers: of the source and the target. checks: lines that say what was compared. limit: the longest text.
-    """
+    """Write all but the graphs. tokenizers: of the source and the target; checks: lines that say what was compared."""
     config = model.config
     values = {name: value for name, value in json.loads(config.to_json_string()).items() if name not in OF_CODE}
     write_json(folder / "config.json", {"architectures": [type(model).__name__], **values})
@@ -121,16 +119,15 @@ def write_companions(
     if has_page:
         shutil.copyfile(PAGE, folder / "index.html")
         write_json(folder / "package.json", {"private": True, "dependencies": PACKAGES})
-    text = "".join(_readme(model, target is source, graphs, kind, checks, limit))
+    text = "".join(_readme(model, target is source, graphs, kind, checks))
     (folder / "README.md").write_text(text + ("\n" + PAGE_TEXT if has_page else ""), encoding="utf-8")
 
 
-def _readme(
-    model: Any, is_shared: bool, graphs: Sequence[Graph], kind: str, checks: Iterable[str], limit: int | None
-) -> Iterable[str]:
+def _readme(model: Any, is_shared: bool, graphs: Sequence[Graph], kind: str, checks: Iterable[str]) -> Iterable[str]:
     yield f"# {type(model).__name__} for {kind}\n\n"
     yield "Exported by `modeling-scratch export`. Weights and outputs are float32. A mask is 1 at real tokens.\n"
-    yield f"\n{_limit(limit)}\n"
+    if limit := longest_text(kind, model.config):
+        yield f"A text has at most {limit:,} tokens.\n"
     for graph in graphs:
         yield f"\n## {graph.name}\n\n"
         rows = [(way, *_row(port)) for way, ports in (("in", graph.inputs), ("out", graph.outputs)) for port in ports]
@@ -141,12 +138,6 @@ def _readme(
     yield "padding:\n\n"
     yield from (f"- {line}\n" for line in checks)
     yield f"\n## In Python\n\n```python\n{_program(model, is_shared, kind)}```\n"
-
-
-def _limit(limit: int | None) -> str:
-    if limit is None:
-        return "Positions are computed, so texts may have any length. Those longer than in training get worse answers."
-    return f"A text has at most {limit} tokens, special ones and those in the cache included. Truncate longer texts."
 
 
 def _row(port: Port) -> tuple[str, str, str]:
