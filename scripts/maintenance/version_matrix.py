@@ -54,8 +54,8 @@ generated ids, and the outputs after a training step of `Trainer`.
 - FAILS: another error, which stands below. pip refuses versions of transformers before 5.17 beside modeling-scratch.
 
 `python {command}`
-prints the table; `--output` writes this page. `--python` makes environments of another Python, and `--environment` names
-one that exists.
+prints the table; `--output` writes this page. `--python` makes environments of another Python, and `--environment`
+names one that exists.
 
 {found}
 
