@@ -46,7 +46,7 @@ def padding_right(subject: Subject) -> None:
 def padding_left(subject: Subject) -> None:
     """Decoders generate from texts padded on the left. An encoder gets such texts if its tokenizer makes them."""
     fault = _fault_of_padding(subject, "left")
-    reason = f"{fault} No texts are padded there: the model is no decoder, and tokenizer.padding_side is not 'left'."
+    reason = f"{fault} This does no harm here: the model is not a decoder, and its tokenizer does not pad on the left."
     only_if(not fault or subject.pads_left, reason)
     require(not fault, fault)
 

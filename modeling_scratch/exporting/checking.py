@@ -24,12 +24,17 @@ class Sizes(NamedTuple):
     source: int
     padding: str | None = None
 
-    def named(self, limit: int | None) -> dict[str, int]:
-        """Return the sizes of axes, cut to the longest text of the model."""
-        limit = limit or 10**6
-        length, past = min(self.length, limit), max(min(self.past, limit - self.length), 0)
-        source = min(self.source, limit)
-        return {"batch": self.batch, "length": length, "past": past, "total": past + length, "source": source}
+    def cut(self, limit: int | None) -> "Sizes":
+        """Return the sizes of a batch that the model can read. limit: its longest text."""
+        if limit is None:
+            return self
+        length = min(self.length, limit)
+        return self._replace(length=length, past=min(self.past, limit - length), source=min(self.source, limit))
+
+    def of_axes(self) -> dict[str, int]:
+        """Return the size of each named axis of a graph."""
+        total = self.past + self.length
+        return {"batch": self.batch, "length": self.length, "past": self.past, "total": total, "source": self.source}
 
 
 BATCHES = (
@@ -50,11 +55,9 @@ def largest_difference(graph: Graph, run: Run, tolerance: float, limit: int | No
     Raises `DataError` with the output and the batch for a difference above the tolerance, or a run that fails.
     """
     generator, largest = torch.Generator().manual_seed(0), 0.0
-    for sizes in (*BATCHES, *_beyond(window, graph)):
-        inputs = [
-            _padded(port.name, each, sizes)
-            for port, each in zip(graph.inputs, graph.draw(sizes.named(limit), generator))
-        ]
+    for sizes in (each.cut(limit) for each in (*BATCHES, *_beyond(window, graph))):
+        drawn = graph.draw(sizes.of_axes(), generator)
+        inputs = [_padded(port.name, each, sizes) for port, each in zip(graph.inputs, drawn)]
         with torch.no_grad(), disabled():
             expected = graph.module(*inputs)
         for port, ours, theirs in zip(graph.outputs, expected, _outputs(graph, run, inputs, sizes), strict=True):

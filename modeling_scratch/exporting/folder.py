@@ -11,6 +11,7 @@ from typing import Any
 from ..pipelines import TARGET_FOLDER
 from ..utils.files import write_json
 from ..utils.markdown import table
+from .formats import longest_text
 from .graphs import Graph, Port
 
 PAGE = Path(__file__).parent / "page" / "index.html"
@@ -125,6 +126,8 @@ def write_companions(
 def _readme(model: Any, is_shared: bool, graphs: Sequence[Graph], kind: str, checks: Iterable[str]) -> Iterable[str]:
     yield f"# {type(model).__name__} for {kind}\n\n"
     yield "Exported by `modeling-scratch export`. Weights and outputs are float32. A mask is 1 at real tokens.\n"
+    if limit := longest_text(kind, model.config):
+        yield f"A text has at most {limit:,} tokens.\n"
     for graph in graphs:
         yield f"\n## {graph.name}\n\n"
         rows = [(way, *_row(port)) for way, ports in (("in", graph.inputs), ("out", graph.outputs)) for port in ports]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from torch.export import ExportedProgram
 
+from ..inference.text_generators import position_limit
 from ..utils.errors import DataError
 from .checking import Run
 from .graphs import Graph
@@ -118,3 +119,8 @@ FORMATS = {
     "openvino": Format(".xml", ("onnx", "onnxscript", "openvino"), 1e-5, _write_openvino, _load_openvino),
     "executorch": Format(".pte", ("executorch", "torchao"), 1e-5, _write_executorch, _load_executorch, longest=512),
 }
+
+
+def longest_text(name: str, config: Any) -> int | None:
+    """Return the tokens of the longest text that a model reads in a format; None: any."""
+    return min((size for size in (position_limit(config), FORMATS[name].longest) if size is not None), default=None)

@@ -32,8 +32,7 @@ def export_gguf(model: Any, tokenizer: Any, folder: Path) -> list[str]:
     except CheckpointError as error:
         raise DataError(f"--format gguf: {error}") from error
     path = folder / "model.gguf"
-    fields = _sizes(native.config) | _vocabulary(tokenizer, native.config.vocab_size) | _added_tokens(tokenizer)
-    _write(path, native, {**fields, "token_merges": merges})
+    _write(path, native, tokenizer, merges)
     difference = compare(model, tokenizer, path)
     return [f"{path.name}: {difference:.1e} from PyTorch, {path.stat().st_size / 1e6:.2f} MB"]
 
@@ -53,47 +52,40 @@ def _merges(tokenizer: Any) -> list[str]:
     return [pair if isinstance(pair, str) else " ".join(pair) for pair in bpe["merges"]]
 
 
-def _sizes(config: Any) -> dict[str, Any]:
-    """Return what llama.cpp reads of a native config, by the writer's names of it.
-
-    Raises `DataError` for settings that llama.cpp fixes.
-    """
+def _add_sizes(writer: Any, config: Any) -> None:
+    """Write what llama.cpp reads of a native config. Raises `DataError` for settings that llama.cpp fixes."""
     if config.model_type not in SIZES:
         raise DataError(f"--format gguf: {config.model_type} is not written; what is: {', '.join(SIZES)}")
-    return {
-        "context_length": config.max_position_embeddings,
-        "embedding_length": config.hidden_size,
-        "block_count": config.num_hidden_layers,
-        "head_count": config.num_attention_heads,
-        **SIZES[config.model_type](config),
-    }
+    writer.add_context_length(config.max_position_embeddings)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_head_count(config.num_attention_heads)
+    SIZES[config.model_type](writer, config)
 
 
-def _sizes_of_llama(config: Any) -> dict[str, Any]:
+def _add_sizes_of_llama(writer: Any, config: Any) -> None:
     rope = config.rope_parameters
     _require(config.hidden_act == "silu", "activation", config.hidden_act)
     _require(rope["rope_type"] == "default", "rope_type", rope["rope_type"])
     share = rope.get("partial_rotary_factor", 1)
     _require(share == 1, "partial_rotary_factor", share)
-    return {
-        "feed_forward_length": config.intermediate_size,
-        "head_count_kv": config.num_key_value_heads,
-        **dict.fromkeys(("key_length", "value_length", "rope_dimension_count"), config.head_dim),
-        "rope_freq_base": rope["rope_theta"],
-        "layer_norm_rms_eps": config.rms_norm_eps,
-    }
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_key_length(config.head_dim)
+    writer.add_value_length(config.head_dim)
+    writer.add_rope_dimension_count(config.head_dim)
+    writer.add_rope_freq_base(rope["rope_theta"])
+    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
 
 
-def _sizes_of_gpt2(config: Any) -> dict[str, Any]:
+def _add_sizes_of_gpt2(writer: Any, config: Any) -> None:
     activation = config.activation_function
     _require(activation in ("gelu_new", "gelu_pytorch_tanh"), "activation", activation)
-    return {
-        "feed_forward_length": config.n_inner or 4 * config.hidden_size,
-        "layer_norm_eps": config.layer_norm_epsilon,
-    }
+    writer.add_feed_forward_length(config.n_inner or 4 * config.hidden_size)
+    writer.add_layer_norm_eps(config.layer_norm_epsilon)
 
 
-SIZES = {"llama": _sizes_of_llama, "gpt2": _sizes_of_gpt2}
+SIZES = {"llama": _add_sizes_of_llama, "gpt2": _add_sizes_of_gpt2}
 
 
 def _require(holds: bool, name: str, value: Any) -> None:
@@ -101,8 +93,8 @@ def _require(holds: bool, name: str, value: Any) -> None:
         raise DataError(f"--format gguf: llama.cpp has no {name} {value!r} for this family")
 
 
-def _vocabulary(tokenizer: Any, rows: int) -> dict[str, Any]:
-    """Return the tokens of an embedding table of so many rows, and the numbers of special ones."""
+def _add_vocabulary(writer: Any, tokenizer: Any, rows: int) -> None:
+    """Write the tokens of an embedding table of so many rows, and the ids of special ones."""
     from gguf import TokenType
 
     tokens = {number: token for token, number in tokenizer.get_vocab().items()}
@@ -111,35 +103,40 @@ def _vocabulary(tokenizer: Any, rows: int) -> dict[str, Any]:
         TokenType.UNUSED if n not in tokens else TokenType.CONTROL if n in special else TokenType.NORMAL
         for n in range(rows)
     ]
-    named = {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("bos", "eos", "pad", "unk")}
-    return {
-        "tokenizer_model": "gpt2",
-        "tokenizer_pre": "gpt-2",
-        "token_list": [tokens.get(number, f"[unused{number}]") for number in range(rows)],
-        "token_types": kinds,
-        **{name: number for name, number in named.items() if number is not None},
-    }
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("gpt-2")
+    writer.add_token_list([tokens.get(number, f"[unused{number}]") for number in range(rows)])
+    writer.add_token_types(kinds)
+    if tokenizer.bos_token_id is not None:
+        writer.add_bos_token_id(tokenizer.bos_token_id)
+    if tokenizer.eos_token_id is not None:
+        writer.add_eos_token_id(tokenizer.eos_token_id)
+    if tokenizer.pad_token_id is not None:
+        writer.add_pad_token_id(tokenizer.pad_token_id)
+    if tokenizer.unk_token_id is not None:
+        writer.add_unk_token_id(tokenizer.unk_token_id)
 
 
-def _added_tokens(tokenizer: Any) -> dict[str, bool]:
-    """Return whether each text starts with BOS and ends with EOS. Raises `DataError` for other added tokens."""
+def _add_start_and_end(writer: Any, tokenizer: Any) -> None:
+    """Write whether each text starts with BOS and ends with EOS. Raises `DataError` for other added tokens."""
     added = tokenizer("")["input_ids"]
     bos, eos = tokenizer.bos_token_id, tokenizer.eos_token_id
     if added not in ([], [bos], [eos], [bos, eos]):
         raise DataError("--format gguf: llama.cpp adds no other tokens to a text than one at its start and its end")
-    return {
-        "add_bos_token": bos is not None and bos in added[:1],
-        "add_eos_token": eos is not None and eos in added[-1:],
-    }
+    writer.add_add_bos_token(bos is not None and bos in added[:1])
+    writer.add_add_eos_token(eos is not None and eos in added[-1:])
 
 
-def _write(path: Path, native: Any, fields: dict[str, Any]) -> None:
-    """Write a file of these fields and a native model's weights in float32."""
+def _write(path: Path, native: Any, tokenizer: Any, merges: list[str]) -> None:
+    """Write a native model's sizes, its tokenizer, and its weights in float32. Raises `DataError` before the file."""
     from gguf import GGUFWriter, LlamaFileType
 
     writer = GGUFWriter(path, native.config.model_type)
-    for name, value in {"file_type": LlamaFileType.ALL_F32, **fields}.items():
-        getattr(writer, f"add_{name}")(value)
+    writer.add_file_type(LlamaFileType.ALL_F32)
+    _add_sizes(writer, native.config)
+    _add_vocabulary(writer, tokenizer, native.config.vocab_size)
+    _add_start_and_end(writer, tokenizer)
+    writer.add_token_merges(merges)
     for name, tensor in _tensors(native):
         writer.add_tensor(name, np.ascontiguousarray(tensor.detach().float().numpy()))
     writer.write_header_to_file()

@@ -19,7 +19,7 @@ TOLERANCE = 1e-3  # of log probabilities; llama.cpp sums in another order
 
 
 class LlamaCpp:
-    """A file in llama.cpp, asked as its server is: the process serves it on a port of this machine."""
+    """A file in llama.cpp, asked as its server is: the process serves it on a local port, until `with` ends."""
 
     def __init__(self, path: Path, threads: int | None = None) -> None:
         import xllamacpp
@@ -31,6 +31,12 @@ class LlamaCpp:
         if threads:
             options.cpuparams.n_threads = options.cpuparams_batch.n_threads = threads
         self.server = xllamacpp.Server(options)
+
+    def __enter__(self) -> "LlamaCpp":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        del self.server  # which stops with its last reference: the library has no method for it
 
     def tokens(self, text: str) -> list[int]:
         return self._ask("tokenize", content=text, add_special=True, parse_special=False)["tokens"]
@@ -60,18 +66,22 @@ def compare(model: Any, tokenizer: Any, path: Path) -> float:
         runtime = LlamaCpp(path, 1)
     except Exception as error:  # of its own types
         raise DataError(f"{path.name}: llama.cpp cannot load it: {one_line(error)}") from error
-    largest = 0.0
-    for text in TEXTS:
-        ids = tokenizer(text)["input_ids"]
-        _check(path, f"reads {text!r} as", runtime.tokens(text), ids)
-        expected, scores = greedy(model, ids, NEW_TOKENS)
-        found = runtime.continued(ids, NEW_TOKENS)[: len(expected)]
-        _check(path, f"continues {text!r} with", found, expected)
-        bests = [runtime.best([*ids, *expected[:n]]) for n in range(len(expected))]
-        largest = max(largest, *(abs(best[1] - score) for best, score in zip(bests, scores) if best), 0.0)
+    with runtime:
+        largest = max(_difference(model, tokenizer, runtime, path, text) for text in TEXTS)
     if not largest <= TOLERANCE:
         raise DataError(f"{path.name}: log probabilities differ from PyTorch by {largest:.2g} (allowed: {TOLERANCE:g})")
     return largest
+
+
+def _difference(model: Any, tokenizer: Any, runtime: LlamaCpp, path: Path, text: str) -> float:
+    """Return the largest difference of a text's log probabilities. Raises `DataError` for other tokens."""
+    ids = tokenizer(text)["input_ids"]
+    _check(path, f"reads {text!r} as", runtime.tokens(text), ids)
+    expected, scores = greedy(model, ids, NEW_TOKENS)
+    found = runtime.continued(ids, NEW_TOKENS)[: len(expected)]
+    _check(path, f"continues {text!r} with", found, expected)
+    bests = [runtime.best([*ids, *expected[:n]]) for n in range(len(expected))]
+    return max((abs(best[1] - score) for best, score in zip(bests, scores) if best), default=0.0)
 
 
 def _check(path: Path, does: str, found: list[int], expected: list[int]) -> None:

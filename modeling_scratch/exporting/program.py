@@ -16,13 +16,12 @@ from ..bridges.configs import FAMILIES
 from ..bridges.model_sources import check_loaded, load_checkpoint, load_tokenizers, read_special_tokens
 from ..data.text_pairs import pair_columns
 from ..fast import disabled
-from ..inference.text_generators import position_limit
 from ..utils.command_line import option
 from ..utils.errors import DataError, one_line
 from ..utils.files import complete_folder
 from .checking import largest_difference
 from .folder import write_companions
-from .formats import FORMATS, Format, check_installed
+from .formats import FORMATS, check_installed, longest_text
 from .gguf_files import MODULES, export_gguf
 from .graphs import Graph, graphs_of, trace
 
@@ -46,18 +45,18 @@ def export(arguments: ExportArguments) -> None:
     check_installed(name, MODULES if name == GGUF else FORMATS[name].modules)
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise DataError(f"--output_dir {output}: exists already; choose another name or delete it first")
-    model, tokenizers = load_exported(arguments.model)
+    model, tokenizers = load_to_export(arguments.model)
     with complete_folder(output) as folder:
         if name == GGUF:
             lines = export_gguf(model, tokenizers[0], folder)
         else:
             graphs = graphs_for(name, model)
-            lines = list(write_graphs(graphs, FORMATS[name], folder, model.config))
+            lines = list(write_graphs(graphs, name, folder, model.config))
             write_companions(model, tokenizers, graphs, folder, name, lines, bool(pair_columns(arguments.model)))
     print("\n".join([*lines, f"saved {output}"]))
 
 
-def load_exported(name: str) -> tuple[Any, tuple[Any, Any]]:
+def load_to_export(name: str) -> tuple[Any, tuple[Any, Any]]:
     """Load a model in float32 with eager attention, and its tokenizers. Raises `DataError`."""
     config = load_checkpoint(AutoConfig, name, False)
     try:
@@ -88,9 +87,9 @@ def graphs_for(name: str, model: Any) -> tuple[Graph, ...]:
     return tuple(graph.one_text() for graph in graphs)
 
 
-def write_graphs(graphs: tuple[Graph, ...], kind: Format, folder: Path, config: Any) -> Iterator[str]:
+def write_graphs(graphs: tuple[Graph, ...], name: str, folder: Path, config: Any) -> Iterator[str]:
     """Write and compare each graph; yield a line that says how far it is from PyTorch."""
-    limit = min((size for size in (position_limit(config), kind.longest) if size is not None), default=None)
+    kind, limit = FORMATS[name], longest_text(name, config)
     window = config.sliding_window
     for graph in graphs:
         path = folder / f"{graph.name}{kind.suffix}"

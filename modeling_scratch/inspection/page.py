@@ -13,7 +13,7 @@ from typing import Any
 from ..modeling_base import ScratchPreTrainedModel
 from ..utils.errors import DataError
 from ..utils.files import write_text
-from .weights import packed_model
+from .weights import MOST_WEIGHTS, packed_model
 
 FOLDER = Path(__file__).with_name("page")
 # In the order in which they stand in the page's one script.
@@ -50,7 +50,7 @@ def rendered(explanation: dict[str, Any], model: ScratchPreTrainedModel | None, 
     parts = {
         "policy": policy(style, script), "style": style, "script": script, "language": language,
         "title": html.escape(_title(explanation)), "explanation": _compressed(explanation),
-        "weights": _compressed(weights),
+        "weights": _compressed(weights), "most_weights": str(MOST_WEIGHTS),
     }  # fmt: skip
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _read("page.html"))
 

@@ -30,7 +30,10 @@ BITS_OF_LARGE_MODELS = 28  # whose pages pass 5 MB: with 24, the logits of a tra
 
 
 def kept_bits(count: int) -> int:
-    """How many of the 32 bits of each of `count` floats fit into a page of 5 MB, or are kept where too few fit."""
+    """How many of the 32 bits of each of `count` floats a page keeps: as many as fit into 5 MB, at least FEWEST_BITS.
+
+    Where fewer would fit, the page is larger than 5 MB in any case, and keeps BITS_OF_LARGE_MODELS.
+    """
     fitting = min(32, BITS_OF_A_PAGE // max(count, 1))
     return fitting if fitting >= FEWEST_BITS else BITS_OF_LARGE_MODELS
 

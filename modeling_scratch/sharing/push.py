@@ -30,8 +30,8 @@ from ..utils.files import check_regular, write_text
 from .leaks import TOKEN, check_contents, check_links_inside
 from .model_card import CARD_FILE, write_card
 from .model_files import MODEL_FILES, RECORD, RESULTS, SAVED, SAVED_WEIGHTS, all_files, code_files, is_one_of
-from .quotations import quoting_files
-from .run_record import RUN_FILE
+from .quotations import QUOTING, may_quote, quoting_files
+from .run_record import RUN_FILE, read_run
 from .space import MODEL_FOLDER, space_files
 from .verification import Verdict, verify
 from .verification_record import RecordError, read_record
@@ -256,7 +256,7 @@ def upload(folder: Path, names: Sequence[str], arguments: PushArguments, hub: Hf
         hub.create_branch(url.repo_id, branch=arguments.revision, exist_ok=True)
     # Files of an earlier upload, such as other weight shards, would be loaded as part of this model.
     there = set(hub.list_repo_files(url.repo_id, revision=arguments.revision))
-    quoting = set(quoting_files(folder))
+    quoting = () if may_quote(read_run(folder)) else QUOTING  # those that an earlier push has left
     stale = sorted(name for name in there - set(names) if _is_of_a_model(name) or name in quoting)
     operations: list[Any] = [CommitOperationAdd(name, folder / name) for name in names]
     operations += [CommitOperationDelete(name) for name in stale]

@@ -12,6 +12,8 @@ from .model_files import RECORD
 from .run_record import read_run
 from .verification_record import TEXTS, RecordError, read_record
 
+QUOTING = (EVALUATION_FILE, RESULTS_FILE, RECORD)
+
 
 def may_quote(record: Mapping[str, Any]) -> bool:
     """Return whether files that are uploaded may quote texts of the data: the run had --texts_in_card.

@@ -18,7 +18,7 @@ import torch
 from modeling_scratch.exporting.formats import FORMATS, Format
 from modeling_scratch.exporting.graphs import Graph, graphs_of
 from modeling_scratch.exporting.llama_cpp import LlamaCpp
-from modeling_scratch.exporting.program import load_exported
+from modeling_scratch.exporting.program import load_to_export
 from modeling_scratch.utils.command_line import quiet_libraries
 from modeling_scratch.utils.markdown import table
 
@@ -63,7 +63,7 @@ def gguf_calls(model: Any, folder: Path) -> dict[str, list[Callable[[], Any]]]:
 
 def measure(name: str, folder: Path, rounds: int) -> list[list[str]]:
     """Return a row for each file of a folder."""
-    model, _ = load_exported(name)
+    model, _ = load_to_export(name)
     model.set_attn_implementation("sdpa")
     weights = sum(file.stat().st_size for file in Path(name).glob("*.safetensors")) / 1e6
     found = [(kind, graph) for kind in FORMATS.values() for graph in graphs_of(model)]

@@ -53,7 +53,9 @@ generated ids, and the outputs after a training step of `Trainer`.
 - refused: the version is older than what the models need, and the error says so.
 - FAILS: another error, which stands below. pip refuses versions of transformers before 5.17 beside modeling-scratch.
 
-`python {command}` prints the table; `--output` writes this page.
+`python {command}`
+prints the table; `--output` writes this page. `--python` makes environments of another Python, and `--environment`
+names one that exists.
 
 {found}
 

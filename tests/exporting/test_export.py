@@ -150,7 +150,7 @@ def test_every_class_in_onnxruntime(case: Case, settings: dict[str, Any], tmp_pa
 )
 def test_encoders_in_executorch(kind: str, case: Case, switch: str, tmp_path: Path) -> None:
     model = case.model(**SWITCHES[switch], attn_implementation="eager")
-    assert list(write_graphs(graphs_for(kind, model), FORMATS[kind], tmp_path, model.config))
+    assert list(write_graphs(graphs_for(kind, model), kind, tmp_path, model.config))
 
 
 LOCAL: dict[str, dict[str, Any]] = {
@@ -169,7 +169,7 @@ def test_a_window_slides_over_the_cache(kind: str, settings: dict[str, Any], tmp
     rotary = {"position_type": "rotary", "norm_type": "rms_norm", "norm_position": "pre", "num_key_value_heads": 2}
     model = CAUSAL_LM.model(**{**rotary, **settings}, attn_implementation="eager")
     (graph,) = graphs_of(model)
-    assert list(write_graphs((graph,), FORMATS[kind], tmp_path, model.config))
+    assert list(write_graphs((graph,), kind, tmp_path, model.config))
     run = FORMATS[kind].load(tmp_path / f"model{FORMATS[kind].suffix}", 1)
     ids, mask = draw_ids(), MASK.clone()
     mask[1] = 1  # texts padded on the left, or not at all

@@ -59,7 +59,7 @@ def test_a_native_checkpoint_becomes_a_page(tmp_path: Path) -> None:
             str(page),
         ]
     )
-    assert '<html lang="de">' in page.read_text(encoding="utf-8")
+    assert '<html lang="de" ' in page.read_text(encoding="utf-8")
 
 
 def test_what_cannot_be_explained_is_refused(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -225,6 +225,17 @@ def test_every_program_is_described() -> None:
     assert re.findall(r"^```{literalinclude} ../scripts/help/(.+)\.txt$", text, re.MULTILINE) == list(PROGRAMS)
 
 
+def test_scripts_that_are_named_exist() -> None:
+    """`NAME.py` stands for any program."""
+    texts = [
+        path for suffix in ("md", "ipynb", "py") for path in DOCS.rglob(f"*.{suffix}") if "_build" not in path.parts
+    ]
+    texts += ROOT.glob("*.md")
+    named = {name for path in texts for name in re.findall(r"\bscripts/[\w/]+\.py\b", path.read_text(encoding="utf-8"))}
+    assert len(named) > 5
+    assert {name for name in named - {"scripts/NAME.py"} if not (ROOT / name).exists()} == set()
+
+
 def test_make_commands_are_targets() -> None:
     """Continuous integration runs them."""
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))

@@ -239,10 +239,14 @@ function attention(pass, name, x, isCausal, encoded = null) {
   const project = (part, input) => record(pass, `${name}.${part}`, linear(pass, `${name}.${part}`, input));
   const source = encoded ?? x;
   const isTurned = !encoded && pass.model.config.position_type === "rotary" && !pass.off.positions;
-  const turned = (part,
-    y) => (isTurned ? record(pass, `${name}.${part}_rotated`, rotated(pass, y, layerType(pass, name))) : y);
-  const normed = (part,
-    y) => (has(pass, `${name}.${part}`) ? record(pass, `${name}.${part}`, normedHeads(pass, `${name}.${part}`, y)) : y);
+  const turned = (part, y) => {
+    if (!isTurned) return y;
+    return record(pass, `${name}.${part}_rotated`, rotated(pass, y, layerType(pass, name)));
+  };
+  const normed = (part, y) => {
+    const norm = `${name}.${part}`;
+    return has(pass, norm) ? record(pass, norm, normedHeads(pass, norm, y)) : y;
+  };
   const queries = turned("query", normed("q_norm", project("q_proj", x)));
   const keys = turned("key", normed("k_norm", project("k_proj", source)));
   const query = record(pass, `${name}.query`, splitHeads(pass, queries));

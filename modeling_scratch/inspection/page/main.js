@@ -53,10 +53,12 @@ function modelSentence() {
 function stepsToAnswer() {
   const { config } = state.explanation.model, count = text().tokens.ids.length;
   const layers = [config.num_hidden_layers, config.decoder_layers].filter(Boolean).join(" + ");
-  const steps = [["tokens", t("path.tokens"), String(count)], ["pass", t("path.vectors"),
-    sizes([count, config.hidden_size])], text().attention?.length
-    && ["attention", t("path.attention"), t("path.layers", layers, config.num_attention_heads)], ["answer",
-    t("answer.title"), answerSentence(text().answer)]].filter(Boolean);
+  const steps = [
+    ["tokens", t("path.tokens"), String(count)],
+    ["pass", t("path.vectors"), sizes([count, config.hidden_size])],
+    ["attention", t("path.attention"), t("path.layers", layers, config.num_attention_heads)],
+    ["answer", t("answer.title"), answerSentence(text().answer)],
+  ].filter(([id]) => id !== "attention" || text().attention?.length);
   return el("ol", { class: "path", "aria-label": t("path.title") },
     steps.map(([id, name, value]) =>
       el("li", {},
@@ -71,26 +73,40 @@ function shortened(words, most) {
   return letters.length > most ? `${letters.slice(0, most - 1).join("").trimEnd()}…` : words;
 }
 
+/** The choices of the language and of the colours. */
+function tools() {
+  const languages = choices(t("head.language"), ["English", "Deutsch"], language() === "de" ? 1 : 0, (i) => {
+    document.documentElement.lang = ["en", "de"][i];
+    render("language");
+  });
+  const names = THEMES.map((name) => t(`head.${name}`));
+  const themes = choices(t("head.theme"), names, THEMES.indexOf(theme()), (i) => setTheme(THEMES[i]));
+  return el("div", { class: "tools" }, languages, themes);
+}
+
+/** The choice of the text, if there are several. */
+function textChoice() {
+  const { texts } = state.explanation;
+  const names = texts.map((each, i) => `${each.typed ? t("typed.own") : i + 1}. ${shortened(each.text, 50)}`);
+  return texts.length > 1 && choices(t("head.texts"), names, state.number, (i) => {
+    state.number = i;
+    computeBaseline();
+    render("texts");
+  });
+}
+
 function header() {
-  const { texts } = state.explanation, { holds, words } = checkSentence();
+  const { holds, words } = checkSentence();
   return el("header", { class: "head" },
-    el("div", { class: "tools" },
-      choices(t("head.language"), ["English", "Deutsch"], language() === "de" ? 1 : 0, (i) => {
-        document.documentElement.lang = ["en", "de"][i];
-        render("language");
-      }),
-      choices(t("head.theme"), THEMES.map((name) => t(`head.${name}`)), THEMES.indexOf(theme()),
-        (i) => setTheme(THEMES[i]))), el("p", { class: "kicker" }, t("head.kicker")),
+    tools(),
+    el("p", { class: "kicker" }, t("head.kicker")),
     el("h1", { class: text().text.length > 90 ? "long" : null }, text().text),
-    text().target && el("p", { class: "target" }, `→ ${text().target}`), texts.length > 1
-    && choices(t("head.texts"),
-      texts.map((each, i) => `${each.typed ? t("typed.own") : i + 1}. ${shortened(each.text, 50)}`), state.number,
-      (i) => {
-        state.number = i;
-        computeBaseline();
-        render("texts");
-      }), typingForm(), el("p", { class: "lead" }, t(state.model ? "head.lead" : "head.lead.recorded")),
-    stepsToAnswer(), el("p", { class: "model" }, modelSentence()),
+    text().target && el("p", { class: "target" }, `→ ${text().target}`),
+    textChoice(),
+    typingForm(),
+    el("p", { class: "lead" }, t(state.model ? "head.lead" : "head.lead.recorded")),
+    stepsToAnswer(),
+    el("p", { class: "model" }, modelSentence()),
     el("p", { class: holds === null ? "verdict" : holds ? "verdict good" : "verdict bad" }, words),
     [...(state.explanation.notes ?? []), ...(text().notes ?? [])].map((each) => note(said(each))));
 }
@@ -134,6 +150,7 @@ function render(asked = null) {
   window.scrollTo(0, scroll);
   const label = asked === "language" ? t("head.language") : t("head.texts");
   document.querySelector(`[role=radiogroup][aria-label="${label}"] [aria-checked=true]`)?.focus();
+  if (asked !== "texts") return;
   // Outside of what was redrawn, so that screen readers hear of it.
   document.getElementById("announcement").textContent = `${t("answer.title")}: ${answerSentence(text().answer)}`;
 }

@@ -173,7 +173,7 @@ const STRINGS = {
     "unchangeable.title": "Try it yourself",
     "unchangeable.intro": "",
     "change.none":
-      "This page holds no weights, so it shows the recorded pass only. Models above 2.5 million parameters are too large for it.",
+      "This page holds no weights, so it shows the recorded pass only. Models above {0} parameters are too large for it.",
     "change.tokens": "Tokens",
     "change.source": "What the encoder reads",
     "change.target": "What the decoder reads",
@@ -408,7 +408,7 @@ const STRINGS = {
     "unchangeable.title": "Selbst ausprobieren",
     "unchangeable.intro": "",
     "change.none":
-      "Diese Seite enthält keine Gewichte und zeigt nur den aufgezeichneten Durchlauf. Modelle über 2,5 Millionen Parametern sind zu groß für sie.",
+      "Diese Seite enthält keine Gewichte und zeigt nur den aufgezeichneten Durchlauf. Modelle über {0} Parametern sind zu groß für sie.",
     "change.tokens": "Token",
     "change.source": "Was der Encoder liest",
     "change.target": "Was der Decoder liest",

@@ -30,8 +30,12 @@ function typingForm() {
     if (button.disabled) return; // Enter in a field, while the last text is computed
     problem.textContent = t("typed.computing");
     button.disabled = true;
-    problem.textContent = (await showTyped(fields.map(({ value }) => value))) ?? "";
-    button.disabled = false;
+    await nextTask(); // the browser shows and says it before the computation
+    try {
+      problem.textContent = (await showTyped(fields.map(({ value }) => value))) ?? "";
+    } finally {
+      button.disabled = false;
+    }
   };
   const press = (event) => event.key === "Enter" && apply();
   const fields = labels.map((label, i) =>
@@ -48,11 +52,15 @@ async function showTyped(parts) {
   const most = Math.min(state.model.positions, state.rules.limit), count = tokens.ids.length;
   if (!parts.every((part) => part.trim()) || !count) return t("typed.empty");
   if (count > most) return t("typed.long", count, most);
+  const request = state.request = (state.request ?? 0) + 1;
+  let found;
   try {
-    state.explanation.texts[state.recorded] = await typedText(parts, tokens);
+    found = await typedText(parts, tokens);
   } catch (error) { // a token without a row in the table of embeddings
     return error.message;
   }
+  if (request !== state.request) return null; // a form that was redrawn meanwhile has asked for another text
+  state.explanation.texts[state.recorded] = found;
   state.number = state.recorded;
   computeBaseline();
   render("texts");

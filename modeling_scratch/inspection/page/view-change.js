@@ -43,6 +43,9 @@ function applyChange() {
   announce("change");
 }
 
+/** The size of the largest model whose pages compute. */
+const mostWeights = () => Number(document.documentElement.dataset.mostWeights).toLocaleString(language());
+
 function resetChange() {
   state.change = unchanged();
   applyChange();
@@ -54,7 +57,7 @@ const vocabulary = (side = "target") =>
   (side === "target" && state.explanation.tokenizer.target_vocabulary) || state.explanation.tokenizer.vocabulary || [];
 
 function partChange() {
-  if (!state.model) return part("unchangeable", note(t("change.none")));
+  if (!state.model) return part("unchangeable", note(t("change.none", mostWeights())));
   const editors = [["source", text().tokens], ["target", text().target_tokens]].filter(([, tokens]) => tokens);
   const section = part("change");
   const fill = () =>
