@@ -89,6 +89,7 @@ function textChoice() {
   const { texts } = state.explanation;
   const names = texts.map((each, i) => `${each.typed ? t("typed.own") : i + 1}. ${shortened(each.text, 50)}`);
   return texts.length > 1 && choices(t("head.texts"), names, state.number, (i) => {
+    state.request = (state.request ?? 0) + 1; // an own text that is still computed is no longer asked for
     state.number = i;
     computeBaseline();
     render("texts");
