@@ -1,11 +1,12 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The n-grams of a corpus that a model has embeddings for."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import torch
+from scipy.sparse import csr_matrix
 from torch import nn
 
 from ..configuration_scratch import NGRAM_BITS
@@ -20,16 +21,43 @@ def frequent_ngrams(ids: np.ndarray, starts: np.ndarray, special: Sequence[int],
 
     ids (tokens,); starts (tokens,): true where a document begins. special: the ids of tokens that no n-gram has.
     """
-    ids, starts = ids[:MOST_TOKENS].astype(np.int64), starts[:MOST_TOKENS]
+    ids, starts = ids[:MOST_TOKENS], starts[:MOST_TOKENS]
     breaks = np.cumsum(starts | np.isin(ids, special))
     breaks = np.where(np.isin(ids, special), -np.arange(1, len(ids) + 1), breaks)
-    keys, found = ids + 1, []
-    for back in (1, 2):
-        keys = keys[1:] + ((ids[: len(ids) - back] + 1) << back * NGRAM_BITS)
-        found.append(keys[breaks[back:] == breaks[:-back]])
+    found = [keys for keys, _ in _keys(ids, breaks)]
     keys, counts = np.unique(np.concatenate(found), return_counts=True)
     keys, counts = keys[counts >= LEAST_COUNT], counts[counts >= LEAST_COUNT]
     return np.sort(keys[np.argsort(-counts, kind="stable")[:most]])
+
+
+def _keys(ids: np.ndarray, documents: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the keys of the pairs, then those of the triples, and the index of the last token of each.
+
+    documents (tokens,): a number that the tokens of one document share, and no others beside them.
+    """
+    keys = ids = ids.astype(np.int64) + 1
+    for back in (1, 2):
+        keys = keys[1:] + (ids[: len(ids) - back] << back * NGRAM_BITS)
+        is_inside = documents[back:] == documents[:-back]
+        yield keys[is_inside], np.flatnonzero(is_inside) + back
+
+
+def count_features(texts: Sequence[Sequence[int]], vocab_size: int, keys: np.ndarray) -> csr_matrix:
+    """Count the tokens of each text, and the n-grams that have these keys: (N, vocab_size + keys).
+
+    texts: the N lists of token ids. keys: rising, as of `frequent_ngrams`.
+    """
+    lengths = np.array(list(map(len, texts)))
+    ids, rows = np.concatenate(texts).astype(np.int64), np.repeat(np.arange(len(texts)), lengths)
+    where, columns = [rows], [ids]
+    for found, last in _keys(ids, rows) if len(keys) else ():
+        index = np.searchsorted(keys, found).clip(max=len(keys) - 1)
+        is_known = keys[index] == found
+        where.append(rows[last[is_known]])
+        columns.append(vocab_size + index[is_known])
+    indices = np.concatenate(where), np.concatenate(columns)
+    ones = np.ones(len(indices[0]), np.float32)
+    return csr_matrix((ones, indices), shape=(len(texts), vocab_size + len(keys)))  # adds up what repeats
 
 
 def has_empty_ngrams(model: Any) -> bool:

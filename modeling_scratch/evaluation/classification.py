@@ -2,6 +2,7 @@
 """The evaluation of a classifier: scores with confidence intervals, and linear baselines on the same texts."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from .classification_metrics import (
 from .imbalance import MacroF1Comparison, macro_f1_text
 from .judged_split import judged_split, predict_split
 from .linear_advice import keep_linear, with_headline
+from .linear_part import LinearPart, linear_part_text
 from .misclassified import MISCLASSIFIED, Misclassified
 from .plots import confusion_matrix_png, learning_curve_png
 from .predictions import PREDICTIONS, Predictions
@@ -68,13 +70,14 @@ class Judge:
         trainer: Trainer,
         splits: datasets.DatasetDict,
         calibration: Calibration,
+        linear_part: LinearPart | None = None,
         others: Mapping[str, np.ndarray] | None = None,
         remedies: str = "",
     ) -> str:
         """Return the table of results. Table, scores, predictions and plots are also written to the run's folder.
 
-        others: predictions that the model is not compared with, by name. remedies: what the report says to try if the
-        model is near chance or worse than a baseline.
+        linear_part: what was added to the model, if anything. others: predictions that the model is not compared with,
+        by name. remedies: what the report says to try if the model is near chance or worse than a baseline.
         """
         output = Path(trainer.args.output_dir or "")
         prediction = predict_split(trainer, splits[self.split], self.split)
@@ -89,9 +92,11 @@ class Judge:
         table = f"\n{len(self.labels):,} texts of the {self.split} split\n\n{table}\n"
         evaluation = self._evaluation(predicted, matrix, others)
         evaluation["calibration"] = calibration_scores(calibration, logits, self.labels, self.split)
+        evaluation["linear_part"] = asdict(linear_part) if linear_part else None
         evaluation["linear_model"] = linear = self._keep_linear(trainer, evaluation)
         table = with_headline(evaluation["headline"], linear, remedies, table)
         table += weights_text(trainer)
+        table += f"\n{linear_part_text(part)}\n" if (part := evaluation["linear_part"]) else ""
         table += f"\n{macro_f1_text(comparison)}\n" if (comparison := evaluation["macro_f1"]) else ""
         table += f"\n{averages_text(evaluation)}\n\n{class_table(evaluation['classes'])}\n"
         table += f"\n{calibration_text(evaluation['calibration'])}\n"

@@ -53,6 +53,7 @@ from ..evaluation.classification import Judge
 from ..evaluation.classification_metrics import ClassificationMetrics, macro_f1_decides
 from ..evaluation.judges import KIND_JUDGES, KindJudge
 from ..evaluation.linear_advice import SAVE_LINEAR_MODEL, delete_linear
+from ..evaluation.linear_part import LinearPart
 from ..evaluation.split_scores import report_splits
 from ..evaluation.stages import Stage, fine_tuning_stage, report_stages
 from ..utils.errors import DataError, one_line
@@ -60,6 +61,7 @@ from .arguments import RunArguments, checking_arguments
 from .callbacks import WeightAverage, early_stopping, save_where_judged
 from .checkpoints import step_of
 from .class_weights import CLASS_WEIGHTS, ClassWeights, balanced_weights
+from .linear_part import LINEAR_PART, ReservedCoordinates, add_linear_part, obstacle
 from .regression import NumberTraining, predicts_numbers, start_at_mean
 from .remedies import remedies
 from .run import Run, summary
@@ -292,6 +294,7 @@ class ClassifierTrainingArguments(RunArguments, TrainingArguments):
         default=False,
         metadata={"help": "Also score the mean of the probabilities of the model and of its best linear baseline."},
     )
+    linear_part: bool = field(default=False, metadata={"help": LINEAR_PART})
     save_linear_model: bool | None = field(default=None, metadata={"help": SAVE_LINEAR_MODEL})
     evaluate_train: bool = field(
         default=False, metadata={"help": "Also score the training texts, in a table of the scores of each split."}
@@ -316,14 +319,29 @@ class ClassifierTrainingArguments(RunArguments, TrainingArguments):
 class ClassifierTrainer(
     SoftLabels, ClassWeights, SparseTables, NumberTraining, FlatTraining, RatesByDepth, SharingTrainer
 ):
-    """The trainer of a classification run. After training, the probabilities are calibrated on validation."""
+    """The trainer of a classification run. After training, it adds the linear part, and calibrates the probabilities.
+
+    Both are for the final weights; checkpoints keep those of training.
+    """
 
     calibration = Calibration()
+    linear_part: LinearPart | None = None
+    reserved: ReservedCoordinates | None = None
+
+    def reserve(self) -> None:
+        """Keep coordinates for a linear part, unless the model cannot have one."""
+        is_one = self.args.world_size == 1 and self.args.n_gpu <= 1
+        if reason := obstacle(self.model) if is_one else "it is trained in one process, on one device":
+            self.linear_part = LinearPart(obstacle=reason)
+        else:
+            self.reserved = ReservedCoordinates(self.model)
+            self.add_callback(self.reserved)
 
     def train(self, *args: Any, **kwargs: Any) -> TrainOutput:
         result = super().train(*args, **kwargs)
+        if self.reserved:
+            self.linear_part = add_linear_part(self, self.reserved)
         is_wanted = cast(ClassifierTrainingArguments, self.args).calibrate
-        # Of the final weights; checkpoints keep those of training.
         self.calibration = calibrate(self) if is_wanted else Calibration(obstacle="--no_calibrate was given")
         return result
 
@@ -374,12 +392,14 @@ def train_on(
     # Without a test split, the judge evaluates on validation.
     trainer = train_model(run, data, encoded, judge.metrics, evaluates=judge.split == "test", added=added)
     advice = remedies(run, data, trainer.state.global_step)
-    print(judge.evaluate(trainer, encoded.splits, trainer.calibration, others, advice))
+    linear_part = trainer.linear_part
+    print(judge.evaluate(trainer, encoded.splits, trainer.calibration, linear_part, others, advice))
     if arguments.evaluate_train:
         print(report_splits(trainer, encoded.splits))
     if stages and run.is_main:
-        last = fine_tuning_stage(trainer, step_of(run.checkpoint))
-        print(report_stages(run.folder, [*stages, last]))
+        last = [fine_tuning_stage(trainer, step_of(run.checkpoint))]
+        last += [linear_part.stage()] if linear_part and not linear_part.obstacle else []
+        print(report_stages(run.folder, [*stages, *last]))
     share(trainer, judge.texts)
     if run.is_main:
         sentences = SENTENCES if data_arguments.uses_demo else judge.texts[:3]
@@ -449,6 +469,8 @@ def train_model(
         print(note)
     learned = DatasetDict({**splits, "train": train})
     trainer = build_trainer(ClassifierTrainer, tokenizer, learned, metrics, run.groups["training"], model=model)
+    if run.groups["training"].linear_part:
+        trainer.reserve()
     record = {"labels": data.label_names, "rows": rows, "problem_type": data.problem_type}
     record |= fit_to_labels(trainer, run, data)
     run.start(trainer, [*data.notes, *data.warnings, *truncations, *notes], **record)

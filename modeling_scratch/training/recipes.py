@@ -11,6 +11,7 @@ from math import ceil
 from typing import Any, Literal
 
 from ..bridges.model_sources import with_override
+from ..data.ngrams import LEAST_COUNT
 from ..data.text_pairs import parts_of
 from ..utils.errors import DataError
 
@@ -62,14 +63,17 @@ class Way:
     epochs: int
 
 
+MEAN = (
+    "norm_position=pre,position_type=rotary,hidden_act=gelu,classifier_pooling=mean,hidden_dropout=0.3,"
+    "final_norm=false,classifier_norm=true,num_hidden_layers=1"
+)
 CONTEXT = Way(
-    "norm_position=pre,position_type=rotary,hidden_act=gelu,classifier_pooling=mean,hidden_dropout=0.0,"
-    "final_norm=false,classifier_norm=true,num_hidden_layers=1",
+    MEAN.replace("hidden_dropout=0.3", "hidden_dropout=0.0"),
     {"objective": "context", "learning_rate": 3e-3, "adam_beta2": 0.999, "weight_decay": 0.0, **SPARSE,
      "lr_scheduler_type": "constant_with_warmup", "warmup_steps": 0.03, "block_size": 52,
      "per_device_train_batch_size": 256},
     {"learning_rate": 3e-3, "layer_decay": 0.03, "embedding_learning_rate": 1e-3, "weight_decay": 0.0,
-     "warmup_steps": 0, "ema_decay": 0.0, **SPARSE},
+     "warmup_steps": 0, "ema_decay": 0.0, "linear_part": True, **SPARSE},
     epochs=2,
 )  # fmt: skip
 WAYS = {
@@ -78,7 +82,7 @@ WAYS = {
     # Short texts to classify, and long ones to pretrain on.
     "context_of_others": replace(
         CONTEXT,
-        model=CONTEXT.model.replace("hidden_dropout=0.0", "hidden_dropout=0.3"),
+        model=MEAN,
         stage={**CONTEXT.stage, "block_size": 34},
         fine_tuning={**CONTEXT.fine_tuning, "learning_rate": 2e-3, "layer_decay": 0.3, "embedding_learning_rate": 3e-4},
         epochs=3,
@@ -90,13 +94,13 @@ WAYS = {
         {"learning_rate": 3e-4, "embedding_learning_rate": 1e-3},
         epochs=5,
     ),
-    "none": Way("", {}, {"learning_rate": 5e-4}, epochs=3),
-    # Few texts: one block, whose residual connection starts as a mean of embeddings, and higher rates for few steps.
+    # Labels alone: one block, whose residual connection starts as a mean of embeddings.
+    "none": Way(MEAN, {}, {"learning_rate": 2e-3, "embedding_learning_rate": 3e-4, "linear_part": True}, epochs=3),
+    # Few texts: higher rates for few steps.
     "few": Way(
-        "norm_position=pre,position_type=rotary,hidden_act=gelu,classifier_pooling=mean,hidden_dropout=0.3,"
-        "final_norm=false,classifier_norm=true,num_hidden_layers=1",
+        MEAN,
         {},
-        {"learning_rate": 3e-3, "embedding_learning_rate": 3e-3, "min_frequency": 1},
+        {"learning_rate": 3e-3, "embedding_learning_rate": 3e-3, "min_frequency": 1, "linear_part": True},
         epochs=4,
     ),
     # Pairs of texts, of any number: at least two blocks and little dropout, to relate words of both.
@@ -109,7 +113,7 @@ WAYS = {
 }  # fmt: skip
 FEW_TEXTS = 20_000  # to learn from, without pretraining
 TRIED_TEXTS = 5_000  # with as many, one block scores at least as high as none
-FEW_NGRAMS = 100_000  # of few long texts
+FEW_NGRAMS = 100_000  # without pretraining
 FEW_STEPS, FEW_TEXTS_EPOCHS = 300, 30  # at least so many steps, but at most so many epochs
 MASKED_EPOCHS = 40  # of pretraining by masked tokens, at most: more of them overfit
 LEAST_WORDS = 50_000  # with fewer, there is no pretraining stage
@@ -255,7 +259,7 @@ class Choices:
 OPTIONS = {
     "preset", "config_overrides", "tokenizer_kind", "vocab_size", "max_length", "learning_rate", "ema_decay",
     "embedding_learning_rate", "layer_decay", "sparse_embeddings", "max_grad_norm", "weight_decay", "warmup_steps",
-    "per_device_train_batch_size", "num_train_epochs", "min_frequency",
+    "per_device_train_batch_size", "num_train_epochs", "min_frequency", "linear_part",
 }  # fmt: skip
 STAGE_OPTIONS = {
     *(name for way in WAYS.values() for name in way.stage), "block_size", "per_device_train_batch_size", "max_steps",
@@ -284,8 +288,8 @@ def choose(
         **way.fine_tuning,
         "num_train_epochs": way.epochs,
     }
-    if labelled.texts < FEW_TEXTS and not way.stage:
-        options |= {**_few_steps(labelled.texts, way.epochs), **(SPARSE if ngrams else {})}
+    are_few = labelled.texts < FEW_TEXTS and not way.stage
+    options |= (_few_steps(labelled.texts, way.epochs) if are_few else {}) | (SPARSE if ngrams else {})
     what = "pairs" if sizes.are_pairs else "texts"
     reasons = [
         f"recipe {arguments.recipe}: {recipe.minutes:g} minutes for {sizes.texts:,} {what} of "
@@ -313,9 +317,9 @@ def _way(arguments: RecipeArguments, sizes: TextSizes, labelled: TextSizes) -> s
 
 
 def _ngrams(recipe: Recipe, way: str, labelled: TextSizes) -> int:
-    """Return the number of n-grams; 0: none. Long texts have enough of them that repeat."""
-    if way == "few":
-        return FEW_NGRAMS if labelled.are_long else 0
+    """Return the number of n-grams, at most as many as can be frequent; 0: none."""
+    if way in ("few", "none"):
+        return min(FEW_NGRAMS, 2 * labelled.words // LEAST_COUNT)
     return recipe.ngrams if way.startswith("context") else 0
 
 

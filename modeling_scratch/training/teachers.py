@@ -65,6 +65,7 @@ def train_teacher(
     arguments = copy(run.groups["training"])
     arguments.output_dir, arguments.overwrite = str(folder_of(run, number)), False
     arguments.seed += number
+    arguments.linear_part = False  # its labels are the mean with those of a linear model
     stage = Run.open_stage(classification.PROGRAM, run.groups["model"], run.groups["data"], arguments)
     stage.check_data({**data.digests(), "unlabelled": digest(texts)})
     encoded = classification.encode(stage, data, model)

@@ -319,7 +319,8 @@ def test_few_texts_are_read_often_enough_in_small_batches(texts: int, length: in
     assert steps >= 300 or planned["num_train_epochs"] == 30
     assert planned["num_train_epochs"] <= 30
     assert planned["min_frequency"] == 1
-    assert ("ngram_vocab_size" in planned["config_overrides"]) == (length == 200)
+    assert int(planned["config_overrides"].partition("ngram_vocab_size=")[2]) == min(100_000, 2 * texts * length // 5)
+    assert planned["linear_part"] is True
 
 
 def test_the_number_of_blocks_is_tried_on_few_texts_alone() -> None:

@@ -1,0 +1,223 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""A linear model inside an encoder: what counting words knows, in a few coordinates of the embeddings.
+
+z = a f(x) + b S(x) + β, with S_c(x) = 1/T Σ_t v_c[token t] + v_c[pair at t] + v_c[triple at t]
+
+f is the trained encoder, and v the weights of a logistic regression on the same texts, scaled by log-count ratios as in
+NB-SVM (Wang and Manning 2012). Each learns alone, as a model that starts with v learns little else. Blocks neither read
+nor write these coordinates, so that mean pooling returns S. Models whose deep and linear parts learn together are those
+of Cheng et al. 2016 ("wide and deep").
+
+Shapes: N texts, C classes, F features (tokens, and n-grams with an embedding).
+"""
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import torch
+from datasets import Dataset
+from scipy.optimize import minimize
+from scipy.sparse import csr_matrix
+from scipy.special import log_softmax
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits
+from torch import nn
+from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+
+from ..data.ngrams import count_features
+from ..evaluation.baselines import LogCountRatio
+from ..evaluation.calibration import negative_log_likelihood
+from ..evaluation.linear_part import LinearPart
+from ..modeling_encoder import ScratchEncoderForSequenceClassification
+
+LINEAR_PART = (
+    "Add a linear model of tokens and n-grams, trained on the same texts, to the trained model, as coordinates of its "
+    "embeddings. Requires mean pooling of a stream without norms of its own (norm_position=pre, final_norm=false)."
+)
+MOST_COORDINATES = 1 / 4  # of the hidden size
+C_GRID = (0.01, 0.03, 0.1, 0.3, 1.0)  # 1 / strength of the L2 penalty
+SIZE = 0.1  # of the weights in the embeddings, relative to the other coordinates: small, so that norms hardly change
+PRIOR = 5.0  # the strength of the penalty: outweighed by some dozens of validation texts
+
+
+def obstacle(model: Any) -> str | None:
+    """Return why this model cannot have a linear part, if so."""
+    if not isinstance(model, ScratchEncoderForSequenceClassification):
+        return "it is for encoders of this package"
+    config, embeddings = model.config, model.model.embeddings
+    if config.problem_type not in (None, "single_label_classification") or config.num_labels < 2:
+        return "it is for texts of one class each"
+    if config.num_labels > MOST_COORDINATES * config.hidden_size:
+        return f"{config.num_labels} classes are too many coordinates of {config.hidden_size}"
+    added = embeddings.positions, embeddings.sinusoid, embeddings.token_types
+    changed = embeddings.norm, embeddings.projection, model.model.stack.norm
+    is_plain = all(each is None for each in added) and all(isinstance(each, nn.Identity) for each in changed)
+    reads_it = config.classifier_pooling == "mean" and model.classifier.dense is None
+    if config.norm_position != "pre" or not (is_plain and reads_it):
+        return "mean pooling does not return what the embeddings have (norm_position=pre, final_norm=false)"
+    return None
+
+
+class ReservedCoordinates(TrainerCallback):
+    """Keep the last C coordinates of the hidden states at 0 while the model is trained, and no block reads them."""
+
+    def __init__(self, model: Any) -> None:
+        self.chosen = slice(model.config.hidden_size - model.config.num_labels, model.config.hidden_size)
+        with torch.no_grad():
+            for weight, axis in self.of(model):
+                weight.narrow(axis, self.chosen.start, model.config.num_labels).zero_()
+
+    def of(self, model: Any) -> Iterator[tuple[nn.Parameter, int]]:
+        """Yield the parameters that read or write the coordinates, with the axis that these are of."""
+        base = model.model
+        yield base.embeddings.tokens.weight, 1
+        if base.embeddings.ngrams is not None:
+            yield base.embeddings.ngrams.table.weight, 1
+        for layer in base.stack.layers:
+            for linear in (layer.attention.o_proj, layer.feed_forward.down_proj):
+                yield from ((weight, 0) for weight in linear.parameters())
+            for residual in filter(None, (layer.attention_residual, layer.feed_forward_residual)):
+                yield from ((weight, 0) for weight in residual.norm.parameters())
+        yield model.classifier.out_proj.weight, 1
+
+    def on_pre_optimizer_step(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        for weight, axis in self.of(kwargs["model"]):
+            if weight.grad is None:
+                continue
+            if weight.grad.is_sparse:
+                weight.grad = weight.grad.coalesce()
+            gradient = weight.grad.values() if weight.grad.is_sparse else weight.grad
+            gradient.narrow(axis, self.chosen.start, self.chosen.stop - self.chosen.start).zero_()
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """z = a f + b S + β. bias (C,). share: b / (a + b), for parts of the same spread. loss: on the texts of the fit."""
+
+    deep: float
+    linear: float
+    bias: np.ndarray
+    share: float
+    loss: float
+
+    def logits(self, deep: np.ndarray, linear: np.ndarray) -> np.ndarray:
+        return self.deep * deep + self.linear * linear + self.bias
+
+
+def add_linear_part(trainer: Trainer, reserved: ReservedCoordinates) -> LinearPart:
+    """Train the linear model on the trainer's train split, and add it in the proportion that validation prefers."""
+    begun = perf_counter()
+    model: Any = trainer.model
+    train: Any = trainer.train_dataset
+    held_out: Any = trainer.eval_dataset
+    labels = np.asarray(held_out["label"])
+    features, held_features = (counts_of(model, rows["input_ids"]) for rows in (train, held_out))
+    lengths = np.array(list(map(len, held_out["input_ids"])))[:, None]
+    deep = predicted(trainer, held_out)
+    candidates = []
+    for c in C_GRID:
+        weights = fit(features, classes_of(train), model.config.num_labels, c)
+        found = held_features @ weights.T / lengths
+        candidates.append((mix(deep, found, labels).loss, c, weights))
+    _, c, weights = min(candidates, key=lambda candidate: candidate[0])
+    write(model, reserved.chosen, weights)
+    deep = predicted(trainer, held_out)
+    read(model, reserved.chosen)
+    linear = predicted(trainer, held_out) - deep
+    mixture = mix(deep, linear, labels)
+    apply(model, reserved.chosen, mixture)
+    before, after = (float((logits.argmax(-1) == labels).mean()) for logits in (deep, predicted(trainer, held_out)))
+    texts, columns = features.shape
+    return LinearPart(texts, columns, c, mixture.share, before, after, (perf_counter() - begun) / 60)
+
+
+def counts_of(model: Any, texts: Any) -> csr_matrix:
+    ngrams = model.model.embeddings.ngrams
+    keys = np.empty(0, np.int64) if ngrams is None else ngrams.keys.cpu().numpy()
+    return count_features(texts, model.config.vocab_size, keys)
+
+
+def classes_of(rows: Dataset) -> np.ndarray:
+    """Return the classes (N,) of encoded texts, the likeliest ones of probabilities."""
+    labels = np.asarray(rows["label"])
+    return labels if labels.ndim == 1 else labels.argmax(-1)
+
+
+def predicted(trainer: Trainer, rows: Any) -> np.ndarray:
+    return np.asarray(trainer.predict(rows).predictions, np.float64)
+
+
+def fit(features: csr_matrix, labels: np.ndarray, classes: int, c: float) -> np.ndarray:
+    """Return the weights (C, F), which add up to 0 over the classes; a class without texts has none of its own."""
+    weights = np.zeros((classes, features.shape[1]))
+    with threadpool_limits(limits=1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for one in range(classes) if classes > 2 else (1,):
+            if 0 < (is_one := labels == one).sum() < len(labels):
+                ratio = LogCountRatio().fit(features.sign(), is_one)
+                model = LogisticRegression(C=c, max_iter=300).fit(ratio.transform(features), is_one)
+                weights[one] = model.coef_[0] * ratio.ratio_
+    return weights - weights.mean(0)
+
+
+def mix(deep: np.ndarray, linear: np.ndarray, labels: np.ndarray) -> Mixture:
+    """argmin of Σ -log softmax(a f + b S + β)[label], with a, b >= 0 and a penalty on what few texts cannot tell.
+
+    Without texts, both parts have a spread of 1, and β is 0. deep, linear (N, C) of f and S; labels (N,).
+    """
+    parts = [logits - logits.mean(-1, keepdims=True) for logits in (deep, linear)]
+    spread = [float(part.std()) or 1.0 for part in parts]
+    f, s = (part / size for part, size in zip(parts, spread))
+    rows, start = np.arange(len(labels)), np.array([1.0, 1.0, *np.zeros(deep.shape[1])])
+
+    def loss(point: np.ndarray) -> tuple[float, np.ndarray]:
+        log_probabilities = log_softmax(point[0] * f + point[1] * s + point[2:], -1)
+        slope = np.exp(log_probabilities)
+        slope[rows, labels] -= 1
+        away = point - start
+        slopes = np.array([(slope * f).sum(), (slope * s).sum(), *slope.sum(0)])
+        return float(PRIOR / 2 * away @ away - log_probabilities[rows, labels].sum()), slopes + PRIOR * away
+
+    bounds = [(0, None)] * 2 + [(None, None)] * deep.shape[1]
+    a, b, *bias = minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x
+    share = float(b / (a + b)) if a + b else 0.0
+    mixed = negative_log_likelihood(a * f + b * s + bias, labels)
+    return Mixture(float(a) / spread[0], float(b) / spread[1], np.array(bias), share, mixed)
+
+
+@torch.no_grad()
+def write(model: Any, chosen: slice, weights: np.ndarray) -> None:
+    """Write the weights (C, F) to the coordinates of the embeddings, so small that norms hardly change."""
+    embeddings = model.model.embeddings
+    tokens = embeddings.tokens.weight
+    values = torch.from_numpy(weights.T).to(tokens)
+    values *= SIZE * tokens.std() / values[: len(tokens)].std()
+    tokens[:, chosen] = values[: len(tokens)]
+    if embeddings.ngrams is not None:
+        embeddings.ngrams.table.weight[1:, chosen] = values[len(tokens) :]
+    for name, weight in model.classifier.norm.named_parameters():
+        weight[chosen] = 1.0 if name == "weight" else 0.0
+
+
+@torch.no_grad()
+def read(model: Any, chosen: slice, factor: float = 1.0) -> None:
+    """Let the last layer read the coordinates, without their mean, which a norm before it may have shifted."""
+    weight = model.classifier.out_proj.weight
+    count = chosen.stop - chosen.start
+    weight[:, chosen] = factor * (torch.eye(count) - 1 / count).to(weight)
+
+
+@torch.no_grad()
+def apply(model: Any, chosen: slice, mixture: Mixture) -> None:
+    """Scale what the last layer reads."""
+    out = model.classifier.out_proj
+    out.weight *= mixture.deep
+    out.bias.mul_(mixture.deep).add_(torch.from_numpy(mixture.bias).to(out.bias))
+    read(model, chosen, mixture.linear)
