@@ -5,6 +5,8 @@ import json
 from pathlib import Path
 
 import ablate
+import hold_out_sentences
+import pandas as pd
 import pytest
 
 
@@ -33,3 +35,20 @@ def test_a_run_that_is_not_one_of_a_recipe_is_named(tmp_path: Path, capsys) -> N
     with pytest.raises(SystemExit):
         ablate.main([*f"nowhere --seeds 0 --output_dir {tmp_path} --only".split(), "two blocks"])
     assert "00-0: not the folder of a finished run with --recipe" in capsys.readouterr().err
+
+
+def test_held_out_sentences_leave_none_of_their_phrases_in_train(tmp_path: Path) -> None:
+    words = "red", "blue", "green", "black", "grey", "white"
+    sentences = [f"{word} films of {word} paint are a joy to see" for word in words]
+    phrases = [" ".join(sentence.split()[:count]) for sentence in sentences for count in (2, 4, 9)]
+    (tmp_path / "data").mkdir()
+    rows = pd.DataFrame({"sentence": [f"{text} " for text in phrases], "label": 1})
+    rows.to_parquet(tmp_path / "data" / "train.parquet")
+    hold_out_sentences.main([str(tmp_path / "data"), str(tmp_path / "dev"), "--sentences", "3"])
+    splits = (pd.read_parquet(tmp_path / "dev" / f"{name}.parquet") for name in ("train", "validation", "test"))
+    train, validation, test = (list(split["sentence"].str.strip()) for split in splits)
+    held_out = [*validation, *test]
+    assert len(validation) == 1
+    assert sorted(held_out) == sorted(set(held_out) & set(sentences))
+    assert len(train) == 9
+    assert not [text for text in train if any(text in sentence for sentence in held_out)]
