@@ -40,7 +40,7 @@ def test_a_run_that_is_not_one_of_a_recipe_is_named(tmp_path: Path, capsys) -> N
 def test_held_out_sentences_leave_none_of_their_phrases_in_train(tmp_path: Path) -> None:
     words = "red", "blue", "green", "black", "grey", "white"
     sentences = [f"{word} films of {word} paint are a joy to see" for word in words]
-    phrases = [" ".join(sentence.split()[:count]) for sentence in sentences for count in (2, 4, 9)]
+    phrases = [" ".join(sentence.split()[:count]) for sentence in sentences for count in (2, 4, 10)]
     (tmp_path / "data").mkdir()
     rows = pd.DataFrame({"sentence": [f"{text} " for text in phrases], "label": 1})
     rows.to_parquet(tmp_path / "data" / "train.parquet")
