@@ -29,6 +29,8 @@ INGREDIENTS = {
     "without n-grams": "--config_overrides ngram_vocab_size=0",
     "without blocks": "--config_overrides num_hidden_layers=0",
     "two blocks": "--config_overrides num_hidden_layers=2",
+    "the preset reviews: two post-norm blocks": "--preset reviews --learning_rate 5e-4 --embedding_learning_rate 5e-4 "
+    "--linear_part False --sparse_embeddings False --max_grad_norm 1",
     "post-norm: no stream that starts as a mean": "--config_overrides norm_position=post",
     "one rate for embeddings and blocks": "--embedding_learning_rate 2e-3",
     "dropout 0.1": "--config_overrides hidden_dropout=0.1",
