@@ -61,6 +61,7 @@ from .arguments import RunArguments, checking_arguments
 from .callbacks import WeightAverage, early_stopping, save_where_judged
 from .checkpoints import step_of
 from .class_weights import CLASS_WEIGHTS, ClassWeights, balanced_weights
+from .consistency import R_DROP, ConsistentDropout, check_r_drop
 from .linear_part import LINEAR_PART, ReservedCoordinates, add_linear_part, obstacle
 from .regression import NumberTraining, predicts_numbers, start_at_mean
 from .remedies import remedies
@@ -80,7 +81,7 @@ from .search import (
 from .soft_labels import PseudoLabelled, SoftLabels, with_pseudo_labels
 from .sparse_tables import SPARSE_EMBEDDINGS, SparseTables
 from .temperature import calibrate
-from .trainer import FlatTraining, RatesByDepth, SharingTrainer, check_rates, share
+from .trainer import RatesByDepth, SharingTrainer, check_rates, share
 
 
 @dataclass
@@ -294,6 +295,7 @@ class ClassifierTrainingArguments(RunArguments, TrainingArguments):
         default=False,
         metadata={"help": "Also score the mean of the probabilities of the model and of its best linear baseline."},
     )
+    r_drop: float = field(default=0.0, metadata={"help": R_DROP})
     linear_part: bool = field(default=False, metadata={"help": LINEAR_PART})
     save_linear_model: bool | None = field(default=None, metadata={"help": SAVE_LINEAR_MODEL})
     evaluate_train: bool = field(
@@ -310,6 +312,7 @@ class ClassifierTrainingArguments(RunArguments, TrainingArguments):
         super().__post_init__()
         check_rates(self.layer_decay, self.embedding_learning_rate)
         check_search(self)
+        check_r_drop(self.r_drop, bool(self.class_weights))
         if self.class_weights and self.search_trials:
             raise DataError("--search_trials excludes --class_weights")
         if self.prediction_loss_only or self.label_names:
@@ -317,7 +320,7 @@ class ClassifierTrainingArguments(RunArguments, TrainingArguments):
 
 
 class ClassifierTrainer(
-    SoftLabels, ClassWeights, SparseTables, NumberTraining, FlatTraining, RatesByDepth, SharingTrainer
+    ConsistentDropout, SoftLabels, ClassWeights, SparseTables, NumberTraining, RatesByDepth, SharingTrainer
 ):
     """The trainer of a classification run. After training, it adds the linear part, and calibrates the probabilities.
 
@@ -420,7 +423,7 @@ def check_kind(problem_type: ProblemType, arguments: ClassifierTrainingArguments
     """Raise `DataError` for options that only concern texts with one class each."""
     if problem_type == "single_label_classification":
         return
-    for name in ("label_smoothing_factor", "search_trials", "mean_with_baseline", "class_weights"):
+    for name in ("label_smoothing_factor", "search_trials", "mean_with_baseline", "class_weights", "r_drop"):
         if getattr(arguments, name):
             raise DataError(f"--{name} requires one class per text, and the labels are of {problem_type}: leave it out")
 

@@ -41,6 +41,7 @@ INGREDIENTS = {
     "label smoothing 0.1": "--label_smoothing_factor 0.1",
     "pretraining on masked tokens, 1 minute": "--pretraining_minutes 1",
     "bfloat16": "--precision auto",
+    "R-Drop, α = 1": "--r_drop 1",
 }
 
 
