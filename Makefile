@@ -57,7 +57,8 @@ docs: $(VENV)/.docs-installed
 
 $(VENV)/.%-installed: setup.cfg pyproject.toml $(CONSTRAINTS)
 	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable ".[$*]"
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --use-pep517 \
+		--constraint $(CONSTRAINTS) --editable ".[$*]"
 	touch $@
 
 clean:

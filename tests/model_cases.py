@@ -99,8 +99,9 @@ class Case:
 
 
 def names_of_auto_classes(model_class: type[PreTrainedModel]) -> dict[str, str]:
-    """Auto class: the class that it makes of this family."""
-    return {auto: path.partition(".")[2] for auto, path in model_class.config_class.auto_classes.items()}
+    """Auto class that this version of transformers has: the class that it makes of this family."""
+    paths = model_class.config_class.auto_classes
+    return {auto: path.partition(".")[2] for auto, path in paths.items() if hasattr(transformers, auto)}
 
 
 def draw_ids(seed: int = 0) -> Tensor:

@@ -2,6 +2,8 @@
 """Libraries that evaluate, explain, merge, serve, log and distribute models."""
 
 import copy
+import json
+import os
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -18,12 +20,14 @@ from client_pairs import (
     Pair,
     assert_same,
     client,
+    folders,
     losses,
     pair,
     steps,
 )
 from datasets import Dataset
 from safetensors.torch import load_file
+from together import together
 
 from modeling_scratch import export_pretrained, load_pretrained
 
@@ -53,6 +57,32 @@ def test_lm_eval(model_type: str, tmp_path: Path) -> None:
         write = [instance("generate_until", {}, (text, dict(until)), i) for i, text in enumerate(TEXTS)]
         scores = [score for score, _ in judged.loglikelihood(likely)], judged.loglikelihood_rolling(rolling)
         found.append((torch.tensor(scores), judged.generate_until(write)))
+    assert_same(found[1][0], found[0][0])
+    assert found[1][1] == found[0][1]
+
+
+@client("lighteval", "GPT-2, Llama")
+@pytest.mark.parametrize("model_type", ["gpt2", "llama"])
+def test_lighteval(model_type: str, tmp_path: Path) -> None:
+    """TransformersModel, loaded by name: log-likelihoods of choices and generated texts"""
+    with torch.no_grad():  # its import turns gradients off, for good
+        library = import_module("lighteval.models.transformers.transformers_model")
+        requests = import_module("lighteval.tasks.requests")
+
+        def ask(method: str, **asked: Any) -> list[Any]:
+            shared = {"gold_index": 0, "task_name": "reviews|0", "sampling_methods": [requests.SamplingMethod[method]]}
+            return [requests.Doc(query=text, id=str(i), **shared, **asked) for i, text in enumerate(TEXTS)]
+
+        found = []
+        for name in folders(pair(model_type, WRITE), tmp_path):
+            config = library.TransformersModelConfig(
+                model_name=name, dtype="float32", batch_size=2, max_length=32, model_parallel=False,
+                cache_dir=str(tmp_path / "cache"),
+            )  # fmt: skip
+            judged = library.TransformersModel(config)
+            likely = judged.loglikelihood(ask("LOGPROBS", choices=[" good", " bad film"]))
+            texts = judged.greedy_until(ask("GENERATIVE", choices=[], generation_size=6, stop_sequences=["bad"]))
+            found.append((torch.tensor([answer.logprobs for answer in likely]), [answer.text for answer in texts]))
     assert_same(found[1][0], found[0][0])
     assert found[1][1] == found[0][1]
 
@@ -188,3 +218,37 @@ def test_mlflow(tmp_path: Path) -> None:
         loaded = mlflow.transformers.load_model(path)
         found.append([[entry["score"] for entry in sorted(answer, key=str)] for answer in loaded(TEXTS, top_k=None)])
     assert_same(torch.tensor(found[1]), torch.tensor(found[0]))
+
+
+ZERO = {"gradient_accumulation_steps": "auto", "train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto"}
+
+
+def trained_by_zero(rank: int, stage: int, size: int, models: Pair, head: str, folder: str) -> None:
+    """Write the loss of each step of both models; stage 0 is Trainer alone."""
+    os.environ["DS_ACCELERATOR"] = "cpu"
+    rows = Dataset.from_list([{**models.tokenizer(text), "label": label} for text, label in REVIEWS])
+    collate = None if head == LABEL else transformers.DataCollatorForLanguageModeling(models.tokenizer, mlm=False)
+    rows = rows if head == LABEL else rows.remove_columns("label")
+    found = []
+    models.theirs.accepts_loss_kwargs = head != LABEL  # else Trainer takes BERT's mean over a process for a part of one
+    for model in models:
+        settings = {"deepspeed": {**ZERO, "zero_optimization": {"stage": stage}}} if stage else {}
+        arguments = transformers.TrainingArguments(**steps(Path(folder), per_device_train_batch_size=size, **settings))
+        trainer = transformers.Trainer(
+            model, arguments, train_dataset=rows, data_collator=collate, processing_class=models.tokenizer
+        )
+        found.append(losses(trainer).tolist())
+    if rank == 0:
+        (Path(folder) / f"{stage}.json").write_text(json.dumps(found))
+
+
+@client("deepspeed", "BERT, Llama", needs="accelerate")
+@pytest.mark.parametrize("stage", [2, 3], ids=["ZeRO-2", "ZeRO-3"])
+@pytest.mark.parametrize(("model_type", "head"), [("bert", LABEL), ("llama", WRITE)])
+def test_deepspeed(model_type: str, head: str, stage: int, tmp_path: Path) -> None:
+    """ZeRO-2 and ZeRO-3 by Trainer, two processes on a CPU: loss of each step, also that of one process without it"""
+    together(1, trained_by_zero, 0, 4, pair(model_type, head), head, str(tmp_path))
+    together(2, trained_by_zero, stage, 2, pair(model_type, head), head, str(tmp_path))
+    alone, shared = (torch.tensor(json.loads((tmp_path / f"{name}.json").read_text())) for name in (0, stage))
+    assert alone.std(dim=1).min() > 0.01
+    assert_same(shared, alone[0].expand(2, -1), atol=1e-3)

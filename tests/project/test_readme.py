@@ -46,7 +46,7 @@ DEMO, MINE = "runs/demo", "runs/mine"
 OF_OTHERS = {
     "--config_file", "--machine_rank", "--main_process_ip", "--main_process_port", "--no_python", "--nproc_per_node",
     "--num_machines", "--num_processes", "--help_all", "--panel", "--metric", "--rows", "--seeds", "--checkpoint",
-    "--draw_only", "--write", "--python", "--environment",
+    "--draw_only", "--write", "--python", "--environment", "--only",
 }  # fmt: skip
 
 

@@ -41,7 +41,8 @@ def open_folder(where, folder):
     weights = {}
     for file in Path(folder).glob("*.safetensors"):
         weights |= bare(load_file(file))
-    return {name: look(where, name, folder, weights) for name in config.auto_map.keys() - {"AutoConfig"}}
+    names = [name for name in config.auto_map if name != "AutoConfig" and hasattr(transformers, name)]
+    return {name: look(where, name, folder, weights) for name in names}
 
 def look(where, auto_class, folder, weights):
     model, info = load(where, auto_class, folder, output_loading_info=True)

@@ -116,7 +116,7 @@ PROBLEMS: dict[str, tuple[Tensor, Callable[..., Tensor]]] = {
 }
 
 
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error", "ignore::ResourceWarning")  # sockets that other tests left are collected here
 @pytest.mark.parametrize("count", [None, 30])
 @pytest.mark.parametrize("told", [True, False], ids=["told", "inferred"])
 @pytest.mark.parametrize("name", PROBLEMS)

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable
+from importlib.util import find_spec
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -208,6 +209,22 @@ def test_what_accelerate_launches_saves_and_is_resumed_by_others(
         options = options_of("classifier", data, copy, processes)
         launch(settings, processes, f"{options} --resume_from_checkpoint {copy / checkpoint.name}")
         check_same(copy, alone("classifier"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("deepspeed") is None, reason="not installed: deepspeed")
+@pytest.mark.parametrize("settings", ["zero2"])
+def test_what_deepspeed_shards_is_trained_and_resumed(
+    settings: str, data: Path, tmp_path: Path, alone: Callable[[str], Path]
+) -> None:
+    output = tmp_path / "run"
+    whole = "--mixed_precision no --num_processes 2"  # the file says bf16
+    options = options_of("classifier", data, output, processes=2).split()
+    for resumed in ([], ["--resume_from_checkpoint", str(output / "checkpoint-3")]):
+        started = launched(settings, whole, SCRIPT, *options, *resumed, DS_ACCELERATOR="cpu")
+        text, _ = started.communicate()
+        assert started.returncode == 0, text
+        check_same(output, alone("classifier"))
 
 
 @pytest.mark.slow
