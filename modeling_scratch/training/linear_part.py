@@ -60,6 +60,8 @@ def obstacle(model: Any) -> str | None:
     reads_it = config.classifier_pooling == "mean" and model.classifier.dense is None
     if config.norm_position != "pre" or not (is_plain and reads_it):
         return "mean pooling does not return what the embeddings have (norm_position=pre, final_norm=false)"
+    if not config.first_norm:
+        return "the first block reads the embeddings without a norm (first_norm=true)"
     return None
 
 

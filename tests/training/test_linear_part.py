@@ -115,6 +115,7 @@ def test_a_recipe_has_it_in_the_table_of_stages(data: Path, tmp_path: Path) -> N
     [
         ({"norm_position": "post"}, "norm_position=pre"),
         ({"final_norm": True}, "final_norm=false"),
+        ({"first_norm": False}, "first_norm=true"),
         ({"position_type": "learned"}, "mean pooling does not return"),
         ({"classifier_pooling": "first"}, "mean pooling"),
         ({"num_labels": 9}, "9 classes are too many"),
