@@ -99,6 +99,14 @@ def test_a_run_that_is_resumed_at_its_end_has_the_same_weights(data: Path, tmp_p
     assert (run / "model.safetensors").read_bytes() == before
 
 
+def test_a_resumed_run_cannot_add_it(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its coordinates are trained, and the moments of the optimizer would go on to move them."""
+    run = train(data, tmp_path / "run", "--linear_part", "False")
+    with pytest.raises(SystemExit):
+        train(data, run, "--resume_from_checkpoint", "last")
+    assert "--linear_part was False and is True" in capsys.readouterr().err
+
+
 def test_a_recipe_has_it_in_the_table_of_stages(data: Path, tmp_path: Path) -> None:
     sizes = "num_hidden_layers=1,hidden_size=16,intermediate_size=16"
     options = f"--recipe minutes --num_train_epochs 1 --report_to none --use_cpu --config_overrides {sizes}"
