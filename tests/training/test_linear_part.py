@@ -20,6 +20,7 @@ from modeling_scratch import ScratchEncoderForSequenceClassification
 from modeling_scratch.data.ngrams import count_features, fill_ngrams
 from modeling_scratch.data.packed_documents import starts_of
 from modeling_scratch.evaluation.linear_part import LinearPart
+from modeling_scratch.inference.classification import to_precision
 from modeling_scratch.training.classification import ClassifierTrainer, ClassifierTrainingArguments
 from modeling_scratch.training.linear_part import ReservedCoordinates, add_linear_part, fit, mix, obstacle
 
@@ -115,6 +116,14 @@ def test_it_knows_what_word_pairs_tell_where_the_encoder_has_learned_nothing(dat
     assert part["before"] < 0.7 < 0.99 < part["after"] == record["accuracy"] == 1
     for page in "results.md", "README.md":
         assert "100.00 % with it" in (run / page).read_text(), page
+
+
+@pytest.mark.parametrize("precision", ["int8", "bfloat16"])
+def test_answers_of_lower_precision_keep_it(data: Path, tmp_path: Path, precision: str) -> None:
+    run = train(data, tmp_path / "run", "--learning_rate", "1e-9")
+    tokenizer, texts = AutoTokenizer.from_pretrained(run), ["the film is not good", "the story is quite very good"]
+    expected, found = logits(load(run), texts, tokenizer), logits(to_precision(load(run), precision), texts, tokenizer)
+    torch.testing.assert_close(found.float(), expected, atol=0.05 * float(expected.std()), rtol=0)
 
 
 def test_a_run_that_is_resumed_at_its_end_has_the_same_weights(data: Path, tmp_path: Path) -> None:
