@@ -42,6 +42,7 @@ LINEAR_PART = (
 MOST_COORDINATES = 1 / 4  # of the hidden size
 C_GRID = (0.01, 0.03, 0.1, 0.3, 1.0)  # 1 / strength of the L2 penalty
 SIZE = 0.1  # of the weights in the embeddings, relative to the other coordinates: small, so that norms hardly change
+MOST_UNEVEN = 1 / 10  # the spread of the tokens' weights that SIZE is of, relative to that of the n-grams, at least
 PRIOR = 5.0  # the strength of the penalty: outweighed by some dozens of validation texts
 
 
@@ -60,6 +61,8 @@ def obstacle(model: Any) -> str | None:
     reads_it = config.classifier_pooling == "mean" and model.classifier.dense is None
     if config.norm_position != "pre" or not (is_plain and reads_it):
         return "mean pooling does not return what the embeddings have (norm_position=pre, final_norm=false)"
+    if not config.first_norm:
+        return "the first block reads the embeddings without a norm (first_norm=true)"
     return None
 
 
@@ -118,9 +121,11 @@ def add_linear_part(trainer: Trainer, reserved: ReservedCoordinates) -> LinearPa
     train: Any = trainer.train_dataset
     held_out: Any = trainer.eval_dataset
     labels = np.asarray(held_out["label"])
-    features, held_features = (counts_of(model, rows["input_ids"]) for rows in (train, held_out))
-    lengths = np.array(list(map(len, held_out["input_ids"])))[:, None]
     deep = predicted(trainer, held_out)
+    if not np.isfinite(deep).all():
+        return LinearPart(obstacle="some logits of the validation split are not finite")
+    features, held_features = (counts_of(model, rows["input_ids"]) for rows in (train, held_out))
+    lengths = np.array([max(1, len(text)) for text in held_out["input_ids"]])[:, None]  # (N, 1)
     candidates = []
     for c in C_GRID:
         weights = fit(features, classes_of(train), model.config.num_labels, c)
@@ -198,7 +203,9 @@ def write(model: Any, chosen: slice, weights: np.ndarray) -> None:
     embeddings = model.model.embeddings
     tokens = embeddings.tokens.weight
     values = torch.from_numpy(weights.T).to(tokens)
-    values *= SIZE * tokens.std() / values[: len(tokens)].std()
+    parts = values[: len(tokens)].std(), values[len(tokens) :].std() if len(values) > len(tokens) else 0.0
+    if (spread := max(parts[0], MOST_UNEVEN * parts[1])) > 0:  # no token tells, where word order decides
+        values *= SIZE * tokens.std() / spread
     tokens[:, chosen] = values[: len(tokens)]
     if embeddings.ngrams is not None:
         embeddings.ngrams.table.weight[1:, chosen] = values[len(tokens) :]

@@ -38,7 +38,7 @@ WRITTEN = (
     "run-*", "runs", TARGET_FOLDER,
 )  # fmt: skip
 # They determine the state of the optimizer.
-FIXED = ("layer_decay", "embedding_learning_rate", "optim", "optim_args", "optim_target_modules")
+FIXED = ("layer_decay", "embedding_learning_rate", "linear_part", "optim", "optim_args", "optim_target_modules")
 ADAPTIVE = {"reduce_lr_on_plateau", "greedy"}  # schedules whose state is the rate itself
 
 

@@ -11,13 +11,18 @@ import pytest
 import torch
 import train_classifier
 from conftest import redraw
+from datasets import Dataset
 from model_cases import tiny
 from text_samples import write
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from modeling_scratch import ScratchEncoderForSequenceClassification
-from modeling_scratch.data.ngrams import count_features
-from modeling_scratch.training.linear_part import ReservedCoordinates, fit, mix, obstacle
+from modeling_scratch.data.ngrams import count_features, fill_ngrams
+from modeling_scratch.data.packed_documents import starts_of
+from modeling_scratch.evaluation.linear_part import LinearPart
+from modeling_scratch.inference.classification import to_precision
+from modeling_scratch.training.classification import ClassifierTrainer, ClassifierTrainingArguments
+from modeling_scratch.training.linear_part import ReservedCoordinates, add_linear_part, fit, mix, obstacle
 
 PLAIN: dict[str, Any] = {
     "norm_position": "pre", "final_norm": False, "position_type": "rotary", "classifier_pooling": "mean",
@@ -53,6 +58,27 @@ def train(data: Path, output: Path, *extra: str) -> Path:
 
 def load(folder: Path) -> Any:
     return AutoModelForSequenceClassification.from_pretrained(folder).eval()
+
+
+def add(folder: Path, texts: list[list[int]], labels: list[int], bias: float = 0.0) -> tuple[Any, LinearPart]:
+    """Add the linear part of these token ids, of which pairs may have embeddings, to a model that is not trained."""
+    model = redraw(ScratchEncoderForSequenceClassification(tiny(**PLAIN, num_labels=2)))
+    fill_ngrams(model, np.concatenate(texts).astype(int), starts_of(np.array(list(map(len, texts)))), [])
+    model.classifier.out_proj.bias.data.fill_(bias)
+    rows = Dataset.from_dict({"input_ids": texts, "label": labels})
+    arguments = ClassifierTrainingArguments(str(folder), report_to="none", use_cpu=True, disable_tqdm=True)
+    trainer = ClassifierTrainer(model, arguments, collated, train_dataset=rows, eval_dataset=rows)
+    trainer.reserve()
+    assert trainer.reserved
+    return model.eval(), add_linear_part(trainer, trainer.reserved)
+
+
+def collated(batch: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
+    longest = max(1, *(len(row["input_ids"]) for row in batch))
+    ids = [row["input_ids"] + [0] * (longest - len(row["input_ids"])) for row in batch]
+    masks = [[int(place < len(row["input_ids"])) for place in range(longest)] for row in batch]
+    columns = {"input_ids": ids, "attention_mask": masks, "labels": [row["label"] for row in batch]}
+    return {name: torch.tensor(values) for name, values in columns.items()}
 
 
 def logits(model: Any, texts: list[str], tokenizer: Any) -> torch.Tensor:
@@ -92,11 +118,27 @@ def test_it_knows_what_word_pairs_tell_where_the_encoder_has_learned_nothing(dat
         assert "100.00 % with it" in (run / page).read_text(), page
 
 
+@pytest.mark.parametrize("precision", ["int8", "bfloat16"])
+def test_answers_of_lower_precision_keep_it(data: Path, tmp_path: Path, precision: str) -> None:
+    run = train(data, tmp_path / "run", "--learning_rate", "1e-9")
+    tokenizer, texts = AutoTokenizer.from_pretrained(run), ["the film is not good", "the story is quite very good"]
+    expected, found = logits(load(run), texts, tokenizer), logits(to_precision(load(run), precision), texts, tokenizer)
+    torch.testing.assert_close(found.float(), expected, atol=0.05 * float(expected.std()), rtol=0)
+
+
 def test_a_run_that_is_resumed_at_its_end_has_the_same_weights(data: Path, tmp_path: Path) -> None:
     run = train(data, tmp_path / "run")
     before = (run / "model.safetensors").read_bytes()
     train(data, run, "--resume_from_checkpoint", "last")
     assert (run / "model.safetensors").read_bytes() == before
+
+
+def test_a_resumed_run_cannot_add_it(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its coordinates are trained, and the moments of the optimizer would go on to move them."""
+    run = train(data, tmp_path / "run", "--linear_part", "False")
+    with pytest.raises(SystemExit):
+        train(data, run, "--resume_from_checkpoint", "last")
+    assert "--linear_part was False and is True" in capsys.readouterr().err
 
 
 def test_a_recipe_has_it_in_the_table_of_stages(data: Path, tmp_path: Path) -> None:
@@ -115,6 +157,7 @@ def test_a_recipe_has_it_in_the_table_of_stages(data: Path, tmp_path: Path) -> N
     [
         ({"norm_position": "post"}, "norm_position=pre"),
         ({"final_norm": True}, "final_norm=false"),
+        ({"first_norm": False}, "first_norm=true"),
         ({"position_type": "learned"}, "mean pooling does not return"),
         ({"classifier_pooling": "first"}, "mean pooling"),
         ({"num_labels": 9}, "9 classes are too many"),
@@ -146,6 +189,31 @@ def test_no_block_reads_or_writes_the_reserved_coordinates() -> None:
         after = model.model(ids).last_hidden_state
     torch.testing.assert_close(after[..., chosen], small[ids], atol=1e-9, rtol=0)
     torch.testing.assert_close(after[..., : chosen.start], before[..., : chosen.start], atol=1e-3, rtol=1e-3)
+
+
+def test_texts_without_tokens_have_no_linear_part_of_their_own(tmp_path: Path) -> None:
+    texts = [[], *([[5, 6]] * 20), *([[7, 8]] * 20)]
+    _, part = add(tmp_path, texts, [0] * 21 + [1] * 20)
+    assert part.after >= 40 / 41
+
+
+def test_tokens_need_not_tell_where_their_order_does(tmp_path: Path) -> None:
+    """All ratios of tokens are 0, and those of pairs are not."""
+    model, part = add(tmp_path, [[5, 6], [6, 5]] * 20, [0, 1] * 20)
+    assert part.after == 1
+    assert all(weight.isfinite().all() for weight in model.parameters())
+    assert model.model.embeddings.ngrams.table.weight[:, -2:].abs().max() < 10
+
+
+def test_texts_that_are_all_alike_leave_weights_finite(tmp_path: Path) -> None:
+    model, part = add(tmp_path, [[5, 6]] * 40, [0, 1] * 20)
+    assert part.after == 0.5
+    assert all(weight.isfinite().all() for weight in model.parameters())
+
+
+def test_logits_that_are_no_numbers_are_the_reason_why_there_is_none(tmp_path: Path) -> None:
+    _, part = add(tmp_path, [[5, 6], [7, 8]] * 20, [0, 1] * 20, bias=float("inf"))
+    assert part.obstacle == "some logits of the validation split are not finite"
 
 
 def test_features_are_counts_of_tokens_and_of_known_ngrams_within_a_text() -> None:
