@@ -14,7 +14,8 @@ class LinearPart:
     """The linear model that was added to a classifier, or why there is none (obstacle).
 
     texts, features: that it was trained on. c: 1 / strength of the L2 penalty. share: of the linear part in the logits,
-    when both parts have the same spread. before, after: the accuracy on validation.
+    when both parts have the same spread. before, after: the accuracy on validation. is_fitted: whether validation
+    chose c and the share, which it does if the report is about another split.
     """
 
     texts: int = 0
@@ -25,6 +26,7 @@ class LinearPart:
     after: float = 0.0
     minutes: float = 0.0
     obstacle: str | None = None
+    is_fitted: bool = True
 
     def stage(self) -> Stage:
         """Return the row of the report."""
@@ -40,6 +42,6 @@ def linear_part_text(scores: Mapping[str, Any]) -> str:
     return (
         f"Coordinates of the embeddings hold a linear model of {scores['features']:,} tokens and n-grams, trained on "
         f"{scores['texts']:,} texts, those of the encoder. Its share in the logits is {percent(scores['share'])}, "
-        "fitted on validation. "
+        f"{'fitted on validation' if scores['is_fitted'] else 'as no split is left to fit it on'}. "
         f"Accuracy on validation: {percent(scores['before'])} without it, {percent(scores['after'])} with it."
     )

@@ -329,10 +329,12 @@ class ClassifierTrainer(
 
     calibration = Calibration()
     linear_part: LinearPart | None = None
+    fits_linear_part = True
     reserved: ReservedCoordinates | None = None
 
-    def reserve(self) -> None:
-        """Keep coordinates for a linear part, unless the model cannot have one."""
+    def reserve(self, fits: bool = True) -> None:
+        """Keep coordinates for a linear part, unless the model cannot have one. fits: see `add_linear_part`."""
+        self.fits_linear_part = fits
         is_one = self.args.world_size == 1 and self.args.n_gpu <= 1
         if reason := obstacle(self.model) if is_one else "it is trained in one process, on one device":
             self.linear_part = LinearPart(obstacle=reason)
@@ -343,7 +345,7 @@ class ClassifierTrainer(
     def train(self, *args: Any, **kwargs: Any) -> TrainOutput:
         result = super().train(*args, **kwargs)
         if self.reserved:
-            self.linear_part = add_linear_part(self, self.reserved)
+            self.linear_part = add_linear_part(self, self.reserved, self.fits_linear_part)
         is_wanted = cast(ClassifierTrainingArguments, self.args).calibrate
         self.calibration = calibrate(self) if is_wanted else Calibration(obstacle="--no_calibrate was given")
         return result
@@ -473,7 +475,7 @@ def train_model(
     learned = DatasetDict({**splits, "train": train})
     trainer = build_trainer(ClassifierTrainer, tokenizer, learned, metrics, run.groups["training"], model=model)
     if run.groups["training"].linear_part:
-        trainer.reserve()
+        trainer.reserve(fits="test" in splits)
     record = {"labels": data.label_names, "rows": rows, "problem_type": data.problem_type}
     record |= fit_to_labels(trainer, run, data)
     run.start(trainer, [*data.notes, *data.warnings, *truncations, *notes], **record)

@@ -41,6 +41,7 @@ LINEAR_PART = (
 )
 MOST_COORDINATES = 1 / 4  # of the hidden size
 C_GRID = (0.01, 0.03, 0.1, 0.3, 1.0)  # 1 / strength of the L2 penalty
+USUAL_C = 0.1  # if validation may not choose
 SIZE = 0.1  # of the weights in the embeddings, relative to the other coordinates: small, so that norms hardly change
 MOST_UNEVEN = 1 / 10  # the spread of the tokens' weights that SIZE is of, relative to that of the n-grams, at least
 PRIOR = 5.0  # the strength of the penalty: outweighed by some dozens of validation texts
@@ -114,8 +115,11 @@ class Mixture:
         return self.deep * deep + self.linear * linear + self.bias
 
 
-def add_linear_part(trainer: Trainer, reserved: ReservedCoordinates) -> LinearPart:
-    """Train the linear model on the trainer's train split, and add it in the proportion that validation prefers."""
+def add_linear_part(trainer: Trainer, reserved: ReservedCoordinates, fits: bool) -> LinearPart:
+    """Train the linear model on the trainer's train split, and add it in the proportion that validation prefers.
+
+    fits: whether validation may choose, because the report is about another split; or else both have the same share.
+    """
     begun = perf_counter()
     model: Any = trainer.model
     train: Any = trainer.train_dataset
@@ -127,7 +131,7 @@ def add_linear_part(trainer: Trainer, reserved: ReservedCoordinates) -> LinearPa
     features, held_features = (counts_of(model, rows["input_ids"]) for rows in (train, held_out))
     lengths = np.array([max(1, len(text)) for text in held_out["input_ids"]])[:, None]  # (N, 1)
     candidates = []
-    for c in C_GRID:
+    for c in C_GRID if fits else (USUAL_C,):
         weights = fit(features, classes_of(train), model.config.num_labels, c)
         found = held_features @ weights.T / lengths
         candidates.append((mix(deep, found, labels).loss, c, weights))
@@ -136,11 +140,12 @@ def add_linear_part(trainer: Trainer, reserved: ReservedCoordinates) -> LinearPa
     deep = predicted(trainer, held_out)
     read(model, reserved.chosen)
     linear = predicted(trainer, held_out) - deep
-    mixture = mix(deep, linear, labels)
+    mixture = mix(deep, linear, labels if fits else None)
     apply(model, reserved.chosen, mixture)
     before, after = (float((logits.argmax(-1) == labels).mean()) for logits in (deep, predicted(trainer, held_out)))
     texts, columns = features.shape
-    return LinearPart(texts, columns, c, mixture.share, before, after, (perf_counter() - begun) / 60)
+    minutes = (perf_counter() - begun) / 60
+    return LinearPart(texts, columns, c, mixture.share, before, after, minutes, is_fitted=fits)
 
 
 def counts_of(model: Any, texts: Any) -> csr_matrix:
@@ -172,15 +177,18 @@ def fit(features: csr_matrix, labels: np.ndarray, classes: int, c: float) -> np.
     return weights - weights.mean(0)
 
 
-def mix(deep: np.ndarray, linear: np.ndarray, labels: np.ndarray) -> Mixture:
+def mix(deep: np.ndarray, linear: np.ndarray, labels: np.ndarray | None) -> Mixture:
     """argmin of Σ -log softmax(a f + b S + β)[label], with a, b >= 0 and a penalty on what few texts cannot tell.
 
-    Without texts, both parts have a spread of 1, and β is 0. deep, linear (N, C) of f and S; labels (N,).
+    deep, linear (N, C) of f and S; labels (N,). Without labels, both parts have a spread of 1, and β is 0.
     """
     parts = [logits - logits.mean(-1, keepdims=True) for logits in (deep, linear)]
     spread = [float(part.std()) or 1.0 for part in parts]
     f, s = (part / size for part, size in zip(parts, spread))
-    rows, start = np.arange(len(labels)), np.array([1.0, 1.0, *np.zeros(deep.shape[1])])
+    start = np.array([1.0, 1.0, *np.zeros(deep.shape[1])])
+    if labels is None:
+        return Mixture(1 / spread[0], 1 / spread[1], start[2:], 0.5, 0.0)
+    rows = np.arange(len(labels))
 
     def loss(point: np.ndarray) -> tuple[float, np.ndarray]:
         log_probabilities = log_softmax(point[0] * f + point[1] * s + point[2:], -1)

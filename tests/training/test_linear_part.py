@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """A linear model in coordinates of the embeddings: what it adds to the logits, and that no block touches it."""
 
+import csv
 import json
 import random
 from pathlib import Path
@@ -139,6 +140,23 @@ def test_a_resumed_run_cannot_add_it(data: Path, tmp_path: Path, capsys: pytest.
     with pytest.raises(SystemExit):
         train(data, run, "--resume_from_checkpoint", "last")
     assert "--linear_part was False and is True" in capsys.readouterr().err
+
+
+def test_where_the_report_is_about_validation_nothing_is_fitted_there(data: Path, tmp_path: Path) -> None:
+    found = []
+    for name, flip in ("as it is", False), ("flipped", True):
+        folder = tmp_path / name.replace(" ", "-")
+        folder.mkdir()
+        (folder / "train.csv").write_bytes((data / "train.csv").read_bytes())
+        with (data / "validation.csv").open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        labels = [int(row["label"]) ^ flip for row in rows]
+        write(folder / "validation.csv", {"text": [row["text"] for row in rows], "label": labels})
+        run = train(folder, folder / "run", "--load_best_model_at_end", "False")
+        part = json.loads((run / "evaluation.json").read_text())["linear_part"]
+        assert (part["share"], part["is_fitted"]) == (0.5, False)
+        found.append((run / "model.safetensors").read_bytes())
+    assert found[0] == found[1]
 
 
 def test_a_recipe_has_it_in_the_table_of_stages(data: Path, tmp_path: Path) -> None:
