@@ -115,7 +115,7 @@ class Mixture:
         return self.deep * deep + self.linear * linear + self.bias
 
 
-def add_linear_part(trainer: Trainer, reserved: ReservedCoordinates, fits: bool) -> LinearPart:
+def add_linear_part(trainer: Trainer, reserved: ReservedCoordinates, fits: bool = True) -> LinearPart:
     """Train the linear model on the trainer's train split, and add it in the proportion that validation prefers.
 
     fits: whether validation may choose, because the report is about another split; or else both have the same share.
