@@ -101,7 +101,9 @@ def load_explained(name: str, trust_remote_code: bool = False) -> tuple[Any, tup
 def _load_scratch(config: Any, name: str, trust_remote_code: bool) -> Any:
     """Load with the Auto class that the family gives the model's own class to, or with the folder's own class."""
     architecture = (config.architectures or [""])[0]
-    references = {path.partition(".")[2]: (auto, path) for auto, path in getattr(config, "auto_classes", {}).items()}
+    classes = getattr(config, "auto_classes", {}).items()
+    known = [(auto, path) for auto, path in classes if hasattr(transformers, auto)]  # older versions lack some
+    references = {path.partition(".")[2]: (auto, path) for auto, path in known}
     if architecture not in references:
         kinds = ", ".join(["scratch models", *sorted(FAMILIES)])
         raise DataError(f"--model {name}: {architecture or config.model_type} is not explained; what is: {kinds}")

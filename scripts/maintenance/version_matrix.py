@@ -126,8 +126,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def write(output: str | None, found: str) -> None:
+    """Write the page; its later sections, which are written by hand, stay."""
     if output:
-        Path(output).write_text(PAGE.format(tolerance=TOLERANCE, command=COMMAND, found=found), encoding="utf-8")
+        page = Path(output)
+        _, section, rest = (page.read_text(encoding="utf-8") if page.is_file() else "").partition("\n## ")
+        text = PAGE.format(tolerance=TOLERANCE, command=COMMAND, found=found)
+        page.write_text(f"{text}{section}{rest}", encoding="utf-8")
 
 
 def report(here: dict[str, str], rows: Sequence[Row]) -> str:

@@ -9,6 +9,7 @@ import re
 import runpy
 import shutil
 from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -265,7 +266,7 @@ def test_a_card_says_what_the_run_does(run):
     assert rows["steps"] == f"{state['global_step']:,}"
     assert float(rows["peak learning rate"]) == record["training"]["learning_rate"]
     assert rows["hardware"] == record["hardware"] == describe_hardware(torch.device("cpu"))
-    assert f"torch {torch.__version__}" in rows["versions"]
+    assert f"torch {version('torch')}" in rows["versions"]
     model = transformers.AutoConfig.from_pretrained(run)
     assert f"hidden size: {model.hidden_size}" in page
     trained = getattr(modeling_scratch, model.architectures[0]).from_pretrained(run)
