@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from transformers import Trainer, TrainingArguments, set_seed
+from transformers.integrations.deepspeed import unset_hf_deepspeed_config
 from transformers.trainer_utils import has_length
 
 from ..evaluation.misclassified import MISCLASSIFIED
@@ -124,6 +125,7 @@ class Run:
         if evaluates:
             trainer.save_metrics("eval", trainer.evaluate())
         trainer.save_state()
+        unset_hf_deepspeed_config()  # else, with ZeRO-3, a process that loads a model alone waits for the others
 
     def save(self, trainer: Trainer) -> None:
         """Save the model, and delete the earlier run that it replaces. The push comes later, with the scores."""

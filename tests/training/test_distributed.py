@@ -213,7 +213,7 @@ def test_what_accelerate_launches_saves_and_is_resumed_by_others(
 
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("deepspeed") is None, reason="not installed: deepspeed")
-@pytest.mark.parametrize("settings", ["zero2"])
+@pytest.mark.parametrize("settings", ["zero2", "zero3"])
 def test_what_deepspeed_shards_is_trained_and_resumed(
     settings: str, data: Path, tmp_path: Path, alone: Callable[[str], Path]
 ) -> None:
