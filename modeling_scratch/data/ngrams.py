@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, vstack
 from torch import nn
 
 from ..configuration_scratch import NGRAM_BITS
 from ..embeddings import NGrams
 
 LEAST_COUNT = 5  # rarer ones are noise
+SLICE = 10_000  # texts that are counted at a time
 MOST_TOKENS = 50_000_000  # that are counted, from the first on: sorting them takes 2 GB
 
 
@@ -47,6 +48,11 @@ def count_features(texts: Sequence[Sequence[int]], vocab_size: int, keys: np.nda
 
     texts: the N lists of token ids. keys: rising, as of `frequent_ngrams`.
     """
+    slices = range(0, len(texts), SLICE)
+    return vstack([_count(texts[start : start + SLICE], vocab_size, keys) for start in slices], format="csr")
+
+
+def _count(texts: Sequence[Sequence[int]], vocab_size: int, keys: np.ndarray) -> csr_matrix:
     lengths = np.array(list(map(len, texts)))
     ids, rows = np.concatenate(texts).astype(np.int64), np.repeat(np.arange(len(texts)), lengths)
     where, columns = [rows], [ids]

@@ -315,6 +315,8 @@ class ClassifierTrainingArguments(RunArguments, TrainingArguments):
         check_r_drop(self.r_drop, bool(self.class_weights))
         if self.class_weights and self.search_trials:
             raise DataError("--search_trials excludes --class_weights")
+        if self.class_weights and self.linear_part:
+            raise DataError("--linear_part True excludes --class_weights: validation, as it is, chooses its mixture")
         if self.prediction_loss_only or self.label_names:
             raise DataError("--prediction_loss_only and --label_names are not supported: the scores are of the labels")
 
@@ -335,7 +337,8 @@ class ClassifierTrainer(
     def reserve(self, fits: bool = True) -> None:
         """Keep coordinates for a linear part, unless the model cannot have one. fits: see `add_linear_part`."""
         self.fits_linear_part = fits
-        is_one = self.args.world_size == 1 and self.args.n_gpu <= 1
+        is_sharded = self.is_deepspeed_enabled or self.is_fsdp_enabled
+        is_one = self.args.world_size == 1 and self.args.n_gpu <= 1 and not is_sharded
         if reason := obstacle(self.model) if is_one else "it is trained in one process, on one device":
             self.linear_part = LinearPart(obstacle=reason)
         else:

@@ -13,6 +13,7 @@ Shapes: N texts, C classes, F features (tokens, and n-grams with an embedding).
 
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -138,8 +139,8 @@ def add_linear_part(trainer: Trainer, reserved: ReservedCoordinates, fits: bool 
     _, c, weights = min(candidates, key=lambda candidate: candidate[0])
     write(model, reserved.chosen, weights)
     deep = predicted(trainer, held_out)
-    read(model, reserved.chosen)
-    linear = predicted(trainer, held_out) - deep
+    with read_alone(model, reserved.chosen):  # not a difference, which lower precision would round away
+        linear = predicted(trainer, held_out)
     mixture = mix(deep, linear, labels if fits else None)
     apply(model, reserved.chosen, mixture)
     before, after = (float((logits.argmax(-1) == labels).mean()) for logits in (deep, predicted(trainer, held_out)))
@@ -227,6 +228,23 @@ def read(model: Any, chosen: slice, factor: float = 1.0) -> None:
     weight = model.classifier.out_proj.weight
     count = chosen.stop - chosen.start
     weight[:, chosen] = factor * (torch.eye(count) - 1 / count).to(weight)
+
+
+@contextmanager
+def read_alone(model: Any, chosen: slice) -> Iterator[None]:
+    """Let the logits be those of the coordinates, and restore the last layer."""
+    weights = list(model.classifier.out_proj.parameters())
+    kept = [weight.detach().clone() for weight in weights]
+    with torch.no_grad():
+        for weight in weights:
+            weight.zero_()
+    read(model, chosen)
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for weight, value in zip(weights, kept):
+                weight.copy_(value)
 
 
 @torch.no_grad()

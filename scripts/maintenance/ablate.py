@@ -31,7 +31,7 @@ INGREDIENTS = {
     "two blocks": "--config_overrides num_hidden_layers=2",
     "the preset reviews: two post-norm blocks": "--preset reviews --learning_rate 5e-4 --embedding_learning_rate 5e-4 "
     "--linear_part False --sparse_embeddings False --max_grad_norm 1",
-    "post-norm: no stream that starts as a mean": "--config_overrides norm_position=post",
+    "post-norm, without the linear part": "--config_overrides norm_position=post",
     "one rate for embeddings and blocks": "--embedding_learning_rate 2e-3",
     "dropout 0.1": "--config_overrides hidden_dropout=0.1",
     "no average of the weights": "--ema_decay 0",
@@ -39,7 +39,7 @@ INGREDIENTS = {
     "ALiBi positions": "--config_overrides position_type=alibi",
     "attention to 8 tokens": "--config_overrides sliding_window=8",
     "label smoothing 0.1": "--label_smoothing_factor 0.1",
-    "pretraining on masked tokens, 1 minute": "--pretraining_minutes 1",
+    "masked tokens first, 1 minute, without n-grams and the linear part": "--pretraining_minutes 1",
     "bfloat16": "--precision auto",
     "R-Drop, α = 1": "--r_drop 1",
 }

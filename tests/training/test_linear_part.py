@@ -24,6 +24,7 @@ from modeling_scratch.evaluation.linear_part import LinearPart
 from modeling_scratch.inference.classification import to_precision
 from modeling_scratch.training.classification import ClassifierTrainer, ClassifierTrainingArguments
 from modeling_scratch.training.linear_part import ReservedCoordinates, add_linear_part, fit, mix, obstacle
+from modeling_scratch.utils.errors import DataError
 
 PLAIN: dict[str, Any] = {
     "norm_position": "pre", "final_norm": False, "position_type": "rotary", "classifier_pooling": "mean",
@@ -185,6 +186,12 @@ def test_a_recipe_has_it_in_the_table_of_stages(data: Path, tmp_path: Path) -> N
 def test_models_that_cannot_have_one_say_why(change: dict[str, Any], reason: str) -> None:
     assert obstacle(ScratchEncoderForSequenceClassification(tiny(**{**PLAIN, "num_labels": 3}))) is None
     assert reason in str(obstacle(ScratchEncoderForSequenceClassification(tiny(**{**PLAIN, **change}))))
+
+
+def test_weighted_classes_exclude_it(tmp_path: Path) -> None:
+    """Its mixture would take back what the weights bring to rare classes."""
+    with pytest.raises(DataError, match="--linear_part True excludes --class_weights"):
+        ClassifierTrainingArguments(str(tmp_path), linear_part=True, class_weights="balanced", use_cpu=True)
 
 
 def test_a_run_without_one_reports_the_reason(data: Path, tmp_path: Path) -> None:
