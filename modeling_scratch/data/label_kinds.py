@@ -216,8 +216,7 @@ def choose_kind(
         return ClassSet(), [_note(ClassSet, "the labels are lists")]
     if any(map(is_fraction, present)) and all(map(_is_number, present)):
         return Number(), [_note(Number, "some labels are fractions")]
-    strings = [value for value in present if isinstance(value, str)]
-    return ONE_CLASS, [*_notes_on_lists(strings), *_notes_on_integers(present)]
+    return ONE_CLASS, _notes_on_integers(present)
 
 
 def _notes_on_integers(cells: Sequence[object]) -> list[str]:
@@ -228,13 +227,14 @@ def _notes_on_integers(cells: Sequence[object]) -> list[str]:
     return ["integer labels are read as classes; if they are ratings, --problem_type regression predicts a number"]
 
 
-def _notes_on_lists(cells: Sequence[str]) -> list[str]:
-    """Return a note if cells are few labels in many combinations, with a separator between them."""
+def joined_label_warnings(sample: Sequence[object]) -> list[str]:
+    """Return a warning if cells are few labels in many combinations, with a separator between them."""
+    cells = [value for value in sample if isinstance(value, str) and not is_missing(value)]
     for separator in SEPARATORS:
         joined = [cell for cell in cells if separator in cell]
         parts = {part.strip() for cell in cells for part in cell.split(separator)}
         if len(joined) > len(cells) / 10 and len(parts) < len(set(cells)):
-            return [f"labels such as {joined[0]!r} look like several: then set --label_separator {separator!r}"]
+            return [f"labels such as {joined[0]!r} look like several: if they are, set --label_separator {separator!r}"]
     return []
 
 

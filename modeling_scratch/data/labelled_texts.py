@@ -28,7 +28,7 @@ from .columns import (
     normalised,
     parse_texts,
 )
-from .label_kinds import ONE_CLASS, ClassSet, LabelKind, Number, check_numbers, choose_kind
+from .label_kinds import ONE_CLASS, ClassSet, LabelKind, Number, check_numbers, choose_kind, joined_label_warnings
 from .labels import (
     RARE_RATIO,
     LabelMap,
@@ -145,7 +145,8 @@ def load_splits(arguments: DataArguments) -> ReviewData:
             splits.update({split: rows} if rows else {})
     labels.map.check_used()
     counts = Counter(label for example in train for label in kind.classes(example.label))
-    warnings = [*_class_warnings(counts, kind), *_conflicts(splits)]
+    joined = joined_label_warnings(cells) if kind is ONE_CLASS and arguments.problem_type is None else []
+    warnings = [*joined, *_class_warnings(counts, kind), *_conflicts(splits)]
     splits = _fill_splits(splits, arguments, kind, notes)
     splits = {split: _limit(split, rows, arguments, kind, notes) for split, rows in splits.items()}
     if isinstance(kind, Number):

@@ -53,10 +53,10 @@ def test_the_labels_tell_the_kind(
         (["a", "b"] * 6, None),
     ],
 )
-def test_a_note_says_where_classes_look_like_lists(tmp_path: Path, labels: list[str], separator: str | None) -> None:
+def test_a_warning_says_where_classes_look_like_lists(tmp_path: Path, labels: list[str], separator: str | None) -> None:
     file_of(tmp_path, ".csv", labels)
-    notes = [note for note in load(tmp_path).notes if "--label_separator" in note]
-    assert [note.rpartition("--label_separator ")[2] for note in notes] == ([separator] if separator else [])
+    warnings = [warning for warning in load(tmp_path).warnings if "--label_separator" in warning]
+    assert [warning.rpartition("--label_separator ")[2] for warning in warnings] == ([separator] if separator else [])
 
 
 @pytest.mark.parametrize(("suffix", "labels"), [(".jsonl", SETS), (".csv", JOINED)])
