@@ -145,8 +145,7 @@ def load_splits(arguments: DataArguments) -> ReviewData:
             splits.update({split: rows} if rows else {})
     labels.map.check_used()
     counts = Counter(label for example in train for label in kind.classes(example.label))
-    joined = joined_label_warnings(cells) if kind is ONE_CLASS and arguments.problem_type is None else []
-    warnings = [*joined, *_class_warnings(counts, kind), *_conflicts(splits)]
+    warnings = [*_class_warnings(counts, kind, () if arguments.problem_type else cells), *_conflicts(splits)]
     splits = _fill_splits(splits, arguments, kind, notes)
     splits = {split: _limit(split, rows, arguments, kind, notes) for split, rows in splits.items()}
     if isinstance(kind, Number):
@@ -157,9 +156,12 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     return ReviewData.from_pairs(pairs, label_names, notes, [*warnings, *_overlaps(splits)], kind)
 
 
-def _class_warnings(counts: Mapping[Label, int], kind: LabelKind) -> list[str]:
+def _class_warnings(counts: Mapping[Label, int], kind: LabelKind, cells: Sequence[object]) -> list[str]:
+    """cells: of the labels, if nobody has said that each is one class."""
     warnings = [*similar_label_warnings(counts), *small_class_warnings(counts)]
-    return [*warnings, *imbalance_warnings(counts)] if kind is ONE_CLASS else warnings
+    if kind is not ONE_CLASS:
+        return warnings
+    return [*joined_label_warnings(cells), *warnings, *imbalance_warnings(counts)]
 
 
 def _columns_note(columns: Sequence[str]) -> str:

@@ -129,14 +129,13 @@ def add_linear_part(trainer: Trainer, reserved: ReservedCoordinates, fits: bool 
     deep = predicted(trainer, held_out)
     if not np.isfinite(deep).all():
         return LinearPart(obstacle="some logits of the validation split are not finite")
-    features, held_features = (counts_of(model, rows["input_ids"]) for rows in (train, held_out))
+    features = counts_of(model, train["input_ids"])
+    candidates = {c: fit(features, classes_of(train), deep.shape[1], c) for c in (C_GRID if fits else (USUAL_C,))}
+    held_features = counts_of(model, held_out["input_ids"])
     lengths = np.array([max(1, len(text)) for text in held_out["input_ids"]])[:, None]  # (N, 1)
-    candidates = []
-    for c in C_GRID if fits else (USUAL_C,):
-        weights = fit(features, classes_of(train), model.config.num_labels, c)
-        found = held_features @ weights.T / lengths
-        candidates.append((mix(deep, found, labels).loss, c, weights))
-    _, c, weights = min(candidates, key=lambda candidate: candidate[0])
+    losses = {c: mix(deep, held_features @ weights.T / lengths, labels).loss for c, weights in candidates.items()}
+    c = min(losses, key=losses.__getitem__)
+    weights = candidates[c]
     write(model, reserved.chosen, weights)
     deep = predicted(trainer, held_out)
     with read_alone(model, reserved.chosen):  # not a difference, which lower precision would round away
