@@ -137,6 +137,10 @@ def keys_of(run: Predictions) -> dict[Key, int]:
     return keys
 
 
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join([*names[:10], *(["..."] if len(names) > 10 else [])])
+
+
 def matched(runs: Mapping[str, Predictions], common: bool) -> dict[str, Predictions]:
     """Return the predictions of all runs on the same texts, in the order of the first run.
 
@@ -148,7 +152,7 @@ def matched(runs: Mapping[str, Predictions], common: bool) -> dict[str, Predicti
             kinds = f"{first.problem_type} and {run.problem_type}"
             raise DataError(f"{first_name} and {name} have other kinds of labels: {kinds}; compare runs of one kind")
         if run.label_names != first.label_names:
-            classes = " and ".join(", ".join(each.label_names[:10]) for each in (first, run))
+            classes = " and ".join(_listed(each.label_names) for each in (first, run))
             raise DataError(f"{first_name} and {name} have other classes, or in another order: {classes}")
     keys = [keys_of(run) for run in runs.values()]
     shared = sorted(set(keys[0]).intersection(*keys[1:]), key=keys[0].__getitem__)

@@ -149,7 +149,7 @@ class PredictArguments:
                 raise DataError(f"--keep_columns {name}: requires a table ({', '.join(READERS)})")
             if name in self.answer_columns or name in kept[:number]:
                 raise DataError(
-                    f"--keep_columns {name}: the output has a column of this name; rename that of the table"
+                    f"--keep_columns {name}: the output has this column; rename that of the table, or join by row"
                 )
 
     @property

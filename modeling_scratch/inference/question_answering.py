@@ -143,7 +143,9 @@ def check_options(arguments: PredictArguments) -> int:
         raise DataError(f"{option}: the model answers questions; leave it out")
     for name in arguments.keep_columns or ():
         if name in answer_columns(arguments):
-            raise DataError(f"--keep_columns {name}: the output has a column of this name; rename that of the table")
+            raise DataError(
+                f"--keep_columns {name}: the output has this column; rename that of the table, or join by row"
+            )
     return int(arguments.top_k or 1)
 
 

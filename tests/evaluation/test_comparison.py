@@ -24,8 +24,9 @@ LABELS = np.random.default_rng(0).integers(3, size=len(TEXTS))
 
 def save_run(folder: Path, seed: int, rows: Sequence[int] = range(len(TEXTS)), **changed: object) -> Path:
     """A run that knows the labels to some extent, judged on some rows of the texts."""
-    logits = np.random.default_rng(seed).normal(size=(len(TEXTS), 3)) + 2 * np.eye(3)[LABELS]
     values = {"labels": LABELS, "label_names": CLASSES, "split": "test"} | changed
+    size = len(values["label_names"])
+    logits = np.random.default_rng(seed).normal(size=(len(TEXTS), size)) + 2 * np.eye(size)[LABELS]
     texts, labels, logits = [TEXTS[row] for row in rows], values["labels"][list(rows)], logits[list(rows)]
     folder.mkdir()
     Predictions.of_logits(values["split"], "d", values["label_names"], texts, labels, logits).save(folder / PREDICTIONS)
@@ -234,6 +235,7 @@ def test_texts_are_looked_up_in_a_table_with_another_delimiter(runs: list[Path],
 def test_runs_that_cannot_be_compared(runs: list[Path], tmp_path: Path, capfd: pytest.CaptureFixture) -> None:
     part = save_run(tmp_path / "part", 1, range(20))
     other = save_run(tmp_path / "other", 1, label_names=["bad", "good", "middling"])
+    many = save_run(tmp_path / "many", 1, label_names=[*CLASSES, *map(str, range(9))])
     labels = save_run(tmp_path / "labels", 1, labels=(LABELS + 1) % 3)
     damaged, empty = save_run(tmp_path / "damaged", 1), tmp_path / "empty"
     numbers = save_kind(tmp_path / "numbers", "regression", 1, 1)
@@ -257,6 +259,7 @@ def test_runs_that_cannot_be_compared(runs: list[Path], tmp_path: Path, capfd: p
         ([runs[0], part], "different texts (run1 62, part 20), 20 in common", "--common"),
         ([runs[0], numbers], "other kinds of labels: single_label_classification and regression"),
         ([runs[0], other], "other classes", "bad, good, middling"),
+        ([runs[0], many], "bad, middling, good and bad, middling, good, 0, 1, 2, 3, 4, 5, 6, ..."),
         ([runs[0], labels], "62 texts have other true labels"),
         ([*runs, "--output", tmp_path / "no" / "out.json"], "not found"),
         ([*runs, "--text_column", "text"], "--text_column: requires --data"),

@@ -358,7 +358,7 @@ def test_arguments_that_cannot_work(folder, source, tmp_path, monkeypatch, capfd
         ([*model, "--text_column", "text"], "--text_column text: requires a table"),
         ([*model, "--keep_columns", "id"], "--keep_columns id: requires a table"),
         ([*data, "--keep_columns", "tex"], "in.csv", "no column 'tex'", "did you mean 'text'?"),
-        ([*data, "--keep_columns", "label"], "--keep_columns label", "rename"),
+        ([*data, "--keep_columns", "label"], "--keep_columns label", "rename", "join by row"),
         ([*data, "--delimiter", ";;"], "--delimiter ';;'"),
         ([*data, "--text_column", "txt"], "'txt'", "did you mean 'text'?"),
         ([*data, "--output", source, "--overwrite"], str(source), "this is the input"),
