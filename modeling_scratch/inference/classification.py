@@ -43,6 +43,7 @@ from ..fast.text_classification import batches_by_length
 from ..utils.command_line import option
 from ..utils.errors import DataError
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check_output, open_output
+from .actions import TAG, action_of
 from .answers import ALL, MULTI_LABEL, PLAIN, Choice, csv_writer, gives_numbers, json_writer, names_of, to_answers
 from .explanations import MOST_WORDS, contributions, has_more_words, with_and_without
 from .linear_models import LinearClassifier, load_linear
@@ -322,6 +323,8 @@ def load_head(
     check_folder(name, "--model")
     try:
         model, info = auto_class.from_pretrained(name, trust_remote_code=trusts, output_loading_info=True)
+        if action_of(model.config) == TAG:
+            raise DataError("it labels words, not texts; use pipeline('token-classification') of Transformers")
         check_loaded(model, info, untrained)
         if check:
             check(model.config)

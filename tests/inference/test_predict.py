@@ -22,7 +22,7 @@ from serving import save_classifier
 from text_samples import write
 from writers import POSITIONS, text_of
 
-from modeling_scratch import ScratchEncoderForMaskedLM
+from modeling_scratch import ScratchEncoderForMaskedLM, ScratchEncoderForTokenClassification
 from modeling_scratch.inference import classification as predict_room
 from modeling_scratch.serving.tasks import load_task
 
@@ -309,6 +309,8 @@ def test_a_folder_that_would_answer_at_random_is_refused(folder, source, tmp_pat
     data = ["--input", source, "--model"]
     pretrained = save_classifier(tmp_path / "pretrained", ScratchEncoderForMaskedLM)
     refused(capfd, predict.main, [*data, pretrained], str(pretrained), "classifier.out_proj")
+    tagger = save_classifier(tmp_path / "tagger", ScratchEncoderForTokenClassification)
+    refused(capfd, predict.main, [*data, tagger], "it labels words", "pipeline('token-classification')")
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
     bert = transformers.BertForSequenceClassification(transformers.BertConfig(vocab_size=50, **sizes))
     bert.save_pretrained(tmp_path / "bert")
