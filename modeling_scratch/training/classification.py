@@ -331,24 +331,22 @@ class ClassifierTrainer(
 
     calibration = Calibration()
     linear_part: LinearPart | None = None
-    fits_linear_part = True
     reserved: ReservedCoordinates | None = None
 
     def reserve(self, fits: bool = True) -> None:
-        """Keep coordinates for a linear part, unless the model cannot have one. fits: see `add_linear_part`."""
-        self.fits_linear_part = fits
+        """Keep coordinates for a linear part, unless the model cannot have one. fits: see `ReservedCoordinates`."""
         is_sharded = self.is_deepspeed_enabled or self.is_fsdp_enabled
         is_one = self.args.world_size == 1 and self.args.n_gpu <= 1 and not is_sharded
         if reason := obstacle(self.model) if is_one else "it is trained in one process, on one device":
             self.linear_part = LinearPart(obstacle=reason)
         else:
-            self.reserved = ReservedCoordinates(self.model)
+            self.reserved = ReservedCoordinates(self.model, fits)
             self.add_callback(self.reserved)
 
     def train(self, *args: Any, **kwargs: Any) -> TrainOutput:
         result = super().train(*args, **kwargs)
         if self.reserved:
-            self.linear_part = add_linear_part(self, self.reserved, self.fits_linear_part)
+            self.linear_part = add_linear_part(self, self.reserved)
         is_wanted = cast(ClassifierTrainingArguments, self.args).calibrate
         self.calibration = calibrate(self) if is_wanted else Calibration(obstacle="--no_calibrate was given")
         return result

@@ -12,8 +12,7 @@ Shapes: N texts, C classes, F features (tokens, and n-grams with an embedding).
 """
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -27,7 +26,7 @@ from scipy.special import log_softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
-from torch import nn
+from torch import Tensor, nn
 from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from ..data.ngrams import count_features
@@ -35,6 +34,7 @@ from ..evaluation.baselines import LogCountRatio
 from ..evaluation.calibration import negative_log_likelihood
 from ..evaluation.linear_part import LinearPart
 from ..modeling_encoder import ScratchEncoderForSequenceClassification
+from .temperature import logits_of, restored
 
 LINEAR_PART = (
     "Add a linear model of tokens and n-grams, trained on the same texts, to the trained model, as coordinates of its "
@@ -69,13 +69,18 @@ def obstacle(model: Any) -> str | None:
 
 
 class ReservedCoordinates(TrainerCallback):
-    """Keep the last C coordinates of the hidden states at 0 while the model is trained, and no block reads them."""
+    """Keep the last C coordinates of the hidden states at 0 while the model is trained, and no block reads them.
 
-    def __init__(self, model: Any) -> None:
+    fits: whether validation may choose the linear part, because the report is about another split; or else both parts
+    have the same share.
+    """
+
+    def __init__(self, model: Any, fits: bool = True) -> None:
+        self.fits = fits
         self.chosen = slice(model.config.hidden_size - model.config.num_labels, model.config.hidden_size)
         with torch.no_grad():
             for weight, axis in self.of(model):
-                weight.narrow(axis, self.chosen.start, model.config.num_labels).zero_()
+                self._zero(weight, axis)
 
     def of(self, model: Any) -> Iterator[tuple[nn.Parameter, int]]:
         """Yield the parameters that read or write the coordinates, with the axis that these are of."""
@@ -98,8 +103,10 @@ class ReservedCoordinates(TrainerCallback):
                 continue
             if weight.grad.is_sparse:
                 weight.grad = weight.grad.coalesce()
-            gradient = weight.grad.values() if weight.grad.is_sparse else weight.grad
-            gradient.narrow(axis, self.chosen.start, self.chosen.stop - self.chosen.start).zero_()
+            self._zero(weight.grad.values() if weight.grad.is_sparse else weight.grad, axis)
+
+    def _zero(self, values: Tensor, axis: int) -> None:
+        values.narrow(axis, self.chosen.start, self.chosen.stop - self.chosen.start).zero_()
 
 
 @dataclass(frozen=True)
@@ -112,40 +119,40 @@ class Mixture:
     share: float
     loss: float
 
-    def logits(self, deep: np.ndarray, linear: np.ndarray) -> np.ndarray:
-        return self.deep * deep + self.linear * linear + self.bias
 
-
-def add_linear_part(trainer: Trainer, reserved: ReservedCoordinates, fits: bool = True) -> LinearPart:
-    """Train the linear model on the trainer's train split, and add it in the proportion that validation prefers.
-
-    fits: whether validation may choose, because the report is about another split; or else both have the same share.
-    """
+def add_linear_part(trainer: Trainer, reserved: ReservedCoordinates) -> LinearPart:
+    """Train the linear model on the trainer's train split, and add it in the proportion that validation prefers."""
     begun = perf_counter()
     model: Any = trainer.model
     train: Any = trainer.train_dataset
     held_out: Any = trainer.eval_dataset
-    labels = np.asarray(held_out["label"])
-    deep = predicted(trainer, held_out)
+    labels, fits = np.asarray(held_out["label"]), reserved.fits
+    deep = logits_of(trainer, held_out)
     if not np.isfinite(deep).all():
         return LinearPart(obstacle="some logits of the validation split are not finite")
     features = counts_of(model, train["input_ids"])
-    candidates = {c: fit(features, classes_of(train), deep.shape[1], c) for c in (C_GRID if fits else (USUAL_C,))}
-    held_features = counts_of(model, held_out["input_ids"])
-    lengths = np.array([max(1, len(text)) for text in held_out["input_ids"]])[:, None]  # (N, 1)
-    losses = {c: mix(deep, held_features @ weights.T / lengths, labels).loss for c, weights in candidates.items()}
-    c = min(losses, key=losses.__getitem__)
-    weights = candidates[c]
-    write(model, reserved.chosen, weights)
-    deep = predicted(trainer, held_out)
-    with read_alone(model, reserved.chosen):  # not a difference, which lower precision would round away
-        linear = predicted(trainer, held_out)
+    candidates = fit(features, classes_of(train), deep.shape[1], C_GRID if fits else (USUAL_C,))
+    c = best_c(candidates, model, held_out["input_ids"], deep, labels) if fits else USUAL_C
+    write(model, reserved.chosen, candidates[c])
+    deep = logits_of(trainer, held_out)
+    with restored(trainer, model.classifier.out_proj):
+        read_alone(model, reserved.chosen)  # a difference of logits would lose S to lower precision
+        linear = logits_of(trainer, held_out)
     mixture = mix(deep, linear, labels if fits else None)
     apply(model, reserved.chosen, mixture)
-    before, after = (float((logits.argmax(-1) == labels).mean()) for logits in (deep, predicted(trainer, held_out)))
+    before, after = (float((logits.argmax(-1) == labels).mean()) for logits in (deep, logits_of(trainer, held_out)))
     texts, columns = features.shape
     minutes = (perf_counter() - begun) / 60
     return LinearPart(texts, columns, c, mixture.share, before, after, minutes, is_fitted=fits)
+
+
+def best_c(
+    candidates: Mapping[float, np.ndarray], model: Any, texts: Any, deep: np.ndarray, labels: np.ndarray
+) -> float:
+    """Return the C whose weights (C, F) mix best with the logits of the encoder. texts: their token ids."""
+    features, lengths = counts_of(model, texts), np.array([max(1, len(text)) for text in texts])[:, None]  # (N, 1)
+    losses = {c: mix(deep, features @ weights.T / lengths, labels).loss for c, weights in candidates.items()}
+    return min(losses, key=losses.__getitem__)
 
 
 def counts_of(model: Any, texts: Any) -> csr_matrix:
@@ -160,21 +167,23 @@ def classes_of(rows: Dataset) -> np.ndarray:
     return labels if labels.ndim == 1 else labels.argmax(-1)
 
 
-def predicted(trainer: Trainer, rows: Any) -> np.ndarray:
-    return np.asarray(trainer.predict(rows).predictions, np.float64)
+def fit(features: csr_matrix, labels: np.ndarray, classes: int, grid: Sequence[float]) -> dict[float, np.ndarray]:
+    """Return the weights (C, F) for each strength of the penalty, 1 / its value in the grid.
 
-
-def fit(features: csr_matrix, labels: np.ndarray, classes: int, c: float) -> np.ndarray:
-    """Return the weights (C, F), which add up to 0 over the classes; a class without texts has none of its own."""
-    weights = np.zeros((classes, features.shape[1]))
+    They add up to 0 over the classes. A class without texts has none of its own.
+    """
+    weights = {c: np.zeros((classes, features.shape[1])) for c in grid}
+    presence = features.sign()
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         for one in range(classes) if classes > 2 else (1,):
             if 0 < (is_one := labels == one).sum() < len(labels):
-                ratio = LogCountRatio().fit(features.sign(), is_one)
-                model = LogisticRegression(C=c, max_iter=300).fit(ratio.transform(features), is_one)
-                weights[one] = model.coef_[0] * ratio.ratio_
-    return weights - weights.mean(0)
+                ratio = LogCountRatio().fit(presence, is_one)
+                scaled = ratio.transform(features)
+                for c in grid:
+                    model = LogisticRegression(C=c, max_iter=300).fit(scaled, is_one)
+                    weights[c][one] = model.coef_[0] * ratio.ratio_
+    return {c: of_c - of_c.mean(0) for c, of_c in weights.items()}
 
 
 def mix(deep: np.ndarray, linear: np.ndarray, labels: np.ndarray | None) -> Mixture:
@@ -229,21 +238,12 @@ def read(model: Any, chosen: slice, factor: float = 1.0) -> None:
     weight[:, chosen] = factor * (torch.eye(count) - 1 / count).to(weight)
 
 
-@contextmanager
-def read_alone(model: Any, chosen: slice) -> Iterator[None]:
-    """Let the logits be those of the coordinates, and restore the last layer."""
-    weights = list(model.classifier.out_proj.parameters())
-    kept = [weight.detach().clone() for weight in weights]
-    with torch.no_grad():
-        for weight in weights:
-            weight.zero_()
+@torch.no_grad()
+def read_alone(model: Any, chosen: slice) -> None:
+    """Let the logits be those of the coordinates."""
+    for weight in model.classifier.out_proj.parameters():
+        weight.zero_()
     read(model, chosen)
-    try:
-        yield
-    finally:
-        with torch.no_grad():
-            for weight, value in zip(weights, kept):
-                weight.copy_(value)
 
 
 @torch.no_grad()

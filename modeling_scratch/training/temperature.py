@@ -63,9 +63,16 @@ def logits_of(trainer: Trainer, rows: Any) -> np.ndarray:
 
 @contextmanager
 def halved(trainer: Trainer, layer: nn.Linear) -> Iterator[None]:
+    with restored(trainer, layer):
+        divide(trainer, layer, 2)
+        yield
+
+
+@contextmanager
+def restored(trainer: Trainer, layer: nn.Linear) -> Iterator[None]:
+    """Give the layer the weights back that it has now."""
     reshard(trainer.model)
     before = [weight.detach().clone() for weight in layer.parameters()]
-    divide(trainer, layer, 2)
     try:
         yield
     finally:

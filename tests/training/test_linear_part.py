@@ -255,7 +255,7 @@ def test_features_are_counts_of_tokens_and_of_known_ngrams_within_a_text() -> No
 
 def test_weights_of_classes_add_up_to_zero_and_a_class_without_texts_has_none() -> None:
     features = count_features([[1, 2], [1, 3], [2, 2], [3, 3]] * 5, 4, np.empty(0, np.int64))
-    weights = fit(features, np.array([0, 0, 1, 2] * 5), 4, c=1.0)
+    weights = fit(features, np.array([0, 0, 1, 2] * 5), 4, [1.0])[1.0]
     np.testing.assert_allclose(weights.sum(0), 0, atol=1e-9)
     assert (features @ weights.T).argmax(-1).tolist() == [0, 0, 1, 2] * 5
 
