@@ -68,7 +68,7 @@ MEAN = (
     "final_norm=false,classifier_norm=true,num_hidden_layers=1"
 )
 CONTEXT = Way(
-    MEAN.replace("hidden_dropout=0.3", "hidden_dropout=0.0"),
+    with_override(MEAN, "hidden_dropout", 0.0),
     {"objective": "context", "learning_rate": 3e-3, "adam_beta2": 0.999, "weight_decay": 0.0, **SPARSE,
      "lr_scheduler_type": "constant_with_warmup", "warmup_steps": 0.03, "block_size": 52,
      "per_device_train_batch_size": 256},

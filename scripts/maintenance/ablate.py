@@ -7,16 +7,16 @@ Each run has a folder of its own. Repeat the command to continue after an interr
 table is in ablation.md. A difference is that of the mean over the seeds, and its interval is Student's t of the pairs.
 """
 
-import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from compare_sizes import train
+from compare_sizes import train_once
 
-from modeling_scratch.lab.statistics import Difference, paired_difference
+from modeling_scratch.evaluation.recipe_plots import RecipeRun, read_recipe_run
+from modeling_scratch.lab.report import interval
+from modeling_scratch.lab.statistics import paired_difference
 from modeling_scratch.utils.errors import DataError
 from modeling_scratch.utils.files import write_text
 from modeling_scratch.utils.markdown import percent, table
@@ -45,23 +45,6 @@ INGREDIENTS = {
 }
 
 
-@dataclass(frozen=True)
-class Result:
-    """Of a run: the accuracy, and the minutes of all its stages."""
-
-    accuracy: float
-    minutes: float
-
-    @classmethod
-    def of(cls, folder: Path) -> "Result":
-        """Raises `DataError` if the folder is not that of a finished run with a recipe."""
-        try:
-            evaluation = json.loads((folder / "evaluation.json").read_text(encoding="utf-8"))
-            return cls(float(evaluation["accuracy"]), sum(stage["minutes"] for stage in evaluation["stages"]))
-        except (OSError, LookupError, TypeError, ValueError) as error:
-            raise DataError(f"{folder}: not the folder of a finished run with --recipe ({error})") from error
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
     parser.add_argument("data", help="A folder with train, validation and test, of which no text is used elsewhere.")
@@ -84,34 +67,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(text)
 
 
-def measured(given: Namespace, number: int, name: str, seed: int) -> Result:
+def measured(given: Namespace, number: int, name: str, seed: int) -> RecipeRun:
     """Train, unless the run is finished."""
-    output = Path(given.output_dir)
-    folder = output / f"{number:02d}-{seed}"
-    if not (folder / "verify.json").is_file():  # written at the end of a run
-        output.mkdir(parents=True, exist_ok=True)
-        same = f"--recipe minutes --seed {seed} --disable_tqdm True --overwrite {given.options}".split()
-        train(["--data_dir", given.data, "--output_dir", str(folder), *same, *INGREDIENTS[name].split()], folder)
-    return Result.of(folder)
+    folder = Path(given.output_dir, f"{number:02d}-{seed}")
+    same = f"--recipe minutes --seed {seed} --disable_tqdm True {given.options}".split()
+    train_once(["--data_dir", given.data, *same, *INGREDIENTS[name].split()], folder)
+    return read_recipe_run(folder)
 
 
-def ablation_table(found: Mapping[str, Mapping[int, Result]]) -> str:
+def ablation_table(found: Mapping[str, Mapping[int, RecipeRun]]) -> str:
     """Return the rows as Markdown: mean accuracy, difference to the first row with its 95 % interval, and minutes."""
-    scores = {name: {seed: result.accuracy for seed, result in results.items()} for name, results in found.items()}
+    scores = {name: {seed: run.evaluation["accuracy"] for seed, run in runs.items()} for name, runs in found.items()}
     base = next(iter(found))
     rows = []
-    for name, results in found.items():
-        difference = "" if name == base else shown(paired_difference(scores[name], scores[base]))
-        minutes = fmean(result.minutes for result in results.values())
+    for name, runs in found.items():
+        difference = "" if name == base else interval("accuracy", paired_difference(scores[name], scores[base]))
+        minutes = fmean(run.minutes for run in runs.values())
         rows.append([name, percent(fmean(scores[name].values())), difference, f"{minutes:.1f}"])
     return table(["", "accuracy", "difference", "minutes"], rows)
-
-
-def shown(difference: Difference) -> str:
-    points = f"{100 * difference.mean:+.2f}"
-    if difference.low is None or difference.high is None:
-        return points
-    return f"{points} ({100 * difference.low:+.2f} to {100 * difference.high:+.2f})"
 
 
 if __name__ == "__main__":

@@ -62,18 +62,9 @@ def measure(title: str, data: str, given: Namespace, metric: str | None = None) 
     """Run what is not finished for one data set, and return the scores."""
     runs: dict[str, list[Path]] = {}
     for name, folder, options in planned(title, data, given):
-        is_finished = (folder / "verify.json").is_file()  # written at the end of a run
-        if given.draw_only:
-            runs.setdefault(name, []).extend([folder] * is_finished)
-            continue
-        planned_options = folder.with_name(f"{folder.name}.options.json")
-        if planned_options.is_file() and json.loads(planned_options.read_text(encoding="utf-8")) != options:
-            raise DataError(f"{folder} is a run with other options; choose another --output_dir")
-        if not is_finished:
-            planned_options.parent.mkdir(parents=True, exist_ok=True)
-            write_json(planned_options, options)
-            train([*options, "--output_dir", str(folder), "--overwrite"], folder)
-        runs.setdefault(name, []).append(folder)
+        if not given.draw_only:
+            train_once(options, folder)
+        runs.setdefault(name, []).extend([folder] * is_finished(folder))
     if not any(runs.values()):
         raise DataError(f"{title}: no run is finished in {given.output_dir}")
     return read_scores({name: folders for name, folders in runs.items() if folders}, metric or "accuracy")
@@ -91,6 +82,21 @@ def planned(title: str, data: str, given: Namespace) -> Iterator[tuple[str, Path
                 epochs = max(2, ceil(CHECKPOINT_STEPS * CHECKPOINT_BATCH / rows))
                 start = ["--model_name_or_path", given.checkpoint, "--num_train_epochs", str(epochs)]
                 yield CHECKPOINT, folder / f"checkpoint-{rows}-{seed}", [*same, *start, *FINE_TUNING.split()]
+
+
+def is_finished(folder: Path) -> bool:
+    return (folder / "verify.json").is_file()  # written at the end of a run
+
+
+def train_once(options: Sequence[str], folder: Path) -> None:
+    """Train, unless the run is finished. Raises `DataError` for the folder of a run with other options."""
+    planned_options = folder.with_name(f"{folder.name}.options.json")
+    if planned_options.is_file() and json.loads(planned_options.read_text(encoding="utf-8")) != options:
+        raise DataError(f"{folder} is a run with other options; choose another --output_dir")
+    if not is_finished(folder):
+        planned_options.parent.mkdir(parents=True, exist_ok=True)
+        write_json(planned_options, options)
+        train([*options, "--output_dir", str(folder), "--overwrite"], folder)
 
 
 def train(options: Sequence[str], folder: Path) -> None:

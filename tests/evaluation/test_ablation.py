@@ -12,8 +12,9 @@ import pytest
 
 def write_run(folder: Path, accuracy: float, minutes: float) -> None:
     folder.mkdir(parents=True)
-    stages = [{"minutes": minutes / 2}, {"minutes": minutes / 2}]
+    stages = [{"name": name, "minutes": minutes / 2, "since": 0} for name in ("tokenizer", "linear part")]
     (folder / "evaluation.json").write_text(json.dumps({"accuracy": accuracy, "stages": stages}))
+    (folder / "run_config.json").write_text(json.dumps({"recipe": {"recipe": "minutes"}}))
     (folder / "verify.json").touch()
 
 
@@ -35,6 +36,14 @@ def test_a_run_that_is_not_one_of_a_recipe_is_named(tmp_path: Path, capsys) -> N
     with pytest.raises(SystemExit):
         ablate.main([*f"nowhere --seeds 0 --output_dir {tmp_path} --only".split(), "two blocks"])
     assert "00-0: not the folder of a finished run with --recipe" in capsys.readouterr().err
+
+
+def test_a_folder_of_runs_with_other_options_is_refused(tmp_path: Path, capsys) -> None:
+    write_run(tmp_path / "00-0", 0.8, 1.0)
+    (tmp_path / "00-0.options.json").write_text("[]")
+    with pytest.raises(SystemExit):
+        ablate.main([*f"nowhere --seeds 0 --output_dir {tmp_path} --only".split(), "two blocks"])
+    assert "00-0 is a run with other options" in capsys.readouterr().err
 
 
 def test_held_out_sentences_leave_none_of_their_phrases_in_train(tmp_path: Path) -> None:
