@@ -4,7 +4,7 @@
 import sys
 import textwrap
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TextIO, TypeVar
@@ -68,6 +68,12 @@ def to_precision(model: Any, precision: str) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch's deprecation notice for another package
         return quantize_dynamic(model, names, dtype=torch.qint8)
+
+
+def check_is_free(name: str, taken: Collection[str]) -> None:
+    """Raise `DataError` for a column to keep whose name the output has already."""
+    if name in taken:
+        raise DataError(f"--keep_columns {name}: the output has this column; rename that of the table, or join by row")
 
 
 # Texts are sorted by length within a chunk. Its size is a compromise between padding and memory.
@@ -148,10 +154,7 @@ class PredictArguments:
         for number, name in enumerate(kept := self.keep_columns or []):
             if not self.is_table:
                 raise DataError(f"--keep_columns {name}: requires a table ({', '.join(READERS)})")
-            if name in self.answer_columns or name in kept[:number]:
-                raise DataError(
-                    f"--keep_columns {name}: the output has this column; rename that of the table, or join by row"
-                )
+            check_is_free(name, [*self.answer_columns, *kept[:number]])
 
     @property
     def has_pairs(self) -> bool:

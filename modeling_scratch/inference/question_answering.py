@@ -20,7 +20,7 @@ from ..question_answering import QuestionAnsweringPipeline
 from ..utils.errors import DataError
 from ..utils.files import open_output
 from .answers import ALL, csv_writer, json_writer
-from .classification import PredictArguments, in_chunks, load_head
+from .classification import PredictArguments, check_is_free, in_chunks, load_head
 from .text_generators import position_limit
 
 TASK = "extractive-question-answering"
@@ -142,10 +142,7 @@ def check_options(arguments: PredictArguments) -> int:
     for option in (option for option, is_given in given.items() if is_given):
         raise DataError(f"{option}: the model answers questions; leave it out")
     for name in arguments.keep_columns or ():
-        if name in answer_columns(arguments):
-            raise DataError(
-                f"--keep_columns {name}: the output has this column; rename that of the table, or join by row"
-            )
+        check_is_free(name, answer_columns(arguments))
     return int(arguments.top_k or 1)
 
 
