@@ -190,5 +190,5 @@ def imbalance_warnings(counts: Mapping[Label, int]) -> list[str]:
         return []
     return [
         f"imbalanced classes: {quoted(frequent)} has {ratio:,.0f} times as many rows as {quoted(rare)}; the report "
-        "compares by macro F1, and --class_weights balanced, without --recipe, makes rare classes count more"
+        "compares by macro F1, and --class_weights balanced makes rare classes count more"
     ]

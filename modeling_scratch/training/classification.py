@@ -315,14 +315,12 @@ class ClassifierTrainingArguments(RunArguments, TrainingArguments):
         check_r_drop(self.r_drop, bool(self.class_weights))
         if self.class_weights and self.search_trials:
             raise DataError("--search_trials excludes --class_weights")
-        if self.class_weights and self.linear_part:
-            raise DataError("--linear_part True excludes --class_weights: validation, as it is, chooses its mixture")
         if self.prediction_loss_only or self.label_names:
             raise DataError("--prediction_loss_only and --label_names are not supported: the scores are of the labels")
 
 
 class ClassifierTrainer(
-    ConsistentDropout, SoftLabels, ClassWeights, SparseTables, NumberTraining, RatesByDepth, SharingTrainer
+    ConsistentDropout, ClassWeights, SoftLabels, SparseTables, NumberTraining, RatesByDepth, SharingTrainer
 ):
     """The trainer of a classification run. After training, it adds the linear part, and calibrates the probabilities.
 

@@ -17,7 +17,7 @@ def remedies(run: Run, data: ReviewData, steps: int) -> str:
     model, training, recipe = (run.groups.get(name) for name in ("model", "training", "recipe"))
     is_new, texts = not model.model_name_or_path, data.splits["train"].num_rows
     found = []
-    if is_new and not training.class_weights and not (recipe and recipe.recipe):
+    if is_new and not (recipe and recipe.recipe):
         found.append("Let a recipe choose the settings for these texts: --recipe minutes.")
     elif steps < ENOUGH_STEPS:
         found.append(f"Train longer, as {steps:,} steps are few: {_longer(training, steps)}.")

@@ -105,7 +105,6 @@ def check_combination(
     refused = {
         "--model_name_or_path": model_arguments.model_name_or_path,
         "--search_trials": arguments.search_trials,
-        "--class_weights": arguments.class_weights,
         "--push_to_hub": arguments.push_to_hub,
     }
     for option, value in refused.items():

@@ -21,6 +21,7 @@ from uploads import uploaded_texts
 from modeling_scratch.training.class_weights import ClassWeights, balanced_weights
 
 LABELS = [0, 1, 1, 2, 1, 1, 0, 1]
+SOFT_LABELS = torch.rand(8, 3, generator=torch.Generator().manual_seed(2)).softmax(-1).tolist()
 FEATURES = torch.randn(8, 4, generator=torch.Generator().manual_seed(0))
 
 
@@ -44,17 +45,19 @@ def test_weights_are_those_of_scikit_learn() -> None:
     assert balanced_weights([0, 0, 1], 3) == pytest.approx([0.5, 1, 1])  # no text has the last class
 
 
+@pytest.mark.parametrize("labels", [LABELS, SOFT_LABELS], ids=["classes", "probabilities"])
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
 @pytest.mark.parametrize(("batch", "accumulated"), [(8, 1), (2, 4)])
 def test_a_step_is_that_of_the_weighted_cross_entropy(
-    tmp_path: Path, batch: int, accumulated: int, smoothing: float
+    tmp_path: Path, batch: int, accumulated: int, smoothing: float, labels: list[Any]
 ) -> None:
     """Whatever batches the texts of the step are in: they are of unequal weight."""
     model, reference = Linear(), Linear()
     weights = balanced_weights(LABELS, 3)
-    expected = F.cross_entropy(
-        reference(FEATURES).logits, torch.tensor(LABELS), torch.tensor(weights), label_smoothing=smoothing
-    )
+    targets, of_classes = torch.tensor(labels), torch.tensor(weights)
+    logits = reference(FEATURES).logits
+    expected = F.cross_entropy(logits, targets, of_classes, label_smoothing=smoothing, reduction="sum")
+    expected /= (of_classes[targets] if labels is LABELS else targets @ of_classes).sum()
     expected.backward()
     with torch.no_grad():
         for weight in reference.parameters():
@@ -64,12 +67,12 @@ def test_a_step_is_that_of_the_weighted_cross_entropy(
         gradient_accumulation_steps=accumulated, learning_rate=0.5, label_smoothing_factor=smoothing,
         max_grad_norm=0, lr_scheduler_type="constant", save_strategy="no", disable_tqdm=True,
     )  # fmt: skip
-    rows = Dataset.from_dict({"features": FEATURES.numpy(), "labels": LABELS})
+    rows = Dataset.from_dict({"features": FEATURES.numpy(), "labels": labels})
     trainer = ClassWeights(model, arguments, train_dataset=rows, eval_dataset=rows)
     trainer.use_class_weights(weights)
-    assert trainer.evaluate()["eval_loss"] == pytest.approx(float(expected), abs=1e-5)
+    assert trainer.evaluate()["eval_loss"] == pytest.approx(float(expected.detach()), abs=1e-5)
     trained = trainer.train()
-    assert trained.training_loss == pytest.approx(float(expected), abs=1e-5)
+    assert trained.training_loss == pytest.approx(float(expected.detach()), abs=1e-5)
     for found, wanted in zip(model.parameters(), reference.parameters()):
         torch.testing.assert_close(found, wanted)
 
@@ -96,6 +99,6 @@ def test_the_weights_of_a_run_are_recorded(tmp_path: Path, capsys: pytest.Captur
     resumed = f"{weighted} --save_linear_model False --resume_from_checkpoint last --max_steps 3"
     train_classifier.main(resumed.split())
     assert [path.name for path in (tmp_path / "run" / "linear").iterdir()] == ["mine.txt"], "of the run before"
-    for extra in ("--problem_type regression", "--recipe minutes"):
+    for extra in ("--problem_type regression", "--search_trials 2"):
         arguments = f"{options} --class_weights balanced --output_dir {tmp_path / 'other'} {extra}"
         assert "--class_weights" in refusal(capsys, train_classifier.main, arguments.split())

@@ -14,6 +14,7 @@ import train_classifier
 from conftest import redraw
 from datasets import Dataset
 from model_cases import tiny
+from sklearn.metrics import recall_score
 from text_samples import write
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
@@ -24,7 +25,6 @@ from modeling_scratch.evaluation.linear_part import LinearPart
 from modeling_scratch.inference.classification import to_precision
 from modeling_scratch.training.classification import ClassifierTrainer, ClassifierTrainingArguments
 from modeling_scratch.training.linear_part import ReservedCoordinates, add_linear_part, fit, mix, obstacle
-from modeling_scratch.utils.errors import DataError
 
 PLAIN: dict[str, Any] = {
     "norm_position": "pre", "final_norm": False, "position_type": "rotary", "classifier_pooling": "mean",
@@ -188,12 +188,6 @@ def test_models_that_cannot_have_one_say_why(change: dict[str, Any], reason: str
     assert reason in str(obstacle(ScratchEncoderForSequenceClassification(tiny(**{**PLAIN, **change}))))
 
 
-def test_weighted_classes_exclude_it(tmp_path: Path) -> None:
-    """Its mixture would take back what the weights bring to rare classes."""
-    with pytest.raises(DataError, match="--linear_part True excludes --class_weights"):
-        ClassifierTrainingArguments(str(tmp_path), linear_part=True, class_weights="balanced", use_cpu=True)
-
-
 def test_a_run_without_one_reports_the_reason(data: Path, tmp_path: Path) -> None:
     run = train(data, tmp_path / "run", "--config_overrides", f"{SIZES},norm_position=post")
     assert "no linear part: mean pooling" in (run / "results.md").read_text()
@@ -255,9 +249,10 @@ def test_features_are_counts_of_tokens_and_of_known_ngrams_within_a_text() -> No
 
 def test_weights_of_classes_add_up_to_zero_and_a_class_without_texts_has_none() -> None:
     features = count_features([[1, 2], [1, 3], [2, 2], [3, 3]] * 5, 4, np.empty(0, np.int64))
-    weights = fit(features, np.array([0, 0, 1, 2] * 5), 4, [1.0])[1.0]
-    np.testing.assert_allclose(weights.sum(0), 0, atol=1e-9)
-    assert (features @ weights.T).argmax(-1).tolist() == [0, 0, 1, 2] * 5
+    lengths = np.full(20, 2)
+    model = fit(features, lengths, np.array([0, 0, 1, 2] * 5), 4, [1.0])[1.0]
+    np.testing.assert_allclose([*model.weights.sum(0), model.bias.sum()], 0, atol=1e-9)
+    assert (model.sums(features, lengths) + model.bias).argmax(-1).tolist() == [0, 0, 1, 2] * 5
 
 
 def test_a_mixture_prefers_what_is_right_and_few_texts_keep_both_parts() -> None:
@@ -268,3 +263,22 @@ def test_a_mixture_prefers_what_is_right_and_few_texts_keep_both_parts() -> None
     few = mix(bad[:4], good[:4], labels[:4])
     assert 0.2 < few.share < 0.8
     assert found.share > 0.8
+
+
+def test_weighted_classes_are_told_and_mixed_as_if_their_texts_were_more() -> None:
+    """Nine of ten texts are of one class, and what they read tells the classes apart in part only."""
+    generator = np.random.default_rng(0)
+    labels = (np.arange(600) % 10 == 0).astype(int)
+    texts = [generator.choice(4, p=(0.4, 0.3, 0.2, 0.1)[:: 1 - 2 * label], size=3).tolist() for label in labels]
+    features, weights = count_features(texts, 4, np.empty(0, np.int64)), np.array([1, 9]) * 10 / 18
+    repeated = np.repeat(np.arange(600), np.where(labels, 9, 1))
+    lengths, nothing, recalls = np.full(600, 3), np.zeros((600, 2)), []
+    many = fit(features[repeated], lengths[0].repeat(len(repeated)), labels[repeated], 2, [1.0])[1.0]
+    for of in None, weights:
+        model = fit(features, lengths, labels, 2, [len(repeated) / 600], of)[len(repeated) / 600]
+        linear = model.sums(features, lengths) + model.bias
+        mixed = mix(nothing, linear, labels, of).of(nothing, linear)
+        recalls.append(recall_score(labels, mixed.argmax(-1)))
+    expected = recall_score(labels, (many.sums(features, lengths) + many.bias).argmax(-1))
+    assert recalls[0] < 0.3 < 0.6 < recalls[1]
+    assert recalls[1] == pytest.approx(expected, abs=0.02)
