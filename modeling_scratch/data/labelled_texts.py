@@ -9,7 +9,7 @@ A text can be a pair of texts.
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -48,13 +48,17 @@ HIDDEN_LABEL = -1  # the value of a withheld label in `datasets.ClassLabel`, as 
 
 @dataclass(frozen=True)
 class ReviewData:
-    """Splits with the columns text, text_pair (of pairs only) and label, and notes on how they were prepared."""
+    """Splits with the columns text, text_pair (of pairs only) and label, and notes on how they were prepared.
+
+    places: the file and the row of each text of a split, if it was read from files.
+    """
 
     splits: datasets.DatasetDict
     label_names: list[str]
     notes: list[str]
     warnings: list[str]
     kind: LabelKind = ONE_CLASS
+    places: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @classmethod
     def from_pairs(
@@ -74,6 +78,10 @@ class ReviewData:
             columns["label"] = [label for _, label in pairs]
             tables[split] = datasets.Dataset.from_dict(columns, features=features)
         return cls(datasets.DatasetDict(tables), label_names, notes, warnings, kind)
+
+    def places_of(self, split: str) -> Sequence[str]:
+        """Return where each text of a split was read: "reviews.csv, row 3", or its row in the split."""
+        return self.places.get(split) or [f"{split}, row {row}" for row in range(1, len(self.splits[split]) + 1)]
 
     @property
     def problem_type(self) -> ProblemType:
@@ -153,7 +161,8 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     ids = {label: number for number, label in enumerate(names)}
     pairs = {split: [(row.text, kind.stored(row.label, ids)) for row in rows] for split, rows in splits.items()}
     label_names = list(names.values()) or arguments.class_names or [label_column]  # a number has the name of its column
-    return ReviewData.from_pairs(pairs, label_names, notes, [*warnings, *_overlaps(splits)], kind)
+    data = ReviewData.from_pairs(pairs, label_names, notes, [*warnings, *_overlaps(splits)], kind)
+    return replace(data, places={split: [row.where for row in rows] for split, rows in splits.items()})
 
 
 def _class_warnings(counts: Mapping[Label, int], kind: LabelKind, cells: Sequence[object]) -> list[str]:
@@ -208,10 +217,10 @@ def _read_examples(
     repeated = len(examples) - len({example.text for example in examples})
     if repeated:
         notes.append(f"{split}: {repeated:,} rows repeat the text of an earlier row; they were kept")
-    for field, locations in left_out.items():
+    for column, locations in left_out.items():
         if locations:
             notes.append(
-                f"{split}: {len(locations):,} rows without a {field} were dropped, first {'; '.join(locations[:3])}"
+                f"{split}: {len(locations):,} rows without a {column} were dropped, first {'; '.join(locations[:3])}"
             )
     counts = dict(Counter(label for example in examples for label in kind.classes(example.label)).most_common())
     read_as = labels.map.read(split, counts, class_names, notes)

@@ -104,7 +104,8 @@ class Judge:
         predictions.save(output / PREDICTIONS)
         misclassified = self._misclassified(predictions)
         misclassified.save(output / MISCLASSIFIED)
-        page, shown = (table + misclassified.report(quotes) for quotes in (quotes_texts(trainer.args), True))
+        doubts = evaluation["headline"] is None
+        page, shown = (table + misclassified.report(quotes, doubts) for quotes in (quotes_texts(trainer.args), True))
         write_report(trainer.args, page, evaluation)
         confusion_matrix_png(matrix, names, output / "confusion_matrix.png")
         learning_curve_png(trainer.state.log_history, output / "learning_curve.png")
@@ -123,7 +124,8 @@ class Judge:
     def _misclassified(self, found: Predictions) -> Misclassified:
         answers = self.labels, found.predicted, found.probabilities
         rival = self.best_baseline
-        return Misclassified(self.metrics.label_names, self.texts, *answers, rival.name, rival.predictions)
+        about = self.metrics.label_names, self.texts, self.data.places_of(self.split)
+        return Misclassified(*about, *answers, rival.name, rival.predictions)
 
     def _evaluation(self, predicted: np.ndarray, matrix: np.ndarray, others: dict[str, np.ndarray]) -> dict[str, Any]:
         names, rivals = self.metrics.label_names, self._rivals()

@@ -21,12 +21,13 @@ SHOWN = 20
 class Misclassified:
     """The wrong answers among those to N texts, over C classes.
 
-    labels, predicted, linear: class indices (N,), the given ones, the model's, and those of a linear model named
-    `rival`. probabilities (N, C): the model's.
+    places: the file and the row of each text. labels, predicted, linear: class indices (N,), the given ones, the
+    model's, and those of a linear model named `rival`. probabilities (N, C): the model's.
     """
 
     names: Sequence[str]
     texts: Sequence[str]
+    places: Sequence[str]
     labels: np.ndarray
     predicted: np.ndarray
     probabilities: np.ndarray
@@ -44,15 +45,18 @@ class Misclassified:
         """The number of texts to which both models give the same answer, which is not the label."""
         return int(((self.predicted != self.labels) & (self.predicted == self.linear)).sum())
 
-    def report(self, quotes: bool = True) -> str:
-        """Return the number of wrong answers as Markdown, and the surest ones if it quotes; "" if there are none."""
+    def report(self, quotes: bool = True, doubts: bool = True) -> str:
+        """Return the number of wrong answers as Markdown, and the surest ones if it quotes; "" if there are none.
+
+        doubts: whether the model has learned enough to doubt labels.
+        """
         if not len(rows := self.rows):
             return ""
         text = f"Misclassified texts: {len(rows):,} ({MISCLASSIFIED} has them in full, the surest first)."
         if quotes:
             which = f"The {SHOWN} surest" if len(rows) > SHOWN else "All"
             text = f"{text} {which} of them:\n\n{self._listed(rows[:SHOWN])}"
-        if self.doubtful:
+        if doubts and self.doubtful:
             text += (
                 f"\n\nTexts whose label both models contradict with the same answer: {self.doubtful:,}. Check these "
                 f"labels first. The other model is {escaped(self.rival)}."
@@ -61,8 +65,8 @@ class Misclassified:
 
     def _listed(self, rows: np.ndarray) -> str:
         return table(
-            ["row", "text", "label", "answer", "probability", escaped(self.rival)],
-            [[row + 1, shortened(self.texts[row]), *self._answers(row)] for row in rows],
+            ["where", "text", "label", "answer", "probability", escaped(self.rival)],
+            [[self.places[row], shortened(self.texts[row]), *self._answers(row)] for row in rows],
         )
 
     def _answers(self, row: int) -> list[str]:
@@ -71,11 +75,14 @@ class Misclassified:
         return [*names[:2], percent(self.probabilities[row, predicted]), names[2]]
 
     def save(self, path: Path) -> None:
-        """Write a table of all wrong answers, if there are any. row: the number of the text in its split, from 1."""
+        """Write a table of all wrong answers, if there are any. row: the number of the text in its split, from 1.
+
+        where: the file that it was read from, and its row there.
+        """
         if not len(rows := self.rows):
             return path.unlink(missing_ok=True)
-        heads = ["row", *as_fields(self.texts[rows[0]]), "label", "answer", "probability", "linear_answer"]
-        lines = [[row + 1, *as_fields(self.texts[row]).values(), *self._cells(row)] for row in rows]
+        heads = ["row", "where", *as_fields(self.texts[rows[0]]), "label", "answer", "probability", "linear_answer"]
+        lines = [[row + 1, self.places[row], *as_fields(self.texts[row]).values(), *self._cells(row)] for row in rows]
         written = io.StringIO(newline="")
         csv.writer(written, lineterminator="\n").writerows([heads, *lines])
         write_text(path, written.getvalue().encode("utf-8", "replace").decode())

@@ -9,6 +9,7 @@ import pytest
 
 from modeling_scratch.data.text_pairs import of_parts
 from modeling_scratch.evaluation.misclassified import SHOWN, Misclassified
+from modeling_scratch.utils.markdown import escaped
 
 NAMES = ["bad", "good"]
 
@@ -16,7 +17,8 @@ NAMES = ["bad", "good"]
 def wrong_answers(texts: list[str], labels: np.ndarray, sure: np.ndarray, linear: np.ndarray) -> Misclassified:
     """Of a model that answers "good" with these probabilities."""
     probabilities = np.stack([1 - sure, sure], axis=-1)
-    return Misclassified(NAMES, texts, labels, probabilities.argmax(-1), probabilities, "NB-SVM", linear)
+    places = [f"a|b.csv, row {2 * row}" for row in range(len(texts))]
+    return Misclassified(NAMES, texts, places, labels, probabilities.argmax(-1), probabilities, "NB-SVM", linear)
 
 
 def lines_of(path: Path) -> list[dict[str, str]]:
@@ -39,13 +41,15 @@ def test_the_surest_wrong_answers_are_first(tmp_path: Path) -> None:
     for line in lines:
         row = int(line["row"]) - 1
         assert line["text"] == texts[row]
+        assert line["where"] == f"a|b.csv, row {2 * row}"
         assert (line["label"], line["linear_answer"]) == (NAMES[labels[row]], NAMES[linear[row]])
         assert float(line["probability"]) == pytest.approx(max(sure[row], 1 - sure[row]), rel=1e-3)
     report = found.report()
-    shown = [line.split("|")[1].strip() for line in report.splitlines() if line.startswith("| ")][2:]
-    assert shown == [line["row"] for line in lines][:SHOWN]
+    shown = [line.split(" | ")[0] for line in report.splitlines() if line.startswith("| ")][2:]
+    assert shown == [f"| {escaped(line['where'])}" for line in lines][:SHOWN]
     doubtful = sum(line["answer"] == line["linear_answer"] for line in lines)
     assert f"Texts whose label both models contradict with the same answer: {doubtful}." in report
+    assert "Check these labels" not in found.report(doubts=False)
 
 
 def test_pairs_have_two_columns_and_no_wrong_answer_says_nothing(tmp_path: Path) -> None:
