@@ -47,6 +47,12 @@ def write(path: Path, columns: dict) -> Path:
     return path
 
 
+def read(path: Path) -> list[dict[str, Any]]:
+    """The rows of a csv or jsonl file."""
+    with path.open(encoding="utf-8", newline="") as handle:
+        return list(csv.DictReader(handle)) if path.suffix == ".csv" else list(map(json.loads, handle))
+
+
 def reviews(number: int, start: int = 0) -> dict:
     rows = range(start, start + number)
     return {"text": [f"review number {row}" for row in rows], "label": [row % 2 for row in rows]}

@@ -140,24 +140,24 @@ def read_lines(handle: IO[bytes], where: str) -> Iterator[NumberedText]:
 
 def read_texts(path: Path, text_column: TextColumns = None, form: TableForm = FOUND) -> Iterator[NumberedText]:
     """Stream `(row, text)` from one file, as `read_kept_texts` does."""
-    yield from ((row, text) for row, text, _ in read_kept_texts(path, text_column, (), form))
+    yield from ((row, text) for row, text, _ in read_kept_texts(path, text_column, {}, form))
 
 
 def read_kept_texts(
-    path: Path, text_column: TextColumns, kept: Sequence[str], form: TableForm = FOUND
+    path: Path, text_column: TextColumns, kept: Mapping[str, str], form: TableForm = FOUND
 ) -> Iterator[KeptText]:
     """Stream `(row, text, values of the columns kept)` from one file, labelled or not; of two columns, pairs.
 
-    A missing text is "", to keep row numbers aligned. The text column is found as in `choose_columns`. Raises
-    `DataError` as `choose_columns` and `read_rows` do.
+    kept: the columns by their new names. A missing text is "", to keep row numbers aligned. The text column is found as
+    in `choose_columns`. Raises `DataError` as `choose_columns` and `read_rows` do.
     """
     names = column_names(text_column)
     if not names:
         columns = _present_values([values for _, values in islice(read_rows(path, form=form), SAMPLE_ROWS)])
         names = (_text_by_look(columns, _label_by_name(columns, (), str(path)), str(path)),)
-    for row, values in read_rows(path, list(dict.fromkeys([*names, *kept])), form):
+    for row, values in read_rows(path, list(dict.fromkeys([*names, *kept.values()])), form):
         text = parse_texts(values, names, f"{path}, row {row}")
-        yield row, text or "", {name: values[name] for name in kept}
+        yield row, text or "", {new: values[name] for new, name in kept.items()}
 
 
 def _present_values(sample: Sequence[Row]) -> dict[str, list[Any]]:

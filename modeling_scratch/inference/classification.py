@@ -14,7 +14,12 @@ import transformers
 from torch import nn
 from torch.ao.quantization import quantize_dynamic
 from tqdm import tqdm
-from transformers import AutoModelForSequenceClassification, AutoTokenizer, DataCollatorWithPadding
+from transformers import (
+    AutoModelForSequenceClassification,
+    AutoModelForTokenClassification,
+    AutoTokenizer,
+    DataCollatorWithPadding,
+)
 
 import modeling_scratch  # noqa: F401  registers its models with the Auto classes
 
@@ -73,7 +78,7 @@ def to_precision(model: Any, precision: str) -> Any:
 def check_is_free(name: str, taken: Collection[str]) -> None:
     """Raise `DataError` for a column to keep whose name the output has already."""
     if name in taken:
-        raise DataError(f"--keep_columns {name}: the output has this column; rename that of the table, or join by row")
+        raise DataError(f"--keep_columns {name}: the output has this column; rename yours: {name}=my_{name}")
 
 
 # Texts are sorted by length within a chunk. Its size is a compromise between padding and memory.
@@ -85,7 +90,9 @@ CHUNK_CHARACTERS = 2_000_000
 class PredictArguments:
     """The model, input and output of a prediction run."""
 
-    model: str = option(help="A text classifier, or a model that answers questions: a folder or a name on the Hub.")
+    model: str = option(
+        help="A text classifier, a tagger, or a model that answers questions: a folder or a name on the Hub."
+    )
     input: str = option(
         default="-",
         help="A csv, tsv, jsonl, json, parquet or xlsx file, or txt with one text per line; -: standard input.",
@@ -99,7 +106,8 @@ class PredictArguments:
     sheet: str | None = option(default=None, help=SHEET_HELP)
     text_column: TextColumns = field(default=None, metadata={"help": TEXT_COLUMN_HELP})
     keep_columns: list[str] | None = field(
-        default=None, metadata={"help": "Columns of the table to copy to the output."}
+        default=None,
+        metadata={"help": "Columns of the table to copy to the output: NAME, or NAME=NEW to give one another name."},
     )
     with_text: bool = option(default=False, help="Include the text in each output row.")
     top_k: str | None = option(
@@ -151,10 +159,20 @@ class PredictArguments:
             raise DataError("--explain: the model does not choose one of several labels")
 
     def _check_kept(self) -> None:
-        for number, name in enumerate(kept := self.keep_columns or []):
+        taken = list(self.answer_columns)
+        for given in self.keep_columns or ():
             if not self.is_table:
-                raise DataError(f"--keep_columns {name}: requires a table ({', '.join(READERS)})")
-            check_is_free(name, [*self.answer_columns, *kept[:number]])
+                raise DataError(f"--keep_columns {given}: requires a table ({', '.join(READERS)})")
+            name, new = _renamed(given)
+            if not (name and new):
+                raise DataError(f"--keep_columns {given}: write NAME=NEW, with the name of a column and its new name")
+            check_is_free(new, taken)
+            taken.append(new)
+
+    @property
+    def kept(self) -> dict[str, str]:
+        """The columns to copy, by their names in the output."""
+        return {new: name for name, new in map(_renamed, self.keep_columns or ())}
 
     @property
     def has_pairs(self) -> bool:
@@ -173,6 +191,12 @@ class PredictArguments:
     @property
     def is_table(self) -> bool:
         return self.input != "-" and format_of(Path(self.input)) != ".txt"
+
+
+def _renamed(given: str) -> tuple[str, str]:
+    """Return the name of a column and its name in the output: "name" or "name=new"."""
+    name, equals, new = given.rpartition("=")
+    return (name, new) if equals else (given, given)
 
 
 def predict(arguments: PredictArguments) -> None:
@@ -211,7 +235,7 @@ def read_input(arguments: PredictArguments) -> Iterator[KeptText]:
         if path.is_file() and format_of(path) not in READERS:
             raise unknown_format(path, [".txt", *READERS])
         print("".join(f"{note}\n" for note in delimiter_notes([path], form)), end="", file=sys.stderr)
-        yield from read_kept_texts(path, arguments.text_column, arguments.keep_columns or (), form)
+        yield from read_kept_texts(path, arguments.text_column, arguments.kept, form)
         return
     with sys.stdin.buffer if arguments.input == "-" else open_bytes(path) as handle:
         for row, text in read_lines(handle, f"--input {arguments.input}"):
@@ -326,8 +350,8 @@ def load_head(
     check_folder(name, "--model")
     try:
         model, info = auto_class.from_pretrained(name, trust_remote_code=trusts, output_loading_info=True)
-        if action_of(model.config) == TAG:
-            raise DataError("it labels words, not texts; use pipeline('token-classification') of Transformers")
+        if action_of(model.config) == TAG and auto_class is not AutoModelForTokenClassification:
+            raise DataError("it labels words, not texts; use `modeling-scratch predict`")
         check_loaded(model, info, untrained)
         if check:
             check(model.config)
@@ -384,7 +408,7 @@ def answer_writer(handle: TextIO, arguments: PredictArguments, names: list[str])
     Missing numbers become null. names: of the classes.
     """
     row, *answer = arguments.answer_columns
-    columns = [row, *(arguments.keep_columns or ()), *answer]
+    columns = [row, *arguments.kept, *answer]
     if arguments.format == "jsonl":
         write = json_writer(handle, columns)
     else:

@@ -10,7 +10,6 @@ from typing import Any, TextIO
 from tqdm import tqdm
 from transformers import AutoModelForQuestionAnswering, DataCollatorWithPadding, PreTrainedConfig
 
-from ..bridges.model_sources import check_folder
 from ..data.columns import is_missing, read_lines
 from ..data.questions import Question, asked, file_rows
 from ..data.rows import missing_column, parse_json
@@ -104,16 +103,6 @@ class Reader:
 # Files of questions
 
 
-def answers_questions(name: str) -> bool:
-    """Return whether config.json names a model for question answering; False if there is none to read."""
-    try:
-        check_folder(name)
-        settings, _ = PreTrainedConfig.get_config_dict(name)
-        return any(str(each).endswith(HEAD) for each in settings.get("architectures") or ())
-    except Exception:  # of files, network, configuration: reported where the model is loaded
-        return False
-
-
 def answer_file(arguments: PredictArguments) -> None:
     """Answer every question of the input. Raises `DataError` for an invalid input or model."""
     top_k = check_options(arguments)
@@ -141,7 +130,7 @@ def check_options(arguments: PredictArguments) -> int:
     given |= {"--text_column": bool(arguments.text_column), "--top_k all": arguments.top_k == ALL}
     for option in (option for option, is_given in given.items() if is_given):
         raise DataError(f"{option}: the model answers questions; leave it out")
-    for name in arguments.keep_columns or ():
+    for name in arguments.kept:
         check_is_free(name, answer_columns(arguments))
     return int(arguments.top_k or 1)
 
@@ -153,7 +142,7 @@ def answer_columns(arguments: PredictArguments) -> list[str]:
 
 def read_questions(arguments: PredictArguments) -> Iterator[tuple[int, str, Question, Row]]:
     """Stream (row, its texts, question, kept columns). Raises `DataError` that names the entry and the field."""
-    path, names = Path(arguments.input), arguments.keep_columns or ()
+    path, kept = Path(arguments.input), arguments.kept
     if arguments.input == "-":
         rows: Iterator[tuple[str, Row]] = _typed_rows()
     else:
@@ -162,10 +151,10 @@ def read_questions(arguments: PredictArguments) -> Iterator[tuple[int, str, Ques
         rows = file_rows(path, form)
     for number, (where, values) in enumerate(rows, 1):
         question = asked(values, where)
-        for name in names:
+        for name in kept.values():
             if name not in values:
                 raise missing_column(name, values, where)
-        yield number, question.pair, question, {name: values[name] for name in names}
+        yield number, question.pair, question, {new: values[name] for new, name in kept.items()}
 
 
 def _typed_rows() -> Iterator[tuple[str, Row]]:
@@ -197,6 +186,6 @@ def answer_all(reader: Reader, questions: Sequence[Question], top_k: int) -> lis
 def writer_of(handle: TextIO, arguments: PredictArguments) -> Callable[[Row], object]:
     """Return a function that writes an answer as a line of JSON or CSV, the kept columns behind its row."""
     row, *rest = answer_columns(arguments)
-    columns = [row, *(arguments.keep_columns or ()), *rest]
+    columns = [row, *arguments.kept, *rest]
     write = json_writer(handle, columns) if arguments.format == "jsonl" else csv_writer(handle, columns)
     return lambda line: write([line[name] for name in columns])

@@ -1,12 +1,12 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """A linear model inside an encoder: what counting words knows, in a few coordinates of the embeddings.
 
-z = a f(x) + b (S(x) + v_0) + β, with S_c(x) = 1/T Σ_t v_c[token t] + v_c[pair at t] + v_c[triple at t]
+z = a f(x) + b S(x) + β, with S_c(x) = 1/T Σ_t v_c[token t] + v_c[pair at t] + v_c[triple at t]
 
-f is the trained encoder. v are the weights and v_0 the intercept of a logistic regression on the same texts, scaled by
-log-count ratios as in NB-SVM (Wang and Manning 2012). Each learns alone, as a model that starts with v learns little
-else. Blocks neither read nor write these coordinates, so that mean pooling returns S. Models whose deep and linear
-parts learn together are those of Cheng et al. 2016 ("wide and deep").
+f is the trained encoder, and v the weights of a logistic regression on the same texts, scaled by log-count ratios as in
+NB-SVM (Wang and Manning 2012), without its intercept: how frequent a class is, f alone tells. Each learns alone, as a
+model that starts with v learns little else. Blocks neither read nor write these coordinates, so that mean pooling
+returns S. Models whose deep and linear parts learn together are those of Cheng et al. 2016 ("wide and deep").
 
 Shapes: N texts, C classes, F features (tokens, and n-grams with an embedding).
 """
@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from datasets import Dataset
 from scipy.optimize import minimize
-from scipy.sparse import csr_matrix, diags_array
+from scipy.sparse import csr_matrix
 from scipy.special import log_softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -114,20 +114,8 @@ class ReservedCoordinates(TrainerCallback):
 
 
 @dataclass(frozen=True)
-class LinearModel:
-    """v (C, F) and v_0 (C,) of a logistic regression. Both add up to 0 over the classes."""
-
-    weights: np.ndarray
-    bias: np.ndarray
-
-    def sums(self, features: csr_matrix, lengths: np.ndarray) -> np.ndarray:
-        """S (N, C) of texts of these lengths (N,)."""
-        return features @ self.weights.T / lengths[:, None]
-
-
-@dataclass(frozen=True)
 class Mixture:
-    """z = a f + b (S + v_0) + β. bias (C,): β. share: b / (a + b), for parts of the same spread. loss: of the fit."""
+    """z = a f + b S + β. bias (C,): β. share: b / (a + b), for parts of the same spread. loss: of the fit."""
 
     deep: float
     linear: float
@@ -136,7 +124,7 @@ class Mixture:
     loss: float
 
     def of(self, deep: np.ndarray, linear: np.ndarray) -> np.ndarray:
-        """z (N, C) of f and S + v_0."""
+        """z (N, C) of f and S."""
         return self.deep * deep + self.linear * linear + self.bias
 
 
@@ -152,24 +140,19 @@ def add_linear_part(trainer: ClassWeights, reserved: ReservedCoordinates) -> Lin
     if not np.isfinite(deep).all():
         return LinearPart(obstacle="some logits of the validation split are not finite")
     features, classes = counts_of(model, train["input_ids"]), classes_of(train)
-    grid = C_GRID if fits else (USUAL_C,)
-    candidates = fit(features, lengths_of(train["input_ids"]), classes, deep.shape[1], grid, class_weights)
-    judged = counts_of(model, held_out["input_ids"]), lengths_of(held_out["input_ids"])
-    c = best_c(candidates, judged, deep, labels, class_weights) if fits else USUAL_C
-    chosen = candidates[c]
-    write(model, reserved.chosen, chosen.weights)
+    candidates = fit(features, classes, deep.shape[1], C_GRID if fits else (USUAL_C,), class_weights)
+    c = best_c(candidates, model, held_out["input_ids"], deep, labels, class_weights) if fits else USUAL_C
+    write(model, reserved.chosen, candidates[c])
     deep = logits_of(trainer, held_out)
     with restored(trainer, model.classifier.out_proj):
         read_alone(model, reserved.chosen)  # a difference of logits would lose S to lower precision
         linear = logits_of(trainer, held_out)
-    unit = spread(chosen.sums(*judged)) / spread(linear)
-    linear = unit * linear + chosen.bias
     mixture = mix(deep, linear, labels if fits else None, class_weights)
     decisive = "f1_macro" if macro_f1_decides(classes, class_weights is not None) else "f1_micro"
     if fits and scores(mixture.of(deep, linear), labels)[decisive] < scores(deep, labels)[decisive]:
         reserved.clear(model)
         return LinearPart(obstacle="with one, the scores on validation are lower")
-    apply(model, reserved.chosen, mixture, unit, chosen.bias)
+    apply(model, reserved.chosen, mixture)
     before, after = (scores(logits, labels)["f1_micro"] for logits in (deep, logits_of(trainer, held_out)))
     texts, columns = features.shape
     minutes = (perf_counter() - begun) / 60
@@ -177,15 +160,17 @@ def add_linear_part(trainer: ClassWeights, reserved: ReservedCoordinates) -> Lin
 
 
 def best_c(
-    candidates: Mapping[float, LinearModel],
-    judged: tuple[csr_matrix, np.ndarray],
+    candidates: Mapping[float, np.ndarray],
+    model: Any,
+    texts: Any,
     deep: np.ndarray,
     labels: np.ndarray,
     class_weights: np.ndarray | None = None,
 ) -> float:
-    """Return the C whose model mixes best with the logits of the encoder. judged: features and lengths of the texts."""
-    linear = {c: model.sums(*judged) + model.bias for c, model in candidates.items()}
-    return min(candidates, key=lambda c: mix(deep, linear[c], labels, class_weights).loss)
+    """Return the C whose weights (C, F) mix best with the logits of the encoder. texts: their token ids."""
+    features, lengths = counts_of(model, texts), np.array([max(1, len(text)) for text in texts])[:, None]  # (N, 1)
+    logits = {c: features @ weights.T / lengths for c, weights in candidates.items()}
+    return min(candidates, key=lambda c: mix(deep, logits[c], labels, class_weights).loss)
 
 
 def counts_of(model: Any, texts: Any) -> csr_matrix:
@@ -200,40 +185,30 @@ def classes_of(rows: Dataset) -> np.ndarray:
     return labels if labels.ndim == 1 else labels.argmax(-1)
 
 
-def lengths_of(texts: Any) -> np.ndarray:
-    """Return the numbers of tokens (N,), at least 1."""
-    return np.array([max(1, len(text)) for text in texts])
-
-
 def fit(
     features: csr_matrix,
-    lengths: np.ndarray,
     labels: np.ndarray,
     classes: int,
     grid: Sequence[float],
     class_weights: np.ndarray | None = None,
-) -> dict[float, LinearModel]:
-    """Return the model for each strength of the penalty, 1 / its value in the grid.
+) -> dict[float, np.ndarray]:
+    """Return the weights (C, F) for each strength of the penalty, 1 / its value in the grid.
 
-    It reads the frequencies of the features, relative to a text of mean length. A class without texts has no weights of
-    its own. class_weights (C,): of a text.
+    They add up to 0 over the classes. A class without texts has none of its own. class_weights (C,): of a text.
     """
     of_texts = None if class_weights is None else class_weights[labels]
     weights = {c: np.zeros((classes, features.shape[1])) for c in grid}
-    biases = {c: np.zeros(classes) for c in grid}
-    presence, usual = features.sign(), lengths.mean()
-    frequencies = diags_array(usual / lengths) @ features
+    presence = features.sign()
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         for one in range(classes) if classes > 2 else (1,):
             if 0 < (is_one := labels == one).sum() < len(labels):
                 ratio = LogCountRatio().fit(presence, is_one)
-                scaled = ratio.transform(frequencies)
+                scaled = ratio.transform(features)
                 for c in grid:
                     model = LogisticRegression(C=c, max_iter=300).fit(scaled, is_one, of_texts)
-                    weights[c][one] = model.coef_[0] * ratio.ratio_ * usual
-                    biases[c][one] = model.intercept_[0]
-    return {c: LinearModel(weights[c] - weights[c].mean(0), biases[c] - biases[c].mean()) for c in grid}
+                    weights[c][one] = model.coef_[0] * ratio.ratio_
+    return {c: of_c - of_c.mean(0) for c, of_c in weights.items()}
 
 
 def scores(logits: np.ndarray, labels: np.ndarray) -> dict[str, float]:
@@ -249,9 +224,9 @@ def spread(logits: np.ndarray) -> float:
 def mix(
     deep: np.ndarray, linear: np.ndarray, labels: np.ndarray | None, class_weights: np.ndarray | None = None
 ) -> Mixture:
-    """argmin of Σ -w log softmax(a f + b s + β)[label], with a, b >= 0 and a penalty on what few texts cannot tell.
+    """argmin of Σ -w log softmax(a f + b S + β)[label], with a, b >= 0 and a penalty on what few texts cannot tell.
 
-    deep, linear (N, C): f and s = S + v_0; labels (N,). Without labels, both parts have a spread of 1, and β is 0.
+    deep, linear (N, C) of f and S; labels (N,). Without labels, both parts have a spread of 1, and β is 0.
     w: the class_weights (C,) of the labels, with a mean of 1, if there are any. β is 0 then, too: it would weigh errors
     of rare and of frequent classes as the weights do, which costs precision.
     """
@@ -313,9 +288,9 @@ def read_alone(model: Any, chosen: slice) -> None:
 
 
 @torch.no_grad()
-def apply(model: Any, chosen: slice, mixture: Mixture, unit: float, intercept: np.ndarray) -> None:
-    """Scale what the last layer reads. unit: of S, relative to what it reads there. intercept (C,): v_0."""
+def apply(model: Any, chosen: slice, mixture: Mixture) -> None:
+    """Scale what the last layer reads."""
     out = model.classifier.out_proj
     out.weight *= mixture.deep
-    out.bias.mul_(mixture.deep).add_(torch.from_numpy(mixture.linear * intercept + mixture.bias).to(out.bias))
-    read(model, chosen, mixture.linear * unit)
+    out.bias.mul_(mixture.deep).add_(torch.from_numpy(mixture.bias).to(out.bias))
+    read(model, chosen, mixture.linear)

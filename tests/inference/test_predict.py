@@ -19,10 +19,10 @@ import transformers
 from conftest import refused
 from processes import in_child, refusal
 from serving import save_classifier
-from text_samples import write
+from text_samples import read, write
 from writers import POSITIONS, text_of
 
-from modeling_scratch import ScratchEncoderForMaskedLM, ScratchEncoderForTokenClassification
+from modeling_scratch import ScratchEncoderForMaskedLM
 from modeling_scratch.inference import classification as predict_room
 from modeling_scratch.serving.tasks import load_task
 
@@ -43,10 +43,7 @@ def source(tmp_path):
 def run(folder: Path, source: Path | str, output: Path, *options: str) -> list[dict]:
     """The answers in `output`."""
     predict.main(["--model", str(folder), "--input", str(source), "--output", str(output), *options])
-    with output.open(encoding="utf-8", newline="") as handle:
-        if output.suffix == ".csv":
-            return list(csv.DictReader(handle))
-        return [json.loads(line) for line in handle]
+    return read(output)
 
 
 def names(folder: Path) -> list[str]:
@@ -110,10 +107,10 @@ def test_columns_are_kept(folder, tmp_path, suffix):
         "date": days,
         "size": [1.5, None, float("nan")],
         "ticket_id": ['x "1"', "é;2", None],
-        "tags": [["a"]] * 3,
+        "label": [["a"]] * 3,
     }
     source = write(tmp_path / "in.parquet", {**columns, "body": [text_of(3), None, text_of(5)]})
-    kept = ["--keep_columns", "ticket_id", "date", "size", "tags"]
+    kept = ["--keep_columns", "ticket_id", "date", "size", "label=tags"]
     answers = run(folder, source, tmp_path / f"out{suffix}", "--text_column", "body", *kept)
     assert list(answers[0]) == ["row", "ticket_id", "date", "size", "tags", "label", "score"]
     none = None if suffix == ".jsonl" else ""
@@ -309,8 +306,6 @@ def test_a_folder_that_would_answer_at_random_is_refused(folder, source, tmp_pat
     data = ["--input", source, "--model"]
     pretrained = save_classifier(tmp_path / "pretrained", ScratchEncoderForMaskedLM)
     refused(capfd, predict.main, [*data, pretrained], str(pretrained), "classifier.out_proj")
-    tagger = save_classifier(tmp_path / "tagger", ScratchEncoderForTokenClassification)
-    refused(capfd, predict.main, [*data, tagger], "it labels words", "pipeline('token-classification')")
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
     bert = transformers.BertForSequenceClassification(transformers.BertConfig(vocab_size=50, **sizes))
     bert.save_pretrained(tmp_path / "bert")
@@ -360,7 +355,9 @@ def test_arguments_that_cannot_work(folder, source, tmp_path, monkeypatch, capfd
         ([*model, "--text_column", "text"], "--text_column text: requires a table"),
         ([*model, "--keep_columns", "id"], "--keep_columns id: requires a table"),
         ([*data, "--keep_columns", "tex"], "in.csv", "no column 'tex'", "did you mean 'text'?"),
-        ([*data, "--keep_columns", "label"], "--keep_columns label", "rename", "join by row"),
+        ([*data, "--keep_columns", "label"], "--keep_columns label", "label=my_label"),
+        ([*data, "--keep_columns", "text=a", "text=a"], "--keep_columns a: the output has"),
+        ([*data, "--keep_columns", "text="], "write NAME=NEW"),
         ([*data, "--delimiter", ";;"], "--delimiter ';;'"),
         ([*data, "--text_column", "txt"], "'txt'", "did you mean 'text'?"),
         ([*data, "--output", source, "--overwrite"], str(source), "this is the input"),

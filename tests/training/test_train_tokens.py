@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import compare
+import predict
 import pytest
 import train_tokens
 from native_models import NATIVES
 from processes import refusal
 from safetensors.torch import load_file
 from seqeval.metrics.sequence_labeling import get_entities
-from text_samples import fault
+from text_samples import fault, read, write
 from tokenizers import Tokenizer, models, normalizers
 from toy_names import sentences, write_conll
 from transformers import AutoModelForTokenClassification, AutoTokenizer, PreTrainedTokenizerFast, pipeline
@@ -100,6 +101,66 @@ def test_the_pipeline_finds_the_entities_that_were_scored(run: Path) -> None:
     evaluation = json.loads((run / "evaluation.json").read_text())
     f1 = 2 * len(given & found) / (len(given) + len(found))
     assert f1 == pytest.approx(evaluation["f1"], abs=0.05)  # the pipeline reads the labels of all tokens
+
+
+def test_predict_writes_the_entities_that_the_pipeline_finds(run: Path, tmp_path: Path) -> None:
+    texts = [" ".join(word for word, _ in sentence) for sentence in sentences(20, 2)]
+    table = write(tmp_path / "in.csv", {"text": [*texts, ""], "label": range(21)})
+    tagger: Any = pipeline("token-classification", model=str(run), aggregation_strategy="simple")
+    for suffix in ".jsonl", ".csv":
+        found = tmp_path / f"out{suffix}"
+        predict.main(f"--model {run} --input {table} --output {found} --keep_columns label=given --with_text".split())
+        rows = read(found)
+        assert [row["text"] for row in rows] == [*texts, ""]
+        assert [int(row["given"]) for row in rows] == [*range(21)]
+        entities = [row["entities"] if suffix == ".jsonl" else json.loads(row["entities"]) for row in rows]
+        assert entities[-1] == []
+        for text, mine, theirs in zip(texts, entities, tagger(texts)):
+            assert [(one["start"], one["end"], one["label"]) for one in mine] == [
+                (one["start"], one["end"], one["entity_group"]) for one in theirs
+            ]
+            assert [one["score"] for one in mine] == pytest.approx([float(one["score"]) for one in theirs], abs=1e-5)
+            assert all(text[one["start"] : one["end"]] == one["text"] for one in mine)
+
+
+def test_predict_finds_the_entities_of_a_text_longer_than_the_model_reads(run: Path, tmp_path: Path) -> None:
+    """In windows, as the pipeline does with a stride."""
+    text = " ".join(word for sentence in sentences(40, 2) for word, _ in sentence)
+    (tmp_path / "in.txt").write_text(f"{text}\n")
+    asked = f"--model {run} --input {tmp_path / 'in.txt'} --max_length 40 --output"
+    predict.main([*asked.split(), str(tmp_path / "out.jsonl")])
+    [row] = read(tmp_path / "out.jsonl")
+    tokenizer = AutoTokenizer.from_pretrained(run, model_max_length=40)
+    options: dict[str, Any] = {"aggregation_strategy": "simple", "stride": 10}
+    tagger: Any = pipeline("token-classification", model=str(run), tokenizer=tokenizer, **options)
+    expected = [(one["start"], one["end"], one["entity_group"]) for one in tagger(text)]
+    assert [(one["start"], one["end"], one["label"]) for one in row["entities"]] == expected
+    assert expected[-1][0] > 0.9 * len(text)
+
+
+def test_predict_labels_the_words_of_texts_with_a_tagger_of_classes(tmp_path: Path, capfd) -> None:
+    sizes = "hidden_size=16,num_hidden_layers=1,num_attention_heads=2,intermediate_size=16"
+    lines = ["the DET", "film NOUN", "ends VERB", "unexpectedly ADV", ". PUNCT"]
+    for split in ROWS:
+        (tmp_path / f"{split}.conll").write_text("\n\n".join(["\n".join(lines)] * 60) + "\n")
+    run = tmp_path / "run"
+    options = f"{COMMON} --config_overrides {sizes} --vocab_size 270 --num_train_epochs 8"
+    train(tmp_path, run, options)
+    (tmp_path / "in.txt").write_text("the  film ends unexpectedly .\n\nthe film ends .\n")
+    asked = ["--model", str(run), "--input", str(tmp_path / "in.txt"), "--output"]
+    predict.main([*asked, str(tmp_path / "out.jsonl")])
+    first, empty, last = read(tmp_path / "out.jsonl")
+    assert [(one["text"], one["label"]) for one in first["words"]] == [tuple(line.split()) for line in lines]
+    assert [one["start"] for one in first["words"]] == [0, 5, 10, 15, 28]
+    assert (empty["words"], len(last["words"])) == ([], 4)
+    capfd.readouterr()
+    predict.main([*asked, str(tmp_path / "short.jsonl"), "--max_length", "6"])
+    assert [one["label"] for one in read(tmp_path / "short.jsonl")[0]["words"]][-1] is None
+    assert "texts truncated to 6 tokens, whose last words have no label: 2" in capfd.readouterr().err
+    for option in "--top_k 2", "--threshold 0.5", "--explain":
+        refused = [*asked, str(tmp_path / "no.jsonl"), *option.split()]
+        assert "the model labels words" in refusal(capfd, predict.main, refused)
+    assert not (tmp_path / "no.jsonl").exists()
 
 
 def test_a_stopped_run_is_resumed_to_the_same_weights(run: Path, data: Path, tmp_path: Path, capsys) -> None:
