@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..data.columns import read_texts
+from ..data.columns import Label, label_key, read_texts
+from ..data.labels import LABEL_MAP_HELP, parse_label_map
 from ..data.splits import check_sources, find_splits
 from ..data.tables import DELIMITER_HELP, SHEET_HELP, TableForm
 from ..data.text_pairs import TEXT_COLUMN_HELP, TextColumns, as_recorded
@@ -45,6 +46,7 @@ class CompareArguments:
     common: bool = field(
         default=False, metadata={"help": "Compare on the texts in common, if the runs were judged on different ones."}
     )
+    label_map: list[str] | None = field(default=None, metadata={"help": f"In all runs. {LABEL_MAP_HELP}"})
     data: str | None = option(
         default=None, help="A data file, or a folder of splits, in which to look up the texts of disagreements."
     )
@@ -61,6 +63,7 @@ class CompareArguments:
             raise DataError(f"{' '.join(self.runs)}: name at least two runs, as in `compare runs/a runs/b`")
         if self.show < 0:
             raise DataError(f"--show {self.show}: must not be negative")
+        parse_label_map(self.label_map or ())
         self.text_column = as_recorded(self.text_column)
         TableForm(self.delimiter, self.sheet)
         for name in ("text_column", "delimiter", "sheet"):
@@ -75,6 +78,8 @@ class CompareArguments:
 def compare(arguments: CompareArguments) -> None:
     """Print a Markdown report. Raises `DataError` for runs that cannot be compared."""
     runs = dict(zip(names_of(arguments.runs), map(read_run, arguments.runs)))
+    if arguments.label_map:
+        runs = relabelled(runs, parse_label_map(arguments.label_map))
     total = max(len(run.ids) for run in runs.values())
     runs = matched(runs, arguments.common)
     disagreements = disagreements_of(runs)
@@ -117,6 +122,21 @@ def read_run(folder: str) -> Predictions:
     return Predictions.load(path)
 
 
+def relabelled(runs: Mapping[str, Predictions], label_map: Mapping[Label, Label]) -> dict[str, Predictions]:
+    """Return the predictions with the classes of the map, by their keys, read as others, in all runs.
+
+    Raises `DataError` for runs without one class per text, and for a class that no run has.
+    """
+    for name, run in runs.items():
+        if run.problem_type != ONE_CLASS:
+            raise DataError(f"--label_map: {name} does not have one class per text; leave it out")
+    known = {str(label_key(label)): label for run in runs.values() for label in run.label_names}
+    if missing := [str(source) for source in label_map if str(source) not in known]:
+        raise DataError(f"--label_map: no run has the class {missing[0]!r}; classes: {_listed(list(known.values()))}")
+    read_as = {known[str(source)]: str(target) for source, target in label_map.items()}
+    return {name: run.with_classes(read_as) for name, run in runs.items()}
+
+
 def _program_of(folder: Path) -> str | None:
     """Return the name of the command whose run is in the folder, if that is recorded."""
     try:
@@ -153,7 +173,8 @@ def matched(runs: Mapping[str, Predictions], common: bool) -> dict[str, Predicti
             raise DataError(f"{first_name} and {name} have other kinds of labels: {kinds}; compare runs of one kind")
         if run.label_names != first.label_names:
             classes = " and ".join(_listed(each.label_names) for each in (first, run))
-            raise DataError(f"{first_name} and {name} have other classes, or in another order: {classes}")
+            hint = "; --label_map reads a class as another one" if run.problem_type == ONE_CLASS else ""
+            raise DataError(f"{first_name} and {name} have other classes, or in another order: {classes}{hint}")
     keys = [keys_of(run) for run in runs.values()]
     shared = sorted(set(keys[0]).intersection(*keys[1:]), key=keys[0].__getitem__)
     if not shared:

@@ -141,6 +141,18 @@ class Predictions:
         arrays = (getattr(self, name)[rows] for name in ARRAYS)
         return replace(self, ids=[self.ids[row] for row in rows], **dict(zip(ARRAYS, arrays)))
 
+    def with_classes(self, read_as: Mapping[str, str]) -> "Predictions":
+        """Return the predictions of one class per text with some classes read as others, which may be new.
+
+        The classes are then in the order of their names. Those of one name add up their probabilities.
+        """
+        targets = [read_as.get(name, name) for name in self.label_names]
+        names = sorted(set(targets))
+        index = np.array([names.index(target) for target in targets])
+        probabilities = self.probabilities @ np.eye(len(names))[index]
+        answers = index[self.references], index[self.predicted], probabilities
+        return replace(self, label_names=names, **dict(zip(ARRAYS, answers)))
+
     @classmethod
     def load(cls, path: Path) -> "Predictions":
         """Read the file. Raises `DataError` if it is missing or damaged."""

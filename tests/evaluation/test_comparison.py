@@ -9,6 +9,7 @@ import compare
 import numpy as np
 import pytest
 from conftest import refused
+from processes import refusal
 from scipy.stats import binomtest, bootstrap, permutation_test
 from sklearn.metrics import accuracy_score, f1_score, log_loss
 
@@ -94,6 +95,27 @@ def test_a_better_run_is_called_better(tmp_path: Path) -> None:
     assert compared(worse, better)["differences"][0]["verdict"] == "better"
     first, second = compared(better, worse, worse)["differences"]
     assert (first["verdict"], second["verdict"], first["run"]) == ("worse", "worse", "worse (2)")
+
+
+def test_classes_of_a_run_that_others_lack_are_read_as_theirs(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """Two classes of the first run are one in the second, which has them in another order."""
+    first = save_run(tmp_path / "first", 1, label_names=["goood", "bad", "good"])
+    names = ["good", "bad"]
+    logits = np.random.default_rng(2).normal(size=(len(TEXTS), 2))
+    labels = (LABELS == 1).astype(int)
+    (tmp_path / "second").mkdir()
+    Predictions.of_logits("test", "d", names, TEXTS, labels, logits).save(tmp_path / "second" / PREDICTIONS)
+    runs = [str(first), str(tmp_path / "second")]
+    assert "other classes" in (found := refusal(capsys, compare.main, runs))
+    assert "--label_map" in found
+    report = compared(*runs, "--label_map", "goood=good")
+    assert report["labels"] == ["bad", "good"]
+    lines = [json.loads(line) for line in (first / PREDICTIONS).read_text().splitlines()[1:]]
+    right = [(line["label"] == "bad") == (line["prediction"] == "bad") for line in lines]
+    loss = [-np.log(p if line["label"] == "bad" else 1 - p) for line in lines for p in [line["probabilities"][1]]]
+    assert report["runs"][0]["accuracy"] == pytest.approx(np.mean(right))
+    assert report["runs"][0]["negative_log_likelihood"] == pytest.approx(np.mean(loss))
+    assert "no run has the class 'gud'" in refusal(capsys, compare.main, [*runs, "--label_map", "gud=good"])
 
 
 def save_kind(folder: Path, problem_type: str, seed: int, noise: float) -> Path:
