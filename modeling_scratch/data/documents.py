@@ -12,7 +12,7 @@ from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any, Literal
 
-from ..utils.errors import DataError
+from ..utils.errors import DataError, counted
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, file_digest, rows_digest
 from .columns import is_missing, parse_text, read_lines, read_texts
 from .rows import READERS, files_in
@@ -109,10 +109,6 @@ def _digest(texts: Iterable[str]) -> str | None:
 
 def _size(documents: Sequence[str]) -> str:
     return f"{counted(len(documents), 'document')}, {sum(map(len, documents)):,} characters"
-
-
-def counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 def load_documents(arguments: DocumentArguments) -> Documents:

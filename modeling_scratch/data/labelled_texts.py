@@ -17,7 +17,7 @@ import datasets
 import numpy as np
 
 from ..configuration_scratch import ProblemType
-from ..utils.errors import DataError, quoted
+from ..utils.errors import DataError, counted, quoted
 from ..utils.files import rows_digest
 from .columns import (
     SAMPLE_ROWS,
@@ -112,7 +112,7 @@ class ReviewData:
     def describe(self) -> str:
         """Return a report: the size of each split with its labels, then the notes, then the warnings."""
         lines = [
-            f"{split}: {dataset.num_rows:,} rows ({self.kind.summary(dataset['label'], self.label_names)})"
+            f"{split}: {counted(dataset.num_rows, 'row')} ({self.kind.summary(dataset['label'], self.label_names)})"
             for split, dataset in self.splits.items()
         ]
         return "\n".join([*lines, *self.notes, *(f"WARNING: {warning}" for warning in self.warnings)])
@@ -216,12 +216,11 @@ def _read_examples(
         ]
     repeated = len(examples) - len({example.text for example in examples})
     if repeated:
-        notes.append(f"{split}: {repeated:,} rows repeat the text of an earlier row; they were kept")
+        notes.append(f"{split}: kept {counted(repeated, 'row')} with the text of an earlier row")
     for column, locations in left_out.items():
         if locations:
-            notes.append(
-                f"{split}: {len(locations):,} rows without a {column} were dropped, first {'; '.join(locations[:3])}"
-            )
+            dropped = f"{split}: dropped {counted(len(locations), 'row')} without a {column}"
+            notes.append(f"{dropped}, first {'; '.join(locations[:3])}")
     counts = dict(Counter(label for example in examples for label in kind.classes(example.label)).most_common())
     read_as = labels.map.read(split, counts, class_names, notes)
     return [example._replace(label=kind.renamed(example.label, read_as)) for example in examples]
@@ -316,7 +315,7 @@ def _fill_splits(
     held_out = _hold_out(splits["train"], missing, arguments.validation_fraction, arguments.split_seed, kind)
     for split in missing:
         notes.append(
-            f"{split}: not in the data; {len(held_out[split]):,} rows held out of train "
+            f"{split}: not in the data; {counted(len(held_out[split]), 'row')} held out of train "
             f"(--validation_fraction {arguments.validation_fraction}, --split_seed {arguments.split_seed})"
         )
     return {split: (held_out | splits | {"train": held_out["train"]})[split] for split in SPLITS}

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..utils.errors import DataError, quoted
+from ..utils.errors import DataError, counted, quoted
 from .columns import Label, label_key, normalised, parse_label
 
 LABEL_MAP_HELP = 'Labels to read as another one: source=target, e.g. Biling=billing "log in=login".'
@@ -67,9 +67,8 @@ class LabelMap:
         for label, target in read_as.items():
             if label != target:
                 why = " (--label_map)" if label_key(label) in self.targets else ""
-                notes.append(
-                    f"{split}: the label {quoted(label)} of {counts[label]:,} rows is read as {quoted(target)}{why}"
-                )
+                rows = counted(counts[label], "row")
+                notes.append(f"{split}: the label {quoted(label)} of {rows} is read as {quoted(target)}{why}")
         return read_as
 
     def applied(self, declared: Sequence[str] | None) -> list[str] | None:
@@ -159,7 +158,7 @@ def similar_label_warnings(counts: Mapping[Label, int]) -> list[str]:
 
 
 def _counted(label: Label, counts: Mapping[Label, int]) -> str:
-    return f"{quoted(label)} ({counts[label]:,} rows)"
+    return f"{quoted(label)} ({counted(counts[label], 'row')})"
 
 
 def small_class_warnings(counts: Mapping[Label, int]) -> list[str]:

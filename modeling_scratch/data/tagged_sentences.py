@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..utils.errors import DataError, one_line
+from ..utils.errors import DataError, counted, one_line
 from ..utils.files import check_regular, rows_digest
 from .columns import MAX_CLASSES, NumberedText, read_lines
 from .held_out import complete_splits, overlaps
@@ -325,7 +325,7 @@ def _read(split: str, source: ConllSource | ListSource, notes: list[str]) -> lis
     rows = list(source.sentences())
     sentences = [sentence for sentence in rows if sentence.words]
     if len(sentences) < len(rows):
-        notes.append(f"{split}: {len(rows) - len(sentences):,} rows without words were dropped")
+        notes.append(f"{split}: dropped {counted(len(rows) - len(sentences), 'row')} without words")
     if not sentences:
         raise DataError(f"{source}: the {split} split has no words")
     return sentences

@@ -12,10 +12,10 @@ from itertools import islice
 from pathlib import Path
 from random import Random
 
-from ..utils.errors import DataError
+from ..utils.errors import DataError, counted
 from ..utils.files import check_inputs
 from .columns import normalised
-from .documents import DocumentArguments, Documents, counted, hold_out, read_documents
+from .documents import DocumentArguments, Documents, hold_out, read_documents
 from .labelled_texts import ReviewData
 from .splits import DataArguments, FileSource, unlabelled_files
 from .text_pairs import column_names

@@ -14,8 +14,8 @@ from torch import Tensor
 from transformers import EvalPrediction, PreTrainedTokenizerBase, Trainer
 
 from ..data.collators import Batch
-from ..data.documents import counted
 from ..data.packed_documents import IGNORED, PackedRows, Pieces, StreamedRows, TokenRow
+from ..utils.errors import counted
 from ..utils.markdown import excerpt
 from .plots import token_curve_png
 from .report_files import write_report

@@ -7,12 +7,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from ..data.documents import counted
 from ..evaluation.data_report import Section, as_page
 from ..evaluation.plots import name_steps, percent_formatter, write_png
 from ..figures.learning_curves import colors
 from ..figures.look import WIDTH, plain_axes, titled
-from ..utils.errors import DataError
+from ..utils.errors import DataError, counted
 from ..utils.files import write_json, write_text
 from ..utils.markdown import table
 from .statistics import CONFIDENCE, Difference, Scores, adjusted, paired_difference, spread

@@ -16,9 +16,9 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from transformers import EvalPrediction, PreTrainedTokenizerBase, PrinterCallback, set_seed
 
 from ..bridges.model_sources import with_override
-from ..data.documents import counted
 from ..data.labelled_texts import ReviewData
 from ..evaluation.stages import Stage
+from ..utils.errors import counted
 from ..utils.markdown import percent
 from . import classification
 from .run import Run, rehearse

@@ -17,7 +17,7 @@ import numpy as np
 from transformers import PreTrainedTokenizerBase, set_seed
 
 from ..bridges.model_sources import WITHOUT_WEIGHTS
-from ..data.documents import Documents, counted
+from ..data.documents import Documents
 from ..data.labelled_texts import ReviewData
 from ..data.splits import DataArguments
 from ..data.unlabelled import Corpus, load_corpus
@@ -27,7 +27,7 @@ from ..evaluation.stages import Stage, pretraining_stage
 from ..sharing.model_files import PRETRAINING
 from ..sharing.run_record import RECIPE, RUN_FILE, read_run
 from ..utils.command_line import parsed
-from ..utils.errors import DataError
+from ..utils.errors import DataError, counted
 from . import classification, pretraining
 from .checkpoints import delete_checkpoints, has_checkpoint, step_of
 from .classification import ClassifierTrainingArguments, ModelArguments, list_of_parts, types_of

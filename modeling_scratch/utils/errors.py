@@ -12,6 +12,11 @@ class DataError(ValueError):
     """Invalid user data. The message names the file, the location, the fault and the remedy."""
 
 
+def counted(number: int, what: str) -> str:
+    """Return "1 row" or "2 rows"."""
+    return f"{number:,} {what}{'s' * (number != 1)}"
+
+
 def quoted(value: Any) -> str:
     """Return a value in quotes, with its letters, and escapes for what does not show: controls, invisible characters
     and combining characters, by which spellings differ that look alike.

@@ -88,7 +88,7 @@ def test_numbers_stay_numbers(tmp_path: Path) -> None:
     assert data.labels("train").tolist() == [-1.5, 2, 10] * 3
     assert data.label_names == ["label"]
     assert "train: 9 rows (label: mean 3.5, from -1.5 to 10)" in data.describe()
-    assert any(note.startswith("train: 3 rows without a label were dropped") for note in data.notes)
+    assert any(note.startswith("train: dropped 3 rows without a label") for note in data.notes)
 
 
 @pytest.mark.parametrize(

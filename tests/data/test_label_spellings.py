@@ -36,7 +36,7 @@ def test_spellings_of_a_label_are_one_class(tmp_path: Path, label: str, variant:
     }
     assert data.splits["test"]["label"] == [data.label_names.index(name) for name in ("neg", label)]
     assert f"train: the label {variant!a} of 4 rows is read as {label!r}" in data.notes
-    assert f"test: the label {variant!a} of 1 rows is read as {label!r}" in data.notes
+    assert f"test: the label {variant!a} of 1 row is read as {label!r}" in data.notes
 
 
 def test_a_label_with_one_spelling_keeps_it(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_invisible_labels_are_missing_and_invisible_characters_leave_numbers_num
     write(tmp_path / "train.csv", {"text": reviews(22)["text"], "label": labels})
     data = load(tmp_path)
     assert data.label_names == ["NEGATIVE", "POSITIVE"]
-    assert any(note.startswith("train: 2 rows without a label were dropped") for note in data.notes)
+    assert any(note.startswith("train: dropped 2 rows without a label") for note in data.notes)
 
 
 @pytest.mark.parametrize(("label", "other"), [("pos", "Pos"), ("x2", "x\u00b2"), ("pos", "\uff50os")])
@@ -126,14 +126,14 @@ def write_tickets(folder: Path) -> dict[str, list]:
 def test_the_proposed_map_is_taken(tmp_path: Path) -> None:
     write_tickets(tmp_path)
     alike, small, *others = load(tmp_path).warnings
-    assert "'Biling' (1 rows) like 'billing' (40 rows)" in alike
+    assert "'Biling' (1 row) like 'billing' (40 rows)" in alike
     assert small == "classes with fewer than 5 rows can hardly be learned: 'Biling' (1), 'log in' (1), 'spam' (1)"
     assert others == []
     _, _, options = alike.partition("--label_map ")
     data = load(tmp_path, label_map=shlex.split(options))
     assert data.label_names == ["billing", "login", "spam"]
     assert Counter(data.splits["train"]["label"]) == {0: 41, 1: 21, 2: 1}
-    assert "train: the label 'Biling' of 1 rows is read as 'billing' (--label_map)" in data.notes
+    assert "train: the label 'Biling' of 1 row is read as 'billing' (--label_map)" in data.notes
     assert [warning for warning in data.warnings if "one class" in warning] == []
 
 

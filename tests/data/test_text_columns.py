@@ -121,7 +121,7 @@ def test_class_names_in_a_parquet_file_are_kept(tmp_path: Path) -> None:
     assert data.label_names == ["zero", "alpha"]
     assert data.splits["train"].to_dict() == {"text": TEXTS[:10] + TEXTS[11:], "label": [0, 1] * 5 + [1]}
     assert data.splits["validation"]["label"][:] == [1, 0]
-    assert "train: 1 rows without a label were dropped, first train.parquet, row 11" in data.notes
+    assert "train: dropped 1 row without a label, first train.parquet, row 11" in data.notes
     assert "test: not used, as it has no labels" in data.notes
 
 

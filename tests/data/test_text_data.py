@@ -28,8 +28,8 @@ def test_gaps_are_left_out_and_counted(tmp_path: Path, suffix: str) -> None:
         "label": [row % 2 for row in kept],
     }
     file = f"train{suffix}"
-    assert f"train: 3 rows without a text were dropped, first {file}, row 3; {file}, row 6; {file}, row 8" in data.notes
-    assert f"train: 1 rows without a label were dropped, first {file}, row 10" in data.notes
+    assert f"train: dropped 3 rows without a text, first {file}, row 3; {file}, row 6; {file}, row 8" in data.notes
+    assert f"train: dropped 1 row without a label, first {file}, row 10" in data.notes
 
 
 def test_missing_numbers_of_pandas_are_missing_labels(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_missing_numbers_of_pandas_are_missing_labels(tmp_path: Path) -> None:
     write(tmp_path / "validation.parquet", {"text": ["new"], "label": [1]})
     data = load(tmp_path)
     assert data.splits["train"].to_dict() == reviews(10)
-    assert any(note.startswith("train: 2 rows without a label were dropped") for note in data.notes)
+    assert any(note.startswith("train: dropped 2 rows without a label") for note in data.notes)
 
 
 def test_a_split_of_gaps_only_is_refused(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_rows_of_one_text_are_held_out_together(tmp_path: Path) -> None:
     data = load(tmp_path)
     assert {split: rows.num_rows for split, rows in data.splits.items()} == {"train": 120, "validation": 15, "test": 15}
     assert sum(len(set(rows["text"])) for rows in data.splits.values()) == 50
-    assert any("100 rows repeat the text of an earlier row" in note for note in data.notes)
+    assert any("kept 100 rows with the text of an earlier row" in note for note in data.notes)
 
 
 def test_too_little_to_hold_out_is_said(tmp_path: Path) -> None:

@@ -128,7 +128,7 @@ def test_a_row_without_one_of_both_texts_is_dropped(tmp_path: Path) -> None:
     write(tmp_path / "train.csv", rows)
     data = load(tmp_path, text_column=["premise", "hypothesis"], label_column="label")
     assert sum(len(split) for split in data.splits.values()) == 58
-    assert any("2 rows without a text were dropped" in note for note in data.notes)
+    assert any("dropped 2 rows without a text" in note for note in data.notes)
 
 
 def test_the_model_reads_both_texts_with_their_token_types(run: Path) -> None:

@@ -245,7 +245,7 @@ def test_a_model_that_gives_one_answer_is_called_so(tmp_path: Path, capsys: pyte
     assert "--recipe minutes" in first
     assert "--unlabelled_file" not in first  # which requires a recipe
     assert f"**The Transformer {message}.**" in (output / "README.md").read_text()
-    assert "1 rows without a text were dropped" in printed
+    assert "dropped 1 row without a text" in printed
     assert "1 texts exceed 512 tokens and were truncated" in printed
 
 
