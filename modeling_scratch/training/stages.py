@@ -65,6 +65,9 @@ def train(
 ) -> None:
     """Run the training, with a recipe if the arguments name one. given: the command line, which `parsed` reads."""
     if recipe_arguments.recipe is None:
+        is_new = not (model_arguments.model_name_or_path or arguments.search_trials or arguments.resume_from_checkpoint)
+        if is_new and not data_arguments.uses_demo:
+            print("no recipe: settings are those given, or defaults; --recipe minutes chooses them for the texts")
         return classification.train_once(model_arguments, data_arguments, arguments)
     check_combination(model_arguments, data_arguments, recipe_arguments, arguments)
     recorded = recorded_choices(arguments, recipe_arguments)
