@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import torch
 from huggingface_hub.errors import StrictDataclassError
-from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 import modeling_scratch
 
@@ -209,3 +209,18 @@ def load_tokenizers(name: str, trust_remote_code: bool = False) -> Tokenizers:
             f"{name}: the decoder has a separate vocabulary, but {TARGET_FOLDER}/ holds no tokenizer; "
             "copy that folder from the training run"
         ) from error
+
+
+def with_padding(tokenizer: PreTrainedTokenizerBase, name: str) -> PreTrainedTokenizerBase:
+    """Set a missing pad_token (GPT-2, Llama) to eos_token; the attention mask distinguishes the two."""
+    if tokenizer.pad_token is None:
+        if tokenizer.eos_token is None:
+            raise DataError(f"{name}: the tokenizer has neither a pad_token nor an eos_token to replace it")
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+def token_limit(tokenizer: PreTrainedTokenizerBase, config: PreTrainedConfig) -> int:
+    """Return the smaller of the tokenizer's limit and the model's positions, if it has as many as it says."""
+    positions = getattr(config, "max_position_embeddings", None) or 0
+    return min(tokenizer.model_max_length, positions) if positions > 0 else tokenizer.model_max_length

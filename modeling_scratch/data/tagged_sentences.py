@@ -2,10 +2,11 @@
 """Load sentences whose words have labels: CoNLL files, or tables with a list of words and a list of labels."""
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +26,9 @@ LABEL_NAMES = ("labels", "ner_tags", "tags")
 DOCUMENT = "-DOCSTART-"
 
 
+Span = tuple[int, int]
+
+
 class Sentence(NamedTuple):
     """Words and their labels. source: the file, or the file and row; lines: of the words in a CoNLL file."""
 
@@ -40,6 +44,32 @@ class Sentence(NamedTuple):
     def text(self) -> str:
         """The words with blanks between them, which is what a tokenizer reads."""
         return " ".join(self.words)
+
+    @property
+    def spans(self) -> list[Span]:
+        """The start and the end of each word in the text."""
+        ends = accumulate(len(word) + (number > 0) for number, word in enumerate(self.words))
+        return [(end - len(word), end) for word, end in zip(self.words, ends)]
+
+
+def words_of_tokens(
+    text: str, spans: Sequence[Span], offsets: Sequence[Span], is_special: Sequence[int]
+) -> list[int | None]:
+    """Return the index of the word that each token lies in; None for special tokens.
+
+    spans: of the words in the text, with blanks between them. offsets: of the tokens. A blank belongs to the word
+    behind it, which it is a token of in byte-level BPE. Raises ValueError for a token of several words.
+    """
+    ends = [end for _, end in spans]
+    found: list[int | None] = []
+    for (start, end), special in zip(offsets, is_special):
+        start = end - len(text[start:end].lstrip())  # some tokenizers count the blank before a word, some do not
+        end = start + len(text[start:end].rstrip())
+        word = bisect_right(ends, start)
+        if not special and word < len(ends) and start < end > ends[word]:
+            raise ValueError(f"{text[start:end]!r} is one token of several words")
+        found.append(None if special or word == len(ends) else word)
+    return found
 
 
 # CoNLL files

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from ..utils.errors import DataError
+from ..utils.errors import DataError, counted
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, rows_digest
 from .columns import is_missing, read_lines
 from .rows import READERS, missing_column
@@ -267,7 +267,7 @@ def _read_pairs(split: str, source: Source | LinePairs, columns: tuple[str, str]
         else:
             pairs.append((pair[0], pair[1]))
     if empty:
-        notes.append(f"{split}: {len(empty):,} pairs without both sides were dropped, first {'; '.join(empty[:3])}")
+        notes.append(f"{split}: dropped {counted(len(empty), 'pair')} without both sides, first {'; '.join(empty[:3])}")
     if not pairs:
         raise DataError(f"{source}: no pair has text on both sides")
     return pairs

@@ -94,6 +94,7 @@ def compare(arguments: CompareArguments) -> None:
         "texts": len(first.ids),
         "labels": first.label_names,
         "problem_type": first.problem_type,
+        "label_map": arguments.label_map or [],
         **(compare_one_class(runs) if first.problem_type == ONE_CLASS else compare_kind(runs)),
         "disagreements": disagreements,
     }
@@ -130,11 +131,16 @@ def relabelled(runs: Mapping[str, Predictions], label_map: Mapping[Label, Label]
     for name, run in runs.items():
         if run.problem_type != ONE_CLASS:
             raise DataError(f"--label_map: {name} does not have one class per text; leave it out")
-    known = {str(label_key(label)): label for run in runs.values() for label in run.label_names}
-    if missing := [str(source) for source in label_map if str(source) not in known]:
-        raise DataError(f"--label_map: no run has the class {missing[0]!r}; classes: {_listed(list(known.values()))}")
-    read_as = {known[str(source)]: str(target) for source, target in label_map.items()}
-    return {name: run.with_classes(read_as) for name, run in runs.items()}
+    names = list(dict.fromkeys(label for run in runs.values() for label in run.label_names))
+    keys = {name: str(label_key(name)) for name in names}
+    targets = {str(source): str(target) for source, target in label_map.items()}
+    if missing := targets.keys() - keys.values():
+        raise DataError(f"--label_map: no run has the class {min(missing)!r}; classes: {_listed(names)}")
+    read_as = {name: targets[key] for name, key in keys.items() if key in targets}
+    try:
+        return {name: run.with_classes(read_as) for name, run in runs.items()}
+    except ValueError as error:
+        raise DataError(f"--label_map: {error}, which no model can get wrong") from error
 
 
 def _program_of(folder: Path) -> str | None:
@@ -332,6 +338,8 @@ def points(difference: float) -> str:
 
 def _notes(report: Mapping[str, Any]) -> list[str]:
     notes = []
+    if report["label_map"]:
+        notes.append(f"Classes are read as others in all runs: {escaped(', '.join(report['label_map']))}.")
     if (tests := len(report["differences"])) > 1:
         notes.append(
             f"Each of the {tests} tests is at the {SIGNIFICANCE_LEVEL:.0%} level: the more runs, the more of them "

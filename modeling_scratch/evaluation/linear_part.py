@@ -14,8 +14,8 @@ class LinearPart:
     """The linear model that was added to a classifier, or why there is none (obstacle).
 
     texts, features: that it was trained on. c: 1 / strength of the L2 penalty. share: of the linear part in the logits,
-    when both parts have the same spread. before, after: the accuracy on validation. is_fitted: whether validation
-    chose c and the share, which it does if the report is about another split.
+    when both parts have the same spread. before, after: the score on validation, accuracy or macro F1 (metric).
+    is_fitted: whether validation chose c and the share, which it does if the report is about another split.
     """
 
     texts: int = 0
@@ -27,11 +27,12 @@ class LinearPart:
     minutes: float = 0.0
     obstacle: str | None = None
     is_fitted: bool = True
+    metric: str = "accuracy"
 
     def stage(self) -> Stage:
         """Return the row of the report."""
         read = f"{self.texts:,} texts, {self.features:,} tokens and n-grams"
-        result = f"validation accuracy {percent(self.before)}, then {percent(self.after)}"
+        result = f"validation {self.metric} {percent(self.before)}, then {percent(self.after)}"
         return Stage("linear part", read, 0, self.minutes, result)
 
 
@@ -43,5 +44,6 @@ def linear_part_text(scores: Mapping[str, Any]) -> str:
         f"Coordinates of the embeddings hold a linear model of {scores['features']:,} tokens and n-grams, trained on "
         f"{scores['texts']:,} texts, those of the encoder. Its share in the logits is {percent(scores['share'])}, "
         f"{'fitted on validation' if scores['is_fitted'] else 'as no split is left to fit it on'}. "
-        f"Accuracy on validation: {percent(scores['before'])} without it, {percent(scores['after'])} with it."
+        f"On validation, {scores.get('metric', 'accuracy')} is {percent(scores['before'])} without it and "
+        f"{percent(scores['after'])} with it."
     )

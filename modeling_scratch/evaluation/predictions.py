@@ -144,13 +144,16 @@ class Predictions:
     def with_classes(self, read_as: Mapping[str, str]) -> "Predictions":
         """Return the predictions of one class per text with some classes read as others, which may be new.
 
-        The classes are then in the order of their names. Those of one name add up their probabilities.
+        The classes are then in the order of their names. Those of one name add up their probabilities, and the
+        prediction is the most likely class then. Raises ValueError if only one class is left.
         """
         targets = [read_as.get(name, name) for name in self.label_names]
         names = sorted(set(targets))
+        if len(names) < 2:
+            raise ValueError(f"only the class {names[0]!r} is left")
         index = np.array([names.index(target) for target in targets])
         probabilities = self.probabilities @ np.eye(len(names))[index]
-        answers = index[self.references], index[self.predicted], probabilities
+        answers = index[self.references], probabilities.argmax(-1), probabilities
         return replace(self, label_names=names, **dict(zip(ARRAYS, answers)))
 
     @classmethod

@@ -107,7 +107,7 @@ def csv_writer(
     head, flatten = _top_columns(choice, names)
     every = [*columns[:-1], *head]
     if repeated := [name for name in every if every.count(name) > 1]:
-        raise DataError(f"the output would have two columns {repeated[0]!r}; rename that of the table")
+        raise DataError(f"the output would have two columns {repeated[0]!r}; name that of the table NAME=NEW")
     table.writerow(every)
     return lambda values: table.writerow([*map(_cell, values[:-1]), *flatten(values[-1] or [])])
 

@@ -75,10 +75,10 @@ def to_precision(model: Any, precision: str) -> Any:
         return quantize_dynamic(model, names, dtype=torch.qint8)
 
 
-def check_is_free(name: str, taken: Collection[str]) -> None:
-    """Raise `DataError` for a column to keep whose name the output has already."""
-    if name in taken:
-        raise DataError(f"--keep_columns {name}: the output has this column; rename yours: {name}=my_{name}")
+def check_is_free(name: str, new: str, taken: Collection[str]) -> None:
+    """Raise `DataError` for a column to keep whose new name the output has already."""
+    if new in taken:
+        raise DataError(f"--keep_columns {name}: the output has a column {new!r}; name yours {name}=my_{new}")
 
 
 # Texts are sorted by length within a chunk. Its size is a compromise between padding and memory.
@@ -166,7 +166,7 @@ class PredictArguments:
             name, new = _renamed(given)
             if not (name and new):
                 raise DataError(f"--keep_columns {given}: write NAME=NEW, with the name of a column and its new name")
-            check_is_free(new, taken)
+            check_is_free(name, new, taken)
             taken.append(new)
 
     @property

@@ -30,17 +30,22 @@ Window = dict[str, Any]  # what the pipeline's preprocess yields, or its forward
 Found = dict[str, Any]  # an answer of the pipeline
 
 
-def record_settings(config: PreTrainedConfig, **settings: Any) -> None:
+def record_settings(config: PreTrainedConfig, task: str, **settings: Any) -> None:
     """Record the arguments of the pipeline that a model was trained and evaluated with."""
     others = getattr(config, "task_specific_params", None) or {}
-    config.task_specific_params = {**others, TASK: settings}
+    config.task_specific_params = {**others, task: settings}
+
+
+def recorded_settings(config: PreTrainedConfig, task: str) -> dict[str, Any]:
+    """Return what a model's configuration records of the pipeline of a task; nothing of an invalid record."""
+    every = getattr(config, "task_specific_params", None)
+    found = every.get(task) if isinstance(every, dict) else None
+    return found if isinstance(found, dict) else {}
 
 
 def settings_of(config: PreTrainedConfig) -> dict[str, Any]:
-    """Return the arguments of the pipeline that a model's configuration records; none of an invalid record."""
-    every = getattr(config, "task_specific_params", None)
-    found = every.get(TASK) if isinstance(every, dict) else None
-    found = found if isinstance(found, dict) else {}
+    """Return the recorded arguments that are valid."""
+    found = recorded_settings(config, TASK)
     valid = {name: found[name] for name, kind in SETTINGS.items() if type(found.get(name)) is kind}
     return {name: value for name, value in valid.items() if name != "max_answer_len" or value > 0}
 
@@ -130,8 +135,8 @@ def check_options(arguments: PredictArguments) -> int:
     given |= {"--text_column": bool(arguments.text_column), "--top_k all": arguments.top_k == ALL}
     for option in (option for option, is_given in given.items() if is_given):
         raise DataError(f"{option}: the model answers questions; leave it out")
-    for name in arguments.kept:
-        check_is_free(name, answer_columns(arguments))
+    for new, name in arguments.kept.items():
+        check_is_free(name, new, answer_columns(arguments))
     return int(arguments.top_k or 1)
 
 

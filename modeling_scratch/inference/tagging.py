@@ -3,68 +3,103 @@
 
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
 from tqdm import tqdm
 from transformers import AutoModelForTokenClassification, TokenClassificationPipeline
 
+from ..bridges.model_sources import token_limit, with_padding
 from ..data.columns import is_missing
 from ..data.tables import Row
-from ..data.tagged_sentences import are_entities
-from ..utils.errors import DataError
+from ..data.tagged_sentences import are_entities, words_of_tokens
+from ..fast.text_classification import batches_by_length
+from ..utils.errors import DataError, counted
 from ..utils.files import open_output
 from .answers import csv_writer, json_writer
 from .classification import PredictArguments, check_is_free, in_chunks, load_head, read_input
+from .question_answering import recorded_settings
 
 OVERLAP = 1 / 4  # of neighbouring windows of a text that is too long for one
-Span = dict[str, Any]  # {"text", "label", "score", "start", "end"}
+NO_LIMIT = 10**20  # tokenizers without a limit have a greater one
+TASK = "token-classification"
+WORD = re.compile(r"\S+")
+Piece = dict[str, Any]  # {"text", "label", "score", "start", "end"}
 
 
 class Tagger:
     """Finds the entities of texts, or labels their words, which are between white space, by the label of a first token.
 
-    Entities of a long text are found in windows that overlap. Words beyond the maximum number of tokens have the label
-    None; `cut` counts their texts. Raises `DataError` for a tokenizer without character offsets.
+    Entities of a long text are found in windows that overlap. Words without a token, such as those beyond the limit,
+    have the label None; `cut` counts the texts that exceed the limit. Raises `DataError` for a slow tokenizer, and for
+    a limit that leaves no room between the special tokens.
     """
 
     def __init__(self, model: Any, tokenizer: Any, batch_size: int = 32) -> None:
         if not tokenizer.is_fast:
-            raise DataError("the tokenizer tells no character offsets of its tokens (a slow one); use a fast one")
-        most = getattr(model.config, "max_position_embeddings", None) or tokenizer.model_max_length
-        tokenizer.model_max_length = limit = min(tokenizer.model_max_length, most)
+            raise DataError("a slow tokenizer has no character offsets; use a fast one")
+        tokenizer.model_max_length = self.limit = token_limit(with_padding(tokenizer, "--model"), model.config)
+        if self.limit <= (added := tokenizer.num_special_tokens_to_add()):
+            raise DataError(f"--max_length {self.limit}: must exceed the {added} special tokens")
         self.finds_entities = are_entities(model.config.label2id)
         self.batch_size, self.cut = batch_size, 0
         options: dict[str, Any] = {"ignore_labels": []}
         if self.finds_entities:
-            options = {"aggregation_strategy": "simple", "stride": int(limit * OVERLAP)}
-        self.pipe = TokenClassificationPipeline(model=model, tokenizer=tokenizer, device=model.device, **options)
+            strategy = recorded_settings(model.config, TASK).get("aggregation_strategy")
+            options = {"aggregation_strategy": strategy if strategy == "first" else "simple"}
+            options |= {"stride": int(OVERLAP * self.limit)} if self.limit < NO_LIMIT else {}
+        self.pipe = FinitePipeline(model=model, tokenizer=tokenizer, device=model.device, **options)
 
-    def tag(self, texts: Sequence[str]) -> list[list[Span]]:
-        """Return the entities or the words of each text, none of an empty one. Texts of one length share a batch."""
-        order = sorted((row for row, text in enumerate(texts) if not is_missing(text)), key=lambda row: len(texts[row]))
-        found = self.pipe([texts[row] for row in order], batch_size=self.batch_size) if order else []
-        spans: list[list[Span]] = [[] for _ in texts]
-        for row, tokens in zip(order, found):
-            spans[row] = self._entities(texts[row], tokens) if self.finds_entities else self._words(texts[row], tokens)
-        return spans
+    def tag(self, texts: Sequence[str]) -> list[list[Piece]]:
+        """Return the entities or the words of each text, none of an empty one. Batched by length, longest first."""
+        rows = [row for row, text in enumerate(texts) if not is_missing(text)]
+        encoded = self.pipe.tokenizer([texts[row] for row in rows], verbose=False)["input_ids"] if rows else []
+        lengths = list(map(len, encoded))
+        self.cut += sum(length > self.limit for length in lengths)
+        pieces: list[list[Piece]] = [[] for _ in texts]
+        for batch in batches_by_length([min(each, self.limit) for each in lengths], self.batch_size, self.pipe.device):
+            chosen = [rows[number] for number in batch]
+            for row, found in zip(chosen, self._answer([texts[row] for row in chosen])):
+                pieces[row] = (entities_of if self.finds_entities else words_of)(texts[row], found)
+        return pieces
 
-    def _entities(self, text: str, groups: Sequence[Row]) -> list[Span]:
-        return [_span(text, group["start"], group["end"], group["entity_group"], group["score"]) for group in groups]
-
-    def _words(self, text: str, tokens: Sequence[Row]) -> list[Span]:
-        spans, rest = [], list(reversed(tokens))
-        for word in re.finditer(r"\S+", text):
-            while rest and rest[-1]["end"] <= word.start():
-                rest.pop()
-            is_read = rest and rest[-1]["start"] < word.end()
-            label, score = (rest[-1]["entity"], rest[-1]["score"]) if is_read else (None, None)
-            spans.append(_span(text, *word.span(), label, score))
-        self.cut += any(span["label"] is None for span in spans)
-        return spans
+    def _answer(self, texts: list[str]) -> Any:
+        try:
+            return self.pipe(texts, batch_size=len(texts))
+        except (RuntimeError, IndexError, ValueError) as error:
+            what = f"the model fails on {counted(len(texts), 'text')} (--batch_size, --max_length)"
+            raise DataError(f"{what}: {textwrap.shorten(str(error), 240)}") from error
 
 
-def _span(text: str, start: int, end: int, label: str | None, score: Any) -> Span:
+class FinitePipeline(TokenClassificationPipeline):
+    """Raises `DataError` for logits that are no numbers, of which the most likely label would be the first."""
+
+    def _forward(self, model_inputs: Any) -> Any:  # type: ignore[override]  # as in the library's own pipeline
+        outputs = super()._forward(model_inputs)
+        if not outputs["logits"].isfinite().all():
+            raise DataError("the model returns NaN or infinity: its weights are damaged; train it again")
+        return outputs
+
+
+def entities_of(text: str, groups: Sequence[Row]) -> list[Piece]:
+    """Return the pieces of a text that the pipeline grouped."""
+    return [_piece(text, group["start"], group["end"], group["entity_group"], group["score"]) for group in groups]
+
+
+def words_of(text: str, tokens: Sequence[Row]) -> list[Piece]:
+    """Return the words of a text, with the labels of their first tokens."""
+    spans = [word.span() for word in WORD.finditer(text)]
+    offsets = [(token["start"], token["end"]) for token in tokens]
+    firsts: dict[int | None, Row] = {}
+    for word, token in zip(words_of_tokens(text, spans, offsets, [0] * len(tokens)), tokens):
+        firsts.setdefault(word, token)
+    unread = {"entity": None, "score": None}
+    answers = [firsts.get(word, unread) for word in range(len(spans))]
+    return [_piece(text, *span, answer["entity"], answer["score"]) for span, answer in zip(spans, answers)]
+
+
+def _piece(text: str, start: int, end: int, label: str | None, score: Any) -> Piece:
     score = None if score is None else float(score)
     return {"text": text[start:end], "label": label, "score": score, "start": start, "end": end}
 
@@ -80,14 +115,14 @@ def tag_file(arguments: PredictArguments) -> None:
     with open_output(arguments.output) as handle, tqdm(unit=" texts", disable=arguments.no_progress or None) as bar:
         write = writer_of(handle, arguments, answer)
         for chunk in in_chunks(read_input(arguments)):
-            for (row, text, kept), spans in zip(chunk, tagger.tag([text for _, text, _ in chunk])):
-                write({"text": text, answer: spans, **kept, "row": row})
+            for (row, text, kept), pieces in zip(chunk, tagger.tag([text for _, text, _ in chunk])):
+                write({"text": text, answer: pieces, **kept, "row": row})
                 empty += is_missing(text)
             bar.update(len(chunk))
             handle.flush()
     counts = {
         f"rows without text, output without {answer}": empty,
-        f"texts truncated to {tokenizer.model_max_length} tokens, whose last words have no label": tagger.cut,
+        f"texts truncated to {tagger.limit} tokens, whose last words have no label": tagger.cut * (answer == "words"),
     }
     for what, count in counts.items():
         if count:
@@ -100,8 +135,8 @@ def check_options(arguments: PredictArguments) -> None:
     given |= {"--top_k": arguments.top_k, "--text_column with two names": arguments.has_pairs}
     for option in (option for option, is_given in given.items() if is_given):
         raise DataError(f"{option}: the model labels words; leave it out")
-    for name in arguments.kept:
-        check_is_free(name, ("entities", "words", "text"))
+    for new, name in arguments.kept.items():
+        check_is_free(name, new, ("entities", "words"))
 
 
 def writer_of(handle: TextIO, arguments: PredictArguments, answer: str) -> Callable[[Row], object]:

@@ -29,16 +29,8 @@ def balanced_weights(labels: Sequence[int], classes: int) -> list[float]:
     return (len(labels) / (classes * counts)).tolist()
 
 
-def total_weight(labels: Tensor, weights: Tensor) -> Tensor:
-    """Return Σ w_y over the texts, with the expected weight Σ_c q_c w_c of labels q (B, C) that are probabilities."""
-    labels = labels.to(weights.device)
-    return (labels.to(weights) @ weights if labels.is_floating_point() else weights[labels]).sum()
-
-
 class ClassWeights(Trainer):
     """loss = Σ w_y · -log p(y) / Σ w_y, both over all texts of an optimizer step, if there are weights.
-
-    For labels q that are probabilities, it is Σ_c w_c q_c · -log p(c) / Σ_c w_c q_c, with the same sums over texts.
 
     With label smoothing ε, the loss of a text is (1 - ε) w_y · -log p(y) + ε / C · Σ_c w_c · -log p(c), as in
     torch.nn.functional.cross_entropy.
@@ -64,11 +56,12 @@ class ClassWeights(Trainer):
         if self.class_weights is None or "labels" not in inputs:
             return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
         losses, outputs = summed_cross_entropy(self, model, inputs, weights := self.class_weights)
-        loss = losses / (total_weight(inputs["labels"], weights) if num_items_in_batch is None else num_items_in_batch)
+        loss = losses / (weights[inputs["labels"]].sum() if num_items_in_batch is None else num_items_in_batch)
         return (loss, outputs) if return_outputs else loss
 
     def _get_num_items_in_batch(self, batch_samples: list, device: torch.device) -> Tensor | int | None:
         """Return the sum of the weights of the texts, in place of their number."""
         if self.class_weights is None or not batch_samples:
             return super()._get_num_items_in_batch(batch_samples, device)
-        return torch.stack([total_weight(batch["labels"], self.class_weights) for batch in batch_samples]).sum()
+        weights = self.class_weights
+        return torch.stack([weights[batch["labels"].to(weights.device)].sum() for batch in batch_samples]).sum()

@@ -40,6 +40,7 @@ from ..bridges.model_sources import (
     load_model,
     preset_config,
     read_special_tokens,
+    with_padding,
 )
 from ..configuration_scratch import ProblemType, ScratchEncoderConfig
 from ..data import demo_reviews
@@ -56,7 +57,7 @@ from ..evaluation.linear_advice import SAVE_LINEAR_MODEL, delete_linear
 from ..evaluation.linear_part import LinearPart
 from ..evaluation.split_scores import report_splits
 from ..evaluation.stages import Stage, fine_tuning_stage, report_stages
-from ..utils.errors import DataError, one_line
+from ..utils.errors import DataError, counted, one_line
 from .arguments import RunArguments, checking_arguments
 from .callbacks import WeightAverage, early_stopping, save_where_judged
 from .checkpoints import step_of
@@ -146,7 +147,7 @@ def build_tokenizer(
         read_special_tokens(
             tokenizer, not tokenizer.split_special_tokens if resumed else arguments.allow_special_tokens
         )
-        return _with_padding(tokenizer, name)
+        return with_padding(tokenizer, name)
     limit = _preset_config(arguments).max_position_embeddings
     options |= {name: getattr(arguments, name) for name in ("lowercase", "min_frequency")}
     options |= {"model_max_length": limit, "length": len(texts)}
@@ -155,15 +156,6 @@ def build_tokenizer(
     except ValueError as error:
         raise DataError(f"cannot train a tokenizer: {error}") from error
     read_special_tokens(tokenizer, arguments.allow_special_tokens)
-    return tokenizer
-
-
-def _with_padding(tokenizer: PreTrainedTokenizerBase, name: str) -> PreTrainedTokenizerBase:
-    """Set a missing pad_token (GPT-2, Llama) to eos_token; the attention mask distinguishes the two."""
-    if tokenizer.pad_token is None:
-        if tokenizer.eos_token is None:
-            raise DataError(f"{name}: the tokenizer has neither a pad_token nor an eos_token to replace it")
-        tokenizer.pad_token = tokenizer.eos_token
     return tokenizer
 
 
@@ -185,7 +177,7 @@ def encode_splits(
             raise DataError(f"{split}: the tokenizer cannot read the texts: {one_line(error)}") from error
         cut = sum(bool(encoding.overflowing) for encoding in columns.encodings or ())
         if cut:
-            notes.append(f"{split}: {cut:,} texts exceed {limit} tokens and were truncated (--max_length)")
+            notes.append(f"{split}: truncated {counted(cut, 'text')} to {limit} tokens (--max_length)")
         encoded[split] = datasets.Dataset.from_dict({**columns, "label": list(rows["label"])})
     return datasets.DatasetDict(encoded), notes
 
@@ -320,7 +312,7 @@ class ClassifierTrainingArguments(RunArguments, TrainingArguments):
 
 
 class ClassifierTrainer(
-    ConsistentDropout, ClassWeights, SoftLabels, SparseTables, NumberTraining, RatesByDepth, SharingTrainer
+    ConsistentDropout, SoftLabels, ClassWeights, SparseTables, NumberTraining, RatesByDepth, SharingTrainer
 ):
     """The trainer of a classification run. After training, it adds the linear part, and calibrates the probabilities.
 
@@ -331,14 +323,14 @@ class ClassifierTrainer(
     linear_part: LinearPart | None = None
     reserved: ReservedCoordinates | None = None
 
-    def reserve(self, fits: bool = True) -> None:
-        """Keep coordinates for a linear part, unless the model cannot have one. fits: see `ReservedCoordinates`."""
+    def reserve(self, fits: bool = True, metric: str = "accuracy") -> None:
+        """Keep coordinates for a linear part, unless the model cannot have one. Arguments: of ReservedCoordinates."""
         is_sharded = self.is_deepspeed_enabled or self.is_fsdp_enabled
         is_one = self.args.world_size == 1 and self.args.n_gpu <= 1 and not is_sharded
         if reason := obstacle(self.model) if is_one else "it is trained in one process, on one device":
             self.linear_part = LinearPart(obstacle=reason)
         else:
-            self.reserved = ReservedCoordinates(self.model, fits)
+            self.reserved = ReservedCoordinates(self.model, fits, metric)
             self.add_callback(self.reserved)
 
     def train(self, *args: Any, **kwargs: Any) -> TrainOutput:
@@ -474,7 +466,7 @@ def train_model(
     learned = DatasetDict({**splits, "train": train})
     trainer = build_trainer(ClassifierTrainer, tokenizer, learned, metrics, run.groups["training"], model=model)
     if run.groups["training"].linear_part:
-        trainer.reserve(fits="test" in splits)
+        trainer.reserve("test" in splits, decisive_metric(data, run.groups["training"])[0])
     record = {"labels": data.label_names, "rows": rows, "problem_type": data.problem_type}
     record |= fit_to_labels(trainer, run, data)
     run.start(trainer, [*data.notes, *data.warnings, *truncations, *notes], **record)

@@ -17,6 +17,7 @@ from transformers import (
 )
 
 from .. import presets
+from ..bridges.model_sources import token_limit
 from ..data.splits import SplitArguments
 from ..utils.errors import DataError
 from .arguments import RunArguments, checking_arguments
@@ -75,8 +76,7 @@ class HeadTrainer(RatesByDepth, SharingTrainer):
 
 def limit_length(tokenizer: PreTrainedTokenizerBase, config: PreTrainedConfig) -> None:
     """Limit the length to the model's positions, and pad on the right, so that a token keeps its index in a batch."""
-    limit, tokenizer.padding_side = tokenizer.model_max_length, "right"
-    tokenizer.model_max_length = min(limit, getattr(config, "max_position_embeddings", None) or limit)
+    tokenizer.model_max_length, tokenizer.padding_side = token_limit(tokenizer, config), "right"
 
 
 @checking_arguments()

@@ -4,7 +4,7 @@
 z = a f(x) + b S(x) + β, with S_c(x) = 1/T Σ_t v_c[token t] + v_c[pair at t] + v_c[triple at t]
 
 f is the trained encoder, and v the weights of a logistic regression on the same texts, scaled by log-count ratios as in
-NB-SVM (Wang and Manning 2012), without its intercept: how frequent a class is, f alone tells. Each learns alone, as a
+NB-SVM (Wang and Manning 2012), without its intercept: f and β know how frequent a class is. Each learns alone, as a
 model that starts with v learns little else. Blocks neither read nor write these coordinates, so that mean pooling
 returns S. Models whose deep and linear parts learn together are those of Cheng et al. 2016 ("wide and deep").
 
@@ -31,9 +31,10 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 
 from ..data.ngrams import count_features
 from ..evaluation.baselines import LogCountRatio
-from ..evaluation.classification_metrics import f1_averages, macro_f1_decides
+from ..evaluation.classification_metrics import f1_averages
 from ..evaluation.linear_part import LinearPart
 from ..modeling_encoder import ScratchEncoderForSequenceClassification
+from ..utils.markdown import percent
 from .class_weights import ClassWeights
 from .temperature import logits_of, restored
 
@@ -73,11 +74,11 @@ class ReservedCoordinates(TrainerCallback):
     """Keep the last C coordinates of the hidden states at 0 while the model is trained, and no block reads them.
 
     fits: whether validation may choose the linear part, because the report is about another split; or else both parts
-    have the same share.
+    have the same share. metric: the score on validation that it must not lower, accuracy or f1_macro.
     """
 
-    def __init__(self, model: Any, fits: bool = True) -> None:
-        self.fits = fits
+    def __init__(self, model: Any, fits: bool = True, metric: str = "accuracy") -> None:
+        self.fits, self.metric = fits, metric
         self.chosen = slice(model.config.hidden_size - model.config.num_labels, model.config.hidden_size)
         self.clear(model)
 
@@ -129,7 +130,10 @@ class Mixture:
 
 
 def add_linear_part(trainer: ClassWeights, reserved: ReservedCoordinates) -> LinearPart:
-    """Train the linear model on the trainer's train split, and add it in the proportion that validation prefers."""
+    """Train the linear model on the trainer's train split, and add it in the proportion that validation prefers.
+
+    It is left out if the score on validation would be lower with it.
+    """
     begun = perf_counter()
     model: Any = trainer.model
     train: Any = trainer.train_dataset
@@ -139,8 +143,8 @@ def add_linear_part(trainer: ClassWeights, reserved: ReservedCoordinates) -> Lin
     deep = logits_of(trainer, held_out)
     if not np.isfinite(deep).all():
         return LinearPart(obstacle="some logits of the validation split are not finite")
-    features, classes = counts_of(model, train["input_ids"]), classes_of(train)
-    candidates = fit(features, classes, deep.shape[1], C_GRID if fits else (USUAL_C,), class_weights)
+    features = counts_of(model, train["input_ids"])
+    candidates = fit(features, classes_of(train), deep.shape[1], C_GRID if fits else (USUAL_C,), class_weights)
     c = best_c(candidates, model, held_out["input_ids"], deep, labels, class_weights) if fits else USUAL_C
     write(model, reserved.chosen, candidates[c])
     deep = logits_of(trainer, held_out)
@@ -148,15 +152,17 @@ def add_linear_part(trainer: ClassWeights, reserved: ReservedCoordinates) -> Lin
         read_alone(model, reserved.chosen)  # a difference of logits would lose S to lower precision
         linear = logits_of(trainer, held_out)
     mixture = mix(deep, linear, labels if fits else None, class_weights)
-    decisive = "f1_macro" if macro_f1_decides(classes, class_weights is not None) else "f1_micro"
-    if fits and scores(mixture.of(deep, linear), labels)[decisive] < scores(deep, labels)[decisive]:
+    name = "macro F1" if reserved.metric == "f1_macro" else "accuracy"
+    before, expected = (score(logits, labels, reserved.metric) for logits in (deep, mixture.of(deep, linear)))
+    if fits and expected < before:
         reserved.clear(model)
-        return LinearPart(obstacle="with one, the scores on validation are lower")
+        reason = f"with one, {name} on validation is {percent(expected)} instead of {percent(before)}"
+        return LinearPart(obstacle=reason)
     apply(model, reserved.chosen, mixture)
-    before, after = (scores(logits, labels)["f1_micro"] for logits in (deep, logits_of(trainer, held_out)))
+    after = score(logits_of(trainer, held_out), labels, reserved.metric)
     texts, columns = features.shape
     minutes = (perf_counter() - begun) / 60
-    return LinearPart(texts, columns, c, mixture.share, before, after, minutes, is_fitted=fits)
+    return LinearPart(texts, columns, c, mixture.share, before, after, minutes, is_fitted=fits, metric=name)
 
 
 def best_c(
@@ -211,9 +217,9 @@ def fit(
     return {c: of_c - of_c.mean(0) for c, of_c in weights.items()}
 
 
-def scores(logits: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    """Return macro F1, and micro F1, which is the accuracy."""
-    return f1_averages(labels, logits.argmax(-1))
+def score(logits: np.ndarray, labels: np.ndarray, metric: str) -> float:
+    """Return the accuracy or f1_macro of the likeliest classes."""
+    return f1_averages(labels, logits.argmax(-1))["f1_macro" if metric == "f1_macro" else "f1_micro"]
 
 
 def spread(logits: np.ndarray) -> float:
@@ -227,8 +233,8 @@ def mix(
     """argmin of Σ -w log softmax(a f + b S + β)[label], with a, b >= 0 and a penalty on what few texts cannot tell.
 
     deep, linear (N, C) of f and S; labels (N,). Without labels, both parts have a spread of 1, and β is 0.
-    w: the class_weights (C,) of the labels, with a mean of 1, if there are any. β is 0 then, too: it would weigh errors
-    of rare and of frequent classes as the weights do, which costs precision.
+    w: the class_weights (C,) of the labels, with a mean of 1, if there are any. β is 0 then, too: it would apply them a
+    second time.
     """
     sizes = spread(deep), spread(linear)
     f, s = ((part - part.mean(-1, keepdims=True)) / size for part, size in zip((deep, linear), sizes))
@@ -262,8 +268,8 @@ def write(model: Any, chosen: slice, weights: np.ndarray) -> None:
     tokens = embeddings.tokens.weight
     values = torch.from_numpy(weights.T).to(tokens)
     parts = values[: len(tokens)].std(), values[len(tokens) :].std() if len(values) > len(tokens) else 0.0
-    if (spread := max(parts[0], MOST_UNEVEN * parts[1])) > 0:  # no token tells, where word order decides
-        values *= SIZE * tokens.std() / spread
+    if (widest := max(parts[0], MOST_UNEVEN * parts[1])) > 0:  # no token tells, where word order decides
+        values *= SIZE * tokens.std() / widest
     tokens[:, chosen] = values[: len(tokens)]
     if embeddings.ngrams is not None:
         embeddings.ngrams.table.weight[1:, chosen] = values[len(tokens) :]

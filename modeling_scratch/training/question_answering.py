@@ -201,7 +201,7 @@ def build_reader(run: Run, data: QuestionData) -> Reader:
     model = build_model(arguments, tokenizer, ["start", "end"], HEAD, problem_type=None, has_pairs=True)
     limit_length(tokenizer, model.config)
     settings = {"max_answer_len": arguments.max_answer_length, "handle_impossible_answer": data.has_unanswerable}
-    record_settings(model.config, **settings)
+    record_settings(model.config, TASK, **settings)
     return Reader(model, tokenizer, run.groups["training"].device)
 
 

@@ -94,7 +94,7 @@ def measure_fine_tuning(
     }
     with discarded(training) as copied:
         classification.keep_best_epoch(copied, data)
-        trainer = build_classifier(arguments, copied, replace(data, splits=DatasetDict(sample)), tokenizer)
+        trainer = build_classifier(arguments, copied, replace(data, splits=DatasetDict(sample), places={}), tokenizer)
         seconds = seconds_per_row(trainer)
     rows, evaluated = len(data.splits["train"]), len(data.splits["validation"])
     steps = ceil(rows / (training.train_batch_size * training.gradient_accumulation_steps))

@@ -65,9 +65,8 @@ def train(
 ) -> None:
     """Run the training, with a recipe if the arguments name one. given: the command line, which `parsed` reads."""
     if recipe_arguments.recipe is None:
-        is_new = not (model_arguments.model_name_or_path or arguments.search_trials or arguments.resume_from_checkpoint)
-        if is_new and not data_arguments.uses_demo:
-            print("no recipe: settings are those given, or defaults; --recipe minutes chooses them for the texts")
+        if takes_recipe(model_arguments, data_arguments, arguments):
+            print("No recipe: options that are not given have their defaults; --recipe minutes fits them to the texts.")
         return classification.train_once(model_arguments, data_arguments, arguments)
     check_combination(model_arguments, data_arguments, recipe_arguments, arguments)
     recorded = recorded_choices(arguments, recipe_arguments)
@@ -88,6 +87,15 @@ def train(
     set_seed(run.groups["training"].seed)  # a run that resumes between the stages starts here
     stages = [Stage(**stage) for stage in run.noted[FINISHED]]
     classification.train_on(run, data, fine_tuned(run), judge, stages, added, others)
+
+
+def takes_recipe(
+    model_arguments: ModelArguments, data_arguments: DataArguments, arguments: ClassifierTrainingArguments
+) -> bool:
+    """Return whether a run without a recipe could have one."""
+    given = model_arguments.model_name_or_path, arguments.search_trials, arguments.resume_from_checkpoint
+    is_single = arguments.world_size == 1 and arguments.n_gpu <= 1
+    return is_single and not (any(given) or arguments.push_to_hub or data_arguments.uses_demo)
 
 
 def score_baseline_with(added: PseudoLabelled, data: ReviewData, judge: Judge) -> dict[str, np.ndarray]:
@@ -115,6 +123,8 @@ def check_combination(
             after = ", or push the finished run by `modeling-scratch push`" if option == "--push_to_hub" else ""
             remedy = f"leave --recipe out (make train RECIPE=){after}"
             raise DataError(f"--recipe trains a new model once, and excludes {option}: {remedy}")
+    if arguments.class_weights and recipe_arguments.teachers:
+        raise DataError("--teachers excludes --class_weights, which would count twice: leave one of them out")
     if arguments.world_size > 1 or arguments.n_gpu > 1:
         raise DataError("--recipe runs in one process, on one device (CUDA_VISIBLE_DEVICES=0)")
 
@@ -176,7 +186,9 @@ def before_fine_tuning(
     if choices and not choices.teachers and (run.checkpoint or has_finished(run, "pretraining")):
         return None
     corpus = load_corpus(data, groups["data"], groups["recipe"].unlabelled_file or ())
-    texts = [] if data.problem_type in KIND_JUDGES else texts_to_label(corpus, data, groups["training"].seed)
+    # Weights of classes would count twice in what teachers label, whose probabilities they have shifted.
+    has_teachers = data.problem_type not in KIND_JUDGES and not groups["training"].class_weights
+    texts = [] if not has_teachers else texts_to_label(corpus, data, groups["training"].seed)
     if choices is None:
         choices = start(run, data, corpus, texts, given)
     else:

@@ -1,10 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Train a tagger, which labels the words of sentences: arguments, alignment of words and tokens, and evaluation."""
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,9 +16,11 @@ from transformers import (
     pipeline,
 )
 
-from ..data.tagged_sentences import Sentence, TaggedData, TaggedDataArguments, inside, load_tagged
+from ..data.tagged_sentences import Sentence, TaggedData, TaggedDataArguments, inside, load_tagged, words_of_tokens
 from ..evaluation.judged_split import judged_split, predict_split
 from ..evaluation.tagging import FrequentLabels, report_tagging, score_labels
+from ..inference.question_answering import record_settings
+from ..inference.tagging import TASK
 from ..utils.errors import DataError, one_line
 from ..utils.markdown import excerpt
 from .classification import build_model, build_tokenizer, choose_epoch_on_validation
@@ -69,29 +69,6 @@ class TaggerTrainingArguments(HeadTrainingArguments):
 # Words and tokens
 
 
-def words_of_tokens(
-    words: Sequence[str], offsets: Sequence[tuple[int, int]], is_special: Sequence[int]
-) -> list[int | None]:
-    """Return the index of the word that each token lies in; None for special tokens.
-
-    offsets: of the tokens in the words with a blank between them. A blank belongs to the word behind it, which it is a
-    token of in byte-level BPE. Raises ValueError for a token of several words.
-    """
-    text = " ".join(words)
-    starts = list(accumulate((len(word) + 1 for word in words[:-1]), initial=0))
-    found: list[int | None] = []
-    for (start, end), special in zip(offsets, is_special):
-        start = end - len(text[start:end].lstrip(" "))  # some tokenizers count the blank before a word, some do not
-        end = start + len(text[start:end].rstrip(" "))
-        word = bisect_right(starts, start) - 1
-        last = starts[word] + len(words[word])
-        word += start == end >= last  # a blank alone
-        if not special and start < end > last:
-            raise ValueError(f"{text[start:end]!r} is one token of several words")
-        found.append(None if special or word == len(words) else word)
-    return found
-
-
 class Encoded(NamedTuple):
     """Token ids and labels of a split; firsts: the index of the first token of each word that has one, by sentence."""
 
@@ -129,7 +106,7 @@ def encode_sentences(
     columns, firsts = [], []
     for sentence, offsets, special in zip(sentences, batch.pop("offset_mapping"), batch.pop("special_tokens_mask")):
         try:
-            words = words_of_tokens(sentence.words, offsets, special)
+            words = words_of_tokens(sentence.text, sentence.spans, offsets, special)
         except ValueError as error:
             raise DataError(f"{sentence.where(0)}: {error}; use another tokenizer (--tokenizer_kind)") from error
         columns.append(_token_labels(sentence, words, id_of, labels_all))
@@ -218,6 +195,8 @@ def train(
     tokenizer = build_tokenizer(model_arguments, data.texts("train"), run.checkpoint, **options)
     model = build_model(model_arguments, tokenizer, data.label_names, HEAD, problem_type=None)
     limit_length(tokenizer, model.config)
+    if not model_arguments.label_all_tokens:
+        record_settings(model.config, TASK, aggregation_strategy="first")  # no other token of a word is trained
     encoded, notes = encode_splits(data, tokenizer, model_arguments.label_all_tokens)
     print(*notes, sep="\n")
     choose_epoch_on_validation(arguments, data, ("f1", True))
@@ -275,7 +254,7 @@ def predict(trainer: HeadTrainer, encoded: Encoded, data: TaggedData, split: str
 
 def tag(folder: Path, texts: Sequence[str], trust_remote_code: bool) -> str:
     """Label a few texts with a pipeline loaded from the saved folder."""
-    task: Any = "token-classification"
+    task: Any = TASK
     tagger = pipeline(task, model=str(folder), aggregation_strategy="simple", trust_remote_code=trust_remote_code)
     rows = []
     for text in texts:

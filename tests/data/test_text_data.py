@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from text_samples import fault, load, reviews, write
+from text_samples import fault, load, read, reviews, write
 
 from modeling_scratch.data.labelled_texts import load_splits
 from modeling_scratch.data.splits import DataArguments
@@ -30,6 +30,21 @@ def test_gaps_are_left_out_and_counted(tmp_path: Path, suffix: str) -> None:
     file = f"train{suffix}"
     assert f"train: dropped 3 rows without a text, first {file}, row 3; {file}, row 6; {file}, row 8" in data.notes
     assert f"train: dropped 1 row without a label, first {file}, row 10" in data.notes
+
+
+def test_each_text_says_the_file_and_the_row_that_it_was_read_from(tmp_path: Path) -> None:
+    columns = reviews(60)
+    columns["text"][10] = ""
+    write(tmp_path / "train.csv", columns)
+    write(tmp_path / "test.csv", reviews(30, 100))
+    data = load(tmp_path, max_train_samples=20, max_eval_samples=10)
+    files = {"train": "train.csv", "validation": "train.csv", "test": "test.csv"}
+    rows = {name: read(tmp_path / name) for name in files.values()}
+    for split, name in files.items():
+        assert len(places := data.places_of(split)) == len(data.splits[split]) > 5
+        for text, place in zip(data.texts(split), places):
+            file, _, row = place.partition(", row ")
+            assert (file, rows[file][int(row) - 1]["text"]) == (name, text)
 
 
 def test_missing_numbers_of_pandas_are_missing_labels(tmp_path: Path) -> None:

@@ -111,10 +111,14 @@ def test_classes_of_a_run_that_others_lack_are_read_as_theirs(tmp_path: Path, ca
     report = compared(*runs, "--label_map", "goood=good")
     assert report["labels"] == ["bad", "good"]
     lines = [json.loads(line) for line in (first / PREDICTIONS).read_text().splitlines()[1:]]
-    right = [(line["label"] == "bad") == (line["prediction"] == "bad") for line in lines]
+    right = [(line["label"] == "bad") == (line["probabilities"][1] > 0.5) for line in lines]
     loss = [-np.log(p if line["label"] == "bad" else 1 - p) for line in lines for p in [line["probabilities"][1]]]
     assert report["runs"][0]["accuracy"] == pytest.approx(np.mean(right))
     assert report["runs"][0]["negative_log_likelihood"] == pytest.approx(np.mean(loss))
+    assert report["label_map"] == ["goood=good"]
+    assert "Classes are read as others in all runs: goood=good." in capsys.readouterr().out
+    only = [*runs, "--label_map", "goood=good", "bad=good"]
+    assert "only the class 'good' is left" in refusal(capsys, compare.main, only)
     assert "no run has the class 'gud'" in refusal(capsys, compare.main, [*runs, "--label_map", "gud=good"])
 
 

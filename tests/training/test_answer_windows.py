@@ -11,7 +11,7 @@ from text_samples import fault
 
 from modeling_scratch import ScratchEncoderForQuestionAnswering, presets
 from modeling_scratch.data.questions import Answer, Question
-from modeling_scratch.inference.question_answering import Reader, record_settings
+from modeling_scratch.inference.question_answering import TASK, Reader, record_settings
 from modeling_scratch.training.question_answering import AnswerMetrics, encode_questions
 from modeling_scratch.utils.errors import DataError
 from tokenization import KINDS, special_token_ids
@@ -30,7 +30,7 @@ def reader_of(kind: str, **options: Any) -> Reader:
     )
     width = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
     config = presets.demo(vocab_size=len(tokenizer), type_vocab_size=2, **width, **special_token_ids(tokenizer))
-    record_settings(config, max_answer_len=LENGTH, handle_impossible_answer=True)
+    record_settings(config, TASK, max_answer_len=LENGTH, handle_impossible_answer=True)
     return Reader(ScratchEncoderForQuestionAnswering(config), tokenizer)
 
 

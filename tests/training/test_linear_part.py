@@ -4,6 +4,7 @@
 import csv
 import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -62,15 +63,23 @@ def load(folder: Path) -> Any:
     return AutoModelForSequenceClassification.from_pretrained(folder).eval()
 
 
-def add(folder: Path, texts: list[list[int]], labels: list[int], bias: float = 0.0) -> tuple[Any, LinearPart]:
+def add(
+    folder: Path,
+    texts: list[list[int]],
+    labels: list[int],
+    bias: float = 0.0,
+    change: Callable[[Any], object] = id,
+    metric: str = "accuracy",
+) -> tuple[Any, LinearPart]:
     """Add the linear part of these token ids, of which pairs may have embeddings, to a model that is not trained."""
     model = redraw(ScratchEncoderForSequenceClassification(tiny(**PLAIN, num_labels=2)))
     fill_ngrams(model, np.concatenate(texts).astype(int), starts_of(np.array(list(map(len, texts)))), [])
     model.classifier.out_proj.bias.data.fill_(bias)
+    change(model)
     rows = Dataset.from_dict({"input_ids": texts, "label": labels})
     arguments = ClassifierTrainingArguments(str(folder), report_to="none", use_cpu=True, disable_tqdm=True)
     trainer = ClassifierTrainer(model, arguments, collated, train_dataset=rows, eval_dataset=rows)
-    trainer.reserve()
+    trainer.reserve(metric=metric)
     assert trainer.reserved
     return model.eval(), add_linear_part(trainer, trainer.reserved)
 
@@ -160,15 +169,37 @@ def test_where_the_report_is_about_validation_nothing_is_fitted_there(data: Path
     assert found[0] == found[1]
 
 
-def test_a_recipe_has_it_in_the_table_of_stages(data: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("weights", ["", "--class_weights balanced"])
+def test_a_recipe_has_it_in_the_table_of_stages(data: Path, tmp_path: Path, weights: str) -> None:
     sizes = "num_hidden_layers=1,hidden_size=16,intermediate_size=16"
-    options = f"--recipe minutes --num_train_epochs 1 --report_to none --use_cpu --config_overrides {sizes}"
+    options = f"--recipe minutes --num_train_epochs 1 --report_to none --use_cpu --config_overrides {sizes} {weights}"
     train_classifier.main([*f"--data_dir {data} --output_dir {tmp_path / 'run'} {options}".split()])
     record = json.loads((tmp_path / "run" / "evaluation.json").read_text())
     row = record["stages"][-1]
     assert row["name"] == "linear part"
     assert row["read"].startswith("240 texts")
     assert record["linear_part"]["after"] == 1
+    assert record["linear_part"]["metric"] == ("macro F1" if weights else "accuracy")
+    assert ("weights_of_classes" in json.loads((tmp_path / "run" / "run_config.json").read_text())) == bool(weights)
+
+
+def test_it_is_left_out_where_it_would_lower_the_score_that_decides(tmp_path: Path) -> None:
+    """The encoder finds all texts of the rare class, and more. The likeliest mixture never answers with that class."""
+
+    def knows_a_token(model: Any) -> None:
+        for weight in model.model.stack.layers.parameters():
+            weight.data.zero_()
+        model.model.embeddings.tokens.weight.data[5:7, 0] = torch.tensor([9.0, -9.0])
+        model.classifier.out_proj.weight.data.zero_()
+        model.classifier.out_proj.weight.data[:, 0] = torch.tensor([-1.0, 1.0])
+
+    texts, labels = [[5]] * 200 + [[6]] * 800, [1] * 80 + [0] * 920
+    model, part = add(tmp_path, texts, labels, change=knows_a_token, metric="f1_macro")
+    assert "with one, macro F1 on validation is" in str(part.obstacle)
+    assert not model.model.embeddings.tokens.weight[:, -2:].any()
+    found = model(torch.tensor([[5], [6]])).logits.argmax(-1)
+    assert found.tolist() == [1, 0]
+    assert add(tmp_path, texts, labels, change=knows_a_token)[1].obstacle is None, "its accuracy is higher"
 
 
 @pytest.mark.parametrize(

@@ -246,7 +246,9 @@ def test_a_model_that_gives_one_answer_is_called_so(tmp_path: Path, capsys: pyte
     assert "--unlabelled_file" not in first  # which requires a recipe
     assert f"**The Transformer {message}.**" in (output / "README.md").read_text()
     assert "dropped 1 row without a text" in printed
-    assert "1 texts exceed 512 tokens and were truncated" in printed
+    assert "truncated 1 text to 512 tokens" in printed
+    assert "No recipe: " in printed
+    assert "Check these labels" not in printed
 
 
 def test_a_run_that_cannot_start_overwrites_nothing(run: Path, reviews: Path, tmp_path: Path, capsys) -> None:

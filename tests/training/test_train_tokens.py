@@ -22,6 +22,7 @@ from uploads import uploaded_texts
 
 from modeling_scratch import ScratchEncoderForTokenClassification
 from modeling_scratch.data.tagged_sentences import Sentence
+from modeling_scratch.inference.tagging import Tagger
 from modeling_scratch.training.tokens import check_use, encode_sentences
 from modeling_scratch.verify import main as verify
 from tokenization import KINDS, special_token_ids
@@ -138,13 +139,55 @@ def test_predict_finds_the_entities_of_a_text_longer_than_the_model_reads(run: P
     assert expected[-1][0] > 0.9 * len(text)
 
 
+def test_predict_refuses_a_tagger_that_is_damaged_and_a_limit_without_room(run: Path, tmp_path: Path, capfd) -> None:
+    (tmp_path / "in.txt").write_text("Anna lives in Porto .\n")
+    asked = ["--input", str(tmp_path / "in.txt"), "--output", str(tmp_path / "out.jsonl"), "--model"]
+    assert "--max_length 2: must exceed" in refusal(capfd, predict.main, [*asked, str(run), "--max_length", "2"])
+    model = AutoModelForTokenClassification.from_pretrained(run)
+    model.classifier.weight.data.fill_(float("nan"))
+    damaged = shutil.copytree(run, tmp_path / "damaged")
+    model.save_pretrained(damaged)
+    assert "its weights are damaged" in refusal(capfd, predict.main, [*asked, str(damaged)])
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_a_tagger_without_padding_token_pads_with_another(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("Anna lives in Porto .\nIt rained .\n")
+    other = shutil.copytree(run, tmp_path / "model")
+    tokenizer = AutoTokenizer.from_pretrained(run)
+    tokenizer.pad_token, tokenizer.eos_token = None, "[SEP]"
+    tokenizer.save_pretrained(other)
+    found = []
+    for model in run, other:
+        output = tmp_path / f"{model.name}.jsonl"
+        predict.main(f"--model {model} --input {tmp_path / 'in.txt'} --output {output}".split())
+        found.append(read(output))
+    assert found[0] == found[1]
+
+
+def test_words_have_the_label_that_was_scored_also_if_only_first_tokens_are_trained(data: Path, tmp_path: Path) -> None:
+    """The first token of a word may be a blank alone."""
+    run = tmp_path / "run"
+    train(data, run, f"{FAST} --no_label_all_tokens --num_train_epochs 2")
+    model, tokenizer = AutoModelForTokenClassification.from_pretrained(run), AutoTokenizer.from_pretrained(run)
+    assert Tagger(model, tokenizer).pipe._postprocess_params["aggregation_strategy"].value == "first"
+    model.config.label2id = {name.replace("-", ""): number for name, number in model.config.label2id.items()}
+    model.config.id2label = {number: name for name, number in model.config.label2id.items()}
+    tagger = Tagger(model, tokenizer)
+    assert not tagger.finds_entities
+    _, *lines = map(json.loads, (run / "predictions.jsonl").read_text(encoding="utf-8").splitlines())
+    texts = [" ".join(word for word, _ in sentence) for sentence in sentences(ROWS["test"], 2)]
+    for line, words in zip(lines, tagger.tag(texts)):
+        assert [one["label"] for one in words] == [label.replace("-", "") for label in line["prediction"]]
+
+
 def test_predict_labels_the_words_of_texts_with_a_tagger_of_classes(tmp_path: Path, capfd) -> None:
     sizes = "hidden_size=16,num_hidden_layers=1,num_attention_heads=2,intermediate_size=16"
     lines = ["the DET", "film NOUN", "ends VERB", "unexpectedly ADV", ". PUNCT"]
     for split in ROWS:
         (tmp_path / f"{split}.conll").write_text("\n\n".join(["\n".join(lines)] * 60) + "\n")
     run = tmp_path / "run"
-    options = f"{COMMON} --config_overrides {sizes} --vocab_size 270 --num_train_epochs 8"
+    options = f"{COMMON} --config_overrides {sizes} --vocab_size 270 --num_train_epochs 30"
     train(tmp_path, run, options)
     (tmp_path / "in.txt").write_text("the  film ends unexpectedly .\n\nthe film ends .\n")
     asked = ["--model", str(run), "--input", str(tmp_path / "in.txt"), "--output"]
