@@ -41,7 +41,8 @@ def test_each_text_says_the_file_and_the_row_that_it_was_read_from(tmp_path: Pat
     files = {"train": "train.csv", "validation": "train.csv", "test": "test.csv"}
     rows = {name: read(tmp_path / name) for name in files.values()}
     for split, name in files.items():
-        assert len(places := data.places_of(split)) == len(data.splits[split]) > 5
+        places = data.places_of(split)
+        assert len(places) == len(data.splits[split]) > 5
         for text, place in zip(data.texts(split), places):
             file, _, row = place.partition(", row ")
             assert (file, rows[file][int(row) - 1]["text"]) == (name, text)
