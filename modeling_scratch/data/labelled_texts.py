@@ -158,11 +158,23 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     splits = {split: _limit(split, rows, arguments, kind, notes) for split, rows in splits.items()}
     if isinstance(kind, Number):
         check_numbers([example.label for example in splits["train"]], arguments.class_names)
-    ids = {label: number for number, label in enumerate(names)}
-    pairs = {split: [(row.text, kind.stored(row.label, ids)) for row in rows] for split, rows in splits.items()}
     label_names = list(names.values()) or arguments.class_names or [label_column]  # a number has the name of its column
-    data = ReviewData.from_pairs(pairs, label_names, notes, [*warnings, *_overlaps(splits)], kind)
-    return replace(data, places={split: [row.where for row in rows] for split, rows in splits.items()})
+    return _as_data(splits, list(names), label_names, notes, [*warnings, *_overlaps(splits)], kind)
+
+
+def _as_data(
+    splits: Mapping[str, Sequence[Example]],
+    labels: Sequence[Label],
+    label_names: list[str],
+    notes: list[str],
+    warnings: list[str],
+    kind: LabelKind,
+) -> ReviewData:
+    """Build the splits from examples. labels: the original ones, in the order of label_names."""
+    ids = {label: number for number, label in enumerate(labels)}
+    pairs = {split: [(row.text, kind.stored(row.label, ids)) for row in rows] for split, rows in splits.items()}
+    places = {split: [row.where for row in rows] for split, rows in splits.items()}
+    return replace(ReviewData.from_pairs(pairs, label_names, notes, warnings, kind), places=places)
 
 
 def _class_warnings(counts: Mapping[Label, int], kind: LabelKind, cells: Sequence[object]) -> list[str]:

@@ -102,10 +102,9 @@ class Judge:
         table += f"\n{calibration_text(evaluation['calibration'])}\n"
         predictions = self._predictions(logits)
         predictions.save(output / PREDICTIONS)
-        misclassified = self._misclassified(predictions)
+        misclassified = self._misclassified(predictions, has_learned=evaluation["headline"] is None)
         misclassified.save(output / MISCLASSIFIED)
-        doubts = evaluation["headline"] is None
-        page, shown = (table + misclassified.report(quotes, doubts) for quotes in (quotes_texts(trainer.args), True))
+        page, shown = (table + misclassified.report(quotes) for quotes in (quotes_texts(trainer.args), True))
         write_report(trainer.args, page, evaluation)
         confusion_matrix_png(matrix, names, output / "confusion_matrix.png")
         learning_curve_png(trainer.state.log_history, output / "learning_curve.png")
@@ -121,11 +120,11 @@ class Judge:
         names, digest = self.metrics.label_names, self.data.digest(self.split)
         return Predictions.of_logits(self.split, digest, names, self.texts, self.labels, logits)
 
-    def _misclassified(self, found: Predictions) -> Misclassified:
+    def _misclassified(self, found: Predictions, has_learned: bool) -> Misclassified:
         answers = self.labels, found.predicted, found.probabilities
         rival = self.best_baseline
         about = self.metrics.label_names, self.texts, self.data.places_of(self.split)
-        return Misclassified(*about, *answers, rival.name, rival.predictions)
+        return Misclassified(*about, *answers, rival.name, rival.predictions, has_learned)
 
     def _evaluation(self, predicted: np.ndarray, matrix: np.ndarray, others: dict[str, np.ndarray]) -> dict[str, Any]:
         names, rivals = self.metrics.label_names, self._rivals()

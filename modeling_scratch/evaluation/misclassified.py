@@ -22,7 +22,8 @@ class Misclassified:
     """The wrong answers among those to N texts, over C classes.
 
     places: the file and the row of each text. labels, predicted, linear: class indices (N,), the given ones, the
-    model's, and those of a linear model named `rival`. probabilities (N, C): the model's.
+    model's, and those of a linear model named `rival`. probabilities (N, C): the model's. has_learned: enough to doubt
+    labels.
     """
 
     names: Sequence[str]
@@ -33,6 +34,7 @@ class Misclassified:
     probabilities: np.ndarray
     rival: str
     linear: np.ndarray
+    has_learned: bool = True
 
     @property
     def rows(self) -> np.ndarray:
@@ -45,18 +47,15 @@ class Misclassified:
         """The number of texts to which both models give the same answer, which is not the label."""
         return int(((self.predicted != self.labels) & (self.predicted == self.linear)).sum())
 
-    def report(self, quotes: bool = True, doubts: bool = True) -> str:
-        """Return the number of wrong answers as Markdown, and the surest ones if it quotes; "" if there are none.
-
-        doubts: whether the model has learned enough to doubt labels.
-        """
+    def report(self, quotes: bool = True) -> str:
+        """Return the number of wrong answers as Markdown, and the surest ones if it quotes; "" if there are none."""
         if not len(rows := self.rows):
             return ""
         text = f"Misclassified texts: {len(rows):,} ({MISCLASSIFIED} has them in full, the surest first)."
         if quotes:
             which = f"The {SHOWN} surest" if len(rows) > SHOWN else "All"
             text = f"{text} {which} of them:\n\n{self._listed(rows[:SHOWN])}"
-        if doubts and self.doubtful:
+        if self.has_learned and self.doubtful:
             text += (
                 f"\n\nTexts whose label both models contradict with the same answer: {self.doubtful:,}. Check these "
                 f"labels first. The other model is {escaped(self.rival)}."
