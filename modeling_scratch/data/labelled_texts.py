@@ -179,10 +179,13 @@ def _as_data(
 
 def _class_warnings(counts: Mapping[Label, int], kind: LabelKind, cells: Sequence[object]) -> list[str]:
     """cells: of the labels, if nobody has said that each is one class."""
-    warnings = [*similar_label_warnings(counts), *small_class_warnings(counts)]
+    meant, joined = proposed_label_map(counts), Counter[Label]()
+    for label, count in counts.items():
+        joined[meant.get(label, label)] += count  # so that typos are not told again as rare classes
+    warnings = [*similar_label_warnings(counts), *small_class_warnings(joined)]
     if kind is not ONE_CLASS:
         return warnings
-    return [*joined_label_warnings(cells), *warnings, *imbalance_warnings(counts)]
+    return [*joined_label_warnings(cells), *warnings, *imbalance_warnings(joined)]
 
 
 def _columns_note(columns: Sequence[str]) -> str:

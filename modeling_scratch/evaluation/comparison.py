@@ -42,7 +42,9 @@ Key = tuple[str, int]  # the digest of a text, and which of the rows with this t
 class CompareArguments:
     """The runs to compare and what to print."""
 
-    runs: list[str] = field(metadata={"help": "The folders of the runs; the others are compared with the first."})
+    runs: list[str] = field(
+        metadata={"help": "The folders of the runs, before other options; the others are compared with the first."}
+    )
     common: bool = field(
         default=False, metadata={"help": "Compare on the texts in common, if the runs were judged on different ones."}
     )
