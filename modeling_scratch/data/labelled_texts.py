@@ -79,6 +79,10 @@ class ReviewData:
             tables[split] = datasets.Dataset.from_dict(columns, features=features)
         return cls(datasets.DatasetDict(tables), label_names, notes, warnings, kind)
 
+    def with_splits(self, splits: datasets.DatasetDict) -> "ReviewData":
+        """Return the data with other splits, of whose texts the places are not known."""
+        return replace(self, splits=splits, places={})
+
     def places_of(self, split: str) -> Sequence[str]:
         """Return where each text of a split was read: "reviews.csv, row 3", or its row in the split."""
         return self.places.get(split) or [f"{split}, row {row}" for row in range(1, len(self.splits[split]) + 1)]
@@ -182,7 +186,7 @@ def _class_warnings(counts: Mapping[Label, int], kind: LabelKind, cells: Sequenc
     meant, joined = proposed_label_map(counts), Counter[Label]()
     for label, count in counts.items():
         joined[meant.get(label, label)] += count  # so that typos are not told again as rare classes
-    warnings = [*similar_label_warnings(counts), *small_class_warnings(joined)]
+    warnings = [*similar_label_warnings(counts, meant), *small_class_warnings(joined)]
     if kind is not ONE_CLASS:
         return warnings
     return [*joined_label_warnings(cells), *warnings, *imbalance_warnings(joined)]

@@ -149,9 +149,9 @@ def as_options(mapping: Mapping[Label, Label]) -> str:
     return " ".join(["--label_map", *map(shlex.quote, pairs)]) if pairs else ""
 
 
-def similar_label_warnings(counts: Mapping[Label, int]) -> list[str]:
-    """Return a warning on the labels that are probably one class, with the mapping that makes them one."""
-    if not (proposed := proposed_label_map(counts)):
+def similar_label_warnings(counts: Mapping[Label, int], proposed: Mapping[Label, Label]) -> list[str]:
+    """Return a warning on the labels that are probably one class, with the proposed mapping that makes them one."""
+    if not proposed:
         return []
     listed = "; ".join(f"{_counted(source, counts)} like {_counted(to, counts)}" for source, to in proposed.items())
     return [f"labels that are probably one class: {listed}; if they are, add {as_options(proposed)}"]

@@ -4,7 +4,7 @@
 import sys
 import textwrap
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TextIO, TypeVar
@@ -23,6 +23,7 @@ from transformers import (
 
 import modeling_scratch  # noqa: F401  registers its models with the Auto classes
 
+from ..bridges.model_limits import NO_LIMIT
 from ..bridges.model_sources import (
     ALLOW_SPECIAL_TOKENS,
     ask_for_mask,
@@ -223,9 +224,20 @@ def predict(arguments: PredictArguments) -> None:
         f"texts truncated to {classifier.limit} tokens": classifier.cut,
         "texts of which at least half the tokens are unknown to the model": classifier.unknown,
     }
+    tell(counts)
+
+
+def tell(counts: Mapping[str, int]) -> None:
+    """Print the counts that are not 0 on standard error."""
     for what, count in counts.items():
         if count:
             print(f"{what}: {count:,}", file=sys.stderr)
+
+
+def refuse(options: Mapping[str, object], why: str) -> None:
+    """Raise `DataError` for the first option that is given."""
+    if name := next((name for name, given in options.items() if given), None):
+        raise DataError(f"{name}: {why}; leave it out")
 
 
 def read_input(arguments: PredictArguments) -> Iterator[KeptText]:
@@ -390,7 +402,7 @@ def load_classifier(arguments: PredictArguments) -> Classifier:
     what = "not a trained text classifier"
     model, tokenizer = load_head(arguments, AutoModelForSequenceClassification, what, arguments.check_model)
     limit = tokenizer.model_max_length if arguments.max_length is None else arguments.max_length
-    if limit > 10**20:  # the tokenizers' value for no limit
+    if limit > NO_LIMIT:
         limit = getattr(model.config, "max_position_embeddings", None)
     if limit is not None and limit <= (added := tokenizer.num_special_tokens_to_add(arguments.has_pairs)):
         raise DataError(f"--max_length {limit}: must exceed the {added} special tokens")
@@ -400,6 +412,13 @@ def load_classifier(arguments: PredictArguments) -> Classifier:
 def load_any(arguments: PredictArguments) -> Classifier | LinearClassifier:
     """Load a linear model if the folder holds one, or else a classifier."""
     return linear_classifier(arguments) if is_linear(arguments.model) else load_classifier(arguments)
+
+
+def row_writer(handle: TextIO, arguments: PredictArguments, answer: Sequence[str]) -> Callable[[Row], object]:
+    """Return a function that writes the columns of an answer as a line of JSON or CSV, the kept ones behind its row."""
+    columns = ["row", *arguments.kept, *answer]
+    write = json_writer(handle, columns) if arguments.format == "jsonl" else csv_writer(handle, columns)
+    return lambda line: write([line[name] for name in columns])
 
 
 def answer_writer(handle: TextIO, arguments: PredictArguments, names: list[str]) -> Callable[[Row], object]:

@@ -2,10 +2,10 @@
 """Answer questions on contexts, as the pipeline does: windows of a context, batches of windows, and the best span."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from tqdm import tqdm
 from transformers import AutoModelForQuestionAnswering, DataCollatorWithPadding, PreTrainedConfig
@@ -18,8 +18,8 @@ from ..fast.text_classification import batches_by_length
 from ..question_answering import QuestionAnsweringPipeline
 from ..utils.errors import DataError
 from ..utils.files import open_output
-from .answers import ALL, csv_writer, json_writer
-from .classification import PredictArguments, check_is_free, in_chunks, load_head
+from .answers import ALL
+from .classification import PredictArguments, check_is_free, in_chunks, load_head, refuse, row_writer, tell
 from .text_generators import position_limit
 
 TASK = "extractive-question-answering"
@@ -116,7 +116,7 @@ def answer_file(arguments: PredictArguments) -> None:
         tokenizer.model_max_length = arguments.max_length
     reader, empty = Reader(model, tokenizer, batch_size=arguments.batch_size), 0
     with open_output(arguments.output) as handle, tqdm(unit=" questions", disable=arguments.no_progress or None) as bar:
-        write = writer_of(handle, arguments)
+        write = row_writer(handle, arguments, answer_columns(arguments)[1:])
         for chunk in in_chunks(read_questions(arguments)):
             for (row, _, question, kept), found in zip(chunk, answer_all(reader, [each[2] for each in chunk], top_k)):
                 best = found[0] if found else dict.fromkeys(PARTS)
@@ -125,16 +125,14 @@ def answer_file(arguments: PredictArguments) -> None:
                 empty += not found
             bar.update(len(chunk))
             handle.flush()
-    if empty:
-        print(f"contexts of which no token is left, output without an answer: {empty:,}", file=sys.stderr)
+    tell({"contexts of which no token is left, output without an answer": empty})
 
 
 def check_options(arguments: PredictArguments) -> int:
     """Return the number of answers. Raises `DataError` for options of classifiers."""
     given = {"--threshold": arguments.threshold is not None, "--explain": arguments.explain}
     given |= {"--text_column": bool(arguments.text_column), "--top_k all": arguments.top_k == ALL}
-    for option in (option for option, is_given in given.items() if is_given):
-        raise DataError(f"{option}: the model answers questions; leave it out")
+    refuse(given, "the model answers questions")
     for new, name in arguments.kept.items():
         check_is_free(name, new, answer_columns(arguments))
     return int(arguments.top_k or 1)
@@ -186,11 +184,3 @@ def answer_all(reader: Reader, questions: Sequence[Question], top_k: int) -> lis
         except ValueError as error:
             raise DataError(f"{each.where}: {error}") from error
     return reader.answer(windows, top_k)
-
-
-def writer_of(handle: TextIO, arguments: PredictArguments) -> Callable[[Row], object]:
-    """Return a function that writes an answer as a line of JSON or CSV, the kept columns behind its row."""
-    row, *rest = answer_columns(arguments)
-    columns = [row, *arguments.kept, *rest]
-    write = json_writer(handle, columns) if arguments.format == "jsonl" else csv_writer(handle, columns)
-    return lambda line: write([line[name] for name in columns])

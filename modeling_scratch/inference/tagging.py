@@ -2,14 +2,14 @@
 """Tag the texts of a file: find entities as the pipeline does, or give each word its label."""
 
 import re
-import sys
 import textwrap
-from collections.abc import Callable, Sequence
-from typing import Any, TextIO
+from collections.abc import Sequence
+from typing import Any
 
 from tqdm import tqdm
 from transformers import AutoModelForTokenClassification, TokenClassificationPipeline
 
+from ..bridges.model_limits import NO_LIMIT
 from ..bridges.model_sources import token_limit, with_padding
 from ..data.columns import is_missing
 from ..data.tables import Row
@@ -17,12 +17,19 @@ from ..data.tagged_sentences import are_entities, words_of_tokens
 from ..fast.text_classification import batches_by_length
 from ..utils.errors import DataError, counted
 from ..utils.files import open_output
-from .answers import csv_writer, json_writer
-from .classification import PredictArguments, check_is_free, in_chunks, load_head, read_input
+from .classification import (
+    PredictArguments,
+    check_is_free,
+    in_chunks,
+    load_head,
+    read_input,
+    refuse,
+    row_writer,
+    tell,
+)
 from .question_answering import recorded_settings
 
 OVERLAP = 1 / 4  # of neighbouring windows of a text that is too long for one
-NO_LIMIT = 10**20  # tokenizers without a limit have a greater one
 TASK = "token-classification"
 WORD = re.compile(r"\S+")
 Piece = dict[str, Any]  # {"text", "label", "score", "start", "end"}
@@ -113,7 +120,7 @@ def tag_file(arguments: PredictArguments) -> None:
     tagger, empty = Tagger(model, tokenizer, arguments.batch_size), 0
     answer = "entities" if tagger.finds_entities else "words"
     with open_output(arguments.output) as handle, tqdm(unit=" texts", disable=arguments.no_progress or None) as bar:
-        write = writer_of(handle, arguments, answer)
+        write = row_writer(handle, arguments, [*(["text"] if arguments.with_text else []), answer])
         for chunk in in_chunks(read_input(arguments)):
             for (row, text, kept), pieces in zip(chunk, tagger.tag([text for _, text, _ in chunk])):
                 write({"text": text, answer: pieces, **kept, "row": row})
@@ -124,23 +131,13 @@ def tag_file(arguments: PredictArguments) -> None:
         f"rows without text, output without {answer}": empty,
         f"texts truncated to {tagger.limit} tokens, whose last words have no label": tagger.cut * (answer == "words"),
     }
-    for what, count in counts.items():
-        if count:
-            print(f"{what}: {count:,}", file=sys.stderr)
+    tell(counts)
 
 
 def check_options(arguments: PredictArguments) -> None:
     """Raises `DataError` for options of classifiers."""
     given: dict[str, Any] = {"--threshold": arguments.threshold is not None, "--explain": arguments.explain}
     given |= {"--top_k": arguments.top_k, "--text_column with two names": arguments.has_pairs}
-    for option in (option for option, is_given in given.items() if is_given):
-        raise DataError(f"{option}: the model labels words; leave it out")
+    refuse(given, "the model labels words")
     for new, name in arguments.kept.items():
         check_is_free(name, new, ("entities", "words"))
-
-
-def writer_of(handle: TextIO, arguments: PredictArguments, answer: str) -> Callable[[Row], object]:
-    """Return a function that writes a text's spans as a line of JSON or CSV, the kept columns behind its row."""
-    columns = ["row", *arguments.kept, *(["text"] if arguments.with_text else []), answer]
-    write = json_writer(handle, columns) if arguments.format == "jsonl" else csv_writer(handle, columns)
-    return lambda line: write([line[name] for name in columns])

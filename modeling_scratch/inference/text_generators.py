@@ -13,6 +13,8 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedTokenizerBase
 from transformers.generation import BaseStreamer
 
+from ..bridges.model_limits import NO_LIMIT
+
 DEFAULT_NEW_TOKENS = 128  # if neither user nor checkpoint sets a limit
 HELD_BACK = 24  # characters; longer words, or text without spaces, are written before they are complete
 
@@ -191,9 +193,6 @@ class Continuer(TextGenerator):
     def room(self, length: int) -> int:
         """The last token needs no position, as it is not an input."""
         return min(self.max_new_tokens, self.max_new_tokens if self.limit is None else self.limit + 1 - length)
-
-
-NO_LIMIT = 10**20  # a larger model_max_length of a tokenizer means no limit
 
 
 class Translator(TextGenerator):

@@ -11,6 +11,7 @@ from typing import Any
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 from transformers import Seq2SeqTrainingArguments
 
+from ..bridges.model_limits import NO_LIMIT
 from ..data.text_pairs import column_names, of_parts, parts_of
 from ..pipelines import TARGET_FOLDER
 from ..utils.files import write_text
@@ -20,7 +21,6 @@ from .card_run import Run, Snippets
 from .run_record import changed_settings
 
 LONGEST_QUESTION = 40  # characters of the example input; short, as the model's limit may be small
-ENDLESS = 10**20  # a larger model_max_length of a tokenizer means no limit
 PURPOSES = {
     "train_classifier": "A text classifier with the labels {labels}.",
     "multi_label_classification": "A text classifier that gives each text any number of the labels {labels}.",
@@ -159,7 +159,7 @@ def limits(run: Run) -> str:
         lines.append("Its vocabulary is lower-cased.")
     if run.kind == "train_answers":
         lines.append("It reads a long context in windows. An answer that no window holds cannot be found.")
-    elif (length := run.tokenizer.get("model_max_length", ENDLESS)) < ENDLESS:
+    elif (length := run.tokenizer.get("model_max_length", NO_LIMIT)) < NO_LIMIT:
         lines.append(f"It reads at most {length:,} tokens per text.")
     lines.append("It may reproduce errors and biases of its training texts.")
     return "\n".join(f"- {line}" for line in lines)

@@ -40,6 +40,7 @@ from ..bridges.model_sources import (
     load_model,
     preset_config,
     read_special_tokens,
+    token_limit,
     with_padding,
 )
 from ..configuration_scratch import ProblemType, ScratchEncoderConfig
@@ -166,7 +167,7 @@ def encode_splits(
 
     The limit is the smaller of the tokenizer's model_max_length and the model's max_position_embeddings.
     """
-    limit = min(tokenizer.model_max_length, getattr(config, "max_position_embeddings", tokenizer.model_max_length))
+    limit = token_limit(tokenizer, config)
     tokenizer.model_max_length = limit
     notes = []
     encoded = {}

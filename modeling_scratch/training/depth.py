@@ -56,7 +56,7 @@ def folds_of(data: ReviewData, seed: int) -> Iterator[ReviewData]:
     train, judged = data.splits["train"], 0
     for others, held_out in split(data, seed):
         splits = DatasetDict({"train": train.select(others), "validation": train.select(held_out)})
-        yield replace(data, splits=splits, places={})
+        yield data.with_splits(splits)
         judged += len(held_out)
         if judged >= LEAST_JUDGED:
             return

@@ -4,7 +4,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import replace
 from itertools import chain, islice, repeat
 from math import ceil
 from random import Random
@@ -94,7 +93,7 @@ def measure_fine_tuning(
     }
     with discarded(training) as copied:
         classification.keep_best_epoch(copied, data)
-        trainer = build_classifier(arguments, copied, replace(data, splits=DatasetDict(sample), places={}), tokenizer)
+        trainer = build_classifier(arguments, copied, data.with_splits(DatasetDict(sample)), tokenizer)
         seconds = seconds_per_row(trainer)
     rows, evaluated = len(data.splits["train"]), len(data.splits["validation"])
     steps = ceil(rows / (training.train_batch_size * training.gradient_accumulation_steps))

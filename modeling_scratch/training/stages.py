@@ -93,9 +93,18 @@ def takes_recipe(
     model_arguments: ModelArguments, data_arguments: DataArguments, arguments: ClassifierTrainingArguments
 ) -> bool:
     """Return whether a run without a recipe could have one."""
-    given = model_arguments.model_name_or_path, arguments.search_trials, arguments.resume_from_checkpoint
     is_single = arguments.world_size == 1 and arguments.n_gpu <= 1
-    return is_single and not (any(given) or arguments.push_to_hub or data_arguments.uses_demo)
+    is_new = not (arguments.resume_from_checkpoint or data_arguments.uses_demo)
+    return is_single and is_new and not any(excluded(model_arguments, arguments).values())
+
+
+def excluded(model_arguments: ModelArguments, arguments: ClassifierTrainingArguments) -> dict[str, Any]:
+    """Return the values of the options that no recipe takes, by name."""
+    return {
+        "--model_name_or_path": model_arguments.model_name_or_path,
+        "--search_trials": arguments.search_trials,
+        "--push_to_hub": arguments.push_to_hub,
+    }
 
 
 def score_baseline_with(added: PseudoLabelled, data: ReviewData, judge: Judge) -> dict[str, np.ndarray]:
@@ -113,12 +122,7 @@ def check_combination(
     of_pretraining = (name for name, value in vars(recipe_arguments).items() if value is not None and name != "recipe")
     if data_arguments.has_pairs and (option := next(of_pretraining, None)):
         raise DataError(f"--{option}: a recipe does not pretrain for pairs of texts (--text_column); leave it out")
-    refused = {
-        "--model_name_or_path": model_arguments.model_name_or_path,
-        "--search_trials": arguments.search_trials,
-        "--push_to_hub": arguments.push_to_hub,
-    }
-    for option, value in refused.items():
+    for option, value in excluded(model_arguments, arguments).items():
         if value:
             after = ", or push the finished run by `modeling-scratch push`" if option == "--push_to_hub" else ""
             remedy = f"leave --recipe out (make train RECIPE=){after}"
