@@ -50,7 +50,8 @@ HIDDEN_LABEL = -1  # the value of a withheld label in `datasets.ClassLabel`, as 
 class ReviewData:
     """Splits with the columns text, text_pair (of pairs only) and label, and notes on how they were prepared.
 
-    places: the file and the row of each text of a split, if it was read from files.
+    places: the file and the row of each text of a split, if it was read from files. conflicts: of each text that occurs
+    with different labels, the place of each label. proposed: labels and those that they probably stand for.
     """
 
     splits: datasets.DatasetDict
@@ -59,6 +60,8 @@ class ReviewData:
     warnings: list[str]
     kind: LabelKind = ONE_CLASS
     places: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    conflicts: Sequence[Mapping[Label, str]] = ()
+    proposed: Mapping[Label, Label] = field(default_factory=dict)
 
     @classmethod
     def from_pairs(
@@ -156,14 +159,14 @@ def load_splits(arguments: DataArguments) -> ReviewData:
             rows = _read_evaluation(split, sources[split], columns, names, labels, notes, named)
             splits.update({split: rows} if rows else {})
     labels.map.check_used()
-    counts = Counter(label for example in train for label in kind.classes(example.label))
-    warnings = [*_class_warnings(counts, kind, () if arguments.problem_type else cells), *_conflicts(splits)]
+    found = _findings(splits, kind, () if arguments.problem_type else cells)
     splits = _fill_splits(splits, arguments, kind, notes)
     splits = {split: _limit(split, rows, arguments, kind, notes) for split, rows in splits.items()}
     if isinstance(kind, Number):
         check_numbers([example.label for example in splits["train"]], arguments.class_names)
     label_names = list(names.values()) or arguments.class_names or [label_column]  # a number has the name of its column
-    return _as_data(splits, list(names), label_names, notes, [*warnings, *_overlaps(splits)], kind)
+    data = _as_data(splits, list(names), label_names, notes, [*found.warnings, *_overlaps(splits)], kind)
+    return replace(data, conflicts=found.conflicts, proposed=found.proposed)
 
 
 def _as_data(
@@ -181,12 +184,29 @@ def _as_data(
     return replace(ReviewData.from_pairs(pairs, label_names, notes, warnings, kind), places=places)
 
 
-def _class_warnings(counts: Mapping[Label, int], kind: LabelKind, cells: Sequence[object]) -> list[str]:
+class Findings(NamedTuple):
+    """What there is to check in labels, with the fields `proposed` and `conflicts` of the data."""
+
+    proposed: dict[Label, Label]
+    conflicts: list[dict[Label, str]]
+    warnings: list[str]
+
+
+def _findings(splits: Mapping[str, Sequence[Example]], kind: LabelKind, cells: Sequence[object]) -> Findings:
     """cells: of the labels, if nobody has said that each is one class."""
-    meant, joined = proposed_label_map(counts), Counter[Label]()
+    counts = Counter(label for example in splits["train"] for label in kind.classes(example.label))
+    proposed, conflicts = proposed_label_map(counts), _conflicts(splits)
+    warnings = [*_class_warnings(counts, proposed, kind, cells), *_conflict_warnings(conflicts)]
+    return Findings(proposed, conflicts, warnings)
+
+
+def _class_warnings(
+    counts: Mapping[Label, int], proposed: Mapping[Label, Label], kind: LabelKind, cells: Sequence[object]
+) -> list[str]:
+    joined = Counter[Label]()
     for label, count in counts.items():
-        joined[meant.get(label, label)] += count  # so that typos are not told again as rare classes
-    warnings = [*similar_label_warnings(counts, meant), *small_class_warnings(joined)]
+        joined[proposed.get(label, label)] += count  # so that typos are not told again as rare classes
+    warnings = [*similar_label_warnings(counts, proposed), *small_class_warnings(joined)]
     if kind is not ONE_CLASS:
         return warnings
     return [*joined_label_warnings(cells), *warnings, *imbalance_warnings(joined)]
@@ -374,12 +394,16 @@ def _limit(
     return [examples[row] for row in sorted(order[:limit])]
 
 
-def _conflicts(splits: Mapping[str, Sequence[Example]], most: int = 3) -> list[str]:
-    """Return a warning on texts that occur with different labels, with the first `most` of them."""
-    rows: dict[str, dict[Label, str]] = {}
+def _conflicts(splits: Mapping[str, Sequence[Example]]) -> list[dict[Label, str]]:
+    """Return of each text that occurs with different labels the place of each label."""
+    places: dict[str, dict[Label, str]] = {}
     for example in chain.from_iterable(splits.values()):
-        rows.setdefault(example.text, {}).setdefault(example.label, example.where)
-    conflicts = [labels for labels in rows.values() if len(labels) > 1]
+        places.setdefault(example.text, {}).setdefault(example.label, example.where)
+    return [labels for labels in places.values() if len(labels) > 1]
+
+
+def _conflict_warnings(conflicts: Sequence[Mapping[Label, str]], most: int = 3) -> list[str]:
+    """Return a warning on texts that occur with different labels, with the first `most` of them."""
     if not conflicts:
         return []
     first = ["; ".join(f"{where}: {quoted(label)}" for label, where in labels.items()) for labels in conflicts[:most]]

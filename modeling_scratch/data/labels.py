@@ -143,9 +143,14 @@ def edit_distance(first: str, second: str) -> int:
     return row[-1]
 
 
+def as_pairs(mapping: Mapping[Label, Label]) -> list[str]:
+    """Return a mapping as the values of `--label_map`, without the labels with "=", which cannot be written."""
+    return [f"{source}={target}" for source, target in mapping.items() if "=" not in f"{source}{target}"]
+
+
 def as_options(mapping: Mapping[Label, Label]) -> str:
-    """Return a mapping as an option of the command line, quoted for a shell; labels with "=" cannot be written."""
-    pairs = [f"{source}={target}" for source, target in mapping.items() if "=" not in f"{source}{target}"]
+    """Return a mapping as an option of the command line, quoted for a shell; "" if no label of it can be written."""
+    pairs = as_pairs(mapping)
     return " ".join(["--label_map", *map(shlex.quote, pairs)]) if pairs else ""
 
 

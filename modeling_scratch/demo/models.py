@@ -19,6 +19,7 @@ from transformers import (
     AutoModelForQuestionAnswering,
     AutoModelForTokenClassification,
     AutoTokenizer,
+    PreTrainedConfig,
     pipeline,
 )
 
@@ -28,6 +29,7 @@ from ..inference.actions import ANSWER, CLASSIFY, FILL, TAG, TRANSLATE, WRITE, a
 from ..inference.answers import ALL, MULTI_LABEL, Choice, gives_numbers
 from ..inference.classification import PredictArguments, explain, load_classifier, uncounted
 from ..inference.generation import SearchArguments, load_generator
+from ..inference.pipeline_settings import strategy_of
 from ..inference.text_generators import NO_LIMIT, Generated, TextGenerator, position_limit
 from ..serving.interface import Inputs
 from ..utils.errors import DataError, panics_as_errors
@@ -131,7 +133,6 @@ class PipelineModel(DemoModel):
 
     task: Any
     auto_class: Any
-    options: dict[str, Any] = {}
 
     def __init__(self, source: Source) -> None:
         trusts = source.trust_remote_code
@@ -141,8 +142,12 @@ class PipelineModel(DemoModel):
         read_special_tokens(tokenizer, source.allow_special_tokens or None)
         ask_for_mask(tokenizer, model)
         self.pipe: Any = pipeline(
-            self.task, model=model.eval(), tokenizer=tokenizer, device=source.place, **self.options
+            self.task, model=model.eval(), tokenizer=tokenizer, device=source.place, **self.options(model.config)
         )
+
+    def options(self, config: PreTrainedConfig) -> dict[str, Any]:
+        """Return the arguments of the pipeline for a model."""
+        return {}
 
     @property
     def parts(self) -> tuple[Any, Any]:
@@ -168,7 +173,9 @@ class Tagger(OneTextModel):
     """Texts -> labelled spans."""
 
     action, task, auto_class = TAG, "token-classification", AutoModelForTokenClassification
-    options = {"aggregation_strategy": "simple"}
+
+    def options(self, config: PreTrainedConfig) -> dict[str, Any]:
+        return {"aggregation_strategy": strategy_of(config)}
 
     def answer(self, text: str) -> list[dict[str, Any]]:
         """Return the spans: {"entity_group", "score", "word", "start", "end"}."""

@@ -276,16 +276,20 @@ def _of_words(runs: Mapping[str, Predictions], row: int) -> dict[str, Any]:
     }
 
 
-def texts_of(path: Path, text_column: TextColumns, form: TableForm) -> dict[str, str]:
-    """Return the texts of a file, or of all splits of a folder, by their digests."""
+def texts_of(path: Path, text_column: TextColumns, form: TableForm) -> dict[str, tuple[str, str]]:
+    """Return where each text of a file, or of all splits of a folder, is first found, and the text, by its digest."""
     files = [file for split in find_splits(path).values() for file in split] if path.is_dir() else [path]
-    return {text_digest(text): text for file in files for _, text in read_texts(file, text_column, form)}
+    texts: dict[str, tuple[str, str]] = {}
+    for file in files:
+        for row, text in read_texts(file, text_column, form):
+            texts.setdefault(text_digest(text), (f"{file.name}, row {row}", text))
+    return texts
 
 
-def add_texts(disagreements: Sequence[dict[str, Any]], texts: Mapping[str, str]) -> None:
-    """Add the text of each disagreement, None if it is not among `texts`."""
+def add_texts(disagreements: Sequence[dict[str, Any]], texts: Mapping[str, tuple[str, str]]) -> None:
+    """Add to each disagreement its text and where it is, None if it is not among `texts`."""
     for each in disagreements:
-        each["text"] = texts.get(each["id"].rpartition("-")[2])
+        each["where"], each["text"] = texts.get(each["id"].rpartition("-")[2], (None, None))
 
 
 def report_text(report: Mapping[str, Any], total: int, show: int) -> str:
@@ -367,8 +371,8 @@ def _disagreements_text(disagreements: Sequence[Mapping[str, Any]], show: int) -
     heads = ["id", "label", *map(escaped, shown[0]["predictions"])]
     rows = [[each["id"], *map(_shown, (each["label"], *each["predictions"].values()))] for each in shown]
     if "text" in shown[0]:
-        heads.append("text")
-        rows = [[*row, excerpt(each["text"] or "–")] for row, each in zip(rows, shown)]
+        heads += ["where", "text"]
+        rows = [[*row, each["where"] or "–", excerpt(each["text"] or "–")] for row, each in zip(rows, shown)]
     return f"{heading}\n\n{table(heads, rows)}"
 
 

@@ -13,7 +13,7 @@ import unicodedata
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,9 +23,10 @@ import numpy as np
 from .. import presets
 from ..data.label_kinds import ClassSet, Number
 from ..data.labelled_texts import ReviewData, load_splits
+from ..data.labels import as_pairs, parse_label_map
 from ..data.splits import DataArguments
 from ..data.text_pairs import parts_of
-from ..utils.errors import DataError
+from ..utils.errors import DataError, quoted
 from ..utils.files import check_output, write_text
 from ..utils.markdown import excerpt
 from .plots import BLUE, LONGEST_LABEL, VERMILION, new_figure
@@ -33,7 +34,7 @@ from .plots import BLUE, LONGEST_LABEL, VERMILION, new_figure
 if TYPE_CHECKING:  # imported lazily: matplotlib takes a second to import
     from matplotlib.figure import Figure
 
-MOST_LABELS, MOST_BARS = 50, 20
+MOST_LABELS, MOST_BARS, MOST_CONFLICTS = 50, 20, 200
 SPECIAL_TOKENS = 2
 # Suffixes and keys of the files that other commands train on. Tables can be .tsv and lines of .txt, too.
 CONLL = (".conll", ".conllu", ".bio", ".iob", ".iob2")
@@ -91,13 +92,12 @@ def report(arguments: DataReportArguments) -> None:
     """Print the report on the data, and write it as a page. Raises `DataError` for data that training would refuse."""
     data = _load(arguments)
     sections = sections_of(data, arguments)
-    command = Section("Train", command=training_command(arguments, data))
-    print("\n\n".join(map(as_text, [*sections, command])))
+    print("\n\n".join(map(as_text, [*sections, *_commands(arguments, data)])))
     if arguments.output:
         plots = {"Labels": label_plot(data), "Lengths": length_plot(data, arguments.max_length)}
         sections = [section._replace(plot=plots.get(section.title, b"")) for section in sections]
-        command = Section("Train", command=training_command(arguments, data, without_folders=True))
-        write_text(Path(arguments.output), as_page([*sections, command]))
+        commands = _commands(arguments, data, without_folders=True)
+        write_text(Path(arguments.output), as_page([*sections, *commands]))
         print(f"\nwritten: {arguments.output}")
 
 
@@ -135,6 +135,7 @@ def sections_of(data: ReviewData, arguments: DataReportArguments) -> list[Sectio
         Section("Lengths", table=lengths),
         Section("Writing systems", table=_writing_systems(data)),
         Section("To check", data.warnings or ["nothing was found"]),
+        *([Section("Texts with different labels", table=_conflicts(data))] if data.conflicts else []),
         Section("What training does with the data", [*data.notes, *cut]),
     ]
 
@@ -150,6 +151,16 @@ def _labels(data: ReviewData) -> list[list[str]]:
     ]
     more = [[f"{len(order) - MOST_LABELS:,} other labels", *("" for _ in counts)]] if len(order) > MOST_LABELS else []
     return [["label", *counts], *rows, *more, ["all texts", *(f"{len(split):,}" for split in data.splits.values())]]
+
+
+def _conflicts(data: ReviewData) -> list[list[str]]:
+    """Return the labels and places of each text with different labels; the texts are left to the files."""
+    places = [
+        ["; ".join(f"{quoted(label)} in {where}" for label, where in labels.items())]
+        for labels in data.conflicts[:MOST_CONFLICTS]
+    ]
+    more = len(data.conflicts) - MOST_CONFLICTS
+    return [["labels of one text"], *places, *([[f"{more:,} other texts"]] if more > 0 else [])]
 
 
 def _class_counts(data: ReviewData, split: str) -> Counter[int]:
@@ -210,7 +221,19 @@ def _system_of(character: str) -> str:
     return KANA.get(first, first.capitalize())
 
 
-def training_command(arguments: DataReportArguments, data: ReviewData, without_folders: bool = False) -> str:
+def _commands(arguments: DataReportArguments, data: ReviewData, without_folders: bool = False) -> list[Section]:
+    """Return the command to train, and where labels are probably one class, the one that reads them so."""
+    sections = [Section("Train", command=training_command(arguments, without_folders))]
+    if pairs := as_pairs(data.proposed):
+        given = parse_label_map(arguments.label_map or ())
+        corrected = as_pairs({source: data.proposed.get(target, target) for source, target in given.items()})
+        merged = replace(arguments, label_map=[*corrected, *pairs])
+        title = "Train, with labels that are probably one class read as one"
+        sections.append(Section(title, command=training_command(merged, without_folders)))
+    return sections
+
+
+def training_command(arguments: DataReportArguments, without_folders: bool = False) -> str:
     """Return the command that trains on the data of a report: its options, and those that suit so many texts.
 
     without_folders: of files, show the names alone, as a page may be passed on.

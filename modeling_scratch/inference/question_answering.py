@@ -20,6 +20,7 @@ from ..utils.errors import DataError
 from ..utils.files import open_output
 from .answers import ALL
 from .classification import PredictArguments, check_is_free, in_chunks, load_head, refuse, row_writer, tell
+from .pipeline_settings import recorded_settings
 from .text_generators import position_limit
 
 TASK = "extractive-question-answering"
@@ -28,19 +29,6 @@ SETTINGS = {"max_answer_len": int, "handle_impossible_answer": bool}  # of the p
 PARTS = "answer", "score", "start", "end"  # of an answer
 Window = dict[str, Any]  # what the pipeline's preprocess yields, or its forward returns
 Found = dict[str, Any]  # an answer of the pipeline
-
-
-def record_settings(config: PreTrainedConfig, task: str, **settings: Any) -> None:
-    """Record the arguments of the pipeline that a model was trained and evaluated with."""
-    others = getattr(config, "task_specific_params", None) or {}
-    config.task_specific_params = {**others, task: settings}
-
-
-def recorded_settings(config: PreTrainedConfig, task: str) -> dict[str, Any]:
-    """Return what a model's configuration records of the pipeline of a task; nothing of an invalid record."""
-    every = getattr(config, "task_specific_params", None)
-    found = every.get(task) if isinstance(every, dict) else None
-    return found if isinstance(found, dict) else {}
 
 
 def settings_of(config: PreTrainedConfig) -> dict[str, Any]:

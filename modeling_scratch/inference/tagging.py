@@ -27,10 +27,9 @@ from .classification import (
     row_writer,
     tell,
 )
-from .question_answering import recorded_settings
+from .pipeline_settings import strategy_of
 
 OVERLAP = 1 / 4  # of neighbouring windows of a text that is too long for one
-TASK = "token-classification"
 WORD = re.compile(r"\S+")
 Piece = dict[str, Any]  # {"text", "label", "score", "start", "end"}
 
@@ -53,8 +52,7 @@ class Tagger:
         self.batch_size, self.cut = batch_size, 0
         options: dict[str, Any] = {"ignore_labels": []}
         if self.finds_entities:
-            strategy = recorded_settings(model.config, TASK).get("aggregation_strategy")
-            options = {"aggregation_strategy": strategy if strategy == "first" else "simple"}
+            options = {"aggregation_strategy": strategy_of(model.config)}
             options |= {"stride": int(OVERLAP * self.limit)} if self.limit < NO_LIMIT else {}
         self.pipe = FinitePipeline(model=model, tokenizer=tokenizer, device=model.device, **options)
 

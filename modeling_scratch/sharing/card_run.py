@@ -29,7 +29,7 @@ class Use(NamedTuple):
     pipeline: str
     auto_class: str
     answer: str
-    options: str = ""
+    options: Mapping[str, Any] = {}  # of the pipeline
     fields: tuple[str, str] = TEXT_FIELDS
 
 
@@ -58,7 +58,7 @@ USES = {
         "token-classification",
         "AutoModelForTokenClassification",
         LABELS,
-        'aggregation_strategy="simple"',
+        {"aggregation_strategy": "simple"},
     ),
     "train_answers": Use(
         "question-answering",
@@ -108,7 +108,8 @@ class Snippets(NamedTuple):
         return f"{_quoted(self.name)} is the path of this folder or its name on the Hub"
 
     def pipeline(self, trust: str, imports: str = "") -> str:
-        arguments = ", ".join(filter(None, [f"model={_quoted(self.name)}", self.use.options, trust]))
+        options = [f"{name}={_python(value)}" for name, value in self.use.options.items()]
+        arguments = ", ".join(filter(None, [f"model={_quoted(self.name)}", *options, trust]))
         lines = [
             "from transformers import pipeline",
             *_lines_of(imports),
@@ -153,6 +154,10 @@ class Snippets(NamedTuple):
 
 def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
+
+
+def _python(value: Any) -> str:
+    return _quoted(value) if isinstance(value, str) else repr(value)
 
 
 def _lines_of(imports: str) -> list[str]:
@@ -201,8 +206,7 @@ class Run:
     def use(self) -> Use:
         use = USES[self.kind]
         recorded = (self.config.get("task_specific_params") or {}).get(use.pipeline) or {}
-        options = ", ".join(filter(None, [use.options, *(f"{name}={value}" for name, value in recorded.items())]))
-        return use._replace(options=options, answer=ANSWERS.get(self.problem_type, use.answer))
+        return use._replace(options={**use.options, **recorded}, answer=ANSWERS.get(self.problem_type, use.answer))
 
     @property
     def problem_type(self) -> str | None:

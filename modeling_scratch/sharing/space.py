@@ -18,6 +18,7 @@ from transformers import AutoConfig
 from ..data.text_pairs import TEXT_FIELDS, pair_columns
 from ..inference.actions import ANSWER, CLASSIFY, FILL, TAG, TRANSLATE, WRITE, action_of
 from ..inference.answers import gives_numbers
+from ..inference.pipeline_settings import strategy_of
 from ..utils.errors import DataError
 from ..utils.markdown import escaped
 from .card_summary import Summary, read_summary
@@ -55,7 +56,6 @@ PAGES = {
         "token-classification",
         '{"text": text, "entities": pipe(text)}',
         'gr.HighlightedText(label="Answer", show_legend=True)',
-        options=', aggregation_strategy="simple"',
     ),
     FILL: Page("fill-mask", '{each["token_str"]: each["score"] for each in reversed(pipe(text))}'),
     ANSWER: Page(
@@ -150,8 +150,10 @@ def _check_code_is_own(folder: Path) -> None:
 
 
 def _page(action: str, config: Any, has_pairs: bool) -> Page:
-    """Return the page of an action, with what depends on the labels of a classifier."""
+    """Return the page of an action, with what depends on the model."""
     page = PAGES[action]
+    if action == TAG:
+        page = page._replace(options=f', aggregation_strategy="{strategy_of(config)}"')
     if action == CLASSIFY and has_pairs:
         page = page._replace(answer=LABELS % PAIR, fields=TEXT_FIELDS)
     if action == CLASSIFY and gives_numbers(config):

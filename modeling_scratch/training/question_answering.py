@@ -14,7 +14,8 @@ from transformers import DataCollatorWithPadding, EvalPrediction, pipeline
 from ..data.questions import Answer, Question, QuestionData, QuestionDataArguments, load_questions
 from ..evaluation.judged_split import judged_split, predict_split
 from ..evaluation.question_answering import mean_scores, report_answers, score_answers
-from ..inference.question_answering import HEAD, TASK, Reader, Window, record_settings
+from ..inference.pipeline_settings import record_settings
+from ..inference.question_answering import HEAD, TASK, Reader, Window
 from ..utils.errors import DataError
 from ..utils.markdown import excerpt
 from .classification import build_model, build_tokenizer, choose_epoch_on_validation

@@ -19,8 +19,7 @@ from transformers import (
 from ..data.tagged_sentences import Sentence, TaggedData, TaggedDataArguments, inside, load_tagged, words_of_tokens
 from ..evaluation.judged_split import judged_split, predict_split
 from ..evaluation.tagging import FrequentLabels, report_tagging, score_labels
-from ..inference.question_answering import record_settings
-from ..inference.tagging import TASK
+from ..inference.pipeline_settings import TAGGING_TASK, record_settings, strategy_of
 from ..utils.errors import DataError, one_line
 from ..utils.markdown import excerpt
 from .classification import build_model, build_tokenizer, choose_epoch_on_validation
@@ -196,7 +195,7 @@ def train(
     model = build_model(model_arguments, tokenizer, data.label_names, HEAD, problem_type=None)
     limit_length(tokenizer, model.config)
     if not model_arguments.label_all_tokens:
-        record_settings(model.config, TASK, aggregation_strategy="first")  # no other token of a word is trained
+        record_settings(model.config, TAGGING_TASK, aggregation_strategy="first")  # no other token of a word is trained
     encoded, notes = encode_splits(data, tokenizer, model_arguments.label_all_tokens)
     print(*notes, sep="\n")
     choose_epoch_on_validation(arguments, data, ("f1", True))
@@ -254,11 +253,13 @@ def predict(trainer: HeadTrainer, encoded: Encoded, data: TaggedData, split: str
 
 def tag(folder: Path, texts: Sequence[str], trust_remote_code: bool) -> str:
     """Label a few texts with a pipeline loaded from the saved folder."""
-    task: Any = TASK
-    tagger = pipeline(task, model=str(folder), aggregation_strategy="simple", trust_remote_code=trust_remote_code)
+    task: Any = TAGGING_TASK
+    tagger = pipeline(task, model=str(folder), trust_remote_code=trust_remote_code)
+    strategy = strategy_of(tagger.model.config)
     rows = []
     for text in texts:
-        spans = [f"{text[one['start'] : one['end']]} ({one['entity_group']})" for one in tagger(text)]
+        found = tagger(text, aggregation_strategy=strategy)
+        spans = [f"{text[one['start'] : one['end']]} ({one['entity_group']})" for one in found]
         rows.append(f"{excerpt(text, 80)}\n    {excerpt(', '.join(spans)) or '(nothing)'}")
     shown = f'import modeling_scratch; pipeline("token-classification", model={str(folder)!r}, '
-    return "\n".join(["", f'{shown}aggregation_strategy="simple")', *rows])
+    return "\n".join(["", f'{shown}aggregation_strategy="{strategy}")', *rows])

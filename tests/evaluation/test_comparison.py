@@ -248,6 +248,7 @@ def test_texts_of_disagreements_are_looked_up(runs: list[Path], tmp_path: Path, 
     for each in compared(*runs, "--data", tmp_path / "test.jsonl")["disagreements"]:
         row = int(each["id"].partition("-")[0]) - 1
         assert each["text"] == (TEXTS[row] if row < len(rows) else None)
+        assert each["where"] == (f"test.jsonl, row {row + 1}" if row < len(rows) else None)
     assert "a film, number" in capsys.readouterr().out
 
 

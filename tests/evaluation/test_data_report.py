@@ -47,11 +47,10 @@ def table_in(text: str, head: str) -> dict[str, list[str]]:
 
 def test_a_raw_table_leads_to_answers_in_four_commands(tickets: Path, tmp_path: Path, capsys) -> None:
     text = printed(capsys, tickets)
-    proposed = shlex.split(re.search(r"--label_map .*", text)[0])
     command = shlex.split(text.splitlines()[-1])
     assert command[:2] == ["modeling-scratch", "train-classifier"]
     run = tmp_path / "run"
-    train_classifier.main([*command[2:], *proposed, *SMALL.split(), "--output_dir", str(run)])
+    train_classifier.main([*command[2:], *SMALL.split(), "--output_dir", str(run)])
     assert json.loads((run / "run_config.json").read_text())["labels"] == sorted(WORDS)
     assert json.loads((run / "evaluation.json").read_text())["accuracy"] > 0.6
     output = tmp_path / "answers.csv"
@@ -77,11 +76,26 @@ def test_the_report_counts_what_a_reader_of_csv_counts(tickets: Path, capsys) ->
     labels_of: dict[str, set[str]] = {}
     for row in rows:
         labels_of.setdefault(row["text"], set()).add(row["label"].strip())
-    assert f"{sum(len(labels) > 1 for labels in labels_of.values())} texts occur with different labels" in text
+    conflicts = sum(len(labels) > 1 for labels in labels_of.values())
+    assert f"{conflicts} texts occur with different labels" in text
+    listed = text.partition("\nlabels of one text")[2].partition("\n\n")[0].splitlines()[1:]
+    assert len(listed) == conflicts
+    assert "'shipping' in tickets.csv, row 7; 'billing' in tickets.csv, row 51" in listed[0]
     longest = max(len(row["text"].split()) for row in rows)
     assert str(longest) in {cells[3] for cells in table_in(text, "words of a text").values()}
     for piece in ("the delimiter ';'", "rows without a text", "rows without a label", "truncated"):
         assert piece in text
+
+
+def test_a_map_that_is_given_is_part_of_the_command_that_merges_more(tickets: Path, capsys) -> None:
+    text = printed(capsys, tickets, "--label_map", "shiping=Shipping")
+    plain, merged = (line for line in text.splitlines() if line.startswith("modeling-scratch train-classifier"))
+    assert "--label_map shiping=Shipping --output" in plain
+    assert "--label_map shiping=shipping " in merged
+    assert " Shipping=shipping " in merged
+    command = shlex.split(merged)
+    data.main(["--train_file", str(tickets), *command[command.index("--label_map") : command.index("--output_dir")]])
+    assert "probably one class" not in capsys.readouterr().out
 
 
 class Page(HTMLParser):

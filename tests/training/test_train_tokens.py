@@ -23,6 +23,7 @@ from uploads import uploaded_texts
 from modeling_scratch import ScratchEncoderForTokenClassification
 from modeling_scratch.data.tagged_sentences import Sentence
 from modeling_scratch.inference.tagging import Tagger
+from modeling_scratch.sharing.space import space_files
 from modeling_scratch.training.tokens import check_use, encode_sentences
 from modeling_scratch.verify import main as verify
 from tokenization import KINDS, special_token_ids
@@ -165,12 +166,17 @@ def test_a_tagger_without_padding_token_pads_with_another(run: Path, tmp_path: P
     assert found[0] == found[1]
 
 
-def test_words_have_the_label_that_was_scored_also_if_only_first_tokens_are_trained(data: Path, tmp_path: Path) -> None:
+def test_words_have_the_label_that_was_scored_also_if_only_first_tokens_are_trained(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
     """The first token of a word may be a blank alone."""
     run = tmp_path / "run"
     train(data, run, f"{FAST} --no_label_all_tokens --num_train_epochs 2")
     model, tokenizer = AutoModelForTokenClassification.from_pretrained(run), AutoTokenizer.from_pretrained(run)
     assert Tagger(model, tokenizer).pipe._postprocess_params["aggregation_strategy"].value == "first"
+    for text in (run / "README.md").read_text(), space_files(run, None)["app.py"], capsys.readouterr().out:
+        assert 'aggregation_strategy="first"' in text
+        assert '"simple"' not in text
     model.config.label2id = {name.replace("-", ""): number for name, number in model.config.label2id.items()}
     model.config.id2label = {number: name for name, number in model.config.label2id.items()}
     tagger = Tagger(model, tokenizer)
