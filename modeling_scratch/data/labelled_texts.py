@@ -133,6 +133,14 @@ class Example(NamedTuple):
     where: str
 
 
+class Findings(NamedTuple):
+    """What there is to check in labels, with the fields `proposed` and `conflicts` of the data."""
+
+    proposed: dict[Label, Label]
+    conflicts: list[dict[Label, str]]
+    warnings: list[str]
+
+
 def load_splits(arguments: DataArguments) -> ReviewData:
     """Load, check and split the data that `arguments` select. Raises `DataError` for invalid data.
 
@@ -165,8 +173,7 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     if isinstance(kind, Number):
         check_numbers([example.label for example in splits["train"]], arguments.class_names)
     label_names = list(names.values()) or arguments.class_names or [label_column]  # a number has the name of its column
-    data = _as_data(splits, list(names), label_names, notes, [*found.warnings, *_overlaps(splits)], kind)
-    return replace(data, conflicts=found.conflicts, proposed=found.proposed)
+    return _as_data(splits, list(names), label_names, notes, found, kind)
 
 
 def _as_data(
@@ -174,22 +181,15 @@ def _as_data(
     labels: Sequence[Label],
     label_names: list[str],
     notes: list[str],
-    warnings: list[str],
+    found: Findings,
     kind: LabelKind,
 ) -> ReviewData:
     """Build the splits from examples. labels: the original ones, in the order of label_names."""
     ids = {label: number for number, label in enumerate(labels)}
     pairs = {split: [(row.text, kind.stored(row.label, ids)) for row in rows] for split, rows in splits.items()}
     places = {split: [row.where for row in rows] for split, rows in splits.items()}
-    return replace(ReviewData.from_pairs(pairs, label_names, notes, warnings, kind), places=places)
-
-
-class Findings(NamedTuple):
-    """What there is to check in labels, with the fields `proposed` and `conflicts` of the data."""
-
-    proposed: dict[Label, Label]
-    conflicts: list[dict[Label, str]]
-    warnings: list[str]
+    data = ReviewData.from_pairs(pairs, label_names, notes, [*found.warnings, *_overlaps(splits)], kind)
+    return replace(data, places=places, conflicts=found.conflicts, proposed=found.proposed)
 
 
 def _findings(splits: Mapping[str, Sequence[Example]], kind: LabelKind, cells: Sequence[object]) -> Findings:

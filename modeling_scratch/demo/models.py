@@ -23,6 +23,7 @@ from transformers import (
     pipeline,
 )
 
+from ..bridges.model_limits import NO_LIMIT
 from ..bridges.model_sources import ask_for_mask, check_folder, check_loaded, load_checkpoint, read_special_tokens
 from ..data.text_pairs import of_parts, pair_columns
 from ..inference.actions import ANSWER, CLASSIFY, FILL, TAG, TRANSLATE, WRITE, action_of
@@ -30,7 +31,7 @@ from ..inference.answers import ALL, MULTI_LABEL, Choice, gives_numbers
 from ..inference.classification import PredictArguments, explain, load_classifier, uncounted
 from ..inference.generation import SearchArguments, load_generator
 from ..inference.pipeline_settings import strategy_of
-from ..inference.text_generators import NO_LIMIT, Generated, TextGenerator, position_limit
+from ..inference.text_generators import Generated, TextGenerator, position_limit
 from ..serving.interface import Inputs
 from ..utils.errors import DataError, panics_as_errors
 
