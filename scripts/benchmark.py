@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (DataError, OSError) as error:
         with suppress(OSError):
             flush_output()
-        print(f"benchmark.py: error: {error}", file=sys.stderr)
+        print(f"modeling-scratch benchmark: error: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print("benchmark.py: stopped", file=sys.stderr)

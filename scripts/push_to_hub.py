@@ -23,7 +23,8 @@ from modeling_scratch.utils.command_line import quiet_libraries, run_program
 
 def main(arguments: Sequence[str] | None = None) -> None:
     if any(map(secret_in, arguments or sys.argv[1:])):
-        print(f"push_to_hub.py: error: an access token is no argument, as shells remember: {LOG_IN}", file=sys.stderr)
+        fault = "do not pass an access token on the command line, as the shell history keeps it"
+        print(f"modeling-scratch push: error: {fault}: {LOG_IN}", file=sys.stderr)
         sys.exit(2)
     run_program(push, PushArguments, __doc__, arguments)
 

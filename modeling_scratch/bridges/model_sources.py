@@ -220,6 +220,13 @@ def with_padding(tokenizer: PreTrainedTokenizerBase, name: str) -> PreTrainedTok
     return tokenizer
 
 
+def position_limit(config: Any) -> int | None:
+    """Return the number of learned positions of a model; None if positions are computed."""
+    if getattr(config, "position_type", "learned") != "learned":
+        return None
+    return getattr(config, "max_position_embeddings", None)
+
+
 def token_limit(tokenizer: PreTrainedTokenizerBase, config: PreTrainedConfig) -> int:
     """Return the smaller of the tokenizer's limit and the model's positions, if it has as many as it says."""
     positions = getattr(config, "max_position_embeddings", None) or 0

@@ -17,6 +17,7 @@ from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, file_digest, rows_d
 from .columns import is_missing, parse_text, read_lines, read_texts
 from .rows import READERS, files_in
 from .splits import SPLIT_NAMES, FileSource, HubSource, Source, check_sources, open_folder, open_hub, refuse_links_out
+from .tables import TableForm
 from .text_files import encoding_error, format_of, open_bytes, open_text
 
 DocumentKind = Literal["file", "paragraph", "line"]
@@ -185,7 +186,7 @@ def read_documents(source: Source, arguments: DocumentArguments) -> Iterator[str
     if isinstance(source, HubSource):
         texts = read_column(source, arguments.text_column)
     else:
-        texts = (text for path in source.paths for text in _read_file(path, arguments))
+        texts = (text for path in source.paths for text in _read_file(path, arguments, source.form))
     has_documents = False
     for text in texts:
         if not is_missing(text):
@@ -195,9 +196,9 @@ def read_documents(source: Source, arguments: DocumentArguments) -> Iterator[str
         raise DataError(f"{source}: contains only empty text")
 
 
-def _read_file(path: Path, arguments: DocumentArguments) -> Iterator[str]:
+def _read_file(path: Path, arguments: DocumentArguments, form: TableForm) -> Iterator[str]:
     if not _is_plain_text(path):
-        return (text for _, text in read_texts(path, arguments.text_column))
+        return (text for _, text in read_texts(path, arguments.text_column, form))
     return read_plain_text(path, arguments.document)
 
 

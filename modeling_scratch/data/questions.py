@@ -145,7 +145,7 @@ def answered(row: Row, where: str, fixed: list[str] | None = None) -> Question:
     impossible = str(row.get("is_impossible")).strip().lower()  # a table has it as text
     if (impossible in ("true", "1") and pairs) or (impossible in ("false", "0") and not pairs):
         state = "has answers, and is_impossible is true" if pairs else "has no answer, and is_impossible is false"
-        raise DataError(f"{question.where}: {state}; correct one of both")
+        raise DataError(f"{question.where}: {state}; correct one of the two")
     answers = tuple(
         _located(text, start, question.context, f"{question.where}, answers[{number}]", fixed)
         for number, (text, start) in enumerate(pairs)

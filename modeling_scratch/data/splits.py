@@ -160,7 +160,7 @@ class DataArguments:
         if self.dataset_config_name and not self.dataset_name:
             raise DataError("--dataset_config_name requires --dataset_name")
         if self.label_separator is not None and self.problem_type not in (None, "multi_label_classification"):
-            raise DataError(f"--label_separator: {self.problem_type} has one label per text; leave one of both out")
+            raise DataError(f"--label_separator: {self.problem_type} has one label per text; remove one of the two")
         if self.label_separator == "":
             raise DataError("--label_separator: is empty; give a character such as '|', or lists in JSON lines")
         if not 0 < self.validation_fraction < 0.5:

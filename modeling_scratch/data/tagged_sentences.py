@@ -342,9 +342,10 @@ def _open(arguments: TaggedDataArguments) -> dict[str, ConllSource | ListSource]
     folder = arguments.data_dir
     files = find_splits(Path(folder), (*CONLL, *LISTS)) if folder else arguments.files
     for first in (paths[0] for paths in files.values()):
-        if format_of(first) in (*READERS, *COMPRESSIONS) and format_of(first) not in LISTS:
+        if format_of(first) in (*READERS, *COMPRESSIONS) and format_of(first) not in (*CONLL, *LISTS):
             formats = f"a CoNLL file ({', '.join(CONLL)}) or one of {', '.join(LISTS)}"
-            raise DataError(f"{first}: unknown format; give {formats}")
+            remedy = "decompress it" if first.suffix.lower() in COMPRESSIONS else f"give {formats}"
+            raise DataError(f"{first}: not a format of tagged sentences; {remedy}")
     return {
         split: ListSource(FileSource(paths), *columns) if format_of(paths[0]) in LISTS else ConllSource(paths, *columns)
         for split, paths in files.items()

@@ -96,5 +96,6 @@ def read_unlabelled(path: Path, arguments: DataArguments) -> list[str]:
     if not path.exists():
         raise DataError(f"--unlabelled_file {path}: file not found")
     text_column = next(iter(column_names(arguments.text_column)), None)
-    lines = DocumentArguments([str(path)], text_column=text_column, document="line")
-    return list(read_documents(FileSource([path]), lines))
+    limit = arguments.max_file_size
+    lines = DocumentArguments([str(path)], text_column=text_column, document="line", max_file_size=limit)
+    return list(read_documents(FileSource([path], arguments.table_form), lines))

@@ -24,14 +24,21 @@ from transformers import (
 )
 
 from ..bridges.model_limits import NO_LIMIT
-from ..bridges.model_sources import ask_for_mask, check_folder, check_loaded, load_checkpoint, read_special_tokens
+from ..bridges.model_sources import (
+    ask_for_mask,
+    check_folder,
+    check_loaded,
+    load_checkpoint,
+    position_limit,
+    read_special_tokens,
+)
 from ..data.text_pairs import of_parts, pair_columns
 from ..inference.actions import ANSWER, CLASSIFY, FILL, TAG, TRANSLATE, WRITE, action_of
 from ..inference.answers import ALL, MULTI_LABEL, Choice, gives_numbers
 from ..inference.classification import PredictArguments, explain, load_classifier, uncounted
 from ..inference.generation import SearchArguments, load_generator
 from ..inference.pipeline_settings import strategy_of
-from ..inference.text_generators import Generated, TextGenerator, position_limit
+from ..inference.text_generators import Generated, TextGenerator
 from ..serving.interface import Inputs
 from ..utils.errors import DataError, panics_as_errors
 

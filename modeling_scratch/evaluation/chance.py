@@ -9,6 +9,9 @@ import numpy as np
 from .classification_metrics import McNemarResult, mcnemar, strongest
 from .imbalance import MacroF1Comparison
 
+# What to do about a tagger, or a model that answers questions, of this kind.
+LONGER_OR_PRETRAINED = "Train longer (--num_train_epochs), or fine-tune a pretrained encoder (--model_name_or_path)."
+
 
 def only_answer(names: Sequence[str], labels: np.ndarray, predicted: np.ndarray) -> str | None:
     """Return the name of the class if all predictions are equal but the true labels are not."""

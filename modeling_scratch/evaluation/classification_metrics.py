@@ -26,7 +26,7 @@ from sklearn.metrics import (
 from transformers import EvalPrediction
 
 from ..data.labels import is_imbalanced
-from ..utils.errors import DataError
+from ..utils.errors import DivergedError
 from ..utils.markdown import percent, table
 
 SIGNIFICANCE_LEVEL = 0.05
@@ -173,10 +173,10 @@ class ClassificationMetrics:
 
 
 def check_converged(logits: np.ndarray) -> None:
-    """Raise `DataError` if a logit (examples, num_labels) is NaN."""
+    """Raise `DivergedError` if a logit (examples, num_labels) is NaN."""
     diverged = int(np.isnan(logits).any(axis=1).sum())
     if diverged:
-        raise DataError(
+        raise DivergedError(
             f"the logits of {diverged} of {len(logits)} examples are NaN: training has diverged. "
             "Lower the learning rate, lengthen the warm-up or clip gradients."
         )

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..data.columns import Label, label_key, read_texts
-from ..data.labels import LABEL_MAP_HELP, parse_label_map
+from ..data.labels import LABEL_MAP_HELP, is_imbalanced, parse_label_map
 from ..data.splits import check_sources, find_splits
 from ..data.tables import DELIMITER_HELP, SHEET_HELP, TableForm
 from ..data.text_pairs import TEXT_COLUMN_HELP, TextColumns, as_recorded
@@ -31,7 +31,13 @@ from .classification_metrics import (
     paired_bootstrap_interval,
     shown_verdict,
 )
-from .kind_comparison import compare_kind, kind_differences_table, kind_scores_table
+from .kind_comparison import (
+    compare_kind,
+    compare_macro_f1,
+    kind_differences_table,
+    kind_scores_table,
+    macro_f1_differences_table,
+)
 from .predictions import ONE_CLASS, PREDICTIONS, TAGS, Predictions, text_digest
 
 COMPARABLE = "train-classifier", "train-tokens"  # commands whose runs keep their predictions
@@ -203,9 +209,14 @@ def _differ(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def compare_one_class(runs: Mapping[str, Predictions]) -> dict[str, Any]:
-    """Return the scores of each run, and the differences of each further run from the first."""
+    """Return the scores of each run, and the differences of each further run from the first.
+
+    Where classes are imbalanced, "macro_f1" has the comparison that decides.
+    """
     scores = [{"name": name, **scores_of(run)} for name, run in runs.items()]
-    return {"runs": scores, "differences": differences_of(runs)}
+    decides = is_imbalanced(next(iter(runs.values())).references)
+    found = {"macro_f1": compare_macro_f1(runs)} if decides else {}
+    return {"runs": scores, "differences": differences_of(runs), **found}
 
 
 def scores_of(run: Predictions) -> dict[str, Any]:
@@ -214,6 +225,7 @@ def scores_of(run: Predictions) -> dict[str, Any]:
         "accuracy": scores["accuracy"],
         "accuracy_interval_95": bootstrap_interval(run.correct),
         "f1": scores["f1"],
+        "f1_macro": scores["f1_macro"],
         "negative_log_likelihood": negative_log_likelihood(run.logits, run.references),
         "expected_calibration_error": expected_calibration_error(run.logits, run.references),
     }
@@ -297,7 +309,7 @@ def report_text(report: Mapping[str, Any], total: int, show: int) -> str:
     part = f", those in common of up to {total:,}" if total > report["texts"] else ""
     parts = [f"{report['texts']:,} texts of the {report['split']} split{part}"]
     if report["problem_type"] == ONE_CLASS:
-        parts += [_scores_table(report), _differences_table(report)]
+        parts += [_scores_table(report), *_macro_f1_text(report), _differences_table(report)]
     else:
         parts += [kind_scores_table(report), kind_differences_table(report)]
     return "\n\n".join([*parts, *_notes(report), _disagreements_text(report["disagreements"], show)])
@@ -305,19 +317,29 @@ def report_text(report: Mapping[str, Any], total: int, show: int) -> str:
 
 def _scores_table(report: Mapping[str, Any]) -> str:
     f1_name = ClassificationMetrics(report["labels"]).f1_name
-    heads = ["run", "accuracy", "95 % interval", f1_name, "negative log likelihood", "calibration error"]
+    f1_scores = {"f1": f1_name}  # the macro average of three classes or more
+    if "macro_f1" in report and len(report["labels"]) == 2:
+        f1_scores["f1_macro"] = "macro F1"
+    heads = ["run", "accuracy", "95 % interval", *f1_scores.values(), "negative log likelihood", "calibration error"]
     rows = [
         [
             run["name"],
             percent(run["accuracy"]),
             " to ".join(map(percent, run["accuracy_interval_95"])),
-            percent(run["f1"]),
+            *(percent(run[name]) for name in f1_scores),
             f"{run['negative_log_likelihood']:.4f}",
             percent(run["expected_calibration_error"]),
         ]
         for run in report["runs"]
     ]
     return table(heads, rows)
+
+
+def _macro_f1_text(report: Mapping[str, Any]) -> list[str]:
+    if "macro_f1" not in report:
+        return []
+    reason = "The classes are imbalanced, so macro F1, the mean over the classes, says more than accuracy:"
+    return [reason, macro_f1_differences_table(report["macro_f1"]), "Accuracy:"]
 
 
 def _differences_table(report: Mapping[str, Any]) -> str:

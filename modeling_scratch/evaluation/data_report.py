@@ -25,6 +25,7 @@ from ..data.label_kinds import ClassSet, Number
 from ..data.labelled_texts import ReviewData, load_splits
 from ..data.labels import as_pairs, parse_label_map
 from ..data.splits import DataArguments
+from ..data.tagged_sentences import CONLL
 from ..data.text_pairs import parts_of
 from ..utils.errors import DataError, quoted
 from ..utils.files import check_output, write_text
@@ -37,7 +38,7 @@ if TYPE_CHECKING:  # imported lazily: matplotlib takes a second to import
 MOST_LABELS, MOST_BARS, MOST_CONFLICTS = 50, 20, 200
 SPECIAL_TOKENS = 2
 # Suffixes and keys of the files that other commands train on. Tables can be .tsv and lines of .txt, too.
-CONLL = (".conll", ".conllu", ".bio", ".iob", ".iob2")
+TAGGED_ALONE = {*CONLL} - {".txt", ".tsv"}  # formats of no table
 QUESTIONS, TAGGED_WORDS = re.compile(rb'"(qas|paragraphs|answers)"\s*:'), re.compile(rb'"(tokens|words)"\s*:\s*\[')
 LONGEST_START = 10_000  # bytes
 PATHS = ("data_dir", "train_file", "validation_file", "test_file")
@@ -117,7 +118,7 @@ def _load(arguments: DataReportArguments) -> ReviewData:
 
 def _other_command(path: Path) -> str | None:
     """Return the command that trains on a file of tagged sentences, or of questions."""
-    if path.suffix.lower() in CONLL:
+    if path.suffix.lower() in TAGGED_ALONE:
         return "train-tokens"
     if not path.is_file():
         return None

@@ -15,6 +15,11 @@ METRICS = KindMetrics((MACRO_F1,), class_sets)
 CONSTANT = "the most frequent class"
 
 
+def one_hot(indices: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return the indices (N,) as sets of classes (N, C), of the given ones (C,)."""
+    return (indices[:, None] == classes).astype(np.float64)
+
+
 class MacroF1Comparison:
     """The macro F1 of a classifier, of its baselines, and of the answer that is the most frequent class.
 
@@ -27,16 +32,15 @@ class MacroF1Comparison:
         self, train_labels: Sequence[int], labels: np.ndarray, predicted: np.ndarray, rivals: Mapping[str, np.ndarray]
     ) -> None:
         self.frequent, self.classes = int(np.bincount(train_labels).argmax()), np.unique(labels)
-        self.labels, self.constant = self._one_hot(labels), self._one_hot(np.full_like(labels, self.frequent))
-        answers = {MODEL: self._one_hot(predicted), CONSTANT: self.constant}
-        answers |= {name: self._one_hot(found) for name, found in rivals.items()}
+        self.labels, self.constant, model = (
+            one_hot(indices, self.classes) for indices in (labels, np.full_like(labels, self.frequent), predicted)
+        )
+        answers = {MODEL: model, CONSTANT: self.constant}
+        answers |= {name: one_hot(found, self.classes) for name, found in rivals.items()}
         found = METRICS.with_intervals(answers, self.labels)
         self.values = {name: scores[MACRO_F1.name]["value"] for name, scores in found["models"].items()}
         self.differences = {name: scores[MACRO_F1.name] for name, scores in found["differences"].items()}
         self.strongest = max(rivals, key=self.values.__getitem__)
-
-    def _one_hot(self, indices: np.ndarray) -> np.ndarray:
-        return (indices[:, None] == self.classes).astype(np.float64)
 
     def verdict(self, rival: str) -> str:
         """Return whether the model is better or worse than a baseline, or than `CONSTANT`."""

@@ -2,12 +2,15 @@
 """Compare runs that predict sets of classes, numbers or labels of words: the first with each of the others."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..utils.markdown import escaped, table
+from . import imbalance
 from .classification_metrics import shown_verdict
+from .imbalance import one_hot
 from .judges import KIND_JUDGES, scores_table, shown_difference
 from .kind_scores import KindMetrics, Score, randomization_p_value
 from .predictions import ENTITIES, TAGS, WORD_CLASSES, Predictions
@@ -30,6 +33,7 @@ KINDS = {
     ENTITIES: Kind(ENTITY_METRICS, "f1"),
     WORD_CLASSES: Kind(WORD_METRICS, "accuracy"),
 }
+MACRO_F1 = Kind(imbalance.METRICS, imbalance.MACRO_F1.name)  # of runs with one class per text
 
 
 def _scored(run: Predictions) -> np.ndarray:
@@ -43,12 +47,24 @@ def compare_kind(runs: Mapping[str, Predictions]) -> dict[str, Any]:
     The p-value of approximate randomization, and the verdict, are those of the score that the problem type is judged
     by.
     """
-    (first_name, first), *others = runs.items()
-    kind = KINDS[first.problem_type]
-    answers = {name: _scored(run) for name, run in runs.items()}
+    first = next(iter(runs.values()))
+    return compare_scored(KINDS[first.problem_type], {name: _scored(run) for name, run in runs.items()}, first)
+
+
+def compare_macro_f1(runs: Mapping[str, Predictions]) -> dict[str, Any]:
+    """Return what `compare_kind` does, for runs with one class per text: the macro F1 of the classes that occur."""
+    first = next(iter(runs.values()))
+    classes = np.unique(first.references)
+    labels = replace(first, references=one_hot(first.references, classes))
+    return compare_scored(MACRO_F1, {name: one_hot(run.predicted, classes) for name, run in runs.items()}, labels)
+
+
+def compare_scored(kind: Kind, answers: Mapping[str, np.ndarray], first: Predictions) -> dict[str, Any]:
+    """Compare the answers of runs. first: the first run, with the true labels."""
     found = kind.metrics.with_intervals(answers, first.references)
+    first_name, *others = answers
     return {
-        "runs": [{"name": name, "scores": found["models"][name]} for name in runs],
+        "runs": [{"name": name, "scores": found["models"][name]} for name in answers],
         "differences": [
             {
                 "run": name,
@@ -56,7 +72,7 @@ def compare_kind(runs: Mapping[str, Predictions]) -> dict[str, Any]:
                 "scores": (scores := {key: _negated(value) for key, value in found["differences"][name].items()}),
                 **_test(kind.score, answers[name], answers[first_name], first, scores[kind.judged_by]["value"]),
             }
-            for name, _ in others
+            for name in others
         ],
     }
 
@@ -79,7 +95,14 @@ def kind_scores_table(report: Mapping[str, Any]) -> str:
 
 
 def kind_differences_table(report: Mapping[str, Any]) -> str:
-    score = KINDS[report["problem_type"]].score
+    return differences_table(KINDS[report["problem_type"]].score, report)
+
+
+def macro_f1_differences_table(report: Mapping[str, Any]) -> str:
+    return differences_table(MACRO_F1.score, report)
+
+
+def differences_table(score: Score, report: Mapping[str, Any]) -> str:
     heads = [f"compared with {escaped(report['runs'][0]['name'])}", score.heading, "95 % interval", "p", "verdict"]
     rows = []
     for each in report["differences"]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # imported lazily: matplotlib takes a second to import
 
     from .kind_scores import Score
 
-BLUE, VERMILION = "#0072B2", "#D55E00"  # Okabe and Ito's colour-blind safe palette
+BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"  # Okabe and Ito's colour-blind safe palette
 
 MOST_LABELS_WITH_COUNTS = 30  # smaller cells are illegible
 MOST_LABELS_WITH_SHARES = 10

@@ -15,6 +15,7 @@ from transformers import Trainer
 from ..data.questions import Question, QuestionData
 from ..utils.markdown import excerpt, percent
 from .answer_tables import answer_table, kind_table
+from .chance import LONGER_OR_PRETRAINED
 from .classification_metrics import percentile_interval
 from .plots import answer_curve_png
 from .report_files import write_report
@@ -28,7 +29,6 @@ SENTENCE = re.compile(r"[^.!?]+[.!?]*|.", re.DOTALL)
 ARTICLES = re.compile(r"\b(a|an|the)\b")
 WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 OVERLAP, SILENCE = "word overlap", "no answer to any question"
-REMEDY = "Train longer (--num_train_epochs), or fine-tune a pretrained encoder (--model_name_or_path)."
 
 
 # Scores, as the official script of SQuAD 2.0 computes them (Rajpurkar et al. 2018). No installed library has them:
@@ -143,7 +143,7 @@ def report_answers(
     """Return the tables of results. Tables, scores and learning curve are also written to the run's folder."""
     output = Path(trainer.args.output_dir or "")
     evaluation = evaluate_answers(data, split, found)
-    text = [f"{line} {REMEDY}"] if (line := evaluation["headline"]) else []
+    text = [f"{line} {LONGER_OR_PRETRAINED}"] if (line := evaluation["headline"]) else []
     text.append(f"{evaluation['questions']:,} questions on {evaluation['contexts']:,} contexts of the {split} split")
     text += [answer_table(evaluation), kind_table(evaluation), *notes]
     page = "\n\n".join(text) + "\n"

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..utils.errors import DataError
-from .plots import BLUE, VERMILION, new_figure, write_png
+from .plots import BLUE, GREEN, VERMILION, new_figure, write_png
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-GREEN = "#009E73"
 COLORS = {"minutes": BLUE, "hour": VERMILION, "night": GREEN}
 STYLES = ":", "--", "-."  # of the linear models
 BELOW: dict[str, Any] = {"frameon": False, "loc": "upper center", "bbox_to_anchor": (0.5, -0.13)}

@@ -13,6 +13,7 @@ from transformers import Trainer
 
 from ..data.tagged_sentences import OUTSIDE, Sentence, TaggedData
 from ..utils.markdown import excerpt, percent
+from .chance import LONGER_OR_PRETRAINED
 from .classification_metrics import percentile_interval
 from .plots import tagging_curve_png
 from .predictions import PREDICTIONS, Predictions
@@ -98,7 +99,7 @@ def report_tagging(
     output = Path(trainer.args.output_dir or "")
     evaluation = evaluate_tagging(data, split, predicted, baseline)
     words = sum(len(one.words) for one in data.splits[split])
-    text = [f"{line} {REMEDY}"] if (line := evaluation["headline"]) else []
+    text = [f"{line} {LONGER_OR_PRETRAINED}"] if (line := evaluation["headline"]) else []
     text.append(f"{len(data.splits[split]):,} sentences with {words:,} words of the {split} split")
     text += [tagging_table(evaluation), label_table(evaluation), *notes]
     page = "\n\n".join(text) + "\n"
@@ -142,9 +143,6 @@ def headline(predicted: Labels, model: dict[str, Any], baseline: dict[str, Any],
         return None
     values = " and ".join(percent(scores[score]) for scores in (model, baseline))
     return f"The Transformer is no better than the {BASELINE}: {name} {values}."
-
-
-REMEDY = "Train longer (--num_train_epochs), or fine-tune a pretrained encoder (--model_name_or_path)."
 
 
 def _marked(words: Sequence[str], labels: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from torch.export import ExportedProgram
 
-from ..inference.text_generators import position_limit
+from ..bridges.model_sources import position_limit
 from ..utils.errors import DataError
 from .checking import Run
 from .graphs import Graph

@@ -9,7 +9,7 @@ from urllib.request import Request, urlopen
 
 import torch
 
-from ..inference.text_generators import position_limit
+from ..bridges.model_sources import position_limit
 from ..utils.errors import DataError, one_line
 
 TEXTS = "A", "The king's men, 12 of them,  came\n\nhome.", "Où est-il? 漢字 🙂"

@@ -4,6 +4,7 @@
 import sys
 import textwrap
 import warnings
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -204,6 +205,7 @@ def predict(arguments: PredictArguments) -> None:
     """Classify every row of the input. Raises `DataError` for an invalid input or model."""
     if not arguments.has_pairs:
         check_single(arguments.model, "name the columns of both in a table: --text_column premise hypothesis")
+    check_input(arguments)
     classifier, unsure, long = load_any(arguments), 0, 0
     with open_output(arguments.output) as handle, tqdm(unit=" texts", disable=arguments.no_progress or None) as bar:
         write = answer_writer(handle, arguments, names_of(classifier.model.config))
@@ -240,13 +242,25 @@ def refuse(options: Mapping[str, object], why: str) -> None:
         raise DataError(f"{name}: {why}; leave it out")
 
 
+def check_input(arguments: PredictArguments) -> None:
+    """Read a file to its end: a row that cannot be read must not cost hours of predictions.
+
+    Raises `DataError` or OSError, as `read_input` does.
+    """
+    path = Path(arguments.input)
+    if arguments.is_table:
+        if path.is_file() and format_of(path) not in READERS:
+            raise unknown_format(path, [".txt", *READERS])
+        notes = delimiter_notes([path], TableForm(arguments.delimiter, arguments.sheet))
+        print("".join(f"{note}\n" for note in notes), end="", file=sys.stderr)
+    if path.is_file():
+        deque(read_input(arguments), maxlen=0)
+
+
 def read_input(arguments: PredictArguments) -> Iterator[KeptText]:
     """Stream `(row, text, kept columns)`; a missing text is "". Raises `DataError` or OSError for unreadable input."""
     path, form = Path(arguments.input), TableForm(arguments.delimiter, arguments.sheet)
     if arguments.is_table:
-        if path.is_file() and format_of(path) not in READERS:
-            raise unknown_format(path, [".txt", *READERS])
-        print("".join(f"{note}\n" for note in delimiter_notes([path], form)), end="", file=sys.stderr)
         yield from read_kept_texts(path, arguments.text_column, arguments.kept, form)
         return
     with sys.stdin.buffer if arguments.input == "-" else open_bytes(path) as handle:
@@ -389,7 +403,7 @@ def linear_classifier(arguments: PredictArguments) -> LinearClassifier:
     """Load a linear model. Raises `DataError` if it is damaged, or cannot do what the arguments ask for."""
     name, classifier = f"--model {arguments.model}", load_linear(arguments.model)
     if arguments.max_length is not None or arguments.precision != "float32":
-        raise DataError(f"{name}: a linear model, for which --max_length and --precision mean nothing; leave them out")
+        raise DataError(f"{name}: a linear model, on which --max_length and --precision have no effect; remove them")
     if classifier.has_pairs != arguments.has_pairs:
         reads = "pairs of texts; name the columns of both" if classifier.has_pairs else "single texts; name one column"
         raise DataError(f"{name}: reads {reads} (--text_column)")

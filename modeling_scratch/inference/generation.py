@@ -39,8 +39,8 @@ from .text_generators import DEFAULT_NEW_TOKENS, Continuer, Generated, TextGener
 # Heads whose checkpoints generation classes would load with random or unsuitable weights.
 OTHER_HEADS = {
     "ForSequenceClassification": "use modeling-scratch predict",
-    "ForTokenClassification": "it labels tokens",
-    "ForQuestionAnswering": "it finds answers in texts",
+    "ForTokenClassification": "use modeling-scratch predict",
+    "ForQuestionAnswering": "use modeling-scratch predict",
     "ForMaskedLM": "it fills gaps; pretrain a decoder: modeling-scratch pretrain --objective clm",
 }
 

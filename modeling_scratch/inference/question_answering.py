@@ -10,6 +10,7 @@ from typing import Any
 from tqdm import tqdm
 from transformers import AutoModelForQuestionAnswering, DataCollatorWithPadding, PreTrainedConfig
 
+from ..bridges.model_sources import position_limit
 from ..data.columns import is_missing, read_lines
 from ..data.questions import Question, asked, file_rows
 from ..data.rows import missing_column, parse_json
@@ -21,7 +22,6 @@ from ..utils.files import open_output
 from .answers import ALL
 from .classification import PredictArguments, check_is_free, in_chunks, load_head, refuse, row_writer, tell
 from .pipeline_settings import recorded_settings
-from .text_generators import position_limit
 
 TASK = "extractive-question-answering"
 HEAD = "ForQuestionAnswering"

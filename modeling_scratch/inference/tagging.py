@@ -19,6 +19,7 @@ from ..utils.errors import DataError, counted
 from ..utils.files import open_output
 from .classification import (
     PredictArguments,
+    check_input,
     check_is_free,
     in_chunks,
     load_head,
@@ -112,6 +113,7 @@ def _piece(text: str, start: int, end: int, label: str | None, score: Any) -> Pi
 def tag_file(arguments: PredictArguments) -> None:
     """Tag every row of the input. Raises `DataError` for an invalid input or model."""
     check_options(arguments)
+    check_input(arguments)
     model, tokenizer = load_head(arguments, AutoModelForTokenClassification, "not a trained tagger")
     if arguments.max_length is not None:
         tokenizer.model_max_length = arguments.max_length

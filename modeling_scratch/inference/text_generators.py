@@ -14,6 +14,7 @@ from transformers import PreTrainedTokenizerBase
 from transformers.generation import BaseStreamer
 
 from ..bridges.model_limits import NO_LIMIT
+from ..bridges.model_sources import position_limit
 
 DEFAULT_NEW_TOKENS = 128  # if neither user nor checkpoint sets a limit
 HELD_BACK = 24  # characters; longer words, or text without spaces, are written before they are complete
@@ -154,13 +155,6 @@ class TextGenerator(ABC):
         ends = ends if isinstance(ends, list) else [ends]
         length = next((index for index, token in enumerate(new) if token in ends), None)
         return Generated(self.decode(source, new[:length]), room if length is None else None)
-
-
-def position_limit(config: Any) -> int | None:
-    """Return the number of learned positions of a model; None if positions are computed."""
-    if getattr(config, "position_type", "learned") != "learned":
-        return None
-    return getattr(config, "max_position_embeddings", None)
 
 
 class Continuer(TextGenerator):

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache, EncoderDecoderCache
 
-from ..inference.text_generators import position_limit
+from ..bridges.model_sources import position_limit
 from .answers import shown
 from .lens import main_stack
 from .recorder import as_textbook

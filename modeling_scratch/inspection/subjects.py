@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..bridges.model_sources import position_limit
 from ..data.text_pairs import SEPARATOR, of_parts, parts_of
 from ..inference.answers import MULTI_LABEL, gives_numbers
 from ..inference.explanations import WORD
-from ..inference.text_generators import position_limit
 from ..utils.errors import DataError
 from .notes import Note
 

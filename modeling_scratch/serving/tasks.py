@@ -21,6 +21,7 @@ from ..bridges.model_sources import (
     check_loaded,
     load_checkpoint,
     load_tokenizers,
+    position_limit,
     read_special_tokens,
 )
 from ..data.columns import is_missing
@@ -28,7 +29,6 @@ from ..data.text_pairs import check_single
 from ..inference.answers import ALL, MULTI_LABEL, gives_numbers, names_of
 from ..inference.classification import PredictArguments, load_classifier, load_head
 from ..inference.question_answering import HEAD, Reader
-from ..inference.text_generators import position_limit
 from ..pipelines import DEFAULT_NEW_TOKENS, TranslationPipeline
 from ..utils.errors import DataError, panics_as_errors
 from .batches import Job

@@ -16,7 +16,6 @@ from ..data.text_pairs import column_names, of_parts, parts_of
 from ..pipelines import TARGET_FOLDER
 from ..utils.files import write_text
 from ..utils.markdown import escaped, table
-from . import model_card as card_sections
 from .card_run import Run, Snippets
 from .run_record import changed_settings
 
@@ -203,12 +202,12 @@ def _digest(text: str) -> str:
 def make_card(run: Run, **extra: Any) -> ModelCard:
     """Build the card with metadata for the Hub."""
     sections = {
-        "": card_sections.what_it_is(run),
+        "": what_it_is(run),
         "Results": run.results.text or "Training is in progress; there are no scores yet.",
-        "Data": card_sections.data(run),
-        "Training": card_sections.training(run),
-        "Limits": card_sections.limits(run),
-        "How to load it": card_sections.loading(run),
+        "Data": data(run),
+        "Training": training(run),
+        "Limits": limits(run),
+        "How to load it": loading(run),
     }
     text = [f"## {title}\n\n{section}" if title else section for title, section in sections.items()]
     page = "\n\n".join([f"# {escaped(run.name.rpartition('/')[2])}", *text])

@@ -218,7 +218,7 @@ def check_card(path: Path) -> None:
         if path.is_file():
             metadata_load(path)
     except Exception as error:  # of the YAML library: many types
-        raise DataError(f"{path}: its metadata are no valid YAML: {textwrap.shorten(one_line(error), 160)}") from error
+        raise DataError(f"{path}: its metadata is not valid YAML: {textwrap.shorten(one_line(error), 160)}") from error
 
 
 def _load(folder: Path) -> None:

@@ -11,13 +11,14 @@ from typing import Any, Literal
 import torch
 from transformers.utils import is_in_notebook, is_liger_kernel_available
 
+from ..evaluation.kind_scores import NUMBER_SCORES
 from ..utils.errors import DataError, one_line
 from .callbacks import check_patience
 
 # The least and the greatest value of arguments of which Trainer accepts others, and stops late or ignores them.
 BOUNDS: dict[str, tuple[float, float]] = {
     **dict.fromkeys(["learning_rate", "weight_decay", "max_grad_norm", "num_train_epochs"], (0, math.inf)),
-    **dict.fromkeys(["logging_steps", "eval_steps", "save_steps", "save_total_limit", "eval_delay"], (0, math.inf)),
+    **dict.fromkeys(["logging_steps", "eval_steps", "save_total_limit", "eval_delay"], (0, math.inf)),
     **dict.fromkeys(["neftune_noise_alpha", "dataloader_num_workers"], (0, math.inf)),
     **dict.fromkeys(["per_device_train_batch_size", "per_device_eval_batch_size"], (1, math.inf)),
     **dict.fromkeys(["gradient_accumulation_steps", "eval_accumulation_steps"], (1, math.inf)),
@@ -25,6 +26,8 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "label_smoothing_factor": (0, 1),
     "max_steps": (-1, math.inf),
 }
+
+ERRORS = {score.name for score in NUMBER_SCORES if not score.greater_is_better}
 
 
 def check_numbers(arguments: Any) -> None:
@@ -37,14 +40,19 @@ def check_numbers(arguments: Any) -> None:
         if value is not None and name in BOUNDS and not least <= value <= most:
             limit = f"at least {least}" if value < least else f"at most {most}"
             raise DataError(f"--{name} {value}: must be {limit}")
+    if arguments.save_steps == 0:
+        raise DataError("--save_steps 0: must be above 0; --save_strategy no saves no checkpoints")
 
 
 @contextmanager
 def checking_arguments() -> Iterator[None]:
-    """Raise a one-line `DataError` for any error of a library that is given the arguments of a run."""
+    """Raise a one-line `DataError` for any error of a library that is given the arguments of a run.
+
+    Errors in names are those of a program, and pass.
+    """
     try:
         yield
-    except DataError:
+    except (DataError, NameError, AttributeError):
         raise
     except Exception as error:
         raise DataError(f"training cannot start with these arguments: {one_line(error)}") from error
@@ -107,6 +115,8 @@ class RunArguments:
     )
     overwrite: bool = field(default=False, metadata={"help": "Replace the existing run in the output folder."})
 
+    names_best_metric = False  # whether the user did: Trainer itself names the loss for some arguments
+
     def __post_init__(self) -> None:
         check_numbers(self)
         output: str | None = self.output_dir  # type: ignore[attr-defined]
@@ -115,6 +125,7 @@ class RunArguments:
         if self.use_liger_kernel and not is_liger_kernel_available():  # type: ignore[attr-defined]
             raise DataError("--use_liger_kernel requires another package: pip install liger-kernel")
         self._choose_precision()
+        self._note_best_metric()
         if self.disable_tqdm is None:
             self.disable_tqdm = not (sys.stderr.isatty() or is_in_notebook()) or None
         with checking_arguments():
@@ -126,6 +137,13 @@ class RunArguments:
             raise DataError(
                 "--do_train False is not supported; use `modeling-scratch predict` or `modeling-scratch generate`"
             )
+
+    def _note_best_metric(self) -> None:
+        """Set greater_is_better, which Trainer takes to be True for every score but a loss."""
+        name: str | None = self.metric_for_best_model  # type: ignore[attr-defined]
+        self.names_best_metric = name is not None
+        if name and self.greater_is_better is None and name.removeprefix("eval_") in ERRORS:  # type: ignore[has-type]
+            self.greater_is_better = False
 
     def _choose_precision(self) -> None:
         """Set bf16, and use_cpu where there is only a CPU, as Trainer requires both for bfloat16."""

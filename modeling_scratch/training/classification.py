@@ -1,50 +1,32 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Train a text classifier: arguments, tokenizer, model, data and evaluation."""
+"""Train a text classifier: arguments, data and evaluation."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import datasets
 import numpy as np
-import transformers
 from datasets import DatasetDict
 from torch import Tensor
 from transformers import (
-    AutoTokenizer,
-    DataCollatorWithPadding,
-    EvalPrediction,
     PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
-    Trainer,
-    TrainerCallback,
-    TrainingArguments,
     pipeline,
     set_seed,
 )
 from transformers.trainer_utils import TrainOutput
 
-import modeling_scratch
-from tokenization import KINDS, special_token_ids
-
-from .. import presets
 from ..bridges.model_sources import (
-    ALLOW_SPECIAL_TOKENS,
-    ask_for_mask,
-    checkpoint_overrides,
-    load_checkpoint,
-    load_model,
-    preset_config,
-    read_special_tokens,
     token_limit,
-    with_padding,
 )
-from ..configuration_scratch import ProblemType, ScratchEncoderConfig
+from ..configuration_scratch import ProblemType
 from ..data import demo_reviews
+from ..data.encoded_texts import encode_texts
 from ..data.labelled_texts import ReviewData, load_splits
 from ..data.ngrams import fill_ngrams, has_empty_ngrams
 from ..data.packed_documents import starts_of
@@ -59,11 +41,11 @@ from ..evaluation.linear_part import LinearPart
 from ..evaluation.split_scores import report_splits
 from ..evaluation.stages import Stage, fine_tuning_stage, report_stages
 from ..utils.errors import DataError, counted, one_line
-from .arguments import RunArguments, checking_arguments
-from .callbacks import WeightAverage, early_stopping, save_where_judged
 from .checkpoints import step_of
 from .class_weights import CLASS_WEIGHTS, ClassWeights, balanced_weights
 from .consistency import R_DROP, ConsistentDropout, check_r_drop
+from .encoder_models import ModelArguments, build_model, build_tokenizer
+from .encoder_training import EncoderTrainingArguments, Metrics, build_trainer, choose_epoch_on_validation, inputs_of
 from .linear_part import LINEAR_PART, ReservedCoordinates, add_linear_part, obstacle
 from .regression import NumberTraining, predicts_numbers, start_at_mean
 from .remedies import remedies
@@ -83,149 +65,8 @@ from .search import (
 from .soft_labels import PseudoLabelled, SoftLabels, with_pseudo_labels
 from .sparse_tables import SPARSE_EMBEDDINGS, SparseTables
 from .temperature import calibrate
-from .trainer import RatesByDepth, SharingTrainer, check_rates, share
+from .trainer import RatesByDepth, SharingTrainer, share
 
-
-@dataclass
-class ModelArguments:
-    """The model to train: a preset from scratch or a checkpoint to fine-tune."""
-
-    preset: str = field(
-        default="reviews", metadata={"help": f"The configuration of a new model: {', '.join(presets.ENCODERS)}."}
-    )
-    config_overrides: str | None = field(
-        default=None,
-        metadata={
-            "help": "Changes to the preset, e.g. hidden_size=128; to a checkpoint, only in fields without weights."
-        },
-    )
-    model_name_or_path: str | None = field(
-        default=None, metadata={"help": "A checkpoint to fine-tune, instead of a new model."}
-    )
-    tokenizer_name_or_path: str | None = field(
-        default=None, metadata={"help": "An existing tokenizer, instead of a new one."}
-    )
-    tokenizer_kind: Literal["wordlevel", "words", "bpe", "byte_bpe"] = field(
-        default="wordlevel", metadata={"help": "The kind of a new tokenizer."}
-    )
-    vocab_size: int = field(default=16_000, metadata={"help": "The maximum vocabulary size of a new tokenizer."})
-    min_frequency: int = field(
-        default=2, metadata={"help": "The number of times that a word must occur for a new tokenizer to know it."}
-    )
-    lowercase: bool = field(
-        default=True, metadata={"help": "Lower-case the text in a new tokenizer; --no_lowercase keeps case."}
-    )
-    max_length: int | None = field(
-        default=None, metadata={"help": "The maximum number of tokens; longer texts are truncated."}
-    )
-    allow_special_tokens: bool = field(default=False, metadata={"help": ALLOW_SPECIAL_TOKENS})
-    trust_remote_code: bool = field(default=False, metadata={"help": "Allow the checkpoint's own code to run."})
-
-    def __post_init__(self) -> None:
-        if self.model_name_or_path:
-            checkpoint_overrides(self.config_overrides)
-        if self.max_length is not None and self.max_length < 4:
-            raise DataError(
-                f"--max_length {self.max_length}: must be at least 4, to leave room between the special tokens"
-            )
-        if self.min_frequency < 1:
-            raise DataError(f"--min_frequency {self.min_frequency}: must be at least 1")
-
-
-def build_tokenizer(
-    arguments: ModelArguments, texts: Sequence[str], resumed: str | None = None, **options: Any
-) -> PreTrainedTokenizerBase:
-    """Load the named or the checkpoint's tokenizer, or train a new one on `texts`, those of the train split.
-
-    resumed: the checkpoint that this run resumes from; its tokenizer takes precedence. options: further arguments of
-    the function that trains a new tokenizer.
-    """
-    if name := resumed or arguments.tokenizer_name_or_path or arguments.model_name_or_path:
-        tokenizer = load_checkpoint(AutoTokenizer, name, arguments.trust_remote_code)
-        if arguments.max_length is not None:
-            tokenizer.model_max_length = arguments.max_length
-        # A run that an earlier version started goes on as it read its texts.
-        read_special_tokens(
-            tokenizer, not tokenizer.split_special_tokens if resumed else arguments.allow_special_tokens
-        )
-        return with_padding(tokenizer, name)
-    limit = _preset_config(arguments).max_position_embeddings
-    options |= {name: getattr(arguments, name) for name in ("lowercase", "min_frequency")}
-    options |= {"model_max_length": limit, "length": len(texts)}
-    try:
-        tokenizer = KINDS[arguments.tokenizer_kind](texts, arguments.vocab_size, style="bert", **options)
-    except ValueError as error:
-        raise DataError(f"cannot train a tokenizer: {error}") from error
-    read_special_tokens(tokenizer, arguments.allow_special_tokens)
-    return tokenizer
-
-
-def encode_splits(
-    splits: datasets.DatasetDict, tokenizer: PreTrainedTokenizerBase, config: PreTrainedConfig
-) -> tuple[datasets.DatasetDict, list[str]]:
-    """Tokenise each split into input_ids, attention_mask and label, and return notes on truncated texts.
-
-    The limit is the smaller of the tokenizer's model_max_length and the model's max_position_embeddings.
-    """
-    limit = token_limit(tokenizer, config)
-    tokenizer.model_max_length = limit
-    notes = []
-    encoded = {}
-    for split, rows in splits.items():
-        try:
-            columns = tokenizer(*text_lists(texts_of(rows)), truncation=True)
-        except Exception as error:  # of tokenizers: of no type of its own
-            raise DataError(f"{split}: the tokenizer cannot read the texts: {one_line(error)}") from error
-        cut = sum(bool(encoding.overflowing) for encoding in columns.encodings or ())
-        if cut:
-            notes.append(f"{split}: truncated {counted(cut, 'text')} to {limit} tokens (--max_length)")
-        encoded[split] = datasets.Dataset.from_dict({**columns, "label": list(rows["label"])})
-    return datasets.DatasetDict(encoded), notes
-
-
-def build_model(
-    arguments: ModelArguments,
-    tokenizer: PreTrainedTokenizerBase,
-    label_names: Sequence[str],
-    head: str = "ForSequenceClassification",
-    problem_type: ProblemType | None = "single_label_classification",
-    has_pairs: bool = False,
-) -> PreTrainedModel:
-    """Build a classifier with the given label names, from the preset or with the checkpoint's base model.
-
-    head: the suffix of the classes that have the head. has_pairs: whether a new model reads pairs of texts, and so has
-    embeddings of their token types if the tokenizer tells them.
-    """
-    labels = {
-        "id2label": dict(enumerate(label_names)),
-        "label2id": {name: i for i, name in enumerate(label_names)},
-        "problem_type": problem_type,
-    }
-    if arguments.model_name_or_path:
-        options = {"ignore_mismatched_sizes": True, **checkpoint_overrides(arguments.config_overrides), **labels}
-        auto_class, name = getattr(transformers, f"AutoModel{head}"), arguments.model_name_or_path
-        model = load_model(auto_class, head, name, arguments.trust_remote_code, **options)
-        if model.config.pad_token_id is None:
-            model.config.pad_token_id = tokenizer.pad_token_id
-        ask_for_mask(tokenizer, model)
-        return model
-    settings = {**special_token_ids(tokenizer), **labels}
-    if has_pairs and "token_type_ids" in tokenizer.model_input_names:
-        settings["type_vocab_size"] = 2
-    config = _preset_config(arguments, vocab_size=len(tokenizer), num_labels=len(label_names), **settings)
-    model = getattr(modeling_scratch, f"ScratchEncoder{head}")(config)
-    ask_for_mask(tokenizer, model)
-    return model
-
-
-def _preset_config(arguments: ModelArguments, **settings: Any) -> ScratchEncoderConfig:
-    if arguments.max_length is not None:
-        settings["max_position_embeddings"] = arguments.max_length
-    return preset_config(presets.ENCODERS, arguments.preset, arguments.config_overrides, **settings)
-
-
-AnyTrainer = TypeVar("AnyTrainer", bound=Trainer)
-Metrics = Callable[[EvalPrediction], dict[str, float]]
 PROGRAM = "scripts/train_classifier.py"
 
 SENTENCES = (
@@ -249,33 +90,42 @@ def with_demo_settings(arguments: Sequence[str]) -> list[str]:
     return [*(DEMO_SETTINGS if is_demo else ()), *arguments]
 
 
+def encode_splits(
+    splits: datasets.DatasetDict, tokenizer: PreTrainedTokenizerBase, config: PreTrainedConfig
+) -> tuple[datasets.DatasetDict, list[str]]:
+    """Tokenise each split into input_ids, attention_mask and label, and return notes on truncated texts.
+
+    The limit is the smaller of the tokenizer's model_max_length and the model's max_position_embeddings.
+    """
+    limit = token_limit(tokenizer, config)
+    tokenizer.model_max_length = limit
+    notes = []
+    encoded = {}
+    for split, rows in splits.items():
+        try:
+            columns, cut = encode_texts(texts_of(rows), tokenizer)
+        except Exception as error:  # of tokenizers: of no type of its own
+            raise DataError(f"{split}: the tokenizer cannot read the texts: {one_line(error)}") from error
+        if cut:
+            notes.append(f"{split}: truncated {counted(cut, 'text')} to {limit} tokens (--max_length)")
+        encoded[split] = columns.add_column("label", list(rows["label"]))
+    return datasets.DatasetDict(encoded), notes
+
+
 @dataclass
-class ClassifierTrainingArguments(RunArguments, TrainingArguments):
-    """transformers.TrainingArguments with defaults for small models on a CPU."""
+class ClassifierTrainingArguments(EncoderTrainingArguments):
+    """The arguments of a classifier's training."""
 
     output_dir: str | None = field(default="runs/demo", metadata={"help": "The folder for the model and all results."})
     learning_rate: float = field(default=5e-4, metadata={"help": "The peak learning rate of AdamW."})
-    weight_decay: float = field(default=0.01, metadata={"help": "Weight decay, except for biases and norms."})
-    warmup_steps: float = field(default=0.1, metadata={"help": "Warm-up steps; below 1, a fraction of all steps."})
     num_train_epochs: float = field(default=3.0, metadata={"help": "The number of training epochs."})
     per_device_train_batch_size: int = field(default=64, metadata={"help": "Training texts per step and device."})
     per_device_eval_batch_size: int = field(default=128, metadata={"help": "Texts per evaluation batch."})
-    eval_strategy: str = field(default="epoch", metadata={"help": "When to evaluate."})
-    save_strategy: str = field(default="epoch", metadata={"help": "When to save a checkpoint."})
-    save_total_limit: int | None = field(default=1, metadata={"help": "The number of checkpoints to keep."})
-    logging_steps: float = field(default=50, metadata={"help": "Steps between log entries."})
     ema_decay: float = field(
         default=0.999,
         metadata={"help": "Decay of the moving average of weights used at the end; 0: no averaging."},
     )
-    embedding_learning_rate: float | None = field(
-        default=None, metadata={"help": "The peak learning rate of the embeddings; by default that of the layers."}
-    )
     sparse_embeddings: bool = field(default=False, metadata={"help": SPARSE_EMBEDDINGS})
-    layer_decay: float = field(
-        default=1.0,
-        metadata={"help": "Factor on the learning rate from each layer to the one below; 1: no decay."},
-    )
     flat_batches: bool | None = field(
         default=None,
         metadata={"help": "Train on batches without padding; by default only on CUDA (CPUs pack internally)."},
@@ -303,13 +153,10 @@ class ClassifierTrainingArguments(RunArguments, TrainingArguments):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_rates(self.layer_decay, self.embedding_learning_rate)
         check_search(self)
         check_r_drop(self.r_drop, bool(self.class_weights))
         if self.class_weights and self.search_trials:
             raise DataError("--search_trials excludes --class_weights")
-        if self.prediction_loss_only or self.label_names:
-            raise DataError("--prediction_loss_only and --label_names are not supported: the scores are of the labels")
 
 
 class ClassifierTrainer(
@@ -394,8 +241,10 @@ def train_on(
     if arguments.evaluate_train:
         print(report_splits(trainer, encoded.splits))
     if stages and run.is_main:
-        last = [fine_tuning_stage(trainer, step_of(run.checkpoint))]
-        last += [linear_part.stage()] if linear_part and not linear_part.obstacle else []
+        added_part = linear_part if linear_part and not linear_part.obstacle else None
+        scored = (added_part.metric, added_part.before) if added_part else None
+        last = [fine_tuning_stage(trainer, step_of(run.checkpoint), scored)]
+        last += [added_part.stage()] if added_part else []
         print(report_stages(run.folder, [*stages, *last]))
     share(trainer, judge.texts)
     if run.is_main:
@@ -419,7 +268,7 @@ def check_kind(problem_type: ProblemType, arguments: ClassifierTrainingArguments
         return
     for name in ("label_smoothing_factor", "search_trials", "mean_with_baseline", "class_weights", "r_drop"):
         if getattr(arguments, name):
-            raise DataError(f"--{name} requires one class per text, and the labels are of {problem_type}: leave it out")
+            raise DataError(f"--{name} requires one class per text, and the task is {problem_type}: remove it")
 
 
 def list_of_parts(texts: Sequence[str]) -> list[str]:
@@ -465,7 +314,9 @@ def train_model(
     for note in notes:
         print(note)
     learned = DatasetDict({**splits, "train": train})
-    trainer = build_trainer(ClassifierTrainer, tokenizer, learned, metrics, run.groups["training"], model=model)
+    trainer = build_trainer(
+        ClassifierTrainer, tokenizer, learned, metrics, run.groups["training"], preprocess=first_output, model=model
+    )
     if run.groups["training"].linear_part:
         trainer.reserve("test" in splits, decisive_metric(data, run.groups["training"])[0])
     record = {"labels": data.label_names, "rows": rows, "problem_type": data.problem_type}
@@ -515,30 +366,6 @@ def make_judge(run: Run, data: ReviewData) -> Judge | KindJudge:
     return Judge(data, arguments.seed, run.is_main, with_mean=arguments.mean_with_baseline, is_weighted=is_weighted)
 
 
-@checking_arguments()
-def build_trainer(
-    trainer_class: type[AnyTrainer],
-    tokenizer: PreTrainedTokenizerBase,
-    splits: DatasetDict,
-    metrics: Metrics,
-    arguments: ClassifierTrainingArguments,
-    **model: Any,
-) -> AnyTrainer:
-    """Build a trainer. model: `model=` or `model_init=`, as for Trainer."""
-    average: list[TrainerCallback] = [WeightAverage(arguments.ema_decay)] if arguments.ema_decay else []
-    return trainer_class(
-        args=arguments,
-        **model,
-        data_collator=DataCollatorWithPadding(tokenizer),
-        train_dataset=splits["train"],
-        eval_dataset=splits["validation"],
-        processing_class=tokenizer,
-        compute_metrics=metrics,
-        preprocess_logits_for_metrics=first_output,
-        callbacks=[*average, *early_stopping(arguments.early_stopping_patience)],
-    )
-
-
 def search_arguments(run: Run, data: ReviewData, encoded: Encoded) -> str:
     """Search for arguments: each trial is a complete training run, scored on validation. Test is not used."""
     groups, arguments = run.groups, run.groups["training"]
@@ -555,22 +382,13 @@ def search_arguments(run: Run, data: ReviewData, encoded: Encoded) -> str:
         return model
 
     metrics = ClassificationMetrics(data.label_names)
-    trainer = build_trainer(TrialTrainer, tokenizer, splits, metrics, keep_no_weights(arguments), model_init=model_of)
+    options: Any = {"preprocess": first_output, "model_init": model_of}
+    trainer = build_trainer(TrialTrainer, tokenizer, splits, metrics, keep_no_weights(arguments), **options)
+    trainer.metric, _ = decisive_metric(data, arguments)
     run.start(trainer, data.notes, labels=data.label_names)
     report = search(trainer, space, overrides)
     delete_set_aside(run.folder)
     return report
-
-
-def inputs_of(model_arguments: ModelArguments, data_arguments: DataArguments) -> list[str | None]:
-    return [
-        model_arguments.model_name_or_path,
-        model_arguments.tokenizer_name_or_path,
-        data_arguments.data_dir,
-        data_arguments.train_file,
-        data_arguments.validation_file,
-        data_arguments.test_file,
-    ]
 
 
 def load_demo(arguments: DataArguments) -> ReviewData:
@@ -606,34 +424,6 @@ def decisive_metric(data: ReviewData, arguments: ClassifierTrainingArguments) ->
 
 def keep_best_epoch(arguments: ClassifierTrainingArguments, data: ReviewData) -> None:
     choose_epoch_on_validation(arguments, data, decisive_metric(data, arguments))
-
-
-def choose_epoch_on_validation(arguments: Any, data: Any, best_by: tuple[str, bool]) -> None:
-    """Keep the best epoch on validation, the one with the best_by score, if there is a separate test split.
-
-    With a moving average of the weights, there is no epoch to choose. arguments: training arguments with `ema_decay`,
-    and with load_best_model_at_end if it is given; data: with `splits`.
-    """
-    is_declined = arguments.load_best_model_at_end is False
-    if arguments.load_best_model_at_end and (arguments.ema_decay or "test" not in data.splits):
-        raise DataError("--load_best_model_at_end requires --ema_decay 0 and a test split for evaluation")
-    chosen_at = arguments.eval_strategy == arguments.save_strategy != "no"
-    arguments.load_best_model_at_end = (
-        "test" in data.splits and not arguments.ema_decay and chosen_at and not is_declined
-    )
-    if arguments.load_best_model_at_end:
-        save_where_judged(arguments)
-        if arguments.metric_for_best_model is None:
-            arguments.metric_for_best_model, arguments.greater_is_better = best_by
-    if arguments.early_stopping_patience and not arguments.load_best_model_at_end:
-        needs = {
-            "no --load_best_model_at_end False": not is_declined,
-            "--ema_decay 0": not arguments.ema_decay,
-            "a test split for evaluation": "test" in data.splits,
-            "an evaluation with each checkpoint (--eval_strategy and --save_strategy)": chosen_at,
-        }
-        unmet = " and ".join(need for need, is_met in needs.items() if not is_met)
-        raise DataError(f"--early_stopping_patience requires {unmet}")
 
 
 def first_output(outputs: Any, _: Tensor) -> Tensor:

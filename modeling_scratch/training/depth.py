@@ -21,6 +21,7 @@ from ..evaluation.stages import Stage
 from ..utils.errors import counted
 from ..utils.markdown import percent
 from . import classification
+from .encoder_models import ModelArguments
 from .run import Run, rehearse
 from .speed import build_classifier, discarded
 
@@ -84,7 +85,7 @@ def answers(
     run: Run, data: ReviewData, tokenizer: PreTrainedTokenizerBase, depth: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Train a model of so many blocks, which is discarded, and return its logits and the labels of validation."""
-    arguments: classification.ModelArguments = run.groups["model"]
+    arguments: ModelArguments = run.groups["model"]
     overrides = with_override(arguments.config_overrides, FIELD, depth)
     set_seed(run.groups["training"].seed)
     with discarded(run.groups["training"]) as copied:

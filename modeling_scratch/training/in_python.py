@@ -184,10 +184,10 @@ def _source(data: Any, folder: Path) -> dict[str, Any]:
 
 def _option(name: str, value: Any) -> list[str]:
     """Return the words of a command line that give an option this value; None: its default."""
-    if value is None or value in ([], ()):
-        return []
     if name == "label_map" and isinstance(value, Mapping):
         value = [f"{source}={target}" for source, target in value.items()]
+    if value is None or value in ([], ()):
+        return []
     if not isinstance(value, list | tuple):
         return [f"--{name}={json.dumps(value) if isinstance(value, Mapping) else value}"]
     if dashed := [part for part in map(str, value) if part.startswith("-")]:

@@ -82,6 +82,8 @@ class PretrainingArguments(RunArguments, TrainingArguments):
         super().__post_init__()
         if self.early_stopping_patience:
             self._choose_on_validation()
+        elif self.load_best_model_at_end and self.ema_decay:
+            raise DataError("--load_best_model_at_end keeps the weights of one evaluation, and requires --ema_decay 0")
         self.load_best_model_at_end = bool(self.load_best_model_at_end)
 
     def _choose_on_validation(self) -> None:
@@ -192,8 +194,8 @@ def start(
     return trainer, data
 
 
-def pretrain_on(run: Run, documents: Documents, tokenizer: PreTrainedTokenizerBase) -> None:
-    """Tokenise, train, evaluate and save, in a run whose data has been checked."""
+def pretrain_on(run: Run, documents: Documents, tokenizer: PreTrainedTokenizerBase) -> PretrainingData:
+    """Tokenise, train, evaluate and save, in a run whose data has been checked. Return the rows."""
     model_arguments = run.groups["model"]
     trainer, data = start(run, documents, tokenizer)
     run.train(trainer)
@@ -205,6 +207,7 @@ def pretrain_on(run: Run, documents: Documents, tokenizer: PreTrainedTokenizerBa
         print("\na sample:", write_sample(whole_model(trainer), tokenizer, prompt, data.longest), sep="\n")
     if run.is_main:
         print(f"\n{summary(trainer, run.checkpoint)}")
+    return data
 
 
 def check_training(data_arguments: DocumentArguments, arguments: PretrainingArguments) -> None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import datasets
 import numpy as np
 import torch
-from transformers import DataCollatorWithPadding, EvalPrediction, pipeline
+from transformers import EvalPrediction, pipeline
 
 from ..data.questions import Answer, Question, QuestionData, QuestionDataArguments, load_questions
 from ..evaluation.judged_split import judged_split, predict_split
@@ -18,15 +18,14 @@ from ..inference.pipeline_settings import record_settings
 from ..inference.question_answering import HEAD, TASK, Reader, Window
 from ..utils.errors import DataError
 from ..utils.markdown import excerpt
-from .classification import build_model, build_tokenizer, choose_epoch_on_validation
 from .encoder_heads import (
     HeadModelArguments,
     HeadTrainer,
     HeadTrainingArguments,
-    build_trainer,
-    inputs_of,
     limit_length,
 )
+from .encoder_models import build_model, build_tokenizer
+from .encoder_training import build_trainer, choose_epoch_on_validation, inputs_of
 from .run import Run, summary
 from .run_folder import alone
 from .trainer import share
@@ -185,9 +184,7 @@ def train(
     tokenizer = reader.pipe.tokenizer
     metrics = AnswerMetrics(reader, data.splits["validation"], encoded["validation"].windows)
     rows_of = {split: each.rows for split, each in encoded.items()}
-    trainer = build_trainer(
-        reader.pipe.model, tokenizer, rows_of, DataCollatorWithPadding(tokenizer), metrics, arguments
-    )
+    trainer = build_trainer(HeadTrainer, tokenizer, rows_of, metrics, arguments, model=reader.pipe.model)
     run.start(trainer, [*data.notes, *notes], rows={split: len(rows) for split, rows in data.splits.items()})
     judge(run, trainer, data, encoded, reader)
 

@@ -2,7 +2,8 @@
 """Hyperparameter search: several training runs, evaluated on validation only."""
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, fields
 from functools import partial
@@ -15,10 +16,11 @@ from transformers import TrainingArguments
 from transformers.trainer_utils import SaveStrategy, TrainOutput
 
 from ..bridges.model_sources import with_override
-from ..utils.errors import DataError, one_line
+from ..utils.errors import DataError, DivergedError, counted, one_line
 from ..utils.files import write_json, write_text
+from .consistency import ConsistentDropout
 from .sparse_tables import SparseTables
-from .trainer import FlatTraining, RatesByDepth
+from .trainer import RatesByDepth
 
 STUDY, STUDY_FILE = "search", "study.db"
 
@@ -26,7 +28,7 @@ RESULTS_FILE = "search.json"
 TRIED = ("learning_rate", "per_device_train_batch_size", "num_train_epochs", "dropout")
 MAY_CHANGE = {"search_trials", "overwrite", "disable_tqdm", "report_to"}  # may change when a search continues
 HIGHEST_DROPOUT = 0.5
-REFUSED = ("resume_from_checkpoint", "push_to_hub", "load_best_model_at_end", "early_stopping_patience")
+REFUSED = ("resume_from_checkpoint", "push_to_hub", "load_best_model_at_end", "early_stopping_patience", "linear_part")
 
 
 AnyArguments = TypeVar("AnyArguments", bound=TrainingArguments)
@@ -98,18 +100,20 @@ def with_dropout(overrides: str | None, settings: dict[str, Any]) -> str | None:
     return with_override(overrides, "hidden_dropout", settings["dropout"]) if "dropout" in settings else overrides
 
 
-class TrialTrainer(SparseTables, FlatTraining, RatesByDepth):
+class TrialTrainer(ConsistentDropout, SparseTables, RatesByDepth):
     """Trainer for successive trials, scored by the final model, with averaged weights if configured.
 
-    Trainer's own objective would be that of the last evaluation during training.
+    Trainer's own objective would be that of the last evaluation during training. metric: the score that trials are
+    ranked by.
     """
 
     objective: float
+    metric = "accuracy"
 
     def train(self, *args: Any, **kwargs: Any) -> TrainOutput:
         output = super().train(*args, **kwargs)
         metrics = self.evaluate()
-        self.objective = metrics["eval_accuracy"]
+        self.objective = metrics[f"eval_{self.metric}"]
         trial: Any = self._trial
         trial.set_user_attr("eval_loss", metrics["eval_loss"])
         return output
@@ -125,7 +129,7 @@ def keep_no_weights(arguments: AnyArguments) -> AnyArguments:
 def search(trainer: TrialTrainer, space: Space, overrides: str | None) -> str:
     """Run the search; return its table and the best arguments, which are also saved to the run's folder.
 
-    A stopped search continues: finished trials count and are not repeated.
+    A stopped search continues: finished trials count and are not repeated. A trial that diverges has no score.
     """
     optuna, arguments = _optuna(), trainer.args
     try:
@@ -139,17 +143,31 @@ def search(trainer: TrialTrainer, space: Space, overrides: str | None) -> str:
         sampler = optuna.samplers.TPESampler(
             seed=arguments.seed + len(study.trials)
         )  # a resumed search draws new values
-        trainer.hyperparameter_search(
-            hp_space=lambda trial: {key: value for key, value in space.suggest(trial).items() if key != "dropout"},
-            compute_objective=lambda metrics: metrics["eval_accuracy"],
-            n_trials=missing,
-            direction="maximize",
-            backend="optuna",
-            sampler=sampler,
-            pruner=optuna.pruners.NopPruner(),
-            **name,
-        )
-    return _report(_finished(study), space, overrides, Path(arguments.output_dir or ""))
+        with _naming_divergence(study, arguments):
+            trainer.hyperparameter_search(
+                hp_space=lambda trial: {key: value for key, value in space.suggest(trial).items() if key != "dropout"},
+                n_trials=missing,
+                direction="maximize",
+                backend="optuna",
+                sampler=sampler,
+                pruner=optuna.pruners.NopPruner(),
+                catch=(DivergedError,),
+                **name,
+            )
+    diverged = len(study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.FAIL]))
+    return _report(_finished(study), space, overrides, Path(arguments.output_dir or ""), trainer.metric, diverged)
+
+
+@contextmanager
+def _naming_divergence(study: Any, arguments: TrainingArguments) -> Iterator[None]:
+    """Raise `DataError` if no trial has a score, for which Optuna has an error of its own."""
+    try:
+        yield
+    except ValueError as error:
+        if isinstance(error, DataError) or _finished(study):
+            raise
+        rate = arguments.learning_rate
+        raise DataError(f"all trials have diverged: lower --learning_rate {rate:g}, which they vary") from error
 
 
 def _optuna() -> Any:
@@ -176,25 +194,28 @@ def _finished(study: Any) -> list[Any]:
     return study.get_trials(deepcopy=False, states=[_optuna().trial.TrialState.COMPLETE])
 
 
-def _report(trials: list[Any], space: Space, overrides: str | None, output: Path) -> str:
-    """Save and format the trials, best first. The lower loss breaks ties in accuracy."""
+def _report(trials: list[Any], space: Space, overrides: str | None, output: Path, metric: str, diverged: int) -> str:
+    """Save and format the trials, best first. The lower loss breaks ties in the metric."""
     rows = [
-        {"trial": trial.number, "accuracy": trial.value, "loss": trial.user_attrs["eval_loss"], **space.suggest(trial)}
+        {"trial": trial.number, metric: trial.value, "loss": trial.user_attrs["eval_loss"], **space.suggest(trial)}
         for trial in trials
     ]
-    rows.sort(key=lambda row: (-row["accuracy"], row["loss"]))
+    rows.sort(key=lambda row: (-row[metric], row["loss"]))
     best = _command_line({name: rows[0][name] for name in space.names}, overrides)
     write_json(output / RESULTS_FILE, {"trials": rows, "best_arguments": best})
     header = f"| {' | '.join(rows[0])} |\n|{' ---: |' * len(rows[0])}"
     lines = [f"| {' | '.join(_cell(name, value) for name, value in row.items())} |" for row in rows]
-    table = f"\n{len(rows)} trials, evaluated on validation\n\n" + "\n".join([header, *lines]) + "\n"
+    without = f"; {counted(diverged, 'other')} diverged" if diverged else ""
+    table = f"\n{len(rows)} trials, evaluated on validation{without}\n\n" + "\n".join([header, *lines]) + "\n"
     write_text(output / "search.md", table)
     end = f"--search_trials 0 --output_dir {quote(f'{output}-best')} {best}"
     return f"{table}\nto train with the best arguments, append to the same command:\n    {end}\n"
 
 
 def _cell(name: str, value: Any) -> str:
-    return {"accuracy": f"{value:.2%}", "loss": f"{value:.4f}"}.get(name, str(value))
+    if name in ("accuracy", "f1_macro"):
+        return f"{value:.2%}"
+    return f"{value:.4f}" if name == "loss" else str(value)
 
 
 def _command_line(settings: dict[str, Any], overrides: str | None) -> str:

@@ -12,7 +12,7 @@ from datasets import Dataset, concatenate_datasets
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase, Trainer
 
-SLICE = 1_000  # texts
+from ..data.encoded_texts import encode_texts
 
 
 @dataclass(frozen=True)
@@ -26,15 +26,10 @@ class PseudoLabelled:
 def with_pseudo_labels(train: Dataset, added: PseudoLabelled, tokenizer: PreTrainedTokenizerBase) -> Dataset:
     """Return the encoded training texts and the added ones. All labels are probabilities: 1 for a given label."""
     given = np.eye(added.probabilities.shape[1], dtype=np.float32)[train["label"]]
-    both = concatenate_datasets([train.remove_columns("label"), encode_texts(added.texts, tokenizer)])
+    texts, _ = encode_texts(added.texts, tokenizer)
+    both = concatenate_datasets([train.remove_columns("label"), texts])
     labels = np.concatenate((given, added.probabilities.astype(np.float32)))
     return concatenate_datasets([both, Dataset.from_dict({"label": labels})], axis=1)
-
-
-def encode_texts(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase) -> Dataset:
-    """Tokenise in slices, as the tokenizer's own objects take 200 bytes a token."""
-    slices = [texts[start : start + SLICE] for start in range(0, len(texts), SLICE)]
-    return concatenate_datasets([Dataset.from_dict(dict(tokenizer(list(each), truncation=True))) for each in slices])
 
 
 class SoftLabels(Trainer):

@@ -19,7 +19,9 @@ from ..data.documents import Documents
 from ..data.labelled_texts import ReviewData
 from ..data.ngrams import fill_ngrams, has_empty_ngrams
 from . import classification, objectives, pretraining
-from .classification import ClassifierTrainer, ClassifierTrainingArguments, ModelArguments
+from .classification import ClassifierTrainer, ClassifierTrainingArguments
+from .encoder_models import ModelArguments, build_model
+from .encoder_training import build_trainer
 from .pretraining import PretrainingArguments
 from .recipes import Speeds
 from .run import rehearse
@@ -71,13 +73,14 @@ def build_classifier(
     tokenizer: PreTrainedTokenizerBase,
 ) -> ClassifierTrainer:
     """Return the trainer of a new classifier. Raises `DataError` for arguments that do not permit training."""
-    model = classification.build_model(
+    model = build_model(
         arguments, tokenizer, data.label_names, problem_type=data.problem_type, has_pairs=data.has_pairs
     )
     splits, _ = classification.encode_splits(data.splits, tokenizer, model.config)
     classification.fill_empty_ngrams(model, splits, tokenizer)
     metrics = classification.metrics_of(data)
-    return classification.build_trainer(ClassifierTrainer, tokenizer, splits, metrics, training, model=model)
+    options: Any = {"preprocess": classification.first_output, "model": model}
+    return build_trainer(ClassifierTrainer, tokenizer, splits, metrics, training, **options)
 
 
 def measure_fine_tuning(
@@ -115,10 +118,10 @@ def measure_pretraining(
         fill_ngrams(model, rows.ids, rows.starts, tokenizer.all_special_ids)
     with discarded(training) as copied:
         seconds = training.train_batch_size * seconds_per_row(pretraining.build_trainer(model, tokenizer, data, copied))
-    tokens_of_character = len(rows.ids) / _characters(sample.train)
-    tokens_of_step = arguments.block_size * training.train_batch_size
+    rows_of_character = len(rows) / _characters(sample.train)
     steps, evaluation = (
-        _characters(texts) * tokens_of_character / tokens_of_step for texts in (documents.train, documents.validation)
+        _characters(texts) * rows_of_character / training.train_batch_size
+        for texts in (documents.train, documents.validation)
     )
     return seconds, steps, EVALUATIONS * EVALUATION * evaluation * seconds
 

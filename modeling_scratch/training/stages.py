@@ -30,8 +30,10 @@ from ..utils.command_line import parsed
 from ..utils.errors import DataError, counted
 from . import classification, pretraining
 from .checkpoints import delete_checkpoints, has_checkpoint, step_of
-from .classification import ClassifierTrainingArguments, ModelArguments, list_of_parts, types_of
+from .classification import ClassifierTrainingArguments, list_of_parts, types_of
 from .depth import choose_depth, folds_of, texts_trained_on
+from .encoder_models import ModelArguments, build_tokenizer
+from .encoder_training import inputs_of
 from .objectives import PretrainingModelArguments, check_special_tokens
 from .pretraining import PretrainingArguments
 from .recipes import IN_PRETRAINING, Choices, RecipeArguments, Speeds, TextSizes, choose, schedule
@@ -76,9 +78,7 @@ def train(
     data = classification.load_data(run)
     classification.check_kind(data.problem_type, arguments)
     if data.problem_type in KIND_JUDGES and recipe_arguments.teachers:
-        raise DataError(
-            f"--teachers label texts with one class, and the labels are of {data.problem_type}: leave it out"
-        )
+        raise DataError(f"--teachers label texts with one class, and the task is {data.problem_type}: remove it")
     judge: Any = classification.make_judge(run, data)
     if recorded:
         run.noted = {name: read_run(run.folder)[name] for name in (RECIPE, FINISHED)}
@@ -176,7 +176,7 @@ def open_run(
     if (arguments.resume_from_checkpoint or "").lower() in ("last", "true") and not has_checkpoint(arguments):
         arguments, fixed = copy(arguments), ()
         arguments.resume_from_checkpoint = None
-    inputs = [*classification.inputs_of(model_arguments, data_arguments), *(recipe_arguments.unlabelled_file or ())]
+    inputs = [*inputs_of(model_arguments, data_arguments), *(recipe_arguments.unlabelled_file or ())]
     run = Run.open(classification.PROGRAM, model_arguments, data_arguments, arguments, inputs, fixed)
     run.groups["recipe"] = recipe_arguments
     return run
@@ -254,7 +254,7 @@ def start(run: Run, data: ReviewData, corpus: Corpus, texts: Sequence[str], give
     begun = time.perf_counter()
     documents = corpus.documents(groups["training"].seed)
     read = list(documents.train if choices.pretraining else data.texts("train"))
-    tokenizer = classification.build_tokenizer(groups["model"], list_of_parts(read), **types_of(data))
+    tokenizer = build_tokenizer(groups["model"], list_of_parts(read), **types_of(data))
     minutes = (time.perf_counter() - begun) / 60
     learned = Stage("tokenizer", counted(len(read), "text"), 0, minutes, f"{len(tokenizer):,} tokens")
     speeds = measure(run, data, documents, tokenizer, choices)
@@ -346,22 +346,22 @@ def pretrain(run: Run, corpus: Corpus, choices: Choices) -> Stage:
     """Run the pretraining stage, or what is left of it, and return its row of the report."""
     model_arguments, arguments = stage_arguments(run.groups, choices.pretraining)
     documents = corpus.documents(arguments.seed)
-    since = run_stage(run, documents, model_arguments, arguments)
-    tokens = choices.pretraining["block_size"] * arguments.train_batch_size * arguments.max_steps
+    since, tokens_of_row = run_stage(run, documents, model_arguments, arguments)
+    tokens = round(tokens_of_row * arguments.train_batch_size * arguments.max_steps)
     read = f"{counted(len(list(documents.train)), 'text')}, {tokens:,} tokens in all"
     return pretraining_stage(Path(arguments.output_dir or ""), read, since)
 
 
 def run_stage(
     run: Run, documents: Documents, model_arguments: PretrainingModelArguments, arguments: PretrainingArguments
-) -> int:
-    """Start or resume the pretraining, and return the step that it resumed at."""
+) -> tuple[int, float]:
+    """Start or resume the pretraining, and return the step that it resumed at, and the mean length of its rows."""
     stage = Run.open_stage(pretraining.PROGRAM, model_arguments, run.groups["data"], arguments)
     stage.check_data(documents.digests())
     print("", documents.describe(), sep="\n")
-    tokenizer = classification.build_tokenizer(run.groups["model"], list(documents.train), stage.checkpoint)
-    pretraining.pretrain_on(stage, documents, tokenizer)
-    return step_of(stage.checkpoint)
+    tokenizer = build_tokenizer(run.groups["model"], list(documents.train), stage.checkpoint)
+    data = pretraining.pretrain_on(stage, documents, tokenizer)
+    return step_of(stage.checkpoint), data.tokens_per_row
 
 
 def fine_tuned(run: Run) -> ModelArguments:

@@ -19,6 +19,7 @@ from safetensors.numpy import save_file
 from scipy.special import softmax
 from transformers import PreTrainedTokenizerBase
 
+from ..data.encoded_texts import encode_texts
 from ..data.labelled_texts import ReviewData
 from ..data.unlabelled import Corpus
 from ..evaluation.baselines import BaselineResult, refit_and_predict
@@ -29,10 +30,11 @@ from ..utils.errors import DataError
 from ..utils.files import replacing, rows_digest
 from . import classification
 from .checkpoints import step_of
-from .classification import ClassifierTrainer, ModelArguments
+from .classification import ClassifierTrainer
+from .encoder_models import ModelArguments
 from .recipes import TextSizes
 from .run import Run
-from .soft_labels import PseudoLabelled, encode_texts
+from .soft_labels import PseudoLabelled
 
 LABELS_FILE = "labels.safetensors"
 MOST_TEXTS = 4  # unlabelled ones, for each labelled one
@@ -90,7 +92,8 @@ def label(
     previous: PseudoLabelled | None,
 ) -> np.ndarray:
     """Return the means of the probabilities (texts, classes) of the trained model and of the linear one."""
-    logits = np.asarray(trainer.predict(encode_texts(texts, tokenizer)).predictions, np.float64)
+    encoded, _ = encode_texts(texts, tokenizer)
+    logits = np.asarray(trainer.predict(encoded).predictions, np.float64)
     transformer = softmax(logits, axis=-1)
     linear = label_linearly(baseline, data, previous, texts)
     if previous is None:  # the linear model learns from the first labels of both

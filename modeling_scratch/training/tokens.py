@@ -22,15 +22,14 @@ from ..evaluation.tagging import FrequentLabels, report_tagging, score_labels
 from ..inference.pipeline_settings import TAGGING_TASK, record_settings, strategy_of
 from ..utils.errors import DataError, one_line
 from ..utils.markdown import excerpt
-from .classification import build_model, build_tokenizer, choose_epoch_on_validation
 from .encoder_heads import (
     HeadModelArguments,
     HeadTrainer,
     HeadTrainingArguments,
-    build_trainer,
-    inputs_of,
     limit_length,
 )
+from .encoder_models import build_model, build_tokenizer
+from .encoder_training import build_trainer, choose_epoch_on_validation, inputs_of
 from .run import Run, summary
 from .run_folder import alone
 from .trainer import share
@@ -127,7 +126,7 @@ def _token_labels(
 
 
 def check_use(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Sentence]) -> list[str]:
-    """Return a note if the tokenizer reads words in a list otherwise than in a text, which training does.
+    """Return a note if the tokenizer tokenises words in a list differently from words in a text, which training does.
 
     Byte-level tokenizers without add_prefix_space do: in a list, no word has a blank before it.
     """
@@ -138,8 +137,8 @@ def check_use(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Sentence])
             ids = None
         if ids != tokenizer(sentence.text, verbose=False)["input_ids"]:
             return [
-                "the tokenizer reads a list of words otherwise than a text (no add_prefix_space); the model is trained "
-                "on texts: join words with blanks, without is_split_into_words"
+                "the tokenizer splits a list of words differently from a text (no add_prefix_space); the model is "
+                "trained on texts: join words with blanks, without is_split_into_words"
             ]
     return []
 
@@ -201,7 +200,9 @@ def train(
     choose_epoch_on_validation(arguments, data, ("f1", True))
     rows_of = {split: each.rows for split, each in encoded.items()}
     collator = DataCollatorForTokenClassification(tokenizer)
-    trainer = build_trainer(model, tokenizer, rows_of, collator, TaggerMetrics(data), arguments, most_likely)
+    trainer = build_trainer(
+        HeadTrainer, tokenizer, rows_of, TaggerMetrics(data), arguments, collator, most_likely, model=model
+    )
     rows = {split: len(sentences) for split, sentences in data.splits.items()}
     run.start(trainer, [*data.notes, *notes], labels=data.label_names, rows=rows)
     judge(run, trainer, data, encoded)

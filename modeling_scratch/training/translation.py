@@ -30,6 +30,7 @@ from ..bridges.model_sources import (
     ask_for_mask,
     load_body,
     load_tokenizers,
+    position_limit,
     preset_config,
     read_special_tokens,
 )
@@ -38,7 +39,7 @@ from ..data.translation_pairs import TranslationData, TranslationDataArguments, 
 from ..evaluation.translation import report_translation, score_translations
 from ..heads import cross_entropy
 from ..inference.generation import SearchArguments
-from ..inference.text_generators import Translator, position_limit
+from ..inference.text_generators import Translator
 from ..modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration
 from ..pipelines import TARGET_FOLDER
 from ..utils.errors import DataError

@@ -41,7 +41,7 @@ class OneLineParser(HfArgumentParser):
     """A parser with one-line errors, whose help omits inherited arguments with unchanged defaults."""
 
     def __init__(self, dataclass_types: Any, **kwargs: Any) -> None:
-        super().__init__(dataclass_types, usage="%(prog)s [options]", **kwargs)
+        super().__init__(dataclass_types, usage="%(prog)s [options]", allow_abbrev=False, **kwargs)
         self.hidden = {name for each in self.dataclass_types for name in inherited(each)} - SHOWN
         if self.hidden:
             note = "all options, including those of transformers.TrainingArguments"

@@ -12,6 +12,10 @@ class DataError(ValueError):
     """Invalid user data. The message names the file, the location, the fault and the remedy."""
 
 
+class DivergedError(DataError):
+    """Training has diverged: the model answers NaN."""
+
+
 def counted(number: int, what: str) -> str:
     """Return "1 row" or "2 rows"."""
     return f"{number:,} {what}{'s' * (number != 1)}"

@@ -60,7 +60,8 @@ def test_all_formats_give_the_same_sentences(tmp_path: Path) -> None:
     datasets.Dataset.from_dict(rows, features=features).to_parquet(tmp_path / "train.parquet")
     (tmp_path / "train.bio").write_text(text, encoding="utf-8")
     (tmp_path / "crlf.conll").write_bytes(text.replace("\n", "\r\n").encode("utf-8-sig"))
-    files = [tmp_path / "train.bio", tmp_path / "crlf.conll", tmp_path / "train.parquet"]
+    (tmp_path / "train.tsv").write_text(text, encoding="utf-8")
+    files = [tmp_path / name for name in ("train.bio", "crlf.conll", "train.tsv", "train.parquet")]
     files.append(write(tmp_path / "train.jsonl", {"words": rows["tokens"], "labels": rows["ner_tags"]}))
     loaded = [load(path, validation_file=str(path)) for path in files]
     for data in loaded:
@@ -144,7 +145,7 @@ def test_wrong_options_are_errors(tmp_path: Path) -> None:
         load(path, label_column="7")
     with fault("--label_column UPOS"):
         load(path, label_column="UPOS")
-    with fault("train.csv", "unknown format"):
+    with fault("train.csv", "not a format of tagged sentences", ".tsv"):
         load(tmp_path / "train.csv")
     with fault("gone.conll: file not found"):
         load(tmp_path / "gone.conll")
@@ -173,5 +174,5 @@ def test_compressed_files_are_read_as_the_plain_ones(name: str, tmp_path: Path) 
         found, expected = ([(row.words, row.labels) for row in load(path).splits["train"]] for path in (packed, plain))
         assert found == expected
     else:  # text formats alone are unpacked
-        with fault("unknown format"):
+        with fault("not a format of tagged sentences", "decompress it"):
             load(packed)

@@ -97,6 +97,26 @@ def test_a_better_run_is_called_better(tmp_path: Path) -> None:
     assert (first["verdict"], second["verdict"], first["run"]) == ("worse", "worse", "worse (2)")
 
 
+def test_macro_f1_decides_between_runs_of_imbalanced_classes(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """One run never gives the rare class, and has the better accuracy."""
+    labels = (np.arange(2_000) % 40 == 0).astype(int)
+    texts, names, generator = [f"text {row}" for row in range(2_000)], ["common", "rare"], np.random.default_rng(0)
+    finds = np.where(labels == 1, generator.random(2_000) < 0.7, generator.random(2_000) < 0.06).astype(int)
+    folders = [tmp_path / "blind", tmp_path / "finds"]
+    for folder, answers in zip(folders, (np.zeros(2_000, int), finds)):
+        folder.mkdir()
+        Predictions.of_logits("test", "d", names, texts, labels, 5.0 * np.eye(2)[answers]).save(folder / PREDICTIONS)
+    report = compared(*folders)
+    [of_accuracy], [of_macro_f1] = report["differences"], report["macro_f1"]["differences"]
+    assert of_accuracy["verdict"] == "worse"
+    assert (of_macro_f1["score"], of_macro_f1["verdict"]) == ("f1_macro", "better")
+    scores = [f1_score(labels, answers, average="macro") for answers in (np.zeros(2_000, int), finds)]
+    assert [run["f1_macro"] for run in report["runs"]] == pytest.approx(scores)
+    assert of_macro_f1["scores"]["f1_macro"]["value"] == pytest.approx(scores[1] - scores[0])
+    shown = capsys.readouterr().out
+    assert shown.index("macro F1, the mean over the classes") < shown.index("better") < shown.index("worse")
+
+
 def test_classes_of_a_run_that_others_lack_are_read_as_theirs(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     """Two classes of the first run are one in the second, which has them in another order."""
     first = save_run(tmp_path / "first", 1, label_names=["goood", "bad", "good"])

@@ -13,7 +13,7 @@ from serving import save_classifier, save_translator
 from transformers import AutoTokenizer, pipeline
 
 from modeling_scratch.serving.tasks import load_task
-from modeling_scratch.training.classification import ModelArguments, build_tokenizer
+from modeling_scratch.training.encoder_models import ModelArguments, build_tokenizer
 from tokenization import train_wordlevel_tokenizer
 
 SPELLED = "word1 [SEP] word2 [PAD]"

@@ -33,6 +33,7 @@ SMALL = "--config_overrides hidden_size=16,intermediate_size=16,num_hidden_layer
 SHORT = "--num_train_epochs 1"
 FEWER = {
     "benchmark": "--quick --batch_size 4",
+    "doctor": "--checks safe_weights round_trip repeats batch_equals_single loss",
     "lab": f"{SMALL} --max_steps 5 --seeds 1",
     "pretrain": f"{SMALL} --max_steps 2 --save_strategy no",
     "train-classifier": f"{SMALL} {SHORT}",

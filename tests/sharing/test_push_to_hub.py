@@ -279,7 +279,7 @@ FAULTS = {
     "another's model": ("config.json", '{"architectures": ["Mine"], "model_type": "bert"}', "unknown architecture"),
     "code that is none": ("stack.py", "def", "do not load: "),
     "code out of reach": ("stack.py", "from . import helper", "stack.py, line 1: others load only what is imported as"),
-    "a card that is none": ("README.md", "---\nlicense: [\n---\n", "README.md: its metadata are no valid YAML"),
+    "a card that is none": ("README.md", "---\nlicense: [\n---\n", "README.md: its metadata is not valid YAML"),
     "the token in a card": ("README.md", f"Use {TOKEN}.", "README.md: contains an access token"),
 }
 
@@ -298,7 +298,7 @@ def test_what_is_wrong_in_a_folder_never_leaves_it(hub, folder, capfd):
 
 def test_arguments_that_cannot_work(hub, folder, capfd):
     for arguments, part in (
-        (["--commit_message", TOKEN], "an access token is no argument"),
+        (["--commit_message", TOKEN], "do not pass an access token"),
         (["--repo_id", "user/x/y"], "user/x/y"),
         (["--commit_message", " "], "--commit_message must not be empty"),
         (["--folder", "nowhere"], "--folder nowhere: folder not found"),

@@ -27,7 +27,7 @@ from modeling_scratch.sharing.push import files_to_upload
 from modeling_scratch.sharing.verification import Verdict, verify
 from modeling_scratch.training import resumable as survival
 from modeling_scratch.training import stages, teachers
-from modeling_scratch.training.classification import build_tokenizer
+from modeling_scratch.training.encoder_models import build_tokenizer
 from modeling_scratch.training.recipes import (
     LEAST_WORDS,
     MASKED_EPOCHS,

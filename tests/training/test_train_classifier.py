@@ -23,10 +23,10 @@ from modeling_scratch.data.labelled_texts import ReviewData
 from modeling_scratch.training.checkpoints import checkpoints_in, step_of
 from modeling_scratch.training.classification import (
     ClassifierTrainingArguments,
-    choose_epoch_on_validation,
     decisive_metric,
     with_demo_settings,
 )
+from modeling_scratch.training.encoder_training import choose_epoch_on_validation
 from modeling_scratch.utils.command_line import parsed
 from modeling_scratch.utils.errors import DataError
 

@@ -6,6 +6,7 @@ import random
 import re
 import shutil
 import signal
+from collections.abc import Container
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -35,9 +36,11 @@ from transformers.trainer_pt_utils import LengthGroupedSampler
 from modeling_scratch import ScratchDecoderForSequenceClassification, ScratchEncoderForSequenceClassification, presets
 from modeling_scratch.training import classification as train_classifier_room
 from modeling_scratch.training.checkpoints import checkpoints_in
+from modeling_scratch.training.encoder_training import build_trainer
 from modeling_scratch.training.resumable import LengthGroups, ResumableTrainer
 from modeling_scratch.training.search import TRIED, Space, TrialTrainer, search
 from modeling_scratch.training.trainer import RatesByDepth, depths
+from modeling_scratch.utils.errors import DivergedError
 
 TINY = "hidden_size=8,intermediate_size=8,num_hidden_layers=1,num_attention_heads=2,hidden_dropout=0.1"
 DROP_LAST = "--dataloader_drop_last True"  # of training: fewer rows than a batch are evaluated all the same
@@ -70,6 +73,8 @@ REFUSED = {
     "--use_liger_kernel True": "pip install liger-kernel",
     "--config_overrides problem_type=regression": "--config_overrides problem_type: determined by",
     "--dataloader_drop_last True --per_device_train_batch_size 200": "--dataloader_drop_last: fewer rows than a batch",
+    "--max_train_sam 5": "unrecognized arguments: --max_train_sam",  # an abbreviation
+    "--save_steps 0": "--save_steps 0: must be above 0",
     "--layer_decay 0": "--layer_decay",
     "--layer_decay 1.5": "--layer_decay",
     "--embedding_learning_rate 0": "--embedding_learning_rate",
@@ -77,6 +82,7 @@ REFUSED = {
     "--early_stopping_patience 2 --ema_decay 0 --save_strategy no": "--save_strategy",
     "--early_stopping_patience 2 --ema_decay 0 --eval_strategy no": "--save_strategy",
     "--search_trials 2 --early_stopping_patience 2": "--early_stopping_patience",
+    "--search_trials 2 --linear_part True": "--linear_part",
     "--search_trials 2 --resume_from_checkpoint last": "--resume_from_checkpoint",
     "--search_trials 2 --search_over rate": "the choices are learning_rate",
     "--search_trials 2 --max_steps 5": "--search_over",
@@ -205,9 +211,10 @@ def test_a_run_with_layer_decay_goes_on_exactly(tmp_path: Path) -> None:
 # Early stopping
 
 
-def test_stops_after_so_many_evaluations_without_a_better_one(reviews: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("said", ["", "--load_best_model_at_end True"])  # what is the default, said or not
+def test_stops_after_so_many_evaluations_without_a_better_one(said: str, reviews: Path, tmp_path: Path) -> None:
     run, options = tmp_path / "run", f"--num_train_epochs 40 --ema_decay 0 --save_total_limit 50 {DROP_LAST}"
-    train(reviews, run, f"{options} --early_stopping_patience 1")
+    train(reviews, run, f"{options} --early_stopping_patience 1 {said}")
     assert json.loads((run / "evaluation.json").read_text())["texts"] == 60, "none is dropped"
     *accuracies, kept = history(run, "eval_accuracy")
     best = accuracies.index(max(accuracies))
@@ -216,6 +223,12 @@ def test_stops_after_so_many_evaluations_without_a_better_one(reviews: Path, tmp
     last = max(number for number, accuracy in enumerate(accuracies) if accuracy == max(accuracies))  # of equal ones
     chosen = checkpoints_in(run)[last] / "model.safetensors"
     assert (run / "model.safetensors").read_bytes() == chosen.read_bytes()
+
+
+@pytest.mark.parametrize(("score", "is_greater"), [("rmse", False), ("eval_mae", False), ("r2", True), ("loss", False)])
+def test_the_epoch_that_is_kept_by_a_given_score_is_the_best(score: str, is_greater: bool, tmp_path: Path) -> None:
+    made = train_classifier_room.ClassifierTrainingArguments(str(tmp_path), metric_for_best_model=score)
+    assert made.greater_is_better == is_greater
 
 
 def test_translation_stops_early_by_bleu(tmp_path: Path) -> None:
@@ -338,18 +351,26 @@ def test_batches_of_similar_lengths_are_others_in_each_epoch() -> None:
 
 
 class QuickTrials:
-    """A trainer whose trials are all equally accurate, and each of a lower loss than the one before."""
+    """A trainer whose trials are all equally accurate, and each of a lower loss than the one before.
 
-    def __init__(self, folder: Path, trials: int) -> None:
+    diverging: the numbers of trials that diverge.
+    """
+
+    metric = "accuracy"
+
+    def __init__(self, folder: Path, trials: int, diverging: Container[int] = ()) -> None:
         self.args = SimpleNamespace(output_dir=str(folder), seed=0, search_trials=trials)
+        self.diverging = diverging
 
     def hyperparameter_search(self, hp_space: Any, n_trials: int, **options: Any) -> None:
         def tried(trial: Any) -> float:
+            if trial.number in self.diverging:
+                raise DivergedError("some logits are NaN")
             trial.set_user_attr("eval_loss", -trial.number)
             return len(hp_space(trial)) / 2
 
         names = {name: options[name] for name in ("study_name", "storage", "sampler")}
-        optuna.load_study(**names).optimize(tried, n_trials)
+        optuna.load_study(**names).optimize(tried, n_trials, catch=options["catch"])
 
 
 def test_a_search_that_goes_on_draws_others_and_puts_the_lowest_loss_first(tmp_path: Path) -> None:
@@ -360,8 +381,28 @@ def test_a_search_that_goes_on_draws_others_and_puts_the_lowest_loss_first(tmp_p
     assert len({row["learning_rate"] for row in trials(tmp_path)}) == 3
 
 
+def test_a_trial_that_diverges_does_not_end_the_search(tmp_path: Path) -> None:
+    trainer: Any = QuickTrials(tmp_path, 3, diverging=[1])
+    assert "2 trials, evaluated on validation; 1 other diverged" in search(trainer, Space(TRIED[:1], 0.01, 16, 1), None)
+    assert [row["trial"] for row in trials(tmp_path)] == [2, 0]
+
+
+def test_a_search_of_which_all_trials_diverge_says_so(reviews: Path, tmp_path: Path, capsys) -> None:
+    options = "--search_trials 2 --num_train_epochs 1 --search_over learning_rate --learning_rate 1e37"
+    assert "all trials have diverged: lower --learning_rate" in refusal(capsys, train, reviews, tmp_path / "r", options)
+
+
+def test_trials_of_imbalanced_classes_are_ranked_by_macro_f1(reviews: Path, tmp_path: Path) -> None:
+    texts = [f"a {'dull' if row % 12 == 0 else 'fine'} film {row}" for row in range(240)]
+    write(tmp_path / "rare.csv", {"text": texts, "label": [int(row % 12 == 0) for row in range(240)]})
+    options = f"--search_trials 1 --num_train_epochs 1 --r_drop 1 --config_overrides {TINY} {FAST}"
+    files = f"--train_file {tmp_path / 'rare.csv'} --output_dir {tmp_path / 'run'}"
+    train_classifier.main(f"{files} {options}".split())
+    assert 0 < trials(tmp_path / "run")[0]["f1_macro"] <= 1
+
+
 def test_a_classifier_is_evaluated_on_validation_while_it_is_trained() -> None:
-    build: Any = train_classifier_room.build_trainer
+    build: Any = build_trainer
     splits = {name: name for name in ("train", "validation", "test")}
     made = build(dict, None, splits, None, SimpleNamespace(ema_decay=0, early_stopping_patience=0))
     assert (made["train_dataset"], made["eval_dataset"]) == ("train", "validation")

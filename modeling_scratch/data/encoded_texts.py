@@ -1,0 +1,24 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Tokenise many texts, or pairs of texts, into a data set."""
+
+from collections.abc import Sequence
+
+from datasets import Dataset, concatenate_datasets
+from transformers import PreTrainedTokenizerBase
+
+from .text_pairs import text_lists
+
+SLICE = 1_000  # texts
+
+
+def encode_texts(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase) -> tuple[Dataset, int]:
+    """Return the tokenizer's columns, and the number of texts that were truncated.
+
+    Texts are tokenised in slices, as the tokenizer's own objects take 200 bytes a token.
+    """
+    lists, slices, truncated = text_lists(texts), [], 0
+    for start in range(0, max(1, len(texts)), SLICE):
+        encoded = tokenizer(*(each[start : start + SLICE] for each in lists), truncation=True)
+        truncated += sum(bool(encoding.overflowing) for encoding in encoded.encodings or ())
+        slices.append(Dataset.from_dict(dict(encoded)))
+    return concatenate_datasets(slices), truncated

@@ -1,0 +1,141 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The encoder that a program trains, from a preset or a checkpoint, and its tokenizer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import transformers
+from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+
+import modeling_scratch
+from tokenization import KINDS, special_token_ids
+
+from .. import presets
+from ..bridges.model_sources import (
+    ALLOW_SPECIAL_TOKENS,
+    ask_for_mask,
+    checkpoint_overrides,
+    load_checkpoint,
+    load_model,
+    preset_config,
+    read_special_tokens,
+    with_padding,
+)
+from ..configuration_scratch import ProblemType, ScratchEncoderConfig
+from ..utils.errors import DataError
+
+
+@dataclass
+class ModelArguments:
+    """The model to train: a preset from scratch or a checkpoint to fine-tune."""
+
+    preset: str = field(
+        default="reviews", metadata={"help": f"The configuration of a new model: {', '.join(presets.ENCODERS)}."}
+    )
+    config_overrides: str | None = field(
+        default=None,
+        metadata={
+            "help": "Changes to the preset, e.g. hidden_size=128; to a checkpoint, only in fields without weights."
+        },
+    )
+    model_name_or_path: str | None = field(
+        default=None, metadata={"help": "A checkpoint to fine-tune, instead of a new model."}
+    )
+    tokenizer_name_or_path: str | None = field(
+        default=None, metadata={"help": "An existing tokenizer, instead of a new one."}
+    )
+    tokenizer_kind: Literal["wordlevel", "words", "bpe", "byte_bpe"] = field(
+        default="wordlevel", metadata={"help": "The kind of a new tokenizer."}
+    )
+    vocab_size: int = field(default=16_000, metadata={"help": "The maximum vocabulary size of a new tokenizer."})
+    min_frequency: int = field(
+        default=2, metadata={"help": "The number of times that a word must occur for a new tokenizer to know it."}
+    )
+    lowercase: bool = field(
+        default=True, metadata={"help": "Lower-case the text in a new tokenizer; --no_lowercase keeps case."}
+    )
+    max_length: int | None = field(
+        default=None, metadata={"help": "The maximum number of tokens; longer texts are truncated."}
+    )
+    allow_special_tokens: bool = field(default=False, metadata={"help": ALLOW_SPECIAL_TOKENS})
+    trust_remote_code: bool = field(default=False, metadata={"help": "Allow the checkpoint's own code to run."})
+
+    def __post_init__(self) -> None:
+        if self.model_name_or_path:
+            checkpoint_overrides(self.config_overrides)
+        if self.max_length is not None and self.max_length < 4:
+            raise DataError(
+                f"--max_length {self.max_length}: must be at least 4, to leave room between the special tokens"
+            )
+        if self.min_frequency < 1:
+            raise DataError(f"--min_frequency {self.min_frequency}: must be at least 1")
+
+
+def build_tokenizer(
+    arguments: ModelArguments, texts: Sequence[str], resumed: str | None = None, **options: Any
+) -> PreTrainedTokenizerBase:
+    """Load the named or the checkpoint's tokenizer, or train a new one on `texts`, those of the train split.
+
+    resumed: the checkpoint that this run resumes from; its tokenizer takes precedence. options: further arguments of
+    the function that trains a new tokenizer.
+    """
+    if name := resumed or arguments.tokenizer_name_or_path or arguments.model_name_or_path:
+        tokenizer = load_checkpoint(AutoTokenizer, name, arguments.trust_remote_code)
+        if arguments.max_length is not None:
+            tokenizer.model_max_length = arguments.max_length
+        # A run that an earlier version started goes on as it read its texts.
+        read_special_tokens(
+            tokenizer, not tokenizer.split_special_tokens if resumed else arguments.allow_special_tokens
+        )
+        return with_padding(tokenizer, name)
+    limit = _preset_config(arguments).max_position_embeddings
+    options |= {name: getattr(arguments, name) for name in ("lowercase", "min_frequency")}
+    options |= {"model_max_length": limit, "length": len(texts)}
+    try:
+        tokenizer = KINDS[arguments.tokenizer_kind](texts, arguments.vocab_size, style="bert", **options)
+    except ValueError as error:
+        raise DataError(f"cannot train a tokenizer: {error}") from error
+    read_special_tokens(tokenizer, arguments.allow_special_tokens)
+    return tokenizer
+
+
+def build_model(
+    arguments: ModelArguments,
+    tokenizer: PreTrainedTokenizerBase,
+    label_names: Sequence[str],
+    head: str = "ForSequenceClassification",
+    problem_type: ProblemType | None = "single_label_classification",
+    has_pairs: bool = False,
+) -> PreTrainedModel:
+    """Build a classifier with the given label names, from the preset or with the checkpoint's base model.
+
+    head: the suffix of the classes that have the head. has_pairs: whether a new model reads pairs of texts, and so has
+    embeddings of their token types if the tokenizer tells them.
+    """
+    labels = {
+        "id2label": dict(enumerate(label_names)),
+        "label2id": {name: i for i, name in enumerate(label_names)},
+        "problem_type": problem_type,
+    }
+    if arguments.model_name_or_path:
+        options = {"ignore_mismatched_sizes": True, **checkpoint_overrides(arguments.config_overrides), **labels}
+        auto_class, name = getattr(transformers, f"AutoModel{head}"), arguments.model_name_or_path
+        model = load_model(auto_class, head, name, arguments.trust_remote_code, **options)
+        if model.config.pad_token_id is None:
+            model.config.pad_token_id = tokenizer.pad_token_id
+        ask_for_mask(tokenizer, model)
+        return model
+    settings = {**special_token_ids(tokenizer), **labels}
+    if has_pairs and "token_type_ids" in tokenizer.model_input_names:
+        settings["type_vocab_size"] = 2
+    config = _preset_config(arguments, vocab_size=len(tokenizer), num_labels=len(label_names), **settings)
+    model = getattr(modeling_scratch, f"ScratchEncoder{head}")(config)
+    ask_for_mask(tokenizer, model)
+    return model
+
+
+def _preset_config(arguments: ModelArguments, **settings: Any) -> ScratchEncoderConfig:
+    if arguments.max_length is not None:
+        settings["max_position_embeddings"] = arguments.max_length
+    return preset_config(presets.ENCODERS, arguments.preset, arguments.config_overrides, **settings)

@@ -1,0 +1,31 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Texts that are tokenised in slices have the ids that they have in one call."""
+
+import pytest
+from transformers import PreTrainedTokenizerBase
+
+from modeling_scratch.data.encoded_texts import SLICE, encode_texts
+from modeling_scratch.data.text_pairs import TextPair
+from tokenization import train_wordlevel_tokenizer
+
+TEXTS = [" ".join(["a", "film"] * (row % 4)) for row in range(SLICE + 7)]
+
+
+@pytest.fixture
+def tokenizer() -> PreTrainedTokenizerBase:
+    return train_wordlevel_tokenizer(TEXTS, 20, model_max_length=6)
+
+
+def test_texts_have_the_ids_of_one_call(tokenizer: PreTrainedTokenizerBase) -> None:
+    rows, truncated = encode_texts(TEXTS, tokenizer)
+    expected = tokenizer(TEXTS, truncation=True)
+    assert {name: rows[name][:] for name in rows.column_names} == dict(expected)
+    assert truncated == sum(len(text.split()) > 4 for text in TEXTS)
+
+
+def test_pairs_stay_pairs_in_a_slice_of_empty_ones(tokenizer: PreTrainedTokenizerBase) -> None:
+    texts = [""] * SLICE + [TextPair("a film", "a")]
+    rows, truncated = encode_texts(texts, tokenizer)
+    assert rows["input_ids"][:1] == tokenizer([""], [""])["input_ids"]
+    assert rows["input_ids"][-1] == tokenizer("a film", "a", truncation=True)["input_ids"]
+    assert truncated == 0
