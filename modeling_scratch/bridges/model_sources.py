@@ -96,8 +96,19 @@ def check_folder(name: str, option: str = "") -> None:
             f"{option} {name}: a linear model, which only `modeling-scratch predict` reads; name the folder of a "
             "Transformer, such as that of its run".lstrip()
         )
+    if path.is_file():
+        raise DataError(f"{option} {name}: a file; name the folder of a model".lstrip())
     if path.is_dir():
+        _check_is_model(path, f"{option} {name}".lstrip())
         check_model_files(path)
+
+
+def _check_is_model(path: Path, where: str) -> None:
+    """Raise `DataError` for a folder of models, such as `runs`. Other folders are those of a model or a tokenizer."""
+    has_files = any((path / name).exists() for name in ("config.json", "tokenizer.json"))
+    if not has_files and (models := sorted(found.parent.name for found in path.glob("*/config.json"))):
+        listed = ", ".join(models[:10]) + (", ..." if len(models) > 10 else "")
+        raise DataError(f"{where}: no model, but a folder of models: {listed}; name one of them")
 
 
 def is_linear(folder: str | Path) -> bool:

@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Find the text and label columns of a data set, and parse their values."""
 
+import io
 import math
 import re
 import unicodedata
@@ -128,14 +129,25 @@ def choose_columns(
     return *text_columns, label_column
 
 
-def read_lines(handle: IO[bytes], where: str) -> Iterator[NumberedText]:
-    """Stream `(line, text)` from UTF-8 text with one text per line."""
+def read_lines(handle: IO[bytes], where: str, encoding: str | None = None) -> Iterator[NumberedText]:
+    """Stream `(line, text)` from text with one text per line. encoding: UTF-8 by default."""
+    if encoding:
+        yield from _read_decoded(handle, where, encoding)
+        return
     for number, line in enumerate(bounded_lines(handle, where), 1):
         try:
             yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
         except UnicodeDecodeError as error:
             place = f"{where}, line {number}, byte {error.start}"
-            raise DataError(f"{place}: not valid UTF-8; convert it: iconv -f latin-1 -t utf-8") from None
+            raise DataError(f"{place}: not valid UTF-8; convert it: iconv -f cp1252 -t utf-8") from None
+
+
+def _read_decoded(handle: IO[bytes], where: str, encoding: str) -> Iterator[NumberedText]:
+    lines = bounded_lines(io.TextIOWrapper(handle, encoding, newline="\n"), where)
+    try:
+        yield from ((number, line.rstrip("\r\n")) for number, line in enumerate(lines, 1))
+    except UnicodeError:
+        raise DataError(f"{where}: not valid {encoding}; give another --encoding, or none for UTF-8") from None
 
 
 def read_texts(path: Path, text_column: TextColumns = None, form: TableForm = FOUND) -> Iterator[NumberedText]:
@@ -151,13 +163,18 @@ def read_kept_texts(
     kept: the columns by their new names. A missing text is "", to keep row numbers aligned. The text column is found as
     in `choose_columns`. Raises `DataError` as `choose_columns` and `read_rows` do.
     """
-    names = column_names(text_column)
-    if not names:
-        columns = _present_values([values for _, values in islice(read_rows(path, form=form), SAMPLE_ROWS)])
-        names = (_text_by_look(columns, _label_by_name(columns, (), str(path)), str(path)),)
+    names = column_names(text_column) or find_text_columns(path, form)
     for row, values in read_rows(path, list(dict.fromkeys([*names, *kept.values()])), form):
         text = parse_texts(values, names, f"{path}, row {row}")
         yield row, text or "", {new: values[name] for new, name in kept.items()}
+
+
+def find_text_columns(path: Path, form: TableForm = FOUND, trained: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Return the names that a model was trained on, if the file has them, or that of the only column of texts."""
+    columns = _present_values([values for _, values in islice(read_rows(path, form=form), SAMPLE_ROWS)])
+    if trained and columns.keys() >= set(trained):
+        return trained
+    return (_text_by_look(columns, _label_by_name(columns, (), str(path)), str(path)),)
 
 
 def _present_values(sample: Sequence[Row]) -> dict[str, list[Any]]:

@@ -17,8 +17,8 @@ from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, file_digest, rows_d
 from .columns import is_missing, parse_text, read_lines, read_texts
 from .rows import READERS, files_in
 from .splits import SPLIT_NAMES, FileSource, HubSource, Source, check_sources, open_folder, open_hub, refuse_links_out
-from .tables import TableForm
-from .text_files import encoding_error, format_of, open_bytes, open_text
+from .tables import FOUND, TableForm
+from .text_files import format_of, open_bytes
 
 DocumentKind = Literal["file", "paragraph", "line"]
 
@@ -199,26 +199,26 @@ def read_documents(source: Source, arguments: DocumentArguments) -> Iterator[str
 def _read_file(path: Path, arguments: DocumentArguments, form: TableForm) -> Iterator[str]:
     if not _is_plain_text(path):
         return (text for _, text in read_texts(path, arguments.text_column, form))
-    return read_plain_text(path, arguments.document)
+    return read_plain_text(path, arguments.document, form)
 
 
-def read_plain_text(path: Path, document: DocumentKind) -> Iterator[str]:
-    """Stream the documents of a UTF-8 txt file: the whole file, its paragraphs or its lines."""
+def read_plain_text(path: Path, document: DocumentKind, form: TableForm = FOUND) -> Iterator[str]:
+    """Stream the documents of a txt file: the whole file, its paragraphs or its lines."""
     try:
         if document == "file":
-            with open_text(path, newline=None) as handle:
+            with form.open(path, newline=None) as handle:
                 yield handle.read()
             return
         with open_bytes(path) as handle:
-            lines = (line for _, line in read_lines(handle, str(path)))
+            lines = (line for _, line in read_lines(handle, str(path), form.encoding))
             if document == "line":
                 yield from lines
                 return
             for is_text, paragraph in groupby(lines, key=lambda line: bool(line.strip())):
                 if is_text:
                     yield "\n".join(paragraph)
-    except UnicodeDecodeError:
-        raise encoding_error(path) from None
+    except UnicodeError:
+        raise form.encoding_error(path) from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from None
 

@@ -7,7 +7,7 @@ A kind parses cells, stratifies rows and stores labels. Shapes: N texts, C class
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from ..configuration_scratch import ProblemType
 from ..utils.errors import DataError
-from .columns import is_fraction, is_missing, parse_label
+from .columns import is_fraction, is_missing, label_key, parse_label
 
 SHOWN_CLASSES = 10
 COMMON_SET = 10  # rows with the same set of labels that are a stratum of their own
@@ -40,6 +40,10 @@ class OneClass:
 
     def renamed(self, label: Any, names: Mapping[Any, Any]) -> Any:
         return names.get(label, label)
+
+    def without(self, label: Any, dropped: Collection[Any]) -> Any:
+        """Return the label without the classes with these keys; None if there is no label left."""
+        return None if label_key(label) in dropped else label
 
     def strata(self, labels: Sequence[Any]) -> list:
         """Return the stratum of each row."""
@@ -95,6 +99,9 @@ class ClassSet:
 
     def renamed(self, label: Any, names: Mapping[Any, Any]) -> Any:
         return tuple(dict.fromkeys(names.get(part, part) for part in label))
+
+    def without(self, label: Any, dropped: Collection[Any]) -> Any:
+        return tuple(part for part in label if label_key(part) not in dropped)
 
     def strata(self, labels: Sequence[Any]) -> list:
         """Return the set of classes of each row. Rows with a rare set are stratified by their rarest class."""

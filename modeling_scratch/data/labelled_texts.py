@@ -24,6 +24,7 @@ from .columns import (
     SENTIMENT_NAMES,
     Label,
     choose_columns,
+    label_key,
     name_labels,
     normalised,
     parse_texts,
@@ -33,8 +34,10 @@ from .labels import (
     RARE_RATIO,
     LabelMap,
     as_options,
+    dropped_keys,
     imbalance_warnings,
     parse_label_map,
+    placeholder_warnings,
     proposed_label_map,
     similar_label_warnings,
     small_class_warnings,
@@ -52,6 +55,7 @@ class ReviewData:
 
     places: the file and the row of each text of a split, if it was read from files. conflicts: of each text that occurs
     with different labels, the place of each label. proposed: labels and those that they probably stand for.
+    text_columns: where the texts were read from.
     """
 
     splits: datasets.DatasetDict
@@ -62,6 +66,7 @@ class ReviewData:
     places: Mapping[str, Sequence[str]] = field(default_factory=dict)
     conflicts: Sequence[Mapping[Label, str]] = ()
     proposed: Mapping[Label, Label] = field(default_factory=dict)
+    text_columns: Sequence[str] = ()
 
     @classmethod
     def from_pairs(
@@ -173,7 +178,7 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     if isinstance(kind, Number):
         check_numbers([example.label for example in splits["train"]], arguments.class_names)
     label_names = list(names.values()) or arguments.class_names or [label_column]  # a number has the name of its column
-    return _as_data(splits, list(names), label_names, notes, found, kind)
+    return replace(_as_data(splits, list(names), label_names, notes, found, kind), text_columns=columns[:-1])
 
 
 def _as_data(
@@ -194,7 +199,7 @@ def _as_data(
 
 def _findings(splits: Mapping[str, Sequence[Example]], kind: LabelKind, cells: Sequence[object]) -> Findings:
     """cells: of the labels, if nobody has said that each is one class."""
-    counts = Counter(label for example in splits["train"] for label in kind.classes(example.label))
+    counts = _counts(splits["train"], kind)
     proposed, conflicts = proposed_label_map(counts), _conflicts(splits)
     warnings = [*_class_warnings(counts, proposed, kind, cells), *_conflict_warnings(conflicts)]
     return Findings(proposed, conflicts, warnings)
@@ -206,7 +211,7 @@ def _class_warnings(
     joined = Counter[Label]()
     for label, count in counts.items():
         joined[proposed.get(label, label)] += count  # so that typos are not told again as rare classes
-    warnings = [*similar_label_warnings(counts, proposed), *small_class_warnings(joined)]
+    warnings = [*placeholder_warnings(counts), *similar_label_warnings(counts, proposed), *small_class_warnings(joined)]
     if kind is not ONE_CLASS:
         return warnings
     return [*joined_label_warnings(cells), *warnings, *imbalance_warnings(joined)]
@@ -225,9 +230,11 @@ class LabelReader(NamedTuple):
 
 
 def _label_reader(kind: LabelKind, arguments: DataArguments) -> LabelReader:
-    if isinstance(kind, Number) and arguments.label_map:
-        raise DataError("--label_map: the labels are numbers, which it cannot change")
-    return LabelReader(kind, LabelMap(parse_label_map(arguments.label_map or ())))
+    for option in ("label_map", "drop_labels"):
+        if isinstance(kind, Number) and getattr(arguments, option):
+            raise DataError(f"--{option}: the labels are numbers, which it cannot change")
+    dropped = dropped_keys(arguments.drop_labels or ())
+    return LabelReader(kind, LabelMap(parse_label_map(arguments.label_map or ()), dropped))
 
 
 def _read_examples(
@@ -260,9 +267,27 @@ def _read_examples(
         if locations:
             dropped = f"{split}: dropped {counted(len(locations), 'row')} without a {column}"
             notes.append(f"{dropped}, first {'; '.join(locations[:3])}")
-    counts = dict(Counter(label for example in examples for label in kind.classes(example.label)).most_common())
-    read_as = labels.map.read(split, counts, class_names, notes)
+    labels.map.see(_counts(examples, kind))
+    examples = _without_dropped(split, examples, labels, notes)
+    read_as = labels.map.read(split, _counts(examples, kind), class_names, notes)
     return [example._replace(label=kind.renamed(example.label, read_as)) for example in examples]
+
+
+def _counts(examples: Sequence[Example], kind: LabelKind) -> dict[Label, int]:
+    """Return the number of texts of each class, the most frequent first."""
+    return dict(Counter(label for example in examples for label in kind.classes(example.label)).most_common())
+
+
+def _without_dropped(split: str, examples: Sequence[Example], labels: LabelReader, notes: list[str]) -> list[Example]:
+    """Leave out the labels of --drop_labels, and the texts that have no other one."""
+    kind, dropped = labels.kind, labels.map.dropped
+    if not dropped or isinstance(kind, Number):
+        return list(examples)
+    for label, count in _counts(examples, kind).items():
+        if label_key(label) in dropped:
+            notes.append(f"{split}: left out the label {quoted(label)} of {counted(count, 'row')} (--drop_labels)")
+    kept = [example._replace(label=kind.without(example.label, dropped)) for example in examples]
+    return [example for example in kept if example.label is not None]
 
 
 def _read_evaluation(
@@ -299,7 +324,7 @@ def _check_labels(
 def _unknown_label(
     example: Example, label: Label, column: str, unknown: set[Label], names: Mapping[Label, str]
 ) -> DataError:
-    counts = dict.fromkeys(names, RARE_RATIO) | dict.fromkeys(unknown, 1)
+    counts = dict.fromkeys(names, RARE_RATIO) | dict.fromkeys(map(label_key, unknown), 1)
     proposed = {label: name for label, name in proposed_label_map(counts).items() if label not in names}
     advice = f"read it as another one ({as_options(proposed)})" if proposed else "correct it"
     return DataError(

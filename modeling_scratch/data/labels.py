@@ -1,18 +1,28 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Labels that are probably one class: find them, propose a mapping, and apply the one that is given."""
 
+import csv
 import difflib
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from ..utils.errors import DataError, counted, quoted
+from ..utils.files import replacing
 from .columns import Label, label_key, normalised, parse_label
+from .rows import read_rows
 
-LABEL_MAP_HELP = 'Labels to read as another one: source=target, e.g. Biling=billing "log in=login".'
+LABEL_MAP_HELP = (
+    'Labels to read as another one: source=target, e.g. Biling=billing "log in=login", or a csv file with the columns '
+    "source and target."
+)
+DROP_LABELS_HELP = "Labels that mean that there is none, e.g. N/A: their rows are left out."
+PLACEHOLDERS = {"n/a", "na", "nan", "none", "null", "nil", "unknown", "undefined", "tbd", "-", "--", "?"}
+LABEL_MAP_COLUMNS = "source", "target"
 RARE_RATIO = 10  # a typo is at least so many times rarer than the label that was meant
 MOST_TYPOS = 20  # rows with the same one; a label of more rows is meant
 LEAST_ROWS = 5  # of a class that can be learned
@@ -23,31 +33,63 @@ _BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d_])[\s_-]+(?=[^\W\d_])")
 
 
 def parse_label_map(pairs: Sequence[str]) -> dict[Label, Label]:
-    """Return {key of a source label: target label} of `source=target` pairs.
+    """Return {key of a source label: target label} of `source=target` pairs, or of files with such pairs.
 
     Raises `DataError` for a pair without two sides, for a source with two targets, and for a target that is a source.
     """
     parsed: dict[Label, Label] = {}
-    for pair in pairs:
-        sides = [parse_label(side, "label", f"--label_map {pair}") for side in pair.split("=")]
-        if len(sides) != 2 or None in sides:
-            raise DataError(f"--label_map {pair!r}: must be source=target, with a label on each side of one '='")
-        source = label_key(sides[0])
-        if parsed.setdefault(source, sides[1]) != sides[1]:
-            raise DataError(f"--label_map {pair!r}: {source!r} is already read as {parsed[source]!r}")
+    for where, sides in _sides(pairs):
+        labels = [parse_label(side, "label", f"--label_map {where}") for side in sides]
+        if len(labels) != 2 or None in labels:
+            what = "must be source=target, with a label on each side of one '='; or a csv file"
+            raise DataError(f"--label_map {where}: {what}")
+        source = label_key(labels[0])
+        if parsed.setdefault(source, labels[1]) != labels[1]:
+            raise DataError(f"--label_map {where}: {source!r} is already read as {parsed[source]!r}")
     for source, target in parsed.items():
         if (key := label_key(target)) in parsed:
             raise DataError(f"--label_map: {source!r} is read as {target!r}, which is itself read as {parsed[key]!r}")
     return parsed
 
 
+def _sides(pairs: Sequence[str]) -> Iterator[tuple[str, Sequence[object]]]:
+    """Yield each pair with its place."""
+    for pair in pairs:
+        if "=" in pair or not Path(pair).is_file():
+            yield repr(pair), pair.split("=")
+            continue
+        for row, values in read_rows(Path(pair), LABEL_MAP_COLUMNS):
+            yield f"{Path(pair).name}, row {row}", [values[name] for name in LABEL_MAP_COLUMNS]
+
+
+def write_label_map(path: Path, mapping: Mapping[Label, Label]) -> None:
+    """Write a file for `--label_map`."""
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as handle:
+        csv.writer(handle).writerows([LABEL_MAP_COLUMNS, *mapping.items()])
+
+
+def dropped_keys(labels: Sequence[str]) -> set[Label]:
+    """Return the keys of the labels of `--drop_labels`. Raises `DataError` for one that is no label."""
+    parsed = [parse_label(label, "label", f"--drop_labels {label}") for label in labels]
+    return {label_key(label) for label in parsed if label is not None}
+
+
 @dataclass
 class LabelMap:
-    """The label that each label is read as, in all splits: that of `--label_map`, then its usual spelling."""
+    """The label that each label is read as, in all splits: that of `--label_map`, then its usual spelling.
+
+    dropped: the keys of labels that mean that there is none.
+    """
 
     targets: dict[Label, Label] = field(default_factory=dict)
+    dropped: Collection[Label] = ()
     spellings: dict[Label, Label] = field(default_factory=dict)
     seen: dict[Label, Label] = field(default_factory=dict)
+
+    def see(self, labels: Iterable[Label]) -> None:
+        """Note the labels that a split has, the most frequent first."""
+        for label in labels:
+            self.seen.setdefault(label_key(label), label)
 
     def read(
         self, split: str, counts: Mapping[Label, int], declared: Sequence[str], notes: list[str]
@@ -56,7 +98,6 @@ class LabelMap:
 
         counts: those of the labels, the most frequent first. declared: class names, which keep their spelling.
         """
-        self.seen |= {label_key(label): label for label in counts}
         mapped = {label: self.targets.get(label_key(label), label) for label in counts}
         for label in [*declared, *mapped.values()]:
             self.spellings.setdefault(label_key(label), label)
@@ -64,28 +105,42 @@ class LabelMap:
             label: target if target in declared else self.spellings[label_key(target)]
             for label, target in mapped.items()
         }
-        for label, target in read_as.items():
-            if label != target:
-                why = " (--label_map)" if label_key(label) in self.targets else ""
-                rows = counted(counts[label], "row")
-                notes.append(f"{split}: the label {quoted(label)} of {rows} is read as {quoted(target)}{why}")
+        changed = {label: target for label, target in read_as.items() if label != target}
+        given = {label: target for label, target in changed.items() if label_key(label) in self.targets}
+        others = {label: target for label, target in changed.items() if label not in given}
+        notes += _reading_notes(split, given, counts, " (--label_map)") + _reading_notes(split, others, counts)
         return read_as
 
     def applied(self, declared: Sequence[str] | None) -> list[str] | None:
-        """Return the declared class names without those that are read as another one."""
+        """Return the declared class names without those that are dropped, or read as another one."""
         if declared is None:
             return None
-        return list(dict.fromkeys(str(self.targets.get(label_key(name), name)) for name in declared))
+        kept = (name for name in declared if label_key(name) not in self.dropped)
+        return list(dict.fromkeys(str(self.targets.get(label_key(name), name)) for name in kept))
 
     def check_used(self) -> None:
-        """Raise `DataError` if `--label_map` names a label that no split has."""
-        for source in self.targets:
+        """Raise `DataError` if `--label_map` or `--drop_labels` names a label that no split has."""
+        given = {**dict.fromkeys(self.targets, "--label_map"), **dict.fromkeys(self.dropped, "--drop_labels")}
+        for source, option in given.items():
             if source not in self.seen:
                 known = [str(label) for label in self.seen.values()]
                 close = difflib.get_close_matches(str(source), known, n=1, cutoff=0.5)
                 suggestion = f"; did you mean {close[0]!r}?" if close else ""
                 names = ", ".join(map(repr, known[:20]))
-                raise DataError(f"--label_map: no row has the label {source!r}; labels: {names}{suggestion}")
+                raise DataError(f"{option}: no row has the label {source!r}; labels: {names}{suggestion}")
+
+
+def _reading_notes(split: str, read_as: Mapping[Label, Label], counts: Mapping[Label, int], why: str = "") -> list[str]:
+    """Return one note on the labels of a split that are read as others."""
+    if not read_as:
+        return []
+    if len(read_as) == 1:
+        [(label, target)] = read_as.items()
+        return [
+            f"{split}: the label {quoted(label)} of {counted(counts[label], 'row')} is read as {quoted(target)}{why}"
+        ]
+    listed = ", ".join(f"{_counted(label, counts)} as {quoted(target)}" for label, target in read_as.items())
+    return [f"{split}: {len(read_as)} labels are read as others{why}: {listed}"]
 
 
 def proposed_label_map(counts: Mapping[Label, int]) -> dict[Label, Label]:
@@ -164,6 +219,16 @@ def similar_label_warnings(counts: Mapping[Label, int], proposed: Mapping[Label,
 
 def _counted(label: Label, counts: Mapping[Label, int]) -> str:
     return f"{quoted(label)} ({counted(counts[label], 'row')})"
+
+
+def placeholder_warnings(counts: Mapping[Label, int]) -> list[str]:
+    """Return a warning on labels such as N/A, which programs write where there is none."""
+    found = [label for label in counts if str(label_key(label)).casefold() in PLACEHOLDERS]
+    if not found:
+        return []
+    listed = ", ".join(_counted(label, counts) for label in found)
+    option = " ".join(["--drop_labels", *(shlex.quote(str(label)) for label in found)])
+    return [f"labels that probably mean that there is none: {listed}; if they do, add {option}"]
 
 
 def small_class_warnings(counts: Mapping[Label, int]) -> list[str]:

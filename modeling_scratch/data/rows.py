@@ -23,9 +23,7 @@ from .text_files import (
     allowed_bytes,
     bounded_lines,
     check_expansion,
-    encoding_error,
     format_of,
-    open_text,
     unknown_format,
 )
 
@@ -37,22 +35,24 @@ def read_rows(path: Path, columns: Sequence[str] | None = None, form: TableForm 
 
     `columns` selects columns; Parquet decodes only these.
     The suffix gives the format: .csv, .tsv, .jsonl or .json (one object per line), .parquet or .xlsx; .gz or .zip may
-    follow that of a text format. Text is UTF-8, with or without a byte order mark. form: the delimiter of CSV files and
-    the sheet of Excel files. A folder with neg/*.txt and pos/*.txt (unpacked aclImdb) yields one row per file.
+    follow that of a text format. form: the encoding of text, the delimiter of CSV files and the sheet of Excel files. A
+    folder with neg/*.txt and pos/*.txt (unpacked aclImdb) yields one row per file.
     Raises `DataError` during iteration if the input cannot be read.
     """
     check_regular(path)
     reader = _read_review_folder if is_review_folder(path) else READERS.get(format_of(path))
     if reader is None and not path.exists():
         raise DataError(f"{path}: file not found")
+    if reader is None and path.is_dir():
+        raise DataError(f"{path}: a folder; name a file, or the folder of a data set by --data_dir")
     if reader is None:
         raise unknown_format(path, READERS)
     row = 0
     try:
         for row, values in reader(path, columns, form):
             yield row, _select(values, columns, f"{path}, row {row}") if columns else values
-    except UnicodeDecodeError:
-        raise encoding_error(path) from None
+    except UnicodeError:
+        raise form.encoding_error(path) from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from error
     if row == 0:
@@ -75,7 +75,7 @@ def _select(values: Row, columns: Sequence[str], where: str) -> Row:
 
 
 def _read_json_lines(path: Path, columns: Sequence[str] | None, form: TableForm) -> Iterator[tuple[int, Row]]:
-    with open_text(path, newline="\n") as handle:
+    with form.open(path, newline="\n") as handle:
         for number, line in enumerate(bounded_lines(handle, str(path)), 1):
             if line.strip():
                 yield number, _json_object(line, f"{path}, line {number}")
@@ -134,9 +134,9 @@ def _read_review_folder(path: Path, columns: Sequence[str] | None, form: TableFo
     for row, file in enumerate(files, 1):
         check_regular(file)
         try:
-            yield row, {"text": file.read_text(encoding="utf-8-sig"), "label": file.parent.name}
-        except UnicodeDecodeError:
-            raise encoding_error(file) from None
+            yield row, {"text": file.read_text(form.encoding or "utf-8-sig"), "label": file.parent.name}
+        except UnicodeError:
+            raise form.encoding_error(file) from None
 
 
 def refuse_links_out(folder: Path, paths: Iterable[Path]) -> None:

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 from ..configuration_scratch import ProblemType
 from ..utils.errors import DataError, one_line
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs
-from .labels import LABEL_MAP_HELP, parse_label_map
+from .labels import DROP_LABELS_HELP, LABEL_MAP_HELP, dropped_keys, parse_label_map
 from .rows import READERS, is_review_folder, missing_column, read_rows, refuse_links_out
-from .tables import DELIMITER_HELP, FOUND, SHEET_HELP, Row, TableForm, delimiter_notes
+from .tables import DELIMITER_HELP, ENCODING_HELP, FOUND, SHEET_HELP, Row, TableForm, delimiter_notes
 from .text_files import COMPRESSIONS, TEXT_FORMATS, format_of
 from .text_pairs import TEXT_COLUMN_HELP, TextColumns, as_recorded, column_names
 
@@ -125,9 +125,11 @@ class DataArguments:
     test_file: str | None = field(default=None, metadata={"help": "Test data; requires --train_file."})
     delimiter: str | None = field(default=None, metadata={"help": DELIMITER_HELP})
     sheet: str | None = field(default=None, metadata={"help": SHEET_HELP})
+    encoding: str | None = field(default=None, metadata={"help": ENCODING_HELP})
     text_column: TextColumns = field(default=None, metadata={"help": TEXT_COLUMN_HELP})
     label_column: str | None = field(default=None, metadata={"help": "The label column; inferred by default."})
     label_map: list[str] | None = field(default=None, metadata={"help": LABEL_MAP_HELP})
+    drop_labels: list[str] | None = field(default=None, metadata={"help": DROP_LABELS_HELP})
     class_names: list[str] | None = field(
         default=None, metadata={"help": "The label names, in the order of the class ids."}
     )
@@ -169,13 +171,14 @@ class DataArguments:
             if (limit := getattr(self, option)) is not None and limit < 1:
                 raise DataError(f"--{option} {limit}: must be at least 1")
         check_sources(self.data_dir, self.max_file_size, self.train_file, self.validation_file, self.test_file)
-        TableForm(self.delimiter, self.sheet)
+        _ = self.table_form  # which checks it
         parse_label_map(self.label_map or ())
+        dropped_keys(self.drop_labels or ())
 
     @property
     def table_form(self) -> TableForm:
         """How the tables of this data set are read."""
-        return TableForm(self.delimiter, self.sheet)
+        return TableForm(self.delimiter, self.sheet, self.encoding)
 
     @property
     def has_pairs(self) -> bool:

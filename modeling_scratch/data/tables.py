@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, time
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ..utils.errors import DataError, one_line
 from .text_files import allowed_bytes, bounded_lines, check_expansion, encoding_error, format_of, open_text
@@ -25,17 +25,23 @@ MAX_FIELD_CHARACTERS = 10_000_000
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_RECORDS = 100
 DELIMITER_HELP = "The delimiter of csv files: one character or the word tab; found by default."
+ENCODING_HELP = "The encoding of text files, such as cp1252; UTF-8 by default."
 SHEET_HELP = "The sheet of an Excel workbook; the first by default."
 
 
 @dataclass(frozen=True)
 class TableForm:
-    """How tables are read, where their files do not say it. Raises `DataError` for an impossible delimiter."""
+    """How tables are read, where their files do not say it. Raises `DataError` for what is no delimiter or encoding."""
 
     delimiter: str | None = None
     sheet: str | None = None
+    encoding: str | None = None
 
     def __post_init__(self) -> None:
+        try:
+            "".encode(self.encoding or "utf-8")
+        except LookupError:
+            raise DataError(f"--encoding {self.encoding}: unknown; examples: cp1252, latin-1, utf-16, gbk") from None
         given = self.delimiter
         if given is not None and given != "tab" and (len(given) != 1 or given.isalnum() or given in '"\r\n\0'):
             raise DataError(f"--delimiter {given!r}: must be one character, such as ';', or the word tab")
@@ -44,24 +50,33 @@ class TableForm:
         """Return the delimiter of a CSV file: the given one, or else the one that its first records have."""
         if self.delimiter:
             return "\t" if self.delimiter == "tab" else self.delimiter
-        return find_delimiter(path)
+        return find_delimiter(path, self)
+
+    def open(self, path: Path, newline: str | None = "") -> IO[str]:
+        return open_text(path, newline, self.encoding)
+
+    def encoding_error(self, path: Path) -> DataError:
+        """Return the error for a file that is not in this encoding."""
+        if self.encoding:
+            return DataError(f"{path}: not valid {self.encoding}; give another --encoding, or none for UTF-8")
+        return encoding_error(path, has_option=self is not FOUND)
 
 
-FOUND = TableForm()
+FOUND = TableForm()  # of commands without options for it
 
 
-def find_delimiter(path: Path) -> str:
+def find_delimiter(path: Path, form: TableForm = FOUND) -> str:
     """Return the only delimiter that divides all of the first records into equally many fields, at least two.
 
     If none does or several do, it is the comma.
     """
     csv.field_size_limit(MAX_FIELD_CHARACTERS)
-    fitting = [delimiter for delimiter in DELIMITERS if _fits(path, delimiter)]
+    fitting = [delimiter for delimiter in DELIMITERS if _fits(path, delimiter, form)]
     return fitting[0] if len(fitting) == 1 else ","
 
 
-def _fits(path: Path, delimiter: str) -> bool:
-    with open_text(path) as handle:
+def _fits(path: Path, delimiter: str, form: TableForm) -> bool:
+    with form.open(path) as handle:
         reader = csv.reader(bounded_lines(handle, str(path)), delimiter=delimiter, strict=True)
         records = filter(None, reader)
         try:
@@ -69,14 +84,14 @@ def _fits(path: Path, delimiter: str) -> bool:
             return columns >= 2 and all(len(fields) == columns for fields in islice(records, SAMPLE_RECORDS))
         except csv.Error:
             return False
-        except UnicodeDecodeError:
-            raise encoding_error(path) from None
+        except UnicodeError:
+            raise form.encoding_error(path) from None
 
 
 def delimiter_notes(paths: Iterable[Path], form: TableForm) -> list[str]:
     """Return a note on each CSV file that is read with another delimiter than the comma, as its records have it."""
     files = [path for path in paths if format_of(path) == ".csv" and path.is_file() and not form.delimiter]
-    found = [(path.name, find_delimiter(path)) for path in files]
+    found = [(path.name, find_delimiter(path, form)) for path in files]
     return [
         f"{name}: the delimiter {delimiter!r} was found from the first records; set --delimiter to change this"
         for name, delimiter in found
@@ -92,17 +107,17 @@ def refuse_duplicates(names: Sequence[str], path: Path) -> None:
 
 def read_csv(path: Path, columns: Sequence[str] | None, form: TableForm) -> Iterator[tuple[int, Row]]:
     """Stream `(row, values)`."""
-    return _read_text_table(path, delimiter=form.delimiter_of(path), strict=True)
+    return _read_text_table(path, form, delimiter=form.delimiter_of(path), strict=True)
 
 
 def read_tsv(path: Path, columns: Sequence[str] | None, form: TableForm) -> Iterator[tuple[int, Row]]:
     """Stream `(row, values)`. Quotes are literal characters: GLUE's files contain unbalanced quotes and no escapes."""
-    return _read_text_table(path, delimiter="\t", quoting=csv.QUOTE_NONE)
+    return _read_text_table(path, form, delimiter="\t", quoting=csv.QUOTE_NONE)
 
 
-def _read_text_table(path: Path, **dialect: Any) -> Iterator[tuple[int, Row]]:
+def _read_text_table(path: Path, form: TableForm, **dialect: Any) -> Iterator[tuple[int, Row]]:
     csv.field_size_limit(MAX_FIELD_CHARACTERS)
-    with open_text(path) as handle:
+    with form.open(path) as handle:
         yield from _rows(_records(csv.reader(bounded_lines(handle, str(path)), **dialect), path), path)
 
 

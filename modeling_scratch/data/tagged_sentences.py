@@ -125,6 +125,8 @@ def _integer(text: str) -> int | None:
 def _lines(path: Path) -> Iterator[NumberedText]:
     if not path.is_file():
         check_regular(path)
+        if path.is_dir():
+            raise DataError(f"{path}: a folder; name a file, or the folder of a data set by --data_dir")
         raise DataError(f"{path}: file not found")
     check_regular(path)
     try:

@@ -67,9 +67,9 @@ def open_bytes(path: Path) -> IO[bytes]:
     return io.BufferedReader(Decompressed(path), BUFFER_BYTES)
 
 
-def open_text(path: Path, newline: str = "") -> IO[str]:
-    """Open a UTF-8 file, with or without a byte order mark, as `open_bytes` does."""
-    return io.TextIOWrapper(open_bytes(path), encoding="utf-8-sig", newline=newline)
+def open_text(path: Path, newline: str | None = "", encoding: str | None = None) -> IO[str]:
+    """Open a file as `open_bytes` does. encoding: by default UTF-8, with or without a byte order mark."""
+    return io.TextIOWrapper(open_bytes(path), encoding=encoding or "utf-8-sig", newline=newline)
 
 
 class Decompressed(io.RawIOBase):
@@ -141,9 +141,12 @@ def bounded_lines(handle: IO[AnyStr], where: str) -> Iterator[AnyStr]:
         yield line
 
 
-def encoding_error(path: Path) -> DataError:
-    """Return the error that locates the first invalid byte. The decoder reports only the offset in its buffer."""
-    place, encoding, offset = str(path), "latin-1", 0
+def encoding_error(path: Path, has_option: bool = False) -> DataError:
+    """Return the error that locates the first byte that is not UTF-8. The decoder reports the offset in its buffer.
+
+    has_option: whether the command has --encoding.
+    """
+    place, encoding, offset = str(path), "cp1252", 0
     with open_bytes(path) as handle:
         for number, line in enumerate(bounded_lines(handle, str(path)), 1):
             if offset == 0 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -155,5 +158,6 @@ def encoding_error(path: Path) -> DataError:
                 break
             offset += len(line)
     name = path.stem if path.suffix.lower() in COMPRESSIONS else path.name
-    fix = f"iconv -f {encoding} -t utf-8 {name} > utf8-{name}"
-    return DataError(f"{place}: not valid UTF-8; if the encoding is {encoding}, convert the file: {fix}")
+    fix = f"convert the file: iconv -f {encoding} -t utf-8 {name} > utf8-{name}"
+    fix = f"add --encoding {encoding}" if has_option else fix
+    return DataError(f"{place}: not valid UTF-8; if the encoding is {encoding}, {fix}")

@@ -91,14 +91,21 @@ def as_recorded(given: TextColumns) -> TextColumns:
     return list(names) if len(names) == 2 else names[0] if names else None
 
 
-def pair_columns(model: str) -> tuple[str, ...]:
-    """Return the names of both columns that the record in a model's folder has; none for a model of single texts."""
+def trained_columns(model: str) -> tuple[str, ...]:
+    """Return the names of the text columns that the record in a model's folder has: none, one, or two of pairs."""
     path = Path(model, "run_config.json")
     try:
-        names = json.loads(path.read_text(encoding="utf-8"))["data"]["text_column"] if path.is_file() else None
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        record = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"data": {"text_column": None}}
+        names = record.get("text_columns") or record["data"]["text_column"]  # earlier versions had the latter alone
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return ()  # what reads the record reports that it is damaged
-    return tuple(map(str, names)) if isinstance(names, list) else ()
+    return tuple(map(str, names)) if isinstance(names, list) else (names,) if isinstance(names, str) else ()
+
+
+def pair_columns(model: str) -> tuple[str, ...]:
+    """Return the names of both columns that a model was trained on; none for a model of single texts."""
+    names = trained_columns(model)
+    return names if len(names) == 2 else ()
 
 
 def check_single(model: str, remedy: str) -> None:

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ..data.columns import Label, label_key, read_texts
+from ..data.columns import Label, find_text_columns, label_key, read_texts
 from ..data.labels import LABEL_MAP_HELP, is_imbalanced, parse_label_map
 from ..data.splits import check_sources, find_splits
-from ..data.tables import DELIMITER_HELP, SHEET_HELP, TableForm
-from ..data.text_pairs import TEXT_COLUMN_HELP, TextColumns, as_recorded
+from ..data.tables import DELIMITER_HELP, ENCODING_HELP, SHEET_HELP, TableForm
+from ..data.text_pairs import TEXT_COLUMN_HELP, TextColumns, as_recorded, column_names, trained_columns
 from ..utils.command_line import option
 from ..utils.errors import DataError
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_output, write_json
@@ -61,6 +61,7 @@ class CompareArguments:
     text_column: TextColumns = field(default=None, metadata={"help": f"Of --data. {TEXT_COLUMN_HELP}"})
     delimiter: str | None = option(default=None, help=f"Of --data. {DELIMITER_HELP}")
     sheet: str | None = option(default=None, help=f"Of --data. {SHEET_HELP}")
+    encoding: str | None = option(default=None, help=f"Of --data. {ENCODING_HELP}")
     max_file_size: float = option(default=MAX_FILE_SIZE, help=MAX_FILE_SIZE_HELP)
     show: int = option(default=20, help="The number of disagreements to print; the output file has all of them.")
     output: str | None = option(default=None, help="A JSON file for the scores, differences and disagreements.")
@@ -73,8 +74,8 @@ class CompareArguments:
             raise DataError(f"--show {self.show}: must not be negative")
         parse_label_map(self.label_map or ())
         self.text_column = as_recorded(self.text_column)
-        TableForm(self.delimiter, self.sheet)
-        for name in ("text_column", "delimiter", "sheet"):
+        self.form = TableForm(self.delimiter, self.sheet, self.encoding)
+        for name in ("text_column", "delimiter", "sheet", "encoding"):
             if getattr(self, name) and not self.data:
                 raise DataError(f"--{name}: requires --data")
         folder = self.data if self.data and Path(self.data).is_dir() else None
@@ -94,8 +95,8 @@ def compare(arguments: CompareArguments) -> None:
     if arguments.data is not None:
         if next(iter(runs.values())).problem_type in TAGS:
             raise DataError("--data: the runs label words, and no table has their sentences; leave it out")
-        form = TableForm(arguments.delimiter, arguments.sheet)
-        add_texts(disagreements, texts_of(Path(arguments.data), arguments.text_column, form))
+        columns = column_names(arguments.text_column), trained_columns(arguments.runs[0])
+        add_texts(disagreements, texts_of(Path(arguments.data), *columns, arguments.form))
     first = next(iter(runs.values()))
     report = {
         "split": " or ".join(dict.fromkeys(run.split for run in runs.values())),
@@ -123,6 +124,8 @@ def read_run(folder: str) -> Predictions:
     if not Path(folder).is_dir():
         raise DataError(f"{folder}: folder not found")
     path = Path(folder) / PREDICTIONS
+    if not any(Path(folder, name).exists() for name in (PREDICTIONS, "run_config.json", "config.json")):
+        raise DataError(f"{folder}: not the folder of a run")
     if not path.is_file() and (program := _program_of(Path(folder))) not in (None, *COMPARABLE):
         raise DataError(
             f"{folder}: a run of {program}, which keeps no predictions to compare; compare the scores in the "
@@ -184,11 +187,11 @@ def matched(runs: Mapping[str, Predictions], common: bool) -> dict[str, Predicti
     for name, run in others:
         if run.problem_type != first.problem_type:
             kinds = f"{first.problem_type} and {run.problem_type}"
-            raise DataError(f"{first_name} and {name} have other kinds of labels: {kinds}; compare runs of one kind")
+            raise DataError(f"the kinds of labels of {first_name} and {name} differ: {kinds}; compare runs of one kind")
         if run.label_names != first.label_names:
             classes = " and ".join(_listed(each.label_names) for each in (first, run))
             hint = "; --label_map reads a class as another one" if run.problem_type == ONE_CLASS else ""
-            raise DataError(f"{first_name} and {name} have other classes, or in another order: {classes}{hint}")
+            raise DataError(f"the classes of {first_name} and {name}, or their order, differ: {classes}{hint}")
     keys = [keys_of(run) for run in runs.values()]
     shared = sorted(set(keys[0]).intersection(*keys[1:]), key=keys[0].__getitem__)
     if not shared:
@@ -288,12 +291,17 @@ def _of_words(runs: Mapping[str, Predictions], row: int) -> dict[str, Any]:
     }
 
 
-def texts_of(path: Path, text_column: TextColumns, form: TableForm) -> dict[str, tuple[str, str]]:
-    """Return where each text of a file, or of all splits of a folder, is first found, and the text, by its digest."""
+def texts_of(
+    path: Path, named: tuple[str, ...], trained: tuple[str, ...], form: TableForm
+) -> dict[str, tuple[str, str]]:
+    """Return where each text of a file, or of all splits of a folder, is first found, and the text, by its digest.
+
+    named, trained: the text columns of --text_column, and those that the first run was trained on.
+    """
     files = [file for split in find_splits(path).values() for file in split] if path.is_dir() else [path]
     texts: dict[str, tuple[str, str]] = {}
     for file in files:
-        for row, text in read_texts(file, text_column, form):
+        for row, text in read_texts(file, list(named or find_text_columns(file, form, trained)), form):
             texts.setdefault(text_digest(text), (f"{file.name}, row {row}", text))
     return texts
 

@@ -13,17 +13,18 @@ import unicodedata
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .. import presets
+from ..data.columns import Label
 from ..data.label_kinds import ClassSet, Number
 from ..data.labelled_texts import ReviewData, load_splits
-from ..data.labels import as_pairs, parse_label_map
+from ..data.labels import as_pairs, parse_label_map, write_label_map
 from ..data.splits import DataArguments
 from ..data.tagged_sentences import CONLL
 from ..data.text_pairs import parts_of
@@ -60,12 +61,20 @@ class DataReportArguments(DataArguments):
         metadata={"help": "The maximum number of tokens in training; here, tokens are words and punctuation marks."},
     )
     output: str | None = field(default=None, metadata={"help": "A file for the report as one HTML page: report.html."})
-    overwrite: bool = field(default=False, metadata={"help": "Replace the output file."})
+    write_label_map: str | None = field(
+        default=None,
+        metadata={"help": "A csv file for the labels that are probably one class, to correct and give as --label_map."},
+    )
+    overwrite: bool = field(default=False, metadata={"help": "Replace the output files."})
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.uses_demo:
             raise DataError("name a table or a folder: modeling-scratch data my_reviews, or --dataset_name")
+        if self.write_label_map is not None:
+            if Path(self.write_label_map).suffix.lower() != ".csv":
+                raise DataError(f"--write_label_map {self.write_label_map}: use the suffix .csv")
+            check_output("--write_label_map", self.write_label_map, self.train_file, self.overwrite)
         if self.output is not None:
             if Path(self.output).suffix.lower() not in (".html", ".htm"):
                 raise DataError(f"--output {self.output}: the report is an HTML page; use the suffix .html")
@@ -100,6 +109,9 @@ def report(arguments: DataReportArguments) -> None:
         commands = _commands(arguments, data, without_folders=True)
         write_text(Path(arguments.output), as_page([*sections, *commands]))
         print(f"\nwritten: {arguments.output}")
+    if arguments.write_label_map:
+        write_label_map(Path(arguments.write_label_map), joined_map(arguments, data))
+        print(f"\nwritten: {arguments.write_label_map}: delete the rows that are no mistakes")
 
 
 def _load(arguments: DataReportArguments) -> ReviewData:
@@ -225,23 +237,30 @@ def _system_of(character: str) -> str:
 def _commands(arguments: DataReportArguments, data: ReviewData, without_folders: bool = False) -> list[Section]:
     """Return the command to train, and where labels are probably one class, the one that reads them so."""
     sections = [Section("Train", command=training_command(arguments, without_folders))]
-    if pairs := as_pairs(data.proposed):
-        given = parse_label_map(arguments.label_map or ())
-        corrected = as_pairs({source: data.proposed.get(target, target) for source, target in given.items()})
-        merged = replace(arguments, label_map=[*corrected, *pairs])
-        title = "Train, with labels that are probably one class read as one"
-        sections.append(Section(title, command=training_command(merged, without_folders)))
+    if as_pairs(data.proposed):
+        title, merged = "Train, with labels that are probably one class read as one", _map_option(arguments, data)
+        sections.append(Section(title, command=training_command(arguments, without_folders, label_map=merged)))
     return sections
 
 
-def training_command(arguments: DataReportArguments, without_folders: bool = False) -> str:
+def _map_option(arguments: DataReportArguments, data: ReviewData) -> list[str]:
+    return [arguments.write_label_map] if arguments.write_label_map else as_pairs(joined_map(arguments, data))
+
+
+def joined_map(arguments: DataReportArguments, data: ReviewData) -> dict[Label, Label]:
+    """Return the given map of labels, and the proposed one, to whose targets it leads."""
+    given = parse_label_map(arguments.label_map or ())
+    return {source: data.proposed.get(target, target) for source, target in given.items()} | dict(data.proposed)
+
+
+def training_command(arguments: DataReportArguments, without_folders: bool = False, **changed: Any) -> str:
     """Return the command that trains on the data of a report: its options, and those that suit so many texts.
 
-    without_folders: of files, show the names alone, as a page may be passed on.
+    without_folders: of files, show the names alone, as a page may be passed on. changed: other values of options.
     """
     given = []
     for each in fields(DataArguments):
-        if (value := getattr(arguments, each.name)) != each.default:
+        if (value := changed.get(each.name, getattr(arguments, each.name))) != each.default:
             value = Path(value).resolve().name if without_folders and each.name in PATHS else value
             given += [f"--{each.name}", *map(str, value if isinstance(value, list) else [value])]
     if arguments.max_length != DataReportArguments.max_length:

@@ -226,9 +226,10 @@ def _add_perplexities(axes: "Axes") -> None:
 def _mark_best(
     axes: "Axes", steps: np.ndarray, values: np.ndarray, best_format: str, greater_is_better: bool = True
 ) -> None:
+    """Mark the best value, of equal ones the last: the one that a run keeps."""
     if not np.isfinite(values).any():
         return
-    best = int(np.nanargmax(values) if greater_is_better else np.nanargmin(values))
+    best = int(np.flatnonzero(values == (np.nanmax(values) if greater_is_better else np.nanmin(values)))[-1])
     axes.axhline(values[best], color=VERMILION, linestyle=":", linewidth=1)
     axes.set_title(f"best: {best_format.format(values[best])} at step {int(steps[best]):,}", loc="right", fontsize=10)
 

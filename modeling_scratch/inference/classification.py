@@ -33,9 +33,9 @@ from ..bridges.model_sources import (
     is_linear,
     read_special_tokens,
 )
-from ..data.columns import KeptText, is_missing, read_kept_texts, read_lines
+from ..data.columns import KeptText, find_text_columns, is_missing, read_kept_texts, read_lines
 from ..data.rows import READERS
-from ..data.tables import DELIMITER_HELP, SHEET_HELP, Row, TableForm, delimiter_notes
+from ..data.tables import DELIMITER_HELP, ENCODING_HELP, SHEET_HELP, Row, TableForm, delimiter_notes
 from ..data.text_files import format_of, open_bytes, unknown_format
 from ..data.text_pairs import (
     TEXT_COLUMN_HELP,
@@ -45,6 +45,7 @@ from ..data.text_pairs import (
     check_single,
     column_names,
     text_lists,
+    trained_columns,
 )
 from ..fast.text_classification import batches_by_length
 from ..utils.command_line import option
@@ -106,6 +107,7 @@ class PredictArguments:
     )
     delimiter: str | None = option(default=None, help=DELIMITER_HELP)
     sheet: str | None = option(default=None, help=SHEET_HELP)
+    encoding: str | None = option(default=None, help=ENCODING_HELP)
     text_column: TextColumns = field(default=None, metadata={"help": TEXT_COLUMN_HELP})
     keep_columns: list[str] | None = field(
         default=None,
@@ -148,11 +150,32 @@ class PredictArguments:
         self.text_column = as_recorded(self.text_column)
         if (names := column_names(self.text_column)) and not self.is_table:
             raise DataError(f"--text_column {' '.join(names)}: requires a table ({', '.join(READERS)})")
-        if self.explain and self.has_pairs:
-            raise DataError("--explain: leaves out words of one text, and --text_column names pairs of texts")
-        TableForm(self.delimiter, self.sheet)
+        self._check_pairs()
+        self.form = TableForm(self.delimiter, self.sheet, self.encoding)
         self._check_kept()
         check_output("--output", self.output, self.input, self.overwrite)
+
+    def _check_pairs(self) -> None:
+        if self.explain and self.has_pairs:
+            raise DataError("--explain: leaves out words of one text, and the texts are pairs (--text_column)")
+
+    def name_columns(self) -> None:
+        """Name the text columns of a table if nobody has: those that the model was trained on, or the one of texts.
+
+        Print them, and the delimiter. Raises `DataError` for a file of another format, or without such a column.
+        """
+        path = Path(self.input)
+        if not self.is_table:
+            return
+        if path.is_file() and format_of(path) not in READERS:
+            raise unknown_format(path, [".txt", *READERS])
+        notes = delimiter_notes([path], self.form)
+        if not self.text_column:
+            names = find_text_columns(path, self.form, trained_columns(self.model))
+            self.text_column = as_recorded(list(names))
+            self._check_pairs()
+            notes.append(f"text column{'s' * (len(names) > 1)}: {' and '.join(map(repr, names))}")
+        print("".join(f"{note}\n" for note in notes), end="", file=sys.stderr)
 
     def check_model(self, config: Any) -> None:
         """Raise `DataError` if the model cannot give what the arguments ask for."""
@@ -203,6 +226,7 @@ def _renamed(given: str) -> tuple[str, str]:
 
 def predict(arguments: PredictArguments) -> None:
     """Classify every row of the input. Raises `DataError` for an invalid input or model."""
+    arguments.name_columns()
     if not arguments.has_pairs:
         check_single(arguments.model, "name the columns of both in a table: --text_column premise hypothesis")
     check_input(arguments)
@@ -247,24 +271,18 @@ def check_input(arguments: PredictArguments) -> None:
 
     Raises `DataError` or OSError, as `read_input` does.
     """
-    path = Path(arguments.input)
-    if arguments.is_table:
-        if path.is_file() and format_of(path) not in READERS:
-            raise unknown_format(path, [".txt", *READERS])
-        notes = delimiter_notes([path], TableForm(arguments.delimiter, arguments.sheet))
-        print("".join(f"{note}\n" for note in notes), end="", file=sys.stderr)
-    if path.is_file():
+    if Path(arguments.input).is_file():
         deque(read_input(arguments), maxlen=0)
 
 
 def read_input(arguments: PredictArguments) -> Iterator[KeptText]:
     """Stream `(row, text, kept columns)`; a missing text is "". Raises `DataError` or OSError for unreadable input."""
-    path, form = Path(arguments.input), TableForm(arguments.delimiter, arguments.sheet)
+    path = Path(arguments.input)
     if arguments.is_table:
-        yield from read_kept_texts(path, arguments.text_column, arguments.kept, form)
+        yield from read_kept_texts(path, arguments.text_column, arguments.kept, arguments.form)
         return
     with sys.stdin.buffer if arguments.input == "-" else open_bytes(path) as handle:
-        for row, text in read_lines(handle, f"--input {arguments.input}"):
+        for row, text in read_lines(handle, f"--input {arguments.input}", arguments.encoding):
             yield row, "" if is_missing(text) else text, {}
 
 

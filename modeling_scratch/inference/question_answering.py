@@ -14,7 +14,7 @@ from ..bridges.model_sources import position_limit
 from ..data.columns import is_missing, read_lines
 from ..data.questions import Question, asked, file_rows
 from ..data.rows import missing_column, parse_json
-from ..data.tables import Row, TableForm, delimiter_notes
+from ..data.tables import Row, delimiter_notes
 from ..fast.text_classification import batches_by_length
 from ..question_answering import QuestionAnsweringPipeline
 from ..utils.errors import DataError
@@ -137,9 +137,8 @@ def read_questions(arguments: PredictArguments) -> Iterator[tuple[int, str, Ques
     if arguments.input == "-":
         rows: Iterator[tuple[str, Row]] = _typed_rows()
     else:
-        form = TableForm(arguments.delimiter, arguments.sheet)
-        print("".join(f"{note}\n" for note in delimiter_notes([path], form)), end="", file=sys.stderr)
-        rows = file_rows(path, form)
+        print("".join(f"{note}\n" for note in delimiter_notes([path], arguments.form)), end="", file=sys.stderr)
+        rows = file_rows(path, arguments.form)
     for number, (where, values) in enumerate(rows, 1):
         question = asked(values, where)
         for name in kept.values():

@@ -32,6 +32,8 @@ from .pipeline_settings import strategy_of
 
 OVERLAP = 1 / 4  # of neighbouring windows of a text that is too long for one
 WORD = re.compile(r"\S+")
+# Neither Thai, Lao, Burmese, Khmer, Kana nor Han, whose words have no blanks between them.
+LETTERS = re.compile(r"[^\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{2}")
 Piece = dict[str, Any]  # {"text", "label", "score", "start", "end"}
 
 
@@ -89,8 +91,26 @@ class FinitePipeline(TokenClassificationPipeline):
 
 
 def entities_of(text: str, groups: Sequence[Row]) -> list[Piece]:
-    """Return the pieces of a text that the pipeline grouped."""
-    return [_piece(text, group["start"], group["end"], group["entity_group"], group["score"]) for group in groups]
+    """Return the pieces of a text that the pipeline grouped, up to the ends of their words.
+
+    Of several pieces of one word, the first counts, as the first token of a word does in training.
+    """
+    pieces: list[Piece] = []
+    for group in groups:
+        start, end = _whole_words(text, group["start"], group["end"])
+        if pieces and start < pieces[-1]["end"]:
+            continue
+        pieces.append(_piece(text, start, end, group["entity_group"], group["score"]))
+    return pieces
+
+
+def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the span with the letters and digits next to it, unless its writing system has no blanks."""
+    while start > 0 and LETTERS.fullmatch(text, start - 1, start + 1):
+        start -= 1
+    while end < len(text) and LETTERS.fullmatch(text, end - 1, end + 1):
+        end += 1
+    return start, end
 
 
 def words_of(text: str, tokens: Sequence[Row]) -> list[Piece]:
@@ -113,6 +133,7 @@ def _piece(text: str, start: int, end: int, label: str | None, score: Any) -> Pi
 def tag_file(arguments: PredictArguments) -> None:
     """Tag every row of the input. Raises `DataError` for an invalid input or model."""
     check_options(arguments)
+    arguments.name_columns()
     check_input(arguments)
     model, tokenizer = load_head(arguments, AutoModelForTokenClassification, "not a trained tagger")
     if arguments.max_length is not None:

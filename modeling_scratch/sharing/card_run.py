@@ -253,11 +253,12 @@ class Run:
         return self.dataset[0] if self.dataset else ", ".join(Path(path).name or path for path in paths)
 
     def count_parameters(self) -> int:
-        """Return the number of stored parameters, counting tied weights once."""
+        """Return the number of stored parameters, counting tied weights once. Buffers of whole numbers are none."""
         total = 0
         for path in self.folder.glob("model*.safetensors"):
             with safe_open(path, "pt") as weights:
-                total += sum(math.prod(weights.get_slice(name).get_shape()) for name in weights.keys())  # noqa: SIM118
+                stored = [weights.get_slice(name) for name in weights.keys()]  # noqa: SIM118  # it is no dict
+                total += sum(math.prod(each.get_shape()) for each in stored if "F" in each.get_dtype())
         return total
 
 

@@ -2,6 +2,7 @@
 """Train a text classifier: arguments, data and evaluation."""
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -250,7 +251,7 @@ def train_on(
     if run.is_main:
         sentences = SENTENCES if data_arguments.uses_demo else judge.texts[:3]
         print(classify(run.folder, sentences, model_arguments.trust_remote_code))
-        print(f"\n{summary(trainer, run.checkpoint)}")
+        print(f"\n{summary(trainer, run.checkpoint)}", next_commands(run.folder), sep="\n")
 
 
 class Encoded(NamedTuple):
@@ -320,6 +321,7 @@ def train_model(
     if run.groups["training"].linear_part:
         trainer.reserve("test" in splits, decisive_metric(data, run.groups["training"])[0])
     record = {"labels": data.label_names, "rows": rows, "problem_type": data.problem_type}
+    record["text_columns"] = list(data.text_columns)
     record |= fit_to_labels(trainer, run, data)
     run.start(trainer, [*data.notes, *data.warnings, *truncations, *notes], **record)
     if run.is_main:
@@ -436,6 +438,15 @@ def classify(output: Path, sentences: Sequence[str], trust_remote_code: bool) ->
     task: Any = "text-classification"
     classifier = pipeline(task, model=str(output), trust_remote_code=trust_remote_code)
     answers = classifier(list(sentences), truncation=True)
-    rows = [f"{answer['label']:>10} {answer['score']:.3f}  {text[:80]}" for text, answer in zip(sentences, answers)]
-    shown = f"import modeling_scratch; pipeline({task!r}, model={str(output)!r})"
-    return "\n".join(["", shown, *rows])
+    shown = (" ".join(text.split())[:80] for text in sentences)
+    rows = [f"{answer['label']:>10} {answer['score']:.3f}  {text}" for text, answer in zip(shown, answers)]
+    return "\n".join(["", f"import modeling_scratch; pipeline({task!r}, model={str(output)!r})", *rows])
+
+
+def next_commands(output: Path) -> str:
+    """Return commands that use the saved model."""
+    model = f"--model {shlex.quote(str(output))}"
+    return (
+        f"next: modeling-scratch predict {model} --input new.csv --output answers.csv\n"
+        f'      modeling-scratch explain {model} --text "a text" --output inside.html'
+    )

@@ -133,7 +133,8 @@ def test_the_proposed_map_is_taken(tmp_path: Path) -> None:
     data = load(tmp_path, label_map=shlex.split(options))
     assert data.label_names == ["billing", "login", "spam"]
     assert Counter(data.splits["train"]["label"]) == {0: 41, 1: 21, 2: 1}
-    assert "train: the label 'Biling' of 1 row is read as 'billing' (--label_map)" in data.notes
+    both = "'Biling' (1 row) as 'billing', 'log in' (1 row) as 'login'"
+    assert f"train: 2 labels are read as others (--label_map): {both}" in data.notes
     assert [warning for warning in data.warnings if "one class" in warning] == []
 
 
@@ -162,6 +163,58 @@ def test_a_label_of_another_split_can_be_mapped(tmp_path: Path) -> None:
 def test_an_impossible_map_is_refused(pairs: list[str], pieces: list[str]) -> None:
     with fault("--label_map", *pieces):
         DataArguments(label_map=pairs)
+
+
+def test_a_map_is_read_from_a_table(tmp_path: Path) -> None:
+    write_tickets(tmp_path)
+    path = tmp_path / "map.csv"
+    path.write_text('source,target\nBiling,billing\n"log in",login\n')
+    data = load(tmp_path, label_map=[str(path), "spam=billing"])
+    assert Counter(data.splits["train"]["label"]) == {0: 42, 1: 21}
+    path.write_text("source,target\nBiling,billing\nlog in,\n")
+    with fault("--label_map map.csv, row 2", "a label on each side"):
+        load(tmp_path, label_map=[str(path)])
+    path.write_text("from,to\nBiling,billing\n")
+    with fault("map.csv", "no column 'source'"):
+        load(tmp_path, label_map=[str(path)])
+
+
+def test_labels_that_mean_none_are_told_and_left_out(tmp_path: Path) -> None:
+    labels = ["billing"] * 40 + ["login"] * 20 + ["N/A"] * 6
+    write(tmp_path / "train.csv", {"text": reviews(len(labels))["text"], "label": labels})
+    write(tmp_path / "validation.csv", {"text": ["new", "old", "none"], "label": ["login", "billing", "n/a "]})
+    with fault("'n/a ' does not occur in train", "--label_map n/a=N/A)"):
+        load(tmp_path)
+    data = load(tmp_path, label_map=["n/a=N/A"])
+    assert any(warning.endswith("if they do, add --drop_labels N/A") for warning in data.warnings)
+    data = load(tmp_path, drop_labels=["N/A", "n/a"])
+    assert (data.label_names, data.splits["train"].num_rows, data.splits["validation"].num_rows) == (
+        ["billing", "login"],
+        60,
+        2,
+    )
+    assert "train: left out the label 'N/A' of 6 rows (--drop_labels)" in data.notes
+    assert data.warnings == []
+    with fault("--drop_labels: no row has the label 'NA'", "did you mean 'N/A'?"):
+        load(tmp_path, drop_labels=["NA", "N/A", "n/a"])
+
+
+def test_a_label_that_means_none_is_left_out_of_sets_and_of_declared_classes(tmp_path: Path) -> None:
+    rows = {"text": reviews(30)["text"], "label": [["a", "?"], ["b"], ["?"]] * 10}
+    write(tmp_path / "train.jsonl", rows)
+    data = load(tmp_path, drop_labels=["?"], validation_fraction=0.2)
+    assert data.label_names == ["a", "b"]
+    assert sum(split.num_rows for split in data.splits.values()) == 30, "no class is a set of classes, too"
+    features = datasets.Features(
+        {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["a", "none", "b"])}
+    )
+    declared = {"text": reviews(30)["text"], "label": [0, 1, 2] * 10}
+    folder = tmp_path / "declared"
+    folder.mkdir()
+    datasets.Dataset.from_dict(declared, features=features).to_parquet(folder / "train.parquet")
+    data = load(folder, drop_labels=["none"], validation_fraction=0.2)
+    assert data.label_names == ["a", "b"]
+    assert sum(split.num_rows for split in data.splits.values()) == 20
 
 
 def test_a_map_of_an_unknown_label_is_refused(tmp_path: Path) -> None:

@@ -70,6 +70,25 @@ def test_the_delimiter_is_found_and_can_be_set(tmp_path: Path, delimiter: str) -
     assert texts_of(path, TableForm("tab" if delimiter == "\t" else delimiter)) == TEXTS
 
 
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "gbk"])
+@pytest.mark.parametrize("name", ["data.csv", "data.tsv", "data.jsonl"])
+def test_another_encoding_is_read_where_it_is_given(tmp_path: Path, name: str, encoding: str) -> None:
+    texts = [f"{'naïve “€”' if encoding == 'cp1252' else '好的'} text {row}" for row in range(30)]
+    columns = {"text": texts, "label": ["a", "b"] * 15}
+    path = write(tmp_path / name, columns)
+    if name.endswith(".jsonl"):
+        path.write_text("".join(f'{{"text": "{text}", "label": "a"}}\n' for text in texts), encoding="utf-8")
+    path.write_bytes(path.read_text(encoding="utf-8").encode(encoding))
+    assert texts_of(path, TableForm(encoding=encoding)) == texts
+    advice = "--encoding utf-16" if encoding == "utf-16" else "--encoding cp1252"
+    with fault(name, "not valid UTF-8", advice):
+        load_splits(DataArguments(train_file=str(path)))
+    with fault(name, "not valid ascii; give another --encoding"):
+        load_splits(DataArguments(train_file=str(path), encoding="ascii"))
+    with fault("--encoding nothing: unknown"):
+        DataArguments(train_file=str(path), encoding="nothing")
+
+
 @pytest.mark.parametrize(
     ("content", "columns"),
     [

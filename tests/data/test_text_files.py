@@ -50,7 +50,7 @@ def test_parquet_is_read_across_batches_and_row_groups(tmp_path: Path) -> None:
         ("a.csv", b"", ["a.csv", "no rows"]),
         ("a.jsonl", b"\n\n", ["no rows"]),
         ("a.txt", b"some text", ["unknown format", ".csv", ".parquet"]),
-        ("a.csv", b"text,label\nok,1\ncaf\xe9,0\n", ["line 3, byte 19", "iconv -f latin-1 -t utf-8"]),
+        ("a.csv", b"text,label\nok,1\ncaf\xe9,0\n", ["line 3, byte 19", "iconv -f cp1252 -t utf-8"]),
         ("a.jsonl", b'{"text": "caf\xe9"}\n', ["line 1, byte 13", "iconv"]),
         ("a.csv", b"text,label\nok,1\ncut \xe2\x82", ["line 3, byte 20"]),
         ("a.csv", "text,label\nok,1\n".encode("utf-16"), ["line 1, byte 0", "iconv -f utf-16 -t utf-8"]),

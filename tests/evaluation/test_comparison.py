@@ -126,7 +126,7 @@ def test_classes_of_a_run_that_others_lack_are_read_as_theirs(tmp_path: Path, ca
     (tmp_path / "second").mkdir()
     Predictions.of_logits("test", "d", names, TEXTS, labels, logits).save(tmp_path / "second" / PREDICTIONS)
     runs = [str(first), str(tmp_path / "second")]
-    assert "other classes" in (found := refusal(capsys, compare.main, runs))
+    assert "the classes of first and second, or their order, differ" in (found := refusal(capsys, compare.main, runs))
     assert "--label_map" in found
     report = compared(*runs, "--label_map", "goood=good")
     assert report["labels"] == ["bad", "good"]
@@ -302,10 +302,10 @@ def test_runs_that_cannot_be_compared(runs: list[Path], tmp_path: Path, capfd: p
     for arguments, *pieces in (
         ([runs[0]], "at least two runs"),
         ([runs[0], tmp_path / "none"], "none: folder not found"),
-        ([runs[0], empty], "predictions.jsonl: file not found", "train-classifier"),
+        ([runs[0], empty], "not the folder of a run"),
         ([runs[0], part], "different texts (run1 62, part 20), 20 in common", "--common"),
-        ([runs[0], numbers], "other kinds of labels: single_label_classification and regression"),
-        ([runs[0], other], "other classes", "bad, good, middling"),
+        ([runs[0], numbers], "differ: single_label_classification and regression"),
+        ([runs[0], other], "or their order, differ", "bad, good, middling"),
         ([runs[0], many], "bad, middling, good and bad, middling, good, 0, 1, 2, 3, 4, 5, 6, ..."),
         ([runs[0], labels], "62 texts have other true labels"),
         ([*runs, "--output", tmp_path / "no" / "out.json"], "not found"),

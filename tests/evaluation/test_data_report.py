@@ -61,6 +61,11 @@ def test_a_raw_table_leads_to_answers_in_four_commands(tickets: Path, tmp_path: 
     assert list(answers[0]) == ["row", "ticket_id", "date", "label", "score"]
     assert [answer["ticket_id"] for answer in answers] == [f"T-{row:05}" for row in range(1, 1_501)]
     assert {answer["label"] for answer in answers} == {*WORDS, ""}
+    capsys.readouterr()
+    predict.main(["--model", str(run), "--input", str(tickets), "--output", str(tmp_path / "again.csv")])
+    assert "text column: 'text'" in capsys.readouterr().err, "that of the run, of several that could be the text"
+    again = list(csv.DictReader((tmp_path / "again.csv").open()))
+    assert [row["label"] for row in again] == [row["label"] for row in answers]
     assert verification.main([str(run)]) == 0
 
 
@@ -96,6 +101,18 @@ def test_a_map_that_is_given_is_part_of_the_command_that_merges_more(tickets: Pa
     command = shlex.split(merged)
     data.main(["--train_file", str(tickets), *command[command.index("--label_map") : command.index("--output_dir")]])
     assert "probably one class" not in capsys.readouterr().out
+
+
+def test_the_proposed_map_can_be_written_and_given(tickets: Path, tmp_path: Path, capsys) -> None:
+    path = tmp_path / "map.csv"
+    text = printed(capsys, tickets, "--write_label_map", path, "--label_map", "shiping=Shipping")
+    *_, merged = (line for line in text.splitlines() if line.startswith("modeling-scratch train-classifier"))
+    assert f"--label_map {path} " in merged
+    rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+    assert {"source": "shiping", "target": "shipping"} in rows
+    assert "probably one class" not in printed(capsys, tickets, "--label_map", path)
+    refused(capsys, data.main, [tickets, "--write_label_map", path], "--write_label_map", "file exists")
+    assert list(csv.DictReader(path.read_text(encoding="utf-8").splitlines())) == rows
 
 
 class Page(HTMLParser):

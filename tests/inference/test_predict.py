@@ -136,6 +136,23 @@ def test_a_table_with_semicolons_is_read_compressed(folder, tmp_path, capfd):
     assert "the delimiter ';' was found" in capfd.readouterr().err
 
 
+def test_texts_in_another_encoding(folder, tmp_path):
+    """In a table, and in lines."""
+    content = "text\n“naïve” €\nplain\n"
+    options = ["--encoding", "cp1252", "--with_text", "--overwrite"]
+    for name, rows in (("in.csv", 2), ("in.txt", 3)):
+        (tmp_path / name).write_text(content, encoding="cp1252")
+        answers = run(folder, tmp_path / name, tmp_path / "out.jsonl", *options)
+        assert [answer["text"] for answer in answers] == ["text", "“naïve” €", "plain"][-rows:]
+
+
+def test_a_row_that_cannot_be_read_is_told_before_the_model_is_loaded(tmp_path, capsys):
+    source = tmp_path / "in.csv"
+    source.write_text("text\n" + "fine\n" * 3_000 + "cut, here\n")
+    asked = ["--model", str(tmp_path / "no model"), "--input", str(source)]
+    assert "row 3001 (line 3002)" in refusal(capsys, predict.main, asked)
+
+
 def test_awkward_texts_come_back_as_they_were(folder, tmp_path):
     source = write(tmp_path / "in.parquet", {"text": AWKWARD})
     for suffix in (".csv", ".jsonl"):

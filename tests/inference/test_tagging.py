@@ -1,0 +1,31 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Entities end where their words end, whatever tokens the tokenizer cuts them into."""
+
+import pytest
+
+from modeling_scratch.inference.tagging import entities_of
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "expected"),
+    [
+        ("Karl lives in Berlin.", ["Be LOC", "l LOC", "in. PER"], ["Berlin LOC"]),
+        ("Karl lives in Berlin.", ["arl PER", "Berlin LOC"], ["Karl PER", "Berlin LOC"]),
+        ("at Saint-Tropez-les-Bains", ["Tropez LOC"], ["Tropez LOC"]),
+        ("the A380s of 2020", ["80 MISC"], ["A380s MISC"]),
+        ("我在北京工作", ["北京 LOC"], ["北京 LOC"]),  # no blanks, no end of a word
+        ("東京タワーへ行く", ["東京 LOC", "タワー LOC"], ["東京 LOC", "タワー LOC"]),
+        ("Zoë met Ana", ["o PER", "Ana PER"], ["Zoë PER", "Ana PER"]),
+        ("nothing", [], []),
+    ],
+)
+def test_entities_end_where_their_words_end(text: str, found: list[str], expected: list[str]) -> None:
+    groups, begin = [], 0
+    for piece, label in (each.split() for each in found):
+        begin = text.index(piece, begin)
+        end = begin + len(piece)
+        groups.append({"start": begin, "end": end, "entity_group": label, "score": 0.5})
+        begin = end
+    pieces = entities_of(text, groups)
+    assert [f"{piece['text']} {piece['label']}" for piece in pieces] == expected
+    assert all(text[piece["start"] : piece["end"]] == piece["text"] for piece in pieces)
