@@ -28,9 +28,10 @@ from ..data.labels import as_pairs, parse_label_map, write_label_map
 from ..data.splits import DataArguments
 from ..data.tagged_sentences import CONLL
 from ..data.text_pairs import parts_of
-from ..utils.errors import DataError, quoted
+from ..utils.errors import DataError, counted, quoted
 from ..utils.files import check_output, write_text
 from ..utils.markdown import excerpt
+from .doubtful_labels import SHOWN, DoubtfulLabels, find_doubtful_labels
 from .plots import BLUE, LONGEST_LABEL, VERMILION, new_figure
 
 if TYPE_CHECKING:  # imported lazily: matplotlib takes a second to import
@@ -38,6 +39,7 @@ if TYPE_CHECKING:  # imported lazily: matplotlib takes a second to import
 
 MOST_LABELS, MOST_BARS, MOST_CONFLICTS = 50, 20, 200
 SPECIAL_TOKENS = 2
+WIDE = 40  # characters of a column of texts
 # Suffixes and keys of the files that other commands train on. Tables can be .tsv and lines of .txt, too.
 TAGGED_ALONE = {*CONLL} - {".txt", ".tsv"}  # formats of no table
 QUESTIONS, TAGGED_WORDS = re.compile(rb'"(qas|paragraphs|answers)"\s*:'), re.compile(rb'"(tokens|words)"\s*:\s*\[')
@@ -65,16 +67,22 @@ class DataReportArguments(DataArguments):
         default=None,
         metadata={"help": "A csv file for the labels that are probably one class, to correct and give as --label_map."},
     )
+    check_labels: str | None = field(
+        default=None,
+        metadata={"help": "A csv file for the texts whose label a linear model that has not seen them doubts."},
+    )
     overwrite: bool = field(default=False, metadata={"help": "Replace the output files."})
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.uses_demo:
             raise DataError("name a table or a folder: modeling-scratch data my_reviews, or --dataset_name")
-        if self.write_label_map is not None:
-            if Path(self.write_label_map).suffix.lower() != ".csv":
-                raise DataError(f"--write_label_map {self.write_label_map}: use the suffix .csv")
-            check_output("--write_label_map", self.write_label_map, self.train_file, self.overwrite)
+        for option in ("write_label_map", "check_labels"):
+            if (name := getattr(self, option)) is None:
+                continue
+            if Path(name).suffix.lower() != ".csv":
+                raise DataError(f"--{option} {name}: use the suffix .csv")
+            check_output(f"--{option}", name, self.train_file, self.overwrite)
         if self.output is not None:
             if Path(self.output).suffix.lower() not in (".html", ".htm"):
                 raise DataError(f"--output {self.output}: the report is an HTML page; use the suffix .html")
@@ -102,13 +110,18 @@ def report(arguments: DataReportArguments) -> None:
     """Print the report on the data, and write it as a page. Raises `DataError` for data that training would refuse."""
     data = _load(arguments)
     sections = sections_of(data, arguments)
-    print("\n\n".join(map(as_text, [*sections, *_commands(arguments, data)])))
+    doubtful = find_doubtful_labels(data) if arguments.check_labels else None
+    doubts = [doubts_section(doubtful)] if doubtful else []
+    print("\n\n".join(map(as_text, [*sections, *doubts, *_commands(arguments, data)])))
     if arguments.output:
         plots = {"Labels": label_plot(data), "Lengths": length_plot(data, arguments.max_length)}
         sections = [section._replace(plot=plots.get(section.title, b"")) for section in sections]
         commands = _commands(arguments, data, without_folders=True)
         write_text(Path(arguments.output), as_page([*sections, *commands]))
         print(f"\nwritten: {arguments.output}")
+    if arguments.check_labels and doubtful:
+        doubtful.save(Path(arguments.check_labels))
+        print(f"\nwritten: {arguments.check_labels}")
     if arguments.write_label_map:
         write_label_map(Path(arguments.write_label_map), joined_map(arguments, data))
         print(f"\nwritten: {arguments.write_label_map}: delete the rows that are no mistakes")
@@ -234,6 +247,15 @@ def _system_of(character: str) -> str:
     return KANA.get(first, first.capitalize())
 
 
+def doubts_section(found: DoubtfulLabels) -> Section:
+    """Return the texts whose labels are in doubt, the surest first."""
+    number = len(found.rows)
+    what = f"{counted(number, 'label')} of {counted(len(found.texts), 'text')} in doubt"
+    line = f"{what}: TF-IDF with logistic regression, trained on other texts, is sure of another class"
+    first = f"{line}. The first {SHOWN}:" if number > SHOWN else line
+    return Section("Labels to check", [first], found.table() if number else ())
+
+
 def _commands(arguments: DataReportArguments, data: ReviewData, without_folders: bool = False) -> list[Section]:
     """Return the command to train, and where labels are probably one class, the one that reads them so."""
     sections = [Section("Train", command=training_command(arguments, without_folders))]
@@ -273,8 +295,11 @@ def training_command(arguments: DataReportArguments, without_folders: bool = Fal
 def as_text(section: Section) -> str:
     """Return a section as plain text, the columns of its table aligned."""
     widths = [max(map(len, column)) for column in zip(*section.table)]
+    is_left = [place == 0 or width > WIDE for place, width in enumerate(widths)]
     rows = [
-        "  ".join([row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))])
+        "  ".join(
+            cell.ljust(width) if left else cell.rjust(width) for cell, width, left in zip(row, widths, is_left)
+        ).rstrip()
         for row in section.table
     ]
     lines = [f"- {line}" for line in section.lines]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import data
+import numpy as np
 import predict
 import pytest
 import train_classifier
@@ -20,6 +21,7 @@ from messy_tickets import WORDS, write_tickets
 from text_samples import reviews, write
 
 from modeling_scratch.evaluation.data_report import writing_system
+from modeling_scratch.evaluation.doubtful_labels import in_doubt
 from modeling_scratch.sharing import verification
 
 SMALL = (
@@ -113,6 +115,52 @@ def test_the_proposed_map_can_be_written_and_given(tickets: Path, tmp_path: Path
     assert "probably one class" not in printed(capsys, tickets, "--label_map", path)
     refused(capsys, data.main, [tickets, "--write_label_map", path], "--write_label_map", "file exists")
     assert list(csv.DictReader(path.read_text(encoding="utf-8").splitlines())) == rows
+
+
+def words_of(text: str) -> set[str]:
+    return set(text.casefold().split())
+
+
+def test_labels_that_a_linear_model_doubts_are_those_of_other_words(tickets: Path, tmp_path: Path, capsys) -> None:
+    path = tmp_path / "doubts.csv"
+    text = printed(capsys, tickets, "--check_labels", path)
+    with path.open(encoding="utf-8", newline="") as handle:
+        doubts = list(csv.DictReader(handle))
+    assert list(doubts[0]) == ["where", "label", "answer", "probability", "text"]
+    assert f"{len(doubts)} labels of 1,4" in text.partition("Labels to check\n")[2]
+    own = {label: words_of(" ".join(words)) for label, words in WORDS.items()}
+    for doubt in doubts:
+        assert words_of(doubt["text"]) & own[doubt["answer"]], doubt
+        assert not words_of(doubt["text"]) & own[doubt["label"]], doubt
+        assert doubt["text"].split()[0] in text
+    with tickets.open(encoding="utf-8", newline="") as handle:
+        rows = enumerate(csv.DictReader(handle, delimiter=";"), 1)
+        given = [(row, words_of(each["text"]), own.get(each["label"])) for row, each in rows]
+    wrong = {row for row, words, expected in given if expected and words - {"\u200b"} and not words & expected}
+    told = {int(doubt["where"].rpartition(" ")[2]) for doubt in doubts}
+    assert len(told & wrong) > 0.6 * len(wrong) > 8
+    numbers = write(tmp_path / "numbers.csv", {"text": reviews(40)["text"], "label": [row + 0.5 for row in range(40)]})
+    refused(capsys, data.main, [numbers, "--check_labels", tmp_path / "n.csv"], "--check_labels requires one class")
+    assert not (tmp_path / "n.csv").exists()
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_doubted_label_is_one_that_confident_learning_doubts(classes: int) -> None:
+    """Beside the definition, read row by row."""
+    generator = np.random.default_rng(classes)
+    labels = generator.integers(classes, size=200)
+    logits = generator.normal(size=(200, classes)) + 2 * np.eye(classes)[labels]
+    probabilities = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+    least = [np.mean([row[k] for row, label in zip(probabilities, labels) if label == k]) for k in range(classes)]
+    expected = {}
+    for number, (row, label) in enumerate(zip(probabilities, labels)):
+        sure = [k for k in range(classes) if row[k] >= least[k]]
+        if sure and (answer := max(sure, key=lambda k: row[k])) != label:
+            expected[number] = answer
+    rows, answers = in_doubt(probabilities, labels)
+    assert dict(zip(rows.tolist(), answers.tolist())) == expected
+    margins = [probabilities[row, answer] - probabilities[row, labels[row]] for row, answer in zip(rows, answers)]
+    assert margins == sorted(margins, reverse=True)
 
 
 class Page(HTMLParser):

@@ -1,0 +1,123 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Labels to check before training: a linear model that has not seen a text is sure of another one.
+
+A label y of a text x is in doubt if argmax_k {p_k(x) : p_k(x) >= t_k} is another class, where p is a model of the other
+folds, and t_k the mean of p_k over the texts labelled k (confident learning, Northcutt, Jiang and Chuang 2021).
+
+Shapes: N texts, C classes.
+"""
+
+import csv
+import io
+import textwrap
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.model_selection import StratifiedGroupKFold
+from threadpoolctl import threadpool_limits
+
+from ..data.columns import normalised
+from ..data.labelled_texts import ReviewData
+from ..data.text_pairs import as_fields, shortened
+from ..utils.errors import DataError
+from ..utils.files import write_text
+from ..utils.markdown import percent
+from .baselines import TfIdf
+
+FOLDS = 5
+C_GRID, USUAL_C, MOST_TRIED = (1.0, 3.0, 10.0), 3.0, 20_000  # 1 / strength of the penalty; texts to choose it on
+SHOWN, LONGEST = 20, 80  # texts, characters
+HEADS = ["where", "label", "answer", "probability"]
+
+
+@dataclass(frozen=True)
+class DoubtfulLabels:
+    """The texts in doubt, the surest first. rows, answers (D,): of all texts, and their answers.
+
+    places, texts, labels (N): of all texts of all splits. probabilities (N, C): of models of the other folds.
+    """
+
+    names: Sequence[str]
+    places: Sequence[str]
+    texts: Sequence[str]
+    labels: np.ndarray
+    probabilities: np.ndarray
+    rows: np.ndarray
+    answers: np.ndarray
+
+    def table(self) -> list[list[str]]:
+        """Return the first ones, below their heads."""
+        starts = [textwrap.shorten(shortened(self.texts[row]), LONGEST, placeholder=" …") for row in self.rows[:SHOWN]]
+        return [[*HEADS, "text"], *([*self._cells(place), start] for place, start in enumerate(starts))]
+
+    def _cells(self, place: int) -> list[str]:
+        row, answer = self.rows[place], self.answers[place]
+        return [
+            self.places[row], self.names[self.labels[row]], self.names[answer],
+            percent(self.probabilities[row, answer]),
+        ]  # fmt: skip
+
+    def save(self, path: Path) -> None:
+        """Write all of them as a table, with their texts in full."""
+        fields = as_fields(self.texts[0]) if self.texts else {}
+        lines = [[*self._cells(place), *as_fields(self.texts[row]).values()] for place, row in enumerate(self.rows)]
+        written = io.StringIO(newline="")
+        csv.writer(written, lineterminator="\n").writerows([[*HEADS, *fields], *lines])
+        write_text(path, written.getvalue().encode("utf-8", "replace").decode())
+
+
+def find_doubtful_labels(data: ReviewData, seed: int = 0) -> DoubtfulLabels:
+    """Judge the labels of all splits, read as those that they probably stand for.
+
+    Raises `DataError` if texts do not have one class each, and if they are too few.
+    """
+    if data.problem_type != "single_label_classification":
+        raise DataError(f"--check_labels requires one class per text, and the task is {data.problem_type}")
+    texts = [text for split in data.splits for text in data.texts(split)]
+    places = [place for split in data.splits for place in data.places_of(split)]
+    names = data.label_names
+    meant = np.array([names.index(str(data.proposed.get(name, name))) for name in names])
+    labels = meant[np.concatenate([data.labels(split) for split in data.splits])]
+    counts = np.bincount(labels, minlength=len(names))
+    if (counts >= FOLDS).sum() < 2:
+        raise DataError(f"--check_labels: fewer than two classes have {FOLDS} texts to learn from; remove it")
+    probabilities = held_out_probabilities(texts, labels, len(names), seed)
+    rows, answers = in_doubt(probabilities, labels)
+    return DoubtfulLabels(names, places, texts, labels, probabilities, rows, answers)
+
+
+def in_doubt(probabilities: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(N, C), (N,) -> the rows whose label is in doubt, and the classes that are likelier, the surest first."""
+    classes = range(probabilities.shape[1])
+    thresholds = [probabilities[labels == k, k].mean() if (labels == k).any() else np.inf for k in classes]
+    sure = np.where(probabilities >= thresholds, probabilities, 0)
+    answers = sure.argmax(-1)
+    rows = np.flatnonzero((sure.max(-1) > 0) & (answers != labels))
+    margins = probabilities[rows, answers[rows]] - probabilities[rows, labels[rows]]
+    rows = rows[np.argsort(-margins, kind="stable")]
+    return rows, answers[rows]
+
+
+def held_out_probabilities(texts: Sequence[str], labels: np.ndarray, classes: int, seed: int) -> np.ndarray:
+    """Return the probabilities (N, C) that TF-IDF + logistic regression gives texts of folds that it has not seen.
+
+    Equal texts are in one fold.
+    """
+    grid = C_GRID if len(texts) <= MOST_TRIED else (USUAL_C,)
+    found = {c: np.zeros((len(texts), classes)) for c in grid}
+    groups = [normalised(text) for text in texts]
+    folds = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=seed)
+    with threadpool_limits(limits=1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # on classes with fewer texts than folds
+        for known, unseen in folds.split(labels, labels, groups):
+            features = TfIdf([texts[row] for row in known])
+            others = features.of([texts[row] for row in unseen])
+            for c in grid:
+                model = LogisticRegression(C=c, max_iter=300).fit(features.of_training, labels[known])
+                found[c][np.ix_(unseen, model.classes_)] = model.predict_proba(others)
+    return min(found.values(), key=lambda each: log_loss(labels, each, labels=range(classes)))
