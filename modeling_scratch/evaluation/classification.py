@@ -17,6 +17,7 @@ from ..utils.errors import DataError, quoted
 from .baselines import BaselineResult, run_baselines
 from .calibration import Calibration, calibration_scores, calibration_text
 from .chance import headline, only_answer
+from .class_words import CLASS_WORDS, class_words_text, find_class_words, save_class_words
 from .classification_metrics import (
     ClassificationMetrics,
     averages_text,
@@ -104,11 +105,21 @@ class Judge:
         predictions.save(output / PREDICTIONS)
         misclassified = self._misclassified(predictions, has_learned=evaluation["headline"] is None)
         misclassified.save(output / MISCLASSIFIED)
-        page, shown = (table + misclassified.report(quotes) for quotes in (quotes_texts(trainer.args), True))
+        words = self._save_class_words(output / CLASS_WORDS)
+        quoting = misclassified.report() + words
+        page = table + (quoting if quotes_texts(trainer.args) else misclassified.report(quotes=False))
         write_report(trainer.args, page, evaluation)
         confusion_matrix_png(matrix, names, output / "confusion_matrix.png")
         learning_curve_png(trainer.state.log_history, output / "learning_curve.png")
-        return shown
+        return table + quoting
+
+    def _save_class_words(self, path: Path) -> str:
+        """Write the words that speak for each class, and return the strongest ones as Markdown."""
+        best, names = self.best_baseline, self.metrics.label_names
+        weights = best.weights.of_classes(best.classes, len(names))
+        found = find_class_words(weights, names, self.data.texts("train"), self.train_labels)
+        save_class_words(found, path)
+        return class_words_text(found, best.name)
 
     def _keep_linear(self, trainer: Trainer, evaluation: Mapping[str, Any]) -> str | None:
         test = evaluation["macro_f1"] or evaluation["mcnemar"]

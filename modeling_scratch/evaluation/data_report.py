@@ -340,14 +340,16 @@ def label_plot(data: ReviewData) -> bytes:
     """Plot the number of training texts of the most frequent labels, or a histogram of numbers."""
     if isinstance(data.kind, Number):
         return _number_plot(data)
-    counts = _class_counts(data, "train").most_common(MOST_BARS)[::-1]
+    classes = _class_counts(data, "train")
+    counts = classes.most_common(MOST_BARS)[::-1]
     names = [excerpt(data.label_names[label], LONGEST_LABEL) for label, _ in counts]
     figure = new_figure(7, 1 + 0.3 * len(counts))
     axes = figure.subplots()
     bars = axes.barh(range(len(counts)), [count for _, count in counts], color=BLUE)
     axes.bar_label(bars, fmt="{:,.0f}", padding=3)
     axes.set_yticks(range(len(counts)), labels=names, parse_math=False)
-    axes.set_xlabel("training texts")
+    largest = f", the {len(counts)} largest of {len(classes)} labels" if len(classes) > len(counts) else ""
+    axes.set_xlabel(f"training texts{largest}")
     axes.margins(x=0.15)
     return _png(figure)
 

@@ -51,15 +51,17 @@ class LinearWeights(NamedTuple):
     def counter(self) -> CountVectorizer:
         return ngram_counter(1 + max(ngram.count(" ") for ngram in self.ngrams), vocabulary=self.ngrams)
 
+    def features(self, counts: csr_matrix) -> csr_matrix:
+        """(N, F) -> x, (N, F)."""
+        if self.idf is None:
+            return counts.sign()
+        transformer = TfidfTransformer(sublinear_tf=True)
+        transformer.idf_ = self.idf
+        return transformer.transform(counts)
+
     def logits(self, counts: csr_matrix) -> np.ndarray:
         """(N, F) -> (N, C), of which the softmax gives the probabilities if each text has one class."""
-        if self.idf is None:
-            features = counts.sign()
-        else:
-            transformer = TfidfTransformer(sublinear_tf=True)
-            transformer.idf_ = self.idf
-            features = transformer.transform(counts)
-        logits = features @ self.weight.T + self.bias
+        logits = self.features(counts) @ self.weight.T + self.bias
         return np.log(np.maximum(expit(logits), np.finfo(np.float64).tiny)) if self.one_versus_rest else logits
 
     def of_classes(self, classes: np.ndarray, count: int) -> "LinearWeights":

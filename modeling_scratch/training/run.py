@@ -11,6 +11,7 @@ from transformers import Trainer, TrainingArguments, set_seed
 from transformers.integrations.deepspeed import unset_hf_deepspeed_config
 from transformers.trainer_utils import has_length
 
+from ..evaluation.class_words import CLASS_WORDS
 from ..evaluation.linear_advice import LINEAR
 from ..evaluation.misclassified import MISCLASSIFIED
 from ..evaluation.predictions import PREDICTIONS
@@ -37,6 +38,7 @@ FILES = {
     "results.md": "scores",
     PREDICTIONS: "predictions",
     MISCLASSIFIED: "wrong answers",
+    CLASS_WORDS: "words of classes",
     LINEAR: "the linear model",
     "*.translations.txt": "translations",
     "run_config.json": "arguments",

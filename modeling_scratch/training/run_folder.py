@@ -18,6 +18,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 from transformers import TrainingArguments
 
+from ..evaluation.class_words import CLASS_WORDS
 from ..evaluation.linear_advice import LINEAR
 from ..evaluation.misclassified import MISCLASSIFIED
 from ..evaluation.predictions import PREDICTIONS
@@ -34,8 +35,8 @@ SET_ASIDE = "_replaced-"
 # What a run writes, beside the code of its model.
 WRITTEN = (
     *SAVED, *RESULTS, "*_results.json", "trainer_state.json", "training_args.bin", "*.translations.txt", "search.md",
-    "study.db*", PREDICTIONS, MISCLASSIFIED, EXAMPLES_FILE, LINEAR, "checkpoint-*", "_*checkpoint-*", "last-checkpoint",
-    "run-*", "runs", TARGET_FOLDER,
+    "study.db*", PREDICTIONS, MISCLASSIFIED, CLASS_WORDS, EXAMPLES_FILE, LINEAR, "checkpoint-*", "_*checkpoint-*",
+    "last-checkpoint", "run-*", "runs", TARGET_FOLDER,
 )  # fmt: skip
 # They determine the state of the optimizer.
 FIXED = ("layer_decay", "embedding_learning_rate", "linear_part", "optim", "optim_args", "optim_target_modules")

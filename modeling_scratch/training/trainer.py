@@ -19,6 +19,7 @@ from transformers.utils.hub import PushInProgress, hf_api
 from ..configuration_scratch import ScratchDecoderConfig, ScratchEncoderConfig
 from ..data.collators import FlatBatches
 from ..data.text_pairs import shortened
+from ..evaluation.class_words import CLASS_WORDS
 from ..evaluation.linear_advice import LINEAR
 from ..evaluation.misclassified import MISCLASSIFIED
 from ..evaluation.predictions import PREDICTIONS
@@ -109,7 +110,7 @@ class FlatTraining(WholeEvaluation):
 
 VERIFIED_TEXTS = 3
 # With the texts, or digests of them, which tell who has them.
-OF_TEXTS = PREDICTIONS, MISCLASSIFIED, EXAMPLES_FILE, "*.translations.txt"
+OF_TEXTS = PREDICTIONS, MISCLASSIFIED, CLASS_WORDS, EXAMPLES_FILE, "*.translations.txt"
 # Patterns of the files in the folder of a run that pushes leave out.
 NOT_PUSHED = (
     "_*",

@@ -258,7 +258,8 @@ def test_a_push_of_the_trainer_leaves_predictions_behind(hub, tmp_path):
     rows = Dataset.from_dict({**data, "labels": [1, 0]})
     trainer = SharingTrainer(TEXTS.model(), arguments, train_dataset=rows, processing_class=toy_tokenizer())
     (output / "linear").mkdir()
-    left = {"predictions.jsonl", "misclassified.csv", "examples.jsonl", "test.translations.txt", "_notes", *LINEAR}
+    tables = {"predictions.jsonl", "misclassified.csv", "class_words.csv"}
+    left = {*tables, "examples.jsonl", "test.translations.txt", "_notes", *LINEAR}
     for name in ("results.md", *left):
         (output / name).write_text("of the run")
     trainer.train()
