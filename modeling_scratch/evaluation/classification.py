@@ -103,23 +103,21 @@ class Judge:
         table += f"\n{calibration_text(evaluation['calibration'])}\n"
         predictions = self._predictions(logits)
         predictions.save(output / PREDICTIONS)
-        misclassified = self._misclassified(predictions, has_learned=evaluation["headline"] is None)
-        misclassified.save(output / MISCLASSIFIED)
-        words = self._save_class_words(output / CLASS_WORDS)
-        quoting = misclassified.report() + words
-        page = table + (quoting if quotes_texts(trainer.args) else misclassified.report(quotes=False))
-        write_report(trainer.args, page, evaluation)
+        quoting, without = self._save_texts(predictions, output, has_learned=evaluation["headline"] is None)
+        write_report(trainer.args, table + (quoting if quotes_texts(trainer.args) else without), evaluation)
         confusion_matrix_png(matrix, names, output / "confusion_matrix.png")
         learning_curve_png(trainer.state.log_history, output / "learning_curve.png")
         return table + quoting
 
-    def _save_class_words(self, path: Path) -> str:
-        """Write the words that speak for each class, and return the strongest ones as Markdown."""
+    def _save_texts(self, predictions: Predictions, output: Path, has_learned: bool) -> tuple[str, str]:
+        """Write the wrong answers and the words of classes. Return what the report says of them, and without quotes."""
+        misclassified = self._misclassified(predictions, has_learned)
+        misclassified.save(output / MISCLASSIFIED)
         best, names = self.best_baseline, self.metrics.label_names
         weights = best.weights.of_classes(best.classes, len(names))
-        found = find_class_words(weights, names, self.data.texts("train"), self.train_labels)
-        save_class_words(found, path)
-        return class_words_text(found, best.name)
+        words = find_class_words(weights, names, self.data.texts("train"), self.train_labels)
+        save_class_words(words, output / CLASS_WORDS)
+        return misclassified.report() + class_words_text(words, best.name), misclassified.report(quotes=False)
 
     def _keep_linear(self, trainer: Trainer, evaluation: Mapping[str, Any]) -> str | None:
         test = evaluation["macro_f1"] or evaluation["mcnemar"]
