@@ -84,7 +84,7 @@ def test_what_the_user_can_mend_is_one_line(native: Path, tmp_path: Path, capsys
     capsys.readouterr()
     for arguments, message in [
         (("--input", tmp_path / "nothing", *new), "nothing: folder not found"),
-        (("--input", tmp_path, *new), "cannot be loaded as a checkpoint"),
+        (("--input", tmp_path, *new), "a folder of models: "),
         (("--input", native, "--output_dir", native), "already exists"),
         (("--input", native, *new, "--model_class", "NoSuchModel"), "not a class of modeling_scratch"),
         (("--input", native, *new, "--model_type", "bert"), "--model_type applies to scratch checkpoints only"),

@@ -310,7 +310,7 @@ def test_what_cannot_be_served_is_said(capfd, classifier, tmp_path):
     damaged.save_pretrained(tmp_path / "damaged")
     for folder, *pieces in (
         (tmp_path / "nix", "folder not found"),
-        (tmp_path, str(tmp_path), "config.json"),
+        (tmp_path, str(tmp_path), "a folder of models: damaged, decoder; name one of them"),
         (decoder, "neither classifies nor translates"),
         (tmp_path / "damaged", "weights are damaged"),
     ):
