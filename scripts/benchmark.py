@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"modeling-scratch benchmark: error: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
-        print("benchmark.py: stopped", file=sys.stderr)
+        print("modeling-scratch benchmark: stopped", file=sys.stderr)
         sys.exit(130)
 
 

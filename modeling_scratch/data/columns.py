@@ -129,17 +129,18 @@ def choose_columns(
     return *text_columns, label_column
 
 
-def read_lines(handle: IO[bytes], where: str, encoding: str | None = None) -> Iterator[NumberedText]:
-    """Stream `(line, text)` from text with one text per line. encoding: UTF-8 by default."""
-    if encoding:
-        yield from _read_decoded(handle, where, encoding)
+def read_lines(handle: IO[bytes], where: str, form: TableForm = FOUND) -> Iterator[NumberedText]:
+    """Stream `(line, text)` from text with one text per line."""
+    if form.codec:
+        yield from _read_decoded(handle, where, form.codec)
         return
     for number, line in enumerate(bounded_lines(handle, where), 1):
         try:
             yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
         except UnicodeDecodeError as error:
+            fix = "add --encoding cp1252" if form.has_option else "convert it: iconv -f cp1252 -t utf-8"
             place = f"{where}, line {number}, byte {error.start}"
-            raise DataError(f"{place}: not valid UTF-8; convert it: iconv -f cp1252 -t utf-8") from None
+            raise DataError(f"{place}: not valid UTF-8; if the encoding is cp1252, {fix}") from None
 
 
 def _read_decoded(handle: IO[bytes], where: str, encoding: str) -> Iterator[NumberedText]:

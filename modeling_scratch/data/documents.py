@@ -210,7 +210,7 @@ def read_plain_text(path: Path, document: DocumentKind, form: TableForm = FOUND)
                 yield handle.read()
             return
         with open_bytes(path) as handle:
-            lines = (line for _, line in read_lines(handle, str(path), form.encoding))
+            lines = (line for _, line in read_lines(handle, str(path), form))
             if document == "line":
                 yield from lines
                 return

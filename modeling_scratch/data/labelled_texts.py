@@ -280,7 +280,7 @@ def _counts(examples: Sequence[Example], kind: LabelKind) -> dict[Label, int]:
 
 def _without_dropped(split: str, examples: Sequence[Example], labels: LabelReader, notes: list[str]) -> list[Example]:
     """Leave out the labels of --drop_labels, and the texts that have no other one."""
-    kind, dropped = labels.kind, labels.map.dropped
+    kind, dropped = labels.kind, labels.map.left_out
     if not dropped or isinstance(kind, Number):
         return list(examples)
     for label, count in _counts(examples, kind).items():

@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Labels that are probably one class: find them, propose a mapping, and apply the one that is given."""
 
-import csv
 import difflib
 import re
 import shlex
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..utils.errors import DataError, counted, quoted
-from ..utils.files import replacing
+from ..utils.files import write_csv
 from .columns import Label, label_key, normalised, parse_label
 from .rows import read_rows
 
@@ -20,8 +19,8 @@ LABEL_MAP_HELP = (
     'Labels to read as another one: source=target, e.g. Biling=billing "log in=login", or a csv file with the columns '
     "source and target."
 )
-DROP_LABELS_HELP = "Labels that mean that there is none, e.g. N/A: their rows are left out."
-PLACEHOLDERS = {"n/a", "na", "nan", "none", "null", "nil", "unknown", "undefined", "tbd", "-", "--", "?"}
+DROP_LABELS_HELP = "Placeholder labels such as N/A, whose rows are left out."
+PLACEHOLDERS = {"n/a", "na", "nan", "none", "null", "nil", "unknown", "undefined", "tbd", "-", "?"}
 LABEL_MAP_COLUMNS = "source", "target"
 RARE_RATIO = 10  # a typo is at least so many times rarer than the label that was meant
 MOST_TYPOS = 20  # rows with the same one; a label of more rows is meant
@@ -55,7 +54,7 @@ def parse_label_map(pairs: Sequence[str]) -> dict[Label, Label]:
 def _sides(pairs: Sequence[str]) -> Iterator[tuple[str, Sequence[object]]]:
     """Yield each pair with its place."""
     for pair in pairs:
-        if "=" in pair or not Path(pair).is_file():
+        if not Path(pair).is_file():
             yield repr(pair), pair.split("=")
             continue
         for row, values in read_rows(Path(pair), LABEL_MAP_COLUMNS):
@@ -64,8 +63,7 @@ def _sides(pairs: Sequence[str]) -> Iterator[tuple[str, Sequence[object]]]:
 
 def write_label_map(path: Path, mapping: Mapping[Label, Label]) -> None:
     """Write a file for `--label_map`."""
-    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as handle:
-        csv.writer(handle).writerows([LABEL_MAP_COLUMNS, *mapping.items()])
+    write_csv(path, [LABEL_MAP_COLUMNS, *mapping.items()])
 
 
 def dropped_keys(labels: Sequence[str]) -> set[Label]:
@@ -85,6 +83,11 @@ class LabelMap:
     dropped: Collection[Label] = ()
     spellings: dict[Label, Label] = field(default_factory=dict)
     seen: dict[Label, Label] = field(default_factory=dict)
+
+    @property
+    def left_out(self) -> set[Label]:
+        """The keys of dropped labels, and of those that are read as one."""
+        return {*self.dropped, *(key for key, target in self.targets.items() if label_key(target) in self.dropped)}
 
     def see(self, labels: Iterable[Label]) -> None:
         """Note the labels that a split has, the most frequent first."""
@@ -115,7 +118,7 @@ class LabelMap:
         """Return the declared class names without those that are dropped, or read as another one."""
         if declared is None:
             return None
-        kept = (name for name in declared if label_key(name) not in self.dropped)
+        kept = (name for name in declared if label_key(name) not in self.left_out)
         return list(dict.fromkeys(str(self.targets.get(label_key(name), name)) for name in kept))
 
     def check_used(self) -> None:
@@ -222,13 +225,13 @@ def _counted(label: Label, counts: Mapping[Label, int]) -> str:
 
 
 def placeholder_warnings(counts: Mapping[Label, int]) -> list[str]:
-    """Return a warning on labels such as N/A, which programs write where there is none."""
+    """Return a warning on placeholder labels such as N/A."""
     found = [label for label in counts if str(label_key(label)).casefold() in PLACEHOLDERS]
     if not found:
         return []
     listed = ", ".join(_counted(label, counts) for label in found)
     option = " ".join(["--drop_labels", *(shlex.quote(str(label)) for label in found)])
-    return [f"labels that probably mean that there is none: {listed}; if they do, add {option}"]
+    return [f"labels that are probably placeholders: {listed}; if they are, add {option}"]
 
 
 def small_class_warnings(counts: Mapping[Label, int]) -> list[str]:

@@ -134,7 +134,7 @@ def _read_review_folder(path: Path, columns: Sequence[str] | None, form: TableFo
     for row, file in enumerate(files, 1):
         check_regular(file)
         try:
-            yield row, {"text": file.read_text(form.encoding or "utf-8-sig"), "label": file.parent.name}
+            yield row, {"text": file.read_text(form.codec or "utf-8-sig"), "label": file.parent.name}
         except UnicodeError:
             raise form.encoding_error(file) from None
 

@@ -4,6 +4,7 @@
 The first record has the column names. Blank records are skipped.
 """
 
+import codecs
 import csv
 import warnings
 import zipfile
@@ -31,11 +32,12 @@ SHEET_HELP = "The sheet of an Excel workbook; the first by default."
 
 @dataclass(frozen=True)
 class TableForm:
-    """How tables are read, where their files do not say it. Raises `DataError` for what is no delimiter or encoding."""
+    """How tables are read, where their files do not say it. Raises `DataError` for an invalid delimiter or encoding."""
 
     delimiter: str | None = None
     sheet: str | None = None
     encoding: str | None = None
+    has_option: bool = True  # whether the command has --encoding
 
     def __post_init__(self) -> None:
         try:
@@ -53,16 +55,22 @@ class TableForm:
         return find_delimiter(path, self)
 
     def open(self, path: Path, newline: str | None = "") -> IO[str]:
-        return open_text(path, newline, self.encoding)
+        return open_text(path, newline, self.codec)
+
+    @property
+    def codec(self) -> str | None:
+        """The encoding; None for UTF-8, which is read with or without a byte order mark."""
+        is_utf8 = self.encoding is None or codecs.lookup(self.encoding).name == "utf-8"
+        return None if is_utf8 else self.encoding
 
     def encoding_error(self, path: Path) -> DataError:
         """Return the error for a file that is not in this encoding."""
-        if self.encoding:
+        if self.codec:
             return DataError(f"{path}: not valid {self.encoding}; give another --encoding, or none for UTF-8")
-        return encoding_error(path, has_option=self is not FOUND)
+        return encoding_error(path, self.has_option)
 
 
-FOUND = TableForm()  # of commands without options for it
+FOUND = TableForm(has_option=False)
 
 
 def find_delimiter(path: Path, form: TableForm = FOUND) -> str:

@@ -7,8 +7,6 @@ average, to the logit of c relative to the others, for features x and weights W.
 Shapes: N texts, C classes, F n-grams.
 """
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,12 +14,14 @@ from random import Random
 
 import numpy as np
 
+from ..data.text_pairs import SEPARATOR
 from ..inference.linear_models import LinearWeights
-from ..utils.files import write_text
-from ..utils.markdown import escaped, percent, table
+from ..utils.files import write_csv
+from ..utils.markdown import escaped, table
 
 CLASS_WORDS = "class_words.csv"
-SAMPLE = 3_000  # texts
+SAMPLE = 1_000  # texts of a class
+JOINT = SEPARATOR.strip(" []").lower()  # the word between the texts of a pair
 MOST, SHOWN, MOST_CLASSES = 50, 8, 20  # n-grams of a class, in the file and in the report; classes in the report
 
 
@@ -39,34 +39,34 @@ class ClassWord:
 def find_class_words(
     weights: LinearWeights, names: Sequence[str], texts: Sequence[str], labels: Sequence[int], seed: int = 0
 ) -> list[list[ClassWord]]:
-    """Return the n-grams that speak most for each class, the strongest first, by a sample of the training texts."""
-    rows = sorted(Random(seed).sample(range(len(texts)), min(SAMPLE, len(texts))))
-    of_rows = np.asarray(labels)[rows]
-    counts = weights.counter.transform([texts[row] for row in rows])
-    features, occurs = weights.features(counts), counts.sign()
-    relative = weights.weight - weights.weight.mean(0)
-    found: list[list[ClassWord]] = []
+    """Return the n-grams that speak most for each class, the strongest first, by a sample of its training texts."""
+    sizes = np.bincount(labels, minlength=len(names))
+    means, shares = np.zeros((2, len(names), len(weights.ngrams)))
+    for index in np.flatnonzero(sizes).tolist():
+        rows = np.flatnonzero(np.asarray(labels) == index).tolist()
+        counts = weights.counter.transform([texts[row] for row in Random(seed).sample(rows, min(SAMPLE, len(rows)))])
+        means[index] = np.asarray(weights.features(counts).mean(0)).ravel()
+        shares[index] = np.asarray(counts.sign().mean(0)).ravel()
+    scores = (weights.weight - weights.weight.mean(0)) * means
+    scores[:, [at for at, ngram in enumerate(weights.ngrams) if JOINT in ngram.split()]] = 0
+    found = []
     for index, name in enumerate(names):
-        is_one = of_rows == index
-        if not is_one.any():
-            found.append([])
-            continue
-        scores = relative[index] * np.asarray(features[is_one].mean(0)).ravel()
-        best = [at for at in np.argsort(-scores, kind="stable")[:MOST] if scores[at] > 0]
-        inside, outside = (np.asarray(occurs[part].sum(0)).ravel() / max(1, part.sum()) for part in (is_one, ~is_one))
-        found.append([ClassWord(name, weights.ngrams[at], scores[at], inside[at], outside[at]) for at in best])
+        best = [at for at in np.argsort(-scores[index], kind="stable")[:MOST] if scores[index, at] > 0]
+        others = np.where(np.arange(len(names)) == index, 0, sizes)
+        elsewhere = others @ shares[:, best] / max(1, others.sum())
+        rows_of_words = zip(best, shares[index, best], elsewhere)
+        found.append([ClassWord(name, weights.ngrams[at], scores[index, at], *each) for at, *each in rows_of_words])
     return found
 
 
 def save_class_words(found: Sequence[Sequence[ClassWord]], path: Path) -> None:
     """Write a table of all of them."""
-    written = io.StringIO(newline="")
-    writer = csv.writer(written, lineterminator="\n")
-    writer.writerow(["class", "words", "contribution", "in_class", "in_others"])
-    for word in (word for of_class in found for word in of_class):
-        shares = percent(word.in_class), percent(word.in_others)
-        writer.writerow([word.label, word.words, f"{word.contribution:.4f}", *shares])
-    write_text(path, written.getvalue().encode("utf-8", "replace").decode())
+    rows = [
+        [word.label, word.words, *(f"{value:.4f}" for value in (word.contribution, word.in_class, word.in_others))]
+        for of_class in found
+        for word in of_class
+    ]
+    write_csv(path, [["class", "words", "contribution", "in_class", "in_others"], *rows])
 
 
 def class_words_text(found: Sequence[Sequence[ClassWord]], model: str) -> str:
@@ -77,5 +77,5 @@ def class_words_text(found: Sequence[Sequence[ClassWord]], model: str) -> str:
     ]
     if not rows:
         return ""
-    head = f"The words that speak most for each class in {escaped(model)} ({CLASS_WORDS} has {MOST} of each):"
+    head = f"The words that speak most for each class in {escaped(model)} ({CLASS_WORDS} has up to {MOST} of each):"
     return f"\n{head}\n\n{table(['class', 'words'], rows)}\n"

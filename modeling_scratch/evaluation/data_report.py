@@ -45,6 +45,7 @@ TAGGED_ALONE = {*CONLL} - {".txt", ".tsv"}  # formats of no table
 QUESTIONS, TAGGED_WORDS = re.compile(rb'"(qas|paragraphs|answers)"\s*:'), re.compile(rb'"(tokens|words)"\s*:\s*\[')
 LONGEST_START = 10_000  # bytes
 PATHS = ("data_dir", "train_file", "validation_file", "test_file")
+OUTPUTS = {"output": (".html", ".htm"), "write_label_map": (".csv",), "check_labels": (".csv",)}  # and their suffixes
 TOKEN = re.compile(r"\w+|[^\w\s]")
 READ_CHARACTERS = 1_000  # of a text, to find its writing system
 KANA = {"CJK": "Han", "HIRAGANA": "Kana", "KATAKANA": "Kana"}
@@ -69,7 +70,7 @@ class DataReportArguments(DataArguments):
     )
     check_labels: str | None = field(
         default=None,
-        metadata={"help": "A csv file for the texts whose label a linear model that has not seen them doubts."},
+        metadata={"help": "A csv file for the texts whose labels a cross-validated linear model disputes."},
     )
     overwrite: bool = field(default=False, metadata={"help": "Replace the output files."})
 
@@ -77,16 +78,19 @@ class DataReportArguments(DataArguments):
         super().__post_init__()
         if self.uses_demo:
             raise DataError("name a table or a folder: modeling-scratch data my_reviews, or --dataset_name")
-        for option in ("write_label_map", "check_labels"):
-            if (name := getattr(self, option)) is None:
-                continue
-            if Path(name).suffix.lower() != ".csv":
-                raise DataError(f"--{option} {name}: use the suffix .csv")
-            check_output(f"--{option}", name, self.train_file, self.overwrite)
-        if self.output is not None:
-            if Path(self.output).suffix.lower() not in (".html", ".htm"):
-                raise DataError(f"--output {self.output}: the report is an HTML page; use the suffix .html")
-            check_output("--output", self.output, self.train_file, self.overwrite)
+        outputs = {name: value for name in OUTPUTS if (value := getattr(self, name)) is not None}
+        for name, value in outputs.items():
+            self._check_output(name, value)
+        if len({Path(value).resolve() for value in outputs.values()}) < len(outputs):
+            raise DataError(f"{' and '.join(f'--{name}' for name in outputs)}: name different files")
+
+    def _check_output(self, name: str, value: str) -> None:
+        if Path(value).suffix.lower() not in OUTPUTS[name]:
+            raise DataError(f"--{name} {value}: use the suffix {OUTPUTS[name][0]}")
+        if name != "output" and self.data_dir and Path(value).resolve().is_relative_to(Path(self.data_dir).resolve()):
+            raise DataError(f"--{name} {value}: a table in the folder of the data; name a file in another folder")
+        for source in (self.train_file, self.validation_file, self.test_file):
+            check_output(f"--{name}", value, source, self.overwrite)
 
 
 def with_source(arguments: Sequence[str]) -> list[str]:
@@ -122,9 +126,11 @@ def report(arguments: DataReportArguments) -> None:
     if arguments.check_labels and doubtful:
         doubtful.save(Path(arguments.check_labels))
         print(f"\nwritten: {arguments.check_labels}")
-    if arguments.write_label_map:
+    if arguments.write_label_map and data.proposed:
         write_label_map(Path(arguments.write_label_map), joined_map(arguments, data))
         print(f"\nwritten: {arguments.write_label_map}: delete the rows that are no mistakes")
+    elif arguments.write_label_map:
+        print(f"\nnot written: {arguments.write_label_map}, as no labels look like one class")
 
 
 def _load(arguments: DataReportArguments) -> ReviewData:
@@ -283,7 +289,10 @@ def training_command(arguments: DataReportArguments, without_folders: bool = Fal
     given = []
     for each in fields(DataArguments):
         if (value := changed.get(each.name, getattr(arguments, each.name))) != each.default:
-            value = Path(value).resolve().name if without_folders and each.name in PATHS else value
+            if without_folders and each.name in PATHS:
+                value = Path(value).resolve().name
+            if without_folders and each.name == "label_map":
+                value = [pair if "=" in pair else Path(pair).name for pair in value]
             given += [f"--{each.name}", *map(str, value if isinstance(value, list) else [value])]
     if arguments.max_length != DataReportArguments.max_length:
         given += ["--max_length", str(arguments.max_length)]

@@ -7,10 +7,9 @@ folds, and t_k the mean of p_k over the texts labelled k (confident learning, No
 Shapes: N texts, C classes.
 """
 
-import csv
-import io
 import textwrap
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +24,7 @@ from ..data.columns import normalised
 from ..data.labelled_texts import ReviewData
 from ..data.text_pairs import as_fields, shortened
 from ..utils.errors import DataError
-from ..utils.files import write_text
-from ..utils.markdown import percent
+from ..utils.files import write_csv
 from .baselines import TfIdf
 
 FOLDS = 5
@@ -57,18 +55,14 @@ class DoubtfulLabels:
 
     def _cells(self, place: int) -> list[str]:
         row, answer = self.rows[place], self.answers[place]
-        return [
-            self.places[row], self.names[self.labels[row]], self.names[answer],
-            percent(self.probabilities[row, answer]),
-        ]  # fmt: skip
+        probability = f"{self.probabilities[row, answer]:.4f}"
+        return [self.places[row], self.names[self.labels[row]], self.names[answer], probability]
 
     def save(self, path: Path) -> None:
         """Write all of them as a table, with their texts in full."""
         fields = as_fields(self.texts[0]) if self.texts else {}
         lines = [[*self._cells(place), *as_fields(self.texts[row]).values()] for place, row in enumerate(self.rows)]
-        written = io.StringIO(newline="")
-        csv.writer(written, lineterminator="\n").writerows([[*HEADS, *fields], *lines])
-        write_text(path, written.getvalue().encode("utf-8", "replace").decode())
+        write_csv(path, [[*HEADS, *fields], *lines])
 
 
 def find_doubtful_labels(data: ReviewData, seed: int = 0) -> DoubtfulLabels:
@@ -83,9 +77,9 @@ def find_doubtful_labels(data: ReviewData, seed: int = 0) -> DoubtfulLabels:
     names = data.label_names
     meant = np.array([names.index(str(data.proposed.get(name, name))) for name in names])
     labels = meant[np.concatenate([data.labels(split) for split in data.splits])]
-    counts = np.bincount(labels, minlength=len(names))
-    if (counts >= FOLDS).sum() < 2:
-        raise DataError(f"--check_labels: fewer than two classes have {FOLDS} texts to learn from; remove it")
+    different = {(normalised(text), label) for text, label in zip(texts, labels.tolist())}
+    if sum(count >= FOLDS for count in Counter(label for _, label in different).values()) < 2:
+        raise DataError(f"--check_labels: fewer than two classes have {FOLDS} different texts to learn from; remove it")
     probabilities = held_out_probabilities(texts, labels, len(names), seed)
     rows, answers = in_doubt(probabilities, labels)
     return DoubtfulLabels(names, places, texts, labels, probabilities, rows, answers)
@@ -109,15 +103,18 @@ def held_out_probabilities(texts: Sequence[str], labels: np.ndarray, classes: in
     Equal texts are in one fold.
     """
     grid = C_GRID if len(texts) <= MOST_TRIED else (USUAL_C,)
-    found = {c: np.zeros((len(texts), classes)) for c in grid}
+    found = {c: np.full((len(texts), classes), 1 / classes) for c in grid}
     groups = [normalised(text) for text in texts]
     folds = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=seed)
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # on classes with fewer texts than folds
         for known, unseen in folds.split(labels, labels, groups):
+            if len(np.unique(labels[known])) < 2:
+                continue
             features = TfIdf([texts[row] for row in known])
             others = features.of([texts[row] for row in unseen])
             for c in grid:
                 model = LogisticRegression(C=c, max_iter=300).fit(features.of_training, labels[known])
+                found[c][unseen] = 0
                 found[c][np.ix_(unseen, model.classes_)] = model.predict_proba(others)
     return min(found.values(), key=lambda each: log_loss(labels, each, labels=range(classes)))

@@ -1,8 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The misclassified texts of a split, the surest answers first: where labels are wrong, they are often among them."""
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ..data.text_pairs import as_fields, shortened
-from ..utils.files import write_text
+from ..utils.files import write_csv
 from ..utils.markdown import escaped, percent, table
 
 MISCLASSIFIED = "misclassified.csv"
@@ -82,9 +80,7 @@ class Misclassified:
             return path.unlink(missing_ok=True)
         heads = ["row", "where", *as_fields(self.texts[rows[0]]), "label", "answer", "probability", "linear_answer"]
         lines = [[row + 1, self.places[row], *as_fields(self.texts[row]).values(), *self._cells(row)] for row in rows]
-        written = io.StringIO(newline="")
-        csv.writer(written, lineterminator="\n").writerows([heads, *lines])
-        write_text(path, written.getvalue().encode("utf-8", "replace").decode())
+        write_csv(path, [heads, *lines])
 
     def _cells(self, row: int) -> list[str]:
         label, answer, _, linear = self._answers(row)

@@ -282,7 +282,7 @@ def read_input(arguments: PredictArguments) -> Iterator[KeptText]:
         yield from read_kept_texts(path, arguments.text_column, arguments.kept, arguments.form)
         return
     with sys.stdin.buffer if arguments.input == "-" else open_bytes(path) as handle:
-        for row, text in read_lines(handle, f"--input {arguments.input}", arguments.encoding):
+        for row, text in read_lines(handle, f"--input {arguments.input}", arguments.form):
             yield row, "" if is_missing(text) else text, {}
 
 

@@ -3,6 +3,7 @@
 
 import re
 import textwrap
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,8 +33,8 @@ from .pipeline_settings import strategy_of
 
 OVERLAP = 1 / 4  # of neighbouring windows of a text that is too long for one
 WORD = re.compile(r"\S+")
-# Neither Thai, Lao, Burmese, Khmer, Kana nor Han, whose words have no blanks between them.
-LETTERS = re.compile(r"[^\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{2}")
+# Thai, Lao, Burmese, Khmer, Kana and Han.
+WITHOUT_BLANKS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 Piece = dict[str, Any]  # {"text", "label", "score", "start", "end"}
 
 
@@ -93,24 +94,30 @@ class FinitePipeline(TokenClassificationPipeline):
 def entities_of(text: str, groups: Sequence[Row]) -> list[Piece]:
     """Return the pieces of a text that the pipeline grouped, up to the ends of their words.
 
-    Of several pieces of one word, the first counts, as the first token of a word does in training.
+    Of several pieces of one word, the first has it, as the first token of a word decides in training.
     """
     pieces: list[Piece] = []
     for group in groups:
         start, end = _whole_words(text, group["start"], group["end"])
-        if pieces and start < pieces[-1]["end"]:
-            continue
-        pieces.append(_piece(text, start, end, group["entity_group"], group["score"]))
+        if pieces and start < (before := pieces[-1]["end"]):
+            start = next((at for at in range(before, end) if text[at].isalnum()), end)
+        if start < end:
+            pieces.append(_piece(text, start, end, group["entity_group"], group["score"]))
     return pieces
 
 
 def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
     """Return the span with the letters and digits next to it, unless its writing system has no blanks."""
-    while start > 0 and LETTERS.fullmatch(text, start - 1, start + 1):
+    while start > 0 and _is_in_word(text[start - 1]) and _is_in_word(text[start]):
         start -= 1
-    while end < len(text) and LETTERS.fullmatch(text, end - 1, end + 1):
+    while end < len(text) and _is_in_word(text[end - 1]) and _is_in_word(text[end]):
         end += 1
     return start, end
+
+
+def _is_in_word(character: str) -> bool:
+    is_letter = character.isalnum() or unicodedata.category(character).startswith("M")
+    return is_letter and not WITHOUT_BLANKS.match(character)
 
 
 def words_of(text: str, tokens: Sequence[Row]) -> list[Piece]:

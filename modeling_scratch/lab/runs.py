@@ -23,10 +23,9 @@ from transformers import Trainer
 
 from ..sharing.run_record import describe_hardware
 from ..training.checkpoints import delete_checkpoints, step_of
-from ..training.resumable import DivergenceError
 from ..training.run import Run
 from ..utils.command_line import parsed, quiet_libraries
-from ..utils.errors import DataError
+from ..utils.errors import DataError, DivergedError
 from ..utils.files import write_json
 from .tasks import Kind, find_task, with_overrides
 from .variants import Matching, Variant
@@ -145,7 +144,7 @@ def train(
     ready = time.perf_counter()
     try:
         trainer = kind.train(run, inputs)
-    except DivergenceError as error:
+    except DivergedError as error:
         return {"failed": str(error).partition(";")[0]}
     delete_checkpoints(Path(folder))  # nothing resumes from them
     return {**result_of(trainer), "resumed_at": resumed_at, "seconds_before": ready - start}

@@ -18,7 +18,7 @@ from .callbacks import check_patience
 # The least and the greatest value of arguments of which Trainer accepts others, and stops late or ignores them.
 BOUNDS: dict[str, tuple[float, float]] = {
     **dict.fromkeys(["learning_rate", "weight_decay", "max_grad_norm", "num_train_epochs"], (0, math.inf)),
-    **dict.fromkeys(["logging_steps", "eval_steps", "save_total_limit", "eval_delay"], (0, math.inf)),
+    **dict.fromkeys(["logging_steps", "eval_steps", "save_steps", "save_total_limit", "eval_delay"], (0, math.inf)),
     **dict.fromkeys(["neftune_noise_alpha", "dataloader_num_workers"], (0, math.inf)),
     **dict.fromkeys(["per_device_train_batch_size", "per_device_eval_batch_size"], (1, math.inf)),
     **dict.fromkeys(["gradient_accumulation_steps", "eval_accumulation_steps"], (1, math.inf)),
@@ -40,7 +40,7 @@ def check_numbers(arguments: Any) -> None:
         if value is not None and name in BOUNDS and not least <= value <= most:
             limit = f"at least {least}" if value < least else f"at most {most}"
             raise DataError(f"--{name} {value}: must be {limit}")
-    if arguments.save_steps == 0:
+    if arguments.save_steps == 0 and arguments.save_strategy != "no":
         raise DataError("--save_steps 0: must be above 0; --save_strategy no saves no checkpoints")
 
 

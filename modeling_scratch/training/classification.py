@@ -251,7 +251,7 @@ def train_on(
     if run.is_main:
         sentences = SENTENCES if data_arguments.uses_demo else judge.texts[:3]
         print(classify(run.folder, sentences, model_arguments.trust_remote_code))
-        print(f"\n{summary(trainer, run.checkpoint)}", next_commands(run.folder), sep="\n")
+        print(f"\n{summary(trainer, run.checkpoint)}", next_commands(run.folder, data.has_pairs), sep="\n")
 
 
 class Encoded(NamedTuple):
@@ -443,10 +443,10 @@ def classify(output: Path, sentences: Sequence[str], trust_remote_code: bool) ->
     return "\n".join(["", f"import modeling_scratch; pipeline({task!r}, model={str(output)!r})", *rows])
 
 
-def next_commands(output: Path) -> str:
+def next_commands(output: Path, has_pairs: bool) -> str:
     """Return commands that use the saved model."""
-    model = f"--model {shlex.quote(str(output))}"
+    model, pair = f"--model {shlex.quote(str(output))}", ' --text_pair "another"' if has_pairs else ""
     return (
         f"next: modeling-scratch predict {model} --input new.csv --output answers.csv\n"
-        f'      modeling-scratch explain {model} --text "a text" --output inside.html'
+        f'      modeling-scratch explain {model} --text "a text"{pair} --output inside.html'
     )

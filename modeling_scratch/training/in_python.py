@@ -190,6 +190,6 @@ def _option(name: str, value: Any) -> list[str]:
         return []
     if not isinstance(value, list | tuple):
         return [f"--{name}={json.dumps(value) if isinstance(value, Mapping) else value}"]
-    if dashed := [part for part in map(str, value) if part.startswith("-")]:
+    if dashed := [part for part in map(str, value) if part.startswith("-") and part != "-"]:
         raise DataError(f"{name}: {dashed[0]!r} starts with a hyphen, as options do; rename it")
     return [f"--{name}", *map(str, value)]

@@ -16,7 +16,7 @@ from ..evaluation.judged_split import judged_split, predict_split
 from ..evaluation.question_answering import mean_scores, report_answers, score_answers
 from ..inference.pipeline_settings import record_settings
 from ..inference.question_answering import HEAD, TASK, Reader, Window
-from ..utils.errors import DataError
+from ..utils.errors import DataError, DivergedError
 from ..utils.markdown import excerpt
 from .encoder_heads import (
     HeadModelArguments,
@@ -155,7 +155,7 @@ class AnswerMetrics:
         start, end = (torch.as_tensor(np.asarray(each)).float() for each in logits)
         if start.isnan().any() or end.isnan().any():
             fault = "the logits are NaN: training has diverged"
-            raise DataError(f"{fault}. Lower the learning rate or lengthen the warm-up")
+            raise DivergedError(f"{fault}. Lower the learning rate or lengthen the warm-up")
         found, row = [], 0
         for windows in self.windows:
             rows = range(row, row + len(windows))

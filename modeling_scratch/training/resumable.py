@@ -23,7 +23,7 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_pt_utils import LengthGroupedSampler
 from transformers.trainer_utils import TrainOutput, rotate_checkpoints
 
-from ..utils.errors import DataError, one_line
+from ..utils.errors import DataError, DivergedError, one_line
 from ..utils.files import remove
 from .callbacks import deciding_metric
 from .checkpoints import (
@@ -100,10 +100,6 @@ class StopSignals(TrainerCallback):
 
 def _ends_epoch(state: TrainerState) -> bool:
     return float(state.epoch or 0).is_integer() or state.global_step >= state.max_steps
-
-
-class DivergenceError(DataError):
-    """A loss or weights that are not finite."""
 
 
 class NanGuard:
@@ -186,10 +182,10 @@ class ResumableTrainer(Trainer):
         if fault := self.losses.fault():
             raise self._diverged(fault)
 
-    def _diverged(self, fault: str) -> DivergenceError:
+    def _diverged(self, fault: str) -> DivergedError:
         saved = checkpoints_in(Path(self.args.output_dir or ""))
         kept = f"the last checkpoint, {saved[-1]}, is unchanged" if saved else "there is no checkpoint yet"
-        return DivergenceError(f"{fault}; training stopped; {REMEDIES}; {kept}")
+        return DivergedError(f"{fault}; training stopped; {REMEDIES}; {kept}")
 
     def _finalize_training(self, trial: Any, *args: Any) -> TrainOutput:
         self._check_losses()

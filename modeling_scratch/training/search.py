@@ -25,6 +25,7 @@ from .trainer import RatesByDepth
 STUDY, STUDY_FILE = "search", "study.db"
 
 RESULTS_FILE = "search.json"
+METRIC, DIVERGED = "metric", "diverged"  # what a study notes of itself, and of a trial
 TRIED = ("learning_rate", "per_device_train_batch_size", "num_train_epochs", "dropout")
 MAY_CHANGE = {"search_trials", "overwrite", "disable_tqdm", "report_to"}  # may change when a search continues
 HIGHEST_DROPOUT = 0.5
@@ -111,10 +112,15 @@ class TrialTrainer(ConsistentDropout, SparseTables, RatesByDepth):
     metric = "accuracy"
 
     def train(self, *args: Any, **kwargs: Any) -> TrainOutput:
-        output = super().train(*args, **kwargs)
-        metrics = self.evaluate()
+        try:
+            output = super().train(*args, **kwargs)
+            metrics = self.evaluate()
+        except DivergedError:
+            trial: Any = self._trial
+            trial.set_user_attr(DIVERGED, True)
+            raise
         self.objective = metrics[f"eval_{self.metric}"]
-        trial: Any = self._trial
+        trial = self._trial
         trial.set_user_attr("eval_loss", metrics["eval_loss"])
         return output
 
@@ -138,6 +144,7 @@ def search(trainer: TrialTrainer, space: Space, overrides: str | None) -> str:
     except Exception as error:  # of the data base: many types
         reason = f"{_study_file(arguments)} cannot be read: {one_line(error)[:120]}"
         raise DataError(f"{reason}; start a new search with --overwrite") from error
+    _check_metric(study, trainer.metric)
     missing = getattr(arguments, "search_trials", 0) - len(_finished(study))
     if missing > 0:
         sampler = optuna.samplers.TPESampler(
@@ -154,8 +161,16 @@ def search(trainer: TrialTrainer, space: Space, overrides: str | None) -> str:
                 catch=(DivergedError,),
                 **name,
             )
-    diverged = len(study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.FAIL]))
+    diverged = sum(trial.user_attrs.get(DIVERGED, False) for trial in study.trials)
     return _report(_finished(study), space, overrides, Path(arguments.output_dir or ""), trainer.metric, diverged)
+
+
+def _check_metric(study: Any, metric: str) -> None:
+    """Raise `DataError` if earlier trials were ranked by another score. Earlier versions knew accuracy alone."""
+    before = study.user_attrs.get(METRIC, "accuracy" if study.trials else metric)
+    if before != metric:
+        raise DataError(f"the trials of this search were ranked by {before}, and now by {metric}; add --overwrite")
+    study.set_user_attr(METRIC, metric)
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from ..data.tagged_sentences import Sentence, TaggedData, TaggedDataArguments, i
 from ..evaluation.judged_split import judged_split, predict_split
 from ..evaluation.tagging import FrequentLabels, report_tagging, score_labels
 from ..inference.pipeline_settings import TAGGING_TASK, record_settings, strategy_of
-from ..utils.errors import DataError, one_line
+from ..utils.errors import DataError, DivergedError, one_line
 from ..utils.markdown import excerpt
 from .encoder_heads import (
     HeadModelArguments,
@@ -170,7 +170,7 @@ def prediction_sides(prediction: EvalPrediction) -> tuple[np.ndarray, np.ndarray
     """Return the predicted and the given label ids (rows, tokens). Raises `DataError` if predictions are NaN."""
     found, given = np.asarray(prediction.predictions), np.asarray(prediction.label_ids)
     if (found[given != IGNORED] == DIVERGED).any():
-        raise DataError("the logits are NaN: training has diverged. Lower the learning rate or lengthen the warm-up")
+        raise DivergedError("the logits are NaN: training has diverged. Lower the learning rate or warm up longer")
     return found, given
 
 

@@ -13,7 +13,7 @@ class DataError(ValueError):
 
 
 class DivergedError(DataError):
-    """Training has diverged: the model answers NaN."""
+    """Training has diverged: a loss, weights or answers are not finite."""
 
 
 def counted(number: int, what: str) -> str:

@@ -1,8 +1,10 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Atomic file and folder output: written under a temporary name, then renamed."""
 
+import csv
 import errno
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -119,6 +121,13 @@ def remove(path: Path) -> None:
 def write_text(path: Path, text: str) -> None:
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def write_csv(path: Path, rows: Iterable[Iterable[Any]]) -> None:
+    """Write a table, the first row of which is its head. What is no valid text becomes "?"."""
+    written = io.StringIO(newline="")
+    csv.writer(written, lineterminator="\n").writerows(rows)
+    write_text(path, written.getvalue().encode("utf-8", "replace").decode())
 
 
 def write_json(path: Path, content: Any) -> None:

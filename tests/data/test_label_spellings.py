@@ -186,7 +186,7 @@ def test_labels_that_mean_none_are_told_and_left_out(tmp_path: Path) -> None:
     with fault("'n/a ' does not occur in train", "--label_map n/a=N/A)"):
         load(tmp_path)
     data = load(tmp_path, label_map=["n/a=N/A"])
-    assert any(warning.endswith("if they do, add --drop_labels N/A") for warning in data.warnings)
+    assert any(warning.endswith("if they are, add --drop_labels N/A") for warning in data.warnings)
     data = load(tmp_path, drop_labels=["N/A", "n/a"])
     assert (data.label_names, data.splits["train"].num_rows, data.splits["validation"].num_rows) == (
         ["billing", "login"],
@@ -195,6 +195,8 @@ def test_labels_that_mean_none_are_told_and_left_out(tmp_path: Path) -> None:
     )
     assert "train: left out the label 'N/A' of 6 rows (--drop_labels)" in data.notes
     assert data.warnings == []
+    data = load(tmp_path, drop_labels=["N/A"], label_map=["n/a=N/A"])
+    assert (data.label_names, data.splits["validation"].num_rows, data.warnings) == (["billing", "login"], 2, [])
     with fault("--drop_labels: no row has the label 'NA'", "did you mean 'N/A'?"):
         load(tmp_path, drop_labels=["NA", "N/A", "n/a"])
 

@@ -85,6 +85,8 @@ def test_another_encoding_is_read_where_it_is_given(tmp_path: Path, name: str, e
         load_splits(DataArguments(train_file=str(path)))
     with fault(name, "not valid ascii; give another --encoding"):
         load_splits(DataArguments(train_file=str(path), encoding="ascii"))
+    path.write_bytes(path.read_bytes().decode(encoding).encode("utf-8-sig"))
+    assert texts_of(path, TableForm(encoding="UTF8")) == texts
     with fault("--encoding nothing: unknown"):
         DataArguments(train_file=str(path), encoding="nothing")
 

@@ -38,7 +38,10 @@ def test_own_words_come_first_with_what_they_add(model: int, classes: int, tmp_p
         features.idf_ = weights.idf
         features = features.transform(counts)
     for index, of_class in enumerate(found):
-        assert {word.words for word in of_class[: len(OWN[names[index]])]} & set(OWN[names[index]])
+        own = {word for phrase in OWN[names[index]] for word in phrase.split()} | set(OWN[names[index]])
+        first = {word.words for word in of_class[:3]}
+        assert all(set(words.split()) & {part for each in own for part in each.split()} for words in first)
+        assert set(OWN[names[index]]) <= {word.words for word in of_class[:8]}
         assert len(of_class) <= MOST
         inside = np.array(labels) == index
         for word in of_class[:5]:

@@ -141,7 +141,26 @@ def test_labels_that_a_linear_model_doubts_are_those_of_other_words(tickets: Pat
     assert len(told & wrong) > 0.6 * len(wrong) > 8
     numbers = write(tmp_path / "numbers.csv", {"text": reviews(40)["text"], "label": [row + 0.5 for row in range(40)]})
     refused(capsys, data.main, [numbers, "--check_labels", tmp_path / "n.csv"], "--check_labels requires one class")
+    texts = {"text": ["thanks"] * 12 + [f"late parcel {row}" for row in range(60)], "label": ["b"] * 12 + ["a"] * 60}
+    one = write(tmp_path / "one.csv", texts)
+    refused(capsys, data.main, [one, "--check_labels", tmp_path / "n.csv"], "fewer than two classes")
     assert not (tmp_path / "n.csv").exists()
+
+
+def test_a_report_never_replaces_the_data(tmp_path: Path, capsys) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    path = write(folder / "train.csv", {"text": reviews(40)["text"], "label": ["a", "b"] * 20})
+    before = path.read_bytes()
+    for source, output in (([folder], path), ([path], path), ([folder], folder / "test.csv")):
+        for option in ("--check_labels", "--write_label_map"):
+            refused(capsys, data.main, [*source, option, output, "--overwrite"], option, "name")
+    both = ["--check_labels", tmp_path / "x.csv", "--write_label_map", tmp_path / "x.csv"]
+    refused(capsys, data.main, [path, *both], "name different files")
+    assert [each.name for each in folder.iterdir()] == ["train.csv"]
+    assert path.read_bytes() == before
+    assert "as no labels look like one class" in printed(capsys, path, "--write_label_map", tmp_path / "map.csv")
+    assert not (tmp_path / "map.csv").exists()
 
 
 @pytest.mark.parametrize("classes", [2, 3])

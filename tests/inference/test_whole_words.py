@@ -16,12 +16,16 @@ from modeling_scratch.inference.tagging import entities_of
         ("我在北京工作", ["北京 LOC"], ["北京 LOC"]),  # no blanks, no end of a word
         ("東京タワーへ行く", ["東京 LOC", "タワー LOC"], ["東京 LOC", "タワー LOC"]),
         ("Zoë met Ana", ["o PER", "Ana PER"], ["Zoë PER", "Ana PER"]),
+        ("in Berlin Mitte", ["Ber ORG", "lin_Mitte LOC"], ["Berlin ORG", "Mitte LOC"]),
+        ("in Zu\u0308rich", ["Z LOC"], ["Zu\u0308rich LOC"]),
+        ("मुंबई में", ["म LOC"], ["मुंबई LOC"]),
         ("nothing", [], []),
     ],
 )
 def test_entities_end_where_their_words_end(text: str, found: list[str], expected: list[str]) -> None:
     groups, begin = [], 0
     for piece, label in (each.split() for each in found):
+        piece = piece.replace("_", " ")
         begin = text.index(piece, begin)
         end = begin + len(piece)
         groups.append({"start": begin, "end": end, "entity_group": label, "score": 0.5})

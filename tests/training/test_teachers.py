@@ -102,7 +102,7 @@ def test_words_without_a_labelled_text_are_learned_from_their_neighbours(tmp_pat
         write(tmp_path / f"{split}.csv", {"text": texts((name,), number), "label": [row % 2 for row in range(number)]})
     write(tmp_path / "unsupervised.csv", {"text": texts(("known", "new"), 300)})
     tiny = "hidden_size=16,intermediate_size=16,num_hidden_layers=1,num_attention_heads=2,hidden_dropout=0.0"
-    options = f"--config_overrides {tiny} --learning_rate 1e-2 --num_train_epochs 30 --ema_decay 0.9"
+    options = f"--config_overrides {tiny} --learning_rate 1e-2 --num_train_epochs 15 --ema_decay 0.9"
     command = f"--data_dir {tmp_path} --output_dir {tmp_path / 'run'} --recipe minutes --use_cpu --report_to none"
     scores = {}
     for teachers in (0, 1):

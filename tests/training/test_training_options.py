@@ -21,7 +21,7 @@ import train_translation
 from conftest import redraw
 from processes import at_call, in_child, refusal, send
 from safetensors.torch import load_file
-from text_samples import write
+from text_samples import fault, write
 from transformers import (
     DistilBertConfig,
     DistilBertForSequenceClassification,
@@ -226,7 +226,7 @@ def test_stops_after_so_many_evaluations_without_a_better_one(said: str, reviews
 
 
 @pytest.mark.parametrize(("score", "is_greater"), [("rmse", False), ("eval_mae", False), ("r2", True), ("loss", False)])
-def test_the_epoch_that_is_kept_by_a_given_score_is_the_best(score: str, is_greater: bool, tmp_path: Path) -> None:
+def test_a_smaller_error_is_better(score: str, is_greater: bool, tmp_path: Path) -> None:
     made = train_classifier_room.ClassifierTrainingArguments(str(tmp_path), metric_for_best_model=score)
     assert made.greater_is_better == is_greater
 
@@ -365,6 +365,7 @@ class QuickTrials:
     def hyperparameter_search(self, hp_space: Any, n_trials: int, **options: Any) -> None:
         def tried(trial: Any) -> float:
             if trial.number in self.diverging:
+                trial.set_user_attr("diverged", True)
                 raise DivergedError("some logits are NaN")
             trial.set_user_attr("eval_loss", -trial.number)
             return len(hp_space(trial)) / 2
@@ -385,6 +386,15 @@ def test_a_trial_that_diverges_does_not_end_the_search(tmp_path: Path) -> None:
     trainer: Any = QuickTrials(tmp_path, 3, diverging=[1])
     assert "2 trials, evaluated on validation; 1 other diverged" in search(trainer, Space(TRIED[:1], 0.01, 16, 1), None)
     assert [row["trial"] for row in trials(tmp_path)] == [2, 0]
+
+
+def test_a_search_does_not_mix_scores(tmp_path: Path) -> None:
+    trainer: Any = QuickTrials(tmp_path, 1)
+    search(trainer, Space(TRIED[:1], 0.01, 16, 1), None)
+    later: Any = QuickTrials(tmp_path, 2)
+    later.metric = "f1_macro"
+    with fault("ranked by accuracy, and now by f1_macro", "--overwrite"):
+        search(later, Space(TRIED[:1], 0.01, 16, 1), None)
 
 
 def test_a_search_of_which_all_trials_diverge_says_so(reviews: Path, tmp_path: Path, capsys) -> None:
