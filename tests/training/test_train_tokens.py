@@ -107,13 +107,15 @@ def test_the_pipeline_finds_the_entities_that_were_scored(run: Path) -> None:
 
 
 def in_whole_words(text: str, found: list[dict[str, Any]]) -> list[tuple[int, int, str, float]]:
-    """The entities of the pipeline up to the ends of their words; of several in a word, the first."""
+    """The entities of the pipeline up to the ends of their words, each of which is that of the first in it."""
     words, entities = [word.span() for word in re.finditer(r"\w+", text)], list[tuple[int, int, str, float]]()
     for one in found:
         start = min([one["start"], *(first for first, last in words if first < one["start"] < last)])
         end = max([one["end"], *(last for first, last in words if first < one["end"] < last)])
-        if not entities or start >= entities[-1][1]:
-            entities.append((start, end, one["entity_group"], float(one["score"])))
+        taken = max([0, *(last for _, last, *_ in entities)])
+        left = [at for at in range(max(start, taken), end) if start >= taken or text[at].isalnum()]
+        if left:
+            entities.append((left[0], end, one["entity_group"], float(one["score"])))
     return entities
 
 
