@@ -87,19 +87,19 @@ def check_folder(name: str, option: str = "") -> None:
 
     A name that is clearly a path does not cause a request to the Hub.
     """
-    path = Path(name)
+    path, where = Path(name), f"{option} {name}".lstrip()
     is_path = len(path.parts) > 2 or name[:1] in "./~" or (len(path.parts) == 2 and path.parent.is_dir())
     if is_path and not path.is_dir():
-        raise DataError(f"{option} {name}: folder not found".lstrip())
+        raise DataError(f"{where}: folder not found")
     if is_linear(path):
         raise DataError(
-            f"{option} {name}: a linear model, which only `modeling-scratch predict` reads; name the folder of a "
-            "Transformer, such as that of its run".lstrip()
+            f"{where}: a linear model, which only `modeling-scratch predict` reads; name the folder of a Transformer, "
+            "such as that of its run"
         )
     if path.is_file():
-        raise DataError(f"{option} {name}: a file; name the folder of a model".lstrip())
+        raise DataError(f"{where}: a file; name the folder of a model")
     if path.is_dir():
-        _check_is_model(path, f"{option} {name}".lstrip())
+        _check_is_model(path, where)
         check_model_files(path)
 
 

@@ -94,8 +94,10 @@ def as_recorded(given: TextColumns) -> TextColumns:
 def trained_columns(model: str) -> tuple[str, ...]:
     """Return the names of the text columns that the record in a model's folder has: none, one, or two of pairs."""
     path = Path(model, "run_config.json")
+    if not path.is_file():
+        return ()
     try:
-        record = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"data": {"text_column": None}}
+        record = json.loads(path.read_text(encoding="utf-8"))
         names = record.get("text_columns") or record["data"]["text_column"]  # earlier versions had the latter alone
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return ()  # what reads the record reports that it is damaged

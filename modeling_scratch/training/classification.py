@@ -13,18 +13,10 @@ import datasets
 import numpy as np
 from datasets import DatasetDict
 from torch import Tensor
-from transformers import (
-    PreTrainedConfig,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-    pipeline,
-    set_seed,
-)
+from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase, pipeline, set_seed
 from transformers.trainer_utils import TrainOutput
 
-from ..bridges.model_sources import (
-    token_limit,
-)
+from ..bridges.model_sources import token_limit
 from ..configuration_scratch import ProblemType
 from ..data import demo_reviews
 from ..data.encoded_texts import encode_texts

@@ -18,12 +18,7 @@ from ..inference.pipeline_settings import record_settings
 from ..inference.question_answering import HEAD, TASK, Reader, Window
 from ..utils.errors import DataError, DivergedError
 from ..utils.markdown import excerpt
-from .encoder_heads import (
-    HeadModelArguments,
-    HeadTrainer,
-    HeadTrainingArguments,
-    limit_length,
-)
+from .encoder_heads import HeadModelArguments, HeadTrainer, HeadTrainingArguments, limit_length
 from .encoder_models import build_model, build_tokenizer
 from .encoder_training import build_trainer, choose_epoch_on_validation, inputs_of
 from .run import Run, summary

@@ -22,12 +22,7 @@ from ..evaluation.tagging import FrequentLabels, report_tagging, score_labels
 from ..inference.pipeline_settings import TAGGING_TASK, record_settings, strategy_of
 from ..utils.errors import DataError, DivergedError, one_line
 from ..utils.markdown import excerpt
-from .encoder_heads import (
-    HeadModelArguments,
-    HeadTrainer,
-    HeadTrainingArguments,
-    limit_length,
-)
+from .encoder_heads import HeadModelArguments, HeadTrainer, HeadTrainingArguments, limit_length
 from .encoder_models import build_model, build_tokenizer
 from .encoder_training import build_trainer, choose_epoch_on_validation, inputs_of
 from .run import Run, summary
