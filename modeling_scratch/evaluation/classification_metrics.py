@@ -6,23 +6,17 @@ Trainer(..., compute_metrics=metrics)
 print(comparison_table(["negative", "positive"], references, predictions, {"NB-SVM": baseline_predictions}))
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from statistics import mean
+from typing import Any
 
 import datasets
 import evaluate
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import binomtest
-from sklearn.metrics import (
-    accuracy_score,
-    confusion_matrix,
-    f1_score,
-    precision_recall_fscore_support,
-    precision_score,
-    recall_score,
-)
+from sklearn.metrics import confusion_matrix, f1_score, precision_recall_fscore_support
 from transformers import EvalPrediction
 
 from ..data.labels import is_imbalanced
@@ -30,13 +24,15 @@ from ..utils.errors import DivergedError
 from ..utils.markdown import percent, table
 
 SIGNIFICANCE_LEVEL = 0.05
+MATRIX = "confusion_matrix"
 
 
-class ClassificationMetric(evaluate.Metric):
-    """An `evaluate` metric on class indices 0 .. num_labels - 1, built directly: `Accuracy(num_labels=2)`.
+class ClassificationScores(evaluate.Metric):
+    """Accuracy, precision, recall, F1, macro F1 and the confusion matrix of class indices 0 .. num_labels - 1.
 
-    Examples stay in memory, so that concurrent processes share no cache file. In distributed training, Trainer passes
-    the gathered predictions to every process, and each computes the whole metric.
+    An `evaluate` metric, built directly: `ClassificationScores(num_labels=2)`. Examples stay in memory, so that
+    concurrent processes share no cache file. In distributed training, Trainer passes the gathered predictions to every
+    process, and each computes the whole metric.
     """
 
     def __init__(self, num_labels: int) -> None:
@@ -52,61 +48,19 @@ class ClassificationMetric(evaluate.Metric):
             citation="",
             inputs_description="predictions, references: class indices, one per example",
             features=datasets.Features({"predictions": class_index, "references": class_index}),
+            format="numpy",
         )
 
-
-class Accuracy(ClassificationMetric):
-    """accuracy = correct / all."""
-
-    def _compute(self, predictions: list[int], references: list[int]) -> dict[str, float]:
-        return {"accuracy": float(accuracy_score(references, predictions))}
-
-
-class _AveragedMetric(ClassificationMetric):
-    """A binary score of the last of two classes, or the macro average over the classes that occur.
-
-    The score of a class that is never predicted counts as 0.
-    """
-
-    score: ClassVar[Callable[..., float]]
-
-    def _compute(self, predictions: list[int], references: list[int]) -> dict[str, float]:
-        options: dict[str, Any] = {"average": "binary"}
-        if self.num_labels > 2:
-            options = {"average": "macro", "labels": np.unique(references)}
-        return {self.name: float(self.score(references, predictions, zero_division=0, **options))}
-
-
-class Precision(_AveragedMetric):
-    """precision = true positives / predicted positives."""
-
-    score = staticmethod(precision_score)
-
-
-class Recall(_AveragedMetric):
-    """recall = true positives / positives."""
-
-    score = staticmethod(recall_score)
-
-
-class F1(_AveragedMetric):
-    """F1 = 2 · precision · recall / (precision + recall)."""
-
-    score = staticmethod(f1_score)
-
-
-class MacroF1(ClassificationMetric):
-    """f1_macro = mean of the F1 of the classes that occur."""
-
-    def _compute(self, predictions: list[int], references: list[int]) -> dict[str, float]:
-        return {"f1_macro": f1_averages(references, predictions)["f1_macro"]}
-
-
-class ConfusionMatrix(ClassificationMetric):
-    """matrix[i, j] = number of examples of class i predicted as class j."""
-
-    def _compute(self, predictions: list[int], references: list[int]) -> dict[str, np.ndarray]:
-        return {"confusion_matrix": confusion_matrix(references, predictions, labels=range(self.num_labels))}
+    def _compute(self, predictions: np.ndarray, references: np.ndarray) -> dict[str, Any]:
+        classes = class_scores(range(self.num_labels), references, predictions)
+        occurring = [row for row in classes if row["support"]]
+        counted = classes[1:] if self.num_labels == 2 else occurring  # of two classes, the last one
+        return {
+            "accuracy": float((predictions == references).mean()),
+            **{name: mean(row[name] for row in counted) for name in ("f1", "precision", "recall")},
+            "f1_macro": mean(row["f1"] for row in occurring),
+            MATRIX: confusion_matrix(references, predictions, labels=range(self.num_labels)),
+        }
 
 
 class ClassificationMetrics:
@@ -118,9 +72,7 @@ class ClassificationMetrics:
 
     def __init__(self, label_names: Sequence[str]) -> None:
         self.label_names = list(label_names)
-        num_labels = len(self.label_names)
-        self._scores = evaluate.combine([metric(num_labels) for metric in (Accuracy, F1, Precision, Recall, MacroF1)])
-        self._confusion_matrix = ConfusionMatrix(num_labels)
+        self._scores = ClassificationScores(len(self.label_names))
 
     @property
     def f1_name(self) -> str:
@@ -140,11 +92,12 @@ class ClassificationMetrics:
 
     def compute(self, predictions: ArrayLike, references: ArrayLike) -> dict[str, float]:
         """Return accuracy, f1, precision, recall and f1_macro, each from 0 to 1, of class indices (examples,)."""
-        return self._scores.compute(**self._checked(predictions, references))
+        scores = self._scores.compute(**self._checked(predictions, references))
+        return {name: value for name, value in scores.items() if name != MATRIX}
 
     def confusion_matrix(self, predictions: ArrayLike, references: ArrayLike) -> np.ndarray:
         """Return counts (num_labels, num_labels), indexed by true class and predicted class."""
-        return self._confusion_matrix.compute(**self._checked(predictions, references))["confusion_matrix"]
+        return self._scores.compute(**self._checked(predictions, references))[MATRIX]
 
     def _checked(self, predictions: ArrayLike, references: ArrayLike) -> dict[str, np.ndarray]:
         inputs = {"predictions": np.asarray(predictions), "references": np.asarray(references)}
@@ -182,7 +135,7 @@ def check_converged(logits: np.ndarray) -> None:
         )
 
 
-def class_scores(label_names: Sequence[str], references: ArrayLike, predictions: ArrayLike) -> list[dict[str, Any]]:
+def class_scores(label_names: Sequence[Any], references: ArrayLike, predictions: ArrayLike) -> list[dict[str, Any]]:
     """Return precision, recall, F1 and support (texts that have it) of each class.
 
     References and predictions are class indices (examples,), or (examples, classes) of 0 and 1. Undefined scores are 0.
