@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 from browser import browser, page  # noqa: F401, fixtures
-from own_process import pytest_collection_finish  # noqa: F401, a hook
+from own_process import fork_before_tests
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # only tests marked `hub` may ask the Hub
 
@@ -27,7 +27,11 @@ if os.environ.get("SCRATCH_ENGINE") == "textbook":  # `make test-textbook`: ever
 
 torch.set_num_threads(1)  # tests run in several processes
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it, and so would what it starts
-gc.freeze()  # Trainer collects garbage at each run: leave out all that the imports made
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    fork_before_tests(session)
+    gc.freeze()  # Trainer collects garbage at each run: leave out all that imports and collection made
 
 
 @pytest.fixture(params=["fast", "textbook"])

@@ -35,8 +35,8 @@ def in_own_process(test: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """For tests/conftest.py: fork before the first test, if one of them needs it."""
+def fork_before_tests(session: pytest.Session) -> None:
+    """Fork, if one of the tests needs it."""
     items = {item.nodeid: item for item in session.items if getattr(item, "function", None) in TESTS}
     if not items or session.config.option.collectonly:
         return
