@@ -3,14 +3,17 @@
 
 import inspect
 import json
+import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
 from huggingface_hub.errors import StrictDataclassError
 from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.utils import logging
 
 import modeling_scratch
 
@@ -149,13 +152,38 @@ def _check_used(model: Any, unexpected: Iterable[str]) -> None:
 
 
 def load_body(auto_class: Any, name: str, trust_remote_code: bool, **options: Any) -> Any:
-    """Load a checkpoint for training, whose head may be another one. The rest is checked as in `check_loaded`."""
-    model, info = load_checkpoint(auto_class, name, trust_remote_code, output_loading_info=True, **options)
+    """Load a checkpoint for training, whose head may be another one, and say what is new and what is left out.
+
+    The rest is checked as in `check_loaded`.
+    """
+    with _without_load_report():
+        model, info = load_checkpoint(auto_class, name, trust_remote_code, output_loading_info=True, **options)
     try:
         _check_used(model, [key for key in info["unexpected_keys"] if key.startswith(f"{model.base_model_prefix}.")])
     except ValueError as error:
         raise DataError(f"--model_name_or_path {name}: {error}") from error
+    new = [*info["missing_keys"], *(key for key, *_ in info["mismatched_keys"])]
+    for what, keys in (("new, untrained layers", new), ("unused layers of the checkpoint", info["unexpected_keys"])):
+        if keys and os.environ.get("RANK", "0") == "0":  # one of several processes
+            print(f"{name}: {what}: {_layers(keys)}")
     return model
+
+
+def _layers(weights: Iterable[str]) -> str:
+    """The names of the layers that weights belong to."""
+    return ", ".join(sorted({name.rpartition(".")[0] or name for name in weights}))
+
+
+@contextmanager
+def _without_load_report() -> Iterator[None]:
+    """Silence Transformers' table of such weights, which looks like a fault. Errors are raised all the same."""
+    logger = logging.get_logger("transformers.modeling_utils")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def load_model(auto_class: Any, head: str, name: str, trust_remote_code: bool, **options: Any) -> PreTrainedModel:

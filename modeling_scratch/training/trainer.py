@@ -30,6 +30,7 @@ from ..sharing.quotations import quoting_files
 from ..sharing.verification_record import write_verification
 from ..utils.errors import DataError, attempt, one_line
 from .distributed import whole_model
+from .progress import print_lines
 from .resumable import ResumableTrainer
 
 FLAT_MODEL_TYPES = ScratchEncoderConfig.model_type, ScratchDecoderConfig.model_type
@@ -124,6 +125,10 @@ class SharingTrainer(WholeEvaluation, ResumableTrainer):
     """Trainer that pushes complete models with their code and model card, without pickled arguments."""
 
     push_in_progress: Any  # None if no push is running; set only in the main process
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        print_lines(self)
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
         forget_last_call(self.processing_class)

@@ -131,6 +131,9 @@ def test_fine_tunes_a_checkpoint_with_other_labels_and_dropouts(run: Path, tmp_p
     told = refusal(capsys, train_classifier.main, f"{tuned} --config_overrides hidden_size=8".split())
     assert "--config_overrides hidden_size: for a checkpoint, only" in told
     train_classifier.main(f"{tuned} --config_overrides hidden_dropout=0.25".split())
+    printed = capsys.readouterr()
+    assert f"{run}: new, untrained layers: classifier.out_proj\n" in printed.out
+    assert "LOAD REPORT" not in printed.err
     config = AutoModelForSequenceClassification.from_pretrained(tmp_path / "tuned").config
     assert (config.id2label, config.hidden_dropout) == ({0: "x", 1: "y", 2: "z"}, 0.25)
     assert (tmp_path / "tuned" / "tokenizer.json").read_bytes() == (run / "tokenizer.json").read_bytes()
