@@ -15,6 +15,7 @@ from ..utils.errors import DataError
 from .answers import Target, answer_of
 from .arrays import plain
 from .attributions import integrated_gradients, is_exact, occlusion, rollout
+from .contributions import Contributions, contributions_of
 from .deletion import deletion
 from .generation import cached_generation
 from .lens import lens
@@ -61,6 +62,7 @@ class TextExplanation:
     cache: dict[str, Any] | None
     training_step: dict[str, Any] | None
     other_steps: list[dict[str, Any]]
+    contributions: Contributions | None
     attributions: dict[str, Any] | None
     outputs: dict[str, Any] | None
     notes: list[str]
@@ -178,6 +180,7 @@ def explain_text(subject: Subject, target_text: str | None = None, label: str | 
         cache=None if generated is None else generated[0],
         training_step=step,
         other_steps=other_steps(subject, target, recording.output, step) if target and step else [],
+        contributions=None if target is None else contributions_of(subject, target, recording),
         attributions=None if target is None else attributions_of(subject, target, recording),
         outputs=output_attributions(subject, answer.get("continuation", ())),
         notes=subject.notes,

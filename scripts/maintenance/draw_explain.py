@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 BROWSERS = "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"
-PARTS = "tokens", "pass", "attention", "lens", "answer", "words", "change", "backward", "pairs"
+PARTS = "tokens", "pass", "attention", "lens", "answer", "contributions", "words", "change", "backward", "pairs"
 SIZE = {"width": 1000, "height": 700}  # of the window
 
 

@@ -9,7 +9,7 @@ for (const name of ["unpack.js", "forward.js"]) vm.runInThisContext(fs.readFileS
 async function main() {
   const answers = [];
   for (const { model, inputs, off, names } of JSON.parse(fs.readFileSync(0, "utf8"))) {
-    const switched = { heads: new Map(off.heads), layers: new Set(off.layers), positions: off.positions };
+    const switched = { ...off, heads: new Map(off.heads), layers: new Set(off.layers) };
     const tensors = forward(await unpackModel(model), inputs, switched);
     const wanted = names ?? [...tensors.keys()].slice(-1);
     answers.push(wanted.map((name) => ({ shape: tensors.get(name).shape, values: [...tensors.get(name).data] })));

@@ -408,6 +408,83 @@ def test_n_grams_count_among_the_words_that_mattered() -> None:
     assert found.sum == pytest.approx(found.difference, rel=0.011)
 
 
+POOLED = {"classifier_pooling": "mean"}
+SUMS: tuple[tuple[Any, dict[str, Any]], ...] = (
+    (scratch.ScratchEncoderForSequenceClassification, {"classifier_norm": True, "num_labels": 3}),
+    (scratch.ScratchEncoderForSequenceClassification, {"norm_position": "sandwich", "norm_type": "rms_norm"}),
+    (scratch.ScratchEncoderForSequenceClassification, {"classifier_pooling": "first", "embedding_norm": True}),
+    (
+        scratch.ScratchEncoderForSequenceClassification,
+        {"problem_type": "multi_label_classification", "classifier_norm": True, "num_labels": 3},
+    ),
+    (scratch.ScratchEncoderForSequenceClassification, {"problem_type": "regression", "num_labels": 3}),
+    (scratch.ScratchDecoderForSequenceClassification, {"norm_position": "output", "position_type": "learned"}),
+    (scratch.ScratchDecoderForCausalLM, {"block_type": "parallel", "tie_word_embeddings": False}),
+)
+
+
+@pytest.mark.parametrize(("model_class", "settings"), SUMS, ids=lambda value: getattr(value, "__name__", ""))
+def test_the_parts_add_up_to_the_score(model_class: Any, settings: dict[str, Any]) -> None:
+    model = model_of(
+        model_class, **{"norm_position": "pre", "num_labels": 2, **POOLED, **settings}, num_hidden_layers=2
+    )
+    redraw(model, biases=False)  # what is left for the biases is then 0
+    found = explain(model, TOKENIZER, TEXT).texts[0].contributions
+    logits = model(**TOKENIZER(TEXT, return_tensors="pt")).logits.flatten(0, -2)[-1]
+    if settings.get("problem_type") is None and model_class is not scratch.ScratchDecoderForCausalLM:
+        best = int(logits.argmax())
+        assert found.value == pytest.approx((logits[best] - (logits.sum() - logits[best]) / (len(logits) - 1)).item())
+    *parts, biases = found.parts
+    assert sum(part.value for part in parts) == pytest.approx(found.value, abs=1e-4)
+    assert (biases.name, biases.value) == ("bias", pytest.approx(0, abs=1e-4))
+    blocks = [(part.name, part.layer) for part in parts if part.layer]
+    names = ["block"] if "block_type" in settings else ["attention", "feed_forward"]
+    assert blocks == [(name, layer) for layer in (1, 2) for name in names]
+
+
+@pytest.mark.parametrize("settings", [{"norm_position": "post"}, {"classifier_pooling": "max"},
+                                      {"classifier_activation": "tanh"}], ids=str)  # fmt: skip
+def test_an_answer_that_is_no_sum_has_no_parts(settings: dict[str, Any]) -> None:
+    model = model_of(scratch.ScratchEncoderForSequenceClassification, **{"norm_position": "pre", **settings})
+    assert explain(model, TOKENIZER, TEXT).texts[0].contributions is None
+
+
+def test_a_linear_part_and_its_n_grams_are_what_the_score_loses_without_them() -> None:
+    settings = {"norm_position": "pre", "final_norm": False, "embedding_norm": False, "position_type": "none"}
+    model = model_of(scratch.ScratchEncoderForSequenceClassification, ngram_vocab_size=2, num_hidden_layers=0,
+                     num_labels=2, **settings, **POOLED)  # fmt: skip
+    redraw(model)
+    ids, ngrams = TOKENIZER(TEXT)["input_ids"], model.model.embeddings.ngrams
+    with torch.no_grad():
+        ngrams.keys.copy_(torch.tensor(sorted((b + 1) + (a + 1 << 21) for a, b in [ids[2:4], ids[3:5]])))
+        ngrams.table.weight[0] = 0  # of n-grams that the table lacks
+        model.classifier.out_proj.weight[:, -2:] = 3 * (torch.eye(2) - 1 / 2)
+    found = explain(model, TOKENIZER, TEXT).texts[0].contributions
+    sign = 1 if found.score.endswith("1") else -1
+
+    def without(*tables: tuple[torch.nn.Embedding, slice, slice]) -> float:
+        """The score when these rows and coordinates of the tables are 0."""
+        changed = copy.deepcopy(model)
+        with torch.no_grad():
+            for name, rows, coordinates in tables:
+                changed.get_submodule(name).weight[rows, coordinates] = 0
+            logits = changed(torch.tensor([ids])).logits[0]
+        return sign * (logits[1] - logits[0]).item()
+
+    names = "model.embeddings.tokens", "model.embeddings.ngrams.table"
+    every, last = slice(None), slice(-2, None)
+    parts = {part.name: part.value for part in found.parts}
+    assert set(parts) == {"linear", "tokens", "ngrams", "bias"}
+    assert found.value == pytest.approx(without())
+    assert parts["linear"] == pytest.approx(found.value - without(*((name, every, last) for name in names)), abs=1e-5)
+    pieces = {piece.text: piece for piece in found.pieces}
+    row = ngrams.keys.tolist().index((ids[3] + 1) + (ids[2] + 1 << 21)) + 1
+    assert pieces["a moving"].value == pytest.approx(found.value - without((names[1], row, every)), abs=1e-5)
+    assert pieces["a moving"].linear == pytest.approx(found.value - without((names[1], row, last)), abs=1e-5)
+    assert (pieces["a moving"].first, pieces["a moving"].last) == (2, 3)
+    assert len(pieces) == len(ids) + 2
+
+
 def test_bytes_hold_a_tensor_within_half_a_level() -> None:
     values = torch.tensor([[-3.0, 0.5, 1.0], [-3e38, float("-inf"), 2.0]])
     assert unpacked(packed(values)).tolist() == values.tolist()

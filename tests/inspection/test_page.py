@@ -13,6 +13,7 @@ from toy_text import toy_tokenizer
 
 from modeling_scratch import (
     ScratchDecoderForCausalLM,
+    ScratchEncoderConfig,
     ScratchEncoderForSequenceClassification,
     ScratchSeq2SeqForConditionalGeneration,
     explain,
@@ -32,6 +33,7 @@ SIZES: dict[str, Any] = {
     "vocab_size": len(TOKENIZER), "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4,
     "intermediate_size": 24, "hidden_dropout": 0.0,
 }  # fmt: skip
+BLOCK = "attention", "feed-forward"
 PARTS = ["tokens", "pass", "attention", "lens", "answer", "words", "change", "backward", "pairs", "check"]
 
 
@@ -59,9 +61,23 @@ def folder(tmp_path_factory: pytest.TempPathFactory, classifier: Any, explained:
     explain(seq2seq, TOKENIZER, "a slow film", targets="a good film").save(folder / "seq2seq.html")
     pair = explain(classifier, TOKENIZER, "a good film", text_pairs="bad and slow")
     pair.save(folder / "pair.html")
+    explain(recipe_model(), TOKENIZER, "a bad film").save(folder / "recipe.html")
     for name, model in (("decoder", decoder), ("seq2seq", seq2seq)):
         model.save_pretrained(folder / name)
     return folder
+
+
+def recipe_model() -> Any:
+    """A classifier as recipes train them: pre-norm, mean pooling, n-grams and a linear part."""
+    switches = {"norm_position": "pre", "final_norm": False, "embedding_norm": False, "position_type": "rotary"}
+    head = {"classifier_pooling": "mean", "classifier_norm": True, "classifier_activation": None, "num_labels": 2}
+    config = ScratchEncoderConfig(**SIZES, **switches, **head, ngram_vocab_size=1, type_vocab_size=0)
+    model = lively(ScratchEncoderForSequenceClassification(config))
+    before, last = TOKENIZER("a bad")["input_ids"][1:3]
+    with torch.no_grad():
+        model.model.embeddings.ngrams.keys.fill_((last + 1) + (before + 1 << 21))
+        model.classifier.out_proj.weight[:, -2:] = 3 * (torch.eye(2) - 1 / 2)
+    return model
 
 
 def opened(page: Any, path: Path) -> Any:
@@ -95,7 +111,7 @@ OPEN = """() => {
 
 
 @pytest.mark.parametrize(
-    "name", ["classifier", *(pytest.param(each, marks=pytest.mark.slow) for each in ("decoder", "seq2seq"))]
+    "name", ["classifier", *(pytest.param(each, marks=pytest.mark.slow) for each in ("decoder", "seq2seq", "recipe"))]
 )
 def test_the_page_is_accessible(page: Any, folder: Path, name: str) -> None:
     opened(page, folder / f"{name}.html")
@@ -279,6 +295,18 @@ def test_the_training_step_is_there_for_each_label(page: Any, folder: Path, expl
     assert page.inner_text("#backward .facts") != first
 
 
+def test_the_parts_of_an_answer_are_bars_and_n_grams_have_a_switch(page: Any, folder: Path) -> None:
+    opened(page, folder / "recipe.html")
+    table, pieces = (page.locator("#contributions table").nth(number).locator("tr") for number in (0, 1))
+    names = "linear part", "tokens", "n-grams", *(f"Layer {n}: {part}" for n in (1, 2) for part in BLOCK), "biases"
+    assert table.locator("th").all_inner_texts() == [*names]
+    assert "a bad" in pieces.locator("th").all_inner_texts()
+    assert all("linear part" in words for words in pieces.locator("small").all_inner_texts())
+    before = shown_logits(page)
+    page.click("#change [role=switch]:text-is('N-grams')")
+    assert shown_logits(page) != before
+
+
 def test_sliders_cut_the_distribution(page: Any, folder: Path) -> None:
     opened(page, folder / "decoder.html")
     values = page.locator("#answer .bars .value")
@@ -398,7 +426,8 @@ def test_only_known_languages_and_writable_places(tmp_path: Path, explained: dic
 
 @pytest.mark.slow
 def test_each_part_is_drawn(page: Any, folder: Path, tmp_path: Path) -> None:
-    draw_explain.draw(page, folder / "classifier.html", tmp_path)
+    for name in ("classifier", "recipe"):
+        draw_explain.draw(page, folder / f"{name}.html", tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {
         f"explain-{part}.png" for part in ("page", *draw_explain.PARTS)
     }

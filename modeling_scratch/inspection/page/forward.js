@@ -295,7 +295,9 @@ function embed(pass, name, ids, types = null) {
     ? part("projection", linear(pass, `${name}.projection`, x))
     : x);
   let x = part("tokens", lookUp(pass, `${name}.tokens`, ids));
-  if (has(pass, `${name}.ngrams.table`)) x = add(x, part("ngrams", ngramEmbeddings(pass, `${name}.ngrams`, ids)));
+  if (has(pass, `${name}.ngrams.table`) && !pass.off.ngrams) {
+    x = add(x, part("ngrams", ngramEmbeddings(pass, `${name}.ngrams`, ids)));
+  }
   if (config.positions_after_projection) x = project(x);
   if (config.embedding_scale) x = mapped(x, (value) => value * Math.sqrt(config.hidden_size));
   const positions = positionsOf(pass, name, ids.length);
@@ -408,14 +410,14 @@ function headOf(model, hiddenStates) {
   return HEADS[model.class]({ model, off: NOTHING_OFF, tensors: new Map() }, hiddenStates);
 }
 
-const NOTHING_OFF = Object.freeze({ heads: new Map(), layers: new Set(), positions: false });
+const NOTHING_OFF = Object.freeze({ heads: new Map(), layers: new Set(), positions: false, ngrams: false });
 
 /**
  * One text through the model.
  * @param {object} model from unpackModel()
  * @param {{input_ids: number[], token_type_ids?: number[], decoder_input_ids?: number[]}} inputs
- * @param {{heads?: Map<string, Iterable<number>>, layers?: Set<string>, positions?: boolean}} off
- *   heads: numbers by the name of their attention; layers: names of blocks; positions: true leaves them out
+ * @param {{heads?: Map<string, Iterable<number>>, layers?: Set<string>, positions?: boolean, ngrams?: boolean}} off
+ *   heads: numbers by the name of their attention; layers: names of blocks; positions, ngrams: true leaves them out
  * @returns {Map<string, Tensor>} every result in the order in which it was computed; "logits" is the last
  */
 function forward(model, inputs, off = {}) {

@@ -7,6 +7,7 @@ const PARTS = [
   partAttention,
   partLens,
   partAnswer,
+  partContributions,
   partWords,
   partChange,
   partBackward,

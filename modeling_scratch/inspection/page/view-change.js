@@ -1,5 +1,5 @@
 // Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-// Change it: swap, remove or add a token, switch off heads, layers and positions; forward() computes all again.
+// Change it: swap, remove or add a token, switch off heads, layers, positions and n-grams; forward() computes all again.
 
 /** What the model read: tokens with the place in the recorded text that each came from. */
 function unchanged() {
@@ -11,6 +11,7 @@ function unchanged() {
     heads: new Map(),
     layers: new Set(),
     positions: false,
+    ngrams: false,
     get tokens() {
       return this.source.map(({ token }) => token);
     },
@@ -33,7 +34,8 @@ function isChanged(change) {
   const same = (side, original) =>
     !side || (side.length === original.ids.length
       && side.every(({ id }, i) => id === original.ids[i]));
-  return change.positions || change.layers.size > 0 || [...change.heads.values()].some((heads) => heads.size)
+  return change.positions || change.ngrams || change.layers.size > 0
+    || [...change.heads.values()].some((heads) => heads.size)
     || !same(change.source, text().tokens) || !same(change.target, text().target_tokens);
 }
 
@@ -173,7 +175,7 @@ function searchedIds(words, query, rows) {
   return ids.length || words.length || !/^\d+$/.test(wanted) || Number(wanted) >= rows ? ids : [Number(wanted)];
 }
 
-// ---- Heads, layers, positions ---------------------------------------------------------------------------------------
+// ---- Heads, layers, positions, n-grams ---------------------------------------------------------------------------------------
 
 const attentionsOf = () =>
   [...state.baseline.keys()].filter((name) => name.endsWith("attention.weights")).map((name) =>
@@ -197,12 +199,13 @@ function switches() {
       el("span", { class: "layer-name" }, label), roving([...buttons, whole].filter(Boolean)));
   });
   const kind = state.model.config.position_type;
-  const positions = kind !== "none"
-    && toggle(t("change.positions", kind), t("change.positions", kind), () => state.change.positions, (isOff) => {
-      state.change.positions = isOff;
+  const partSwitch = (name, words) =>
+    toggle(words, words, () => state.change[name], (isOff) => {
+      state.change[name] = isOff;
     });
   return el("div", {}, el("h3", {}, t("change.switches")), note(t("change.switches.how")),
-    el("div", { class: "switches" }, rows, positions));
+    el("div", { class: "switches" }, rows, kind !== "none" && partSwitch("positions", t("change.positions", kind)),
+      state.model.ngrams.size > 0 && partSwitch("ngrams", t("change.ngrams"))));
 }
 
 function setOff(attention, head, isOff) {
