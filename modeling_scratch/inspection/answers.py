@@ -89,7 +89,7 @@ def _tags(subject: Subject, output: Any) -> tuple[dict[str, Any], Target | None]
     real = [number for number, added in enumerate(subject.text.special) if not added] or [0]
     focus = max(real, key=lambda number: (found[number]["label"] != OUTSIDE, found[number]["p"]))
     label = found[focus]["label"]
-    score = Note(f"{LOG_ODDS} of {label} at token {focus}", f"Log-Odds von {label} bei Token {focus}")
+    score = Note(f"{LOG_ODDS} of {label} at token {focus + 1}", f"Log-Odds von {label} bei Token {focus + 1}")
     target = Target(score, int(p[focus].argmax()), focus)
     return {"tokens": found, "focus": focus}, target if len(names) > 1 else None  # one label has no odds
 

@@ -166,7 +166,7 @@ def rollout(subject: Subject, recording: Recording, target: Target) -> dict[str,
     if cross:
         matrix = torch.stack(cross).mean(0).cpu() @ matrix
     tokens = _read_rows(subject, matrix, target).tolist()
-    return {"tokens": tokens, "words": subject.text.per_word(tokens), "matrix": matrix.float()}
+    return {"tokens": tokens, "words": subject.text.per_word(tokens) if weights else None, "matrix": matrix.float()}
 
 
 def _read_rows(subject: Subject, matrix: Tensor, target: Target) -> Tensor:

@@ -1,33 +1,34 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """What adds up to an answer: the share of each part of the model in a logit (Elhage et al. 2021, "direct" attribution).
 
-x = E[token] + G[n-grams] + Σ_l update_l, score = d · W pool(norm(x)) + β
+x = E[token] + G[n-grams] + Σ_l update_l, score = d · W norm(pool(norm(x))) + β
 
 The residual stream x is a sum, and so is the score, once the norms divide by the spread that this text has. A post-norm
-block divides the sum on its way, and a maximum or a dense layer before the head is not linear: such models have none.
+block divides the sum on its way, and a maximum or a hidden layer in the head is not linear: such models have none.
 
 Shapes: T tokens, C labels, N parts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ..heads import pool
 from ..inference.answers import names_of
 from .answers import Target, shown
 from .lens import main_stack
 from .notes import Note
-from .recorder import Recording
+from .recorder import Recording, as_textbook
 from .subjects import CLASSIFICATION, NEXT, TEXT_TASKS, Subject
 
-LINEAR, TOKENS, NGRAMS, POSITIONS, EMBEDDINGS = "linear", "tokens", "ngrams", "positions", "embeddings"
+TOKENS, NGRAMS, POSITIONS, TYPES, EMBEDDINGS = "tokens", "ngrams", "positions", "token_types", "embeddings"
+LINEAR, OTHER = "linear_", "other_"  # coordinates of the embeddings, where there is a linear part
 ATTENTION, FEED_FORWARD, BLOCK, BIAS = "attention", "feed_forward", "block", "bias"
 NGRAM_LENGTHS = 2, 3
 CLOSE = 1e-3  # of weights that lower precision has rounded
+MOST_MISSED = 0.01  # of the largest part
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,13 @@ class Part:
 
 @dataclass(frozen=True)
 class Piece:
-    """What a token's embedding, or an n-gram's, adds to the score. linear: the linear part's share of it."""
+    """What the embedding of a token, or of an n-gram, adds to the score, wherever the text has it.
+
+    first, last: the tokens where it stands first. linear: the linear part's share of the value.
+    """
 
     text: str
+    count: int
     first: int
     last: int
     value: float
@@ -61,38 +66,52 @@ class Contributions:
 
 
 def contributions_of(subject: Subject, target: Target, recording: Recording) -> Contributions | None:
-    """Return what adds up to the answer of a recorded text; None for a model whose answer is no sum."""
+    """Return what adds up to the answer of a recorded text; None for a model whose answer is no sum.
+
+    The subject gets a note if the parts miss the answer, as the rounding of 16 bits can let them.
+    """
     if not _is_sum(subject):
         return None
-    reader = _Reader(subject, target, recording)
-    embedded, pieces = _embedded(subject, reader, recording)
-    parts = [*embedded, *_updates(reader, recording)]
-    rest = reader.value - sum(part.value for part in parts)
+    with as_textbook(subject.model), torch.no_grad():
+        reader = _Reader(subject, target, recording)
+        embedded, pieces = _embedded(subject, reader, recording)
+        parts = [*embedded, *_updates(reader, recording), Part(BIAS, reader.constant)]
+    missed = abs(reader.value - sum(part.value for part in parts))
+    if missed > MOST_MISSED * max(abs(part.value) for part in parts):
+        subject.notes.append(_missed(missed))
+        return None
     pieces = sorted(pieces, key=lambda piece: -abs(piece.value))
-    return Contributions(reader.score, reader.value, [*parts, Part(BIAS, rest)], pieces)
+    return Contributions(reader.score, reader.value, parts, pieces if len(pieces) > 1 else [])
+
+
+def _missed(missed: float) -> Note:
+    return Note(
+        f"what adds up to the answer is left out: the parts miss it by {missed:.2g}",
+        f"woraus sich die Antwort zusammensetzt, fehlt: Die Teile verfehlen sie um {missed:.2g}",
+    )
 
 
 def _is_sum(subject: Subject) -> bool:
     model, config = subject.model, subject.model.config
     if subject.task not in (*TEXT_TASKS, NEXT) or config.norm_position == "post":
         return False
-    reads_one_vector = not hasattr(model, "classifier") or model.classifier.dense is None
-    return reads_one_vector and (not hasattr(model, "classifier") or config.classifier_pooling != "max")
+    return not hasattr(model, "classifier") or (model.classifier.dense is None and config.classifier_pooling != "max")
 
 
 def linear_coordinates(model: Any) -> slice | None:
-    """Return the coordinates of the hidden states that hold a linear part: the head averages nothing else into a label.
+    """Return the coordinates of the hidden states that hold a linear part, if the head reads the last C as one.
 
     The last C columns of its weights (C, hidden) are then a multiple of I - 1 / C.
     """
-    if not hasattr(model, "classifier") or (count := model.config.num_labels) < 2:
+    count, hidden = model.config.num_labels, model.config.hidden_size
+    weight = getattr(model.classifier.out_proj, "weight", None) if hasattr(model, "classifier") else None
+    if not isinstance(weight, Tensor) or not 2 <= count < hidden:  # quantised layers have a method
         return None
-    weight = model.classifier.out_proj.weight.detach().float()[:, -count:]
-    ideal = torch.eye(count, device=weight.device) - 1 / count
-    factor = (weight * ideal).sum() / (ideal * ideal).sum()
-    if factor <= 0 or not torch.allclose(weight, factor * ideal, rtol=CLOSE, atol=CLOSE * factor.item()):
+    read, ideal = weight.detach().float()[:, -count:], torch.eye(count, device=weight.device) - 1 / count
+    factor = (read * ideal).sum() / (ideal * ideal).sum()
+    if factor <= 0 or not torch.allclose(read, factor * ideal, rtol=CLOSE, atol=CLOSE * factor.item()):
         return None
-    return slice(model.config.hidden_size - count, model.config.hidden_size)
+    return slice(hidden - count, hidden)
 
 
 class _Reader:
@@ -106,35 +125,71 @@ class _Reader:
         self.outputs = [recording.keys[f"{self.start}{name}"].tensor for name in names]
         self.norm, self.linear = base.stack.norm, linear_coordinates(self.model)
         self.pooled = recording.keys["pooled"].tensor if hasattr(self.model, "classifier") else None
+        self.shares = self._shares(self.outputs[-1])
         logits = recording.output.logits[0].float()
         logits = logits[-1] if subject.task == NEXT else logits
         self.direction, self.score = _direction(subject, target, logits)
         self.value = (logits @ self.direction).item()
+        zeros = torch.zeros_like(self.outputs[-1][:, :1])
+        self.at_zero = self._head(zeros[:, 0])
+        self.constant = self._head(self._pooled_norm(_shift(self.norm, zeros[:, 0]), shifts=True)).item()
 
-    def __call__(self, parts: Tensor) -> Tensor:
-        """Parts of the stream (N, T, hidden) -> what each adds to the score (N,)."""
-        states = _normed(self.norm, parts.float(), self.outputs[-1])
+    def __call__(self, states: Tensor) -> Tensor:
+        """Parts of the stream (N, T, hidden) -> what each adds to the score by each token (N, T)."""
+        return self._added(self._shared(states).flatten(0, 1)).view(states.shape[:2])
+
+    def total(self, states: Tensor) -> float:
+        """What one part (1, T, hidden) adds to the score."""
+        return self._added(self._shared(states).sum(1)).item()
+
+    def _shared(self, states: Tensor) -> Tensor:
+        """The share of each token in the pooled vector, (N, T, hidden) -> the same."""
+        return _normed(self.norm, states.float(), self.outputs[-1]) * self.shares[:, None]
+
+    def _added(self, pooled: Tensor) -> Tensor:
+        """Shares of the pooled vector (N, hidden) -> what each adds to the score (N,)."""
+        return self._head(self._pooled_norm(pooled)) - self.at_zero
+
+    def _shares(self, states: Tensor) -> Tensor:
+        """(T,): how much of each token the pooled vector has."""
+        pooling = self.model.config.classifier_pooling if hasattr(self.model, "classifier") else "last"
+        count = states.shape[1]
+        if pooling == "mean":
+            return states.new_full((count,), 1 / count, dtype=torch.float32)
+        return torch.eye(count, device=states.device)[0 if pooling == "first" else -1]
+
+    def _pooled_norm(self, read: Tensor, shifts: bool = False) -> Tensor:
+        """Of vectors (N, hidden), the classifier's norm, if there is one. shifts: with its shift."""
+        if self.pooled is None:
+            return read
+        norm = self.model.classifier.norm
+        normed = _normed(norm, read, self.pooled)
+        return normed + _shift(norm, normed) if shifts else normed
+
+    def _head(self, read: Tensor) -> Tensor:
+        """(N, hidden) -> the score (N,), biases included."""
         if self.pooled is not None:
-            head, norm = self.model.classifier.out_proj, self.model.classifier.norm
-            read = _normed(norm, pool(states, None, self.model.config.classifier_pooling), self.pooled)
+            head, before = self.model.classifier.out_proj, nn.Identity()
+        elif hasattr(self.model, "score"):
+            head, before = self.model.score, nn.Identity()
         else:
-            head, read = getattr(self.model, "score", None), states[:, -1]
-        if head is None:
-            head, read = self.model.lm_head, _linear(self.model.projection, read)
-        return read @ (head.weight.float().T @ self.direction)
+            head, before = self.model.lm_head, self.model.projection
+        return head(before(read.to(self.outputs[-1].dtype))).float() @ self.direction
 
 
 def _normed(norm: Any, part: Tensor, whole: Tensor) -> Tensor:
     """(part - its mean) / spread of the whole * weight, without the shift; of RMSNorm, without the mean."""
     if isinstance(norm, nn.Identity):
         return part
-    has_mean = isinstance(norm, nn.LayerNorm)
-    part, whole = (each.float() - each.float().mean(-1, keepdim=True) * has_mean for each in (part, whole))
+    part, whole = part.float(), whole.float()
+    if isinstance(norm, nn.LayerNorm):
+        part, whole = (each - each.mean(-1, keepdim=True) for each in (part, whole))
     return part / (whole.square().mean(-1, keepdim=True) + norm.eps).sqrt() * norm.weight.float()
 
 
-def _linear(layer: nn.Module, values: Tensor) -> Tensor:
-    return values @ layer.weight.float().T if isinstance(layer, nn.Linear) else values
+def _shift(norm: Any, like: Tensor) -> Tensor:
+    shift = getattr(norm, "bias", None)
+    return torch.zeros_like(like) if shift is None else shift.float().expand_as(like)
 
 
 def _direction(subject: Subject, target: Target, logits: Tensor) -> tuple[Tensor, str]:
@@ -157,22 +212,22 @@ def _embedded(subject: Subject, reader: _Reader, recording: Recording) -> tuple[
     whole, embeddings = reader.outputs[0].float(), main_stack(reader.model)[1].embeddings
     layers = embeddings.norm, embeddings.projection
     if embeddings.scale != 1.0 or not all(isinstance(layer, nn.Identity) for layer in layers):
-        return [Part(EMBEDDINGS, reader(whole).item())], []
-    tokens = recording.keys[f"{reader.start}embeddings.tokens"].tensor.float()
-    rows = tokens.new_zeros((len(NGRAM_LENGTHS), *tokens.shape[1:]))
+        return [Part(EMBEDDINGS, reader.total(whole))], []
+    rows = recording.keys[f"{reader.start}embeddings.tokens"].tensor.float()
+    named = {TOKENS: rows}
     if embeddings.ngrams is not None:
-        rows = recording.keys[f"{reader.start}embeddings.ngrams.table"].tensor[:, 0].float()
-    named, parts = {TOKENS: tokens}, []
-    if embeddings.ngrams is not None:
-        named[NGRAMS] = rows.sum(0, keepdim=True)
+        of_ngrams = recording.keys[f"{reader.start}embeddings.ngrams.table"].tensor[:, 0].float()
+        named[NGRAMS], rows = of_ngrams.sum(0, keepdim=True), torch.cat((rows, of_ngrams))
+    added = whole - rows.sum(0)
     if reader.linear is not None:
         linear = {name: _only(states, reader.linear) for name, states in named.items()}
-        parts.append(Part(LINEAR, reader(torch.stack([*linear.values()]).sum(0)).item()))
-        named = {name: states - linear[name] for name, states in named.items()}
-    if any(each is not None for each in (embeddings.positions, embeddings.sinusoid, embeddings.token_types)):
-        named[POSITIONS] = whole - tokens - rows.sum(0)
-    parts += [Part(name, reader(states).item()) for name, states in named.items()]
-    return parts, _pieces(subject, reader, torch.cat((tokens, rows)))
+        named = {LINEAR + name: states for name, states in linear.items()} | {
+            OTHER + name: states - linear[name] for name, states in named.items()
+        }
+    has_positions = embeddings.positions is not None or embeddings.sinusoid is not None
+    if has_positions or embeddings.token_types is not None:
+        named[POSITIONS if has_positions else TYPES] = added
+    return [Part(name, reader.total(states)) for name, states in named.items()], [*_pieces(subject, reader, rows)]
 
 
 def _only(states: Tensor, chosen: slice) -> Tensor:
@@ -182,31 +237,39 @@ def _only(states: Tensor, chosen: slice) -> Tensor:
     return kept
 
 
-def _pieces(subject: Subject, reader: _Reader, rows: Tensor) -> list[Piece]:
-    """rows (3, T, E): of tokens, of pairs and of triples, at the token that ends them."""
-    found, names = [], [shown(subject.tokenizer, token) for token in subject.text.ids]
-    for length, states in zip((1, *NGRAM_LENGTHS), rows):
-        alone = torch.diag_embed(states.T).movedim(0, -1)  # (T, T, E): each token's row where it stands
-        values = reader(alone).tolist()
-        linear = [None] * len(names) if reader.linear is None else reader(_only(alone, reader.linear)).tolist()
-        for last in range(length - 1, len(names)):
-            if states[last].any() and values[last]:
-                first = last - length + 1
-                found.append(Piece(_joined(names[first : last + 1]), first, last, values[last], linear[last]))
-    return found
+def _pieces(subject: Subject, reader: _Reader, rows: Tensor) -> Iterator[Piece]:
+    """rows (1 or 3, T, E): of tokens, of pairs and of triples, at the token that ends them."""
+    ids, values = subject.text.ids, reader(rows).tolist()
+    linear = None if reader.linear is None else reader(_only(rows, reader.linear)).tolist()
+    for number, length in enumerate((1, *NGRAM_LENGTHS)[: len(rows)]):
+        places: dict[tuple[int, ...], list[int]] = {}
+        for last in range(length - 1, len(ids)):
+            if values[number][last]:
+                places.setdefault(tuple(ids[last - length + 1 : last + 1]), []).append(last)
+        for found in places.values():
+            first = found[0] - length + 1
+            total = sum(values[number][last] for last in found)
+            share = None if linear is None else sum(linear[number][last] for last in found)
+            yield Piece(_text_of(subject, first, found[0]), len(found), first, found[0], total, share)
 
 
-def _joined(names: Sequence[str]) -> str:
-    return " ".join(map(str.strip, names))
+def _text_of(subject: Subject, first: int, last: int) -> str:
+    """What the tokens stand for in the text; the names of special tokens, and where the tokenizer tells no places."""
+    text, tokens = subject.text, range(first, last + 1)
+    spans = [None if text.spans is None else text.spans[token] for token in tokens]
+    if all(span and span[0] < span[1] for span in spans) and len({text.parts[token] for token in tokens}) == 1:
+        return text.text[spans[0][0] : spans[-1][1]]
+    return " ".join(shown(subject.tokenizer, text.ids[token]).strip() for token in tokens)
 
 
 def _updates(reader: _Reader, recording: Recording) -> list[Part]:
     """What attention and feed-forward of each block add to the stream; a parallel block adds both at once."""
     parts = []
-    for number, (before, after) in enumerate(zip(reader.outputs, reader.outputs[1:])):
-        middle = recording.keys[f"{reader.start}stack.layers.{number}.attention_residual.after"].tensor
-        is_parallel = torch.equal(middle, after)
-        steps = [(BLOCK if is_parallel else ATTENTION, middle - before), (FEED_FORWARD, after - middle)]
-        for name, update in steps[:1] if is_parallel else steps:
-            parts.append(Part(name, reader(update).item(), number + 1))
+    for layer, (before, after) in enumerate(zip(reader.outputs, reader.outputs[1:])):
+        if reader.model.config.block_type == "parallel":
+            parts.append(Part(BLOCK, reader.total(after - before), layer + 1))
+            continue
+        middle = recording.keys[f"{reader.start}stack.layers.{layer}.attention_residual.after"].tensor
+        for name, update in (ATTENTION, middle - before), (FEED_FORWARD, after - middle):
+            parts.append(Part(name, reader.total(update), layer + 1))
     return parts

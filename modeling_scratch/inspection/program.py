@@ -15,7 +15,7 @@ import modeling_scratch
 
 from ..bridges.configs import FAMILIES
 from ..bridges.model_sources import check_loaded, load_checkpoint, load_tokenizers, read_special_tokens
-from ..data.text_pairs import pair_columns
+from ..data.text_pairs import trained_columns
 from ..utils.command_line import option
 from ..utils.errors import DataError
 from ..utils.files import check_output
@@ -63,10 +63,12 @@ class ExplainArguments:
 
 def write_explanation(arguments: ExplainArguments) -> None:
     """Explain the texts and write the page. Raises `DataError` for a model or a text that cannot be explained."""
-    names = pair_columns(arguments.model)
-    if names and not arguments.text_pair:
+    names = trained_columns(arguments.model)
+    if len(names) == 2 and not arguments.text_pair:
         pairs = f"was trained on pairs of texts ({' and '.join(names)})"
         raise DataError(f"--model {arguments.model}: {pairs}; give the second text with --text_pair")
+    if len(names) == 1 and arguments.text_pair:
+        raise DataError(f"--text_pair: {arguments.model} was trained on single texts ({names[0]}); remove it")
     model, tokenizers = load_explained(arguments.model, arguments.trust_remote_code)
     explanation = explain(
         model, tokenizers, arguments.text or [], text_pairs=arguments.text_pair, targets=arguments.target,

@@ -51,7 +51,7 @@ class Attention(AttentionBridge):
         key, value = (states.repeat_interleave(module.num_key_value_groups, dim=1) for states in (key, value))
         scores = query @ key.transpose(-2, -1) * scaling
         if attention_mask is not None:
-            scores = scores + additive(attention_mask, scores.dtype)
+            scores = scores + additive(attention_mask, torch.float32)
         weights = self.hook_attn_scores(scores).softmax(dim=-1, dtype=torch.float32).to(query.dtype)
         weights = self.hook_pattern(weights)
         output = F.dropout(weights, dropout) @ value

@@ -437,6 +437,9 @@ def test_the_parts_add_up_to_the_score(model_class: Any, settings: dict[str, Any
     *parts, biases = found.parts
     assert sum(part.value for part in parts) == pytest.approx(found.value, abs=1e-4)
     assert (biases.name, biases.value) == ("bias", pytest.approx(0, abs=1e-4))
+    redraw(model)
+    found = explain(model, TOKENIZER, TEXT).texts[0].contributions
+    assert sum(part.value for part in found.parts) == pytest.approx(found.value, rel=1e-4)
     blocks = [(part.name, part.layer) for part in parts if part.layer]
     names = ["block"] if "block_type" in settings else ["attention", "feed_forward"]
     assert blocks == [(name, layer) for layer in (1, 2) for name in names]
@@ -474,15 +477,43 @@ def test_a_linear_part_and_its_n_grams_are_what_the_score_loses_without_them() -
     names = "model.embeddings.tokens", "model.embeddings.ngrams.table"
     every, last = slice(None), slice(-2, None)
     parts = {part.name: part.value for part in found.parts}
-    assert set(parts) == {"linear", "tokens", "ngrams", "bias"}
+    assert set(parts) == {f"{where}_{what}" for where in ("linear", "other") for what in ("tokens", "ngrams")} | {
+        "bias"
+    }
     assert found.value == pytest.approx(without())
-    assert parts["linear"] == pytest.approx(found.value - without(*((name, every, last) for name in names)), abs=1e-5)
+    for part, name in zip(("linear_tokens", "linear_ngrams"), names):
+        assert parts[part] == pytest.approx(found.value - without((name, every, last)), abs=1e-5)
+    both = parts["linear_ngrams"] + parts["other_ngrams"]
+    assert both == pytest.approx(found.value - without((names[1], every, every)), abs=1e-5)
     pieces = {piece.text: piece for piece in found.pieces}
     row = ngrams.keys.tolist().index((ids[3] + 1) + (ids[2] + 1 << 21)) + 1
     assert pieces["a moving"].value == pytest.approx(found.value - without((names[1], row, every)), abs=1e-5)
     assert pieces["a moving"].linear == pytest.approx(found.value - without((names[1], row, last)), abs=1e-5)
     assert (pieces["a moving"].first, pieces["a moving"].last) == (2, 3)
     assert len(pieces) == len(ids) + 2
+    twice = explain(model, TOKENIZER, f"{TEXT} {TEXT}").texts[0].contributions
+    [piece] = [each for each in twice.pieces if each.text == "a moving"]
+    assert (piece.count, piece.first) == (2, 2)
+
+
+@pytest.mark.filterwarnings("ignore")  # torch's own quantisation is deprecated
+def test_models_of_many_labels_and_of_few_bits_are_explained() -> None:
+    settings = {"norm_position": "pre", "num_labels": 40, **POOLED}
+    model = model_of(scratch.ScratchEncoderForSequenceClassification, **settings)
+    assert explain(model, TOKENIZER, TEXT).texts[0].contributions.score.startswith("logit of LABEL_")
+    quantised = torch.ao.quantization.quantize_dynamic(model, {torch.nn.Linear}, dtype=torch.qint8)
+    found = explain(quantised, TOKENIZER, TEXT).texts[0]
+    assert found.contributions is not None or any("what adds up" in note for note in found.notes)
+
+
+def test_a_layer_that_adds_nothing_is_no_parallel_block() -> None:
+    model = model_of(scratch.ScratchEncoderForSequenceClassification, norm_position="pre", **POOLED)
+    torch.nn.init.zeros_(model.model.stack.layers[0].feed_forward.down_proj.weight)
+    if (bias := model.model.stack.layers[0].feed_forward.down_proj.bias) is not None:
+        torch.nn.init.zeros_(bias)
+    parts = {part.name: part.value for part in explain(model, TOKENIZER, TEXT).texts[0].contributions.parts}
+    assert parts["feed_forward"] == pytest.approx(0, abs=1e-6)
+    assert "block" not in parts
 
 
 def test_bytes_hold_a_tensor_within_half_a_level() -> None:

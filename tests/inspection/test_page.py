@@ -33,7 +33,7 @@ SIZES: dict[str, Any] = {
     "vocab_size": len(TOKENIZER), "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4,
     "intermediate_size": 24, "hidden_dropout": 0.0,
 }  # fmt: skip
-BLOCK = "attention", "feed-forward"
+BLOCK, LOOKED_UP = ("attention", "feed-forward"), ("tokens", "n-grams")
 PARTS = ["tokens", "pass", "attention", "lens", "answer", "words", "change", "backward", "pairs", "check"]
 
 
@@ -298,13 +298,25 @@ def test_the_training_step_is_there_for_each_label(page: Any, folder: Path, expl
 def test_the_parts_of_an_answer_are_bars_and_n_grams_have_a_switch(page: Any, folder: Path) -> None:
     opened(page, folder / "recipe.html")
     table, pieces = (page.locator("#contributions table").nth(number).locator("tr") for number in (0, 1))
-    names = "linear part", "tokens", "n-grams", *(f"Layer {n}: {part}" for n in (1, 2) for part in BLOCK), "biases"
-    assert table.locator("th").all_inner_texts() == [*names]
+    embedded = ["linear part: tokens", "linear part: n-grams", *(f"{what}, other coordinates" for what in LOOKED_UP)]
+    blocks = [f"Layer {number}: {part}" for number in (1, 2) for part in BLOCK]
+    assert table.locator("th").all_inner_texts() == [*embedded, *blocks, "biases of norms and head"]
+    values = [float(each.replace("−", "-")) for each in table.locator(".value").all_inner_texts()]
+    score = page.inner_text("#contributions p:text-matches('^The score: ')").rstrip(".").rpartition(" = ")[2].replace("−", "-")
+    assert sum(values) == pytest.approx(float(score), abs=0.1)  # of rounded ones
     assert "a bad" in pieces.locator("th").all_inner_texts()
-    assert all("linear part" in words for words in pieces.locator("small").all_inner_texts())
+    assert any("linear part" in words for words in pieces.locator("small").all_inner_texts())
+    assert page.locator("#contributions .note >> text=recorded").count() == 0
     before = shown_logits(page)
     page.click("#change [role=switch]:text-is('N-grams')")
     assert shown_logits(page) != before
+    assert page.locator("#contributions .note >> text=recorded").count() == 1
+
+
+def test_words_after_an_emoji_are_whole(page: Any, tmp_path: Path, classifier: Any) -> None:
+    explain(classifier, TOKENIZER, "\U0001f600 a bad film").save(tmp_path / "page.html")
+    opened(page, tmp_path / "page.html")
+    assert page.locator("#words .said").all_inner_texts() == ["\U0001f600", "a", "bad", "film"]
 
 
 def test_sliders_cut_the_distribution(page: Any, folder: Path) -> None:
@@ -384,7 +396,7 @@ def test_both_languages_and_colours(page: Any, folder: Path) -> None:
     assert page.evaluate(background) == light
 
 
-@pytest.mark.parametrize("name", ["classifier", "seq2seq"])
+@pytest.mark.parametrize("name", ["classifier", "seq2seq", "recipe"])
 def test_nothing_overflows(page: Any, folder: Path, name: str) -> None:
     opened(page, folder / f"{name}.html")
     page.click("details.block >> nth=1")

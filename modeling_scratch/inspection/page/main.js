@@ -47,7 +47,7 @@ const theme = () => document.documentElement.dataset.theme ?? "auto";
 function modelSentence() {
   const { model } = state.explanation, { config } = model;
   return t(`head.${model.family}`, model.name, config.num_hidden_layers, config.num_attention_heads,
-    number(model.parameters, 9), config.decoder_layers ?? "");
+    model.parameters.toLocaleString(language()), config.decoder_layers ?? "");
 }
 
 /** From the text to the answer in one line; each step leads to its part. */

@@ -203,8 +203,10 @@ function switches() {
     toggle(words, words, () => state.change[name], (isOff) => {
       state.change[name] = isOff;
     });
-  return el("div", {}, el("h3", {}, t("change.switches")), note(t("change.switches.how")),
-    el("div", { class: "switches" }, rows, kind !== "none" && partSwitch("positions", t("change.positions", kind)),
+  const ofScores = ["rotary", "alibi", "relative"].includes(kind); // which blocks alone read
+  const hasPositions = kind !== "none" && (rows.length > 0 || !ofScores);
+  return el("div", {}, el("h3", {}, t("change.switches")), rows.length > 0 && note(t("change.switches.how")),
+    el("div", { class: "switches" }, rows, hasPositions && partSwitch("positions", t("change.positions", kind)),
       state.model.ngrams.size > 0 && partSwitch("ngrams", t("change.ngrams"))));
 }
 

@@ -7,9 +7,10 @@ function partContributions() {
   const { contributions } = text();
   if (!contributions) return null;
   const { score, value, parts, pieces } = contributions;
-  return part("contributions", el("p", {}, t("contributions.score", said(score), number(value))),
-    signedBars(t("contributions.title"),
-      parts.map(({ name, layer, value }) => ({ name: partName(name, layer), value }))), piecesPart(pieces));
+  const signed = signedBy([...parts, ...pieces].map((each) => each.value));
+  return part("contributions", recordedNote(), el("p", {}, t("contributions.score", said(score), signed(value))),
+    signedBars(t("contributions.title"), signed,
+      parts.map(({ name, layer, value }) => ({ name: partName(name, layer), value }))), piecesPart(pieces, signed));
 }
 
 function partName(name, layer) {
@@ -17,23 +18,43 @@ function partName(name, layer) {
   return layer === null ? words : `${t("pass.block", layer)}: ${words}`;
 }
 
-/** The largest summands of the embeddings; those of a linear part say how much of it that is. */
-function piecesPart(pieces) {
-  if (!pieces.length) return null;
-  const rows = pieces.slice(0, MOST_PIECES).map(({ text: words, first, last, value, linear }) => ({
-    name: words,
-    value,
-    detail: [t(first === last ? "contributions.place" : "contributions.places", first + 1, last + 1),
-      linear !== null && t("contributions.of_linear", signed(linear))].filter(Boolean).join(", "),
-  }));
-  return [el("h3", {}, t("contributions.pieces")), note(t("contributions.pieces.how", rows.length, pieces.length)),
-    signedBars(t("contributions.pieces"), rows)];
+/** Says, while something is changed, that these numbers are those of the recorded text. */
+function recordedNote() {
+  const place = el("div", { "aria-live": "polite" });
+  const fill = () => place.replaceChildren(...(state.changed ? [note(t("contributions.recorded"))] : []));
+  fill();
+  listen(place, "change", fill);
+  return place;
 }
 
-const signed = (value) => (value > 0 ? `+${number(value, 2)}` : number(value, 2));
+/** The largest summands of the embeddings; of those of a linear part, how much of it that is. */
+function piecesPart(pieces, signed) {
+  if (!pieces.length) return null;
+  const title = t(pieces.some(({ first, last }) => first < last) ? "contributions.pieces" : "contributions.pieces.tokens");
+  const rows = pieces.slice(0, MOST_PIECES).map(({ text: words, count, first, last, value, linear }) => ({
+    name: words.trim() || shown(words),
+    value,
+    detail: [count > 1 ? t("contributions.times", count) : placeOf(first, last),
+      linear !== null && signed(linear) !== signed(value) && t("contributions.of_linear", signed(linear))]
+      .filter(Boolean).join(", "),
+  }));
+  return [el("h3", {}, title), rows.length < pieces.length
+    ? note(t("contributions.pieces.some", rows.length, pieces.length))
+    : note(t("contributions.pieces.all", pieces.length)), signedBars(title, signed, rows)];
+}
+
+const placeOf = (first, last) =>
+  t(first === last ? "contributions.place" : "contributions.places", first + 1, last + 1);
+
+/** Numbers with a sign and as many decimals as their size asks for, so that a reader can add them up. */
+function signedBy(values) {
+  const digits = Math.max(...values.map(Math.abs)) < 1 ? 3 : 2;
+  const format = new Intl.NumberFormat(language(), { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return (value) => `${value < 0 ? "−" : "+"}${format.format(Math.abs(value))}`;
+}
 
 /** Bars as long as their values are large; those against the answer have a colour of their own, and a minus. */
-function signedBars(label, entries) {
+function signedBars(label, signed, entries) {
   const most = Math.max(...entries.map(({ value }) => Math.abs(value)), 1e-12);
   return bars(label, entries.map(({ name, value, detail }) => ({
     name, detail, share: Math.abs(value) / most, shown: signed(value), kind: value < 0 ? "against" : "",

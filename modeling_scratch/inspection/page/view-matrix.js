@@ -22,7 +22,7 @@ function heat(value, most, palette) {
 function fullScale(data) {
   const sizes = Array.from(data, Math.abs).filter(Number.isFinite).sort((a, b) => a - b);
   if (!sizes.length) return 1;
-  const usual = sizes[Math.floor(0.99 * (sizes.length - 1))];
+  const usual = sizes[Math.ceil(0.99 * (sizes.length - 1))];
   return usual > 0 ? usual : sizes[sizes.length - 1];
 }
 

@@ -37,22 +37,23 @@ function outputsPart(outputs) {
 }
 
 function wordsBy(attributions, method) {
-  const found = attributions[method], words = text().tokens.word_list, written = text().text;
+  const found = attributions[method], words = text().tokens.word_list, written = Array.from(text().text);
   const most = Math.max(...found.words.map((value) => Math.abs(value ?? 0)), 1e-12);
+  const cut = (start, end) => written.slice(start, end).join(""); // the recording counts characters, not UTF-16 units
   const pieces = [];
   let at = 0;
   attributions.words.forEach((index, i) => {
     const { start, end } = words[index], value = found.words[i];
-    pieces.push(written.slice(at, start),
+    pieces.push(cut(at, start),
       el("span", { class: `word-value ${value < 0 ? "against" : "for"}`,
         style: { "--share": (Math.abs(value ?? 0) / most).toFixed(3) } },
-        el("span", { class: "said" }, written.slice(start, end)),
+        el("span", { class: "said" }, cut(start, end)),
         el("span", { class: "amount" }, value > 0 && method !== "rollout"
           ? `+${number(value, 2)}`
           : number(value, 2))));
     at = end;
   });
-  pieces.push(written.slice(at));
+  pieces.push(cut(at));
   return [el("p", { class: "intro" }, t(`words.${method}.how`)), el("p", { class: "words" }, pieces),
     found.difference !== undefined
     && note(t("words.complete", number(found.sum, 4), number(found.difference, 4), found.steps))].filter(Boolean);
