@@ -32,7 +32,7 @@ def eager_attention(
     if position_bias is not None:
         scores = scores + position_bias
     if attention_mask is not None:
-        scores = scores + additive(attention_mask, scores.dtype)
+        scores = scores + additive(attention_mask, torch.float32)  # of 16 bits, scores below the mask are infinite
     weights = scores.softmax(dim=-1, dtype=torch.float32).to(query.dtype)
     output = F.dropout(weights, dropout) @ value
     return output.transpose(1, 2).contiguous(), weights
@@ -94,7 +94,7 @@ class Attention(nn.Module):
         return self.o_proj(output.flatten(-2)), weights
 
     def _heads(self, features: Tensor, norm: Any = None, rotary: tuple[Tensor, Tensor] | None = None) -> Tensor:
-        """(B, T, H * D) -> (B, H, T, D), normalised, and turned by its position where positions are rotary."""
+        """(B, T, H * D) -> (B, H, T, D), normalised, and rotated by its position where positions are rotary."""
         heads = features.unflatten(-1, (-1, self.head_dim))
         heads = heads if norm is None else norm(heads)
         return (heads if rotary is None else rotate(heads, *rotary)).transpose(1, 2)

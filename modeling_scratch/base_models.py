@@ -17,7 +17,7 @@ from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 from .attention import Attention
 from .configuration_scratch import ScratchConfig, ScratchDecoderConfig, ScratchEncoderConfig, ScratchSeq2SeqConfig
 from .embeddings import Embeddings, Inputs
-from .heads import Pooler, pool
+from .heads import Pooler, padding_mask, pooled_tokens
 from .modeling_base import MaybeTensor, ScratchPreTrainedModel
 from .stack import Block, Stack
 
@@ -54,7 +54,9 @@ class ScratchEncoderModel(ScratchEncoderPreTrainedModel):
         if self.pooler is None:
             return BaseModelOutput(self.engine(inputs, **kwargs))
         hidden_states = self.engine(inputs, **{**kwargs, "token_indices": None})
-        return BaseModelOutputWithPooling(hidden_states, self.pooler(pool(hidden_states, attention_mask, "first")))
+        real, lengths = padding_mask(attention_mask), inputs.segment_lengths()
+        indices = pooled_tokens(inputs.shape, real, lengths, "first", inputs.device)
+        return BaseModelOutputWithPooling(hidden_states, self.pooler(hidden_states.flatten(0, 1)[indices]))
 
 
 class ScratchDecoderPreTrainedModel(ScratchPreTrainedModel):
@@ -97,7 +99,7 @@ class ScratchDecoderModel(ScratchDecoderPreTrainedModel):
             raise ValueError("encoder_hidden_states go to the decoder of an encoder-decoder, and to no other.")
         inputs = Inputs(
             input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids, kwargs.get("cu_seq_lens_q"),
-            prefix=self.prefix, past=getattr(past_key_values, "get_seq_length", int)(),
+            prefix=self.prefix, past=0 if past_key_values is None else past_key_values.get_seq_length(),
         )  # fmt: skip
         if use_cache is None:
             use_cache = self.config.use_cache and not self.training

@@ -158,9 +158,8 @@ class ScratchConfig(configuration_utils.PreTrainedConfig):
             value = getattr(self, name, None) or 0
             _require(0 <= value < 1, f"{name}={value}: has to be in [0, 1).")
         heads, key_heads = self.num_attention_heads, self.num_key_value_heads
-        _require(
-            heads % key_heads == 0, f"num_key_value_heads={key_heads} does not divide num_attention_heads={heads}."
-        )
+        message = f"num_key_value_heads={key_heads} does not divide num_attention_heads={heads}."
+        _require(heads % key_heads == 0, message)
         size, own = self.embedding_size, self.output_embedding_size
         message = f"output_embedding_size={own} differs from embedding_size={size}: set tie_word_embeddings=False."
         _require(own == size or not self.tie_word_embeddings, message)
@@ -187,11 +186,9 @@ class ScratchConfig(configuration_utils.PreTrainedConfig):
             _require(rope_type in ROPE_TYPES, f"rope_parameters['rope_type']={rope_type!r}: the choices are {choices}.")
             share = self.rope_parameters.get("partial_rotary_factor", 1.0)
             turned = int(self.head_dim * share)
-            _require(
-                0 < share <= 1 and turned >= 2 and turned % 2 == 0,
-                f"head_dim={self.head_dim}, rope_parameters['partial_rotary_factor']={share}: rotary positions turn "
-                f"pairs of features, and {turned} of a head are odd or none.",
-            )
+            message = f"head_dim={self.head_dim}, rope_parameters['partial_rotary_factor']={share}: rotary positions "
+            message += f"rotate pairs of features: {turned} of a head are an odd number, or too few."
+            _require(0 < share <= 1 and turned >= 2 and turned % 2 == 0, message)
         name = "hidden_size" if self.positions_after_projection else "embedding_size"
         even = not self.position_type.startswith("sinusoidal") or getattr(self, name) % 2 == 0
         _require(even, f"{name}={getattr(self, name)} is odd: sinusoidal positions pair sines with cosines.")

@@ -19,10 +19,11 @@ from .positions import SINUSOIDS, positions_from_lengths, positions_from_mask, r
 
 @dataclass(frozen=True)
 class Inputs:
-    """input_ids (B, T) or inputs_embeds (B, T, E), and what goes with them; errors call them by their names.
+    """input_ids (B, T) or inputs_embeds (B, T, E), and the arguments that accompany them.
 
-    attention_mask (B, past + T), 1 at real tokens, or (B, 1, T, past + T), true where a query sees a key, the window
-    and causality included, or these by type of layer. prefix: of names, "decoder_" or nothing. past: of cached tokens.
+    attention_mask: (B, past + T), 1 at real tokens; or (B, 1, T, past + T), true where a query sees a key, causality
+    and window included; or a dictionary of these by type of layer. prefix: of the names of arguments in errors,
+    "decoder_" or nothing. past: the number of cached tokens; None: the mask was checked before.
 
     A row may hold several sequences, segments that do not see each other, in Hugging Face's form
     (DataCollatorWithFlattening): without attention_mask, and with position_ids that restart, or with the boundaries
@@ -75,9 +76,10 @@ class Inputs:
         if self.attention_mask is not None:
             return None
         if (bounds := self.cu_seq_lens) is not None:
-            if bounds.device.type == "cpu" and not is_tracing(bounds) and bounds[-1] != self.shape.numel():
-                message = f"cu_seq_lens_q ends at {int(bounds[-1])}, but the batch has {self.shape.numel()} tokens"
-                raise ValueError(f"{message}: every token belongs to a sequence.")
+            rows = torch.arange(0, self.shape.numel() + 1, self.shape[1])
+            if bounds.device.type == "cpu" and not (is_tracing(bounds) or torch.isin(rows, bounds).all()):
+                message = f"cu_seq_lens_q {bounds.tolist()}: has to have 0 and the end of each row"
+                raise ValueError(f"{message}, {rows[1:].tolist()}, so that every token belongs to one sequence.")
             return bounds.diff()
         if self.position_ids is None or is_tracing(self.position_ids):
             return None
@@ -115,6 +117,7 @@ def check_mask(mask: Any, states: Tensor, name: str, of: str, past: Any = 0) -> 
     if mask is None or is_tracing(states) or len(getattr(mask, "shape", ())) == 4:
         return  # the last says what sees what, which is the backend's to check
     check_tensor(mask, name)
+    past = int(past) if isinstance(past, Tensor) and past.device.type == "cpu" else past  # of a static cache
     if isinstance(past, int) and mask.shape != (shape := (len(states), past + states.shape[1])):
         cached = " after the cached tokens" if past else ""
         raise ValueError(f"{name} {tuple(mask.shape)}: has to be {shape}, as {of} (texts, tokens){cached}.")
@@ -136,7 +139,7 @@ class NGrams(nn.Module):
     def forward(self, input_ids: Tensor, position_ids: Tensor) -> Tensor:
         rows, keys, is_inside = [], input_ids + 1, input_ids >= 0
         for back in (1, 2):
-            ids, positions = (F.pad(each, (back, 0))[:, : each.shape[1]] for each in (input_ids, position_ids))
+            ids, positions = (F.pad(x, (back, 0), value=-3)[:, : x.shape[1]] for x in (input_ids, position_ids))
             keys = keys + ((ids + 1) << back * NGRAM_BITS)
             is_inside = is_inside & (position_ids == positions + back)  # of one text
             row = torch.searchsorted(self.keys, keys).clamp(max=len(self.keys) - 1)
@@ -177,7 +180,7 @@ class Embeddings(nn.Module):
 
         longest: of the texts, cached tokens included, where it is known; it spares a look at position_ids.
         """
-        embeddings = self.look_up(input_ids, position_ids) if inputs_embeds is None else inputs_embeds
+        embeddings = self.embed_tokens(input_ids, position_ids) if inputs_embeds is None else inputs_embeds
         if self.projects_first:
             embeddings = self.projection(embeddings)
         if self.scale != 1.0:
@@ -185,25 +188,25 @@ class Embeddings(nn.Module):
         if self.positions is not None:
             self._check_length(position_ids, longest)
             hint = "positions end at max_position_embeddings"
-            embeddings = embeddings + look_up(self.positions, position_ids + self.offset, "position_ids", hint)
+            embeddings = embeddings + checked(self.positions, position_ids + self.offset, "position_ids", hint)
         if self.sinusoid is not None:
             embeddings = embeddings + self.sinusoid(position_ids, embeddings.shape[-1]).to(embeddings.dtype)
         if self.token_types is not None:
             ids = position_ids.new_zeros(1) if token_type_ids is None else token_type_ids
-            embeddings = embeddings + look_up(self.token_types, ids, "token_type_ids", "see config.type_vocab_size")
+            embeddings = embeddings + checked(self.token_types, ids, "token_type_ids", "see config.type_vocab_size")
         embeddings = self.dropout(self.norm(embeddings))
         return embeddings if self.projects_first else self.projection(embeddings)
 
-    def look_up(self, input_ids: Tensor, position_ids: Tensor) -> Tensor:
+    def embed_tokens(self, input_ids: Tensor, position_ids: Tensor) -> Tensor:
         """(B, T) -> (B, T, E), without positions, which say which tokens follow each other in one text."""
         hint = "is the tokenizer this model's own? New tokens need model.resize_token_embeddings(len(tokenizer))"
-        embeddings = look_up(self.tokens, input_ids, f"{self.prefix}input_ids", hint)
+        embeddings = checked(self.tokens, input_ids, f"{self.prefix}input_ids", hint)
         return embeddings if self.ngrams is None else embeddings + self.ngrams(input_ids, position_ids)
 
     def _check_length(self, position_ids: Tensor, longest: Tensor | int | None) -> None:
         limit = self.positions.num_embeddings - self.offset
         if is_tracing(position_ids) or (longest is not None and longest <= limit):
-            return  # short enough whatever position_ids hold, and without waiting for an accelerator
+            return  # short enough, and known without a synchronisation
         if (length := int(position_ids.max()) + 1) > limit:
             raise ValueError(
                 f"A text of {length} tokens, but learned positions end at max_position_embeddings={limit}: "
@@ -211,7 +214,7 @@ class Embeddings(nn.Module):
             )
 
 
-def look_up(table: nn.Embedding, ids: Tensor, name: str, hint: str) -> Tensor:
+def checked(table: nn.Embedding, ids: Tensor, name: str, hint: str) -> Tensor:
     """Rows of a table; on a CPU, IndexError names ids that it lacks."""
     try:
         return table(ids)

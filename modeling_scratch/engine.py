@@ -83,12 +83,12 @@ def eager_config(config: ScratchConfig) -> ScratchConfig:
 def rotary_angles(
     config: ScratchConfig, position_ids: Tensor, dtype: torch.dtype, kind: str = "full_attention"
 ) -> tuple[Tensor, Tensor] | None:
-    """Their cosines and sines, by which queries and keys turn where positions are rotary, in this type of layer."""
+    """cos and sin of rotary positions in layers of this type; None for other positions."""
     if config.position_type != "rotary":
         return None
     rope = config.rope_parameters
     if kind == "sliding_attention" and config.local_rope_theta is not None:
-        rope = {"rope_type": "default", "rope_theta": config.local_rope_theta}
+        rope = rope | {"rope_type": "default", "rope_theta": config.local_rope_theta}  # without scaling
     return rotary(position_ids, config.head_dim, rope, config.max_position_embeddings, dtype)
 
 
@@ -97,7 +97,7 @@ def position_bias(
 ) -> Tensor | None:
     """What a layer adds to its scores (B, H, T, S) where positions are a bias, a function of the distances j - i.
 
-    shape: (B, T). like: has the device and the dtype of the scores.
+    shape: (B, T). like: has the device and the dtype of the scores. Distances count columns, not real tokens.
     """
     if stack.position_bias is None:
         return None
@@ -128,10 +128,7 @@ def segment_bounds(
 def self_attention_mask(
     config: ScratchConfig, inputs: Inputs, is_causal: bool, cache: Cache | None = None, kind: str = "full_attention"
 ) -> Any:
-    """What the backend takes so that no token sees padding, another segment, or, where causal, what comes after it.
-
-    In a local layer, it sees its window alone.
-    """
+    """What the backend takes so that tokens see their segment and window, no padding and, if causal, nothing later."""
     reads_mask = cache is None and "flash" not in config._attn_implementation  # whose kernels read segment_bounds
     segments = inputs.segment_ids() if reads_mask else None
     same_segment = None if segments is None else packed_sequence_mask_function(segments)

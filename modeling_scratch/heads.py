@@ -14,8 +14,8 @@ from .configuration_scratch import ProblemType, ScratchConfig
 
 
 def _mean(hidden_states: Tensor, mask: Tensor) -> Tensor:
-    weights = mask.unsqueeze(-1).to(hidden_states.dtype)
-    return (hidden_states * weights).sum(1) / weights.sum(1).clamp(min=1)
+    total = (hidden_states * mask.unsqueeze(-1)).sum(1, dtype=torch.float32)  # which 16 bits may not hold
+    return (total / mask.sum(1, keepdim=True).clamp(min=1)).to(hidden_states.dtype)
 
 
 def _max(hidden_states: Tensor, mask: Tensor) -> Tensor:
@@ -60,7 +60,7 @@ def pool(hidden_states: Tensor, attention_mask: Tensor | None, pooling: str) -> 
 def one_segment_a_row(hidden_states: Tensor, lengths: Tensor, longest: int | None = None) -> tuple[Tensor, Tensor]:
     """(B, T, hidden) of segments of these lengths (N,) -> (N, longest, hidden) and its mask of real tokens.
 
-    longest: of the lengths; None: looked up, for which an accelerator has to be waited for.
+    longest: the maximum of lengths; None: computed, which synchronises an accelerator.
     """
     longest = int(lengths.max()) if longest is None or lengths.device.type == "cpu" else longest
     states, lengths = hidden_states.flatten(0, 1), lengths.to(hidden_states.device)[:, None]
@@ -88,7 +88,7 @@ def padding_mask(attention_mask: Tensor | None) -> Tensor | None:
 def _reduce(losses: Tensor, count: Tensor | int, num_items_in_batch: Tensor | int | None) -> Tensor:
     """Sum of losses / number of items: those of the optimizer step if Trainer counted them, else of this batch.
 
-    So that gradients of 4 x 2 texts accumulated equal those of 1 x 8.
+    So that gradients of 4 x 2 texts accumulated equal those of 1 x 8 (of causal models, see count_predicted).
     """
     items = count if num_items_in_batch is None else num_items_in_batch
     return losses.sum() / (items.to(losses.device).clamp(min=1) if isinstance(items, Tensor) else max(items, 1))

@@ -23,17 +23,23 @@ from .positions import restarts
 
 def next_tokens(labels: Tensor, inputs: Inputs) -> Tensor:
     """The label of each position (B, T): the next token of its segment, -100 at padding and at the segment's end."""
+    if (real := padding_mask(inputs.attention_mask)) is not None:
+        real = real[:, -labels.shape[1] :] != 0
+        labels = labels.masked_fill(~real, -100)
     if inputs.attention_mask is None and inputs.position_ids is not None:
         labels = labels.masked_fill(restarts(inputs.position_ids, labels.shape), -100)
     elif (segments := inputs.segment_ids()) is not None:
         starts = F.pad(segments.flatten().diff() != 0, (1, 0), value=True).view(labels.shape)
         labels = labels.masked_fill(starts, -100)
-    labels, real = F.pad(labels[..., 1:], (0, 1), value=-100), padding_mask(inputs.attention_mask)
-    return labels if real is None else labels.masked_fill(real[:, -labels.shape[1] :] == 0, -100)
+    labels = F.pad(labels[..., 1:], (0, 1), value=-100)
+    return labels if real is None else labels.masked_fill(~real, -100)
 
 
 def count_predicted(num_items_in_batch: Tensor | int | None, labels: Tensor, shift_labels: Tensor) -> Any:
-    """Trainer's count of labels, all but the first of each row, scaled to those that are really predicted."""
+    """Trainer's count of labels, all but the first of each row, scaled to those that are really predicted.
+
+    Exact over accumulated batches if each has the same share of these, as where the first label of a text is -100.
+    """
     if num_items_in_batch is None:
         return None
     return num_items_in_batch * (shift_labels != -100).sum() / (labels[:, 1:] != -100).sum().clamp(min=1)
@@ -88,7 +94,7 @@ class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, GenerationMixin):
 
 
 class ScratchDecoderForSequenceClassification(ScratchDecoderPreTrainedModel):
-    """One answer a text, read off its last real token (Radford et al. 2018, 3.2)."""
+    """One answer per text, read off its last real token (Radford et al. 2018, 3.2)."""
 
     def __init__(self, config: ScratchDecoderConfig) -> None:
         super().__init__(config)
@@ -106,12 +112,13 @@ class ScratchDecoderForSequenceClassification(ScratchDecoderPreTrainedModel):
     ) -> SequenceClassifierOutputWithPast:  # fmt: skip
         """labels (B,) of class numbers, (B, C) of 0.0 and 1.0, or (B,) of numbers where C is 1; logits (B, C).
 
-        Without attention_mask, pad_token_id tells which tokens are real. Where sequences stand one after another
-        (see Inputs), each is a text: labels and logits have one row a sequence.
+        Without attention_mask, the last token that is no pad_token_id is read; padding on the left needs a mask, as
+        attention sees it. Where sequences stand one after another (see Inputs), each is a text: labels and logits have
+        one row a sequence.
         """
         inputs = Inputs(
             input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids, kwargs.get("cu_seq_lens_q"),
-            past=getattr(past_key_values, "get_seq_length", int)(),
+            past=0 if past_key_values is None else past_key_values.get_seq_length(),
         )  # fmt: skip
         use_cache = False if use_cache is None and labels is not None else use_cache
         caching = {"past_key_values": past_key_values, "use_cache": use_cache}

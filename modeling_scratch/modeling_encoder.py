@@ -85,7 +85,7 @@ class ScratchEncoderForMaskedLM(ScratchEncoderPreTrainedModel):
         position_ids: MaybeTensor = None, inputs_embeds: MaybeTensor = None, labels: MaybeTensor = None,
         num_items_in_batch: Tensor | int | None = None, **kwargs: Any,
     ) -> MaskedLMOutput:  # fmt: skip
-        """labels (B, T) hold the hidden tokens, -100 elsewhere; logits (B, T, V), see config.sparse_prediction."""
+        """labels (B, T): ids of the masked tokens, -100 elsewhere; logits (B, T, V), see config.sparse_prediction."""
         token_indices = None
         if labels is not None and self.config.sparse_prediction:
             token_indices = (labels != -100).flatten().nonzero().flatten()
@@ -101,7 +101,7 @@ class ScratchEncoderForMaskedLM(ScratchEncoderPreTrainedModel):
 
 
 class ScratchEncoderForSequenceClassification(ScratchEncoderPreTrainedModel):
-    """One answer a text: a label, several labels, or a number (config.problem_type)."""
+    """One answer per text: a label, several labels, or a number (config.problem_type)."""
 
     def __init__(self, config: ScratchEncoderConfig) -> None:
         super().__init__(config)

@@ -83,10 +83,10 @@ class ScratchSeq2SeqModel(ScratchSeq2SeqPreTrainedModel):
         if kwargs.get("cu_seq_lens_q") is not None or kwargs.get("position_ids") is not None:
             raise ValueError(
                 "An encoder-decoder takes padded batches with masks, not packed ones (position_ids, cu_seq_lens_q), "
-                "and reads the source at once (no prefill_chunk_size)."
+                "and reads the source at once: prefill_chunk_size is not supported."
             )
         if (decoder_input_ids is None) == (decoder_inputs_embeds is None):
-            raise ValueError("Give either decoder_input_ids or decoder_inputs_embeds (no guidance_scale); or labels.")
+            raise ValueError("Give decoder_input_ids or decoder_inputs_embeds, or labels; no guidance_scale.")
         if encoder_outputs is None:
             encoder_kwargs = {name: kwargs[name] for name in ENCODER_ARGUMENTS if name in kwargs}
             encoder_outputs = self.encoder(
@@ -118,7 +118,7 @@ def shift_right(labels: Tensor, start: int, pad: int) -> Tensor:
 
 
 class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, GenerationMixin):
-    """p(next target token | source) = softmax(x E^T + b), E the decoder's embeddings where tied (3.4)."""
+    """p(next target token | source) = softmax(x E^T + b), E the decoder's table if tied (Vaswani et al. 2017, 3.4)."""
 
     pipelines = SEQ2SEQ_PIPELINES
     _tp_plan = {"lm_head": "colwise_gather_output"}

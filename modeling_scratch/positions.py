@@ -44,7 +44,7 @@ def restarts(position_ids: Tensor, shape: Sequence[int]) -> Tensor:
 def _angles(position_ids: Tensor, size: int) -> Tensor:
     """position / 10000^(2i / size) for i < size / 2, modulo 2 pi; (B, T) -> (B, T, size / 2) in float32.
 
-    In float64 if the device has it: at position 500, the error of float32 is 3e-5.
+    In float64, except on MPS, which lacks it: at position 500, the error of float32 is 3e-5.
     """
     dtype = torch.float32 if position_ids.device.type == "mps" else torch.float64
     pair = torch.arange(size // 2, device=position_ids.device, dtype=dtype)
@@ -127,7 +127,7 @@ def _yarn_temperature(rope: Rope) -> float:
 def rotary(position_ids: Tensor, size: int, rope: Rope, limit: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     """cos and sin of position * theta^(-2i / R), i and i + R/2 a pair (Su et al. 2021, 3.2.2). (B, T) -> (B, T, 1, R).
 
-    size is D, of which R = partial_rotary_factor * D turn; limit the trained length (config.max_position_embeddings).
+    size is D, of which R = partial_rotary_factor * D are rotated; limit: config.max_position_embeddings.
     """
     size = int(size * rope.get("partial_rotary_factor", 1.0))
     pairs = torch.arange(0, size, 2, device=position_ids.device, dtype=torch.float32)

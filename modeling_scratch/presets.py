@@ -67,7 +67,7 @@ def tutorial(**overrides: Any) -> ScratchEncoderConfig:
 
 
 def reviews(**overrides: Any) -> ScratchEncoderConfig:
-    """For sentiment of short texts: small positional embeddings at first, mean pooling, strong dropout."""
+    """For sentiment of short texts: mean pooling, strong dropout. Sinusoidal positions outweigh the tokens at first."""
     return _preset(
         ScratchEncoderConfig, overrides, vocab_size=16_000, hidden_size=64, num_hidden_layers=2, num_attention_heads=4,
         intermediate_size=256, hidden_dropout=0.3, classifier_pooling="mean",

@@ -79,7 +79,9 @@ class QuestionAnsweringPipeline(ChunkPipeline):
     ) -> Iterator[dict[str, Any]]:
         """Yield the windows of the context one by one, each after the question."""
         question, context = _question_and_context(inputs)
-        max_seq_len = min(max_seq_len, self.tokenizer.model_max_length)
+        has_table = getattr(self.model.config, "position_type", None) == "learned"
+        limit = self.model.config.max_position_embeddings if has_table else max_seq_len
+        max_seq_len = min(max_seq_len, self.tokenizer.model_max_length, limit)
         question = self._shorten(question, max_question_len)
         length = len(self.tokenizer(question, add_special_tokens=False)["input_ids"])
         room = max_seq_len - length - self.tokenizer.num_special_tokens_to_add(pair=True)

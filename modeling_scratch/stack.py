@@ -87,7 +87,7 @@ class Stack(nn.Module):
         super().__init__()
         block, bias = BLOCKS[config.block_type], POSITION_BIASES.get(config.position_type)
         self.layers = nn.ModuleList(block(config, i, is_causal, cross_attention) for i in range(num_layers))
-        self.attention_types = config.attention_types(num_layers)
+        self.attention_types = config.attention_types(num_layers)  # they recur where PEFT replicates layers
         self.position_bias = bias(config, is_causal) if bias else None
         has_norm = config.norm_position != "post" if config.final_norm is None else config.final_norm
         self.norm = NORMS[config.norm_type](config.hidden_size, eps=config.norm_eps) if has_norm else nn.Identity()

@@ -32,7 +32,7 @@ def eager_attention(
     if position_bias is not None:
         scores = scores + position_bias
     if attention_mask is not None:
-        scores = scores + additive(attention_mask, scores.dtype)
+        scores = scores + additive(attention_mask, torch.float32)
     weights = scores.softmax(dim=-1, dtype=torch.float32).to(query.dtype)
     if dropout and (mask := keep_mask(weights, dropout)) is not None:
         weights, value = weights * mask, value * scale_of(dropout)

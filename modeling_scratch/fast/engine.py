@@ -261,7 +261,7 @@ def _run(
     read: tuple = inputs.input_ids, position_ids, inputs.token_type_ids, inputs.inputs_embeds
     if packing is not None:
         if inputs.input_ids is not None and _reads_padded(model.embeddings):
-            read = None, *read[1:3], model.embeddings.look_up(inputs.input_ids, position_ids)
+            read = None, *read[1:3], model.embeddings.embed_tokens(inputs.input_ids, position_ids)
         read = tuple(map(packing.pack, read))
     hidden_states = model.embeddings(*read, longest=longest)
     kinds = dict.fromkeys(model.stack.attention_types)

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Faster generation on a CPU: output projection of few rows to a large vocabulary, and beam search.
+"""Faster generation: masks of a static cache; on a CPU, beam search and the output projection of few rows.
 
 Shapes: B batch, T length, E embedding size, V vocabulary.
 """
@@ -18,6 +18,7 @@ from transformers.generation import GenerationMode
 from transformers.integrations.deepspeed import is_deepspeed_zero3_enabled
 from transformers.integrations.fsdp import is_fsdp_managed_module
 
+from ..engine import MASKS
 from .beam_search import beam_search
 from .hooks import FastForward, is_plain_linear
 from .onednn import has_gradient, linear, onednn_linear, suits_onednn
@@ -40,6 +41,22 @@ def fast_generate(model_class: Any) -> Callable:
             return super(model_class, self).generate(*args, **kwargs)
 
     return generate
+
+
+def masks_for_generate(
+    config: Any, inputs_embeds: Tensor, attention_mask: Tensor | None, past_key_values: Any, **_: Any
+) -> Any:
+    """Return masks of one size for all tokens of a static cache, so that one compiled graph fits them all.
+
+    attention_mask (B, past + T), which grows: outside of the graph, it becomes (B, 1, T, S), S the room of the cache; a
+    dictionary of these by type of layer if there are two. For PreTrainedModel.create_masks_for_generate.
+    """
+    if attention_mask is None or config.is_encoder_decoder:
+        return attention_mask
+    read = {"inputs_embeds": inputs_embeds, "attention_mask": attention_mask, "past_key_values": past_key_values}
+    kinds = dict.fromkeys(config.attention_types(config.num_hidden_layers))
+    masks = {kind: MASKS[kind == "sliding_attention", True](config, **read) for kind in kinds}
+    return masks if len(masks) > 1 else next(iter(masks.values()), attention_mask)
 
 
 def searches_beams(model: Any, args: tuple, kwargs: dict[str, Any]) -> bool:

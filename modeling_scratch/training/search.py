@@ -19,6 +19,7 @@ from ..bridges.model_sources import with_override
 from ..utils.errors import DataError, DivergedError, counted, one_line
 from ..utils.files import write_json, write_text
 from .consistency import ConsistentDropout
+from .progress import print_lines
 from .sparse_tables import SparseTables
 from .trainer import RatesByDepth
 
@@ -111,18 +112,24 @@ class TrialTrainer(ConsistentDropout, SparseTables, RatesByDepth):
     objective: float
     metric = "accuracy"
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        print_lines(self)
+
     def train(self, *args: Any, **kwargs: Any) -> TrainOutput:
         try:
             output = super().train(*args, **kwargs)
             metrics = self.evaluate()
         except DivergedError:
-            trial: Any = self._trial
-            trial.set_user_attr(DIVERGED, True)
+            self._note(DIVERGED, True)
             raise
         self.objective = metrics[f"eval_{self.metric}"]
-        trial = self._trial
-        trial.set_user_attr("eval_loss", metrics["eval_loss"])
+        self._note("eval_loss", metrics["eval_loss"])
         return output
+
+    def _note(self, name: str, value: Any) -> None:
+        trial: Any = self._trial
+        trial.set_user_attr(name, value)
 
 
 def keep_no_weights(arguments: AnyArguments) -> AnyArguments:

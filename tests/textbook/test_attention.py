@@ -71,3 +71,12 @@ def test_dropout_works_in_training_alone(backend: str) -> None:
 def test_nothing_attends_to_nothing(shape: tuple[int, int]) -> None:
     states = torch.zeros(*shape, TINY["hidden_size"])
     assert attention("eager", num_key_value_heads=2)(states)[0].shape == states.shape
+
+
+def test_a_row_without_a_visible_key_is_finite_in_16_bits() -> None:
+    layer = attention("eager").half()
+    mask = torch.ones(1, 1, 4, 4, dtype=torch.bool)
+    mask[..., 1, :] = False
+    output, weights = layer(50 * STATES[:1, :4].half(), mask)
+    assert output.isfinite().all()
+    assert_close(weights[..., 1, :].float().sum(-1), torch.ones(1, layer.config.num_attention_heads))

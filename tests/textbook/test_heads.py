@@ -51,6 +51,11 @@ def test_a_text_of_no_tokens_is_zeros(pooling: str, dtype: torch.dtype) -> None:
     assert (states.grad[1] == 0).all()
 
 
+def test_the_mean_of_a_long_text_fits_16_bits_though_its_sum_does_not() -> None:
+    states = torch.full((1, 4096, 2), 20.0, dtype=torch.float16)
+    assert torch.equal(pool(states, None, "mean"), states[:, 0])
+
+
 @pytest.mark.parametrize("activation", [None, "tanh", "relu", "gelu"])
 def test_a_classification_head_may_have_a_hidden_layer(activation: str | None) -> None:
     head = redraw(ClassificationHead(tiny(classifier_activation=activation))).eval()

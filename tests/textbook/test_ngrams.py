@@ -56,7 +56,7 @@ def test_each_token_has_the_ngrams_that_end_with_it(model: Any) -> None:
             for ngram in {tuple(tokens[end - 2 : end]), tuple(tokens[max(0, end - 3) : end])}:
                 if ngram in KNOWN:
                     expected[text, end - 1] += layer.ngrams.table.weight[rows[key(ngram)]]
-    assert_close(layer.look_up(ids, torch.arange(12)[None]), expected)
+    assert_close(layer.embed_tokens(ids, torch.arange(12)[None]), expected)
 
 
 def test_padding_on_either_side_and_masked_tokens_change_nothing(model: Any, engine: str) -> None:
@@ -109,6 +109,14 @@ def test_an_exported_graph_takes_other_lengths(model: Any) -> None:
 def test_embeddings_that_a_caller_gives_do_not_tell_the_ngrams(model: Any) -> None:
     with pytest.raises(ValueError, match=r"inputs_embeds.*give input_ids"):
         model(inputs_embeds=torch.zeros(1, 4, TINY["hidden_size"]))
+
+
+@pytest.mark.parametrize("length", [1, 3])
+def test_a_first_token_has_no_ngram_wherever_positions_start(model: Any, length: int) -> None:
+    layer = model.model.embeddings
+    ids, positions = torch.full((1, length), 1), torch.arange(length)[None]
+    for start in (1, 2):
+        assert_close(layer.embed_tokens(ids, positions + start), layer.embed_tokens(ids, positions))
 
 
 @pytest.mark.parametrize(("setting", "value"), [("ngram_vocab_size", -1), ("vocab_size", 2**21)])

@@ -14,6 +14,7 @@ from transformers.models.stablelm import StableLmConfig
 from transformers.models.stablelm.modeling_stablelm import StableLmRotaryEmbedding
 from transformers.models.t5.modeling_t5 import T5Attention
 
+from modeling_scratch.engine import rotary_angles
 from modeling_scratch.positions import (
     Alibi,
     alibi_slopes,
@@ -143,3 +144,14 @@ def test_a_token_sees_its_window(case: Case, seen: range, backend: str) -> None:
         other[0, changed] = (ids[0, changed] + 7) % TINY["vocab_size"]
         moved = (model(other).last_hidden_state[0] - before).abs().amax(-1) > 1e-6
         assert moved.tolist() == [changed - query in seen for query in range(ids.shape[1])]
+
+
+def test_local_layers_keep_the_share_of_rotated_features_and_drop_the_scaling() -> None:
+    rope = {"rope_type": "linear", "factor": 4.0, "rope_theta": 10_000.0, "partial_rotary_factor": 0.5}
+    config = tiny(position_type="rotary", local_rope_theta=100.0, rope_parameters=rope, head_dim=8, sliding_window=2)
+    ids = torch.arange(5)[None]
+    found = rotary_angles(config, ids, torch.float32, "sliding_attention")
+    unscaled = {"rope_type": "default", "rope_theta": 100.0, "partial_rotary_factor": 0.5}
+    expected = rotary_angles(tiny(position_type="rotary", rope_parameters=unscaled, head_dim=8), ids, torch.float32)
+    for one, other in zip(found, expected, strict=True):
+        assert torch.equal(one, other)

@@ -220,6 +220,15 @@ def test_a_folder_names_the_pipelines_that_serve_its_head_and_those_of_its_user(
         config.custom_pipelines |= own
 
 
+def test_windows_have_as_many_tokens_as_there_are_learned_positions(serve: QuestionAnsweringPipeline) -> None:
+    config = ScratchEncoderConfig(**{**serve.model.config.to_dict(), "position_type": "learned",
+                                     "max_position_embeddings": 24})  # fmt: skip
+    model = redraw(ScratchEncoderForQuestionAnswering(config), 0.5).eval()
+    short = QuestionAnsweringPipeline(model=model, tokenizer=serve.tokenizer)
+    named = {"question": "who ?", "context": CONTEXT, "doc_stride": 4, "top_k": 3}
+    assert short(**named) == short(**named, max_seq_len=24)
+
+
 def test_what_cannot_be_is_refused(serve: QuestionAnsweringPipeline) -> None:
     faults: list[tuple[dict, str]] = [
         ({"question": "who ?", "context": " "}, "context: ' ' is not a text"),

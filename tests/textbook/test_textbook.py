@@ -163,6 +163,15 @@ def test_the_token_that_is_read_sees_what_it_always_sees(case: Case, position_ty
 
 @always
 @engines
+def test_the_pooler_reads_each_packed_text_and_takes_masks_of_scores() -> None:
+    model: Any = ENCODER.model(pooler=True)
+    packed = {"input_ids": IDS[:1], "position_ids": torch.tensor([[0, 1, 2, 3, 0, 1, 2, 3, 4]])}
+    parts = [model(IDS[:1, start:end]).pooler_output for start, end in ((0, 4), (4, 9))]
+    assert_close(model(**packed).pooler_output, torch.cat(parts))
+    whole = torch.ones(len(IDS), 1, 9, 9, dtype=torch.bool)
+    assert_close(model(IDS, whole).pooler_output, model(IDS).pooler_output)
+
+
 def test_the_pooler_reads_the_first_real_token() -> None:
     model: Any = ENCODER.model(pooler=True)
     outputs = model(IDS, MASK)

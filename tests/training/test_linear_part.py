@@ -108,7 +108,7 @@ def test_the_logits_are_those_of_the_encoder_plus_a_mean_of_weights(
     for text in texts:
         ids = tokenizer(text, return_tensors="pt")["input_ids"]
         with torch.no_grad():
-            read = embeddings.look_up(ids, torch.arange(ids.shape[1])[None])[0, :, chosen].mean(0)
+            read = embeddings.embed_tokens(ids, torch.arange(ids.shape[1])[None])[0, :, chosen].mean(0)
             added.append(model.classifier.out_proj.weight[:, chosen] @ read)
     assert torch.stack(added).abs().min() > 0.1
     with torch.no_grad():
