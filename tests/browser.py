@@ -11,6 +11,7 @@ from draw_explain import BROWSERS, chromium, opened_browser
 
 LOCAL_SCHEMES = {"file", "data", "blob", "about"}
 RULES = "{runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}"
+CONTRAST = "{runOnly: {type: 'rule', values: ['color-contrast']}}"
 
 
 @pytest.fixture(scope="module")
@@ -37,13 +38,13 @@ def page(browser: Any) -> Iterator[Any]:
 
 
 def violations(page: Any) -> list[str]:
-    """What axe-core finds on a page, in light and in dark colours: rules of WCAG 2.2 A and AA, and good practice."""
+    """What axe-core finds on a page: rules of WCAG 2.2 A and AA, and good practice; of dark colours, their contrast."""
     axe = pytest.importorskip("axe_playwright_python", reason="needs axe-playwright-python")
     page.evaluate(f"{Path(axe.__file__).with_name('axe.min.js').read_text(encoding='utf-8')}; 0")
     found: list[str] = []
-    for colours in ("light", "dark"):
+    for colours, rules in (("light", RULES), ("dark", CONTRAST)):
         page.emulate_media(color_scheme=colours)
-        result = page.evaluate(f"() => axe.run(document, {RULES})")
+        result = page.evaluate(f"() => axe.run(document, {rules})")
         found += [f"{colours}: {each['id']}: {node['html']}" for each in result["violations"] for node in each["nodes"]]
     return found
 

@@ -302,7 +302,12 @@ def test_the_parts_of_an_answer_are_bars_and_n_grams_have_a_switch(page: Any, fo
     blocks = [f"Layer {number}: {part}" for number in (1, 2) for part in BLOCK]
     assert table.locator("th").all_inner_texts() == [*embedded, *blocks, "biases of norms and head"]
     values = [float(each.replace("−", "-")) for each in table.locator(".value").all_inner_texts()]
-    score = page.inner_text("#contributions p:text-matches('^The score: ')").rstrip(".").rpartition(" = ")[2].replace("−", "-")
+    score = (
+        page.inner_text("#contributions p:text-matches('^The score: ')")
+        .rstrip(".")
+        .rpartition(" = ")[2]
+        .replace("−", "-")
+    )
     assert sum(values) == pytest.approx(float(score), abs=0.1)  # of rounded ones
     assert "a bad" in pieces.locator("th").all_inner_texts()
     assert any("linear part" in words for words in pieces.locator("small").all_inner_texts())
