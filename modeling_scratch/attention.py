@@ -32,7 +32,7 @@ def eager_attention(
     if position_bias is not None:
         scores = scores + position_bias
     if attention_mask is not None:
-        scores = scores + additive(attention_mask, torch.float32)  # of 16 bits, scores below the mask are infinite
+        scores = scores + additive(attention_mask, torch.float32)  # in float16, both could be -inf
     weights = scores.softmax(dim=-1, dtype=torch.float32).to(query.dtype)
     output = F.dropout(weights, dropout) @ value
     return output.transpose(1, 2).contiguous(), weights

@@ -187,7 +187,7 @@ class ScratchConfig(configuration_utils.PreTrainedConfig):
             share = self.rope_parameters.get("partial_rotary_factor", 1.0)
             turned = int(self.head_dim * share)
             message = f"head_dim={self.head_dim}, rope_parameters['partial_rotary_factor']={share}: rotary positions "
-            message += f"rotate pairs of features: {turned} of a head are an odd number, or too few."
+            message += f"rotate pairs of features, and {turned} of a head are odd, too few or too many."
             _require(0 < share <= 1 and turned >= 2 and turned % 2 == 0, message)
         name = "hidden_size" if self.positions_after_projection else "embedding_size"
         even = not self.position_type.startswith("sinusoidal") or getattr(self, name) % 2 == 0

@@ -14,7 +14,7 @@ from .configuration_scratch import ProblemType, ScratchConfig
 
 
 def _mean(hidden_states: Tensor, mask: Tensor) -> Tensor:
-    total = (hidden_states * mask.unsqueeze(-1)).sum(1, dtype=torch.float32)  # which 16 bits may not hold
+    total = (hidden_states * mask.unsqueeze(-1)).sum(1, dtype=torch.promote_types(hidden_states.dtype, torch.float32))
     return (total / mask.sum(1, keepdim=True).clamp(min=1)).to(hidden_states.dtype)
 
 

@@ -176,14 +176,22 @@ def _layers(weights: Iterable[str]) -> str:
 
 @contextmanager
 def _without_load_report() -> Iterator[None]:
-    """Silence Transformers' table of such weights, which looks like a fault. Errors are raised all the same."""
-    logger = logging.get_logger("transformers.modeling_utils")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
+    """Hide Transformers' table of such weights, which looks like a fault. If loading fails, the table says why."""
+    logger, reports = logging.get_logger("transformers.modeling_utils"), []
+
+    def hide(record: Any) -> bool:
+        is_report = "LOAD REPORT" in record.getMessage()
+        reports.extend([record.getMessage()] * is_report)
+        return not is_report
+
+    logger.addFilter(hide)  # type: ignore[arg-type]  # a function, as logging allows
     try:
         yield
+    except DataError:
+        print(*reports, sep="\n", file=sys.stderr)
+        raise
     finally:
-        logger.setLevel(level)
+        logger.removeFilter(hide)  # type: ignore[arg-type]
 
 
 def load_model(auto_class: Any, head: str, name: str, trust_remote_code: bool, **options: Any) -> PreTrainedModel:

@@ -22,7 +22,7 @@ from .text_classification import SortingTextClassificationPipeline
 __all__ = ["SortingTextClassificationPipeline", "disable", "disabled", "enable", "is_enabled"]
 
 GENERATIVE = ScratchDecoderForCausalLM, ScratchSeq2SeqForConditionalGeneration
-MASKS = vars(ScratchPreTrainedModel)["create_masks_for_generate"]  # the textbook's
+TEXTBOOK_MASKS = vars(ScratchPreTrainedModel)["create_masks_for_generate"]
 _lock, _disabling, _was_enabled = Lock(), 0, True
 
 
@@ -39,7 +39,7 @@ def disable() -> None:
     """Disable the engine, so that scratch models run the textbook code."""
     if is_enabled():
         ScratchPreTrainedModel.engine = textbook_engine
-        ScratchPreTrainedModel.create_masks_for_generate = MASKS
+        ScratchPreTrainedModel.create_masks_for_generate = TEXTBOOK_MASKS
     for model_class, name in (ScratchPreTrainedModel, "__call__"), *((each, "generate") for each in GENERATIVE):
         if name in vars(model_class):
             delattr(model_class, name)

@@ -51,7 +51,8 @@ def masks_for_generate(
     attention_mask (B, past + T), which grows: outside of the graph, it becomes (B, 1, T, S), S the room of the cache; a
     dictionary of these by type of layer if there are two. For PreTrainedModel.create_masks_for_generate.
     """
-    if attention_mask is None or config.is_encoder_decoder:
+    is_block_mask = config._attn_implementation == "flex_attention"  # which generate cannot take
+    if attention_mask is None or config.is_encoder_decoder or is_block_mask:
         return attention_mask
     read = {"inputs_embeds": inputs_embeds, "attention_mask": attention_mask, "past_key_values": past_key_values}
     kinds = dict.fromkeys(config.attention_types(config.num_hidden_layers))

@@ -23,7 +23,9 @@ from .notes import Note
 from .recorder import Recording, as_textbook
 from .subjects import CLASSIFICATION, NEXT, TEXT_TASKS, Subject
 
-TOKENS, NGRAMS, POSITIONS, TYPES, EMBEDDINGS = "tokens", "ngrams", "positions", "token_types", "embeddings"
+TOKENS, NGRAMS, EMBEDDINGS = "tokens", "ngrams", "embeddings"
+# What else is added to the embeddings, by whether there are positions, and token types.
+ADDED = {(True, False): "positions", (False, True): "token_types", (True, True): "positions_types"}
 LINEAR, OTHER = "linear_", "other_"  # coordinates of the embeddings, where there is a linear part
 ATTENTION, FEED_FORWARD, BLOCK, BIAS = "attention", "feed_forward", "block", "bias"
 NGRAM_LENGTHS = 2, 3
@@ -41,7 +43,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Piece:
+class Term:
     """What the embedding of a token, or of an n-gram, adds to the score, wherever the text has it.
 
     first, last: the tokens where it stands first. linear: the linear part's share of the value.
@@ -62,7 +64,7 @@ class Contributions:
     score: str
     value: float
     parts: list[Part]
-    pieces: list[Piece]
+    pieces: list[Term]
 
 
 def contributions_of(subject: Subject, target: Target, recording: Recording) -> Contributions | None:
@@ -207,7 +209,7 @@ def _direction(subject: Subject, target: Target, logits: Tensor) -> tuple[Tensor
     )
 
 
-def _embedded(subject: Subject, reader: _Reader, recording: Recording) -> tuple[list[Part], list[Piece]]:
+def _embedded(subject: Subject, reader: _Reader, recording: Recording) -> tuple[list[Part], list[Term]]:
     """Return the parts of the embeddings, and their pieces; one part where a norm or a projection mixes them."""
     whole, embeddings = reader.outputs[0].float(), main_stack(reader.model)[1].embeddings
     layers = embeddings.norm, embeddings.projection
@@ -225,8 +227,8 @@ def _embedded(subject: Subject, reader: _Reader, recording: Recording) -> tuple[
             OTHER + name: states - linear[name] for name, states in named.items()
         }
     has_positions = embeddings.positions is not None or embeddings.sinusoid is not None
-    if has_positions or embeddings.token_types is not None:
-        named[POSITIONS if has_positions else TYPES] = added
+    if (name := ADDED.get((has_positions, embeddings.token_types is not None))) is not None:
+        named[name] = added
     return [Part(name, reader.total(states)) for name, states in named.items()], [*_pieces(subject, reader, rows)]
 
 
@@ -237,7 +239,7 @@ def _only(states: Tensor, chosen: slice) -> Tensor:
     return kept
 
 
-def _pieces(subject: Subject, reader: _Reader, rows: Tensor) -> Iterator[Piece]:
+def _pieces(subject: Subject, reader: _Reader, rows: Tensor) -> Iterator[Term]:
     """rows (1 or 3, T, E): of tokens, of pairs and of triples, at the token that ends them."""
     ids, values = subject.text.ids, reader(rows).tolist()
     linear = None if reader.linear is None else reader(_only(rows, reader.linear)).tolist()
@@ -250,7 +252,7 @@ def _pieces(subject: Subject, reader: _Reader, rows: Tensor) -> Iterator[Piece]:
             first = found[0] - length + 1
             total = sum(values[number][last] for last in found)
             share = None if linear is None else sum(linear[number][last] for last in found)
-            yield Piece(_text_of(subject, first, found[0]), len(found), first, found[0], total, share)
+            yield Term(_text_of(subject, first, found[0]), len(found), first, found[0], total, share)
 
 
 def _text_of(subject: Subject, first: int, last: int) -> str:

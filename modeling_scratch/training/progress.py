@@ -6,28 +6,30 @@ from typing import Any
 
 from transformers import PrinterCallback, ProgressCallback, Trainer, TrainerControl, TrainerState, TrainingArguments
 
-SPEED = "_runtime", "_per_second"  # which the summary at the end of the run has
-EVALUATION = "eval_"
+TIMES = "_runtime", "_per_second", "_preparation_time"  # which the summary at the end of the run has
+EVALUATION_PREFIX = "eval_"
 NAMES = {"learning_rate": "rate", "grad_norm": "gradient norm"}
 
 
 def progress_line(entry: Mapping[str, Any], state: TrainerState) -> str | None:
     """Return the line of a log entry; None for that at the end of training, which the run's summary replaces."""
-    if "train_runtime" in entry:
+    if "train_loss" in entry:
         return None
-    is_evaluation = any(name.startswith(EVALUATION) for name in entry)
+    is_evaluation = any(name.startswith(EVALUATION_PREFIX) for name in entry)
     shown = [
         f"{_name(name)} {_value(value)}"
         for name, value in entry.items()
-        if name not in ("epoch", "total_flos") and not name.endswith(SPEED)
+        if name not in ("epoch", "total_flos") and not name.endswith(TIMES)
     ]
-    step = f"step {state.global_step:,} of {state.max_steps:,}"
-    epoch = f" (epoch {entry['epoch']:.3g})" if "epoch" in entry else ""
-    return f"{step}{epoch}: {'validation ' if is_evaluation else ''}{', '.join(shown)}"
+    scores = f"{'validation ' if is_evaluation else ''}{', '.join(shown)}"
+    if not state.max_steps:  # an evaluation without a training
+        return scores
+    epoch = f" (epoch {entry['epoch']:,.2f})" if "epoch" in entry else ""
+    return f"step {state.global_step:,} of {state.max_steps:,}{epoch}: {scores}"
 
 
 def _name(name: str) -> str:
-    return NAMES.get(name, name.removeprefix(EVALUATION).replace("_", " "))
+    return NAMES.get(name, name.removeprefix(EVALUATION_PREFIX).replace("_", " "))
 
 
 def _value(value: Any) -> str:

@@ -37,3 +37,12 @@ def test_local_layers_have_masks_of_their_own() -> None:
     model = lively(CAUSAL_LM.model(position_type="rotary", **WINDOWS))
     found = model.generate(**LEFT, **LENGTH, cache_implementation="static", disable_compile=True)
     assert torch.equal(found, model.generate(**LEFT, **LENGTH))
+
+
+@pytest.mark.slow
+def test_flex_attention_makes_its_own_masks() -> None:
+    model = lively(CAUSAL_LM.model(position_type="rotary", hidden_size=32, num_attention_heads=2))
+    expected = model.generate(**LEFT, **LENGTH)
+    model.set_attn_implementation("flex_attention")
+    found = model.generate(**LEFT, **LENGTH, cache_implementation="static", disable_compile=True)
+    assert torch.equal(found, expected)

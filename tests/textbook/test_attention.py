@@ -11,7 +11,8 @@ from model_cases import MASK, TINY, assert_close, backends, tiny
 from torch import Tensor
 from transformers.masking_utils import create_bidirectional_mask
 
-from modeling_scratch.attention import Attention
+from modeling_scratch.attention import Attention, eager_attention
+from modeling_scratch.fast.attention import eager_attention as attend_without_repeats
 
 REAL = MASK.bool()
 STATES = torch.randn(*MASK.shape, TINY["hidden_size"], generator=torch.Generator().manual_seed(1))
@@ -73,10 +74,10 @@ def test_nothing_attends_to_nothing(shape: tuple[int, int]) -> None:
     assert attention("eager", num_key_value_heads=2)(states)[0].shape == states.shape
 
 
-def test_a_row_without_a_visible_key_is_finite_in_16_bits() -> None:
-    layer = attention("eager").half()
-    mask = torch.ones(1, 1, 4, 4, dtype=torch.bool)
-    mask[..., 1, :] = False
-    output, weights = layer(50 * STATES[:1, :4].half(), mask)
-    assert output.isfinite().all()
-    assert_close(weights[..., 1, :].float().sum(-1), torch.ones(1, layer.config.num_attention_heads))
+@pytest.mark.parametrize("attend_to", [eager_attention, attend_without_repeats], ids=["textbook", "fast"])
+def test_a_row_without_a_visible_key_is_finite_in_float16(attend_to: Any) -> None:
+    """Its scores and the mask together are below the range of float16."""
+    query, key = (torch.full((1, 1, 2, 4), value, dtype=torch.float16) for value in (6.0, -6.0))
+    mask = torch.tensor([[True, True], [False, False]])[None, None]
+    output, _ = attend_to(attention("eager", num_key_value_heads=4), query, key, query, mask, scaling=1.0)
+    assert_close(output, torch.full_like(output, 6.0))

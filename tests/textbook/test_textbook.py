@@ -172,6 +172,8 @@ def test_the_pooler_reads_each_packed_text_and_takes_masks_of_scores() -> None:
     assert_close(model(IDS, whole).pooler_output, model(IDS).pooler_output)
 
 
+@always
+@engines
 def test_the_pooler_reads_the_first_real_token() -> None:
     model: Any = ENCODER.model(pooler=True)
     outputs = model(IDS, MASK)

@@ -134,6 +134,7 @@ def test_fine_tunes_a_checkpoint_with_other_labels_and_dropouts(run: Path, tmp_p
     printed = capsys.readouterr()
     assert f"{run}: new, untrained layers: classifier.out_proj\n" in printed.out
     assert "LOAD REPORT" not in printed.err
+    assert "not sharded" not in printed.err
     config = AutoModelForSequenceClassification.from_pretrained(tmp_path / "tuned").config
     assert (config.id2label, config.hidden_dropout) == ({0: "x", 1: "y", 2: "z"}, 0.25)
     assert (tmp_path / "tuned" / "tokenizer.json").read_bytes() == (run / "tokenizer.json").read_bytes()

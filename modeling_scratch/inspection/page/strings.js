@@ -146,7 +146,7 @@ const STRINGS = {
 
     "contributions.title": "What adds up to the answer",
     "contributions.intro":
-      "Each part of the model adds a vector to the residual stream, which the head reads. With the norms fixed to the statistics of this text, the score is a sum with one term for each part. Plus speaks for the answer, minus against it. A term is not what happens when its part is switched off: the norm then divides by less, so that the other terms grow.",
+      "Each part of the model adds a vector to the residual stream, which the head reads. With the norms fixed to the statistics of this text, the score is a sum with one term for each part. Plus speaks for the answer, minus against it. A term is not what changes when its part is switched off: later layers then read something else, and the norms divide by another spread.",
     "contributions.recorded": "These are the numbers of the recorded text, without your change.",
     "contributions.score": "The score: {0} = {1}.",
     "contributions.tokens": "tokens",
@@ -157,6 +157,7 @@ const STRINGS = {
     "contributions.other_ngrams": "n-grams, other coordinates",
     "contributions.positions": "positions",
     "contributions.token_types": "token types",
+    "contributions.positions_types": "positions and token types",
     "contributions.embeddings": "embeddings",
     "contributions.attention": "attention",
     "contributions.feed_forward": "feed-forward",
@@ -173,7 +174,7 @@ const STRINGS = {
 
     "words.title": "Which words mattered",
     "words.intro":
-      "Three methods ask how much each word contributed to the answer. They can disagree, and none is the truth; the test below says how well each one did here.",
+      "These methods ask how much each word contributed to the answer. They can disagree, and none is the truth; the test below says how well each one did here.",
     "words.score": "What is explained: {0} = {1}.",
     "words.method": "Method",
     "words.integrated_gradients": "Integrated gradients",
@@ -408,7 +409,7 @@ const STRINGS = {
 
     "contributions.title": "Woraus sich die Antwort zusammensetzt",
     "contributions.intro":
-      "Jeder Teil des Modells addiert einen Vektor zum Residualstrom, den der Kopf liest. Hält man die Normierungen bei den Statistiken dieses Textes fest, ist der Score eine Summe mit einem Summanden je Teil. Plus spricht für die Antwort, minus dagegen. Ein Summand sagt nicht, was beim Abschalten seines Teils geschieht: Die Normierung teilt dann durch weniger, sodass die übrigen Summanden wachsen.",
+      "Jeder Teil des Modells addiert einen Vektor zum Residualstrom, den der Kopf liest. Hält man die Normierungen bei den Statistiken dieses Textes fest, ist der Score eine Summe mit einem Summanden je Teil. Plus spricht für die Antwort, minus dagegen. Ein Summand ist nicht die Änderung beim Abschalten seines Teils: Spätere Schichten lesen dann etwas anderes, und die Normierungen teilen durch eine andere Streuung.",
     "contributions.recorded": "Diese Zahlen sind die des aufgezeichneten Textes, ohne Ihre Änderung.",
     "contributions.score": "Der Score: {0} = {1}.",
     "contributions.tokens": "Token",
@@ -419,6 +420,7 @@ const STRINGS = {
     "contributions.other_ngrams": "N-Gramme, übrige Koordinaten",
     "contributions.positions": "Positionen",
     "contributions.token_types": "Token-Typen",
+    "contributions.positions_types": "Positionen und Token-Typen",
     "contributions.embeddings": "Einbettungen",
     "contributions.attention": "Aufmerksamkeit",
     "contributions.feed_forward": "Feed-Forward",
@@ -435,7 +437,7 @@ const STRINGS = {
 
     "words.title": "Welche Wörter zählten",
     "words.intro":
-      "Drei Verfahren fragen, wie viel jedes Wort zur Antwort beitrug. Sie können sich widersprechen, und keines ist die Wahrheit; der Test darunter sagt, wie gut jedes hier war.",
+      "Diese Verfahren fragen, wie viel jedes Wort zur Antwort beitrug. Sie können sich widersprechen, und keines ist die Wahrheit; der Test darunter sagt, wie gut jedes hier war.",
     "words.score": "Erklärt wird: {0} = {1}.",
     "words.method": "Verfahren",
     "words.integrated_gradients": "Integrierte Gradienten",

@@ -50,7 +50,10 @@ const placeOf = (first, last) =>
 function signedBy(values) {
   const digits = Math.max(...values.map(Math.abs)) < 1 ? 3 : 2;
   const format = new Intl.NumberFormat(language(), { minimumFractionDigits: digits, maximumFractionDigits: digits });
-  return (value) => `${value < 0 ? "−" : "+"}${format.format(Math.abs(value))}`;
+  return (value) => {
+    const size = format.format(Math.abs(value)), isZero = size === format.format(0);
+    return `${isZero ? "" : value < 0 ? "−" : "+"}${size}`;
+  };
 }
 
 /** Bars as long as their values are large; those against the answer have a colour of their own, and a minus. */
