@@ -76,12 +76,12 @@ class Inputs:
         if self.attention_mask is not None:
             return None
         if (bounds := self.cu_seq_lens) is not None:
-            rows, lengths = torch.arange(0, self.shape.numel() + 1, self.shape[1]), bounds.diff()
-            is_known = bounds.device.type == "cpu" and not is_tracing(bounds)
-            if is_known and not (torch.isin(rows, bounds).all() and lengths.abs().sum() == rows[-1]):
-                message = f"cu_seq_lens_q {bounds.tolist()}: has to rise from 0, with the end of each row"
-                raise ValueError(f"{message}, {rows[1:].tolist()}, so that every token belongs to one sequence.")
-            return lengths
+            if bounds.device.type == "cpu" and not is_tracing(bounds):
+                rows = torch.arange(0, self.shape.numel() + 1, self.shape[1])
+                if not (torch.isin(rows, bounds).all() and bounds.diff().abs().sum() == rows[-1]):
+                    message = f"cu_seq_lens_q {bounds.tolist()}: has to rise from 0, with the end of each row"
+                    raise ValueError(f"{message}, {rows[1:].tolist()}, so that every token belongs to one sequence.")
+            return bounds.diff()
         if self.position_ids is None or is_tracing(self.position_ids):
             return None
         starts = restarts(self.position_ids, self.shape)

@@ -165,11 +165,11 @@ def rollout(subject: Subject, recording: Recording, target: Target) -> dict[str,
         matrix = (mixed / mixed.sum(-1, keepdim=True)) @ matrix
     if cross:
         matrix = torch.stack(cross).mean(0).cpu() @ matrix
-    tokens = _read_rows(subject, matrix, target).tolist()
+    tokens = read_rows(subject, matrix, target).tolist()
     return {"tokens": tokens, "words": subject.text.per_word(tokens) if weights else None, "matrix": matrix.float()}
 
 
-def _read_rows(subject: Subject, matrix: Tensor, target: Target) -> Tensor:
+def read_rows(subject: Subject, matrix: Tensor, target: Target) -> Tensor:
     """The rows of the tokens that the head reads, their mean."""
     if target.position is not None:
         return matrix[target.position]

@@ -9,7 +9,7 @@ block divides the sum on its way, and a maximum or a hidden layer in the head is
 Shapes: T tokens, C labels, N parts.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,8 @@ from torch import Tensor, nn
 
 from ..inference.answers import names_of
 from .answers import Target, shown
-from .lens import main_stack
+from .attributions import read_rows
+from .lens import hidden_states, main_stack
 from .notes import Note
 from .recorder import Recording, as_textbook
 from .subjects import CLASSIFICATION, NEXT, TEXT_TASKS, Subject
@@ -123,18 +124,22 @@ class _Reader:
         self.model = subject.model
         path, base = main_stack(self.model)
         self.start = f"{path}." if path else ""
-        names = ("embeddings", *(f"stack.layers.{number}" for number in range(len(base.stack.layers))))
-        self.outputs = [recording.keys[f"{self.start}{name}"].tensor for name in names]
+        self.outputs = hidden_states(recording, path)
         self.norm, self.linear = base.stack.norm, linear_coordinates(self.model)
-        self.pooled = recording.keys["pooled"].tensor if hasattr(self.model, "classifier") else None
-        self.shares = self._shares(self.outputs[-1])
+        classifier = getattr(self.model, "classifier", None)
+        self.pooled_norm = nn.Identity() if classifier is None else classifier.norm
+        self.pooled = None if classifier is None else recording.keys["pooled"].tensor
+        self.head = _head(self.model)
         logits = recording.output.logits[0].float()
         logits = logits[-1] if subject.task == NEXT else logits
+        # (T,): how much of each token the pooled vector has.
+        self.shares = read_rows(subject, torch.eye(self.outputs[-1].shape[1], device=logits.device), target)
         self.direction, self.score = _direction(subject, target, logits)
         self.value = (logits @ self.direction).item()
-        zeros = torch.zeros_like(self.outputs[-1][:, :1])
-        self.at_zero = self._head(zeros[:, 0])
-        self.constant = self._head(self._pooled_norm(_shift(self.norm, zeros[:, 0]), shifts=True)).item()
+        zeros = torch.zeros_like(self.outputs[-1][0, :1])
+        self.at_zero = self._scored(zeros)
+        shift = _normed(self.pooled_norm, _shift(self.norm, zeros), self.pooled)
+        self.constant = self._scored(shift + _shift(self.pooled_norm, shift)).item()
 
     def __call__(self, states: Tensor) -> Tensor:
         """Parts of the stream (N, T, hidden) -> what each adds to the score by each token (N, T)."""
@@ -150,36 +155,21 @@ class _Reader:
 
     def _added(self, pooled: Tensor) -> Tensor:
         """Shares of the pooled vector (N, hidden) -> what each adds to the score (N,)."""
-        return self._head(self._pooled_norm(pooled)) - self.at_zero
+        return self._scored(_normed(self.pooled_norm, pooled, self.pooled)) - self.at_zero
 
-    def _shares(self, states: Tensor) -> Tensor:
-        """(T,): how much of each token the pooled vector has."""
-        pooling = self.model.config.classifier_pooling if hasattr(self.model, "classifier") else "last"
-        count = states.shape[1]
-        if pooling == "mean":
-            return states.new_full((count,), 1 / count, dtype=torch.float32)
-        return torch.eye(count, device=states.device)[0 if pooling == "first" else -1]
-
-    def _pooled_norm(self, read: Tensor, shifts: bool = False) -> Tensor:
-        """Of vectors (N, hidden), the classifier's norm, if there is one. shifts: with its shift."""
-        if self.pooled is None:
-            return read
-        norm = self.model.classifier.norm
-        normed = _normed(norm, read, self.pooled)
-        return normed + _shift(norm, normed) if shifts else normed
-
-    def _head(self, read: Tensor) -> Tensor:
-        """(N, hidden) -> the score (N,), biases included."""
-        if self.pooled is not None:
-            head, before = self.model.classifier.out_proj, nn.Identity()
-        elif hasattr(self.model, "score"):
-            head, before = self.model.score, nn.Identity()
-        else:
-            head, before = self.model.lm_head, self.model.projection
-        return head(before(read.to(self.outputs[-1].dtype))).float() @ self.direction
+    def _scored(self, read: Tensor) -> Tensor:
+        """What the head reads (N, hidden) -> the score (N,), biases of the head included."""
+        return self.head(read.to(self.outputs[-1].dtype)).float() @ self.direction
 
 
-def _normed(norm: Any, part: Tensor, whole: Tensor) -> Tensor:
+def _head(model: Any) -> Callable[[Tensor], Tensor]:
+    """The last linear layers: of a classifier, of a decoder that classifies, or of a language model."""
+    if hasattr(model, "classifier"):
+        return model.classifier.out_proj
+    return model.score if hasattr(model, "score") else nn.Sequential(model.projection, model.lm_head)
+
+
+def _normed(norm: Any, part: Tensor, whole: Any) -> Tensor:
     """(part - its mean) / spread of the whole * weight, without the shift; of RMSNorm, without the mean."""
     if isinstance(norm, nn.Identity):
         return part
