@@ -173,8 +173,9 @@ def calibration_text(scores: Mapping[str, Any]) -> str:
     if scores["cross_fitted"]:
         text += " The figures after, and the table, use each half of the split with the temperature of the other half."
     rows = [
-        [row["threshold"], percent(row["answered"]), "–" if row["accuracy"] is None else percent(row["accuracy"])]
+        [row["threshold"], percent(row["answered"]), percent(row["accuracy"])]
         for row in scores["thresholds"]
+        if row["accuracy"] is not None
     ]
     heading = "Answers with at least this probability, their share of the texts, and their accuracy:"
     return "\n\n".join([text, heading, table(["probability", "share", "accuracy"], rows)])

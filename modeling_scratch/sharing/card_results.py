@@ -12,7 +12,6 @@ from ..evaluation.imbalance import macro_f1_text
 from ..evaluation.judges import KIND_JUDGES, kind_text
 from ..evaluation.linear_part import linear_part_text
 from ..evaluation.split_scores import split_table
-from ..evaluation.stages import stage_table
 from ..evaluation.tagging_tables import label_table, tagging_table
 from ..utils.markdown import escaped, percent, table
 
@@ -51,8 +50,6 @@ def classification(evaluation: Evaluation) -> Results:
     if first := headline_of(evaluation):
         advice = f" {linear} It is not uploaded." if (linear := evaluation.get("linear_model")) else ""
         results = results._replace(text=f"**{escaped(first)}**{advice}\n\n{results.text}")
-    if stages := evaluation.get("stages"):
-        results = results._replace(text=f"{results.text}\n\nThe stages of the training:\n\n{stage_table(stages)}")
     if scores := evaluation.get("split_scores"):
         return results._replace(text=f"{results.text}\n\nThe scores of each split:\n\n{split_table(scores)}")
     return results

@@ -75,22 +75,33 @@ USES = {
 
 
 class Snippets(NamedTuple):
-    """Code snippets for a model. text: the example input; target_folder: that of a separate target tokenizer."""
+    """Code snippets for a model.
 
-    use: Use
+    text: the example input. has_code: the folder holds the model's own code. target_folder: that of a separate target
+    tokenizer.
+    """
+
+    task: Use
     name: str
     text: str
+    has_code: bool
     target_folder: str | None = None
 
-    def of_remote_code(self) -> str:
-        """Return snippets for a model with its own code, which the package supports as well."""
-        trust = "trust_remote_code=True"
+    def use(self) -> str:
+        """Return the snippet of a pipeline, with the model's own code if it has any."""
+        with_code = ", with the model's own code" if self.has_code else ""
+        is_ours = self.task.pipeline.startswith(("seq2seq", "extractive")) and not self.has_code
+        ours = "import modeling_scratch  # registers the pipeline\n" if is_ours else ""
+        return f"In a pipeline{with_code}; {self._where()}:\n\n{self.pipeline(self._trust, ours)}"
+
+    def other_ways(self) -> str:
+        """Return snippets of the model itself, with its own code and with the package, and of its check."""
+        if not self.has_code:
+            return f"The model:\n\n{self.model('')}"
         return "\n\n".join(
             [
-                f"In a pipeline, with the model's own code; {self._where()}:",
-                self.pipeline(trust),
                 "The model, with its own code:",
-                self.model(trust),
+                self.model(self._trust),
                 "The model, with modeling-scratch installed instead of its own code:",
                 self.model("", "import modeling_scratch  # registers its classes\n"),
                 "With modeling-scratch installed, verify that a copy gives the outputs recorded after training:",
@@ -98,42 +109,40 @@ class Snippets(NamedTuple):
             ]
         )
 
-    def of_native_code(self) -> str:
-        """Return snippets for a model class of transformers."""
-        is_ours = self.use.pipeline.startswith(("seq2seq", "extractive"))
-        ours = "import modeling_scratch  # registers the pipeline\n" if is_ours else ""
-        return "\n\n".join([f"In a pipeline; {self._where()}:", self.pipeline("", ours), "The model:", self.model("")])
+    @property
+    def _trust(self) -> str:
+        return "trust_remote_code=True" if self.has_code else ""
 
     def _where(self) -> str:
         return f"{_quoted(self.name)} is the path of this folder or its name on the Hub"
 
     def pipeline(self, trust: str, imports: str = "") -> str:
-        options = [f"{name}={_python(value)}" for name, value in self.use.options.items()]
+        options = [f"{name}={_python(value)}" for name, value in self.task.options.items()]
         arguments = ", ".join(filter(None, [f"model={_quoted(self.name)}", *options, trust]))
         lines = [
             "from transformers import pipeline",
             *_lines_of(imports),
             "",
-            f"pipe = pipeline({_quoted(self.use.pipeline)}, {arguments})",
+            f"pipe = pipeline({_quoted(self.task.pipeline)}, {arguments})",
             f"print(pipe({self._pair() or self._question('pipe.tokenizer')}))",
         ]
         return _program(lines)
 
     def model(self, trust: str, imports: str = "") -> str:
         arguments = ", ".join(filter(None, [_quoted(self.name), trust]))
-        answer, target = self.use.answer, []
+        answer, target = self.task.answer, []
         if isinstance(self.text, TextPair):
             answer = answer.replace("tokenizer(text", "tokenizer(*text", 1)
         if self.target_folder:
             target = [f"target = AutoTokenizer.from_pretrained({arguments}, subfolder={_quoted(self.target_folder)})"]
             answer = answer.replace("tokenizer.decode", "target.decode", 1)
         lines = [
-            f"from transformers import {self.use.auto_class}, AutoTokenizer",
+            f"from transformers import {self.task.auto_class}, AutoTokenizer",
             *_lines_of(imports),
             "",
             f"tokenizer = AutoTokenizer.from_pretrained({arguments})",
             *target,
-            f"model = {self.use.auto_class}.from_pretrained({arguments})",
+            f"model = {self.task.auto_class}.from_pretrained({arguments})",
             f"text = {self._question('tokenizer')}",
             f"print({answer})",
         ]
@@ -141,14 +150,14 @@ class Snippets(NamedTuple):
 
     def _pair(self) -> str:
         """Return the input of a pipeline for a pair as Python code; "" for a single text."""
-        pair = dict(zip(self.use.fields, parts_of(self.text)))
+        pair = dict(zip(self.task.fields, parts_of(self.text)))
         return json.dumps(pair, ensure_ascii=False) if isinstance(self.text, TextPair) else ""
 
     def _question(self, tokenizer: str) -> str:
         """Return the example input as Python code, with a mask at the end for fill-mask; a pair as a tuple."""
         if isinstance(self.text, TextPair):
             return f"({', '.join(map(_quoted, self.text.parts))})"
-        mask = f' + " " + {tokenizer}.mask_token' if self.use.pipeline == "fill-mask" else ""
+        mask = f' + " " + {tokenizer}.mask_token' if self.task.pipeline == "fill-mask" else ""
         return _quoted(self.text) + mask
 
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Model cards: description, results, data, training, limitations and usage of a run."""
+"""Model cards: description, use, results, limits, data and training of a run."""
 
 import math
 from collections.abc import Mapping
@@ -13,9 +13,10 @@ from transformers import Seq2SeqTrainingArguments
 
 from ..bridges.model_limits import NO_LIMIT
 from ..data.text_pairs import column_names, of_parts, parts_of
+from ..evaluation.stages import stage_table
 from ..pipelines import TARGET_FOLDER
 from ..utils.files import write_text
-from ..utils.markdown import escaped, table
+from ..utils.markdown import escaped, folded, table
 from .card_run import Run, Snippets
 from .run_record import changed_settings
 
@@ -105,7 +106,7 @@ def data(run: Run) -> str:
     rows = [[split, f"{count:,}"] for split, count in run.record.get("rows", {}).items()]
     sizes = [table(["split", "rows"], rows)] if rows else []
     notes = "\n".join(f"- {escaped(note)}" for note in run.record["notes"])
-    return "\n\n".join([f"Trained on {name}.", *sizes, *([notes] if notes else [])])
+    return "\n\n".join([f"Trained on {name}.", *sizes, *([folded("What the run noted", notes)] if notes else [])])
 
 
 def training(run: Run) -> str:
@@ -123,8 +124,14 @@ def training(run: Run) -> str:
         rows.append(["before resuming", escaped(before)])
     versions = ", ".join(f"{name} {number}" for name, number in run.record["environment"].items())
     rows += [["hardware", run.record["hardware"]], ["versions", versions]]
-    curve = "![Learning curve](learning_curve.png)\n\n" if run.evaluation else ""
-    return f"{curve}{table(['', ''], rows)}\n\nAll settings are in [run_config.json](run_config.json)."
+    return "\n\n".join(
+        [
+            *(["![Learning curve](learning_curve.png)"] if run.evaluation else []),
+            *([stage_table(stages)] if (stages := run.evaluation.get("stages")) else []),
+            table(["", ""], rows),
+            "All settings are in [run_config.json](run_config.json).",
+        ]
+    )
 
 
 def _rows(names: Mapping[str, str], settings: Mapping[str, Any]) -> list[list[Any]]:
@@ -164,12 +171,11 @@ def limits(run: Run) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-def loading(run: Run) -> str:
+def snippets(run: Run) -> Snippets:
     target = TARGET_FOLDER if (run.folder / TARGET_FOLDER).is_dir() else None
     texts = [text[:LONGEST_QUESTION].rstrip() for text in parts_of(run.results.example)]
     question = texts[0].split(" ")[0] if run.kind == "clm" else of_parts(texts)
-    snippets = Snippets(run.use, run.name, question, target)
-    return snippets.of_remote_code() if "auto_map" in run.config else snippets.of_native_code()
+    return Snippets(run.use, run.name, question, "auto_map" in run.config, target)
 
 
 CARD_FILE = "README.md"
@@ -201,13 +207,15 @@ def _digest(text: str) -> str:
 
 def make_card(run: Run, **extra: Any) -> ModelCard:
     """Build the card with metadata for the Hub."""
+    code = snippets(run)
     sections = {
         "": what_it_is(run),
+        "Use": code.use(),
         "Results": run.results.text or "Training is in progress; there are no scores yet.",
+        "Limits": limits(run),
         "Data": data(run),
         "Training": training(run),
-        "Limits": limits(run),
-        "How to load it": loading(run),
+        "Other ways to load it": code.other_ways(),
     }
     text = [f"## {title}\n\n{section}" if title else section for title, section in sections.items()]
     page = "\n\n".join([f"# {escaped(run.name.rpartition('/')[2])}", *text])

@@ -46,5 +46,10 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def folded(title: str, text: str) -> str:
+    """Return Markdown that a page shows once its title is clicked."""
+    return f"<details>\n<summary>{escaped(title)}</summary>\n\n{text}\n\n</details>"
+
+
 def percent(share: float) -> str:
     return f"{share:.2%}".replace("%", " %")

@@ -277,6 +277,11 @@ def test_a_card_says_what_the_run_does(run):
     assert all((run / link).is_file() for link in links)
     for split, rows_of_split in record.get("rows", {}).items():
         assert [split, f"{rows_of_split:,}"] in rows_of(section(run, "Data"))
+    titles = re.findall(r"^## (.+)$", page, re.MULTILINE)
+    assert titles == ["Use", "Results", "Limits", "Data", "Training", "Other ways to load it"]
+    assert "pipeline(" in section(run, "Use")
+    for note in record["notes"]:
+        assert f"- {escaped(note)}" in section(run, "Data")
     for secret in (str(run.parent), TOKEN, Path.home().name + "/", platform.node()):
         assert secret not in page
 
