@@ -3,6 +3,7 @@
 
 import logging
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Literal
 
 from tokenizers import Tokenizer, normalizers, processors
@@ -69,6 +70,12 @@ def checked_texts(texts: Iterable[str], length: int | None, show_progress: bool)
         yield text
 
 
+@cache
+def _warn_once(message: str) -> None:
+    """Log a warning, once in a process: folds of the same texts are told alike."""
+    logger.warning(message)
+
+
 def finish(
     tokenizer: Tokenizer,
     vocab_size: int,
@@ -83,7 +90,7 @@ def finish(
     trimmer = tokenizer.post_processor
     tokenizer.post_processor = processors.Sequence([trimmer, template]) if trimmer else template
     if (size := tokenizer.get_vocab_size()) < vocab_size:
-        logger.warning("The texts contain only %d distinct tokens (vocab_size=%d).", size, vocab_size)
+        _warn_once(f"The texts contain only {size} distinct tokens (vocab_size={vocab_size}).")
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         model_max_length=model_max_length,

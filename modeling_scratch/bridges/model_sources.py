@@ -92,6 +92,8 @@ def check_folder(name: str, option: str = "") -> None:
     """
     path, where = Path(name), f"{option} {name}".lstrip()
     is_path = len(path.parts) > 2 or name[:1] in "./~" or (len(path.parts) == 2 and path.parent.is_dir())
+    if path.is_file():
+        raise DataError(f"{where}: a file; name the folder of a model")
     if is_path and not path.is_dir():
         raise DataError(f"{where}: folder not found")
     if is_linear(path):
@@ -99,8 +101,6 @@ def check_folder(name: str, option: str = "") -> None:
             f"{where}: a linear model, which only `modeling-scratch predict` reads; name the folder of a Transformer, "
             "such as that of its run"
         )
-    if path.is_file():
-        raise DataError(f"{where}: a file; name the folder of a model")
     if path.is_dir():
         _check_is_model(path, where)
         check_model_files(path)

@@ -58,6 +58,8 @@ def find_splits(folder: Path, suffixes: Collection[str] = tuple(READERS)) -> dic
     suffixes: of the formats. Other names are ignored. Raises `DataError` if a split has two candidates or lacks a
     shard, or if train is missing.
     """
+    if folder.is_file():
+        raise DataError(f"{folder}: a file; name a folder, or give the file as --train_file")
     if not folder.is_dir():
         raise DataError(f"{folder}: folder not found")
     candidates: dict[str, dict[str, list[Path]]] = {}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..utils.errors import counted
 from ..utils.files import replacing
 
 if TYPE_CHECKING:  # imported lazily: matplotlib takes a second to import
@@ -23,24 +24,33 @@ LONGEST_LABEL = 24  # characters
 
 
 def confusion_matrix_png(matrix: np.ndarray, label_names: Sequence[str], path: str | Path) -> None:
-    """Plot counts (true class, predicted class), coloured by fraction of the true class, to the PNG file `path`."""
+    """Plot counts (true class, predicted class), coloured by fraction of the true class, to the PNG file `path`.
+
+    Classes without examples have grey rows; those that are not predicted either are left out.
+    """
     matrix = np.asarray(matrix)
     num_labels = len(label_names)
     if matrix.shape != (num_labels, num_labels):
         raise ValueError(f"{num_labels} label names for a confusion matrix of shape {matrix.shape}")
+    occurring = np.flatnonzero(matrix.sum(axis=0) + matrix.sum(axis=1))
+    shown = occurring if len(occurring) else np.arange(num_labels)
+    matrix = matrix[np.ix_(shown, shown)]
     totals = matrix.sum(axis=1, keepdims=True)
-    shares = matrix / np.maximum(totals, 1)  # avoids division by zero for classes without examples
-    side = float(np.clip(2.5 + 0.55 * num_labels, 4.5, 14))
+    shares = np.where(totals > 0, matrix / np.maximum(totals, 1), np.nan)
+    side = float(np.clip(2.5 + 0.55 * len(shown), 4.5, 14))
     figure = new_figure(side + 1.2, side)
     axes = figure.subplots()
+    axes.set_facecolor("lightgrey")  # shows where a share is not defined
     image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
     figure.colorbar(
         image, ax=axes, label="fraction of the true class", format=percent_formatter(decimals=0), shrink=0.8
     )
-    _name_classes(axes, label_names)
+    _name_classes(axes, [label_names[index] for index in shown])
     _write_counts(axes, matrix, shares)
     accuracy = matrix.trace() / max(matrix.sum(), 1)
-    axes.set_title(f"{accuracy:.1%} of {matrix.sum():,} examples are correct")
+    left_out = num_labels - len(shown)
+    note = f"\n({counted(left_out, 'label')} without examples not shown)" if left_out else ""
+    axes.set_title(f"{accuracy:.1%} of {matrix.sum():,} examples are correct{note}")
     write_png(figure, path)
 
 

@@ -173,9 +173,16 @@ def limits(run: Run) -> str:
 
 def snippets(run: Run) -> Snippets:
     target = TARGET_FOLDER if (run.folder / TARGET_FOLDER).is_dir() else None
-    texts = [text[:LONGEST_QUESTION].rstrip() for text in parts_of(run.results.example)]
+    texts = [_first_words(text) for text in parts_of(run.results.example)]
     question = texts[0].split(" ")[0] if run.kind == "clm" else of_parts(texts)
     return Snippets(run.use, run.name, question, "auto_map" in run.config, target)
+
+
+def _first_words(text: str) -> str:
+    """Return the whole words within LONGEST_QUESTION characters, or a piece of the first word."""
+    start = text[: LONGEST_QUESTION + 1]
+    words, space, _ = start.rpartition(" ")
+    return (words if space and len(text) > LONGEST_QUESTION else start[:LONGEST_QUESTION]).rstrip()
 
 
 CARD_FILE = "README.md"

@@ -23,6 +23,7 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_pt_utils import LengthGroupedSampler
 from transformers.trainer_utils import TrainOutput, rotate_checkpoints
 
+from ..utils.command_line import silenced
 from ..utils.errors import DataError, DivergedError, one_line
 from ..utils.files import remove
 from .callbacks import deciding_metric
@@ -262,7 +263,8 @@ class ResumableTrainer(Trainer):
             if not is_regular(other):
                 shutil.rmtree(other)
         best = self.state.best_model_checkpoint
-        rotate_checkpoints(str(folder), self.args.save_total_limit, best, use_mtime=True)
+        with silenced("transformers.trainer_utils"):  # its fallback for checkpoints within a second is fine
+            rotate_checkpoints(str(folder), self.args.save_total_limit, best, use_mtime=True)
 
     def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
         """Save the model under a temporary name, and replace the previous files once it is complete."""

@@ -7,7 +7,7 @@ import logging
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from difflib import get_close_matches
 from typing import Any, NoReturn
@@ -56,6 +56,10 @@ class OneLineParser(HfArgumentParser):
             if action.dest in self.hidden:
                 action.help = argparse.SUPPRESS
         return re.sub(r"\s*\(default:\s+None\)", "", super().format_help())
+
+    def requires(self, option: str) -> bool:
+        """Return whether a command line has to have the option."""
+        return any(option in action.option_strings and action.required for action in self._actions)
 
     def dataclasses(self, arguments: Sequence[str] | None) -> tuple[Any, ...]:
         """Return the dataclasses of a command line (sys.argv if None)."""
@@ -106,6 +110,18 @@ def quiet_libraries(*names: str) -> None:
     hide_progress_bars()
 
 
+@contextmanager
+def silenced(name: str) -> Iterator[None]:
+    """Log no warnings of one logger."""
+    logger = logging.getLogger(name)
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
 def hide_progress_bars() -> None:
     """Show progress bars of Hugging Face's libraries only on a terminal."""
     if sys.stderr.isatty():
@@ -137,6 +153,9 @@ def run_program(
     given = list(sys.argv[1:] if arguments is None else arguments)
     if first and given and not given[0].startswith("-"):
         given.insert(0, first)
+    names = {each.partition("=")[0] for each in given}
+    if first and parser.requires(first) and names.isdisjoint((first, "-h", "--help")):
+        parser.error(f"{first}: required; its values may also come first, before other options")
     dataclasses = parser.dataclasses(given)
     try:
         check_reporters(dataclasses)

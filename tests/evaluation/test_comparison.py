@@ -302,6 +302,7 @@ def test_runs_that_cannot_be_compared(runs: list[Path], tmp_path: Path, capfd: p
     for arguments, *pieces in (
         ([runs[0]], "at least two runs"),
         ([runs[0], tmp_path / "none"], "none: folder not found"),
+        (["--label_map", "a=b", *runs], "--runs: required; its values may also come first"),
         ([runs[0], empty], "not the folder of a run"),
         ([runs[0], part], "different texts (run1 62, part 20), 20 in common", "--common"),
         ([runs[0], numbers], "differ: single_label_classification and regression"),

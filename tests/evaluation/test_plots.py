@@ -51,6 +51,7 @@ MATRICES = {
     "two": (RANDOM.integers(0, 20_000, size=(2, 2)), ["no", "yes"]),
     "any text": (np.eye(3, dtype=int), ["$5 \\frac{", "far longer than any axis of a picture is wide, " * 4, ""]),
     "no examples": (np.zeros((2, 2), dtype=int), ["no", "yes"]),
+    "a class that is only predicted": (np.array([[3, 1], [0, 0]]), ["no", "yes"]),
 }
 
 
@@ -61,6 +62,16 @@ def test_confusion_matrices_of_any_labels(matrix, labels, tmp_path):
     with pytest.raises(ValueError, match=f"{len(labels) + 1} label names"):
         confusion_matrix_png(matrix, [*labels, "another"], tmp_path / "other.png")
     assert not (tmp_path / "other.png").exists()
+
+
+def test_classes_that_neither_texts_nor_answers_have_take_no_room(tmp_path):
+    matrix = np.zeros((20, 20), dtype=int)
+    matrix[:2, :2] = [[5, 1], [2, 7]]
+    names = [f"class {number}" for number in range(20)]
+    for path, size in ((tmp_path / "few.png", 2), (tmp_path / "all.png", 20)):
+        confusion_matrix_png(matrix[:size, :size], names[:size], path)
+    with Image.open(tmp_path / "few.png") as few, Image.open(tmp_path / "all.png") as all_of_them:
+        assert all_of_them.height == few.height
 
 
 @pytest.mark.parametrize(

@@ -364,6 +364,7 @@ def test_arguments_that_cannot_work(folder, source, tmp_path, monkeypatch, capfd
     data = [*model, "--input", source]
     for arguments, *pieces in (
         (["--model", "runs/none", "--input", source], "runs/none", "folder not found"),
+        (["--model", source, "--input", source], f"{source}: a file; name the folder"),
         (["--model", tmp_path / "run", "--input", source], "unfinished", "checkpoint-*"),
         ([*model, "--input", tmp_path / "none.csv"], "none.csv"),
         ([*model, "--input", tmp_path / "none.txt"], "none.txt"),
