@@ -32,8 +32,7 @@ def confusion_matrix_png(matrix: np.ndarray, label_names: Sequence[str], path: s
     num_labels = len(label_names)
     if matrix.shape != (num_labels, num_labels):
         raise ValueError(f"{num_labels} label names for a confusion matrix of shape {matrix.shape}")
-    occurring = np.flatnonzero(matrix.sum(axis=0) + matrix.sum(axis=1))
-    shown = occurring if len(occurring) else np.arange(num_labels)
+    shown: list[int] = np.flatnonzero(matrix.sum(axis=0) + matrix.sum(axis=1)).tolist() or list(range(num_labels))
     matrix = matrix[np.ix_(shown, shown)]
     totals = matrix.sum(axis=1, keepdims=True)
     shares = np.where(totals > 0, matrix / np.maximum(totals, 1), np.nan)
