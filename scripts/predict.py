@@ -25,7 +25,8 @@ import sys
 from collections.abc import Callable, Sequence
 
 from modeling_scratch.inference.actions import ANSWER, TAG, saved_action
-from modeling_scratch.inference.classification import PredictArguments, predict
+from modeling_scratch.inference.arguments import PredictArguments
+from modeling_scratch.inference.classification import predict
 from modeling_scratch.inference.question_answering import answer_file
 from modeling_scratch.inference.tagging import tag_file
 from modeling_scratch.utils.command_line import quiet_libraries, run_program

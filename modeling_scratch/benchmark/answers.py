@@ -9,7 +9,9 @@ from transformers import pipeline
 
 from ..data.rows import read_rows
 from ..fast import SortingTextClassificationPipeline
-from ..inference.classification import REDUCED, Classifier, PredictArguments, load_classifier, to_precision
+from ..inference.arguments import PredictArguments
+from ..inference.classification import Classifier, load_classifier
+from ..inference.loading import REDUCED, to_precision
 from ..modeling_base import ScratchPreTrainedModel
 from ..utils.errors import DataError
 from .data import TEXTS, draw_texts, on_device, train_tokenizer

@@ -35,7 +35,8 @@ from ..bridges.model_sources import (
 from ..data.text_pairs import of_parts, pair_columns
 from ..inference.actions import ANSWER, CLASSIFY, FILL, TAG, TRANSLATE, WRITE, action_of
 from ..inference.answers import ALL, MULTI_LABEL, Choice, gives_numbers
-from ..inference.classification import PredictArguments, explain, load_classifier, uncounted
+from ..inference.arguments import PredictArguments
+from ..inference.classification import explain, load_classifier, uncounted
 from ..inference.generation import SearchArguments, load_generator
 from ..inference.pipeline_settings import strategy_of
 from ..inference.text_generators import Generated, TextGenerator

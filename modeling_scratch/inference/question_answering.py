@@ -20,8 +20,10 @@ from ..question_answering import QuestionAnsweringPipeline
 from ..utils.errors import DataError
 from ..utils.files import open_output
 from .answers import ALL
-from .classification import PredictArguments, check_is_free, in_chunks, load_head, refuse, row_writer, tell
+from .arguments import PredictArguments, check_is_free, refuse
+from .loading import load_head
 from .pipeline_settings import recorded_settings
+from .rows import in_chunks, row_writer, tell
 
 TASK = "extractive-question-answering"
 HEAD = "ForQuestionAnswering"

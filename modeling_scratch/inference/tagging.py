@@ -18,18 +18,10 @@ from ..data.tagged_sentences import are_entities, words_of_tokens
 from ..fast.text_classification import batches_by_length
 from ..utils.errors import DataError, counted
 from ..utils.files import open_output
-from .classification import (
-    PredictArguments,
-    check_input,
-    check_is_free,
-    in_chunks,
-    load_head,
-    read_input,
-    refuse,
-    row_writer,
-    tell,
-)
+from .arguments import PredictArguments, check_is_free, refuse
+from .loading import load_head
 from .pipeline_settings import strategy_of
+from .rows import check_input, in_chunks, read_input, row_writer, tell
 
 OVERLAP = 1 / 4  # of neighbouring windows of a text that is too long for one
 WORD = re.compile(r"\S+")

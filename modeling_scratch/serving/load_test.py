@@ -15,7 +15,8 @@ from typing import Any
 import httpx
 import torch
 
-from ..inference.classification import PredictArguments, read_input
+from ..inference.arguments import PredictArguments
+from ..inference.rows import read_input
 from ..utils.command_line import option
 from ..utils.errors import DataError
 from .tasks import Task, load_task

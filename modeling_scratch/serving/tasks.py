@@ -27,7 +27,9 @@ from ..bridges.model_sources import (
 from ..data.columns import is_missing
 from ..data.text_pairs import check_single
 from ..inference.answers import ALL, MULTI_LABEL, gives_numbers, names_of
-from ..inference.classification import PredictArguments, load_classifier, load_head
+from ..inference.arguments import PredictArguments
+from ..inference.classification import load_classifier
+from ..inference.loading import load_head
 from ..inference.question_answering import HEAD, Reader
 from ..pipelines import DEFAULT_NEW_TOKENS, TranslationPipeline
 from ..utils.errors import DataError, panics_as_errors

@@ -28,7 +28,8 @@ import transformers
 from ..data.splits import SPLIT_NAMES
 from ..data.text_pairs import TEXT_FIELDS, column_names, of_parts
 from ..inference.answers import ALL, MULTI_LABEL, Choice, gives_numbers
-from ..inference.classification import Classifier, PredictArguments, load_classifier, uncounted
+from ..inference.arguments import PredictArguments
+from ..inference.classification import Classifier, load_classifier, uncounted
 from ..sharing.run_record import read_run
 from ..utils.command_line import check_reporters, parsed
 from ..utils.errors import DataError, one_line, panics_as_errors

@@ -23,7 +23,7 @@ from text_samples import read, write
 from writers import POSITIONS, text_of
 
 from modeling_scratch import ScratchEncoderForMaskedLM
-from modeling_scratch.inference import classification as predict_room
+from modeling_scratch.inference import rows as rows_room
 from modeling_scratch.serving.tasks import load_task
 
 TEXTS = [text_of(length) for length in (3, 50, 1, 22, 7, 12, 23, 2, 17, 2, 30, 12, 1)]  # 3 exceed the limit
@@ -62,7 +62,7 @@ def test_texts_of_unknown_words_are_counted(folder, tmp_path, capfd):
 
 
 def test_equals_the_pipeline_one_by_one_in_the_order_of_the_input(folder, source, tmp_path, monkeypatch, capfd):
-    monkeypatch.setattr(predict_room, "CHUNK_TEXTS", 5)
+    monkeypatch.setattr(rows_room, "CHUNK_TEXTS", 5)
     answers = run(folder, source, tmp_path / "out.jsonl", "--batch_size", "2")
     assert f"texts truncated to {POSITIONS} tokens: 3" in capfd.readouterr().err
     classify = transformers.pipeline("text-classification", str(folder))
@@ -269,7 +269,7 @@ def test_each_label_of_several_has_to_reach_the_threshold(source, tmp_path, capf
 
 def test_words_contribute_what_their_absence_costs(folder, tmp_path, monkeypatch, capfd):
     """By a pipeline on the texts without them, one by one. Nothing else changes, and neither do the batches matter."""
-    monkeypatch.setattr(predict_room, "CHUNK_TEXTS", 5)
+    monkeypatch.setattr(rows_room, "CHUNK_TEXTS", 5)
     texts = [text_of(4), "", text_of(1), f" {text_of(7)}\t word2 "]
     source = write(tmp_path / "in.jsonl", {"text": texts})
     plain = run(folder, source, tmp_path / "plain.jsonl")
@@ -396,7 +396,7 @@ def test_arguments_that_cannot_work(folder, source, tmp_path, monkeypatch, capfd
 
 
 def test_an_existing_output_stays_until_the_last_answer(folder, tmp_path, monkeypatch, capfd):
-    monkeypatch.setattr(predict_room, "CHUNK_TEXTS", 1)
+    monkeypatch.setattr(rows_room, "CHUNK_TEXTS", 1)
     source, output = tmp_path / "in.txt", tmp_path / "out.jsonl"
     source.write_bytes(b"fine\n" * 5 + b"\xff\n")
     output.write_text("precious")
@@ -426,7 +426,7 @@ class InterruptedInput(io.BytesIO):
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_an_interruption_leaves_no_half_file(how, folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(predict_room, "CHUNK_TEXTS", 1)
+    monkeypatch.setattr(rows_room, "CHUNK_TEXTS", 1)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(InterruptedInput(tmp_path, how)))
     monkeypatch.setattr(sys, "argv", ["predict.py", "--model", str(folder), "--output", str(tmp_path / "out.csv")])
     ended = in_child(lambda: runpy.run_path(predict.__file__, run_name="__main__"))

@@ -23,7 +23,7 @@ from modeling_scratch import ScratchEncoderForSequenceClassification
 from modeling_scratch.data.ngrams import count_features, fill_ngrams
 from modeling_scratch.data.packed_documents import starts_of
 from modeling_scratch.evaluation.linear_part import LinearPart
-from modeling_scratch.inference.classification import to_precision
+from modeling_scratch.inference.loading import to_precision
 from modeling_scratch.training.classification import ClassifierTrainer, ClassifierTrainingArguments
 from modeling_scratch.training.linear_part import ReservedCoordinates, add_linear_part, fit, mix, obstacle
 

@@ -1,0 +1,167 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The arguments of a prediction: model, input, output, and what the answers contain."""
+
+import sys
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS
+from ..data.columns import find_text_columns
+from ..data.rows import READERS
+from ..data.tables import DELIMITER_HELP, ENCODING_HELP, SHEET_HELP, TableForm, delimiter_notes
+from ..data.text_files import format_of, unknown_format
+from ..data.text_pairs import TEXT_COLUMN_HELP, TextColumns, as_recorded, column_names, trained_columns
+from ..utils.command_line import option
+from ..utils.errors import DataError
+from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check_output
+from .answers import MULTI_LABEL, Choice, gives_numbers
+from .explanations import MOST_WORDS
+
+
+@dataclass
+class PredictArguments:
+    """The model, input and output of a prediction run."""
+
+    model: str = option(
+        help="A text classifier, a tagger, or a model that answers questions: a folder or a name on the Hub."
+    )
+    input: str = option(
+        default="-",
+        help="A csv, tsv, jsonl, json, parquet or xlsx file, or txt with one text per line; -: standard input.",
+    )
+    max_file_size: float = option(default=MAX_FILE_SIZE, help=MAX_FILE_SIZE_HELP)
+    output: str = option(default="-", help="The output file, jsonl or csv; -: standard output.")
+    format: Literal["jsonl", "csv"] | None = option(
+        default=None, help="The output format; inferred from the file name, else jsonl."
+    )
+    delimiter: str | None = option(default=None, help=DELIMITER_HELP)
+    sheet: str | None = option(default=None, help=SHEET_HELP)
+    encoding: str | None = option(default=None, help=ENCODING_HELP)
+    text_column: TextColumns = field(default=None, metadata={"help": TEXT_COLUMN_HELP})
+    keep_columns: list[str] | None = field(
+        default=None,
+        metadata={"help": "Columns of the table to copy to the output: NAME, or NAME=NEW to give one another name."},
+    )
+    with_text: bool = option(default=False, help="Include the text in each output row.")
+    top_k: str | None = option(
+        default=None, help="Add this many of the most likely classes with their probabilities; all: every class."
+    )
+    threshold: float | None = option(
+        default=None, help="The lowest probability of a label; below, a text has none. By default, all have one."
+    )
+    explain: bool = option(
+        default=False,
+        help=f"Add how much the first {MOST_WORDS} words of each text contribute to its answer; a pass for each word.",
+    )
+    overwrite: bool = option(default=False, help="Replace the output file.")
+    batch_size: int = option(
+        default=32,
+        help="Texts per batch; on a CPU, batches are further limited to 2,048 tokens, but hold at least one text.",
+    )
+    max_length: int | None = option(default=None, help="The maximum number of tokens; the tokenizer's by default.")
+    device: str | None = option(default=None, help="cpu, cuda, cuda:1, ...; by default an available accelerator.")
+    precision: Literal["float32", "bfloat16", "int8"] = option(
+        default="float32", help="The precision of the weights; on a CPU, lower precision pays off for large models."
+    )
+    allow_special_tokens: bool = option(default=False, help=ALLOW_SPECIAL_TOKENS)
+    trust_remote_code: bool = option(default=False, help="Allow the checkpoint's own code to run.")
+    no_progress: bool = option(default=False, help="Disable the progress bar, which is shown only on a terminal.")
+
+    def __post_init__(self) -> None:
+        output = Path(self.output)
+        if self.format is None and self.output != "-" and output.suffix.lower() not in (".jsonl", ".csv"):
+            raise DataError(f"--output {output}: unknown format; use the suffix .jsonl or .csv, or set --format")
+        self.format = self.format or ("csv" if output.suffix.lower() == ".csv" else "jsonl")
+        self.choice = Choice(self.top_k, self.threshold)
+        if self.batch_size < 1:
+            raise DataError(f"--batch_size {self.batch_size}: must be at least 1")
+        check_inputs([self.input], self.max_file_size)
+        self.text_column = as_recorded(self.text_column)
+        if (names := column_names(self.text_column)) and not self.is_table:
+            raise DataError(f"--text_column {' '.join(names)}: requires a table ({', '.join(READERS)})")
+        self._check_pairs()
+        self.form = TableForm(self.delimiter, self.sheet, self.encoding)
+        self._check_kept()
+        check_output("--output", self.output, self.input, self.overwrite)
+
+    def _check_pairs(self) -> None:
+        if self.explain and self.has_pairs:
+            raise DataError("--explain: leaves out words of one text, and the texts are pairs (--text_column)")
+
+    def name_columns(self) -> None:
+        """Name the text columns of a table if nobody has: those that the model was trained on, or the one of texts.
+
+        Print them, and the delimiter. Raises `DataError` for a file of another format, or without such a column.
+        """
+        path = Path(self.input)
+        if not self.is_table:
+            return
+        if path.is_file() and format_of(path) not in READERS:
+            raise unknown_format(path, [".txt", *READERS])
+        notes = delimiter_notes([path], self.form)
+        if not self.text_column:
+            names = find_text_columns(path, self.form, trained_columns(self.model))
+            self.text_column = as_recorded(list(names))
+            self._check_pairs()
+            notes.append(f"text column{'s' * (len(names) > 1)}: {' and '.join(map(repr, names))}")
+        print("".join(f"{note}\n" for note in notes), end="", file=sys.stderr)
+
+    def check_model(self, config: Any) -> None:
+        """Raise `DataError` if the model cannot give what the arguments ask for."""
+        self.choice.check(config)
+        if self.explain and (gives_numbers(config) or config.problem_type == MULTI_LABEL):
+            raise DataError("--explain: the model does not choose one of several labels")
+
+    def _check_kept(self) -> None:
+        taken = list(self.answer_columns)
+        for given in self.keep_columns or ():
+            if not self.is_table:
+                raise DataError(f"--keep_columns {given}: requires a table ({', '.join(READERS)})")
+            name, new = _renamed(given)
+            if not (name and new):
+                raise DataError(f"--keep_columns {given}: write NAME=NEW, with the name of a column and its new name")
+            check_is_free(name, new, taken)
+            taken.append(new)
+
+    @property
+    def kept(self) -> dict[str, str]:
+        """The columns to copy, by their names in the output."""
+        return {new: name for name, new in map(_renamed, self.keep_columns or ())}
+
+    @property
+    def has_pairs(self) -> bool:
+        return len(column_names(self.text_column)) == 2
+
+    @property
+    def answer_columns(self) -> list[str]:
+        optional = {
+            "text": self.with_text,
+            "text_pair": self.with_text and self.has_pairs,
+            "words": self.explain,
+            "top": self.top_k,
+        }
+        return ["row", "label", "score", *(name for name, is_given in optional.items() if is_given)]
+
+    @property
+    def is_table(self) -> bool:
+        return self.input != "-" and format_of(Path(self.input)) != ".txt"
+
+
+def _renamed(given: str) -> tuple[str, str]:
+    """Return the name of a column and its name in the output: "name" or "name=new"."""
+    name, equals, new = given.rpartition("=")
+    return (name, new) if equals else (given, given)
+
+
+def check_is_free(name: str, new: str, taken: Collection[str]) -> None:
+    """Raise `DataError` for a column to keep whose new name the output has already."""
+    if new in taken:
+        raise DataError(f"--keep_columns {name}: the output has a column {new!r}; name yours {name}=my_{new}")
+
+
+def refuse(options: Mapping[str, object], why: str) -> None:
+    """Raise `DataError` for the first option that is given."""
+    if name := next((name for name, given in options.items() if given), None):
+        raise DataError(f"{name}: {why}; leave it out")

@@ -1,0 +1,74 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Models with a trained head, their tokenizers, and the precision of their weights."""
+
+import textwrap
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from torch.ao.quantization import quantize_dynamic
+from transformers import AutoModelForTokenClassification, AutoTokenizer
+
+import modeling_scratch  # noqa: F401  registers its models with the Auto classes
+
+from ..bridges.model_sources import ask_for_mask, check_folder, check_loaded, read_special_tokens
+from ..utils.errors import DataError
+from .actions import TAG, action_of
+from .arguments import PredictArguments
+
+REDUCED = ("bfloat16", "int8")
+
+
+def to_precision(model: Any, precision: str) -> Any:
+    """Convert the model's weights to a torch dtype or int8, possibly in place.
+
+    int8 uses dynamic quantisation of the linear layers of the base model, including their inputs. The head reads one
+    vector per text, and the columns of a linear part in it are far larger than the others. Raises `DataError` for int8
+    on a device other than a CPU.
+    """
+    if precision != "int8":
+        return model.to(getattr(torch, precision))
+    if model.device.type != "cpu":
+        raise DataError("--precision int8 is only supported on CPUs; use --device cpu or --precision bfloat16")
+    inside = set(model.base_model.modules())
+    names = {name for name, layer in model.named_modules() if isinstance(layer, nn.Linear) and layer in inside}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's deprecation notice for another package
+        return quantize_dynamic(model, names, dtype=torch.qint8)
+
+
+def load_head(
+    arguments: PredictArguments, auto_class: Any, untrained: str, check: Callable[[Any], object] | None = None
+) -> tuple[Any, Any]:
+    """Load a model and its tokenizer. Raises `DataError` for a checkpoint without trained head or tokenizer.
+
+    untrained: the words for a model without trained head. check: raises an error for a configuration that does not fit.
+    """
+    name, trusts = arguments.model, arguments.trust_remote_code
+    check_folder(name, "--model")
+    try:
+        model, info = auto_class.from_pretrained(name, trust_remote_code=trusts, output_loading_info=True)
+        if action_of(model.config) == TAG and auto_class is not AutoModelForTokenClassification:
+            raise DataError("it labels words, not texts; use `modeling-scratch predict`")
+        check_loaded(model, info, untrained)
+        if check:
+            check(model.config)
+        tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=trusts)
+        if len(tokenizer) <= len(
+            tokenizer.all_special_tokens
+        ):  # the fallback of some families without a tokenizer file
+            raise DataError("no tokenizer; save the one used in training")
+        model.to(arguments.device or torch.accelerator.current_accelerator(check_available=True) or "cpu").eval()
+    except Exception as error:  # files, network, configuration, code: libraries raise many types
+        if any(Path(name).glob("checkpoint-*")) and not (Path(name) / "config.json").exists():
+            raise DataError(
+                f"--model {name}: the run is unfinished; resume it or name a checkpoint-* folder"
+            ) from error
+        place = "" if Path(name).exists() else "folder not found, and as a name on the Hub: "
+        raise DataError(f"--model {name}: {place}{textwrap.shorten(str(error), 240)}") from error
+    read_special_tokens(tokenizer, arguments.allow_special_tokens or None)
+    ask_for_mask(tokenizer, model)
+    return to_precision(model, arguments.precision), tokenizer
