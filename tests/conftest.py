@@ -17,6 +17,7 @@ from browser import browser, page  # noqa: F401, fixtures
 from own_process import fork_before_tests
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # only tests marked `hub` may ask the Hub
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # of processes that tests start: tests run in several processes
 
 from modeling_scratch import fast
 from modeling_scratch.fast import engine as fast_engine
@@ -25,7 +26,7 @@ fast_engine.LEAST_TOKENS = 0  # tiny batches are planned, too: tests have no oth
 if os.environ.get("SCRATCH_ENGINE") == "textbook":  # `make test-textbook`: every model test without the engine
     fast.disable()
 
-torch.set_num_threads(1)  # tests run in several processes
+torch.set_num_threads(1)
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it, and so would what it starts
 
 

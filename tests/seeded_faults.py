@@ -425,7 +425,7 @@ def copy_to(folder: Path) -> None:
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
     """Python in the copy, whose packages are the ones that are imported, wherever else they are installed."""
-    own = {"PYTHONPATH": str(folder), "HF_MODULES_CACHE": str(folder / "remote_code"), "OMP_NUM_THREADS": "1"}
+    own = {"PYTHONPATH": str(folder), "HF_MODULES_CACHE": str(folder / "remote_code")}
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,

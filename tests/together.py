@@ -36,9 +36,7 @@ def _process(rank: int, processes: int, port: int, function: Callable[..., None]
     gc.freeze()  # Trainer looks for garbage with every run, and need not look through the libraries
     if processes > 1:
         places = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": processes, "MASTER_PORT": port}
-        os.environ.update(
-            {name: str(value) for name, value in places.items()}, MASTER_ADDR="localhost", OMP_NUM_THREADS="1"
-        )
+        os.environ.update({name: str(value) for name, value in places.items()}, MASTER_ADDR="localhost")
     function(rank, *arguments)
     if is_initialized():
         destroy_process_group()
@@ -59,7 +57,7 @@ def start(command: list[str], **environment: str) -> subprocess.Popen[str]:
     paths = os.pathsep.join(map(str, (ROOT, ROOT / "scripts", ROOT / "tests", ROOT / "tests" / "training")))
     return subprocess.Popen(
         command,
-        env={**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1", **environment},
+        env={**os.environ, "PYTHONPATH": paths, **environment},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -41,6 +41,8 @@ FEWER = {
     "train-tokens": f"{SMALL} {SHORT}",
     "train-translation": f"{SMALL} {SHORT} --average_checkpoints 1 --num_beams 1 --max_length 16",
 }
+# The same for a call from Python.
+CALL, SHORT_CALL = 'recipe="minutes")', 'recipe="minutes", num_train_epochs=1)'
 # What `make train` writes is here a copy of another run of the README.
 DEMO, MINE = "runs/demo", "runs/mine"
 # Options of accelerate, torchrun, pip, scripts/maintenance/draw_recipes.py, compare_sizes.py and run_notebooks.py.
@@ -149,7 +151,7 @@ def run_command(python: WarmPython, line: str, folder: Path) -> None:
 def run_example(python: WarmPython, code: str, folder: Path) -> None:
     printed = folder / "printed"
     to_file = f"import sys; sys.stdout = open({str(printed)!r}, 'w', encoding='utf-8')\n"
-    (folder / "example.py").write_text(to_file + code, encoding="utf-8")
+    (folder / "example.py").write_text(to_file + code.replace(CALL, SHORT_CALL), encoding="utf-8")
     ended = python.run(folder / "example.py")
     assert ended.code == 0, f"{code}\n{ended.text}"
     assert printed.read_text(encoding="utf-8"), code
@@ -161,7 +163,7 @@ def test_commands_and_examples_run(tmp_path: Path) -> None:
     write_inputs(folder)
     programs = sorted(set(PROGRAMS.values()) - {"serve", "demo", "load_test"})
     # Without this package, so that an example has to import what it needs.
-    with WarmPython(tmp_path, ["transformers.pipelines"], {"OMP_NUM_THREADS": "1"}, folder) as python:
+    with WarmPython(tmp_path, ["transformers.pipelines"], {}, folder) as python:
         with python.importing([*programs, "matplotlib.figure", "matplotlib.backends.backend_agg"]):
             for line in RUN:
                 if DEMO in line and not (folder / DEMO).exists():
@@ -184,7 +186,7 @@ def test_examples_with_other_libraries_run(name: str, code: str, tmp_path: Path)
     pytest.importorskip(name)
     if name == "transformer_lens" and not entry_points(group="transformer_lens.architectures"):
         pytest.skip("the installed package has no adapters for TransformerLens: install it again")
-    with WarmPython(tmp_path, [], {"OMP_NUM_THREADS": "1"}, tmp_path) as python:
+    with WarmPython(tmp_path, [], {}, tmp_path) as python:
         run_example(python, code, tmp_path)
 
 

@@ -172,7 +172,7 @@ def test_recipes_train_on_every_kind(folder: Path, tmp_path: Path, name: str, re
     assert [stage["name"] for stage in evaluation["stages"]] == stages
     score = {"sets": "f1 micro", "numbers": "rmse"}[name]
     assert f"validation {score} " in evaluation["stages"][-1]["result"]
-    assert "The stages of the training:" in (run / "README.md").read_text(encoding="utf-8")
+    assert f"| {stages[-1]} |" in (run / "README.md").read_text(encoding="utf-8")
     assert content(run, "config.json")["problem_type"] == evaluation["problem_type"]
     assert verify(run).verdict == Verdict.SAME
 
