@@ -147,7 +147,7 @@ def test_results_and_card_show_the_figures(run: Path) -> None:
         assert f"the temperature {calibration['temperature']:.3f}" in text
         assert shown in text
         for row in calibration["thresholds"]:
-            assert (f"| {row['threshold']} |" in text) == (row["accuracy"] is not None)
+            assert (f"\n| {row['threshold']} |" in text) == (row["accuracy"] is not None)
 
 
 def test_a_resumed_run_has_the_same_weights(run: Path, data: Path, tmp_path: Path) -> None:
