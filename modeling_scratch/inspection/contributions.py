@@ -60,12 +60,19 @@ class Term:
 
 @dataclass(frozen=True)
 class Contributions:
-    """score: its description. The parts add up to `value`; pieces are those of the embeddings, the largest first."""
+    """score: its description. The parts add up to `value`; pieces are those of the embeddings, the largest first.
+
+    index: of the score's logit. others: the weight of each other logit in the score. linear: the first coordinate of a
+    linear part and the one after its last.
+    """
 
     score: str
+    index: int
+    others: float
     value: float
     parts: list[Part]
     pieces: list[Term]
+    linear: tuple[int, int] | None
 
 
 def contributions_of(subject: Subject, target: Target, recording: Recording) -> Contributions | None:
@@ -84,7 +91,9 @@ def contributions_of(subject: Subject, target: Target, recording: Recording) -> 
         subject.notes.append(_missed(missed))
         return None
     pieces = sorted(pieces, key=lambda piece: -abs(piece.value))
-    return Contributions(reader.score, reader.value, parts, pieces if len(pieces) > 1 else [])
+    linear = None if reader.linear is None else (reader.linear.start, reader.linear.stop)
+    pieces = pieces if len(pieces) > 1 else []
+    return Contributions(reader.score, target.index, reader.others, reader.value, parts, pieces, linear)
 
 
 def _missed(missed: float) -> Note:
@@ -135,6 +144,7 @@ class _Reader:
         # (T,): how much of each token the pooled vector has.
         self.shares = read_rows(subject, torch.eye(self.outputs[-1].shape[1], device=logits.device), target)
         self.direction, self.score = _direction(subject, target, logits)
+        self.others = float(self.direction.min()) if len(logits) > 1 else 0.0
         self.value = (logits @ self.direction).item()
         zeros = torch.zeros_like(self.outputs[-1][0, :1])
         self.at_zero = self._scored(zeros)

@@ -452,7 +452,8 @@ def test_an_answer_that_is_no_sum_has_no_parts(settings: dict[str, Any]) -> None
     assert explain(model, TOKENIZER, TEXT).texts[0].contributions is None
 
 
-def test_a_linear_part_and_its_n_grams_are_what_the_score_loses_without_them() -> None:
+def with_linear_part() -> Any:
+    """A model of two n-grams of the text and a linear part, without blocks."""
     settings = {"norm_position": "pre", "final_norm": False, "embedding_norm": False, "position_type": "none"}
     model = model_of(scratch.ScratchEncoderForSequenceClassification, ngram_vocab_size=2, num_hidden_layers=0,
                      num_labels=2, **settings, **POOLED)  # fmt: skip
@@ -462,6 +463,12 @@ def test_a_linear_part_and_its_n_grams_are_what_the_score_loses_without_them() -
         ngrams.keys.copy_(torch.tensor(sorted((b + 1) + (a + 1 << 21) for a, b in [ids[2:4], ids[3:5]])))
         ngrams.table.weight[0] = 0  # of n-grams that the table lacks
         model.classifier.out_proj.weight[:, -2:] = 3 * (torch.eye(2) - 1 / 2)
+    return model
+
+
+def test_a_linear_part_and_its_n_grams_are_what_the_score_loses_without_them() -> None:
+    model = with_linear_part()
+    ids, ngrams = TOKENIZER(TEXT)["input_ids"], model.model.embeddings.ngrams
     found = explain(model, TOKENIZER, TEXT).texts[0].contributions
     sign = 1 if found.score.endswith("1") else -1
 

@@ -311,11 +311,19 @@ def test_the_parts_of_an_answer_are_bars_and_n_grams_have_a_switch(page: Any, fo
     assert sum(values) == pytest.approx(float(score), abs=0.1)  # of rounded ones
     assert "a bad" in pieces.locator("th").all_inner_texts()
     assert any("linear part" in words for words in pieces.locator("small").all_inner_texts())
-    assert page.locator("#contributions .note >> text=recorded").count() == 0
+    assert page.locator("#contributions .note >> text=after your change").count() == 0
     before = shown_logits(page)
     page.click("#change [role=switch]:text-is('N-grams')")
     assert shown_logits(page) != before
-    assert page.locator("#contributions .note >> text=recorded").count() == 1
+    assert page.locator("#contributions .note >> text=after your change").count() == 1
+    table, pieces = (page.locator("#contributions table").nth(number).locator("tr") for number in (0, 1))
+    of_ngrams = table.filter(has_text="n-grams").locator(".value").all_inner_texts()
+    assert {each.strip("+−0.") for each in of_ngrams} == {""}
+    assert "a bad" not in pieces.locator("th").all_inner_texts()
+    page.fill("#page .typing input", "a bad bad film")
+    page.click("#page .typing button")
+    page.wait_for_selector("#contributions small:text('2 times')")
+    assert page.inner_text("#contributions p:text-matches('^The score: ')").startswith("The score: log-odds of")
 
 
 def test_words_after_an_emoji_are_whole(page: Any, tmp_path: Path, classifier: Any) -> None:

@@ -270,13 +270,13 @@ function silence(heads, head, size) {
 
 // ---- embeddings.py --------------------------------------------------------------------------------------------------
 
-/** G[two tokens up to here] + G[three tokens up to here], 0 for those that the table lacks. */
-function ngramEmbeddings(pass, name, ids) {
-  const rows = (length) =>
-    ids.map((_, t) => pass.model.ngrams.get(ids.slice(Math.max(t + 1 - length, 0), t + 1).join()));
-  const inside = (length) => rows(length).map((row, t) => (t + 1 >= length && row) || 0);
-  return add(lookUp(pass, `${name}.table`, inside(2)), lookUp(pass, `${name}.table`, inside(3)));
+/** G[so many tokens up to here], 0 for those that the table lacks. */
+function ngramsOf(pass, name, ids, length) {
+  const rows = ids.map((_, t) => pass.model.ngrams.get(ids.slice(Math.max(t + 1 - length, 0), t + 1).join()));
+  return lookUp(pass, `${name}.table`, rows.map((row, t) => (t + 1 >= length && row) || 0));
 }
+
+const ngramEmbeddings = (pass, name, ids) => add(ngramsOf(pass, name, ids, 2), ngramsOf(pass, name, ids, 3));
 
 /** What is added for positions 0, 1, 2, ...: learned rows or sinusoids; null where there is none. */
 function positionsOf(pass, name, length) {

@@ -147,7 +147,10 @@ const STRINGS = {
     "contributions.title": "What adds up to the answer",
     "contributions.intro":
       "Each part of the model adds a vector to the residual stream, which the head reads. With the norms fixed to the statistics of this text, the score is a sum with one term for each part. Plus speaks for the answer, minus against it. A term is not what changes when its part is switched off: later layers then read something else, and the norms divide by another spread.",
-    "contributions.recorded": "These are the numbers of the recorded text, without your change.",
+    "contributions.changed": "These numbers are those after your change.",
+    "contributions.odds": "log-odds of {0}",
+    "contributions.logit": "logit of {0} less the mean of the others",
+    "contributions.number": "number of {0}",
     "contributions.score": "The score: {0} = {1}.",
     "contributions.tokens": "tokens",
     "contributions.ngrams": "n-grams",
@@ -410,7 +413,10 @@ const STRINGS = {
     "contributions.title": "Woraus sich die Antwort zusammensetzt",
     "contributions.intro":
       "Jeder Teil des Modells addiert einen Vektor zum Residualstrom, den der Kopf liest. Hält man die Normierungen bei den Statistiken dieses Textes fest, ist der Score eine Summe mit einem Summanden je Teil. Plus spricht für die Antwort, minus dagegen. Ein Summand ist nicht die Änderung beim Abschalten seines Teils: Spätere Schichten lesen dann etwas anderes, und die Normierungen teilen durch eine andere Streuung.",
-    "contributions.recorded": "Diese Zahlen sind die des aufgezeichneten Textes, ohne Ihre Änderung.",
+    "contributions.changed": "Diese Zahlen sind die nach Ihrer Änderung.",
+    "contributions.odds": "Log-Odds von {0}",
+    "contributions.logit": "Logit von {0} abzüglich des Mittels der anderen",
+    "contributions.number": "Zahl von {0}",
     "contributions.score": "Der Score: {0} = {1}.",
     "contributions.tokens": "Token",
     "contributions.ngrams": "N-Gramme",

@@ -92,7 +92,16 @@ async function typedText(parts, tokens) {
     other_steps: [],
     attributions: null,
     outputs: null,
+    contributions: typedContributions(template.contributions, pass, tokens.ids),
   };
+}
+
+/** What adds up to the answer, of the entry of the logits that is the largest. */
+function typedContributions(recorded, pass, ids) {
+  if (!recorded) return null;
+  const logits = pass.get("logits"), last = row(logits, logits.shape[0] - 1).data;
+  const index = task() === "regression" ? 0 : bestIds(last, 1)[0];
+  return { ...contributionsOf(state.model, pass, ids, recorded, index), score: null };
 }
 
 // ---- Outputs of encoder-decoders ------------------------------------------------------------------------------------

@@ -4,13 +4,32 @@
 const MOST_PIECES = 12;
 
 function partContributions() {
-  const { contributions } = text();
-  if (!contributions) return null;
-  const { score, value, parts, pieces } = contributions;
-  const signed = signedBy([...parts, ...pieces].map((each) => each.value));
-  return part("contributions", recordedNote(), el("p", {}, t("contributions.score", said(score), signed(value))),
+  if (!text().contributions) return null;
+  const place = el("div");
+  const fill = () => place.replaceChildren(...shownContributions());
+  fill();
+  listen(place, "change", fill);
+  return part("contributions", place);
+}
+
+/** The numbers of the text, or those after the reader's change, of the same score. */
+function shownContributions() {
+  const recorded = text().contributions, { changed, change } = state;
+  const ids = change?.source.map(({ id }) => id);
+  const now = changed ? contributionsOf(state.model, changed, ids, recorded, recorded.index) : recorded;
+  const tokens = changed ? change.tokens : text().tokens.tokens;
+  const signed = signedBy([...now.parts, ...now.pieces].map((each) => each.value));
+  const score = recorded.score === null ? scoreName(recorded) : said(recorded.score);
+  return [changed && note(t("contributions.changed")), el("p", {}, t("contributions.score", score, signed(now.value))),
     signedBars(t("contributions.title"), signed,
-      parts.map(({ name, layer, value }) => ({ name: partName(name, layer), value }))), piecesPart(pieces, signed));
+      now.parts.map(({ name, layer, value }) => ({ name: partName(name, layer), value }))),
+    piecesPart(now.pieces, signed, tokens)].flat().filter(Boolean);
+}
+
+/** The score of a text that the reader typed. */
+function scoreName({ index, others }) {
+  const kind = task() === "regression" ? "number" : others > -1 && others < 0 ? "logit" : "odds"; // -1: of two labels
+  return t(`contributions.${kind}`, task() === "next" ? shown(labelOf(index)) : labelOf(index));
 }
 
 function partName(name, layer) {
@@ -18,21 +37,13 @@ function partName(name, layer) {
   return layer === null ? words : `${t("pass.block", layer)}: ${words}`;
 }
 
-/** Says, while something is changed, that these numbers are those of the recorded text. */
-function recordedNote() {
-  const place = el("div", { "aria-live": "polite" });
-  const fill = () => place.replaceChildren(...(state.changed ? [note(t("contributions.recorded"))] : []));
-  fill();
-  listen(place, "change", fill);
-  return place;
-}
-
 /** The largest summands of the embeddings; of those of a linear part, how much of it that is. */
-function piecesPart(pieces, signed) {
+function piecesPart(pieces, signed, tokens) {
   if (!pieces.length) return null;
-  const title = t(pieces.some(({ first, last }) => first < last) ? "contributions.pieces" : "contributions.pieces.tokens");
+  const hasNgrams = pieces.some(({ first, last }) => first < last);
+  const title = t(hasNgrams ? "contributions.pieces" : "contributions.pieces.tokens");
   const rows = pieces.slice(0, MOST_PIECES).map(({ text: words, count, first, last, value, linear }) => ({
-    name: words.trim() || shown(words),
+    name: words?.trim() || tokens.slice(first, last + 1).map(shown).join(" "),
     value,
     detail: [count > 1 ? t("contributions.times", count) : placeOf(first, last),
       linear !== null && signed(linear) !== signed(value) && t("contributions.of_linear", signed(linear))]

@@ -1,0 +1,130 @@
+// Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+// What adds up to an answer that the browser computed, as contributions.py does; parts have the same names.
+//
+// Behind the residual stream x, all is linear once the norms divide by what they divide by in this text. The score is
+// then a constant plus the sum over tokens of x · g, g its gradient, and each summand of x adds a product of its own.
+
+/**
+ * The score of one entry of the logits, its parts and the pieces of the embeddings, the largest first.
+ * @param {object} model from unpackModel()
+ * @param {Map<string, Tensor>} tensors of forward()
+ * @param {number[]} ids that it read
+ * @param {{parts: object[], others: number, linear: number[]|null}} like a recorded text's: its parts, the weight of
+ *   the other logits in the score, and the linear part's coordinates
+ * @param {number} index of the score's logit
+ */
+function contributionsOf(model, tensors, ids, like, index) {
+  const layers = Array.from({ length: model.config.num_hidden_layers }, (_, i) => `model.stack.layers.${i}`);
+  const stream = ["model.embeddings", ...layers].map((name) => tensors.get(name));
+  const logits = tensors.get("logits"), last = row(logits, logits.shape[0] - 1).data;
+  const direction = Float64Array.from(last, (_, i) => (i === index ? 1 : like.others));
+  const { gradients, constant } = gradientsOf(model, tensors, stream[stream.length - 1], headOfScore(model, direction));
+  const sums = lookedUp(model, tensors, ids).map((x, i) => termsOf(x, ids, i + 1, gradients, like.linear));
+  const values = { bias: constant, embeddings: total(stream[0], gradients) };
+  let added = values.embeddings; // positions, token types or both: what is no row of a table
+  for (const [name, tables] of Object.entries({ tokens: sums.slice(0, 1), ngrams: sums.slice(1) })) {
+    const all = sum(tables.flat(), "value"), linear = sum(tables.flat(), "linear");
+    Object.assign(values, { [name]: all, [`linear_${name}`]: linear, [`other_${name}`]: all - linear });
+    added -= all;
+  }
+  const ofLayer = (name, layer) => {
+    const [before, after] = [stream[layer - 1], stream[layer]].map((x) => total(x, gradients));
+    const middle = tensors.get(`${layers[layer - 1]}.attention_residual.after`); // null in a block that is off
+    const between = middle ? total(middle, gradients) : before;
+    return { block: after - before, attention: between - before, feed_forward: after - between }[name];
+  };
+  const parts = like.parts.map(({ name, layer }) => ({ name, layer,
+    value: layer === null ? values[name] ?? added : ofLayer(name, layer) })
+  );
+  const pieces = sums.flat().sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
+  return { index, others: like.others, value: dot(last, direction, 0, 0, last.length), parts, linear: like.linear,
+    pieces: pieces.length > 1 ? pieces : [] };
+}
+
+const sum = (objects, name) => objects.reduce((all, each) => all + each[name], 0);
+
+const LAST_LAYERS = {
+  ScratchEncoderForSequenceClassification: "classifier.out_proj",
+  ScratchDecoderForSequenceClassification: "score",
+  ScratchDecoderForCausalLM: "lm_head",
+};
+
+/** What the last layers read, as the gradient of the score, and the score where they read zeros. */
+function headOfScore(model, direction) {
+  const head = { gradient: direction, constant: 0 };
+  const names = [LAST_LAYERS[model.class], "projection"]; // one of a language model with factorised embeddings
+  for (const name of names.filter((each) => has({ model }, each))) {
+    const { shape: [outer, inner], data } = weight({ model }, name), shift = bias({ model }, name);
+    const gradient = new Float64Array(inner);
+    for (let o = 0; o < outer; o++) {
+      if (shift) head.constant += shift.data[o] * head.gradient[o];
+      for (let i = 0; i < inner; i++) gradient[i] += data[o * inner + i] * head.gradient[o];
+    }
+    head.gradient = gradient;
+  }
+  return head;
+}
+
+/** The gradient at each token, T arrays of the hidden size, and what the score is where the stream is zero. */
+function gradientsOf(model, tensors, last, head) {
+  const pooled = tensors.get("pooled"), [length] = last.shape;
+  const pooling = pooled ? model.config.classifier_pooling ?? "last" : "last";
+  const share = (t) => (pooling === "mean" ? 1 / length : Number(t === (pooling === "first" ? 0 : length - 1)));
+  const gradient = pooled ? throughNorm(model, "classifier.norm", head.gradient, pooled.data) : head.gradient;
+  const shifts = (pooled ? shifted(model, "classifier.norm", head.gradient) : 0)
+    + shifted(model, "model.stack.norm", gradient);
+  const gradients = Array.from({ length }, (_, t) =>
+    throughNorm(model, "model.stack.norm", gradient, row(last, t).data).map((value) => value * share(t))
+  );
+  return { gradients, constant: head.constant + shifts };
+}
+
+/** The gradient before a norm, from that behind it and what the norm reads. */
+function throughNorm(model, name, gradient, read) {
+  if (!has({ model }, name)) return gradient;
+  const { norm_type: kind, norm_eps: eps } = model.config, scale = weight({ model }, name).data;
+  const mean = (values) => values.reduce((all, value) => all + value, 0) / values.length;
+  const middle = kind === "layer_norm" ? mean(read) : 0;
+  const spread = Math.sqrt(mean(Array.from(read, (value) => (value - middle) ** 2)) + eps);
+  const scaled = gradient.map((value, i) => (value * scale[i]) / spread);
+  const lost = kind === "layer_norm" ? mean(scaled) : 0;
+  return scaled.map((value) => value - lost);
+}
+
+/** What the shift of a norm adds to the score. */
+function shifted(model, name, gradient) {
+  const shift = bias({ model }, name);
+  return shift ? dot(shift.data, gradient, 0, 0, gradient.length) : 0;
+}
+
+/** What part of the stream adds to the score: of the coordinates [from, to), by default of all. */
+const total = (x, gradients) => gradients.reduce((all, gradient, t) => all + ofToken(x, t, gradient), 0);
+
+function ofToken(x, t, gradient, [from, to] = [0, width(x)]) {
+  return dot(x.data, gradient, t * width(x) + from, from, to - from);
+}
+
+/** Rows of tokens, and of pairs and triples where there are n-grams; none where a norm or a projection mixes them. */
+function lookedUp(model, tensors, ids) {
+  const name = "model.embeddings", isMixed = ["norm", "projection"].some((part) => tensors.has(`${name}.${part}`));
+  if (model.config.embedding_scale || isMixed) return [];
+  const lengths = tensors.has(`${name}.ngrams`) ? [2, 3] : [];
+  const rows = lengths.map((length) => ngramsOf({ model }, `${name}.ngrams`, ids, length));
+  return [tensors.get(`${name}.tokens`), ...rows];
+}
+
+/** What each token, or run of so many tokens, adds by its row of a table, wherever the text has it. */
+function termsOf(x, ids, length, gradients, linear) {
+  const pieces = new Map();
+  for (let last = length - 1; last < ids.length; last++) {
+    const first = last - length + 1, value = ofToken(x, last, gradients[last]);
+    if (!value) continue;
+    const key = ids.slice(first, last + 1).join();
+    const piece = pieces.get(key) ?? { count: 0, first, last, value: 0, linear: linear && 0 };
+    piece.count += 1;
+    piece.value += value;
+    if (linear) piece.linear += ofToken(x, last, gradients[last], linear);
+    pieces.set(key, piece);
+  }
+  return [...pieces.values()];
+}

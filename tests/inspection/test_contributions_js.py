@@ -1,0 +1,60 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What adds up to an answer: the page's JavaScript against contributions.py, on texts that the page computes."""
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import redraw
+from test_explanation import OTHER, POOLED, SUMS, TEXT, TOKENIZER, model_of, with_linear_part
+from test_forward_js import PAGE, node
+
+from modeling_scratch import explain
+from modeling_scratch.inspection import weights
+from modeling_scratch.inspection.contributions import Contributions
+
+Case = tuple[Any, list[int], Contributions]  # a model, the ids of a text, and the contributions of another text
+
+
+def summing(model_class: Any, settings: dict[str, Any]) -> Any:
+    given = {"norm_position": "pre", "num_labels": 2, **POOLED, **settings}
+    return redraw(model_of(model_class, **given, num_hidden_layers=2))
+
+
+def of_page(cases: list[Case]) -> list[dict[str, Any]]:
+    runs = [
+        {
+            "model": weights.packed_model(model, 24),
+            "inputs": {"input_ids": ids},
+            "off": {"heads": [], "layers": []},
+            "contributions": asdict(like),
+        }
+        for model, ids, like in cases
+    ]
+    return json.loads(node(str(Path(__file__).with_name("run_forward.js")), str(PAGE), stdin=json.dumps(runs)))
+
+
+def test_the_page_adds_up_as_python_does() -> None:
+    """By the names of the parts of one text, those of another."""
+    models = [*(summing(*case) for case in SUMS), with_linear_part()]
+    texts = [explain(model, TOKENIZER, OTHER).texts[0] for model in models]
+    recorded = [explain(model, TOKENIZER, TEXT).texts[0].contributions for model in models]
+    cases = [
+        (model, text.tokens.ids, replace(like, index=text.contributions.index))
+        for model, text, like in zip(models, texts, recorded)
+    ]
+    for expected, shown in zip((text.contributions for text in texts), of_page(cases), strict=True):
+        close = {"rel": 1e-4, "abs": 1e-4}
+        assert shown["value"] == pytest.approx(expected.value, **close)
+        assert [(part["name"], part["layer"]) for part in shown["parts"]] == [(p.name, p.layer) for p in expected.parts]
+        assert [part["value"] for part in shown["parts"]] == pytest.approx([p.value for p in expected.parts], **close)
+        pieces = {(piece["first"], piece["last"]): piece for piece in shown["pieces"]}
+        assert len(pieces) == len(expected.pieces)
+        for piece in expected.pieces:
+            same = pieces[piece.first, piece.last]
+            assert same["count"] == piece.count
+            assert same["value"] == pytest.approx(piece.value, **close)
+            assert (same["linear"] is None) == (piece.linear is None)
+            assert piece.linear is None or same["linear"] == pytest.approx(piece.linear, **close)
