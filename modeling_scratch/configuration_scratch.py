@@ -185,10 +185,10 @@ class ScratchConfig(configuration_utils.PreTrainedConfig):
             rope_type, choices = self.rope_parameters["rope_type"], ", ".join(ROPE_TYPES)
             _require(rope_type in ROPE_TYPES, f"rope_parameters['rope_type']={rope_type!r}: the choices are {choices}.")
             share = self.rope_parameters.get("partial_rotary_factor", 1.0)
-            turned = int(self.head_dim * share)
+            rotated = int(self.head_dim * share)
             message = f"head_dim={self.head_dim}, rope_parameters['partial_rotary_factor']={share}: rotary positions "
-            message += f"rotate pairs of features, and {turned} of a head are odd, too few or too many."
-            _require(0 < share <= 1 and turned >= 2 and turned % 2 == 0, message)
+            message += f"rotate pairs of features, and {rotated} of a head are odd, too few or too many."
+            _require(0 < share <= 1 and rotated >= 2 and rotated % 2 == 0, message)
         name = "hidden_size" if self.positions_after_projection else "embedding_size"
         even = not self.position_type.startswith("sinusoidal") or getattr(self, name) % 2 == 0
         _require(even, f"{name}={getattr(self, name)} is odd: sinusoidal positions pair sines with cosines.")

@@ -142,10 +142,10 @@ def rotary(position_ids: Tensor, size: int, rope: Rope, limit: int, dtype: torch
 
 def rotate(states: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """x cos + (-x_2, x_1) sin, x_1 and x_2 the halves of the first R features (eq. 34, permuted). (B, T, H, D)."""
-    turned, rest = states[..., : cos.shape[-1]], states[..., cos.shape[-1] :]
-    first, second = turned.chunk(2, dim=-1)
-    turned = turned * cos + torch.cat((-second, first), dim=-1) * sin
-    return torch.cat((turned, rest), dim=-1) if rest.shape[-1] else turned
+    rotated, rest = states[..., : cos.shape[-1]], states[..., cos.shape[-1] :]
+    first, second = rotated.chunk(2, dim=-1)
+    rotated = rotated * cos + torch.cat((-second, first), dim=-1) * sin
+    return torch.cat((rotated, rest), dim=-1) if rest.shape[-1] else rotated
 
 
 class Alibi(nn.Module):

@@ -128,7 +128,7 @@ def positions(subject: Subject) -> "Figure":
 
 
 def distances(subject: Subject) -> "Figure":
-    caption = "Mean over all pairs of positions at a distance. Rotary: a query and a key of ones, turned. "
+    caption = "Mean over all pairs of positions at a distance. Rotary: a query and a key of ones, rotated. "
     return position_products(subject.model, f"{caption}Model: {subject.name}.")
 
 

@@ -89,7 +89,7 @@ def _heatmap(axes: "Axes", values: Tensor, title: str, unit: str, most: float, c
 def position_products(model: ScratchPreTrainedModel | None = None, caption: str = "") -> "Figure":
     """Draw dot products of the encodings of two positions against their distance, as a share of that at distance 0.
 
-    The mean over all pairs of positions at a distance. Rotary: of a query and a key of ones after they have turned.
+    The mean over all pairs of positions at a distance. Rotary: of a query and a key of ones after rotation.
     """
     figure = titled("Dot product of two positions against their distance", caption, WIDTH, 4.4)
     axes = figure.subplots()
@@ -105,12 +105,12 @@ def position_products(model: ScratchPreTrainedModel | None = None, caption: str 
 
 
 def encodings(model: ScratchPreTrainedModel | None = None) -> dict[str, Tensor]:
-    """Return the encoding (T, E) of the first positions by kind. Rotary: a vector of ones, turned."""
+    """Return the encoding (T, E) of the first positions by kind. Rotary: a vector of ones, rotated."""
     positions = torch.arange(2 * FURTHEST)[None]
     encoded = {name: function(positions, FEATURES)[0] for name, function in SINUSOIDS.items()}
     rope, size, limit = rope_of(model)
-    turned = rotate(torch.ones(1, 2 * FURTHEST, 1, size), *rotary(positions, size, rope, limit, torch.float32))
-    encoded[f"rotary, theta {rope['rope_theta']:,.0f}"] = turned[0, :, 0]
+    rotated = rotate(torch.ones(1, 2 * FURTHEST, 1, size), *rotary(positions, size, rope, limit, torch.float32))
+    encoded[f"rotary, theta {rope['rope_theta']:,.0f}"] = rotated[0, :, 0]
     if model is not None and (table := learned_positions(model)) is not None:
         encoded["learned"] = table[: 2 * FURTHEST]
     return encoded
