@@ -16,6 +16,12 @@ from modeling_scratch.inspection import weights
 from modeling_scratch.inspection.contributions import Contributions
 
 Case = tuple[Any, list[int], Contributions]  # a model, the ids of a text, and the contributions of another text
+NOTHING_OFF: dict[str, Any] = {"heads": [], "layers": []}
+SWITCHED_OFF = (
+    {"heads": [["model.stack.layers.0.attention", [0, 1]]], "layers": []},
+    {"heads": [], "layers": ["model.stack.layers.0"]},
+    {"heads": [], "layers": ["model.stack.layers.0", "model.stack.layers.1"], "positions": True, "ngrams": True},
+)
 
 
 def summing(model_class: Any, settings: dict[str, Any]) -> Any:
@@ -23,12 +29,12 @@ def summing(model_class: Any, settings: dict[str, Any]) -> Any:
     return redraw(model_of(model_class, **given, num_hidden_layers=2))
 
 
-def of_page(cases: list[Case]) -> list[dict[str, Any]]:
+def of_page(cases: list[Case], off: dict[str, Any] = NOTHING_OFF) -> list[dict[str, Any]]:
     runs = [
         {
             "model": weights.packed_model(model, 24),
             "inputs": {"input_ids": ids},
-            "off": {"heads": [], "layers": []},
+            "off": off,
             "contributions": asdict(like),
         }
         for model, ids, like in cases
@@ -58,3 +64,17 @@ def test_the_page_adds_up_as_python_does() -> None:
             assert same["value"] == pytest.approx(piece.value, **close)
             assert (same["linear"] is None) == (piece.linear is None)
             assert piece.linear is None or same["linear"] == pytest.approx(piece.linear, **close)
+
+
+@pytest.mark.parametrize("off", SWITCHED_OFF, ids=["heads", "layer", "layers, positions and n-grams"])
+def test_what_is_left_adds_up_while_parts_are_off(off: dict[str, Any]) -> None:
+    models = [*(summing(*case) for case in SUMS), with_linear_part()]
+    texts = [explain(model, TOKENIZER, TEXT).texts[0] for model in models]
+    cases = [(model, text.tokens.ids, text.contributions) for model, text in zip(models, texts)]
+    for text, shown in zip(texts, of_page(cases, off), strict=True):
+        assert sum(part["value"] for part in shown["parts"]) == pytest.approx(shown["value"], rel=1e-4, abs=1e-4)
+        for part in shown["parts"]:
+            if part["layer"] is not None and f"model.stack.layers.{part['layer'] - 1}" in off["layers"]:
+                assert part["value"] == 0
+        if len(text.contributions.parts) > 5:  # of a model with blocks
+            assert shown["value"] != pytest.approx(text.contributions.value, rel=1e-3)
