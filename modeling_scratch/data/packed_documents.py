@@ -14,6 +14,7 @@ from torch.utils.data import Dataset, IterableDataset, Sampler, get_worker_info
 from transformers import PreTrainedTokenizerBase
 
 from ..utils.errors import DataError
+from ..utils.markdown import percent
 
 LONG_TEXT = 100_000  # characters to tokenise at once; longer documents are cut at line ends
 TEXTS_AT_ONCE = 1_000
@@ -183,7 +184,7 @@ class PackedRows(NumberedRows):
 
     def __str__(self) -> str:
         waste = self.padding / (len(self) * self.block_size)
-        return f"{len(self):,} rows of {self.block_size}, {waste:.2%} of it padding"
+        return f"{len(self):,} rows of {self.block_size}, {percent(waste)} of it padding"
 
     @staticmethod
     def cut(documents: Iterator[Tokens], block_size: int, pad_token_id: int) -> Iterator[TokenRow]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ..utils.markdown import percent
 from .classification_metrics import McNemarResult, mcnemar, strongest
 from .imbalance import MacroF1Comparison
 
@@ -51,6 +52,6 @@ def headline(
 def _sentence(relation: str, rival: str, test: McNemarResult, rival_correct: np.ndarray) -> str:
     accuracy = rival_correct.mean() + (test.only_model_correct - test.only_baseline_correct) / len(rival_correct)
     return (
-        f"The Transformer {relation} {rival}: {accuracy:.2%} and {rival_correct.mean():.2%} of the texts "
+        f"The Transformer {relation} {rival}: {percent(accuracy)} and {percent(rival_correct.mean())} of the texts "
         f"(McNemar's exact test, p = {test.p_value:.3g})."
     )

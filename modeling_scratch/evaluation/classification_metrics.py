@@ -302,7 +302,8 @@ def comparison_table(
         scores = metrics.compute(predictions, references)
         correct[name] = np.asarray(predictions) == np.asarray(references)
         low, high = bootstrap_interval(correct[name])
-        lines.append(f"| {name} | {scores['accuracy']:.2%} | {low:.2%} to {high:.2%} | {scores['f1']:.2%} |")
+        shown = percent(scores["accuracy"]), f"{percent(low)} to {percent(high)}", percent(scores["f1"])
+        lines.append(f"| {' | '.join((name, *shown))} |")
     rival = strongest(references, baseline_predictions)
     test = mcnemar(correct[model_name], correct[rival])
     lines += ["", _sentence(test, model_name, rival, len(correct[model_name]))]

@@ -8,6 +8,7 @@ from transformers import PrinterCallback, ProgressCallback, Trainer, TrainerCont
 
 TIMES = "_runtime", "_per_second", "_preparation_time"  # which the summary at the end of the run has
 EVALUATION_PREFIX = "eval_"
+EVALUATED = f"{EVALUATION_PREFIX}loss"
 NAMES = {"learning_rate": "rate", "grad_norm": "gradient norm"}
 
 
@@ -22,6 +23,9 @@ def progress_line(entry: Mapping[str, Any], state: TrainerState) -> str | None:
         if name not in ("epoch", "total_flos") and not name.endswith(TIMES)
     ]
     scores = f"{'validation ' if is_evaluation else ''}{', '.join(shown)}"
+    at_step = [each for each in state.log_history if each.get("step") == state.global_step and EVALUATED in each]
+    if is_evaluation and len(at_step) > 1:  # after the last step, of what is saved
+        return f"the saved weights: {scores}"
     if not state.max_steps:  # an evaluation without a training
         return scores
     epoch = f" (epoch {entry['epoch']:,.2f})" if "epoch" in entry else ""

@@ -292,8 +292,8 @@ def choose(
     options |= (_few_steps(labelled.texts, way.epochs) if are_few else {}) | (SPARSE if ngrams else {})
     what = "pairs" if sizes.are_pairs else "texts"
     reasons = [
-        f"recipe {arguments.recipe}: {recipe.minutes:g} minutes for {sizes.texts:,} {what} of "
-        f"{sizes.words / sizes.texts:,.0f} words",
+        f"recipe {arguments.recipe}, at most {recipe.minutes:g} minutes: {sizes.texts:,} {what} of "
+        f"{sizes.words / sizes.texts:,.0f} words on average",
         f"model: {width} wide, as there are {sizes.words:,} words",
         f"tokenizer: {options['tokenizer_kind']}, at most {options['vocab_size']:,} tokens",
         "options of the command line replace these choices",

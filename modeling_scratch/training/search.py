@@ -18,6 +18,7 @@ from transformers.trainer_utils import SaveStrategy, TrainOutput
 from ..bridges.model_sources import with_override
 from ..utils.errors import DataError, DivergedError, counted, one_line
 from ..utils.files import write_json, write_text
+from ..utils.markdown import percent
 from .consistency import ConsistentDropout
 from .progress import print_lines
 from .sparse_tables import SparseTables
@@ -236,7 +237,7 @@ def _report(trials: list[Any], space: Space, overrides: str | None, output: Path
 
 def _cell(name: str, value: Any) -> str:
     if name in ("accuracy", "f1_macro"):
-        return f"{value:.2%}"
+        return percent(value)
     return f"{value:.4f}" if name == "loss" else str(value)
 
 

@@ -20,6 +20,7 @@ from ..data.splits import check_sources, find_splits, open_hub
 from ..data.text_files import format_of
 from ..utils.errors import DataError, one_line
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, flush, remove
+from ..utils.markdown import percent
 
 TOKENIZER_FILES = {"tokenizer.json", "tokenizer_config.json"}
 UNFINISHED = ".new-"  # begins the name of the folder that a tokenizer is saved into first
@@ -170,7 +171,7 @@ def summarize_tokenizer(tokenizer: PreTrainedTokenizerFast, sample: Sample) -> s
     unknown = ids.count(tokenizer.unk_token_id) / max(1, len(ids))
     return (
         f"vocabulary: {len(tokenizer):,} tokens\n"
-        f"tokens per text: {len(ids) / len(batch):.1f} on average, {unknown:.2%} of them unknown "
+        f"tokens per text: {len(ids) / len(batch):.1f} on average, {percent(unknown)} of them unknown "
         f"({len(batch):,} of {sample.count:,} texts)"
     )
 

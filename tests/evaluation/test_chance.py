@@ -30,7 +30,7 @@ def test_one_answer_is_named() -> None:
 
 
 def test_a_model_near_the_most_frequent_class_of_train_is_said_to_be() -> None:
-    assert "not significantly better than the answer yes for every text: 65.00% and 60.00%" in (
+    assert "not significantly better than the answer yes for every text: 65.00 % and 60.00 %" in (
         told(right_in(0.65)) or ""
     )
 
@@ -38,7 +38,7 @@ def test_a_model_near_the_most_frequent_class_of_train_is_said_to_be() -> None:
 def test_a_model_that_a_linear_one_beats_is_said_to_be() -> None:
     sentence = told(right_in(0.8), rival=1.0)
     assert sentence
-    assert "is worse than NB-SVM: 80.00% and 100.00%" in sentence
+    assert "is worse than NB-SVM: 80.00 % and 100.00 %" in sentence
 
 
 @pytest.mark.parametrize("rival", [0.5, 0.88])

@@ -17,6 +17,7 @@ from modeling_scratch.evaluation.classification_metrics import (
     mcnemar,
     strongest,
 )
+from modeling_scratch.utils.markdown import percent
 
 
 @pytest.fixture(autouse=True)
@@ -145,8 +146,8 @@ def test_the_table_says_in_a_sentence_which_is_better(only_model, only_baseline,
     assert header.endswith("| F1 (positive) |")
     assert {line.count("|") for line in (header, rule, model_row, baseline_row)} == {5}
     low, high = bootstrap_interval(pairs[0])
-    assert f"| {(100 + only_model) / 200:.2%} | {low:.2%} to {high:.2%} |" in model_row
-    assert f"| {(100 + only_baseline) / 200:.2%} |" in baseline_row
+    assert f"| {percent((100 + only_model) / 200)} | {percent(low)} to {percent(high)} |" in model_row
+    assert f"| {percent((100 + only_baseline) / 200)} |" in baseline_row
     assert sentence.startswith(finding)
 
 

@@ -26,7 +26,9 @@ def test_a_log_entry_is_a_line(has_bar: bool, counts: str, tmp_path: Path, capsy
         line for line in lines if re.match(rf"step [12] of 2 \(epoch \d\.\d\d\): {VALUES}(, num input tokens|$)", line)
     ]
     assert len(of_steps) == 2
-    assert any(re.search(r"validation loss [\d.]+, accuracy [\d.]+, f1 [\d.]+", line) for line in lines)
+    evaluated = r": validation loss [\d.]+, accuracy [\d.]+, f1 [\d.]+"
+    assert sum(bool(re.search(evaluated, line)) for line in lines) == 2
+    assert re.search(f"^the saved weights{evaluated}", printed.out, re.MULTILINE)
     assert "{'" not in printed.out + printed.err
     assert "runtime" not in printed.out
     assert ("%|" in printed.err) == has_bar

@@ -234,7 +234,7 @@ def test_a_recipe_chooses_for_pairs_and_resumes(folder: Path, tmp_path: Path, ca
     words = sum(len(text.split()) for name in ("premise", "hypothesis") for text in entailment(240)[name])
     record = content(tmp_path / "run" / "run_config.json")
     rows = record["rows"]["train"]
-    assert f"minutes for {rows} pairs of {words / 240:.0f} words" in capsys.readouterr().out
+    assert f" minutes: {rows} pairs of {words / 240:.0f} words" in capsys.readouterr().out
     config = content(tmp_path / "run" / "config.json")
     assert (config["type_vocab_size"], config["num_hidden_layers"]) == (2, 2)
     assert [stage["name"] for stage in content(tmp_path / "run" / "evaluation.json")["stages"]][-1] == "fine-tuning"
