@@ -51,14 +51,14 @@ class Lines(PrinterCallback):
 
 
 class LinesAboveBar(ProgressCallback):
-    """Prints the lines above the progress bar."""
+    """Prints the lines above the progress bar, as long as there is one."""
 
     def on_log(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, logs: Any = None, **kwargs: Any
     ) -> None:
         bar: Any = self.training_bar
-        if state.is_world_process_zero and bar and (line := progress_line(logs or {}, state)) is not None:
-            bar.write(line)
+        if state.is_world_process_zero and (line := progress_line(logs or {}, state)) is not None:
+            (bar.write if bar else print)(line)
 
 
 REPLACED = {PrinterCallback: Lines, ProgressCallback: LinesAboveBar}
