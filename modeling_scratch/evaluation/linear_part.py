@@ -41,8 +41,8 @@ def linear_part_text(scores: Mapping[str, Any]) -> str:
     if scores["obstacle"]:
         return f"The model has no linear part: {scores['obstacle']}."
     return (
-        f"Coordinates of the embeddings hold a linear model of {scores['features']:,} tokens and n-grams, trained on "
-        f"{scores['texts']:,} texts, those of the encoder. Its share in the logits is {percent(scores['share'])}, "
+        f"The model includes a linear model of {scores['features']:,} tokens and n-grams, in coordinates of its "
+        f"embeddings, trained on the same {scores['texts']:,} texts. Its share in the logits is {percent(scores['share'])}, "
         f"{'fitted on validation' if scores['is_fitted'] else 'as no split is left to fit it on'}. "
         f"On validation, {scores.get('metric', 'accuracy')} is {percent(scores['before'])} without it and "
         f"{percent(scores['after'])} with it."
