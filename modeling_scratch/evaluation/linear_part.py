@@ -42,7 +42,8 @@ def linear_part_text(scores: Mapping[str, Any]) -> str:
         return f"The model has no linear part: {scores['obstacle']}."
     return (
         f"The model includes a linear model of {scores['features']:,} tokens and n-grams, in coordinates of its "
-        f"embeddings, trained on the same {scores['texts']:,} texts. Its share in the logits is {percent(scores['share'])}, "
+        f"embeddings, trained on the same {scores['texts']:,} texts. Its share in the logits is "
+        f"{percent(scores['share'])}, "
         f"{'fitted on validation' if scores['is_fitted'] else 'as no split is left to fit it on'}. "
         f"On validation, {scores.get('metric', 'accuracy')} is {percent(scores['before'])} without it and "
         f"{percent(scores['after'])} with it."
