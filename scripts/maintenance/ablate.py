@@ -34,7 +34,7 @@ INGREDIENTS = {
     "post-norm, without the linear part": "--config_overrides norm_position=post",
     "one rate for embeddings and blocks": "--embedding_learning_rate 2e-3",
     "dropout 0.1": "--config_overrides hidden_dropout=0.1",
-    "no average of the weights": "--ema_decay 0",
+    "an average of the weights, decay 0.99": "--ema_decay 0.99",
     "tables by AdamW": "--sparse_embeddings False --max_grad_norm 1",
     "ALiBi positions": "--config_overrides position_type=alibi",
     "attention to 8 tokens": "--config_overrides sliding_window=8",
