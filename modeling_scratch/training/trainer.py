@@ -13,7 +13,7 @@ from huggingface_hub.utils import filter_repo_objects
 from torch import nn, optim
 from torch.utils.data import DataLoader
 from transformers import Trainer
-from transformers.trainer_utils import EvalLoopOutput, HubStrategy, TrainOutput
+from transformers.trainer_utils import EvalLoopOutput, HubStrategy
 from transformers.utils.hub import PushInProgress, hf_api
 
 from ..configuration_scratch import ScratchDecoderConfig, ScratchEncoderConfig
@@ -37,19 +37,7 @@ FLAT_MODEL_TYPES = ScratchEncoderConfig.model_type, ScratchDecoderConfig.model_t
 
 
 class WholeEvaluation(Trainer):
-    """Trainer that evaluates on every row, as `dataloader_drop_last` applies to training, and keeps the weights.
-
-    After training, it evaluates in the precision of the weights, as others will use them: answers that lower precision
-    rounds to the same logits would all be of the first class.
-    """
-
-    def train(self, *args: Any, **kwargs: Any) -> TrainOutput:
-        output = super().train(*args, **kwargs)
-        model: Any = self.model
-        needs_half = "flash" in str(getattr(model.config, "_attn_implementation", None))
-        if self.args.world_size == 1 and not needs_half:
-            self.accelerator.unwrap_model(model, keep_fp32_wrapper=False)
-        return output
+    """Trainer that evaluates on every row, as `dataloader_drop_last` applies to training, and keeps the weights."""
 
     def train_collator(self) -> Any:
         """Return the collator of training batches; a subclass may have another one for them."""
