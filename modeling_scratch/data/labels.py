@@ -51,10 +51,17 @@ def parse_label_map(pairs: Sequence[str]) -> dict[Label, Label]:
     return parsed
 
 
+def _is_file(name: str) -> bool:
+    try:
+        return Path(name).is_file()
+    except OSError:  # longer than names of files can be
+        return False
+
+
 def _sides(pairs: Sequence[str]) -> Iterator[tuple[str, Sequence[object]]]:
     """Yield each pair with its place."""
     for pair in pairs:
-        if not Path(pair).is_file():
+        if not _is_file(pair):
             yield repr(pair), pair.split("=")
             continue
         for row, values in read_rows(Path(pair), LABEL_MAP_COLUMNS):

@@ -103,7 +103,7 @@ def check_sources(folder: str | None, gigabytes: float, *names: str | list[str] 
     """Apply `check_inputs` to the files that a data set's options name, and to those of splits in a folder."""
     named = [name for each in names for name in (each if isinstance(each, list) else [each])]
     present = Path(folder).glob("*.*") if folder else ()
-    found = [path for path in present if path.name.partition(".")[0].split("-")[0] in SPLIT_NAMES]
+    found = [path for path in present if path.name.lower().partition(".")[0].split("-")[0] in SPLIT_NAMES]
     check_inputs([*named, *found], gigabytes)
 
 
@@ -320,11 +320,14 @@ def open_hub(name: str, config_name: str | None = None, streaming: bool = False)
             "or use local files: --data_dir folder (make train DATA=folder)"
         ) from error
     title = " ".join(filter(None, (name, config_name)))
-    splits: dict[str, Source] = {
-        SPLIT_NAMES[split]: HubSource(f"{title} {split}", rows)
-        for split, rows in dataset.items()
-        if split in SPLIT_NAMES
-    }
+    splits: dict[str, Source] = {}
+    for name_there, rows in dataset.items():
+        if (split := SPLIT_NAMES.get(name_there)) in splits:
+            raise DataError(
+                f"data set {title!r}: two splits are both candidates for {split}; name a file of one of them"
+            )
+        if split is not None:
+            splits[split] = HubSource(f"{title} {name_there}", rows)
     others = sorted(set(dataset) - set(SPLIT_NAMES))
     if "train" not in splits:
         raise DataError(f"data set {title!r} has no train split; its splits: {', '.join(map(str, dataset))}")

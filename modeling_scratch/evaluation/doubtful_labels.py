@@ -91,7 +91,8 @@ def in_doubt(probabilities: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray,
     thresholds = [probabilities[labels == k, k].mean() if (labels == k).any() else np.inf for k in classes]
     sure = np.where(probabilities >= thresholds, probabilities, 0)
     answers = sure.argmax(-1)
-    rows = np.flatnonzero((sure.max(-1) > 0) & (answers != labels))
+    is_likelier = probabilities.argmax(-1) != labels
+    rows = np.flatnonzero((sure.max(-1) > 0) & (answers != labels) & is_likelier)
     margins = probabilities[rows, answers[rows]] - probabilities[rows, labels[rows]]
     rows = rows[np.argsort(-margins, kind="stable")]
     return rows, answers[rows]

@@ -54,7 +54,10 @@ def _f1_micro(counts: np.ndarray, predictions: np.ndarray, references: np.ndarra
 
 
 def _f1_macro(counts: np.ndarray, predictions: np.ndarray, references: np.ndarray) -> np.ndarray:
-    return ratio(2 * (counts @ (predictions * references)), counts @ (predictions + references)).mean(-1)
+    """Return the mean over classes; a class that texts have, but not those of a resample, is left out there."""
+    both, either = counts @ (predictions * references), counts @ (predictions + references)
+    is_drawn = (either > 0) | ((predictions + references).sum(0) == 0)
+    return ratio((ratio(2 * both, either) * is_drawn).sum(-1), is_drawn.sum(-1))
 
 
 def _pearson(counts: np.ndarray, predictions: np.ndarray, references: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 
 import csv
 import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
@@ -117,8 +118,16 @@ def _cell(value: Any) -> Any:
 
 
 def _as_json(value: object) -> str:
-    """Return JSON. Values of no JSON type, such as dates, become strings."""
-    return json.dumps(value, ensure_ascii=False, default=str)
+    """Return JSON. Values of no JSON type, such as dates, become strings, and numbers that are not finite null."""
+    return json.dumps(_finite(value), ensure_ascii=False, default=str, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    return [_finite(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _top_columns(choice: Choice, names: Sequence[str]) -> tuple[list[str], Callable[[list[Scored]], list]]:

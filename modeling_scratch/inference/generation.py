@@ -230,7 +230,7 @@ class GenerateArguments:
     @property
     def is_conversation(self) -> bool:
         """Whether texts are read interactively and answered one by one."""
-        typed = self.input_file == "-" and sys.stdin.isatty()
+        typed = self.input_file == "-" and sys.stdin is not None and sys.stdin.isatty()
         return self.output_file == "-" and self.format is None and (self.prompt is not None or typed)
 
 

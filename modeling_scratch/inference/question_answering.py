@@ -2,6 +2,7 @@
 """Answer questions on contexts, as the pipeline does: windows of a context, batches of windows, and the best span."""
 
 import sys
+from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -101,9 +102,12 @@ class Reader:
 def answer_file(arguments: PredictArguments) -> None:
     """Answer every question of the input. Raises `DataError` for an invalid input or model."""
     top_k = check_options(arguments)
+    if Path(arguments.input).is_file():  # a bad row must not cost the answers before it
+        deque(read_questions(arguments), maxlen=0)
     model, tokenizer = load_head(arguments, AutoModelForQuestionAnswering, "not trained to answer questions")
     if arguments.max_length is not None:
         tokenizer.model_max_length = arguments.max_length
+    print("".join(f"{note}\n" for note in notes_on(arguments)), end="", file=sys.stderr)
     reader, empty = Reader(model, tokenizer, batch_size=arguments.batch_size), 0
     with open_output(arguments.output) as handle, tqdm(unit=" questions", disable=arguments.no_progress or None) as bar:
         write = row_writer(handle, arguments, answer_columns(arguments)[1:])
@@ -116,6 +120,11 @@ def answer_file(arguments: PredictArguments) -> None:
             bar.update(len(chunk))
             handle.flush()
     tell({"contexts of which no token is left, output without an answer": empty})
+
+
+def notes_on(arguments: PredictArguments) -> list[str]:
+    """Return what is said of a file: the delimiter that was found."""
+    return [] if arguments.input == "-" else delimiter_notes([Path(arguments.input)], arguments.form)
 
 
 def check_options(arguments: PredictArguments) -> int:
@@ -139,7 +148,6 @@ def read_questions(arguments: PredictArguments) -> Iterator[tuple[int, str, Ques
     if arguments.input == "-":
         rows: Iterator[tuple[str, Row]] = _typed_rows()
     else:
-        print("".join(f"{note}\n" for note in delimiter_notes([path], arguments.form)), end="", file=sys.stderr)
         rows = file_rows(path, arguments.form)
     for number, (where, values) in enumerate(rows, 1):
         question = asked(values, where)

@@ -93,7 +93,9 @@ class Batcher:
     def _answer(self, batch: list[Job]) -> None:
         try:
             answers = self.run(batch)
-        except Exception as error:
+            if len(answers) != len(batch):
+                raise RuntimeError(f"{len(answers)} answers for {len(batch)} texts")
+        except BaseException as error:  # a panic of tokenizers is no Exception, and would end the only thread
             if len(batch) > 1:
                 for job in batch:
                     self._answer([job])

@@ -2,6 +2,7 @@
 """Serving tasks: pipelines split into steps, so that texts of several requests can share a batch."""
 
 import textwrap
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -155,6 +156,7 @@ class Answering(Task):
     """
 
     reader: Reader | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def options(self) -> dict[str, Option]:
@@ -175,7 +177,8 @@ class Answering(Task):
         return [{"question": "a", "context": "b c"}]
 
     def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:
-        windows = self.reader.windows(**text)
+        with self.lock:  # cutting windows changes how the tokenizer truncates, and requests are encoded in threads
+            windows = self.reader.windows(**text)
         ids = [token for window in windows for token in window["encoding"].ids]
         sides = [window["encoding"].sequence_ids for window in windows]
         if not any(1 in each for each in sides):

@@ -162,6 +162,16 @@ def _fault_of_state(state: Path) -> str | None:
     return None if step == step_of(state.parent) else f"damaged, {state.name} is of step {ascii(step)[:20]}"
 
 
+def is_left_over(checkpoint: Path) -> bool:
+    """Return whether a checkpoint was saved because of a stop, or never completed; one that cannot be read is not."""
+    try:
+        return bool(_manifest(checkpoint)["is_extra"])
+    except FileNotFoundError:
+        return True
+    except (ValueError, TypeError, LookupError, OSError):
+        return False
+
+
 def is_regular(checkpoint: Path) -> bool:
     """Return whether a checkpoint is sealed and was saved on schedule. Its files are not verified."""
     try:

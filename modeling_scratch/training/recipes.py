@@ -442,8 +442,8 @@ def schedule(
 
 def _fine_tuning_seconds(choices: Choices, arguments: RecipeArguments, speeds: Speeds) -> float:
     """Return the time that pretraining and labelling leave to the epochs of fine-tuning."""
-    whole = arguments.chosen.minutes * 60 - speeds.trial
-    left = whole - _pretraining_minutes(choices, arguments, speeds) * 60 - speeds.labelling
+    whole = arguments.chosen.minutes * 60
+    left = whole - speeds.trial - _pretraining_minutes(choices, arguments, speeds) * 60 - speeds.labelling
     return max(left, LEAST_FINE_TUNING * whole)
 
 

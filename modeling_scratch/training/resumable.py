@@ -34,6 +34,7 @@ from .checkpoints import (
     checkpoint_at,
     checkpoints_in,
     forget_folder,
+    is_left_over,
     is_regular,
     reading,
     saving,
@@ -260,7 +261,7 @@ class ResumableTrainer(Trainer):
         """Delete checkpoints that were saved because of a stop, and those beyond --save_total_limit."""
         folder = checkpoint.parent
         for other in checkpoints_in(folder):
-            if not is_regular(other):
+            if is_left_over(other):
                 shutil.rmtree(other)
         best = self.state.best_model_checkpoint
         with silenced("transformers.trainer_utils"):  # its fallback for checkpoints within a second is fine

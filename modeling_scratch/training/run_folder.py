@@ -18,6 +18,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 from transformers import TrainingArguments
 
+from ..bridges.model_sources import LINEAR_MODEL, LINEAR_WEIGHTS
 from ..evaluation.class_words import CLASS_WORDS
 from ..evaluation.linear_advice import LINEAR
 from ..evaluation.misclassified import MISCLASSIFIED
@@ -151,7 +152,21 @@ def _written(folder: Path) -> list[Path]:
     with suppress(ValueError):
         code = code_files(folder)
     code += _stages(folder)
-    return [path for path in _entries(folder) if path.name in code or _is_written(path.name)]
+    names = [path for path in _entries(folder) if path.name in code or _is_written(path.name)]
+    return [path for path in names if not _is_of_others(path)]
+
+
+def _is_of_others(path: Path) -> bool:
+    """Return whether a folder with a name that runs use holds something else: other runs, or files of the user."""
+    if path.name == LINEAR:
+        return any(other.name not in (LINEAR_MODEL, LINEAR_WEIGHTS) for other in _inside(path))
+    if path.name != "runs" and not path.name.startswith("run-"):
+        return False
+    return any((each / RUN_FILE).exists() for each in (path, *_inside(path)))
+
+
+def _inside(path: Path) -> list[Path]:
+    return list(path.iterdir()) if path.is_dir() and not path.is_symlink() else []
 
 
 def _has_recipe(folder: Path) -> bool:

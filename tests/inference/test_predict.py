@@ -351,7 +351,9 @@ def test_a_text_that_exhausts_the_tokenizer(folder, tmp_path, capfd):
 def test_a_model_that_fails_or_answers_nan(source, tmp_path, capfd):
     short = save_classifier(tmp_path / "model", position_type="learned", max_position_embeddings=20)
     arguments = ["--model", short, "--input", source]
-    refused(capfd, predict.main, arguments, f"texts of up to {POSITIONS} tokens", "--max_length")
+    predict.main(list(map(str, arguments)))
+    assert "truncated to 20 tokens" in capfd.readouterr().err
+    refused(capfd, predict.main, [*arguments, "--max_length", "21"], "--max_length 21", "20 positions")
     model = transformers.AutoModelForSequenceClassification.from_pretrained(short)
     torch.nn.init.constant_(model.classifier.out_proj.bias, torch.nan)
     model.save_pretrained(short)
