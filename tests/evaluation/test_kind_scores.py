@@ -122,3 +122,9 @@ def test_a_class_of_one_text_and_texts_without_words() -> None:
     assert one_versus_rest(texts, labels, ["good film"]).predictions.tolist() == [[1, 0]]
     with pytest.raises(ValueError, match="no word"):
         ridge(["!"] * 30, labels[:, 0], ["?"])
+
+
+def test_right_answers_have_a_macro_f1_of_1_in_each_resample_of_rare_classes() -> None:
+    labels = np.eye(40)[np.repeat(np.arange(40), 3)]
+    found = OF_SETS.with_intervals({"one": labels}, labels)["models"]["one"]["f1_macro"]
+    assert (found["value"], found["interval_95"]) == (1, [1, 1])

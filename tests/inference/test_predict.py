@@ -24,7 +24,9 @@ from writers import POSITIONS, text_of
 
 from modeling_scratch import ScratchEncoderForMaskedLM
 from modeling_scratch.inference import rows as rows_room
+from modeling_scratch.inference.question_answering import answer_file
 from modeling_scratch.serving.tasks import load_task
+from modeling_scratch.utils.errors import DataError
 
 TEXTS = [text_of(length) for length in (3, 50, 1, 22, 7, 12, 23, 2, 17, 2, 30, 12, 1)]  # 3 exceed the limit
 AWKWARD = ['with "quotes", commas', "two\nlines", "carriage\rreturn", "ünïcödé ☃\u2028", "'", "\ttab"]
@@ -433,3 +435,10 @@ def test_an_interruption_leaves_no_half_file(how, folder, tmp_path, monkeypatch)
     monkeypatch.setattr(sys, "argv", ["predict.py", "--model", str(folder), "--output", str(tmp_path / "out.csv")])
     ended = in_child(lambda: runpy.run_path(predict.__file__, run_name="__main__"))
     assert (ended.status, names(tmp_path)) == (128 + how, []), ended.text
+
+
+def test_a_bad_last_question_is_told_before_the_first_answer(tmp_path, capfd):
+    (tmp_path / "in.jsonl").write_text('{"question": "who?", "context": "a b"}\n{"question": "who?"}\n')
+    arguments = predict.PredictArguments(str(tmp_path / "no-model"), str(tmp_path / "in.jsonl"))
+    with pytest.raises(DataError, match="no column 'context'"):
+        answer_file(arguments)

@@ -97,6 +97,8 @@ def test_files_of_others_stay(data: Path, saved: Path, tmp_path: Path) -> None:
         "predictions.csv",
         "_replaced-1/a.tex",
         "_replaced-2",
+        "run-2/run_config.json",
+        "linear/notes.txt",
     )
     for name in own:
         (folder / name).parent.mkdir(exist_ok=True)
