@@ -9,6 +9,7 @@ import csv
 import warnings
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, time
 from itertools import islice
@@ -175,6 +176,7 @@ def read_excel(path: Path, columns: Sequence[str] | None, form: TableForm) -> It
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # on styles and other parts that are not read
             workbook = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        with closing(workbook):
             yield from _rows(_sheet_records(_sheet(workbook, form.sheet, path), path), path)
     except (DataError, FileNotFoundError, PermissionError):
         raise
@@ -193,7 +195,7 @@ def _sheet_records(sheet: Any, path: Path) -> Iterator[Record]:
     """Yield `(location, fields)`, from the first column that the header names."""
     sheet.reset_dimensions()  # some programs write wrong ones
     start = columns = 0
-    for number, cells in enumerate(sheet.iter_rows(values_only=True), 1):
+    for number, cells in enumerate(_without_warnings(sheet.iter_rows(values_only=True)), 1):
         fields = [_as_text(cell) for cell in cells]
         while fields and not fields[-1]:
             fields.pop()
@@ -203,6 +205,17 @@ def _sheet_records(sheet: Any, path: Path) -> Iterator[Record]:
             start, columns = next(place for place, name in enumerate(fields) if name), len(fields)
         fields += [""] * (columns - len(fields))
         yield f"{path}, line {number} of the sheet", fields if any(fields[:start]) else fields[start:]
+
+
+def _without_warnings(rows: Iterator[tuple]) -> Iterator[tuple]:
+    """Yield the rows of a sheet, whose parts are read with the first of them, without what openpyxl warns of."""
+    while True:
+        with warnings.catch_warnings():  # not around the yield, whose caller has warnings of its own
+            warnings.simplefilter("ignore")
+            row = next(rows, None)
+        if row is None:
+            return
+        yield row
 
 
 def _as_text(cell: object) -> str:

@@ -48,7 +48,7 @@ PLAIN = Choice()  # only the most likely label
 
 def gives_numbers(config: Any) -> bool:
     """Return whether a model predicts numbers rather than probabilities of classes."""
-    return config.problem_type != MULTI_LABEL and (config.problem_type == "regression" or config.num_labels == 1)
+    return config.problem_type == "regression"
 
 
 def names_of(config: Any) -> list[str]:
@@ -70,7 +70,7 @@ def to_answers(logits: torch.Tensor, config: Any, choice: Choice = PLAIN) -> lis
         probabilities = logits.sigmoid()
         answers = [_reaching(least, names, scores) for scores in probabilities.tolist()]
     else:
-        probabilities = logits.softmax(-1)
+        probabilities = logits.softmax(-1) if len(names) > 1 else logits.sigmoid()  # as the pipeline does
         best = zip(*(values.tolist() for values in probabilities.max(-1)))
         answers = [(names[label] if score >= least else None, score) for score, label in best]
     if choice.top_k is None:

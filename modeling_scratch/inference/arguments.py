@@ -49,11 +49,11 @@ class PredictArguments:
         default=None, help="Add this many of the most likely classes with their probabilities; all: every class."
     )
     threshold: float | None = option(
-        default=None, help="The lowest probability of a label; below, a text has none. By default, all have one."
+        default=None, help="The lowest probability at which a text gets a label. By default, every text gets one."
     )
     explain: bool = option(
         default=False,
-        help=f"Add how much the first {MOST_WORDS} words of each text contribute to its answer; a pass for each word.",
+        help=f"Add how much each of the first {MOST_WORDS} words adds to the answer, at a forward pass a word.",
     )
     overwrite: bool = option(default=False, help="Replace the output file.")
     batch_size: int = option(
@@ -115,15 +115,20 @@ class PredictArguments:
             raise DataError("--explain: the model does not choose one of several labels")
 
     def _check_kept(self) -> None:
-        taken = list(self.answer_columns)
+        taken = ["row"]
         for given in self.keep_columns or ():
             if not self.is_table:
                 raise DataError(f"--keep_columns {given}: requires a table ({', '.join(READERS)})")
             name, new = _renamed(given)
             if not (name and new):
                 raise DataError(f"--keep_columns {given}: write NAME=NEW, with the name of a column and its new name")
-            check_is_free(name, new, taken)
+            _check_is_free(name, new, taken)
             taken.append(new)
+
+    def check_answer(self, columns: Collection[str]) -> None:
+        """Raise `DataError` for a column to keep whose new name is that of a column of the answers."""
+        for new, name in self.kept.items():
+            _check_is_free(name, new, columns)
 
     @property
     def kept(self) -> dict[str, str]:
@@ -155,7 +160,7 @@ def _renamed(given: str) -> tuple[str, str]:
     return (name, new) if equals else (given, given)
 
 
-def check_is_free(name: str, new: str, taken: Collection[str]) -> None:
+def _check_is_free(name: str, new: str, taken: Collection[str]) -> None:
     """Raise `DataError` for a column to keep whose new name the output has already."""
     if new in taken:
         raise DataError(f"--keep_columns {name}: the output has a column {new!r}; name yours {name}=my_{new}")

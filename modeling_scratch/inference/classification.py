@@ -145,10 +145,11 @@ def load_any(arguments: PredictArguments) -> Classifier | LinearClassifier:
 
 def predict(arguments: PredictArguments) -> None:
     """Classify every row of the input. Raises `DataError` for an invalid input or model."""
+    arguments.check_answer(arguments.answer_columns)
     arguments.name_columns()
     if not arguments.has_pairs:
         check_single(arguments.model, "name the columns of both in a table: --text_column premise hypothesis")
-    check_input(arguments)
+    check_input(arguments, read_input)
     classifier, unsure, long = load_any(arguments), 0, 0
     with open_output(arguments.output) as handle, tqdm(unit=" texts", disable=arguments.no_progress or None) as bar:
         write = answer_writer(handle, arguments, names_of(classifier.model.config))

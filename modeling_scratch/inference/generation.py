@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
-import torch
 import transformers
 from tqdm import tqdm
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
@@ -34,6 +33,7 @@ from ..data.text_files import format_of, open_bytes
 from ..utils.command_line import option
 from ..utils.errors import DataError, quoted
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check_output, open_output
+from .loading import move
 from .text_generators import DEFAULT_NEW_TOKENS, Continuer, Generated, TextGenerator, Translator
 
 # Heads whose checkpoints generation classes would load with random or unsuitable weights.
@@ -115,7 +115,7 @@ def load_generator(
     except Exception as error:  # from files, network, configuration or code: the libraries' own are open-ended
         raise DataError(f"--model_name_or_path {name}: {textwrap.shorten(str(error), 240)}") from error
     read_special_tokens(tokenizers[0], allow_special_tokens or None)
-    _move(model.eval(), device)
+    move(model.eval(), device)
     generator: TextGenerator
     if model.config.is_encoder_decoder:
         generator = Translator(model, *tokenizers, batch_size=batch_size, **search.given())
@@ -127,15 +127,6 @@ def load_generator(
     model.generation_config.max_length = model.generation_config.forced_eos_token_id = None
     _check_number_of_texts(generator)
     return generator
-
-
-def _move(model: Any, device: str | None) -> None:
-    """Move the model to the device, by default an available accelerator."""
-    target = device or torch.accelerator.current_accelerator(check_available=True) or "cpu"
-    try:
-        model.to(target)
-    except Exception as error:  # invalid names and drivers raise many types
-        raise DataError(f"--device {target}: {textwrap.shorten(str(error), 240)}") from error
 
 
 def _load(name: str, trust_remote_code: bool) -> tuple[Any, Tokenizers]:

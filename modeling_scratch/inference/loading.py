@@ -47,28 +47,43 @@ def load_head(
 
     untrained: the words for a model without trained head. check: raises an error for a configuration that does not fit.
     """
-    name, trusts = arguments.model, arguments.trust_remote_code
+    name = arguments.model
     check_folder(name, "--model")
     try:
-        model, info = auto_class.from_pretrained(name, trust_remote_code=trusts, output_loading_info=True)
-        if action_of(model.config) == TAG and auto_class is not AutoModelForTokenClassification:
-            raise DataError("it labels words, not texts; use `modeling-scratch predict`")
-        check_loaded(model, info, untrained)
-        if check:
-            check(model.config)
-        tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=trusts)
-        if len(tokenizer) <= len(
-            tokenizer.all_special_tokens
-        ):  # the fallback of some families without a tokenizer file
-            raise DataError("no tokenizer; save the one used in training")
-        model.to(arguments.device or torch.accelerator.current_accelerator(check_available=True) or "cpu").eval()
+        model, tokenizer = _load(arguments, auto_class, untrained, check)
     except Exception as error:  # files, network, configuration, code: libraries raise many types
         if any(Path(name).glob("checkpoint-*")) and not (Path(name) / "config.json").exists():
             raise DataError(
                 f"--model {name}: the run is unfinished; resume it or name a checkpoint-* folder"
             ) from error
-        place = "" if Path(name).exists() else "folder not found, and as a name on the Hub: "
+        is_unknown = isinstance(error, OSError) and not Path(name).exists()
+        place = "folder not found, and as a name on the Hub: " if is_unknown else ""
         raise DataError(f"--model {name}: {place}{textwrap.shorten(str(error), 240)}") from error
     read_special_tokens(tokenizer, arguments.allow_special_tokens or None)
     ask_for_mask(tokenizer, model)
-    return to_precision(model, arguments.precision), tokenizer
+    return to_precision(move(model.eval(), arguments.device), arguments.precision), tokenizer
+
+
+def _load(
+    arguments: PredictArguments, auto_class: Any, untrained: str, check: Callable[[Any], object] | None
+) -> tuple[Any, Any]:
+    name, trusts = arguments.model, arguments.trust_remote_code
+    model, info = auto_class.from_pretrained(name, trust_remote_code=trusts, output_loading_info=True)
+    if action_of(model.config) == TAG and auto_class is not AutoModelForTokenClassification:
+        raise DataError("it labels words, not texts; use `modeling-scratch predict`")
+    check_loaded(model, info, untrained)
+    if check:
+        check(model.config)
+    tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=trusts)
+    if len(tokenizer) <= len(tokenizer.all_special_tokens):  # the fallback of some families without a tokenizer file
+        raise DataError("no tokenizer; save the one used in training")
+    return model, tokenizer
+
+
+def move(model: Any, device: str | None) -> Any:
+    """Move a model to the device, by default an available accelerator. Raises `DataError` that names the device."""
+    target = device or torch.accelerator.current_accelerator(check_available=True) or "cpu"
+    try:
+        return model.to(target)
+    except Exception as error:  # invalid names and drivers raise many types
+        raise DataError(f"--device {target}: {textwrap.shorten(str(error), 240)}") from error

@@ -2,7 +2,6 @@
 """Answer questions on contexts, as the pipeline does: windows of a context, batches of windows, and the best span."""
 
 import sys
-from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -21,10 +20,10 @@ from ..question_answering import QuestionAnsweringPipeline
 from ..utils.errors import DataError
 from ..utils.files import open_output
 from .answers import ALL
-from .arguments import PredictArguments, check_is_free, refuse
+from .arguments import PredictArguments, refuse
 from .loading import load_head
 from .pipeline_settings import recorded_settings
-from .rows import in_chunks, row_writer, tell
+from .rows import check_input, in_chunks, row_writer, tell
 
 TASK = "extractive-question-answering"
 HEAD = "ForQuestionAnswering"
@@ -102,8 +101,7 @@ class Reader:
 def answer_file(arguments: PredictArguments) -> None:
     """Answer every question of the input. Raises `DataError` for an invalid input or model."""
     top_k = check_options(arguments)
-    if Path(arguments.input).is_file():  # a bad row must not cost the answers before it
-        deque(read_questions(arguments), maxlen=0)
+    check_input(arguments, read_questions)
     model, tokenizer = load_head(arguments, AutoModelForQuestionAnswering, "not trained to answer questions")
     if arguments.max_length is not None:
         tokenizer.model_max_length = arguments.max_length
@@ -132,8 +130,7 @@ def check_options(arguments: PredictArguments) -> int:
     given = {"--threshold": arguments.threshold is not None, "--explain": arguments.explain}
     given |= {"--text_column": bool(arguments.text_column), "--top_k all": arguments.top_k == ALL}
     refuse(given, "the model answers questions")
-    for new, name in arguments.kept.items():
-        check_is_free(name, new, answer_columns(arguments))
+    arguments.check_answer(answer_columns(arguments))
     return int(arguments.top_k or 1)
 
 

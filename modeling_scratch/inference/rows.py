@@ -10,6 +10,7 @@ from typing import Any, TextIO, TypeVar
 from ..data.columns import KeptText, is_missing, read_kept_texts, read_lines
 from ..data.tables import Row
 from ..data.text_files import open_bytes
+from ..utils.errors import DataError
 from .answers import csv_writer, json_writer
 from .arguments import PredictArguments
 
@@ -20,13 +21,15 @@ CHUNK_TEXTS = 8_192
 CHUNK_CHARACTERS = 2_000_000
 
 
-def check_input(arguments: PredictArguments) -> None:
+def check_input(arguments: PredictArguments, read: Callable[[PredictArguments], Iterable[object]]) -> None:
     """Read a file to its end: a row that cannot be read must not cost hours of predictions.
 
-    Raises `DataError` or OSError, as `read_input` does.
+    Raises `DataError` or OSError, as `read` does.
     """
+    if arguments.input == "-" and sys.stdin is None:
+        raise DataError("--input -: standard input is closed; name a file")
     if Path(arguments.input).is_file():
-        deque(read_input(arguments), maxlen=0)
+        deque(read(arguments), maxlen=0)
 
 
 def read_input(arguments: PredictArguments) -> Iterator[KeptText]:

@@ -18,7 +18,7 @@ from ..data.tagged_sentences import are_entities, words_of_tokens
 from ..fast.text_classification import batches_by_length
 from ..utils.errors import DataError, counted
 from ..utils.files import open_output
-from .arguments import PredictArguments, check_is_free, refuse
+from .arguments import PredictArguments, refuse
 from .loading import load_head
 from .pipeline_settings import strategy_of
 from .rows import check_input, in_chunks, read_input, row_writer, tell
@@ -133,7 +133,7 @@ def tag_file(arguments: PredictArguments) -> None:
     """Tag every row of the input. Raises `DataError` for an invalid input or model."""
     check_options(arguments)
     arguments.name_columns()
-    check_input(arguments)
+    check_input(arguments, read_input)
     model, tokenizer = load_head(arguments, AutoModelForTokenClassification, "not a trained tagger")
     if arguments.max_length is not None:
         tokenizer.model_max_length = arguments.max_length
@@ -159,5 +159,4 @@ def check_options(arguments: PredictArguments) -> None:
     given: dict[str, Any] = {"--threshold": arguments.threshold is not None, "--explain": arguments.explain}
     given |= {"--top_k": arguments.top_k, "--text_column with two names": arguments.has_pairs}
     refuse(given, "the model labels words")
-    for new, name in arguments.kept.items():
-        check_is_free(name, new, ("entities", "words"))
+    arguments.check_answer(["text", "entities", "words"] if arguments.with_text else ["entities", "words"])

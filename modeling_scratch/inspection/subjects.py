@@ -34,7 +34,7 @@ def task_of(model: Any) -> str:
     """Return what a model answers. Raises `DataError` for an unknown head."""
     name, config = type(model).__name__, model.config
     if name.endswith("ForSequenceClassification"):
-        is_multi = config.problem_type == MULTI_LABEL
+        is_multi = config.problem_type == MULTI_LABEL or config.num_labels == 1
         return REGRESSION if gives_numbers(config) else MULTI if is_multi else CLASSIFICATION
     if (task := next((task for head, task in HEADS.items() if name.endswith(head)), None)) is None:
         raise DataError(f"{name}: no class that explanations know; its name must end in one of {', '.join(HEADS)}")

@@ -30,7 +30,7 @@ from ..data.text_pairs import check_single
 from ..inference.answers import ALL, MULTI_LABEL, gives_numbers, names_of
 from ..inference.arguments import PredictArguments
 from ..inference.classification import load_classifier
-from ..inference.loading import load_head
+from ..inference.loading import load_head, move
 from ..inference.question_answering import HEAD, Reader
 from ..pipelines import DEFAULT_NEW_TOKENS, TranslationPipeline
 from ..utils.errors import DataError, panics_as_errors
@@ -250,8 +250,8 @@ def _translation(name: str, device: str | None, trust_remote_code: bool) -> Task
     check_loaded(model, info, "no trained generation head")
     source, target = load_tokenizers(name, trust_remote_code)
     ask_for_mask(source, model)
-    place = device or torch.accelerator.current_accelerator(check_available=True) or "cpu"
-    pipe = TranslationPipeline(model=model.eval(), tokenizer=source, target_tokenizer=target, device=place)
+    move(model.eval(), device)
+    pipe = TranslationPipeline(model=model, tokenizer=source, target_tokenizer=target, device=model.device)
     return Task("translate", pipe, {})
 
 

@@ -102,6 +102,17 @@ def test_nulls_and_a_file_without_any_text(folder, tmp_path):
     assert answers == [{"row": row, "label": None, "score": None} for row in (1, 2)]
 
 
+def test_one_logit_without_a_problem_type_is_a_probability_as_in_the_pipeline(source, tmp_path):
+    """The rerankers of other packages are saved so."""
+    folder = save_classifier(tmp_path / "model", labels=["relevant"])
+    answers = run(folder, source, tmp_path / "out.jsonl", "--threshold", "0.5")
+    expected = transformers.pipeline("text-classification", str(folder))(TEXTS, truncation=True)
+    assert [answer["score"] for answer in answers] == pytest.approx([answer["score"] for answer in expected], abs=1e-5)
+    assert [answer["label"] for answer in answers] == [
+        answer["label"] if answer["score"] >= 0.5 else None for answer in expected
+    ]
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
 def test_columns_are_kept(folder, tmp_path, suffix):
     days = [date(2024, 5, day) for day in range(1, 4)]
@@ -184,7 +195,7 @@ def test_standard_output_and_format(folder, source, capfd):
     ("labels", "problem_type", "suffix"),
     [
         (3, "multi_label_classification", ".csv"),
-        (1, None, ".jsonl"),
+        (1, "regression", ".jsonl"),
         (2, "regression", ".jsonl"),
     ],
 )
@@ -388,7 +399,7 @@ def test_arguments_that_cannot_work(folder, source, tmp_path, monkeypatch, capfd
         ([*data, "--output", tmp_path / "out.txt"], ".jsonl or .csv", "--format"),
         ([*data, "--batch_size", "0"], "--batch_size 0"),
         ([*data, "--max_length", "2"], "--max_length 2", "2 special tokens"),
-        ([*data, "--device", "toaster"], "toaster"),
+        ([*data, "--device", "toaster"], "error: --device toaster: "),
         ([*data, "--top_k", "0"], "--top_k 0", "all or an integer from 1"),
         ([*data, "--threshold", "80"], "--threshold 80.0", "from 0 to 1"),
         ([*data, "--threshold", "nan"], "--threshold nan"),
@@ -396,6 +407,8 @@ def test_arguments_that_cannot_work(folder, source, tmp_path, monkeypatch, capfd
         refused(capfd, predict.main, arguments, *pieces)
     to_stdin(monkeypatch, "fine\nschön\n".encode("latin-1"))
     refused(capfd, predict.main, model, "line 2, byte 3", "not valid UTF-8")
+    monkeypatch.setattr(sys, "stdin", None)  # as `<&-` starts a program
+    refused(capfd, predict.main, model, "--input -: standard input is closed")
     assert names(tmp_path) == ["in.csv", "run"]
 
 

@@ -203,7 +203,9 @@ def test_each_of_several_labels_has_to_reach_the_threshold(tmp_path):
 
 
 def test_numbers_have_no_threshold(tmp_path):
-    with served(load_task(str(save_classifier(tmp_path / "numbers", labels=["CLASS"])))) as client:
+    with served(
+        load_task(str(save_classifier(tmp_path / "numbers", labels=["CLASS"], problem_type="regression")))
+    ) as client:
         response = ask(client, "a", threshold=0.5)
         assert (response.status_code, "threshold: unknown option" in response.json()["error"]) == (422, True)
         assert "threshold" not in client.get("/openapi.json").text

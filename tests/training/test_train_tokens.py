@@ -125,10 +125,10 @@ def test_predict_writes_the_entities_that_the_pipeline_finds(run: Path, tmp_path
     tagger: Any = pipeline("token-classification", model=str(run), aggregation_strategy="simple")
     for suffix in ".jsonl", ".csv":
         found = tmp_path / f"out{suffix}"
-        predict.main(f"--model {run} --input {table} --output {found} --keep_columns label=given --with_text".split())
+        predict.main(f"--model {run} --input {table} --output {found} --keep_columns label --with_text".split())
         rows = read(found)
         assert [row["text"] for row in rows] == [*texts, ""]
-        assert [int(row["given"]) for row in rows] == [*range(21)]
+        assert [int(row["label"]) for row in rows] == [*range(21)]
         entities = [row["entities"] if suffix == ".jsonl" else json.loads(row["entities"]) for row in rows]
         assert entities[-1] == []
         for text, mine, theirs in zip(texts, entities, tagger(texts)):
