@@ -138,7 +138,7 @@ def run_baselines(
 
     - TF-IDF + logistic regression: (1 + log tf) · idf of 1- and 2-grams, L2-normalised; multinomial.
     - NB-SVM: `LogCountRatio` of 1- to 3-grams, then a logistic regression in place of the SVM; one against the rest
-      for more than two classes. On IMDb, it is better than the paper's SVM whose weights are drawn to their mean.
+      for more than two classes. On IMDb, it is better than the paper's SVM with weights interpolated with their mean.
 
     Each selects its C on a stratified tenth of the training texts, then is refitted on all of them. The evaluation
     texts are not used for either. Deterministic for a seed. The settings are JSON-serialisable.

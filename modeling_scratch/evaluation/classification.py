@@ -90,24 +90,31 @@ class Judge:
         matrix = self.metrics.confusion_matrix(predicted, self.labels)
         others = {**(others or {}), **(mean_predictions(logits, self.best_baseline) if self.with_mean else {})}
         table = comparison_table(names, self.labels, predicted, self._rivals(), others)
-        table = f"\n{len(self.labels):,} texts of the {self.split} split\n\n{table}\n"
         evaluation = self._evaluation(predicted, matrix, others)
         evaluation["calibration"] = calibration_scores(calibration, logits, self.labels, self.split)
         evaluation["linear_part"] = asdict(linear_part) if linear_part else None
-        evaluation["linear_model"] = linear = self._keep_linear(trainer, evaluation)
-        table = with_headline(evaluation["headline"], linear, remedies, table)
-        table += weights_text(trainer)
-        table += f"\n{linear_part_text(part)}\n" if (part := evaluation["linear_part"]) else ""
-        table += f"\n{macro_f1_text(comparison)}\n" if (comparison := evaluation["macro_f1"]) else ""
-        table += f"\n{averages_text(evaluation)}\n\n{class_table(evaluation['classes'])}\n"
-        table += f"\n{calibration_text(evaluation['calibration'])}\n"
+        evaluation["linear_model"] = self._keep_linear(trainer, evaluation)
+        report = self._report(evaluation, table, weights_text(trainer), remedies)
         predictions = self._predictions(logits)
         predictions.save(output / PREDICTIONS)
         quoting, without = self._save_texts(predictions, output, has_learned=evaluation["headline"] is None)
-        write_report(trainer.args, table + (quoting if quotes_texts(trainer.args) else without), evaluation)
+        write_report(trainer.args, report + (quoting if quotes_texts(trainer.args) else without), evaluation)
         confusion_matrix_png(matrix, names, output / "confusion_matrix.png")
         learning_curve_png(trainer.state.log_history, output / "learning_curve.png")
-        return table + quoting
+        return report + quoting
+
+    def _report(self, evaluation: Mapping[str, Any], table: str, weights: str, remedies: str) -> str:
+        """Return the report without what quotes texts. table: of the scores; weights: which ones are evaluated."""
+        about = f"{len(self.labels):,} texts of the {self.split} split"
+        first = with_headline(evaluation["headline"], evaluation["linear_model"], remedies, f"\n{about}\n\n{table}\n")
+        paragraphs = (
+            weights,
+            evaluation["linear_part"] and linear_part_text(evaluation["linear_part"]),
+            evaluation["macro_f1"] and macro_f1_text(evaluation["macro_f1"]),
+            f"{averages_text(evaluation)}\n\n{class_table(evaluation['classes'])}",
+            calibration_text(evaluation["calibration"]),
+        )
+        return first + "".join(f"\n{each}\n" for each in paragraphs if each)
 
     def _save_texts(self, predictions: Predictions, output: Path, has_learned: bool) -> tuple[str, str]:
         """Write the wrong answers and the words of classes. Return what the report says of them, and without quotes."""
@@ -202,7 +209,7 @@ def weights_text(trainer: Trainer) -> str:
     if not trainer.args.load_best_model_at_end or not state.best_global_step:
         return ""
     step, steps = f"{state.best_global_step:,}", f"{state.global_step:,}"
-    return f"\nThe weights are those of step {step} of {steps}, the best on validation.\n"
+    return f"The weights are those of step {step} of {steps}, the best on validation."
 
 
 def mean_predictions(logits: np.ndarray, baseline: BaselineResult) -> dict[str, np.ndarray]:

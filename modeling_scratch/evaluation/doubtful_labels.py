@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Labels to check before training: a linear model that has not seen a text is sure of another one.
+"""Labels to check before training: a linear model that was not trained on the text is sure of another label.
 
 A label y of a text x is in doubt if argmax_k {p_k(x) : p_k(x) >= t_k} is another class, where p is a model of the other
 folds, and t_k the mean of p_k over the texts labelled k (confident learning, Northcutt, Jiang and Chuang 2021).

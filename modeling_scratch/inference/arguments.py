@@ -53,7 +53,7 @@ class PredictArguments:
     )
     explain: bool = option(
         default=False,
-        help=f"Add how much each of the first {MOST_WORDS} words adds to the answer, at a forward pass a word.",
+        help=f"Add how much each of the first {MOST_WORDS} words contributes, at the cost of a forward pass a word.",
     )
     overwrite: bool = option(default=False, help="Replace the output file.")
     batch_size: int = option(

@@ -31,11 +31,11 @@ Piece = dict[str, Any]  # {"text", "label", "score", "start", "end"}
 
 
 class Tagger:
-    """Finds the entities of texts, or labels their words, which are between white space, by the label of a first token.
+    """Finds the entities of texts, or labels their words by the label of each word's first token.
 
-    Entities of a long text are found in windows that overlap. Words without a token, such as those beyond the limit,
-    have the label None; `cut` counts the texts that exceed the limit. Raises `DataError` for a slow tokenizer, and for
-    a limit that leaves no room between the special tokens.
+    White space separates words. Entities of a long text are found in overlapping windows. Words without a token, such
+    as those beyond the limit, have the label None; `cut` counts the texts that exceed the limit. Raises `DataError` for
+    a slow tokenizer, and for a limit that leaves no room between the special tokens.
     """
 
     def __init__(self, model: Any, tokenizer: Any, batch_size: int = 32) -> None:

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Connections of the server: limits on their number and on the time of a request, and the hosts that it answers as."""
+"""Connections of the server: limits on their number and on the time of a request, and the accepted host names."""
 
 import asyncio
 import socket
@@ -20,7 +20,7 @@ ANY_HOST = "*"
 class LimitedConnection(H11Protocol):
     """A connection that is closed if a request's head, or a whole request with its response, takes too long.
 
-    Among more than `most` connections, the one that has waited for a head for the longest time is closed. Clients that
+    Beyond `most` connections, the one that has waited longest for a head is closed. Clients that
     send nothing, or a byte now and then, cannot keep others out.
     """
 

@@ -13,10 +13,10 @@ import modeling_scratch
 JSON, HTML, TEXT = "application/json", "text/html", "text/plain"
 EXAMPLES = ("Loved it.", "Dull.")  # texts of the requests in the document
 FIELDS = "question", "context"  # of a question
-FORBIDDEN = 403  # the only error of a GET that the server means
+FORBIDDEN = 403  # the only documented error of a GET request
 ERRORS = {
     400: "The body is not JSON.",
-    FORBIDDEN: "Host or Origin names another host than those that the server answers as.",
+    FORBIDDEN: "Host or Origin names a host that the server does not accept.",
     408: "The body did not arrive in time.",
     413: "The body is too long.",
     415: "The Content-Type is not application/json.",
@@ -39,7 +39,7 @@ def array(items: dict[str, Any]) -> dict[str, Any]:
 
 
 def one_or_several(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of what there is one of for a text, and a list for a list of texts."""
+    """Return the schema of a value: one for a single text, a list of them for a list of texts."""
     return {"anyOf": [schema, array(schema)]}
 
 

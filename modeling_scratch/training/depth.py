@@ -26,8 +26,8 @@ from .run import Run, rehearse
 from .speed import build_classifier, discarded
 
 FIELD = "num_hidden_layers"
-DEPTHS = (0, 1)  # of two that score alike, the smaller is chosen
-FOLDS, LEAST_JUDGED = 3, 500  # folds are held out in turn, until so many texts were
+DEPTHS = (0, 1)  # if both score the same, the smaller is chosen
+FOLDS, LEAST_JUDGED = 3, 500  # folds are held out in turn until so many texts are judged
 HEADINGS = {"f1_macro": "macro F1", "f1_micro": "micro F1", "rmse": "RMSE"}
 
 

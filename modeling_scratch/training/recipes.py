@@ -125,9 +125,8 @@ VOCABULARY, SMALL_VOCABULARY = 30_000, 16_000
 LARGE_VOCABULARY_WORDS = 1_000_000  # words to train on, for the larger vocabulary
 ROW_TOKENS, SHORT_ROW_TOKENS, TOKENS_PER_STEP = 256, 128, 8_192
 LONGEST_WORD = 15  # characters a word, on average: longer ones are no words between blanks, as in Chinese
-LEAST_TAUGHT = 0.5  # words to label, for each labelled one, for teachers to help
-# Relative to the time of a training epoch of the same texts: the predictions of a teacher, and what its linear model
-# takes.
+LEAST_TAUGHT = 0.5  # the least number of unlabelled words per labelled word for teachers to help
+# The time of a teacher's predictions and of its linear model, in training epochs of the same texts.
 LABELLING = 1.5
 LEAST_FINE_TUNING = 0.2  # of the recipe's minutes, however long the pretraining is
 AVERAGED_STEPS, EMA_DECAY = 2_000, 0.999  # with fewer steps, there is no average of the weights
