@@ -22,7 +22,7 @@ from ..modeling_base import ScratchPreTrainedModel
 from ..pipelines import TARGET_FOLDER
 from ..utils.errors import DataError, one_line
 from .configs import FAMILIES, why_not
-from .model_limits import check_model_files
+from .model_limits import NO_LIMIT, check_model_files
 from .weights import freeze_zeros
 
 Config = TypeVar("Config", bound=ScratchConfig)
@@ -275,6 +275,10 @@ def position_limit(config: Any) -> int | None:
 
 
 def token_limit(tokenizer: PreTrainedTokenizerBase, config: PreTrainedConfig) -> int:
-    """Return the smaller of the tokenizer's limit and the model's positions, if it has as many as it says."""
-    positions = getattr(config, "max_position_embeddings", None) or 0
-    return min(tokenizer.model_max_length, positions) if positions > 0 else tokenizer.model_max_length
+    """Return the number of tokens of a text that a model reads; above NO_LIMIT: all.
+
+    It is the tokenizer's limit, or else the number of the model's positions. Learned positions limit it in any case.
+    """
+    given, positions = tokenizer.model_max_length, getattr(config, "max_position_embeddings", None) or 0
+    counts = given > NO_LIMIT or position_limit(config) is not None
+    return min(given, positions) if positions > 0 and counts else given

@@ -179,7 +179,9 @@ def find_text_columns(path: Path, form: TableForm = FOUND, trained: tuple[str, .
 
 
 def _present_values(sample: Sequence[Row]) -> dict[str, list[Any]]:
-    return {name: [value for row in sample if not is_missing(value := row.get(name))] for name in sample[0]}
+    """Return the values of each column that any row has: the rows of JSON lines can have different ones."""
+    names = dict.fromkeys(name for row in sample for name in row)
+    return {name: [value for row in sample if not is_missing(value := row.get(name))] for name in names}
 
 
 def _named(columns: Collection[str], name: str, where: str) -> str:

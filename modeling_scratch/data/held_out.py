@@ -1,13 +1,22 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Hold out the splits that a data set lacks, and count what occurs in two of them."""
 
+import random
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from .splits import SplitArguments, assign_splits
 
 Item = TypeVar("Item")  # of a split: a sentence, a question
 Key = Callable[[Item], Hashable]
+
+
+class Limits(Protocol):
+    """The maximum sizes of the splits, and the seed of what is drawn."""
+
+    max_train_samples: int | None
+    max_eval_samples: int | None
+    split_seed: int
 
 
 def complete_splits(
@@ -29,9 +38,19 @@ def complete_splits(
         f"{arguments.validation_fraction}, --split_seed {arguments.split_seed})"
         for split in missing
     ]
-    limits = {"train": arguments.max_train_samples}
-    ordered = (split for split in ("train", "validation", "test") if split in complete)
-    return {split: complete[split][: limits.get(split, arguments.max_eval_samples)] for split in ordered}
+    return sampled(complete, arguments, what, notes)
+
+
+def sampled(splits: Mapping[str, list[Item]], arguments: Limits, what: str, notes: list[str]) -> dict[str, list[Item]]:
+    """Return train, validation and test, of larger ones a random sample of the maximum size, in order, with a note."""
+    ordered = {split: splits[split] for split in ("train", "validation", "test") if split in splits}
+    for split, items in ordered.items():
+        limit = arguments.max_train_samples if split == "train" else arguments.max_eval_samples
+        if limit is not None and limit < len(items):
+            notes.append(f"{split}: {limit:,} of {len(items):,} {what} used, drawn at random (--split_seed)")
+            chosen = random.Random(arguments.split_seed).sample(range(len(items)), limit)
+            ordered[split] = [items[row] for row in sorted(chosen)]
+    return ordered
 
 
 def overlaps(splits: Mapping[str, Sequence[Hashable]], what: str) -> list[str]:

@@ -46,6 +46,7 @@ from .splits import DataArguments, Source, open_sources
 from .text_pairs import TEXT_FIELDS, parts_of, text_lists, texts_of
 
 SPLITS = ("train", "validation", "test")
+MOST_PROPOSED = 20  # unknown labels for which an error proposes others
 HIDDEN_LABEL = -1  # the value of a withheld label in `datasets.ClassLabel`, as in GLUE's test splits
 
 
@@ -318,11 +319,12 @@ def _check_labels(
     found = ((row, label) for row in examples if names is not None for label in kind.classes(row.label))
     unknown = [(row, label) for row, label in found if label not in (names or ())]
     if unknown:
-        raise _unknown_label(*unknown[0], column, {label for _, label in unknown}, names or {})
+        others = dict.fromkeys(label for _, label in unknown)
+        raise _unknown_label(*unknown[0], column, list(islice(others, MOST_PROPOSED)), names or {})
 
 
 def _unknown_label(
-    example: Example, label: Label, column: str, unknown: set[Label], names: Mapping[Label, str]
+    example: Example, label: Label, column: str, unknown: Sequence[Label], names: Mapping[Label, str]
 ) -> DataError:
     counts = dict.fromkeys(names, RARE_RATIO) | dict.fromkeys(map(label_key, unknown), 1)
     proposed = {label: name for label, name in proposed_label_map(counts).items() if label not in names}

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..utils.errors import DataError, counted, quoted
 from ..utils.files import write_csv
-from .columns import Label, label_key, normalised, parse_label
+from .columns import MAX_CLASSES, Label, label_key, normalised, parse_label
 from .rows import read_rows
 
 LABEL_MAP_HELP = (
@@ -169,7 +169,7 @@ def proposed_label_map(counts: Mapping[Label, int]) -> dict[Label, Label]:
     kept: list[str] = []
     proposed: dict[Label, Label] = {}
     for folded in sorted(groups, key=lambda folded: -totals[folded]):
-        rivals = kept if totals[folded] <= MOST_TYPOS else []
+        rivals = kept if totals[folded] <= MOST_TYPOS and len(groups) <= MAX_CLASSES else []  # each with each other
         meant = [other for other in rivals if totals[other] >= RARE_RATIO * totals[folded] and _is_typo(folded, other)]
         target = groups[min(meant, key=lambda other: edit_distance(folded, other)) if meant else folded][0]
         kept += [] if meant else [folded]

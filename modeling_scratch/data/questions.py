@@ -14,10 +14,10 @@ from ..utils.files import check_regular, rows_digest
 from ..utils.markdown import excerpt
 from .columns import is_missing
 from .held_out import complete_splits, overlaps
-from .rows import READERS, Row, missing_column, parse_json
-from .splits import FileSource, Source, SplitArguments, find_splits, open_hub
+from .rows import READERS, Row, missing_column, parse_json, read_rows
+from .splits import Source, SplitArguments, find_splits, open_hub
 from .tables import FOUND, TableForm
-from .text_files import encoding_error, format_of, open_text, unknown_format
+from .text_files import format_of, unknown_format
 from .text_pairs import TextPair
 
 FIELDS = "question", "context", "answers"
@@ -54,30 +54,32 @@ class Question(NamedTuple):
 # Files
 
 
-def file_rows(path: Path, form: TableForm = FOUND) -> Iterator[tuple[str, Row]]:
-    """Stream (location, fields) of each question in a file.
+def file_rows(path: Path, form: TableForm = FOUND) -> Iterator[tuple[int, str, Row]]:
+    """Stream (row, location, fields) of each question in a file. Rows are those of `read_rows`, or questions from 1.
 
     A .json file has SQuAD's nested data, a list of rows, or a row a line; other files are tables. Raises `DataError`
     that names the file and the entry.
     """
     if format_of(path) not in READERS and path.exists():
         raise unknown_format(path, READERS)
-    document = _read_document(path) if format_of(path) == ".json" else None
+    document = _read_document(path, form) if format_of(path) == ".json" else None
     if document is None:
-        return FileSource([path], form).rows()
+        return ((row, f"{path.name}, row {row}", values) for row, values in read_rows(path, form=form))
     if isinstance(document, dict) and "data" in document:
-        return _nested(document["data"], f"{path.name}, data")
-    return ((where, row) for where, row in _items(document if isinstance(document, list) else [document], path.name))
+        entries = _nested(document["data"], f"{path.name}, data")
+    else:
+        entries = _items(document if isinstance(document, list) else [document], path.name)
+    return ((number, *entry) for number, entry in enumerate(entries, 1))
 
 
-def _read_document(path: Path) -> Any:
+def _read_document(path: Path, form: TableForm) -> Any:
     """Return the JSON document in a file, or None if it has several: JSON lines."""
     check_regular(path)
     try:
-        with open_text(path) as handle:
+        with form.open(path) as handle:
             text = handle.read(MOST_CHARACTERS)
-    except UnicodeDecodeError:
-        raise encoding_error(path) from None
+    except UnicodeError:
+        raise form.encoding_error(path) from None
     except FileNotFoundError as error:
         raise DataError(f"{path}: file not found") from error
     except OSError as error:
@@ -289,7 +291,7 @@ def _open(arguments: QuestionDataArguments) -> Mapping[str, Any]:
 
 def _rows_of(paths: list[Path]) -> Iterator[tuple[str, Row]]:
     for path in paths:
-        yield from file_rows(path)
+        yield from ((where, values) for _, where, values in file_rows(path))
 
 
 def _read(split: str, rows: Any, arguments: QuestionDataArguments, notes: list[str]) -> list[Question]:

@@ -8,6 +8,7 @@ import codecs
 import csv
 import warnings
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -110,7 +111,7 @@ def delimiter_notes(paths: Iterable[Path], form: TableForm) -> list[str]:
 
 def refuse_duplicates(names: Sequence[str], path: Path) -> None:
     """Raise `DataError` if two columns have one name."""
-    if repeated := sorted({name for name in names if names.count(name) > 1}):
+    if repeated := sorted(name for name, count in Counter(names).items() if count > 1):
         raise DataError(f"{path}: duplicate column names: {', '.join(map(repr, repeated))}; rename one")
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from ..utils.errors import DataError, counted
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, rows_digest
 from .columns import is_missing, read_lines
+from .held_out import sampled
 from .rows import READERS, missing_column
 from .splits import SPLIT_NAMES, DataArguments, FileSource, Source, open_folder, open_hub
 from .tables import Row
@@ -182,15 +183,11 @@ def load_pairs(arguments: TranslationDataArguments) -> TranslationData:
     splits = {split: _read_pairs(split, source, columns, notes) for split, source in sources.items()}
     if "validation" not in splits:
         splits["train"], splits["validation"] = _hold_out(splits["train"], arguments, notes)
-    limits = {"train": arguments.max_train_samples}
-    splits = {split: pairs[: limits.get(split, arguments.max_eval_samples)] for split, pairs in splits.items()}
+    splits = sampled(splits, arguments, "pairs", notes)
     if arguments.moses_tokens:
         splits = _tokenised(splits, columns)
         notes.append("all texts are in lower case, and tokens of the Moses tokeniser between blanks (--moses_tokens)")
-    ordered: dict[str, list[Pair]] = {
-        split: splits[split] for split in ("train", "validation", "test") if split in splits
-    }
-    return TranslationData(ordered, columns, notes + _overlaps(ordered), arguments.moses_tokens)
+    return TranslationData(splits, columns, notes + _overlaps(splits), arguments.moses_tokens)
 
 
 def _tokenised(splits: Mapping[str, Sequence[Pair]], columns: tuple[str, str]) -> dict[str, list[Pair]]:

@@ -20,7 +20,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedGroupKFold
 from threadpoolctl import threadpool_limits
 
-from ..data.columns import normalised
+from ..data.columns import label_key, normalised
 from ..data.labelled_texts import ReviewData
 from ..data.text_pairs import as_fields, shortened
 from ..utils.errors import DataError
@@ -75,7 +75,8 @@ def find_doubtful_labels(data: ReviewData, seed: int = 0) -> DoubtfulLabels:
     texts = [text for split in data.splits for text in data.texts(split)]
     places = [place for split in data.splits for place in data.places_of(split)]
     names = data.label_names
-    meant = np.array([names.index(str(data.proposed.get(name, name))) for name in names])
+    numbers = {label_key(name): number for number, name in enumerate(names)}
+    meant = np.array([numbers[label_key(str(data.proposed.get(name, name)))] for name in names])
     labels = meant[np.concatenate([data.labels(split) for split in data.splits])]
     different = {(normalised(text), label) for text, label in zip(texts, labels.tolist())}
     if sum(count >= FOLDS for count in Counter(label for _, label in different).values()) < 2:

@@ -12,7 +12,7 @@ from ..data.columns import find_text_columns
 from ..data.rows import READERS
 from ..data.tables import DELIMITER_HELP, ENCODING_HELP, SHEET_HELP, TableForm, delimiter_notes
 from ..data.text_files import format_of, unknown_format
-from ..data.text_pairs import TEXT_COLUMN_HELP, TextColumns, as_recorded, column_names, trained_columns
+from ..data.text_pairs import TEXT_COLUMN_HELP, TEXT_FIELDS, TextColumns, as_recorded, column_names, trained_columns
 from ..utils.command_line import option
 from ..utils.errors import DataError
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check_output
@@ -134,6 +134,11 @@ class PredictArguments:
     def kept(self) -> dict[str, str]:
         """The columns to copy, by their names in the output."""
         return {new: name for name, new in map(_renamed, self.keep_columns or ())}
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The text columns to copy, by their names in the output."""
+        return dict(zip(TEXT_FIELDS, column_names(self.text_column))) if self.with_text else {}
 
     @property
     def has_pairs(self) -> bool:

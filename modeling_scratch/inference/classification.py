@@ -12,7 +12,7 @@ from tqdm import tqdm
 from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding
 
 from ..bridges.model_limits import NO_LIMIT
-from ..bridges.model_sources import is_linear, position_limit
+from ..bridges.model_sources import is_linear
 from ..data.columns import is_missing
 from ..data.text_pairs import as_fields, check_single, text_lists
 from ..fast.text_classification import batches_by_length
@@ -22,7 +22,7 @@ from .answers import ALL, PLAIN, Choice, names_of, to_answers
 from .arguments import PredictArguments
 from .explanations import MOST_WORDS, contributions, has_more_words, with_and_without
 from .linear_models import LinearClassifier, load_linear
-from .loading import load_head
+from .loading import load_head, set_length
 from .rows import answer_writer, check_input, in_chunks, read_input, tell
 
 
@@ -125,16 +125,8 @@ def load_classifier(arguments: PredictArguments) -> Classifier:
     """Load a classifier. Raises `DataError` as `load_head` does."""
     what = "not a trained text classifier"
     model, tokenizer = load_head(arguments, AutoModelForSequenceClassification, what, arguments.check_model)
-    limit = tokenizer.model_max_length if arguments.max_length is None else arguments.max_length
-    positions = position_limit(model.config)
-    if arguments.max_length is not None and positions is not None and arguments.max_length > positions:
-        raise DataError(f"--max_length {limit}: the model has {positions} positions; give at most these")
-    if limit > NO_LIMIT:
-        limit = getattr(model.config, "max_position_embeddings", None)
-    elif positions is not None:
-        limit = min(limit, positions)
-    if limit is not None and limit <= (added := tokenizer.num_special_tokens_to_add(arguments.has_pairs)):
-        raise DataError(f"--max_length {limit}: must exceed the {added} special tokens")
+    set_length(arguments, tokenizer, model.config)
+    limit = tokenizer.model_max_length if tokenizer.model_max_length < NO_LIMIT else None
     return Classifier(model, tokenizer, limit, arguments.batch_size, arguments.choice)
 
 

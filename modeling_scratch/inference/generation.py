@@ -267,9 +267,10 @@ def read_input(arguments: GenerateArguments) -> Iterator[NumberedText]:
 def check_lengths(rows: Sequence[NumberedText], generator: TextGenerator, arguments: GenerateArguments) -> None:
     """Raise `DataError` for the first text that exceeds the model's limit, or list those that --truncate cuts."""
     limit = generator.limit
-    lengths = map(len, generator.encode([text for _, text in rows], truncation=False))
-    long = [(row, length) for (row, _), length in zip(rows, lengths) if limit is not None and length > limit]
-    if not long:
+    if limit is None:
+        return
+    lengths = generator.lengths([text for _, text in rows])
+    if not (long := [(row, length) for (row, _), length in zip(rows, lengths) if length > limit]):
         return
     unit = "row" if arguments.is_table else "line"
     if arguments.truncate:

@@ -14,7 +14,14 @@ from transformers import AutoModelForTokenClassification, AutoTokenizer
 
 import modeling_scratch  # noqa: F401  registers its models with the Auto classes
 
-from ..bridges.model_sources import ask_for_mask, check_folder, check_loaded, read_special_tokens
+from ..bridges.model_sources import (
+    ask_for_mask,
+    check_folder,
+    check_loaded,
+    position_limit,
+    read_special_tokens,
+    token_limit,
+)
 from ..utils.errors import DataError
 from .actions import TAG, action_of
 from .arguments import PredictArguments
@@ -38,6 +45,19 @@ def to_precision(model: Any, precision: str) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch's deprecation notice for another package
         return quantize_dynamic(model, names, dtype=torch.qint8)
+
+
+def set_length(arguments: PredictArguments, tokenizer: Any, config: Any) -> None:
+    """Let the tokenizer truncate at --max_length, or else where the model has to.
+
+    Raises `DataError` for more tokens than learned positions, and for no more than the special tokens.
+    """
+    given, positions = arguments.max_length, position_limit(config)
+    if given is not None and positions is not None and given > positions:
+        raise DataError(f"--max_length {given}: the model has {positions} positions; give at most these")
+    tokenizer.model_max_length = limit = given or token_limit(tokenizer, config)
+    if limit <= (added := tokenizer.num_special_tokens_to_add(arguments.has_pairs)):
+        raise DataError(f"--max_length {limit}: must exceed the {added} special tokens")
 
 
 def load_head(

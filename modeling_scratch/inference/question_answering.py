@@ -21,7 +21,7 @@ from ..utils.errors import DataError
 from ..utils.files import open_output
 from .answers import ALL
 from .arguments import PredictArguments, refuse
-from .loading import load_head
+from .loading import load_head, set_length
 from .pipeline_settings import recorded_settings
 from .rows import check_input, in_chunks, row_writer, tell
 
@@ -48,10 +48,14 @@ class Reader:
     without character offsets.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, device: Any = None, batch_size: int = 32) -> None:
+    def __init__(
+        self, model: Any, tokenizer: Any, device: Any = None, batch_size: int = 32, max_length: int | None = None
+    ) -> None:
+        """max_length: of a window, in tokens; by default that of the pipeline."""
         limit, most = tokenizer.model_max_length, position_limit(model.config)
         tokenizer.model_max_length = min(limit, most or limit)
         self.settings, self.batch_size = settings_of(model.config), batch_size
+        self.length = {} if max_length is None else {"max_seq_len": max_length}
         place = model.device if device is None else device
         try:
             self.pipe = QuestionAnsweringPipeline(model=model, tokenizer=tokenizer, device=place, **self.settings)
@@ -60,7 +64,7 @@ class Reader:
 
     def windows(self, question: str, context: str) -> list[Window]:
         """Return the windows of a context, each after the question. Raises ValueError for a question too long."""
-        return list(self.pipe.preprocess({"question": question, "context": context}))
+        return list(self.pipe.preprocess({"question": question, "context": context}, **self.length))
 
     def best(self, outputs: Sequence[Window], top_k: int = 1) -> list[Found]:
         """Return the best answers in the outputs for the windows of a context; none if it has no tokens."""
@@ -103,10 +107,9 @@ def answer_file(arguments: PredictArguments) -> None:
     top_k = check_options(arguments)
     check_input(arguments, read_questions)
     model, tokenizer = load_head(arguments, AutoModelForQuestionAnswering, "not trained to answer questions")
-    if arguments.max_length is not None:
-        tokenizer.model_max_length = arguments.max_length
+    set_length(arguments, tokenizer, model.config)
     print("".join(f"{note}\n" for note in notes_on(arguments)), end="", file=sys.stderr)
-    reader, empty = Reader(model, tokenizer, batch_size=arguments.batch_size), 0
+    reader, empty = Reader(model, tokenizer, None, arguments.batch_size, arguments.max_length), 0
     with open_output(arguments.output) as handle, tqdm(unit=" questions", disable=arguments.no_progress or None) as bar:
         write = row_writer(handle, arguments, answer_columns(arguments)[1:])
         for chunk in in_chunks(read_questions(arguments)):
@@ -142,11 +145,8 @@ def answer_columns(arguments: PredictArguments) -> list[str]:
 def read_questions(arguments: PredictArguments) -> Iterator[tuple[int, str, Question, Row]]:
     """Stream (row, its texts, question, kept columns). Raises `DataError` that names the entry and the field."""
     path, kept = Path(arguments.input), arguments.kept
-    if arguments.input == "-":
-        rows: Iterator[tuple[str, Row]] = _typed_rows()
-    else:
-        rows = file_rows(path, arguments.form)
-    for number, (where, values) in enumerate(rows, 1):
+    rows = _typed_rows(arguments) if arguments.input == "-" else file_rows(path, arguments.form)
+    for number, where, values in rows:
         question = asked(values, where)
         for name in kept.values():
             if name not in values:
@@ -154,9 +154,9 @@ def read_questions(arguments: PredictArguments) -> Iterator[tuple[int, str, Ques
         yield number, question.pair, question, {new: values[name] for new, name in kept.items()}
 
 
-def _typed_rows() -> Iterator[tuple[str, Row]]:
+def _typed_rows(arguments: PredictArguments) -> Iterator[tuple[int, str, Row]]:
     """Stream the lines of standard input, each an object in JSON."""
-    for number, line in read_lines(sys.stdin.buffer, "--input -"):
+    for number, line in read_lines(sys.stdin.buffer, "--input -", arguments.form):
         where = f"--input -, line {number}"
         if is_missing(line):
             continue
@@ -166,7 +166,7 @@ def _typed_rows() -> Iterator[tuple[str, Row]]:
             raise DataError(f"{where}: invalid JSON: {error}; expected one object per line") from error
         if not isinstance(values, dict):
             raise DataError(f'{where}: expected an object with "question" and "context"')
-        yield where, values
+        yield number, where, values
 
 
 def answer_all(reader: Reader, questions: Sequence[Question], top_k: int) -> list[list[Found]]:

@@ -33,14 +33,17 @@ def check_input(arguments: PredictArguments, read: Callable[[PredictArguments], 
 
 
 def read_input(arguments: PredictArguments) -> Iterator[KeptText]:
-    """Stream `(row, text, kept columns)`; a missing text is "". Raises `DataError` or OSError for unreadable input."""
+    """Stream `(row, text, kept columns)`. Raises `DataError` or OSError for unreadable input.
+
+    A missing text is "". Among the kept columns, those of `--with_text` have it as it was.
+    """
     path = Path(arguments.input)
     if arguments.is_table:
-        yield from read_kept_texts(path, arguments.text_column, arguments.kept, arguments.form)
+        yield from read_kept_texts(path, arguments.text_column, arguments.kept | arguments.texts, arguments.form)
         return
     with sys.stdin.buffer if arguments.input == "-" else open_bytes(path) as handle:
         for row, text in read_lines(handle, f"--input {arguments.input}", arguments.form):
-            yield row, "" if is_missing(text) else text, {}
+            yield row, "" if is_missing(text) else text, {"text": text} if arguments.with_text else {}
 
 
 def in_chunks(rows: Iterable[AnyRow]) -> Iterator[list[AnyRow]]:

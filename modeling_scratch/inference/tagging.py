@@ -11,7 +11,7 @@ from tqdm import tqdm
 from transformers import AutoModelForTokenClassification, TokenClassificationPipeline
 
 from ..bridges.model_limits import NO_LIMIT
-from ..bridges.model_sources import token_limit, with_padding
+from ..bridges.model_sources import with_padding
 from ..data.columns import is_missing
 from ..data.tables import Row
 from ..data.tagged_sentences import are_entities, words_of_tokens
@@ -19,7 +19,7 @@ from ..fast.text_classification import batches_by_length
 from ..utils.errors import DataError, counted
 from ..utils.files import open_output
 from .arguments import PredictArguments, refuse
-from .loading import load_head
+from .loading import load_head, set_length
 from .pipeline_settings import strategy_of
 from .rows import check_input, in_chunks, read_input, row_writer, tell
 
@@ -34,16 +34,14 @@ class Tagger:
     """Finds the entities of texts, or labels their words by the label of each word's first token.
 
     White space separates words. Entities of a long text are found in overlapping windows. Words without a token, such
-    as those beyond the limit, have the label None; `cut` counts the texts that exceed the limit. Raises `DataError` for
-    a slow tokenizer, and for a limit that leaves no room between the special tokens.
+    as those beyond the tokenizer's limit, have the label None; `cut` counts the texts that exceed it. Raises
+    `DataError` for a slow tokenizer.
     """
 
     def __init__(self, model: Any, tokenizer: Any, batch_size: int = 32) -> None:
         if not tokenizer.is_fast:
             raise DataError("a slow tokenizer has no character offsets; use a fast one")
-        tokenizer.model_max_length = self.limit = token_limit(with_padding(tokenizer, "--model"), model.config)
-        if self.limit <= (added := tokenizer.num_special_tokens_to_add()):
-            raise DataError(f"--max_length {self.limit}: must exceed the {added} special tokens")
+        self.limit = with_padding(tokenizer, "--model").model_max_length
         self.finds_entities = are_entities(model.config.label2id)
         self.batch_size, self.cut = batch_size, 0
         options: dict[str, Any] = {"ignore_labels": []}
@@ -116,8 +114,12 @@ def words_of(text: str, tokens: Sequence[Row]) -> list[Piece]:
     """Return the words of a text, with the labels of their first tokens."""
     spans = [word.span() for word in WORD.finditer(text)]
     offsets = [(token["start"], token["end"]) for token in tokens]
+    try:
+        places = words_of_tokens(text, spans, offsets, [0] * len(tokens))
+    except ValueError as error:
+        raise DataError(f"the tokenizer does not fit a tagger of words: {error}") from error
     firsts: dict[int | None, Row] = {}
-    for word, token in zip(words_of_tokens(text, spans, offsets, [0] * len(tokens)), tokens):
+    for word, token in zip(places, tokens):
         firsts.setdefault(word, token)
     unread = {"entity": None, "score": None}
     answers = [firsts.get(word, unread) for word in range(len(spans))]
@@ -135,8 +137,7 @@ def tag_file(arguments: PredictArguments) -> None:
     arguments.name_columns()
     check_input(arguments, read_input)
     model, tokenizer = load_head(arguments, AutoModelForTokenClassification, "not a trained tagger")
-    if arguments.max_length is not None:
-        tokenizer.model_max_length = arguments.max_length
+    set_length(arguments, tokenizer, model.config)
     tagger, empty = Tagger(model, tokenizer, arguments.batch_size), 0
     answer = "entities" if tagger.finds_entities else "words"
     with open_output(arguments.output) as handle, tqdm(unit=" texts", disable=arguments.no_progress or None) as bar:

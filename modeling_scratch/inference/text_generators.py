@@ -2,7 +2,7 @@
 """Generate texts from texts: in batches of similar length, in input order, or streamed."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from ..bridges.model_limits import NO_LIMIT
 from ..bridges.model_sources import position_limit
 
 DEFAULT_NEW_TOKENS = 128  # if neither user nor checkpoint sets a limit
+TEXTS_AT_ONCE = 1_000  # tokenised to count their tokens: tokens take fifty times as much memory as their text
 HELD_BACK = 24  # characters; longer words, or text without spaces, are written before they are complete
 
 
@@ -80,6 +81,11 @@ class TextGenerator(ABC):
     def encode(self, texts: Sequence[str], truncation: bool = True) -> list[list[int]]:
         """Tokenise the texts, truncated to `limit` where applicable. Empty texts have no tokens."""
 
+    def lengths(self, texts: Sequence[str]) -> Iterator[int]:
+        """Yield the number of tokens of each text. No more than TEXTS_AT_ONCE are in memory as tokens."""
+        for start in range(0, len(texts), TEXTS_AT_ONCE):
+            yield from map(len, self.encode(texts[start : start + TEXTS_AT_ONCE], truncation=False))
+
     @abstractmethod
     def decode(self, source: list[int], tokens: list[int]) -> str:
         """Decode the new tokens of a source or prompt."""
@@ -133,7 +139,7 @@ class TextGenerator(ABC):
         self, batch: list[list[int]], room: int, streamer: BaseStreamer | None = None
     ) -> list[list[Generated]]:
         inputs = self._pad(batch)
-        options = {**self.generation, "max_new_tokens": room, "streamer": streamer}
+        options = {**self.generation, "max_new_tokens": room, "streamer": streamer, "return_dict_in_generate": False}
         was_training = self.model.training
         self.model.eval()
         outputs = self.model.generate(**inputs, **options)
@@ -215,7 +221,7 @@ class Translator(TextGenerator):
     def count_cut(self, sources: Sequence[str]) -> int:
         """Return the number of sources that `translate` truncates to `limit`."""
         limit = self.limit
-        return sum(limit is not None and len(tokens) > limit for tokens in self.encode(sources, truncation=False))
+        return sum(length > limit for length in self.lengths(sources)) if limit is not None else 0
 
     @property
     def limit(self) -> int | None:

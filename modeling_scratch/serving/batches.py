@@ -27,10 +27,11 @@ class QueueFullError(Exception):
 
 
 class Batcher:
-    """A queue and a worker thread that batches the oldest job with compatible ones, up to max_tokens real tokens.
+    """A queue and a worker thread that batches the oldest job with compatible ones, up to max_tokens tokens.
 
-    run: maps a batch, longest job first, to its answers. A failed batch is retried job by job, so that one text cannot
-    fail the others. A batch never waits to fill up.
+    Padding counts: a batch has as many tokens as its longest job, times their number. run: maps a batch, longest job
+    first, to its answers. A failed batch is retried job by job, so that one text cannot fail the others. A batch never
+    waits to fill up.
     """
 
     def __init__(self, run: Callable[[list[Job]], Sequence[Any]], max_tokens: int, max_waiting: int) -> None:
@@ -79,13 +80,14 @@ class Batcher:
             self._changed.wait_for(lambda: self._closed or self._waiting)
             batch: list[Job] = []
             left: list[Job] = []
-            tokens = 0
+            longest = 0
             for job in self._waiting:
                 if job.answer.cancelled():
                     continue
-                fits = not batch or (job.options == batch[0].options and tokens + job.tokens <= self.max_tokens)
+                padded = max(longest, job.tokens) * (len(batch) + 1)
+                fits = not batch or (job.options == batch[0].options and padded <= self.max_tokens)
                 (batch if fits else left).append(job)
-                tokens += job.tokens if fits else 0
+                longest = max(longest, job.tokens) if fits else longest
             self._waiting = left
         batch.sort(key=lambda job: job.tokens, reverse=True)
         return [job for job in batch if job.answer.set_running_or_notify_cancel()]

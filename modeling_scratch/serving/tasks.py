@@ -24,6 +24,7 @@ from ..bridges.model_sources import (
     load_tokenizers,
     position_limit,
     read_special_tokens,
+    token_limit,
 )
 from ..data.columns import is_missing
 from ..data.text_pairs import check_single
@@ -132,7 +133,7 @@ class Task:
         return [self.pipe.postprocess(row, **every) for row in rows]
 
     def shape(self, answers: Sequence[list[dict[str, Any]]], is_list: bool, options: Mapping[str, Any]) -> Any:
-        """Format answers as the pipeline does: a list for one text, a list of results for several."""
+        """Return the labels of one text, or a list of those of each; translations as the pipeline does."""
         top_k = options.get("top_k", 1)
         best = [answer[: None if top_k == ALL else top_k] for answer in answers]
         if not is_list:
@@ -177,13 +178,13 @@ class Answering(Task):
         return [{"question": "a", "context": "b c"}]
 
     def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:
-        with self.lock:  # cutting windows changes how the tokenizer truncates, and requests are encoded in threads
+        with self.lock:  # each call changes how the tokenizer truncates, and requests are encoded in threads
             windows = self.reader.windows(**text)
+            question = self.pipe.tokenizer(text["question"], add_special_tokens=False, verbose=False)["input_ids"]
         ids = [token for window in windows for token in window["encoding"].ids]
         sides = [window["encoding"].sequence_ids for window in windows]
         if not any(1 in each for each in sides):
             raise ValueError(f"context: {text['context'][:40]!r} gives no tokens that could be an answer")
-        question = self.pipe.tokenizer(text["question"], add_special_tokens=False, verbose=False)["input_ids"]
         features = {"input_ids": ids, "windows": windows}
         return Job(features, len(ids), sides[0].count(0) < len(question), (("top_k", options.get("top_k", 1)),))
 
@@ -267,10 +268,8 @@ def _defaults(task: Task) -> dict[str, int]:
 
 
 def _ready(task: Task) -> Task:
-    """Limit the tokenizer to the model's positions, and warm up the model."""
-    limit = position_limit(task.pipe.model.config)
-    if limit is not None:
-        task.pipe.tokenizer.model_max_length = min(task.pipe.tokenizer.model_max_length, limit)
+    """Let the tokenizer truncate where the model has to, and warm up the model."""
+    task.pipe.tokenizer.model_max_length = token_limit(task.pipe.tokenizer, task.pipe.model.config)
     jobs = task.encode(task.samples, {"max_new_tokens": 2} if task.name == "translate" else {})
     task.run([job for job in jobs if job])
     return task

@@ -88,7 +88,7 @@ def encode_splits(
 ) -> tuple[datasets.DatasetDict, list[str]]:
     """Tokenise each split into input_ids, attention_mask and label, and return notes on truncated texts.
 
-    The limit is the smaller of the tokenizer's model_max_length and the model's max_position_embeddings.
+    The limit is that of `token_limit`.
     """
     limit = token_limit(tokenizer, config)
     tokenizer.model_max_length = limit

@@ -39,5 +39,5 @@ class HeadTrainer(RatesByDepth, SharingTrainer):
 
 
 def limit_length(tokenizer: PreTrainedTokenizerBase, config: PreTrainedConfig) -> None:
-    """Limit the length to the model's positions, and pad on the right, so that a token keeps its index in a batch."""
+    """Set the limit of `token_limit`, and pad on the right, so that a token keeps its index in a batch."""
     tokenizer.model_max_length, tokenizer.padding_side = token_limit(tokenizer, config), "right"

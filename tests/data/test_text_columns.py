@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Columns are found or asked for; labels become ids and names, or are refused with their row."""
 
+import json
 from pathlib import Path
 
 import datasets
@@ -54,6 +55,14 @@ def test_columns_that_are_not_plain_are_asked_for(tmp_path: Path, columns: dict,
     write(tmp_path / "train.parquet", columns)
     with fault("train.parquet", *pieces):
         load(tmp_path, **arguments)
+
+
+def test_a_column_that_the_first_row_lacks_counts_and_its_row_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "in.jsonl"
+    rows = [{"id": "a1"}, *({"id": f"a{number}", "text": text} for number, text in enumerate(TEXTS, 2))]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    with fault("in.jsonl, row 1", "no column 'text'"):
+        list(read_texts(path))
 
 
 def test_texts_are_read_from_a_file_without_labels(tmp_path: Path) -> None:

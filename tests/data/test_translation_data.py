@@ -53,6 +53,16 @@ def test_reads_two_files_line_by_line(tmp_path: Path, ending: str) -> None:
     assert folder.splits == files.splits == {"train": PAIRS, "validation": PAIRS}
 
 
+def test_a_sample_is_drawn_by_the_seed_and_said(tmp_path: Path) -> None:
+    path = str(write(tmp_path / "pairs.csv", {"en": EN, "de": DE}))
+    limits = {"train_file": [path], "validation_file": [path], "max_train_samples": 9, "max_eval_samples": 20}
+    data, again, other = (load(**limits, split_seed=seed) for seed in (0, 0, 1))
+    assert [len(data.splits[split]) for split in ("train", "validation")] == [9, 20]
+    assert data.splits["train"] == sorted(data.splits["train"], key=PAIRS.index) != PAIRS[:9]
+    assert data.splits == again.splits != other.splits
+    assert "train: 9 of 40 pairs used" in data.describe()
+
+
 def test_validation_is_held_out_by_source_and_by_the_seed(tmp_path: Path) -> None:
     path = write(tmp_path / "pairs.csv", {"en": EN * 3, "de": [f"{de} {n}" for n in range(3) for de in DE]})
     data, again, other = (load(train_file=[str(path)], validation_fraction=0.2, split_seed=seed) for seed in (0, 0, 1))

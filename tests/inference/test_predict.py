@@ -87,7 +87,7 @@ def test_every_kind_of_input(folder, tmp_path, monkeypatch, capfd, suffix):
         write(source, {"text": texts, "label": [0, 1, 0, 1, 0, 1]})
     answers = run(folder, source, tmp_path / "out.jsonl", "--with_text")
     assert [answer["row"] for answer in answers] == [1, 2, 3, 4, 5, 6]
-    assert [answer["text"] for answer in answers] == [text.strip() for text in texts]
+    assert [answer["text"] for answer in answers] == texts
     for name in ("label", "score"):
         assert [answer[name] is None for answer in answers] == [False, True, False, False, False, True]
     assert "rows without text, output without label and score: 2" in capfd.readouterr().err

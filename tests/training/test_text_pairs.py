@@ -187,6 +187,7 @@ def test_files_of_pairs_are_answered(run: Path, tmp_path: Path) -> None:
     found = {each["label"]: each["score"] for each in answer["top"]}
     assert found == pytest.approx(answer_of(run, "ball is red", "it is blood"), rel=1e-4)
     assert empty["label"] is empty["score"] is None
+    assert (empty["text"], empty["text_pair"]) == ("", "it is sky")
 
 
 def test_disagreements_of_two_runs_show_the_pairs(run: Path, folder: Path, tmp_path: Path) -> None:

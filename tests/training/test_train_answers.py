@@ -167,11 +167,34 @@ def test_predict_answers_files_and_standard_input(
         found = list(csv.DictReader(handle))
     assert [row["answer"] for row in found] == [answer["answer"] for answer in answers]
     assert {row["n"] for row in found} == {"7"}
+    asked = [json.dumps({"question": one.question, "context": one.context}) for one in questions[:2]]
+    (tmp_path / "asked.jsonl").write_text("\n\n" + "\n".join(asked))
+    predict.main(f"--model {run} --input {tmp_path}/asked.jsonl --output {tmp_path}/rows.jsonl".split())
+    assert [json.loads(row)["row"] for row in (tmp_path / "rows.jsonl").read_text().splitlines()] == [3, 4]
     line = json.dumps({"question": questions[0].question, "context": questions[0].context})
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f"{line}\n".encode())))
     capfd.readouterr()
     predict.main(["--model", str(run)])
     assert json.loads(capfd.readouterr().out)["answer"] == answers[0]["answer"]
+
+
+@pytest.mark.parametrize("name", ["asked.json", "asked.jsonl", "-"])
+def test_questions_in_another_encoding_and_in_long_windows(
+    run: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture
+) -> None:
+    context = "Zoë lives in Porto . " * 100
+    content = json.dumps({"question": "Where does Zoë live ?", "context": context}, ensure_ascii=False).encode("cp1252")
+    (tmp_path / name).write_bytes(content) if name != "-" else monkeypatch.setattr(
+        sys, "stdin", io.TextIOWrapper(io.BytesIO(content))
+    )
+    source = name if name == "-" else tmp_path / name
+    predict.main(f"--model {run} --input {source} --encoding cp1252 --max_length 450 --with_text".split())
+    answer = json.loads(capfd.readouterr().out)
+    task: Any = "extractive-question-answering"
+    pipe: Any = pipeline(task, model=str(run), **SETTINGS)
+    expected = pipe(question=answer["question"], context=context, max_seq_len=450)
+    assert (answer["context"], answer["start"]) == (context, expected["start"])
+    assert answer["score"] == pytest.approx(expected["score"], abs=1e-5)
 
 
 def test_what_predict_cannot_do_is_said(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
