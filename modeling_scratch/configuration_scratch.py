@@ -69,7 +69,7 @@ class ScratchConfig(configuration_utils.PreTrainedConfig):
       (Marian); "learned" is the only one with a limit, max_position_embeddings, and starts at row position_offset;
       "alibi" and "relative" (T5) add a bias to the scores.
     - relative_attention_num_buckets, relative_attention_max_distance: of "relative" positions.
-    - rope_parameters: Hugging Face's dictionary, {"rope_theta": 10000.0, "rope_type": "default"} where none is given.
+    - rope_parameters: of "rotary" positions, else None; by default {"rope_theta": 10000.0, "rope_type": "default"}.
     - sliding_window: a causal token sees this many, itself included, a bidirectional one as many on each side; in the
       layers that layer_types calls "sliding_attention", None: in all. Their rope_theta is local_rope_theta if given.
     - embedding_size: width of the token embeddings where it is not hidden_size (factorised, ALBERT and ELECTRA).
@@ -184,11 +184,11 @@ class ScratchConfig(configuration_utils.PreTrainedConfig):
         if self.position_type == "rotary":
             rope_type, choices = self.rope_parameters["rope_type"], ", ".join(ROPE_TYPES)
             _require(rope_type in ROPE_TYPES, f"rope_parameters['rope_type']={rope_type!r}: the choices are {choices}.")
-            share = self.rope_parameters.get("partial_rotary_factor", 1.0)
+            share, theta = (self.rope_parameters.get(name, 1.0) for name in ("partial_rotary_factor", "rope_theta"))
             rotated = int(self.head_dim * share)
-            message = f"head_dim={self.head_dim}, rope_parameters['partial_rotary_factor']={share}: rotary positions "
-            message += f"rotate pairs of features, and {rotated} of a head are odd, too few or too many."
-            _require(0 < share <= 1 and rotated >= 2 and rotated % 2 == 0, message)
+            message = f"head_dim={self.head_dim}, rope_parameters={self.rope_parameters}: {rotated} features rotate, "
+            message += "which are odd, no pairs, or more than there are; or rope_theta is not positive."
+            _require(theta > 0 and 0 < share <= 1 and rotated >= 2 and rotated % 2 == 0, message)
         name = "hidden_size" if self.positions_after_projection else "embedding_size"
         even = not self.position_type.startswith("sinusoidal") or getattr(self, name) % 2 == 0
         _require(even, f"{name}={getattr(self, name)} is odd: sinusoidal positions pair sines with cosines.")

@@ -78,7 +78,7 @@ def _dynamic_frequencies(frequencies: Tensor, rope: Rope, size: int, length: Ten
     Cached keys keep the angles of the length at which they came, as in the library's Llama: beyond the limit, cached
     and uncached runs differ.
     """
-    growth = (rope["factor"] * length.clamp(min=limit) / limit - (rope["factor"] - 1)) ** (size / (size - 2))
+    growth = (rope["factor"] * length.clamp(min=limit) / limit - (rope["factor"] - 1)) ** (size / max(size - 2, 1))
     pairs = torch.arange(0, size, 2, device=frequencies.device, dtype=torch.float32)
     return 1.0 / (rope["rope_theta"] * growth) ** (pairs / size)
 

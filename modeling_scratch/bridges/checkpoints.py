@@ -3,6 +3,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
@@ -19,17 +20,17 @@ class WeightFiles:
     """The tensors of a checkpoint by name, read on demand and not cached.
 
     - name_or_path: a folder, or a repository of the Hub.
-    - revision: that of the repository.
+    - options: where in it, and how to download: those of `cached_file`.
     """
 
-    def __init__(self, name_or_path: str, revision: str | None = None) -> None:
-        self.name, self.revision = str(name_or_path), revision
-        index = self._find(INDEX)
-        single = None if index else self._find(WEIGHTS)
-        if index:
-            self.files = self._indexed(Path(index))
-        elif single:
+    def __init__(self, name_or_path: str, **options: Any) -> None:
+        self.name, self.options = str(name_or_path), options
+        single = self._find(WEIGHTS)
+        index = None if single else self._find(INDEX)  # beside a single file, a left-over of earlier shards
+        if single:
             self.files = dict.fromkeys(_names(Path(single)), Path(single))
+        elif index:
+            self.files = self._indexed(Path(index))
         else:
             raise CheckpointError(f"{self.name}: {self._what_is_wrong()}")
 
@@ -42,8 +43,7 @@ class WeightFiles:
             raise CheckpointError(f"{self.files[name]}: {name} cannot be read: {error}") from error
 
     def _find(self, file: str) -> str | None:
-        options = {"revision": self.revision, "_raise_exceptions_for_missing_entries": False}
-        return cached_file(self.name, file, **options)
+        return cached_file(self.name, file, **self.options, _raise_exceptions_for_missing_entries=False)
 
     def _indexed(self, index: Path) -> dict[str, Path]:
         try:

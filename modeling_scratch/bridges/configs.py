@@ -89,6 +89,9 @@ def _check_accounted(native: PreTrainedConfig, family: Family) -> None:
     wrong = [name for name, value in family.requires.items() if not _is(_value(native, name, value), value)]
     if getattr(native, "quantization_config", None) is not None:
         wrong.append("quantization_config")
+    rope = getattr(native, "rope_parameters", None) or {}
+    if rope.get("partial_rotary_factor", 1.0) != 1.0 and not family.partial_rotary:
+        wrong.append("rope_parameters")  # the native class rotates all features
     known = {*family.requires, *family.unused}.union(*(_names(theirs) for theirs in family.fields))
     known = known.union(*(group.theirs for group in family.groups))
     known |= {field.name for field in fields(PreTrainedConfig)}

@@ -7,12 +7,14 @@ export_pretrained(model, "folder")                # loads with BertForMaskedLM.f
 
 import copy
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from os import PathLike
 from typing import Any
 
 import torch
 import transformers
+from accelerate import init_empty_weights
 from huggingface_hub.errors import StrictDataclassError
 from torch import Tensor, nn
 from transformers import AutoConfig, GenerationConfig, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
@@ -29,6 +31,7 @@ from .weights import Slots, empty_model, freeze_zeros, map_weights, native_weigh
 
 logger = logging.get_logger(__name__)
 
+HUB_OPTIONS = "subfolder", "token", "cache_dir", "local_files_only", "force_download"
 MODELS: dict[str, type[ScratchPreTrainedModel]] = {
     name: getattr(module, name)
     for module in (modeling_encoder, modeling_decoder, modeling_seq2seq)
@@ -43,7 +46,7 @@ def load_pretrained(
     model_class: type[ScratchPreTrainedModel] | None = None,
     *,
     revision: str | None = None,
-    dtype: torch.dtype | None = None,
+    dtype: torch.dtype | str | None = None,
     ignore_mismatched_sizes: bool = False,
     **overrides: Any,
 ) -> Any:
@@ -53,7 +56,8 @@ def load_pretrained(
     native model lacks are zero and frozen (requires_grad=False).
 
     - model_class: a different head than the checkpoint's; its new weights are randomly initialised, with a warning.
-    - dtype: that of the weights; None: as stored.
+    - revision: of the Hub; subfolder, token, cache_dir, local_files_only, force_download: as in from_pretrained.
+    - dtype: that of the weights, or its name; None or "auto": as stored.
     - ignore_mismatched_sizes: randomly initialise head weights of a different shape, e.g. for other labels.
     - overrides: fields of the native config, such as num_labels, or of ours, such as
       classifier_pooling="mean".
@@ -69,12 +73,14 @@ def load_pretrained(
     ...     type(load_pretrained(folder)).__name__
     'ScratchEncoderModel'
     """
-    native, changes = _read_config(name_or_path, revision, overrides)
+    hub = {"revision": revision, **{name: overrides.pop(name) for name in HUB_OPTIONS if name in overrides}}
+    dtype = _dtype(overrides.pop("torch_dtype", None) if dtype is None else dtype)
+    native, changes = _read_config(name_or_path, hub, overrides)
     family, where = family_of(native), str(name_or_path)
     own = _own_class(native, family)
     head = _choose_head(own, model_class, native, family)
     check_head(native, head)
-    files = WeightFiles(where, revision)
+    files = WeightFiles(where, **hub)
     if head == "ScratchEncoderModel" and any(name.endswith("pooler.dense.weight") for name in files.files):
         changes = {"pooler": True, **changes}
     if family.unties_head and not head.endswith("Model") and "lm_head.weight" not in files.files:
@@ -93,14 +99,26 @@ def load_pretrained(
     if left_out:
         logger.info(f"{where}: {some(left_out)} ignored: not part of {head}")
     if model.can_generate():
-        model.generation_config = _generation_config(where, native, revision)
+        model.generation_config = _generation_config(where, native, hub)
+    model.config.dtype = slots.dtype
     return model.eval()
 
 
-def _read_config(name: Any, revision: str | None, overrides: dict[str, Any]) -> tuple[PreTrainedConfig, dict[str, Any]]:
+def _dtype(given: torch.dtype | str | None) -> torch.dtype | None:
+    if given is None or given == "auto":
+        return None
+    if isinstance(given, torch.dtype):
+        return given
+    found = getattr(torch, given.removeprefix("torch."), None)
+    if not isinstance(found, torch.dtype):
+        raise CheckpointError(f"dtype={given!r}: not a dtype of torch, such as bfloat16")
+    return found
+
+
+def _read_config(name: Any, hub: dict[str, Any], overrides: dict[str, Any]) -> tuple[PreTrainedConfig, dict[str, Any]]:
     """Return the native config with its overrides, and the overrides that are not native fields."""
     try:
-        return AutoConfig.from_pretrained(name, revision=revision, return_unused_kwargs=True, **overrides)
+        return AutoConfig.from_pretrained(name, return_unused_kwargs=True, **hub, **overrides)
     except StrictDataclassError as error:
         raise CheckpointError(f"{name}: {error}") from error
 
@@ -151,9 +169,9 @@ def _finish(slots: Slots, family: Family, new: Iterable[str]) -> None:
         logger.warning(f"{type(model).__name__}: {some(names)} randomly initialised: train the model before use")
 
 
-def _generation_config(name: str, native: PreTrainedConfig, revision: str | None) -> GenerationConfig:
+def _generation_config(name: str, native: PreTrainedConfig, hub: dict[str, Any]) -> GenerationConfig:
     try:
-        return GenerationConfig.from_pretrained(name, revision=revision)
+        return GenerationConfig.from_pretrained(name, **hub)
     except OSError:  # checkpoints before generation_config.json have it in the config
         return GenerationConfig.from_model_config(native)
 
@@ -181,18 +199,35 @@ def export_model(model: ScratchPreTrainedModel, model_type: str | None = None) -
     native_class = getattr(transformers, family.heads[head].theirs)
     takes_pooler = "add_pooling_layer" in inspect.signature(native_class).parameters
     options = {"add_pooling_layer": getattr(model, "pooler", None) is not None} if takes_pooler else {}
-    native = empty_model(lambda config: native_class(config, **options), config)
+    build = partial(native_class, **options)
+    native = empty_model(build, config)
     if family.unties_head and not model.config.tie_word_embeddings and native.can_generate():
         native.lm_head.weight = nn.Parameter(torch.empty_like(native.lm_head.weight))
     slots = Slots(native)
     for theirs, tensor in native_weights(model.state_dict(keep_vars=True), family, head, slots):
         slots.put(theirs, tensor, theirs)
     _finish(slots, family, ())
+    _fill_buffers(native, build)
     if native.can_generate():
         native.generation_config = copy.deepcopy(model.generation_config)
         if hasattr(config, "forced_eos_token_id"):  # BART and Marian have it in both places
             config.forced_eos_token_id = model.generation_config.forced_eos_token_id
     return native.eval()
+
+
+def _fill_buffers(model: PreTrainedModel, build: Callable[[Any], PreTrainedModel]) -> None:
+    """Fill the buffers that no checkpoint has, such as the frequencies of rotary positions, as the class computes them.
+
+    The class is built again for it, with its buffers, but without weights.
+    """
+    if not any(buffer.is_meta for buffer in model.buffers()):
+        return
+    with init_empty_weights(include_buffers=False):
+        computed = dict(build(model.config).named_buffers())
+    for name, buffer in [*model.named_buffers()]:
+        if buffer.is_meta:
+            parent, _, leaf = name.rpartition(".")
+            setattr(model.get_submodule(parent), leaf, computed[name])
 
 
 def export_state_dict(model: ScratchPreTrainedModel, model_type: str | None = None) -> dict[str, Tensor]:

@@ -75,6 +75,7 @@ BERT = Family(
         classifier classifier.out_proj
     """, base="pooler.dense pooler.dense"),
     also={"BertForPreTraining": "ScratchEncoderForMaskedLM", "BertForNextSentencePrediction": "ScratchEncoderModel"},
+    copies={"cls.predictions.bias": "cls.predictions.decoder.bias"},
     left_out=(r"(bert\.)?pooler\.dense\..*", r"cls\.seq_relationship\..*", r"(bert\.)?embeddings\.position_ids"),
 )  # fmt: skip
 
@@ -90,7 +91,7 @@ ROBERTA = replace(
         classifier.dense classifier.dense
         classifier.out_proj classifier.out_proj
     """, requires={"hidden_act": "gelu"}, base="pooler.dense pooler.dense"),
-    also={},
+    also={}, copies={"lm_head.bias": "lm_head.decoder.bias"},
     left_out=(r"(roberta\.)?pooler\.dense\..*", r"(roberta\.)?embeddings\.position_ids"),
 )  # fmt: skip
 

@@ -40,10 +40,14 @@ def preset_config(
     """Return the config of a preset. overrides, in the format of --config_overrides, take precedence over settings."""
     if preset not in table:
         raise DataError(f"--preset {preset}: the choices are {', '.join(table)}")
+    changes = _parse_overrides(overrides or "")
     try:
-        return table[preset](**{**settings, **_parse_overrides(overrides or "")})
-    except (ValueError, StrictDataclassError) as error:
-        raise DataError(f"--config_overrides {overrides}: {error}") from error
+        config = table[preset](**{**settings, **changes})
+    except (ValueError, KeyError, StrictDataclassError) as error:  # KeyError: of a kind of rotation that lacks a number
+        raise DataError(f"--config_overrides {overrides}: {error.args[0] if error.args else error}") from error
+    if changes.get("rope_parameters") and config.rope_parameters is None:
+        raise DataError("--config_overrides rope_parameters: only position_type=rotary has them")
+    return config
 
 
 def checkpoint_overrides(overrides: str | None) -> dict[str, Any]:
@@ -69,8 +73,8 @@ def parse_value(text: str) -> Any:
 def _parse_overrides(text: str) -> dict[str, Any]:
     """Parse "hidden_size=128,hidden_act=gelu" to a dictionary; values are those of `parse_value`."""
     overrides: dict[str, Any] = {}
-    for part in filter(None, text.split(",")):
-        name, equals, value = part.strip().partition("=")
+    for part in override_parts(text):
+        name, equals, value = part.partition("=")
         if not equals:
             raise DataError(f"--config_overrides: {part!r} does not have the form name=value")
         overrides[name] = parse_value(value)
@@ -79,9 +83,21 @@ def _parse_overrides(text: str) -> dict[str, Any]:
     return overrides
 
 
+def override_parts(overrides: str | None) -> list[str]:
+    """Split --config_overrides at its commas, except those in brackets of a list or a dictionary."""
+    parts, depth = [""], 0
+    for character in overrides or "":
+        depth += (character in "[{") - (character in "]}")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts if part.strip()]
+
+
 def with_override(overrides: str | None, name: str, value: Any) -> str:
     """Return --config_overrides with another value of a field."""
-    others = (part for part in (overrides or "").split(",") if part.partition("=")[0].strip() not in ("", name))
+    others = (part for part in override_parts(overrides) if part.partition("=")[0].strip() != name)
     return ",".join([*others, f"{name}={json.dumps(value)}"])
 
 

@@ -81,6 +81,7 @@ class Family:
     - heads: our class -> native class; also: further native classes -> ours, without their heads.
     - other_heads: ends of the names of native classes whose heads have no counterpart -> why.
     - left_out: patterns of weights without effect, such as position buffers.
+    - copies: native weights that are copies of another one, and not read, where the head is not tied.
     - zeros: our biases that are zero in the native model.
     - unties_head: a head that the checkpoint lacks is tied to the embeddings, whatever the config says.
     """
@@ -102,6 +103,7 @@ class Family:
     also: Mapping[str, str] = field(default_factory=dict)
     other_heads: Mapping[str, str] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
+    copies: Mapping[str, str] = field(default_factory=dict)
     zeros: tuple[str, ...] = ()
     unties_head: bool = False
 

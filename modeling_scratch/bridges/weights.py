@@ -2,7 +2,7 @@
 """Rename native weights to ours and back, accounting for every weight."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -130,7 +130,7 @@ WeightMap = dict[str, tuple[WeightRow, tuple[str, ...]]]
 
 
 def map_weights(
-    weights: Iterable[str], family: Family, head: str, slots: Slots, where: str
+    weights: Collection[str], family: Family, head: str, slots: Slots, where: str
 ) -> tuple[WeightMap, list[str]]:
     """Map each native weight to ours, and list those that belong to other heads.
 
@@ -139,10 +139,12 @@ def map_weights(
     names, others = Names(family, head), [Names(family, other) for other in family.heads if other != head]
     places: WeightMap = {}
     left_out, unknown = [], []
+    is_tied = slots.model.config.tie_word_embeddings
     for name in weights:
         place = names.find(name)
-        elsewhere = any(re.fullmatch(pattern, name) for pattern in family.left_out)
-        if place is not None and all(ours in slots for ours in place[1]):
+        is_copy = not is_tied and family.copies.get(name) in weights
+        elsewhere = is_copy or any(re.fullmatch(pattern, name) for pattern in family.left_out)
+        if place is not None and not is_copy and all(ours in slots for ours in place[1]):
             places[name] = place
         elif elsewhere or (place is None and any(other.find(name) for other in others)):
             left_out.append(name)
@@ -178,13 +180,15 @@ def native_weights(ours: dict[str, Tensor], family: Family, head: str, slots: Sl
 
     Raises CheckpointError if one of our weights has no counterpart, unless it is a zero bias.
     """
-    names, used = Names(family, head), set()
+    names, used, config = Names(family, head), set(), slots.model.config
     for same in slots.names.values():
         places = ((name, names.find(name)) for name in same)
         name, (row, parts) = next(((name, place) for name, place in places if place), (same[0], (None, ())))
         if row is not None and all(part in ours for part in parts):
             used |= {id(ours[part]) for part in parts}
-            yield name, _to_theirs(row, [ours[part] for part in parts], slots.model.config)
+            tensor = _to_theirs(row, [ours[part] for part in parts], config)
+            is_copy = name in family.copies and not config.tie_word_embeddings  # saved once if it shared the memory
+            yield name, tensor.clone() if is_copy else tensor
         elif parts and all(part.endswith("bias") for part in parts):  # a missing bias of ours equals zeros
             yield name, torch.zeros(slots.weights[name].shape, dtype=next(iter(ours.values())).dtype)
     left = [name for name, weight in ours.items() if id(weight) not in used and weight.any()]

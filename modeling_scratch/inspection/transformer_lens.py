@@ -19,6 +19,7 @@ from transformer_lens.model_bridge.generalized_components import (
     EmbeddingBridge,
     LinearBridge,
     NormalizationBridge,
+    ParallelBlockBridge,
     UnembeddingBridge,
 )
 
@@ -43,13 +44,15 @@ class Attention(AttentionBridge):
 
     def _attend(
         self, module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, scaling: float,
-        dropout: float = 0.0, **kwargs: Any,
+        dropout: float = 0.0, position_bias: Tensor | None = None, **kwargs: Any,
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
         """As eager_attention; the scores (B, H, T, S) are hooked after masking."""
         if module.config.position_type == "rotary" and not self.is_cross_attention:
             query, key = self.hook_rot_q(query), self.hook_rot_k(key)
         key, value = (states.repeat_interleave(module.num_key_value_groups, dim=1) for states in (key, value))
         scores = query @ key.transpose(-2, -1) * scaling
+        if position_bias is not None:
+            scores = scores + position_bias
         if attention_mask is not None:
             scores = scores + additive(attention_mask, torch.float32)
         weights = self.hook_attn_scores(scores).softmax(dim=-1, dtype=torch.float32).to(query.dtype)
@@ -131,6 +134,8 @@ class ScratchArchitectureAdapter(ArchitectureAdapter):
             parts["cross_attn"] = self._attention("cross_attention", block.cross_attention)
             parts[f"ln_cross{after}"] = self._norm("cross_attention_residual.norm")
         parts["mlp"] = self._feed_forward(block.feed_forward)
+        if block.feed_forward_residual is None:  # one norm for both, and no state between them
+            return ParallelBlockBridge(name=path, submodules=parts)
         parts[f"ln2{after}"] = self._norm("feed_forward_residual.norm")
         reads_residual = norm_position != "pre"
         aliases = {"hook_resid_mid": "mlp.hook_in"} if norm_position == "post" else None

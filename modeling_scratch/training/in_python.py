@@ -18,6 +18,7 @@ from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
+from signal import SIGINT
 from typing import Any
 
 import datasets
@@ -103,7 +104,8 @@ def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **o
       tables, such as a `datasets.DatasetDict`; by default the demo reviews.
     - options: those of the command, by name: `recipe="minutes"`, `num_train_epochs=3`, `class_names=["bad", "good"]`.
 
-    Raises `DataError` for invalid data and options. Nothing exits, and the only progress bar is that of training.
+    Raises `DataError` for invalid data and options. An interruption saves a checkpoint, and raises KeyboardInterrupt.
+    The only progress bar is that of training.
     """
     _check_names(options)
     with tempfile.TemporaryDirectory() as temporary, quiet_saving(), panics_as_errors():
@@ -115,6 +117,8 @@ def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **o
             train(given, *groups)
         except DataError as error:
             raise DataError(_of_arguments(str(error), Path(temporary) / "data", isinstance(data, Mapping))) from error
+        except SystemExit as error:
+            raise KeyboardInterrupt if error.code == 128 + SIGINT else error from None
     folder = Path(output_dir)
     scores = json.loads((folder / "evaluation.json").read_text(encoding="utf-8"))
     return Report(folder, scores, (folder / "results.md").read_text(encoding="utf-8"))

@@ -17,13 +17,12 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.optim.lr_scheduler import LambdaLR
-from torch.utils.data import Sampler
+from torch.utils.data import DataLoader, Sampler
 from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_pt_utils import LengthGroupedSampler
 from transformers.trainer_utils import TrainOutput, rotate_checkpoints
 
-from ..utils.command_line import silenced
 from ..utils.errors import DataError, DivergedError, one_line
 from ..utils.files import remove
 from .callbacks import deciding_metric
@@ -161,6 +160,23 @@ class ResumableTrainer(Trainer):
         shard_on_cpu(self.accelerator)
         self.is_fsdp_enabled = getattr(self.accelerator.state, "fsdp_plugin", None) is not None
 
+    def get_train_dataloader(self) -> DataLoader:
+        return self._leaving_dropout_alone(super().get_train_dataloader())
+
+    def get_eval_dataloader(self, *args: Any, **kwargs: Any) -> DataLoader:
+        return self._leaving_dropout_alone(super().get_eval_dataloader(*args, **kwargs))
+
+    def _leaving_dropout_alone(self, loader: DataLoader) -> DataLoader:
+        """Give a loader whose workers persist a generator of its own.
+
+        Each iterator draws a number when it is made. One with persistent workers is made once, and once more in a
+        resumed run.
+        """
+        if self.args.dataloader_persistent_workers:
+            inner = getattr(loader, "base_dataloader", loader)  # inside that of Accelerate
+            inner.generator = torch.Generator().manual_seed(self.args.seed)
+        return loader
+
     def _run_epoch(self, *args: Any, **kwargs: Any) -> None:
         """Skip the epoch if training has ended. Trainer would take a further step when resuming a finished run."""
         if self.state.global_step < self.state.max_steps and not self.control.should_training_stop:
@@ -264,8 +280,7 @@ class ResumableTrainer(Trainer):
             if is_left_over(other):
                 shutil.rmtree(other)
         best = self.state.best_model_checkpoint
-        with silenced("transformers.trainer_utils"):  # its fallback for checkpoints within a second is fine
-            rotate_checkpoints(str(folder), self.args.save_total_limit, best, use_mtime=True)
+        rotate_checkpoints(str(folder), self.args.save_total_limit, best, use_mtime=False)  # copies have other times
 
     def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
         """Save the model under a temporary name, and replace the previous files once it is complete."""

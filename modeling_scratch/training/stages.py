@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from transformers import PreTrainedTokenizerBase, set_seed
 
-from ..bridges.model_sources import WITHOUT_WEIGHTS
+from ..bridges.model_sources import WITHOUT_WEIGHTS, override_parts
 from ..data.documents import Documents
 from ..data.labelled_texts import ReviewData
 from ..data.splits import DataArguments
@@ -369,7 +369,7 @@ def fine_tuned(run: Run) -> ModelArguments:
     whole = run.groups["model"]
     if not run.noted[RECIPE]["pretraining"]:
         return whole
-    parts = (whole.config_overrides or "").split(",")
+    parts = override_parts(whole.config_overrides)
     kept = [part for part in parts if part.partition("=")[0].strip().endswith(WITHOUT_WEIGHTS)]
     folder, overrides = str(run.folder / PRETRAINING), ",".join(kept) or None
     return replace(whole, model_name_or_path=folder, tokenizer_name_or_path=None, config_overrides=overrides)

@@ -7,7 +7,7 @@ import logging
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import fields
 from difflib import get_close_matches
 from typing import Any, NoReturn
@@ -108,18 +108,6 @@ def quiet_libraries(*names: str) -> None:
     for name in names:
         logging.getLogger(name).setLevel(logging.ERROR)
     hide_progress_bars()
-
-
-@contextmanager
-def silenced(name: str) -> Iterator[None]:
-    """Log no warnings of one logger."""
-    logger = logging.getLogger(name)
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
 
 
 def hide_progress_bars() -> None:

@@ -21,6 +21,7 @@ from modeling_scratch import (
     ScratchEncoderForMaskedLM,
     ScratchEncoderForSequenceClassification,
     ScratchEncoderModel,
+    export_pretrained,
     load_pretrained,
 )
 from modeling_scratch.utils.errors import CheckpointError
@@ -85,7 +86,13 @@ def config(**changes: Any) -> Damage:
 
 
 def index_of(*entry: str) -> Damage:
-    return lambda folder: (folder / INDEX).write_text(json.dumps({"weight_map": dict([entry])}))
+    return partial(index, content=json.dumps({"weight_map": dict([entry])}))
+
+
+def index(folder: Path, content: str) -> None:
+    """An index, and the weights as its only shard."""
+    (folder / INDEX).write_text(content)
+    (folder / "model.safetensors").rename(folder / "shard.safetensors")
 
 
 INDEX = "model.safetensors.index.json"
@@ -118,9 +125,9 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "unknown head": (config(architectures=["BertForMultipleChoice"]), "no counterpart; choose a model_class"),
     "quantised": (config(quantization_config={"quant_method": "fp8"}), "quantization_config"),
     "no file of the index": (index_of(BASE, "model-00001-of-00002.safetensors"), "00002.safetensors, which is missing"),
-    "index of other names": (index_of("no.such.weight", "model.safetensors"), "disagree about"),
-    "index that leads away": (index_of(BASE, "../bert/model.safetensors"), "model.safetensors, which is missing"),
-    "damaged index": (lambda folder: (folder / INDEX).write_text("[1, 2"), "not a safetensors index"),
+    "index of other names": (index_of("no.such.weight", "shard.safetensors"), "disagree about"),
+    "index that leads away": (index_of(BASE, "../bert/shard.safetensors"), "shard.safetensors, which is missing"),
+    "damaged index": (partial(index, content="[1, 2"), "not a safetensors index"),
 }  # fmt: skip
 
 
@@ -132,6 +139,39 @@ def test_what_is_wrong_with_a_checkpoint_is_said(folder: Path, name: str) -> Non
         load_pretrained(folder)
 
 
+def test_an_index_that_earlier_shards_left_behind_is_not_read(folder: Path, tmp_path: Path) -> None:
+    """As save_pretrained leaves it, which removes the shards alone."""
+    model = load_pretrained(folder)
+    MASKED_LM.model().save_pretrained(tmp_path / "twice", max_shard_size="10KB")
+    shutil.copy(folder / "model.safetensors", tmp_path / "twice")
+    again = load_pretrained(tmp_path / "twice")
+    assert all(map(torch.equal, again.parameters(), model.parameters()))
+
+
+@pytest.mark.parametrize("model_type", ["bert", "roberta"])
+def test_the_dead_copy_of_an_untied_head_is_left_out(model_type: str, tmp_path: Path) -> None:
+    """Training without tied weights changes the bias of the decoder alone."""
+    theirs = redraw(Native(model_type, "ScratchEncoderForMaskedLM").model(tie_word_embeddings=False)).eval()
+    theirs.save_pretrained(tmp_path / "theirs")
+    ours = load_pretrained(tmp_path / "theirs")
+    ids = torch.randint(3, 50, (2, 9), generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(ours(ids).logits, theirs(ids).logits, atol=1e-5, rtol=0)
+    export_pretrained(ours, tmp_path / "back")
+    back = type(theirs).from_pretrained(tmp_path / "back")
+    torch.testing.assert_close(back(ids).logits, theirs(ids).logits, atol=1e-5, rtol=0)
+
+
+def test_arguments_of_from_pretrained_reach_the_weights(folder: Path) -> None:
+    inner = shutil.copytree(folder, folder / "inner")
+    change_weights(inner, lambda found: found.update({BASE: torch.full((24, 24), 0.5)}))
+    model = load_pretrained(folder, subfolder="inner", local_files_only=True, torch_dtype="bfloat16")
+    assert torch.equal(model.model.stack.layers[0].attention.q_proj.weight, torch.full((24, 24), 0.5).bfloat16())
+    assert model.dtype == model.config.dtype == torch.bfloat16
+    with pytest.raises(CheckpointError, match="dtype='bloat16': not a dtype"):
+        load_pretrained(folder, dtype="bloat16")
+
+
+DEFAULT = {"rope_type": "default", "rope_theta": 1e4}
 LINEAR = {"rope_type": "linear", "rope_theta": 1e4, "factor": 2.0}
 LONGROPE = {"rope_type": "longrope", "rope_theta": 1e4, "factor": 2.0, "short_factor": [1.0], "long_factor": [1.0]}
 
@@ -150,6 +190,7 @@ LONGROPE = {"rope_type": "longrope", "rope_theta": 1e4, "factor": 2.0, "short_fa
         ("bert", "ScratchEncoderModel", "hidden_act", "mish"),
         ("bart", "ScratchSeq2SeqModel", "decoder_ffn_dim", 32),
         ("llama", "ScratchDecoderModel", "rope_parameters", LONGROPE),
+        ("llama", "ScratchDecoderModel", "rope_parameters", {**DEFAULT, "partial_rotary_factor": 0.5}),
         ("roberta", "ScratchEncoderForMaskedLM", "hidden_act", "relu"),  # its head has an activation of its own
         ("electra", "ScratchEncoderForMaskedLM", "hidden_act", "relu"),
     ],

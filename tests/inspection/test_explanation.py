@@ -62,6 +62,13 @@ def explained(model_class: Any) -> tuple[Any, Explanation]:
     return _found[model_class]
 
 
+def test_tables_that_training_left_sparse_are_explained_as_others() -> None:
+    model = model_of(scratch.ScratchEncoderForSequenceClassification)
+    expected = explain(model, TOKENIZER, TEXT).to_dict()
+    model.get_input_embeddings().sparse = True
+    assert explain(model, TOKENIZER, TEXT).to_dict() == expected
+
+
 every_class = pytest.mark.parametrize("model_class", CLASSES, ids=lambda cls: cls.__name__)
 scored = pytest.mark.parametrize("model_class", SCORED, ids=lambda cls: cls.__name__)
 

@@ -73,6 +73,12 @@ def test_a_cache_holds_what_the_model_computes(case: Case, settings: dict[str, A
         torch.testing.assert_close(output, expected.logits, atol=1e-5, rtol=0)
 
 
+@pytest.mark.parametrize("position_type", ["alibi", "relative"])
+@pytest.mark.parametrize("case", [MASKED_LM, CAUSAL_LM, SEQ2SEQ_LM], ids=lambda case: case.model_class.__name__)
+def test_biases_of_positions_are_in_the_scores(case: Case, position_type: str) -> None:
+    test_a_cache_holds_what_the_model_computes(case, {"position_type": position_type})
+
+
 NATIVES = Native("bert", "ScratchEncoderForMaskedLM"), Native("gpt2", "ScratchDecoderForCausalLM")
 # TransformerLens's output of attention in BERT is that of a module that also adds the residual.
 ALIKE = {f"attn.hook_{part}" for part in ("q", "k", "v", "z", "pattern")}

@@ -5,13 +5,15 @@ import json
 import re
 import tempfile
 from pathlib import Path
+from signal import SIGINT
 from typing import Any
 
 import datasets
 import pandas as pd
 import pytest
+from processes import at_call, in_child, send
 from test_train_classifier import write_reviews
-from transformers import pipeline
+from transformers import Trainer, pipeline
 
 from modeling_scratch.training import train_classifier
 from modeling_scratch.utils.errors import DataError
@@ -125,6 +127,17 @@ def test_errors_are_exceptions_of_one_line(tables: dict[str, pd.DataFrame], tmp_
         assert not re.search("--|parquet|data_dir", said), "options of the command, and temporary files"
         assert tempfile.gettempdir() not in str(caught.value).replace(str(tmp_path), "")
     assert not (tmp_path / "run").exists()
+
+
+def test_an_interruption_saves_a_checkpoint_and_raises(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
+    def train() -> None:
+        with pytest.raises(KeyboardInterrupt):
+            train_classifier(tables, tmp_path / "run", **{**OPTIONS, "max_steps": 9})
+        print("goes on")
+
+    ended = in_child(at_call(Trainer, "training_step", 3, send(SIGINT)), train)
+    assert (ended.status, ended.text.strip().endswith("goes on")) == (0, True), ended.text
+    assert (tmp_path / "run" / "checkpoint-3").is_dir()
 
 
 def test_a_run_is_resumed_with_the_same_table(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:

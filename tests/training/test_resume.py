@@ -7,6 +7,7 @@ streamed text; by real signals to real processes.
 
 # ruff: noqa: F401, F811  (the fixtures come from small_runs)
 import os
+import shutil
 import signal
 from collections.abc import Callable
 from itertools import product
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 import torch
 from processes import at_call, send
-from small_runs import RUNS, Made, data, finish, made, run
+from small_runs import RUNS, Made, data, finish, made, run, saved
 from transformers import Trainer
 
 from modeling_scratch.training import resumable as survival
@@ -66,3 +67,21 @@ def test_a_resumed_run_ends_with_the_same_weights(
     for path in expected.glob("predictions.jsonl"):
         assert (output / path.name).read_bytes() == path.read_bytes()
     assert not list(output.glob(".*"))
+
+
+def test_a_run_whose_workers_persist_is_resumed_to_the_same_weights(data: Path, tmp_path: Path, made: Made) -> None:
+    workers = "--dataloader_num_workers 1 --dataloader_persistent_workers True"
+    patch, status = FAULTS["killed in mid-epoch"]
+    assert run("average", data, tmp_path / "run", patch, extra=workers).status == status
+    finish("average", data, tmp_path / "run", extra=f"{workers} --resume_from_checkpoint last")
+    expected = made("average", workers)
+    assert (tmp_path / "run" / "model.safetensors").read_bytes() == (expected / "model.safetensors").read_bytes()
+
+
+def test_the_oldest_checkpoints_go_whatever_the_times_of_a_copy(saved: Path, data: Path, tmp_path: Path) -> None:
+    output = Path(shutil.copytree(saved, tmp_path / "run"))
+    for checkpoint in checkpoints_in(output):
+        time = 10**9 - int(checkpoint.name.rpartition("-")[2])
+        os.utime(checkpoint, (time, time))
+    finish("steps", data, output, extra="--max_steps 8 --save_total_limit 3 --resume_from_checkpoint last")
+    assert [path.name for path in checkpoints_in(output)] == ["checkpoint-4", "checkpoint-6", "checkpoint-8"]

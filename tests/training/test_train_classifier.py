@@ -16,9 +16,9 @@ from native_models import NATIVES, Native
 from processes import refusal
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 
-from modeling_scratch import export_config
+from modeling_scratch import export_config, presets
 from modeling_scratch.bridges.configs import FAMILIES
-from modeling_scratch.bridges.model_sources import load_model
+from modeling_scratch.bridges.model_sources import load_model, preset_config
 from modeling_scratch.data.labelled_texts import ReviewData
 from modeling_scratch.training.checkpoints import checkpoints_in, step_of
 from modeling_scratch.training.classification import (
@@ -138,6 +138,21 @@ def test_fine_tunes_a_checkpoint_with_other_labels_and_dropouts(run: Path, tmp_p
     config = AutoModelForSequenceClassification.from_pretrained(tmp_path / "tuned").config
     assert (config.id2label, config.hidden_dropout) == ({0: "x", 1: "y", 2: "z"}, 0.25)
     assert (tmp_path / "tuned" / "tokenizer.json").read_bytes() == (run / "tokenizer.json").read_bytes()
+
+
+def test_overrides_can_be_dictionaries_and_lists_and_have_to_take_effect() -> None:
+    linear = {"rope_type": "linear", "rope_theta": 100.0, "factor": 2.0}
+    given = (
+        f'position_type=rotary,rope_parameters={json.dumps(linear)},layer_types=["full_attention", "full_attention"]'
+    )
+    config = preset_config(presets.ENCODERS, "demo", given, vocab_size=9)
+    assert (config.rope_parameters, config.layer_types) == (linear, ["full_attention"] * 2)
+    for overrides, told in {
+        'position_type=rotary,rope_parameters={"rope_type":"linear"}': "factor",
+        'position_type=learned,rope_parameters={"rope_theta": 100}': "rope_parameters: only position_type=rotary",
+    }.items():
+        with pytest.raises(DataError, match=told):
+            preset_config(presets.ENCODERS, "demo", overrides, vocab_size=9)
 
 
 @pytest.mark.parametrize("model_type", ["gpt2", pytest.param("bert", marks=pytest.mark.slow)])
