@@ -221,6 +221,14 @@ def _are_texts(values: Sequence[object]) -> bool:
     return len(strings) == len(values) > 0 and not all(_NUMBER.fullmatch(value.strip()) for value in strings)
 
 
+def number_warnings(texts: Sequence[str]) -> list[str]:
+    """Return a warning if most texts are numbers: another column was meant."""
+    numbers = [text for text in texts if _NUMBER.fullmatch(text.strip())]
+    if 2 * len(numbers) <= len(texts):
+        return []
+    return [f"{len(numbers):,} of {len(texts):,} texts are numbers, such as {numbers[0]!r}: check --text_column"]
+
+
 def _repeats(values: Sequence[object]) -> bool:
     """Return whether the values repeat like labels do, unlike texts and row numbers."""
     could_be_labels = all(isinstance(value, bool | int | str) or _is_integral(value) for value in values)

@@ -21,6 +21,7 @@ from .columns import is_fraction, is_missing, label_key, parse_label
 SHOWN_CLASSES = 10
 COMMON_SET = 10  # rows with the same set of labels that are a stratum of their own
 QUANTILES = 10  # strata of a number
+MOSTLY = 0.8  # of the cells are numbers, the others placeholders such as N/A
 SEPARATORS = "|;,"  # of labels in a cell, as tables have them
 
 
@@ -140,13 +141,17 @@ class ClassSet:
 
 @dataclass(frozen=True)
 class Number:
-    """Each text has a number, which is stored as a float."""
+    """Each text has a number, which is stored as a float.
 
+    dropped: the keys of cells that stand for a missing number, such as N/A.
+    """
+
+    dropped: frozenset[str] = frozenset()
     problem_type: ClassVar[ProblemType] = "regression"
 
     def parse(self, value: object, column: str, where: str) -> Any:
         """Return the number. Raises `DataError` for what is none, and for infinity."""
-        if is_missing(value):
+        if is_missing(value) or str(label_key(value)) in self.dropped:
             return None
         try:
             number = float("x" if isinstance(value, bool) else value)  # type: ignore[arg-type]
@@ -155,7 +160,7 @@ class Number:
         if not math.isfinite(number):
             raise DataError(
                 f"{where}, column {column!r}: {value!r:.40} is not a finite number, as a regression needs; correct it, "
-                "or choose another --label_column or --problem_type"
+                "leave such rows out by --drop_labels, or choose another --label_column or --problem_type"
             )
         return number
 
@@ -211,7 +216,8 @@ def choose_kind(
 ) -> tuple[LabelKind, list[str]]:
     """Return the kind of the labels, given or inferred from the cells of a sample, and a note on what was inferred.
 
-    Lists and a separator mean sets of classes, fractions mean numbers. Integers are classes.
+    Lists and a separator mean sets of classes; fractions mean numbers, where most cells are numbers. Integers are
+    classes.
     """
     if problem_type is not None:
         kinds: dict[str, LabelKind] = {kind.problem_type: kind for kind in (ONE_CLASS, ClassSet(separator), Number())}
@@ -221,7 +227,7 @@ def choose_kind(
     present = [value for value in sample if not is_missing(value)]
     if any(isinstance(value, list | tuple) for value in present):
         return ClassSet(), [_note(ClassSet, "the labels are lists")]
-    if any(map(is_fraction, present)) and all(map(_is_number, present)):
+    if any(map(is_fraction, present)) and sum(map(_is_number, present)) > MOSTLY * len(present):
         return Number(), [_note(Number, "some labels are fractions")]
     return ONE_CLASS, _notes_on_integers(present)
 

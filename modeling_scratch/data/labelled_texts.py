@@ -27,6 +27,7 @@ from .columns import (
     label_key,
     name_labels,
     normalised,
+    number_warnings,
     parse_texts,
 )
 from .label_kinds import ONE_CLASS, ClassSet, LabelKind, Number, check_numbers, choose_kind, joined_label_warnings
@@ -202,7 +203,8 @@ def _findings(splits: Mapping[str, Sequence[Example]], kind: LabelKind, cells: S
     """cells: of the labels, if nobody has said that each is one class."""
     counts = _counts(splits["train"], kind)
     proposed, conflicts = proposed_label_map(counts), _conflicts(splits)
-    warnings = [*_class_warnings(counts, proposed, kind, cells), *_conflict_warnings(conflicts)]
+    numbers = number_warnings([row.text for row in splits["train"]])
+    warnings = [*numbers, *_class_warnings(counts, proposed, kind, cells), *_conflict_warnings(conflicts)]
     return Findings(proposed, conflicts, warnings)
 
 
@@ -231,10 +233,11 @@ class LabelReader(NamedTuple):
 
 
 def _label_reader(kind: LabelKind, arguments: DataArguments) -> LabelReader:
-    for option in ("label_map", "drop_labels"):
-        if isinstance(kind, Number) and getattr(arguments, option):
-            raise DataError(f"--{option}: the labels are numbers, which it cannot change")
     dropped = dropped_keys(arguments.drop_labels or ())
+    if isinstance(kind, Number):
+        if arguments.label_map:
+            raise DataError("--label_map: the labels are numbers, which it cannot change")
+        return LabelReader(Number(frozenset(map(str, dropped))), LabelMap())
     return LabelReader(kind, LabelMap(parse_label_map(arguments.label_map or ()), dropped))
 
 
@@ -433,9 +436,14 @@ def _conflict_warnings(conflicts: Sequence[Mapping[Label, str]], most: int = 3) 
     """Return a warning on texts that occur with different labels, with the first `most` of them."""
     if not conflicts:
         return []
-    first = ["; ".join(f"{where}: {quoted(label)}" for label, where in labels.items()) for labels in conflicts[:most]]
+    first = ["; ".join(f"{where}: {_shown(label)}" for label, where in labels.items()) for labels in conflicts[:most]]
     more = ["..."] if len(conflicts) > most else []
-    return [f"{len(conflicts):,} texts occur with different labels, which were kept: {' | '.join([*first, *more])}"]
+    return [f"{counted(len(conflicts), 'text')} with different labels, all kept: {' | '.join([*first, *more])}"]
+
+
+def _shown(label: Label | tuple[Label, ...]) -> str:
+    """Return a label, or the labels of a set of them."""
+    return " | ".join(map(quoted, label)) or "no label" if isinstance(label, tuple) else quoted(label)
 
 
 def _overlaps(splits: Mapping[str, Sequence[Example]]) -> list[str]:

@@ -39,6 +39,8 @@ def parse_label_map(pairs: Sequence[str]) -> dict[Label, Label]:
     parsed: dict[Label, Label] = {}
     for where, sides in _sides(pairs):
         labels = [parse_label(side, "label", f"--label_map {where}") for side in sides]
+        if len(sides) == 1 and str(sides[0]).lower().endswith(".csv"):
+            raise DataError(f"--label_map {where}: file not found")
         if len(labels) != 2 or None in labels:
             what = "must be source=target, with a label on each side of one '='; or a csv file"
             raise DataError(f"--label_map {where}: {what}")
@@ -150,7 +152,7 @@ def _reading_notes(split: str, read_as: Mapping[Label, Label], counts: Mapping[L
             f"{split}: the label {quoted(label)} of {counted(counts[label], 'row')} is read as {quoted(target)}{why}"
         ]
     listed = ", ".join(f"{_counted(label, counts)} as {quoted(target)}" for label, target in read_as.items())
-    return [f"{split}: {len(read_as)} labels are read as others{why}: {listed}"]
+    return [f"{split}: {len(read_as)} labels were merged into others{why}: {listed}"]
 
 
 def proposed_label_map(counts: Mapping[Label, int]) -> dict[Label, Label]:
@@ -223,8 +225,8 @@ def similar_label_warnings(counts: Mapping[Label, int], proposed: Mapping[Label,
     """Return a warning on the labels that are probably one class, with the proposed mapping that makes them one."""
     if not proposed:
         return []
-    listed = "; ".join(f"{_counted(source, counts)} like {_counted(to, counts)}" for source, to in proposed.items())
-    return [f"labels that are probably one class: {listed}; if they are, add {as_options(proposed)}"]
+    listed = "; ".join(f"{_counted(source, counts)} of {_counted(to, counts)}" for source, to in proposed.items())
+    return [f"labels that are probably variants of one class: {listed}; if they are, add {as_options(proposed)}"]
 
 
 def _counted(label: Label, counts: Mapping[Label, int]) -> str:

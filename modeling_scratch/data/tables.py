@@ -78,20 +78,25 @@ FOUND = TableForm(has_option=False)
 def find_delimiter(path: Path, form: TableForm = FOUND) -> str:
     """Return the only delimiter that divides all of the first records into equally many fields, at least two.
 
-    If none does or several do, it is the comma.
+    If none does or several do, it is the only one in the header, so that a row of another length is named, or else the
+    comma.
     """
     csv.field_size_limit(MAX_FIELD_CHARACTERS)
-    fitting = [delimiter for delimiter in DELIMITERS if _fits(path, delimiter, form)]
-    return fitting[0] if len(fitting) == 1 else ","
+    for rows in (SAMPLE_RECORDS, 0):
+        fitting = [delimiter for delimiter in DELIMITERS if _fits(path, delimiter, form, rows)]
+        if fitting:
+            return fitting[0] if len(fitting) == 1 else ","
+    return ","
 
 
-def _fits(path: Path, delimiter: str, form: TableForm) -> bool:
+def _fits(path: Path, delimiter: str, form: TableForm, rows: int) -> bool:
+    """Return whether the header has at least two fields, and each of the first rows as many."""
     with form.open(path) as handle:
         reader = csv.reader(bounded_lines(handle, str(path)), delimiter=delimiter, strict=True)
         records = filter(None, reader)
         try:
             columns = len(next(records, []))
-            return columns >= 2 and all(len(fields) == columns for fields in islice(records, SAMPLE_RECORDS))
+            return columns >= 2 and all(len(fields) == columns for fields in islice(records, rows))
         except csv.Error:
             return False
         except UnicodeError:

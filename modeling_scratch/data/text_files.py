@@ -42,6 +42,8 @@ def unknown_format(path: Path, formats: Iterable[str]) -> DataError:
     """Return the error for a file of none of these formats, or for an archive without one text file."""
     if path.suffix.lower() == ".zip":
         _only_member(path)
+    if path.suffix.lower() == ".xls":
+        return DataError(f"{path}: the format of old Excel versions; save it as .xlsx")
     compressed = "; text formats may end in .gz or .zip, too"
     return DataError(f"{path}: unknown format; supported suffixes: {', '.join(formats)}{compressed}")
 

@@ -177,5 +177,7 @@ def calibration_text(scores: Mapping[str, Any]) -> str:
         for row in scores["thresholds"]
         if row["accuracy"] is not None
     ]
+    if not rows:
+        return f"{text}\n\nNo answer has a probability of {scores['thresholds'][0]['threshold']} or more."
     heading = "Answers with at least this probability, their share of the texts, and their accuracy:"
     return "\n\n".join([text, heading, table(["probability", "share", "accuracy"], rows)])

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The evaluation of a classifier: scores with confidence intervals, and linear baselines on the same texts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ from .linear_part import LinearPart, linear_part_text
 from .misclassified import MISCLASSIFIED, Misclassified
 from .plots import confusion_matrix_png, learning_curve_png
 from .predictions import PREDICTIONS, Predictions
-from .report_files import quotes_texts, write_report
+from .report_files import blocks_text, quotes_texts, write_report
 
 EXAMPLES = 2  # correctly and wrongly classified texts per class
 
@@ -94,7 +94,7 @@ class Judge:
         evaluation["calibration"] = calibration_scores(calibration, logits, self.labels, self.split)
         evaluation["linear_part"] = asdict(linear_part) if linear_part else None
         evaluation["linear_model"] = self._keep_linear(trainer, evaluation)
-        report = self._report(evaluation, table, weights_text(trainer), remedies)
+        report = self._report(evaluation, table, [blocks_text(trainer.model), weights_text(trainer)], remedies)
         predictions = self._predictions(logits)
         predictions.save(output / PREDICTIONS)
         quoting, without = self._save_texts(predictions, output, has_learned=evaluation["headline"] is None)
@@ -103,12 +103,12 @@ class Judge:
         learning_curve_png(trainer.state.log_history, output / "learning_curve.png")
         return report + quoting
 
-    def _report(self, evaluation: Mapping[str, Any], table: str, weights: str, remedies: str) -> str:
-        """Return the report without what quotes texts. table: of the scores; weights: which ones are evaluated."""
+    def _report(self, evaluation: Mapping[str, Any], table: str, notes: Sequence[str], remedies: str) -> str:
+        """Return the report without what quotes texts. table: of the scores; notes: on the model."""
         about = f"{len(self.labels):,} texts of the {self.split} split"
         first = with_headline(evaluation["headline"], evaluation["linear_model"], remedies, f"\n{about}\n\n{table}\n")
         paragraphs = (
-            weights,
+            *notes,
             evaluation["linear_part"] and linear_part_text(evaluation["linear_part"]),
             evaluation["macro_f1"] and macro_f1_text(evaluation["macro_f1"]),
             f"{averages_text(evaluation)}\n\n{class_table(evaluation['classes'])}",

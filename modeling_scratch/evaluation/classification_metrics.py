@@ -315,7 +315,8 @@ def _sentence(test: McNemarResult, model_name: str, baseline_name: str, examples
         finding = f"{model_name} and {baseline_name} do not differ significantly on this test set"
     else:
         finding = f"{model_name} is {test.verdict} than {baseline_name}"
+    verb = "is" if test.only_model_correct == 1 else "are"
     return (
-        f"{finding}: of {examples} examples, {test.only_model_correct} are correct only with the former and "
+        f"{finding}: of {examples} examples, {test.only_model_correct} {verb} correct only with the former and "
         f"{test.only_baseline_correct} only with the latter (McNemar's exact test, p = {test.p_value:.3g})."
     )

@@ -41,6 +41,7 @@ from .kind_comparison import (
 from .predictions import ONE_CLASS, PREDICTIONS, TAGS, Predictions, text_digest
 
 COMPARABLE = "train-classifier", "train-tokens"  # commands whose runs keep their predictions
+MOST_PLACES = 3  # shown of a repeated text
 Key = tuple[str, int]  # the digest of a text, and which of the rows with this text
 
 
@@ -294,16 +295,23 @@ def _of_words(runs: Mapping[str, Predictions], row: int) -> dict[str, Any]:
 def texts_of(
     path: Path, named: tuple[str, ...], trained: tuple[str, ...], form: TableForm
 ) -> dict[str, tuple[str, str]]:
-    """Return where each text of a file, or of all splits of a folder, is first found, and the text, by its digest.
+    """Return where each text of a file, or of all splits of a folder, is found, and the text, by its digest.
 
     named, trained: the text columns of --text_column, and those that the first run was trained on.
     """
     files = [file for split in find_splits(path).values() for file in split] if path.is_dir() else [path]
-    texts: dict[str, tuple[str, str]] = {}
+    texts: dict[str, str] = {}
+    places: dict[str, list[str]] = {}
     for file in files:
         for row, text in read_texts(file, list(named or find_text_columns(file, form, trained)), form):
-            texts.setdefault(text_digest(text), (f"{file.name}, row {row}", text))
-    return texts
+            texts.setdefault(digest := text_digest(text), text)
+            places.setdefault(digest, []).append(f"{file.name}, row {row}")
+    return {digest: (_joined(places[digest]), text) for digest, text in texts.items()}
+
+
+def _joined(places: Sequence[str]) -> str:
+    """Return the places of a repeated text, of which the predictions do not tell which one it was."""
+    return " or ".join([*places[:MOST_PLACES], *(["..."] if len(places) > MOST_PLACES else [])])
 
 
 def add_texts(disagreements: Sequence[dict[str, Any]], texts: Mapping[str, tuple[str, str]]) -> None:
@@ -375,7 +383,7 @@ def points(difference: float) -> str:
 def _notes(report: Mapping[str, Any]) -> list[str]:
     notes = []
     if report["label_map"]:
-        notes.append(f"Classes are read as others in all runs: {escaped(', '.join(report['label_map']))}.")
+        notes.append(f"Classes were merged in all runs: {escaped(', '.join(report['label_map']))}.")
     if (tests := len(report["differences"])) > 1:
         notes.append(
             f"Each of the {tests} tests is at the {SIGNIFICANCE_LEVEL:.0%} level: the more runs, the more of them "

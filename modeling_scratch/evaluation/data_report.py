@@ -66,7 +66,7 @@ class DataReportArguments(DataArguments):
     output: str | None = field(default=None, metadata={"help": "A file for the report as one HTML page: report.html."})
     write_label_map: str | None = field(
         default=None,
-        metadata={"help": "A csv file for the labels that are probably one class, to correct and give as --label_map."},
+        metadata={"help": "A csv file for the proposed map of label variants, to correct and give as --label_map."},
     )
     check_labels: str | None = field(
         default=None,
@@ -128,9 +128,9 @@ def report(arguments: DataReportArguments) -> None:
         print(f"\nwritten: {arguments.check_labels}")
     if arguments.write_label_map and data.proposed:
         write_label_map(Path(arguments.write_label_map), joined_map(arguments, data))
-        print(f"\nwritten: {arguments.write_label_map}: delete the rows that are no mistakes")
+        print(f"\nwritten: {arguments.write_label_map}: delete the rows that are not mistakes")
     elif arguments.write_label_map:
-        print(f"\nnot written: {arguments.write_label_map}, as no labels look like one class")
+        print(f"\nnot written: {arguments.write_label_map}, as no labels look like variants of one class")
 
 
 def _load(arguments: DataReportArguments) -> ReviewData:
@@ -222,7 +222,8 @@ def _lengths(data: ReviewData, limit: int) -> tuple[list[list[str]], list[str]]:
         cut = sum(len(TOKEN.findall(text)) + SPECIAL_TOKENS > limit for text in texts)
         table.append([split, *(f"{int(number):,}" for number in words), f"{cut / rows.num_rows:.1%}"])
         if cut:
-            notes.append(f"{split}: about {cut:,} texts exceed {limit} tokens and are truncated (--max_length)")
+            what = f"{counted(cut, 'text')} of more than {limit} tokens"
+            notes.append(f"{split}: about {what}, which training truncates (--max_length)")
     return table, notes
 
 
@@ -254,7 +255,7 @@ def _system_of(character: str) -> str:
 
 
 def doubts_section(found: DoubtfulLabels) -> Section:
-    """Return the texts whose labels are in doubt, the surest first."""
+    """Return the texts whose labels are in doubt, the most probable errors first."""
     number = len(found.rows)
     what = f"{counted(number, 'label')} of {counted(len(found.texts), 'text')} in doubt"
     line = f"{what}: TF-IDF with logistic regression, trained on other texts, is sure of another class"
@@ -266,7 +267,7 @@ def _commands(arguments: DataReportArguments, data: ReviewData, without_folders:
     """Return the command to train, and where labels are probably one class, the one that reads them so."""
     sections = [Section("Train", command=training_command(arguments, without_folders))]
     if as_pairs(data.proposed):
-        title, merged = "Train, with labels that are probably one class read as one", _map_option(arguments, data)
+        title, merged = "Train with the label variants merged", _map_option(arguments, data)
         sections.append(Section(title, command=training_command(arguments, without_folders, label_map=merged)))
     return sections
 
@@ -297,8 +298,16 @@ def training_command(arguments: DataReportArguments, without_folders: bool = Fal
     if arguments.max_length != DataReportArguments.max_length:
         given += ["--max_length", str(arguments.max_length)]
     source = Path(arguments.train_file or arguments.data_dir or arguments.dataset_name).resolve()
-    output = ["--output_dir", f"runs/{source.name.partition('.')[0] or 'mine'}"]
+    output = ["--output_dir", _free(f"runs/{source.name.partition('.')[0] or 'mine'}")]
     return shlex.join(["modeling-scratch", "train-classifier", *given, *output, "--recipe", "minutes"])
+
+
+def _free(folder: str) -> str:
+    """Return the folder, or the first of folder-2, folder-3 and so on that does not exist."""
+    found, number = folder, 2
+    while Path(found).exists():
+        found, number = f"{folder}-{number}", number + 1
+    return found
 
 
 def as_text(section: Section) -> str:

@@ -94,8 +94,7 @@ def in_doubt(probabilities: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray,
     answers = sure.argmax(-1)
     is_likelier = probabilities.argmax(-1) != labels
     rows = np.flatnonzero((sure.max(-1) > 0) & (answers != labels) & is_likelier)
-    margins = probabilities[rows, answers[rows]] - probabilities[rows, labels[rows]]
-    rows = rows[np.argsort(-margins, kind="stable")]
+    rows = rows[np.argsort(-probabilities[rows, answers[rows]], kind="stable")]
     return rows, answers[rows]
 
 

@@ -22,7 +22,7 @@ from .linear_part import LinearPart
 from .linear_rivals import Rival, one_versus_rest, ridge
 from .plots import class_f1_png, learning_curve_png, predicted_against_true_png
 from .predictions import PREDICTIONS, Predictions
-from .report_files import write_report
+from .report_files import blocks_text, write_report
 
 EXAMPLES = 6
 MODEL, CONSTANT = "Transformer", "the same answer for every text"
@@ -93,6 +93,7 @@ class KindJudge:
         linear = keep_linear(trainer.args, is_worse, self.rival.name, self.rival.weights, self.data)
         evaluation["linear_model"] = linear
         text = with_headline(evaluation["headline"], linear, remedies, f"\n{kind_text(evaluation)}\n")
+        text += f"\n{blocks}\n" if (blocks := blocks_text(trainer.model)) else ""
         self.predictions(predicted, np.asarray(prediction.predictions)).save(output / PREDICTIONS)
         write_report(trainer.args, text, evaluation)
         self.draw(predicted, evaluation, output / self.picture)

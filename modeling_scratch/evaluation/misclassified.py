@@ -49,14 +49,14 @@ class Misclassified:
         """Return the number of wrong answers as Markdown, and the surest ones if it quotes; "" if there are none."""
         if not len(rows := self.rows):
             return ""
-        text = f"Misclassified texts: {len(rows):,} ({MISCLASSIFIED} has them in full, the surest first)."
+        text = f"Misclassified texts: {len(rows):,} ({MISCLASSIFIED} has them in full, the most confident first)."
         if quotes:
-            which = f"The {SHOWN} surest" if len(rows) > SHOWN else "All"
+            which = f"The {SHOWN} most confident" if len(rows) > SHOWN else "All"
             text = f"{text} {which} of them:\n\n{self._listed(rows[:SHOWN])}"
         if self.has_learned and self.doubtful:
             text += (
-                f"\n\nTexts whose label both models contradict with the same answer: {self.doubtful:,}. Check these "
-                f"labels first. The other model is {escaped(self.rival)}."
+                f"\n\nTexts to which both models give the same answer, but not the label: {self.doubtful:,}. Check "
+                f"these labels first. The other model is {escaped(self.rival)}."
             )
         return f"\n{text}\n"
 

@@ -33,6 +33,14 @@ def examples_of(evaluation: Mapping[str, Any]) -> list[dict[str, Any]]:
     return evaluation.get("examples") or []
 
 
+NO_BLOCKS = "The model has no blocks, and so no attention: its answers come from the mean of its embeddings."
+
+
+def blocks_text(model: Any) -> str:
+    """Return what a report says of a model without blocks, as a recipe can choose for few texts; "" for others."""
+    return NO_BLOCKS if getattr(model.config, "num_hidden_layers", None) == 0 else ""
+
+
 def write_report(arguments: Any, text: str, evaluation: Mapping[str, Any]) -> None:
     """Write the files of a report. arguments: those of the training; text: of results.md, as they allow it."""
     folder = Path(arguments.output_dir or "")

@@ -158,7 +158,7 @@ def predict(arguments: PredictArguments) -> None:
     counts = {
         "texts without a label, as none reaches --threshold": unsure,
         f"texts of which only the first {MOST_WORDS} words are explained": long,
-        "rows without text, output without label and score": classifier.empty,
+        "rows without text, which get no label or score": classifier.empty,
         f"texts truncated to {classifier.limit} tokens": classifier.cut,
         "texts of which at least half the tokens are unknown to the model": classifier.unknown,
     }

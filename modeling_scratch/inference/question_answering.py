@@ -120,7 +120,7 @@ def answer_file(arguments: PredictArguments) -> None:
                 empty += not found
             bar.update(len(chunk))
             handle.flush()
-    tell({"contexts of which no token is left, output without an answer": empty})
+    tell({"contexts without tokens, which get no answer": empty})
 
 
 def notes_on(arguments: PredictArguments) -> list[str]:

@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Rows of texts in, in chunks, and rows of answers out."""
 
+import re
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ from .arguments import PredictArguments
 AnyRow = TypeVar("AnyRow", bound=tuple[Any, ...])
 
 # Texts are sorted by length within a chunk. Its size is a compromise between padding and memory.
+HEADER = re.compile(r"\w+(?:[;,\t|]\w+)+")  # of a table
 CHUNK_TEXTS = 8_192
 CHUNK_CHARACTERS = 2_000_000
 
@@ -43,6 +45,9 @@ def read_input(arguments: PredictArguments) -> Iterator[KeptText]:
         return
     with sys.stdin.buffer if arguments.input == "-" else open_bytes(path) as handle:
         for row, text in read_lines(handle, f"--input {arguments.input}", arguments.form):
+            if arguments.input == "-" and row == 1 and HEADER.fullmatch(text):
+                what = "looks like the header of a table, and is read as a text: name the file of a table, .csv or .tsv"
+                print(f"WARNING: the first line, {text[:40]!r}, {what}", file=sys.stderr)
             yield row, "" if is_missing(text) else text, {"text": text} if arguments.with_text else {}
 
 

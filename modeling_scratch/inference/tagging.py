@@ -149,7 +149,7 @@ def tag_file(arguments: PredictArguments) -> None:
             bar.update(len(chunk))
             handle.flush()
     counts = {
-        f"rows without text, output without {answer}": empty,
+        f"rows without text, which get no {answer}": empty,
         f"texts truncated to {tagger.limit} tokens, whose last words have no label": tagger.cut * (answer == "words"),
     }
     tell(counts)

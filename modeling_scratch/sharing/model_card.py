@@ -13,6 +13,7 @@ from transformers import Seq2SeqTrainingArguments
 
 from ..bridges.model_limits import NO_LIMIT
 from ..data.text_pairs import column_names, of_parts, parts_of
+from ..evaluation.report_files import NO_BLOCKS
 from ..evaluation.stages import stage_table
 from ..pipelines import TARGET_FOLDER
 from ..utils.files import write_text
@@ -86,7 +87,9 @@ NEUTRAL = {"layer_decay": 1, "average_checkpoints": 1, "length_penalty": 1}  # v
 def what_it_is(run: Run) -> str:
     labels = ", ".join(map(escaped, run.record.get("labels", ())))
     source, target = map(escaped, run.record.get("columns", ("", "")))
-    sizes = [f"{what}: {run.config[key]:,}" for key, what in SIZES.items() if run.config.get(key)]
+    has_blocks = run.config.get("num_hidden_layers") != 0
+    shown = [key for key in SIZES if run.config.get(key) and (has_blocks or key != "num_attention_heads")]
+    sizes = [f"{SIZES[key]}: {run.config[key]:,}" for key in shown]
     origin = f"Fine-tuned from {escaped(run.starts_from)}" if run.starts_from else "Trained from scratch"
     if run.base_model:
         origin = f"Fine-tuned from [{escaped(run.base_model)}](https://huggingface.co/{run.base_model})"
@@ -95,6 +98,7 @@ def what_it_is(run: Run) -> str:
         [
             PURPOSES.get(run.problem_type, PURPOSES[run.kind]).format(labels=labels, source=source, target=target),
             f"{origin}: {architecture}, {run.count_parameters():,} parameters ({'; '.join(sizes)}).",
+            *([] if has_blocks else [NO_BLOCKS]),
         ]
     )
 

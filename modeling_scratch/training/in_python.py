@@ -26,6 +26,7 @@ import pandas as pd
 import pyarrow as pa
 import transformers
 
+from ..data.columns import is_missing
 from ..data.splits import SPLIT_NAMES
 from ..data.text_pairs import TEXT_FIELDS, column_names, of_parts
 from ..inference.answers import ALL, MULTI_LABEL, Choice, gives_numbers
@@ -60,8 +61,8 @@ class Report:
 
         A model of pairs takes pairs, such as `[("premise", "hypothesis")]`. Of several labels per text, "label" and
         "score" are lists, of the labels with a probability of at least 0.5. A regression has a number as its "score",
-        and no probabilities. A text without a visible character has the label None. Raises `DataError` for what are no
-        texts, and for a damaged folder.
+        and no probabilities. A text that is missing, or has no visible character, has the label None. Raises
+        `DataError` for what are no texts, and for a damaged folder.
         """
         joined = [_text_of(text, self._has_pairs) for text in ([texts] if isinstance(texts, str) else texts)]
         with panics_as_errors():
@@ -84,6 +85,8 @@ class Report:
 
 
 def _text_of(text: Any, has_pairs: bool) -> str:
+    if is_missing(text):
+        return ""
     if not has_pairs and isinstance(text, str):
         return text
     parts = [] if isinstance(text, str) or not isinstance(text, Sequence) else list(text)

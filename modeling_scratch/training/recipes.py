@@ -293,7 +293,7 @@ def choose(
     reasons = [
         f"recipe {arguments.recipe}, at most {recipe.minutes:g} minutes: {sizes.texts:,} {what} of "
         f"{sizes.words / sizes.texts:,.0f} words on average",
-        f"model: {width} wide, as there are {sizes.words:,} words",
+        f"hidden size: {width}, for {sizes.words:,} words",
         f"tokenizer: {options['tokenizer_kind']}, at most {options['vocab_size']:,} tokens",
         "options of the command line replace these choices",
     ]

@@ -53,7 +53,8 @@ class OneLineParser(HfArgumentParser):
             action.option_strings = named or action.option_strings  # only --data_dir, not also --data-dir
             if action.choices is None and action.nargs in (None, "?", "+", "*"):
                 action.metavar = METAVARS.get(action.type, "TEXT") if action.nargs != "?" else "BOOL"
-            if action.dest in self.hidden:
+            is_opposite = action.nargs == 0 and action.const is False  # --no_lowercase, beside --lowercase False
+            if action.dest in self.hidden or is_opposite:
                 action.help = argparse.SUPPRESS
         return re.sub(r"\s*\(default:\s+None\)", "", super().format_help())
 

@@ -31,8 +31,10 @@ def check_output(option: str, name: str, source: str | None, overwrite: bool) ->
         raise DataError(f"{option} {output}: folder {output.parent} not found")
     if not output.exists():
         return
-    if not output.is_file() or (source and Path(source).exists() and output.samefile(source)):
-        raise DataError(f"{option} {output}: this is the input or not a regular file; choose another name")
+    if not output.is_file():
+        raise DataError(f"{option} {output}: not a regular file; choose another name")
+    if source and Path(source).exists() and output.samefile(source):
+        raise DataError(f"{option} {output}: this is the input; choose another name")
     if not overwrite:
         raise DataError(f"{option} {output}: file exists; choose another name or give --overwrite")
 

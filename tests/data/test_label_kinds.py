@@ -91,6 +91,19 @@ def test_numbers_stay_numbers(tmp_path: Path) -> None:
     assert any(note.startswith("train: dropped 3 rows without a label") for note in data.notes)
 
 
+def test_a_placeholder_among_numbers_is_named_and_left_out_if_asked(tmp_path: Path) -> None:
+    file_of(tmp_path, ".csv", ["2.5", "3", "N/A", "4.5", "1", "2"] * 2)
+    with fault("row 3", "'N/A' is not a finite number", "--drop_labels"):
+        load(tmp_path)
+    data = load(tmp_path, drop_labels=["N/A"])
+    assert data.labels("train").tolist() == [2.5, 3, 4.5, 1, 2] * 2
+
+
+def test_texts_that_are_numbers_are_warned_of(tmp_path: Path) -> None:
+    write(tmp_path / "train.csv", {"stars": [f"{row / 2}" for row in range(12)], "label": ["a", "b"] * 6})
+    assert any("12 of 12 texts are numbers" in each for each in load(tmp_path, text_column="stars").warnings)
+
+
 @pytest.mark.parametrize(
     ("labels", "arguments", "pieces"),
     [

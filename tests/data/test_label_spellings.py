@@ -126,7 +126,7 @@ def write_tickets(folder: Path) -> dict[str, list]:
 def test_the_proposed_map_is_taken(tmp_path: Path) -> None:
     write_tickets(tmp_path)
     alike, small, *others = load(tmp_path).warnings
-    assert "'Biling' (1 row) like 'billing' (40 rows)" in alike
+    assert "'Biling' (1 row) of 'billing' (40 rows)" in alike
     assert small == "classes with fewer than 5 rows can hardly be learned: 'spam' (1)"
     assert others == []
     _, _, options = alike.partition("--label_map ")
@@ -134,7 +134,7 @@ def test_the_proposed_map_is_taken(tmp_path: Path) -> None:
     assert data.label_names == ["billing", "login", "spam"]
     assert Counter(data.splits["train"]["label"]) == {0: 41, 1: 21, 2: 1}
     both = "'Biling' (1 row) as 'billing', 'log in' (1 row) as 'login'"
-    assert f"train: 2 labels are read as others (--label_map): {both}" in data.notes
+    assert f"train: 2 labels were merged into others (--label_map): {both}" in data.notes
     assert [warning for warning in data.warnings if "one class" in warning] == []
 
 

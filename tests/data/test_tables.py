@@ -95,7 +95,8 @@ def test_another_encoding_is_read_where_it_is_given(tmp_path: Path, name: str, e
     ("content", "columns"),
     [
         ("text\na;b\nc;d\n", ["text"]),  # not in the header
-        ("text;label\na;b\nc;d;e\n", None),  # not in all records: read with commas, one column
+        ("text;label\na;b\nc;d;e\n", ["text", "label"]),  # not in all records, but the only one in the header
+        ("text,more;label\na;b\nc;d;e\n", ["text", "more;label"]),  # nor in the header alone: the comma
         ("a;b,c;d\n1;2,3;4\n", ["a;b", "c;d"]),  # both: the comma
         ("a;b|c\n1;2|3\n", ["a;b|c"]),  # two others
         ('"a;b",c\n"1;2",3\n', ["a;b", "c"]),  # quoted
@@ -103,10 +104,21 @@ def test_another_encoding_is_read_where_it_is_given(tmp_path: Path, name: str, e
         ("a;b\n1,5;2,5\n", ["a", "b"]),
     ],
 )
-def test_only_an_unambiguous_delimiter_is_found(tmp_path: Path, content: str, columns: list[str] | None) -> None:
+def test_only_an_unambiguous_delimiter_is_found(tmp_path: Path, content: str, columns: list[str]) -> None:
     path = tmp_path / "data.csv"
     path.write_text(content)
-    assert list(next(read_rows(path))[1]) == (columns or ["text;label"])
+    if "more" in content:
+        with fault("row 1", "1 fields, but the header has 2"):
+            list(read_rows(path))
+    else:
+        assert list(next(read_rows(path))[1]) == columns
+
+
+def test_a_row_with_more_fields_is_named_whatever_the_delimiter(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text("id;text\n1;a, b\n2;b;c\n3;d\n")
+    with fault("data.csv, row 2", "3 fields, but the header has 2"):
+        list(read_rows(path))
 
 
 def test_a_found_delimiter_is_said(tmp_path: Path) -> None:

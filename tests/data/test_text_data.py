@@ -95,7 +95,7 @@ def test_texts_with_different_labels_are_listed(tmp_path: Path) -> None:
     write(tmp_path / "train.csv", {"text": texts, "label": ["a", "b"] * 10 + ["a", "b", "b"]})
     write(tmp_path / "validation.csv", {"text": ["text 4", "new"], "label": ["b", "b"]})
     (warning,) = [warning for warning in load(tmp_path).warnings if "different labels" in warning]
-    assert warning.startswith("2 texts occur with different labels")
+    assert warning.startswith("2 texts with different labels, all kept")
     assert "train.csv, row 4: 'b'; train.csv, row 21: 'a'" in warning
     assert "train.csv, row 5: 'a'; validation.csv, row 1: 'b'" in warning
     assert "row 23" not in warning

@@ -12,6 +12,7 @@ from conftest import refused
 from processes import refusal
 from scipy.stats import binomtest, bootstrap, permutation_test
 from sklearn.metrics import accuracy_score, f1_score, log_loss
+from text_samples import write
 
 from modeling_scratch.evaluation.classification_metrics import paired_bootstrap_interval
 from modeling_scratch.evaluation.kind_scores import NUMBER_SCORES, randomization_p_value
@@ -136,7 +137,7 @@ def test_classes_of_a_run_that_others_lack_are_read_as_theirs(tmp_path: Path, ca
     assert report["runs"][0]["accuracy"] == pytest.approx(np.mean(right))
     assert report["runs"][0]["negative_log_likelihood"] == pytest.approx(np.mean(loss))
     assert report["label_map"] == ["goood=good"]
-    assert "Classes are read as others in all runs: goood=good." in capsys.readouterr().out
+    assert "Classes were merged in all runs: goood=good." in capsys.readouterr().out
     only = [*runs, "--label_map", "goood=good", "bad=good"]
     assert "only the class 'good' is left" in refusal(capsys, compare.main, only)
     assert "no run has the class 'gud'" in refusal(capsys, compare.main, [*runs, "--label_map", "gud=good"])
@@ -270,6 +271,14 @@ def test_texts_of_disagreements_are_looked_up(runs: list[Path], tmp_path: Path, 
         assert each["text"] == (TEXTS[row] if row < len(rows) else None)
         assert each["where"] == (f"test.jsonl, row {row + 1}" if row < len(rows) else None)
     assert "a film, number" in capsys.readouterr().out
+
+
+def test_all_rows_of_a_repeated_text_are_named(runs: list[Path], tmp_path: Path) -> None:
+    """The predictions do not tell which of them it was."""
+    table = write(tmp_path / "all.csv", {"text": TEXTS, "label": LABELS.tolist()})
+    found = {each["text"]: each["where"] for each in compared(*runs, "--data", table)["disagreements"]}
+    places = [f"all.csv, row {row}" for row, text in enumerate(TEXTS, 1) if text == "twice"]
+    assert found["twice"] == " or ".join(places)
 
 
 def test_texts_are_looked_up_in_a_table_with_another_delimiter(runs: list[Path], tmp_path: Path) -> None:

@@ -84,13 +84,13 @@ def test_the_report_counts_what_a_reader_of_csv_counts(tickets: Path, capsys) ->
     for row in rows:
         labels_of.setdefault(row["text"], set()).add(row["label"].strip())
     conflicts = sum(len(labels) > 1 for labels in labels_of.values())
-    assert f"{conflicts} texts occur with different labels" in text
+    assert f"{conflicts} texts with different labels, all kept" in text
     listed = text.partition("\nlabels of one text")[2].partition("\n\n")[0].splitlines()[1:]
     assert len(listed) == conflicts
     assert "'shipping' in tickets.csv, row 7; 'billing' in tickets.csv, row 51" in listed[0]
     longest = max(len(row["text"].split()) for row in rows)
     assert str(longest) in {cells[3] for cells in table_in(text, "words of a text").values()}
-    for piece in ("the delimiter ';'", "rows without a text", "rows without a label", "truncated"):
+    for piece in ("the delimiter ';'", "rows without a text", "rows without a label", "truncates"):
         assert piece in text
 
 
@@ -102,7 +102,7 @@ def test_a_map_that_is_given_is_part_of_the_command_that_merges_more(tickets: Pa
     assert " Shipping=shipping " in merged
     command = shlex.split(merged)
     data.main(["--train_file", str(tickets), *command[command.index("--label_map") : command.index("--output_dir")]])
-    assert "probably one class" not in capsys.readouterr().out
+    assert "probably variants of one class" not in capsys.readouterr().out
 
 
 def test_the_proposed_map_can_be_written_and_given(tickets: Path, tmp_path: Path, capsys) -> None:
@@ -112,7 +112,7 @@ def test_the_proposed_map_can_be_written_and_given(tickets: Path, tmp_path: Path
     assert f"--label_map {path} " in merged
     rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
     assert {"source": "shiping", "target": "shipping"} in rows
-    assert "probably one class" not in printed(capsys, tickets, "--label_map", path)
+    assert "probably variants of one class" not in printed(capsys, tickets, "--label_map", path)
     refused(capsys, data.main, [tickets, "--write_label_map", path], "--write_label_map", "file exists")
     assert list(csv.DictReader(path.read_text(encoding="utf-8").splitlines())) == rows
 
@@ -127,6 +127,8 @@ def test_labels_that_a_linear_model_doubts_are_those_of_other_words(tickets: Pat
     with path.open(encoding="utf-8", newline="") as handle:
         doubts = list(csv.DictReader(handle))
     assert list(doubts[0]) == ["where", "label", "answer", "probability", "text"]
+    probabilities = [float(doubt["probability"]) for doubt in doubts]
+    assert probabilities == sorted(probabilities, reverse=True)
     assert f"{len(doubts)} labels of 1,4" in text.partition("Labels to check\n")[2]
     own = {label: words_of(" ".join(words)) for label, words in WORDS.items()}
     for doubt in doubts:
@@ -159,7 +161,9 @@ def test_a_report_never_replaces_the_data(tmp_path: Path, capsys) -> None:
     refused(capsys, data.main, [path, *both], "name different files")
     assert [each.name for each in folder.iterdir()] == ["train.csv"]
     assert path.read_bytes() == before
-    assert "as no labels look like one class" in printed(capsys, path, "--write_label_map", tmp_path / "map.csv")
+    assert "as no labels look like variants of one class" in printed(
+        capsys, path, "--write_label_map", tmp_path / "map.csv"
+    )
     assert not (tmp_path / "map.csv").exists()
 
 

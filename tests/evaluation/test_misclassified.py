@@ -49,7 +49,7 @@ def test_the_surest_wrong_answers_are_first(tmp_path: Path) -> None:
     shown = [line.split(" | ")[0] for line in report.splitlines() if line.startswith("| ")][2:]
     assert shown == [f"| {escaped(line['where'])}" for line in lines][:SHOWN]
     doubtful = sum(line["answer"] == line["linear_answer"] for line in lines)
-    assert f"Texts whose label both models contradict with the same answer: {doubtful}." in report
+    assert f"Texts to which both models give the same answer, but not the label: {doubtful}." in report
     assert "Check these labels" not in replace(found, has_learned=False).report()
 
 

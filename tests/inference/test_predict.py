@@ -90,7 +90,14 @@ def test_every_kind_of_input(folder, tmp_path, monkeypatch, capfd, suffix):
     assert [answer["text"] for answer in answers] == texts
     for name in ("label", "score"):
         assert [answer[name] is None for answer in answers] == [False, True, False, False, False, True]
-    assert "rows without text, output without label and score: 2" in capfd.readouterr().err
+    assert "rows without text, which get no label or score: 2" in capfd.readouterr().err
+
+
+def test_a_table_on_standard_input_is_warned_of(folder, tmp_path, monkeypatch, capfd):
+    for head, is_told in {"ticket_id;text": True, "text,label": True, "so, a film": False, text_of(3): False}.items():
+        to_stdin(monkeypatch, f"{head}\n1;a\n".encode())
+        assert len(run(folder, "-", tmp_path / "out.jsonl", "--overwrite")) == 2
+        assert ("looks like the header of a table" in capfd.readouterr().err) == is_told
 
 
 def test_nulls_and_a_file_without_any_text(folder, tmp_path):

@@ -350,6 +350,12 @@ def test_held_out_texts_choose_the_number_of_blocks(tmp_path: Path) -> None:
     scores = {int(depth): float(accuracy) for accuracy, depth in of_blocks}
     assert scores.keys() == {0, 1}
     assert config["num_hidden_layers"] == int(scores[1] > scores[0])
+    has_no_blocks = config["num_hidden_layers"] == 0
+    for file in ("results.md", "README.md"):
+        assert ("has no blocks" in (tmp_path / "tried" / file).read_text()) == has_no_blocks
+    config, rows = trained("none", TINY.replace("num_hidden_layers=1", "num_hidden_layers=0"))
+    assert "has no blocks" in (tmp_path / "none" / "results.md").read_text()
+    assert "heads: " not in (tmp_path / "none" / "README.md").read_text()
     config, rows = trained("given", TINY.replace("num_hidden_layers=1", "num_hidden_layers=2"))
     assert config["num_hidden_layers"] == 2
     assert "number of blocks" not in rows
