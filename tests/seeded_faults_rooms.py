@@ -383,7 +383,7 @@ SERVING = (
     ),
     Fault(
         "cut_beyond_the_positions", "serving/tasks.py",
-        "min(task.pipe.tokenizer.model_max_length, limit)", "task.pipe.tokenizer.model_max_length",
+        "token_limit(task.pipe.tokenizer, task.pipe.model.config)", "task.pipe.tokenizer.model_max_length",
         "texts are not cut where the positions of the model end, and fail",
     ),
 )  # fmt: skip

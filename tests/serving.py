@@ -19,14 +19,15 @@ from conftest import redraw
 
 from modeling_scratch import ScratchEncoderForSequenceClassification, presets
 from modeling_scratch.serving import server as serve_room
-from modeling_scratch.serving.tasks import Task
+from modeling_scratch.serving.classification import Classification
+from modeling_scratch.serving.task import Task
 from tokenization import special_token_ids, train_wordlevel_tokenizer
 
 PATIENCE = 60  # seconds, in which everything here happens on the slowest machine
 
 
 @dataclass
-class HeldTask(Task):
+class HeldTask(Classification):
     """A task whose model waits at a gate; `working` says that a batch has come to it."""
 
     gate: Event = field(default_factory=Event)
@@ -41,7 +42,7 @@ class HeldTask(Task):
 @contextmanager
 def holding(task: Task) -> Iterator[HeldTask]:
     """The task, its model waiting until the gate is set."""
-    held = HeldTask(task.name, task.pipe, task.limits, task.defaults)
+    held = HeldTask(task.pipe, task.limits, task.defaults)
     yield held
     held.gate.set()
 

@@ -2,7 +2,7 @@
 """Classify the texts of files of any size, in input order."""
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -97,16 +97,23 @@ def explain(
     variants = (
         (number, each) for number, text in enumerate(texts) if not is_missing(text) for each in with_and_without(text)
     )
-    labels: dict[int, str | None] = {}
+    labels: dict[int, Any] = {}
     kept: list[list[float | None]] = [[] for _ in texts]
     progress(sum(map(is_missing, texts)))
     for chunk in in_chunks(variants):
         progress(len({number for number, _ in chunk} - labels.keys()))
-        for (number, _), (*_, top) in zip(chunk, every.classify([text for _, text in chunk], uncounted)):
-            scores = {each["label"]: each["score"] for each in top or ()}
-            label = labels.setdefault(number, top[0]["label"] if top else None)  # the text comes before its variants
+        for (number, _), answer in zip(chunk, every.classify([text for _, text in chunk], uncounted)):
+            scores = _scores(*answer)
+            label = labels.setdefault(number, next(iter(scores), None))  # the text comes before its variants
             kept[number].append(scores.get(label))
     return [contributions(text, scores) if scores else None for text, scores in zip(texts, kept)]
+
+
+def _scores(label: Any, score: Any, top: Sequence[Mapping[str, Any]] | None = ()) -> dict[Any, float]:
+    """Return the score of each label, most likely first, or the number of a regression; {} for an empty text."""
+    if top == () and label is not None:
+        return {label: score}
+    return {each["label"]: each["score"] for each in top or ()}
 
 
 def linear_classifier(arguments: PredictArguments) -> LinearClassifier:

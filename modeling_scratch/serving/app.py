@@ -7,13 +7,14 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -21,14 +22,10 @@ from .batches import Batcher, Job, QueueFullError
 from .connections import LOOPBACK, KnownHosts
 from .interface import HTML, PAGE_HEADERS, TEXT, Body, Endpoint, openapi, page, record
 from .metrics import Metrics
-from .tasks import TASKS, Task
+from .task import Task
+from .tasks import TASKS
 
 CLIENT_HAS_GONE = 499  # internal status, for the metrics only
-SUMMARIES = {
-    "classify": "Classify texts. The response to a text has the labels with their probabilities, most likely first.",
-    "translate": "Translate texts.",
-    "answer": "Answer questions. An answer is a piece of the context, with its probability and its place.",
-}
 SHORT = 2_000  # characters; shorter inputs tokenise faster than a thread starts
 
 
@@ -66,23 +63,28 @@ class Service:
             if fault := self.body.fault(content):
                 raise HTTPException(422, fault)
             inputs = content.pop("inputs")
-            jobs = await self._encode(inputs if isinstance(inputs, list) else [inputs], content)
-            answers = await self._answers([job for job in jobs if job], request, deadline)
+            texts = inputs if isinstance(inputs, list) else [inputs]
+            variants = [self.task.variants(text, content) for text in texts]
+            if (rows := sum(map(len, variants))) > limits.max_waiting:
+                raise HTTPException(422, f"explain: {rows:,} texts to read; the maximum is {limits.max_waiting:,}")
+            jobs = await self._encode(list(chain.from_iterable(variants)), content)
+            answers = iter(await self._answers([job for job in jobs if job], request, deadline))
         except ClientDisconnect:
             return Response(status_code=CLIENT_HAS_GONE)
-        return JSONResponse(self._content(jobs, answers, isinstance(inputs, list), content))
+        pairs = ((job, next(answers) if job else self.task.no_answer) for job in jobs)
+        found = [list(islice(pairs, len(each))) for each in variants]
+        return JSONResponse(self._content(texts, found, isinstance(inputs, list), content))
 
     def _content(
-        self, jobs: list[Job | None], answers: list[Any], is_list: bool, options: dict[str, Any]
+        self, texts: list[Any], found: list[list[tuple[Job | None, Any]]], is_list: bool, options: dict[str, Any]
     ) -> dict[str, Any]:
-        """Return the body of a response. answers: to the texts that are not empty."""
-        answered = iter(answers)
-        answers = [next(answered) if job else self.task.no_answer for job in jobs]
-        each: dict[str, list[Any]] = {"truncated": [job is not None and job.truncated for job in jobs]}
-        if "threshold" in options:
-            each["labels"] = self.task.labels(answers, options["threshold"])
+        """Return the body of a response. found: the jobs of the variants of each text, None for empty ones, and the
+        answers to them."""
+        answers = [[answer for _, answer in pairs] for pairs in found]
+        each: dict[str, list[Any]] = {"truncated": [job is not None and job.truncated for (job, _), *_ in found]}
+        each |= self.task.added(texts, answers, options)
         each = each if is_list else {name: values[0] for name, values in each.items()}
-        return {"outputs": self.task.shape(answers, is_list, options), **each}
+        return {"outputs": self.task.shape([first for first, *_ in answers], is_list, options), **each}
 
     async def _encode(self, texts: list[Any], options: dict[str, Any]) -> list[Job | None]:
         try:
@@ -137,13 +139,16 @@ class Service:
     async def show_page(self, request: Request) -> Response:
         return HTMLResponse(page(self.document, str(request.base_url)), headers=PAGE_HEADERS)
 
+    async def first_page(self, request: Request) -> Response:
+        return RedirectResponse("docs")
+
     def endpoints(self) -> list[Endpoint]:
         """Return the routes of the server: those of its application, and of its document."""
         task, state = self.task, record({"status": {"enum": ["ok", "stopping"]}, "route": {"type": "string"}})
         text: dict[str, Any] = {"type": "string"}
         stopping = {503: ("The server is stopping.", state)}
         return [
-            Endpoint(f"/{task.name}", self.answer, SUMMARIES[task.name], task.answers, body=self.body),
+            Endpoint(f"/{task.name}", self.answer, task.summary, task.answers, body=self.body),
             Endpoint("/health", self.health, "Whether the server accepts requests.", state, others=stopping),
             Endpoint("/metrics", self.show_metrics, "The metrics, for Prometheus.", text, TEXT),
             Endpoint(
@@ -160,10 +165,11 @@ class Service:
 
 def build_app(task: Task, limits: Limits, hosts: tuple[str, ...] = LOOPBACK) -> ASGIApp:
     """hosts: the names that requests may address the server by."""
-    service = Service(task, limits)
+    service, others = Service(task, limits), [other.name for other in TASKS if other.name != task.name]
     routes = [
         *(Route(each.path, each.handler, methods=[each.method]) for each in service.endpoints()),
-        *(Route(f"/{name}", service.other_task, methods=["GET", "POST"]) for name in TASKS if name != task.name),
+        *(Route(f"/{name}", service.other_task, methods=["GET", "POST"]) for name in others),
+        Route("/", service.first_page),
     ]
     handlers: Any = {HTTPException: error_response, Exception: error_response}
     known = [Middleware(KnownHosts, hosts=hosts)]

@@ -10,9 +10,9 @@ from typing import Any
 
 import modeling_scratch
 
+Schema = dict[str, Any]  # in JSON
 JSON, HTML, TEXT = "application/json", "text/html", "text/plain"
 EXAMPLES = ("Loved it.", "Dull.")  # texts of the requests in the document
-FIELDS = "question", "context"  # of a question
 FORBIDDEN = 403  # the only documented error of a GET request
 ERRORS = {
     400: "The body is not JSON.",
@@ -34,7 +34,7 @@ STYLE = (
 )
 
 
-def array(items: dict[str, Any]) -> dict[str, Any]:
+def array(items: Schema) -> Schema:
     return {"type": "array", "items": items}
 
 
@@ -80,6 +80,23 @@ class Option:
 
 
 @dataclass(frozen=True)
+class Flag:
+    """A truth value in a request."""
+
+    description: str
+    example: bool = True
+
+    def fault(self, value: object) -> str | None:
+        return None if isinstance(value, bool) else "must be true or false"
+
+    def schema(self) -> Schema:
+        return {"type": "boolean", "description": self.description}
+
+
+AnyOption = Option | Flag
+
+
+@dataclass(frozen=True)
 class Inputs:
     """The texts in a request: one, or a list."""
 
@@ -117,26 +134,29 @@ class Inputs:
         return len(text)
 
 
-class Questions(Inputs):
-    """The questions in a request, each with its context: one, or a list."""
+@dataclass(frozen=True)
+class Pairs(Inputs):
+    """The pairs of texts in a request, objects with these names: one, or a list. told: what they are."""
+
+    names: tuple[str, str]
+    told: str
+    texts: tuple[str, str]  # of the example
 
     def fault_of(self, text: object) -> str | None:
-        if not isinstance(text, dict) or text.keys() != set(FIELDS):
-            return f"must be an object with {' and '.join(FIELDS)}, not {json.dumps(text)[:40]}"
-        faults = ((name, super(Questions, self).fault_of(text[name])) for name in FIELDS)
+        if not isinstance(text, dict) or text.keys() != set(self.names):
+            return f"must be an object with {' and '.join(self.names)}, not {json.dumps(text)[:40]}"
+        faults = ((name, super(Pairs, self).fault_of(text[name])) for name in self.names)
         return next((f"{name}: {fault}" for name, fault in faults if fault), None)
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> Schema:
         text = {"type": "string", "maxLength": self.max_characters}
-        question = {**record(dict.fromkeys(FIELDS, text)), "additionalProperties": False}
-        questions = {**array(question), "minItems": 1, "maxItems": self.max_texts}
-        told = "A question with its context, or a list of these."
-        return {"anyOf": [question, questions], "description": told}
+        pair = {**record(dict.fromkeys(self.names, text)), "additionalProperties": False}
+        pairs = {**array(pair), "minItems": 1, "maxItems": self.max_texts}
+        return {"anyOf": [pair, pairs], "description": self.told}
 
     def examples(self) -> list[Any]:
-        texts = "Who built it?", "It was built by Eiffel."
-        question = {name: text[: self.max_characters] for name, text in zip(FIELDS, texts)}
-        return [question, [question]]
+        pair = {name: text[: self.max_characters] for name, text in zip(self.names, self.texts)}
+        return [pair, [pair]]
 
     def characters(self, text: Any) -> int:
         return sum(map(len, text.values()))
@@ -147,7 +167,7 @@ class Body:
     """The body of a request: its texts and its options."""
 
     inputs: Inputs
-    options: Mapping[str, Option]
+    options: Mapping[str, AnyOption]
 
     def fault(self, content: object) -> str | None:
         """Return what is wrong with a request, or None."""
@@ -163,7 +183,7 @@ class Body:
         return None
 
     def schema(self) -> dict[str, Any]:
-        fields: dict[str, Inputs | Option] = {"inputs": self.inputs, **self.options}
+        fields: dict[str, Inputs | AnyOption] = {"inputs": self.inputs, **self.options}
         schemas = {name: field.schema() for name, field in fields.items()}
         return {**record(schemas), "required": ["inputs"], "additionalProperties": False}
 

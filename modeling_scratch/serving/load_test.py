@@ -19,7 +19,9 @@ from ..inference.arguments import PredictArguments
 from ..inference.rows import read_input
 from ..utils.command_line import option
 from ..utils.errors import DataError
-from .tasks import Task, load_task
+from .classification import Classification
+from .task import OneTextTask, Task
+from .tasks import load_task
 
 SCORE_TOLERANCE = 1e-5
 DRAWN_TOKENS = 64  # maximum length of random texts
@@ -75,8 +77,8 @@ def is_same(answer: list[dict[str, Any]], expected: list[dict[str, Any]]) -> boo
 def put_load(arguments: LoadArguments) -> None:
     """Run every mode and print its results. Raises `SystemExit` if an answer is lost or wrong."""
     task = load_task(arguments.model, None, arguments.trust_remote_code, max_new_tokens=arguments.max_new_tokens)
-    if task.name == "answer":
-        raise DataError(f"--model {arguments.model}: answers questions; the load test has texts only")
+    if not isinstance(task, OneTextTask) or (isinstance(task, Classification) and task.has_pairs):
+        raise DataError(f"--model {arguments.model}: the load test takes classifiers of single texts and translators")
     texts = list(islice(cycle(read_texts(arguments, task)), arguments.requests))
     options: dict[str, int] = {name: task.limits[name] for name in ("top_k", "max_new_tokens") if name in task.limits}
     print(f"{'':<30} {'requests':>8} {'requests/s':>10} {'p50 ms':>9} {'p99 ms':>9} {'lost':>5} {'wrong':>5}")

@@ -14,7 +14,9 @@ from ..utils.command_line import option
 from ..utils.errors import DataError
 from .app import Limits, build_app
 from .connections import LOOPBACK, LimitedConnection, open_socket
-from .tasks import MOST_BEAMS, MOST_NEW_TOKENS, Task, load_task
+from .task import Task
+from .tasks import load_task
+from .translation import MOST_BEAMS, MOST_NEW_TOKENS
 
 HEAD_SECONDS = 10.0  # for the head of a request
 BACKLOG = 128  # connections that are accepted at a time
@@ -25,7 +27,7 @@ class ServeArguments:
     """The model, the address and the limits of a server."""
 
     model: str = option(
-        help="A folder or a name on the Hub: a text classifier, an encoder-decoder, or a model that answers questions."
+        help="A folder or a name on the Hub: a classifier, a tagger, a translator, or a model that answers questions."
     )
     host: str = option(
         default="127.0.0.1", help="The address to bind; any other than the default exposes the server to the network."
@@ -35,7 +37,7 @@ class ServeArguments:
         default=None, metadata={"help": "Further host names in the Host and Origin of requests; *: any."}
     )
     max_connections: int = option(default=512, help="The maximum number of open connections.")
-    max_batch_tokens: int = option(default=4096, help="The maximum number of tokens per batch, without padding.")
+    max_batch_tokens: int = option(default=4096, help="The maximum number of tokens per batch, with padding.")
     max_waiting: int = option(default=1024, help="The maximum number of queued texts; further requests get status 503.")
     max_texts: int = option(default=64, help="The maximum number of texts per request.")
     max_characters: int = option(
@@ -76,7 +78,8 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         host, port, *_ = (sockets or [])[0].getsockname()
-        print(f"listening at http://{f'[{host}]' if ':' in host else host}:{port}", flush=True)
+        url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        print(f"listening at {url}\nits interface: {url}/docs", flush=True)
 
 
 def serve(arguments: ServeArguments) -> None:

@@ -274,7 +274,6 @@ def test_answers_below_a_threshold_have_no_label(folder, source, tmp_path, capfd
 
 def test_each_label_of_several_has_to_reach_the_threshold(source, tmp_path, capfd):
     folder = save_classifier(tmp_path / "model", problem_type="multi_label_classification")
-    refused(capfd, predict.main, ["--model", folder, "--input", source, "--explain"], "does not choose one of several")
     plain = run(folder, source, tmp_path / "plain.jsonl")
     answers = run(folder, source, tmp_path / "out.jsonl", "--threshold", "0.6", "--top_k", "2")
     for text, before, answer in zip(TEXTS, plain, answers):
@@ -285,6 +284,22 @@ def test_each_label_of_several_has_to_reach_the_threshold(source, tmp_path, capf
     none = run(folder, source, tmp_path / "none.jsonl", "--threshold", "1")
     assert all(answer["label"] == [] for answer in none)
     assert f"none reaches --threshold: {len(TEXTS)}" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("problem_type", ["multi_label_classification", "regression"])
+def test_words_contribute_to_the_most_likely_label_or_to_the_number(source, tmp_path, problem_type):
+    labels = ["CLASS"] if problem_type == "regression" else ["bad", "middling", "good"]
+    folder = save_classifier(tmp_path / "model", labels=labels, problem_type=problem_type)
+    classify = transformers.pipeline("text-classification", str(folder), top_k=None)
+    for text, answer in zip(TEXTS, run(folder, source, tmp_path / "out.jsonl", "--explain")):
+        words = text.split()
+        whole, *others = (
+            {each["label"]: each["score"] for each in classify([" ".join(part)], truncation=True)[0]}
+            for part in (words, *(words[:place] + words[place + 1 :] for place in range(len(words)) if len(words) > 1))
+        )
+        label = max(whole, key=whole.__getitem__)
+        costs = [whole[label] - each[label] for each in others] or [None]
+        assert [each["contribution"] for each in answer["words"]] == pytest.approx(costs, abs=1e-5)
 
 
 def test_words_contribute_what_their_absence_costs(folder, tmp_path, monkeypatch, capfd):

@@ -211,6 +211,42 @@ def test_numbers_have_no_threshold(tmp_path):
         assert "threshold" not in client.get("/openapi.json").text
 
 
+@pytest.mark.parametrize("problem_type", [None, "multi_label_classification", "regression"])
+def test_words_contribute_what_their_absence_costs(tmp_path, problem_type):
+    """To the first score of the text: the probability of its most likely label, or the number."""
+    labels = ["CLASS"] if problem_type == "regression" else ["bad", "middling", "good"]
+    task = load_task(str(save_classifier(tmp_path / "model", labels=labels, problem_type=problem_type)))
+    texts = [TEXTS[3], "", "word", LONG]
+    with served(task) as client:
+        told, plain = ask(client, texts, explain=True).json(), ask(client, texts, explain=False).json()
+        alone = ask(client, TEXTS[3], explain=True).json()
+    assert agrees(told["outputs"], plain["outputs"])
+    assert told["truncated"] == plain["truncated"] == [False, False, False, True]
+    assert "words" not in plain
+    assert (told["words"][1], told["words"][2][0]["contribution"]) == (None, None)
+    assert [each["word"] for each in told["words"][3]] == LONG.split()
+    assert [each["word"] for each in alone["words"]] == TEXTS[3].split()
+    words = TEXTS[3].split()
+    scores = [
+        {each["label"]: each["score"] for each in task.pipe(" ".join(text), top_k=None)}
+        for text in (words, *(words[:place] + words[place + 1 :] for place in range(len(words))))
+    ]
+    label = told["outputs"][0][0]["label"]
+    costs = [scores[0][label] - each[label] for each in scores[1:]]
+    assert [each["contribution"] for each in told["words"][0]] == pytest.approx(costs, abs=1e-5)
+
+
+def test_more_words_than_can_wait_are_refused(classify_task):
+    with served(classify_task, max_waiting=8, max_texts=2) as client:
+        response = ask(client, [TEXTS[5], TEXTS[5]], explain=True)
+        assert (response.status_code, "explain: 14 texts to read; the maximum is 8" in response.text) == (422, True)
+        assert len(ask(client, TEXTS[5], explain=True).json()["words"]) == 6
+
+
+def test_the_first_page_is_that_of_the_interface(client):
+    assert client.get("/", follow_redirects=True).text == client.get("/docs").text
+
+
 # The interface as a document
 
 
@@ -313,7 +349,7 @@ def test_what_cannot_be_served_is_said(capfd, classifier, tmp_path):
     for folder, *pieces in (
         (tmp_path / "nix", "folder not found"),
         (tmp_path, str(tmp_path), "a folder of models: damaged, decoder; name one of them"),
-        (decoder, "neither classifies nor translates"),
+        (decoder, "does not classify, tag, translate or answer"),
         (tmp_path / "damaged", "weights are damaged"),
     ):
         refused(capfd, serve.main, ["--model", folder, "--port", "0"], *pieces)

@@ -13,7 +13,9 @@ import data as data_program
 import predict as predict_program
 import pytest
 import train_classifier
+from fastapi.openapi.models import OpenAPI
 from processes import refusal
+from serving import served
 from text_samples import fault, load, write
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 from uploads import uploaded_texts
@@ -190,6 +192,20 @@ def test_files_of_pairs_are_answered(run: Path, tmp_path: Path) -> None:
     assert (empty["text"], empty["text_pair"]) == ("", "it is sky")
 
 
+def test_the_server_classifies_pairs(run: Path) -> None:
+    pair = {"text": "ball is red", "text_pair": "it is blood"}
+    with served(load_task(str(run), "cpu")) as client:
+        outputs = client.post("/classify", json={"inputs": [pair, pair], "top_k": "all"}).json()["outputs"]
+        wrong = client.post("/classify", json={"inputs": "ball is red"})
+        document = client.get("/openapi.json").json()
+    for output in outputs:
+        found = {each["label"]: each["score"] for each in output}
+        assert found == pytest.approx(answer_of(run, *pair.values()), rel=1e-4)
+    assert (wrong.status_code, "must be an object with text and text_pair" in wrong.text) == (422, True)
+    assert OpenAPI(**document).openapi == "3.1.0"
+    assert "explain" not in str(document)  # leaves out words of one text
+
+
 def test_disagreements_of_two_runs_show_the_pairs(run: Path, folder: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
@@ -274,8 +290,6 @@ def test_what_takes_single_texts_refuses_pairs(run: Path, folder: Path, tmp_path
     options = f"--model {run} --input {folder / 'train.jsonl'}"
     assert "--explain" in refusal(capsys, predict_program.main, f"{options} {COLUMNS} --explain True".split())
     assert "pairs of texts" in refusal(capsys, predict_program.main, f"{options} --text_column premise".split())
-    with fault("trained on pairs of texts (premise and hypothesis)", "the server takes single texts"):
-        load_task(str(run), "cpu")
     assert not (tmp_path / "new").exists()
 
 

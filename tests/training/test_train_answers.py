@@ -206,7 +206,7 @@ def test_what_predict_cannot_do_is_said(run: Path, tmp_path: Path, capsys: pytes
     for options in ("--explain", "--threshold 0.5", "--top_k all"):
         told = refusal(capsys, predict.main, f"--model {run} --input {table} {options}".split())
         assert f"{options.rpartition(' 0')[0] or options}: the model answers questions" in told
-    assert "the load test has texts only" in refusal(capsys, load_test.main, ["--model", str(run)])
+    assert "the load test takes classifiers" in refusal(capsys, load_test.main, ["--model", str(run)])
 
 
 def test_a_stopped_run_is_resumed_to_the_same_weights(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

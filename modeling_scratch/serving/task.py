@@ -1,0 +1,116 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What a server does with texts: a pipeline split into steps, so that texts of several requests can share a batch."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import torch
+from transformers import DataCollatorWithPadding
+
+from ..data.columns import is_missing
+from ..utils.errors import panics_as_errors
+from .batches import Job
+from .interface import AnyOption, Inputs, Schema, one_or_several, record
+
+MORE_THAN_ANY = 1_000  # limit of top_k; as in a pipeline, larger values return all labels
+Answer = list[dict[str, Any]]  # to a text, the best first
+
+
+@dataclass
+class Task(ABC):
+    """texts -> jobs -> answers, each equal to `pipeline(text, truncation=True)`.
+
+    A text without a visible character has an empty answer, as from `modeling-scratch predict` and `generate`.
+
+    name: the route, and summary: what it does. limits: the maxima of options of requests. defaults: arguments of the
+    model that requests do not override.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    pipe: Any
+    limits: dict[str, int] = field(default_factory=dict)
+    defaults: dict[str, int] = field(default_factory=dict)
+
+    @property
+    @abstractmethod
+    def options(self) -> Mapping[str, AnyOption]:
+        """The options of a request, beside its texts."""
+
+    @property
+    @abstractmethod
+    def answers(self) -> Schema:
+        """The JSON schema of a response: to one text, or to a list of them."""
+
+    def inputs(self, max_texts: int, max_characters: int) -> Inputs:
+        """The form of the texts in a request."""
+        return Inputs(max_texts, max_characters)
+
+    @property
+    def samples(self) -> list[Any]:
+        """Inputs that warm up the model."""
+        return ["a", "b c"]
+
+    @property
+    def no_answer(self) -> Answer:
+        """The answer to an empty text."""
+        return []
+
+    def variants(self, text: Any, options: Mapping[str, Any]) -> list[Any]:
+        """Return the texts that the model reads for a text, which is the first of them."""
+        return [text]
+
+    def encode(self, texts: Sequence[Any], options: Mapping[str, Any]) -> list[Job | None]:
+        """Tokenise texts into jobs, None for empty texts. Raises `ValueError` if the tokenizer fails on a text."""
+        with panics_as_errors():
+            are_empty = (isinstance(text, str) and is_missing(text) for text in texts)
+            return [None if empty else self._encode(text, options) for text, empty in zip(texts, are_empty)]
+
+    @abstractmethod
+    def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:
+        """Tokenise a text."""
+
+    @abstractmethod
+    def run(self, jobs: Sequence[Job]) -> list[Answer]:
+        """Return the answer to each job of a batch, the longest of which is the first."""
+
+    @abstractmethod
+    def shape(self, answers: Sequence[Answer], is_list: bool, options: Mapping[str, Any]) -> Any:
+        """Return the outputs for the answers to the texts of a request: of one text, or of a list."""
+
+    def added(
+        self, texts: Sequence[Any], answers: Sequence[Sequence[Answer]], options: Mapping[str, Any]
+    ) -> dict[str, list[Any]]:
+        """Return further fields of a response, with a value for each text. answers: to its variants."""
+        return {}
+
+
+@dataclass
+class OneTextTask(Task):
+    """A task whose pipeline reads each text as one row of tokens."""
+
+    def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:
+        encoded = self.pipe.preprocess(text, truncation=True)
+        features = {name: values[0] for name, values in encoded.items()}
+        length = len(features["input_ids"])
+        if encoded.encodings is not None:
+            is_cut = bool(encoded.encodings[0].overflowing)
+        else:  # slow tokenizers do not report truncation
+            is_cut = self.pipe.preprocess(text, truncation=False)["input_ids"].shape[1] > length
+        return Job(features, length, is_cut)
+
+    def outputs(self, jobs: Sequence[Job], **options: Any) -> Iterator[dict[str, torch.Tensor]]:
+        """Yield the model's outputs for each job. Raises `ValueError` for logits that are no numbers."""
+        batch = DataCollatorWithPadding(self.pipe.tokenizer)([job.features for job in jobs])
+        outputs = self.pipe.forward(batch, **options)
+        tensors = {name: value for name, value in outputs.items() if isinstance(value, torch.Tensor)}
+        if "logits" in tensors and not tensors["logits"].isfinite().all():
+            raise ValueError("the model returns NaN or infinity: its weights are damaged; train it again")
+        yield from ({name: value[row : row + 1] for name, value in tensors.items()} for row in range(len(jobs)))
+
+
+def response(outputs: Schema, added: Mapping[str, Schema] | None = None) -> Schema:
+    """Return the schema of a response. added: the fields that only some requests ask for."""
+    return record({"outputs": outputs, "truncated": one_or_several({"type": "boolean"})}, added)
