@@ -267,7 +267,7 @@ def repeated(arguments: LabArguments) -> list[str]:
         if name == "vary":
             words += [word for each in value for word in ("--vary", each)]
         elif name == "match_parameters":
-            words += [] if value else ["--no_match_parameters"]
+            words += [] if value else ["--match_parameters", "False"]
         elif isinstance(value, bool):
             words += [f"--{name}"] if value and name != "overwrite" else []
         elif value != default:

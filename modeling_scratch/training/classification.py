@@ -179,7 +179,7 @@ class ClassifierTrainer(
         if self.reserved:
             self.linear_part = add_linear_part(self, self.reserved)
         is_wanted = cast(ClassifierTrainingArguments, self.args).calibrate
-        self.calibration = calibrate(self) if is_wanted else Calibration(obstacle="--no_calibrate was given")
+        self.calibration = calibrate(self) if is_wanted else Calibration(obstacle="--calibrate False was given")
         return result
 
 

@@ -53,7 +53,7 @@ class ModelArguments:
         default=2, metadata={"help": "The number of times that a word must occur for a new tokenizer to know it."}
     )
     lowercase: bool = field(
-        default=True, metadata={"help": "Lower-case the text in a new tokenizer; --no_lowercase keeps case."}
+        default=True, metadata={"help": "Lower-case the text in a new tokenizer; False keeps case."}
     )
     max_length: int | None = field(
         default=None, metadata={"help": "The maximum number of tokens; longer texts are truncated."}

@@ -43,7 +43,7 @@ class TaggerModelArguments(HeadModelArguments):
     label_all_tokens: bool = field(
         default=True,
         metadata={
-            "help": "Train on all tokens of a word, of which a pipeline reads each; --no_label_all_tokens: the first."
+            "help": "Train on all tokens of a word, of which a pipeline reads each; False: the first."
         },
     )
 

@@ -104,7 +104,7 @@ def test_any_client_gets_calibrated_probabilities(run: Path, tmp_path: Path) -> 
 def test_a_run_may_keep_the_logits_of_training(data: Path, tmp_path: Path) -> None:
     output = train(data, tmp_path / "run", "--no_calibrate --max_steps 10")
     found = evaluation_of(output)["calibration"]
-    assert (found["temperature"], found["obstacle"]) == (1, "--no_calibrate was given")
+    assert (found["temperature"], found["obstacle"]) == (1, "--calibrate False was given")
     final = logits_of(output / "checkpoint-10", TEXTS)
     torch.testing.assert_close(logits_of(output, TEXTS), final, atol=0, rtol=0)
 
