@@ -121,7 +121,8 @@ def report(arguments: DataReportArguments) -> None:
         plots = {"Labels": label_plot(data), "Lengths": length_plot(data, arguments.max_length)}
         sections = [section._replace(plot=plots.get(section.title, b"")) for section in sections]
         commands = _commands(arguments, data, without_folders=True)
-        write_text(Path(arguments.output), as_page([*sections, *commands]))
+        doubts = [doubts_section(doubtful, with_texts=False)] if doubtful else []  # as a page may be passed on
+        write_text(Path(arguments.output), as_page([*sections, *doubts, *commands]))
         print(f"\nwritten: {arguments.output}")
     if arguments.check_labels and doubtful:
         doubtful.save(Path(arguments.check_labels))
@@ -254,13 +255,13 @@ def _system_of(character: str) -> str:
     return KANA.get(first, first.capitalize())
 
 
-def doubts_section(found: DoubtfulLabels) -> Section:
-    """Return the texts whose labels are in doubt, the most probable errors first."""
+def doubts_section(found: DoubtfulLabels, with_texts: bool = True) -> Section:
+    """Return the labels in doubt, the most probable errors first."""
     number = len(found.rows)
     what = f"{counted(number, 'label')} of {counted(len(found.texts), 'text')} in doubt"
     line = f"{what}: TF-IDF with logistic regression, trained on other texts, is sure of another class"
     first = f"{line}. The first {SHOWN}:" if number > SHOWN else line
-    return Section("Labels to check", [first], found.table() if number else ())
+    return Section("Labels to check", [first], found.table(with_texts) if number else ())
 
 
 def _commands(arguments: DataReportArguments, data: ReviewData, without_folders: bool = False) -> list[Section]:

@@ -48,8 +48,10 @@ class DoubtfulLabels:
     rows: np.ndarray
     answers: np.ndarray
 
-    def table(self) -> list[list[str]]:
+    def table(self, with_texts: bool = True) -> list[list[str]]:
         """Return the first ones, below their heads."""
+        if not with_texts:
+            return [HEADS, *map(self._cells, range(min(SHOWN, len(self.rows))))]
         starts = [textwrap.shorten(shortened(self.texts[row]), LONGEST, placeholder=" …") for row in self.rows[:SHOWN]]
         return [[*HEADS, "text"], *([*self._cells(place), start] for place, start in enumerate(starts))]
 

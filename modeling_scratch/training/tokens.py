@@ -42,9 +42,7 @@ class TaggerModelArguments(HeadModelArguments):
     lowercase: bool = field(default=False, metadata={"help": "Lower-case the text in a new tokenizer."})
     label_all_tokens: bool = field(
         default=True,
-        metadata={
-            "help": "Train on all tokens of a word, of which a pipeline reads each; False: the first."
-        },
+        metadata={"help": "Train on all tokens of a word, of which a pipeline reads each; False: the first."},
     )
 
 

@@ -123,10 +123,13 @@ def words_of(text: str) -> set[str]:
 
 def test_labels_that_a_linear_model_doubts_are_those_of_other_words(tickets: Path, tmp_path: Path, capsys) -> None:
     path = tmp_path / "doubts.csv"
-    text = printed(capsys, tickets, "--check_labels", path)
+    text = printed(capsys, tickets, "--check_labels", path, "--output", tmp_path / "report.html")
     with path.open(encoding="utf-8", newline="") as handle:
         doubts = list(csv.DictReader(handle))
     assert list(doubts[0]) == ["where", "label", "answer", "probability", "text"]
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert doubts[0]["where"] in page
+    assert not any(doubt["text"] in page for doubt in doubts), "the page quotes no texts"
     probabilities = [float(doubt["probability"]) for doubt in doubts]
     assert probabilities == sorted(probabilities, reverse=True)
     assert f"{len(doubts)} labels of 1,4" in text.partition("Labels to check\n")[2]
