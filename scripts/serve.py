@@ -1,14 +1,14 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Serve a pipeline over HTTP: classification at /classify, translation at /translate, questions at /answer.
+"""Serve a model over HTTP: labels at /classify, words at /tag, translations at /translate, answers at /answer.
 
     modeling-scratch serve --model runs/demo --port 8000
     curl -s 127.0.0.1:8000/classify -H "Content-Type: application/json" -d '{"inputs": ["Loved it.", "Dull."]}'
 
 A response is {"outputs": pipeline output, "truncated": whether a text was truncated}, an error {"error": message}.
-Besides "inputs", /classify accepts "top_k" and "threshold", /translate "num_beams" and "max_new_tokens", and /answer
-"top_k"; its inputs are objects with "question" and "context". GET /docs describes the interface, GET /openapi.json for
-programs; GET /health returns 200 while the server accepts requests; GET /metrics is for Prometheus. Concurrent requests
-are batched. On SIGTERM or SIGINT, the server completes the accepted requests and exits.
+Besides "inputs", /classify accepts "top_k", "threshold" and "explain", /translate "num_beams" and "max_new_tokens", and
+/answer "top_k"; its inputs are objects with "question" and "context". GET /docs describes the interface, GET
+/openapi.json for programs; GET /health returns 200 while the server accepts requests; GET /metrics is for Prometheus.
+Concurrent requests are batched. On SIGTERM or SIGINT, the server completes the accepted requests and exits.
 
 There is no encryption or authentication. By default, the server listens on the local host only (--host).
 """

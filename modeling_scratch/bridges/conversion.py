@@ -14,9 +14,9 @@ from typing import Any
 
 import torch
 import transformers
-from accelerate import init_empty_weights
 from huggingface_hub.errors import StrictDataclassError
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 from transformers import AutoConfig, GenerationConfig, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
@@ -109,7 +109,7 @@ def _dtype(given: torch.dtype | str | None) -> torch.dtype | None:
         return None
     if isinstance(given, torch.dtype):
         return given
-    found = getattr(torch, given.removeprefix("torch."), None)
+    found = getattr(torch, given.removeprefix("torch."), None) if isinstance(given, str) else None
     if not isinstance(found, torch.dtype):
         raise CheckpointError(f"dtype={given!r}: not a dtype of torch, such as bfloat16")
     return found
@@ -215,6 +215,14 @@ def export_model(model: ScratchPreTrainedModel, model_type: str | None = None) -
     return native.eval()
 
 
+class WithoutWeights(TorchFunctionMode):
+    """Layers are made without memory for their weights, and their buffers are computed."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        placed = {"device": "meta"} if func is torch.empty else {}
+        return func(*args, **{**(kwargs or {}), **placed})
+
+
 def _fill_buffers(model: PreTrainedModel, build: Callable[[Any], PreTrainedModel]) -> None:
     """Fill the buffers that no checkpoint has, such as the frequencies of rotary positions, as the class computes them.
 
@@ -222,7 +230,7 @@ def _fill_buffers(model: PreTrainedModel, build: Callable[[Any], PreTrainedModel
     """
     if not any(buffer.is_meta for buffer in model.buffers()):
         return
-    with init_empty_weights(include_buffers=False):
+    with WithoutWeights():
         computed = dict(build(model.config).named_buffers())
     for name, buffer in [*model.named_buffers()]:
         if buffer.is_meta:

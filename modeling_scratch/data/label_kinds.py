@@ -143,15 +143,15 @@ class ClassSet:
 class Number:
     """Each text has a number, which is stored as a float.
 
-    dropped: the keys of cells that stand for a missing number, such as N/A.
+    dropped: the keys of cells that stand for a missing number, as `number_key` gives them: N/A, or -1.
     """
 
-    dropped: frozenset[str] = frozenset()
+    dropped: frozenset[Any] = frozenset()
     problem_type: ClassVar[ProblemType] = "regression"
 
     def parse(self, value: object, column: str, where: str) -> Any:
         """Return the number. Raises `DataError` for what is none, and for infinity."""
-        if is_missing(value) or str(label_key(value)) in self.dropped:
+        if is_missing(value) or number_key(value) in self.dropped:
             return None
         try:
             number = float("x" if isinstance(value, bool) else value)  # type: ignore[arg-type]
@@ -196,6 +196,11 @@ class Number:
 
 LabelKind = OneClass | ClassSet | Number
 ONE_CLASS = OneClass()
+
+
+def number_key(value: Any) -> Any:
+    """Return what all spellings of a cell share: a number, or else the key of its text."""
+    return float(value) if _is_number(value) else label_key(value)
 
 
 def check_numbers(numbers: Sequence[float], names: Sequence[str] | None) -> None:

@@ -24,13 +24,23 @@ from .columns import (
     SENTIMENT_NAMES,
     Label,
     choose_columns,
+    is_missing,
     label_key,
     name_labels,
     normalised,
     number_warnings,
     parse_texts,
 )
-from .label_kinds import ONE_CLASS, ClassSet, LabelKind, Number, check_numbers, choose_kind, joined_label_warnings
+from .label_kinds import (
+    ONE_CLASS,
+    ClassSet,
+    LabelKind,
+    Number,
+    check_numbers,
+    choose_kind,
+    joined_label_warnings,
+    number_key,
+)
 from .labels import (
     RARE_RATIO,
     LabelMap,
@@ -233,11 +243,12 @@ class LabelReader(NamedTuple):
 
 
 def _label_reader(kind: LabelKind, arguments: DataArguments) -> LabelReader:
-    dropped = dropped_keys(arguments.drop_labels or ())
     if isinstance(kind, Number):
         if arguments.label_map:
             raise DataError("--label_map: the labels are numbers, which it cannot change")
-        return LabelReader(Number(frozenset(map(str, dropped))), LabelMap())
+        keys = frozenset(map(number_key, arguments.drop_labels or ()))
+        return LabelReader(Number(keys), LabelMap(dropped=keys))
+    dropped = dropped_keys(arguments.drop_labels or ())
     return LabelReader(kind, LabelMap(parse_label_map(arguments.label_map or ()), dropped))
 
 
@@ -247,11 +258,14 @@ def _read_examples(
     """Return the labelled texts of a split, with the labels that the map gives."""
     (*text_columns, label_column), kind = columns, labels.kind
     examples = []
-    left_out: dict[str, list[str]] = {"text": [], "label": []}
+    left_out: dict[str, list[str]] = {"text": [], "label": [], "label to keep (--drop_labels)": []}
     for where, values in source.rows(columns):
         text = parse_texts(values, text_columns, where)
         label = kind.parse(values[label_column], label_column, where)
-        if text is None or label is None:
+        if label is None and not is_missing(value := values[label_column]):  # a number of --drop_labels
+            labels.map.seen.setdefault(number_key(value), value)
+            left_out["label to keep (--drop_labels)"].append(where)
+        elif text is None or label is None:
             left_out["text" if text is None else "label"].append(where)
         else:
             examples.append(Example(text, label, where))

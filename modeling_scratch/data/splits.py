@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from ..configuration_scratch import ProblemType
 from ..utils.errors import DataError, one_line
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs
-from .labels import DROP_LABELS_HELP, LABEL_MAP_HELP, dropped_keys, parse_label_map
+from .labels import DROP_LABELS_HELP, LABEL_MAP_HELP, parse_label_map
 from .rows import READERS, is_review_folder, missing_column, read_rows, refuse_links_out
 from .tables import DELIMITER_HELP, ENCODING_HELP, FOUND, SHEET_HELP, Row, TableForm, delimiter_notes
 from .text_files import COMPRESSIONS, TEXT_FORMATS, format_of
@@ -175,7 +175,6 @@ class DataArguments:
         check_sources(self.data_dir, self.max_file_size, self.train_file, self.validation_file, self.test_file)
         _ = self.table_form  # which checks it
         parse_label_map(self.label_map or ())
-        dropped_keys(self.drop_labels or ())
 
     @property
     def table_form(self) -> TableForm:

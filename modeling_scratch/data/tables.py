@@ -78,27 +78,25 @@ FOUND = TableForm(has_option=False)
 def find_delimiter(path: Path, form: TableForm = FOUND) -> str:
     """Return the only delimiter that divides all of the first records into equally many fields, at least two.
 
-    If none does or several do, it is the only one in the header, so that a row of another length is named, or else the
-    comma.
+    If none does, it is the only one in the header and in a record, so that a row of another length is named. Otherwise,
+    it is the comma.
     """
     csv.field_size_limit(MAX_FIELD_CHARACTERS)
-    for rows in (SAMPLE_RECORDS, 0):
-        fitting = [delimiter for delimiter in DELIMITERS if _fits(path, delimiter, form, rows)]
-        if fitting:
-            return fitting[0] if len(fitting) == 1 else ","
-    return ","
+    lengths = {delimiter: _lengths(path, delimiter, form) for delimiter in DELIMITERS}
+    divides = [delimiter for delimiter, (header, *_) in lengths.items() if header > 1]
+    fitting = [delimiter for delimiter in divides if len({*lengths[delimiter]}) == 1]
+    fitting = fitting or [delimiter for delimiter in divides if max(lengths[delimiter][1:]) > 1]
+    return fitting[0] if len(fitting) == 1 else ","
 
 
-def _fits(path: Path, delimiter: str, form: TableForm, rows: int) -> bool:
-    """Return whether the header has at least two fields, and each of the first rows as many."""
+def _lengths(path: Path, delimiter: str, form: TableForm) -> list[int]:
+    """Return the number of fields in the header and in each of the first records, or [0] if a quote is not closed."""
     with form.open(path) as handle:
         reader = csv.reader(bounded_lines(handle, str(path)), delimiter=delimiter, strict=True)
-        records = filter(None, reader)
         try:
-            columns = len(next(records, []))
-            return columns >= 2 and all(len(fields) == columns for fields in islice(records, rows))
+            return [len(fields) for fields in islice(filter(None, reader), SAMPLE_RECORDS + 1)] or [0]
         except csv.Error:
-            return False
+            return [0]
         except UnicodeError:
             raise form.encoding_error(path) from None
 

@@ -33,7 +33,7 @@ def examples_of(evaluation: Mapping[str, Any]) -> list[dict[str, Any]]:
     return evaluation.get("examples") or []
 
 
-NO_BLOCKS = "The model has no blocks, and so no attention: its answers come from the mean of its embeddings."
+NO_BLOCKS = "The model has no blocks, and so no attention: it reads the embeddings alone."
 
 
 def blocks_text(model: Any) -> str:

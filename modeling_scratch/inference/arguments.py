@@ -16,7 +16,7 @@ from ..data.text_pairs import TEXT_COLUMN_HELP, TEXT_FIELDS, TextColumns, as_rec
 from ..utils.command_line import option
 from ..utils.errors import DataError
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check_output
-from .answers import Choice, gives_numbers
+from .answers import Choice, has_one_score
 from .explanations import MOST_WORDS
 
 
@@ -111,7 +111,7 @@ class PredictArguments:
     def check_model(self, config: Any) -> None:
         """Raise `DataError` if the model cannot give what the arguments ask for."""
         self.choice.check(config)
-        if self.explain and gives_numbers(config) and config.num_labels > 1:
+        if self.explain and not has_one_score(config):
             raise DataError("--explain: the model predicts several numbers, of which the words could explain only one")
 
     def _check_kept(self) -> None:

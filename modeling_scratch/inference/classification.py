@@ -144,8 +144,8 @@ def load_any(arguments: PredictArguments) -> Classifier | LinearClassifier:
 
 def predict(arguments: PredictArguments) -> None:
     """Classify every row of the input. Raises `DataError` for an invalid input or model."""
-    arguments.check_answer(arguments.answer_columns)
     arguments.name_columns()
+    arguments.check_answer(arguments.answer_columns)
     if not arguments.has_pairs:
         check_single(arguments.model, "name the columns of both in a table: --text_column premise hypothesis")
     check_input(arguments, read_input)

@@ -55,7 +55,7 @@ def set_length(arguments: PredictArguments, tokenizer: Any, config: Any) -> None
     given, positions = arguments.max_length, position_limit(config)
     if given is not None and positions is not None and given > positions:
         raise DataError(f"--max_length {given}: the model has {positions} positions; give at most these")
-    tokenizer.model_max_length = limit = given or token_limit(tokenizer, config)
+    tokenizer.model_max_length = limit = token_limit(tokenizer, config) if given is None else given
     if limit <= (added := tokenizer.num_special_tokens_to_add(arguments.has_pairs)):
         raise DataError(f"--max_length {limit}: must exceed the {added} special tokens")
 

@@ -26,6 +26,7 @@ from .task import Task
 from .tasks import TASKS
 
 CLIENT_HAS_GONE = 499  # internal status, for the metrics only
+MOST_CHARACTERS = 1_000_000  # of all texts that the model reads for a request, which are tokenised at once
 SHORT = 2_000  # characters; shorter inputs tokenise faster than a thread starts
 
 
@@ -64,9 +65,7 @@ class Service:
                 raise HTTPException(422, fault)
             inputs = content.pop("inputs")
             texts = inputs if isinstance(inputs, list) else [inputs]
-            variants = [self.task.variants(text, content) for text in texts]
-            if (rows := sum(map(len, variants))) > limits.max_waiting:
-                raise HTTPException(422, f"explain: {rows:,} texts to read; the maximum is {limits.max_waiting:,}")
+            variants = self._variants(texts, content)
             jobs = await self._encode(list(chain.from_iterable(variants)), content)
             answers = iter(await self._answers([job for job in jobs if job], request, deadline))
         except ClientDisconnect:
@@ -74,6 +73,19 @@ class Service:
         pairs = ((job, next(answers) if job else self.task.no_answer) for job in jobs)
         found = [list(islice(pairs, len(each))) for each in variants]
         return JSONResponse(self._content(texts, found, isinstance(inputs, list), content))
+
+    def _variants(self, texts: list[Any], options: dict[str, Any]) -> list[list[Any]]:
+        """Return what the model reads for each text. Raises `HTTPException` for more than can wait, or be tokenised."""
+        found: list[list[Any]] = []
+        rows = characters = 0
+        for text in texts:
+            found.append([])
+            for each in self.task.variants(text, options):
+                rows, characters = rows + 1, characters + self.body.inputs.characters(each)
+                if rows > self.limits.max_waiting or characters > max(MOST_CHARACTERS, self.limits.max_body_bytes):
+                    raise HTTPException(422, "explain: too many or too long texts; ask for fewer or shorter ones")
+                found[-1].append(each)
+        return found
 
     def _content(
         self, texts: list[Any], found: list[list[tuple[Job | None, Any]]], is_list: bool, options: dict[str, Any]

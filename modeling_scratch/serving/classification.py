@@ -1,14 +1,15 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Serve classifiers and regressions, of single texts and of pairs: labels with scores, and the words that mattered."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from transformers import pipeline
 
+from ..data.columns import is_missing
 from ..data.text_pairs import TEXT_FIELDS, pair_columns
-from ..inference.answers import ALL, MULTI_LABEL, gives_numbers, names_of
+from ..inference.answers import ALL, MULTI_LABEL, gives_numbers, has_one_score, names_of
 from ..inference.arguments import PredictArguments
 from ..inference.classification import load_classifier
 from ..inference.explanations import MOST_WORDS, contributions, with_and_without
@@ -38,7 +39,7 @@ class Classification(OneTextTask):
         if not gives_numbers(self.config):
             told = 'The lowest probability of a label. The answer then has "labels": the labels that reach it.'
             options["threshold"] = Option(told, 0.8, 0, 1, is_whole=False)
-        if not self.has_pairs:
+        if not self.has_pairs and has_one_score(self.config):
             told = f'Whether to add "words": what each of the first {MOST_WORDS} words contributes to the first score.'
             options["explain"] = Flag(told)
         return options
@@ -66,8 +67,12 @@ class Classification(OneTextTask):
     def samples(self) -> list[Any]:
         return [dict(zip(TEXT_FIELDS, ("a", "b c")))] if self.has_pairs else super().samples
 
-    def variants(self, text: Any, options: Mapping[str, Any]) -> list[Any]:
-        return list(with_and_without(text)) if options.get("explain") else [text]
+    def variants(self, text: Any, options: Mapping[str, Any]) -> Iterable[Any]:
+        return with_and_without(text) if options.get("explain") else [text]
+
+    def is_empty(self, text: Any) -> bool:
+        """Return whether the text, or one of a pair, has no visible character."""
+        return any(map(is_missing, text.values() if self.has_pairs else [text]))
 
     def run(self, jobs: Sequence[Job]) -> list[Answer]:
         return [self.pipe.postprocess(each, top_k=None, _legacy=False) for each in self.outputs(jobs)]

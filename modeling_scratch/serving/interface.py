@@ -177,7 +177,7 @@ class Body:
             return fault
         for name, value in content.items():
             if name != "inputs" and name not in self.options:
-                return f"{name[:40]}: unknown option; the options are {', '.join(self.options)}"
+                return f"{name[:40]}: unknown option; the options are {', '.join(self.options) or 'none'}"
             if name != "inputs" and (fault := self.options[name].fault(value)):
                 return f"{name}: {fault}"
         return None
@@ -190,11 +190,8 @@ class Body:
     def examples(self) -> dict[str, Any]:
         one, several = self.inputs.examples()
         options = {name: option.example for name, option in self.options.items()}
-        return {
-            "a text": {"value": {"inputs": one}},
-            "several texts": {"value": {"inputs": several}},
-            "all options": {"value": {"inputs": several, **options}},
-        }
+        examples = {"a text": {"value": {"inputs": one}}, "several texts": {"value": {"inputs": several}}}
+        return examples | ({"all options": {"value": {"inputs": several, **options}}} if options else {})
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 from transformers import AutoModelForTokenClassification
@@ -18,15 +19,16 @@ from .task import Answer, Task, response
 
 @dataclass
 class Tagging(Task):
-    """Entities or words, each with its label, score and place.
-
-    counter: a copy of the tokenizer, as that of the tagger changes how it truncates while the model runs.
-    """
+    """Entities or words, each with its label, score and place."""
 
     name: ClassVar[str] = "tag"
     summary: ClassVar[str] = "Find the entities of texts, or label their words. start and end count characters."
     tagger: Tagger | None = None
-    counter: Any = None
+
+    @cached_property
+    def counter(self) -> Any:
+        """A copy of the tokenizer, as that of the tagger changes how it truncates while the model runs."""
+        return copy.deepcopy(self.pipe.tokenizer)
 
     @property
     def options(self) -> Mapping[str, AnyOption]:
@@ -43,8 +45,10 @@ class Tagging(Task):
     def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:
         assert self.tagger
         ids = self.counter(text, verbose=False)["input_ids"]
-        is_cut = len(ids) > self.tagger.limit and not self.tagger.finds_entities  # these are found in windows
-        return Job({"input_ids": ids, "text": text}, min(len(ids), self.tagger.limit), is_cut)
+        if self.tagger.finds_entities:  # in windows, which cut nothing
+            return Job({"input_ids": ids, "text": text}, len(ids))
+        limit = self.tagger.limit
+        return Job({"input_ids": ids, "text": text}, min(len(ids), limit), len(ids) > limit)
 
     def run(self, jobs: Sequence[Job]) -> list[Answer]:
         assert self.tagger
@@ -59,4 +63,4 @@ def load_tagging(name: str, device: str | None, trust_remote_code: bool) -> Tagg
     model, tokenizer = load_head(arguments, AutoModelForTokenClassification, "not a trained tagger")
     set_length(arguments, tokenizer, model.config)
     tagger = Tagger(model, tokenizer)
-    return Tagging(tagger.pipe, tagger=tagger, counter=copy.deepcopy(tokenizer))
+    return Tagging(tagger.pipe, tagger=tagger)

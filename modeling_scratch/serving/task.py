@@ -2,7 +2,7 @@
 """What a server does with texts: a pipeline split into steps, so that texts of several requests can share a batch."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -58,15 +58,18 @@ class Task(ABC):
         """The answer to an empty text."""
         return []
 
-    def variants(self, text: Any, options: Mapping[str, Any]) -> list[Any]:
+    def variants(self, text: Any, options: Mapping[str, Any]) -> Iterable[Any]:
         """Return the texts that the model reads for a text, which is the first of them."""
         return [text]
+
+    def is_empty(self, text: Any) -> bool:
+        """Return whether a text has no visible character."""
+        return isinstance(text, str) and is_missing(text)
 
     def encode(self, texts: Sequence[Any], options: Mapping[str, Any]) -> list[Job | None]:
         """Tokenise texts into jobs, None for empty texts. Raises `ValueError` if the tokenizer fails on a text."""
         with panics_as_errors():
-            are_empty = (isinstance(text, str) and is_missing(text) for text in texts)
-            return [None if empty else self._encode(text, options) for text, empty in zip(texts, are_empty)]
+            return [None if self.is_empty(text) else self._encode(text, options) for text in texts]
 
     @abstractmethod
     def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:

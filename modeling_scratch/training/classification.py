@@ -5,6 +5,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from html import unescape
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
@@ -24,7 +25,7 @@ from ..data.labelled_texts import ReviewData, load_splits
 from ..data.ngrams import fill_ngrams, has_empty_ngrams
 from ..data.packed_documents import starts_of
 from ..data.splits import DataArguments
-from ..data.text_pairs import text_lists, texts_of
+from ..data.text_pairs import as_fields, parts_of, text_lists, texts_of
 from ..evaluation.calibration import Calibration
 from ..evaluation.classification import Judge
 from ..evaluation.classification_metrics import ClassificationMetrics, macro_f1_decides
@@ -230,7 +231,7 @@ def train_on(
     trainer = train_model(run, data, encoded, judge.metrics, evaluates=judge.split == "test", added=added)
     advice = remedies(run, data, trainer.state.global_step)
     linear_part = trainer.linear_part
-    print(judge.evaluate(trainer, encoded.splits, trainer.calibration, linear_part, others, advice))
+    print(unescape(judge.evaluate(trainer, encoded.splits, trainer.calibration, linear_part, others, advice)))
     if arguments.evaluate_train:
         print(report_splits(trainer, encoded.splits))
     if stages and run.is_main:
@@ -429,8 +430,9 @@ def classify(output: Path, sentences: Sequence[str], trust_remote_code: bool) ->
     """Classify a few texts with a pipeline loaded from the saved folder."""
     task: Any = "text-classification"
     classifier = pipeline(task, model=str(output), trust_remote_code=trust_remote_code)
-    answers = classifier(list(sentences), truncation=True)
-    shown = (" ".join(text.split())[:80] for text in sentences)
+    pairs = [as_fields(text) if len(parts_of(text)) == 2 else text for text in sentences]
+    answers = classifier(pairs, truncation=True)
+    shown = (" | ".join(" ".join(part.split()) for part in parts_of(text))[:80] for text in sentences)
     rows = [f"{answer['label']:>10} {answer['score']:.3f}  {text}" for text, answer in zip(shown, answers)]
     return "\n".join(["", f"import modeling_scratch; pipeline({task!r}, model={str(output)!r})", *rows])
 

@@ -85,7 +85,7 @@ class Report:
 
 
 def _text_of(text: Any, has_pairs: bool) -> str:
-    if is_missing(text):
+    if _is_missing(text) or (has_pairs and isinstance(text, list | tuple) and any(map(_is_missing, text))):
         return ""
     if not has_pairs and isinstance(text, str):
         return text
@@ -93,6 +93,11 @@ def _text_of(text: Any, has_pairs: bool) -> str:
     if not has_pairs or len(parts) != 2 or not all(isinstance(part, str) for part in parts):
         raise DataError(f"predict: {text!r:.40} is not a {'pair of texts' if has_pairs else 'text'}")
     return of_parts(parts)
+
+
+def _is_missing(text: Any) -> bool:
+    """Return whether a text of a table is missing, as pandas has it, or has no visible character."""
+    return is_missing(text) or (pd.api.types.is_scalar(text) and bool(pd.isna(text)))
 
 
 def _named(label: Any, score: Any, top: Sequence[Mapping[str, Any]] | None = ()) -> dict[str, Any]:

@@ -95,8 +95,11 @@ def test_a_placeholder_among_numbers_is_named_and_left_out_if_asked(tmp_path: Pa
     file_of(tmp_path, ".csv", ["2.5", "3", "N/A", "4.5", "1", "2"] * 2)
     with fault("row 3", "'N/A' is not a finite number", "--drop_labels"):
         load(tmp_path)
-    data = load(tmp_path, drop_labels=["N/A"])
-    assert data.labels("train").tolist() == [2.5, 3, 4.5, 1, 2] * 2
+    data = load(tmp_path, drop_labels=["N/A", "4.50"])
+    assert data.labels("train").tolist() == [2.5, 3, 1, 2] * 2
+    assert any("dropped 4 rows without a label to keep (--drop_labels)" in note for note in data.notes)
+    with fault("--drop_labels: no row has the label 'typo'"):
+        load(tmp_path, drop_labels=["N/A", "typo"])
 
 
 def test_texts_that_are_numbers_are_warned_of(tmp_path: Path) -> None:

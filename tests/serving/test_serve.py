@@ -239,8 +239,21 @@ def test_words_contribute_what_their_absence_costs(tmp_path, problem_type):
 def test_more_words_than_can_wait_are_refused(classify_task):
     with served(classify_task, max_waiting=8, max_texts=2) as client:
         response = ask(client, [TEXTS[5], TEXTS[5]], explain=True)
-        assert (response.status_code, "explain: 14 texts to read; the maximum is 8" in response.text) == (422, True)
+        assert (response.status_code, "explain: too many or too long texts" in response.text) == (422, True)
         assert len(ask(client, TEXTS[5], explain=True).json()["words"]) == 6
+
+
+def test_a_long_text_is_not_read_again_for_each_of_its_words(classify_task):
+    long = "a" * 90_000 + " b" * 99
+    with served(classify_task) as client:
+        response = ask(client, long, explain=True)
+        assert (response.status_code, "explain: too many or too long texts" in response.text) == (422, True)
+        assert ask(client, long).status_code == 200
+
+
+def test_several_numbers_are_not_explained(tmp_path):
+    with served(load_task(str(save_classifier(tmp_path / "numbers", problem_type="regression")))) as client:
+        assert ask(client, "a", explain=True).status_code == 422
 
 
 def test_the_first_page_is_that_of_the_interface(client):

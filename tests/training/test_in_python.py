@@ -74,7 +74,7 @@ def test_reports_of_other_kinds_and_of_pairs_predict(tmp_path: Path) -> None:
     report = train_classifier(table, tmp_path / "pairs", **options)
     [answer] = report.predict([("plot", "cast")])
     assert answer["probabilities"].keys() == {"plot", "cast"}
-    assert [each["label"] for each in report.predict([("plot", "cast"), None, float("nan")])][1:] == [None, None]
+    assert [each["label"] for each in report.predict([("plot", "cast"), None, pd.NA, ("plot", None)])][1:] == [None] * 3
     assert answer["label"] == [name for name, score in answer["probabilities"].items() if score >= 0.5]
     with pytest.raises(DataError, match="'plot' is not a pair of texts"):
         report.predict(["plot"])

@@ -26,6 +26,7 @@ from modeling_scratch.data.splits import DataArguments
 from modeling_scratch.data.text_pairs import TextPair
 from modeling_scratch.serving.tasks import load_task
 from modeling_scratch.sharing.verification import Verdict, verify
+from modeling_scratch.training.classification import classify
 
 COLUMNS = "--text_column premise hypothesis"
 FAST = "--learning_rate 1e-2 --per_device_train_batch_size 16 --report_to none --use_cpu --disable_tqdm True --seed 0"
@@ -192,16 +193,26 @@ def test_files_of_pairs_are_answered(run: Path, tmp_path: Path) -> None:
     assert (empty["text"], empty["text_pair"]) == ("", "it is sky")
 
 
+def test_the_first_answers_are_those_of_pairs(run: Path) -> None:
+    pairs = [TextPair("ball is red", "it is blood"), TextPair("ball is blue", "it is grass")]
+    for line, pair in zip(classify(run, pairs, False).splitlines()[2:], pairs):
+        label, score, text = line.split(maxsplit=2)
+        assert float(score) == pytest.approx(answer_of(run, *pair.parts)[label], abs=1e-3)
+        assert text == " | ".join(pair.parts)
+
+
 def test_the_server_classifies_pairs(run: Path) -> None:
     pair = {"text": "ball is red", "text_pair": "it is blood"}
     with served(load_task(str(run), "cpu")) as client:
         outputs = client.post("/classify", json={"inputs": [pair, pair], "top_k": "all"}).json()["outputs"]
         wrong = client.post("/classify", json={"inputs": "ball is red"})
+        empty = client.post("/classify", json={"inputs": {**pair, "text": " "}, "threshold": 0}).json()
         document = client.get("/openapi.json").json()
     for output in outputs:
         found = {each["label"]: each["score"] for each in output}
         assert found == pytest.approx(answer_of(run, *pair.values()), rel=1e-4)
     assert (wrong.status_code, "must be an object with text and text_pair" in wrong.text) == (422, True)
+    assert (empty["outputs"], empty["labels"]) == ([], None)
     assert OpenAPI(**document).openapi == "3.1.0"
     assert "explain" not in str(document)  # leaves out words of one text
 
