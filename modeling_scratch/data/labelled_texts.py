@@ -271,13 +271,8 @@ def _read_examples(
             examples.append(Example(text, label, where))
     class_names = source.class_names(label_column) or []
     if class_names:
-        name_of: dict[Label, str] = dict(enumerate(class_names))
         left_out["label"] += [example.where for example in examples if example.label == HIDDEN_LABEL]
-        examples = [
-            example._replace(label=kind.renamed(example.label, name_of))
-            for example in examples
-            if example.label != HIDDEN_LABEL
-        ]
+        examples = _named_examples(examples, class_names, kind)
     repeated = len(examples) - len({example.text for example in examples})
     if repeated:
         notes.append(f"{split}: kept {counted(repeated, 'row')} with the text of an earlier row")
@@ -289,6 +284,16 @@ def _read_examples(
     examples = _without_dropped(split, examples, labels, notes)
     read_as = labels.map.read(split, _counts(examples, kind), class_names, notes)
     return [example._replace(label=kind.renamed(example.label, read_as)) for example in examples]
+
+
+def _named_examples(examples: Sequence[Example], class_names: Sequence[str], kind: LabelKind) -> list[Example]:
+    """Return the examples whose labels are not withheld, with the declared names of their classes."""
+    name_of: dict[Label, str] = dict(enumerate(class_names))
+    return [
+        example._replace(label=kind.renamed(example.label, name_of))
+        for example in examples
+        if example.label != HIDDEN_LABEL
+    ]
 
 
 def _counts(examples: Sequence[Example], kind: LabelKind) -> dict[Label, int]:
