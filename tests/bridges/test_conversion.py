@@ -1,6 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Bridges: native checkpoints are scratch models of the same function, and go back as they came."""
 
+import subprocess
+import sys
 from dataclasses import fields
 from functools import cache
 from itertools import chain, cycle
@@ -27,7 +29,7 @@ from modeling_scratch import (
     presets,
 )
 from modeling_scratch.bridges.configs import FAMILIES
-from modeling_scratch.bridges.conversion import MODELS
+from modeling_scratch.bridges.conversion import MODELS, export_model
 from modeling_scratch.bridges.model_sources import load_model
 
 every_native = pytest.mark.parametrize("native", NATIVES, ids=str)
@@ -422,3 +424,19 @@ def test_modernbert_holds_no_biases_of_norms_and_no_norm_before_its_first_attent
     assert "decoder.bias" in export_state_dict(model)
     with pytest.raises(ValueError, match="no counterpart in modernbert: the hidden layer of its head"):
         export_config(model.config, "ScratchEncoderForSequenceClassification", "modernbert")
+
+
+@pytest.mark.parametrize("model_type", ["llama", "gemma3_text"])
+def test_an_exported_model_can_run_at_once(model_type: str, tmp_path: Path) -> None:
+    """With the buffers that no checkpoint has, such as the frequencies of rotary positions."""
+    reference = Native(model_type, "ScratchDecoderForCausalLM").model()
+    reference.save_pretrained(tmp_path)
+    ids = torch.randint(3, 50, (2, 9), generator=torch.Generator().manual_seed(0))
+    found = export_model(load_pretrained(tmp_path))(ids).logits
+    torch.testing.assert_close(found, reference(ids).logits, atol=1e-5, rtol=0)
+
+
+def test_conversion_needs_no_extra() -> None:
+    """Accelerate is one of the extra for training."""
+    without = "import sys; sys.modules['accelerate'] = None; import modeling_scratch; modeling_scratch.load_pretrained"
+    subprocess.run([sys.executable, "-c", without], check=True, timeout=120)
