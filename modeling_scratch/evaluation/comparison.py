@@ -21,7 +21,7 @@ from ..data.text_pairs import TEXT_COLUMN_HELP, TextColumns, as_recorded, column
 from ..utils.command_line import option
 from ..utils.errors import DataError
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_output, write_json
-from ..utils.markdown import escaped, excerpt, percent, table
+from ..utils.markdown import escaped, excerpt, percent, points, table
 from .calibration import expected_calibration_error, negative_log_likelihood
 from .classification_metrics import (
     SIGNIFICANCE_LEVEL,
@@ -373,11 +373,6 @@ def _differences_table(report: Mapping[str, Any]) -> str:
         for each in report["differences"]
     ]
     return table(heads, rows)
-
-
-def points(difference: float) -> str:
-    """Return a difference of shares in percentage points."""
-    return f"{100 * difference:+.2f}"
 
 
 def _notes(report: Mapping[str, Any]) -> list[str]:

@@ -12,7 +12,7 @@ from transformers import Trainer
 from ..data.labelled_texts import ReviewData
 from ..data.text_pairs import as_fields, shortened
 from ..utils.errors import DataError
-from ..utils.markdown import escaped, excerpt, table
+from ..utils.markdown import escaped, excerpt, points, table
 from .calibration import Calibration
 from .classification_metrics import class_scores, class_table
 from .judged_split import judged_split, predict_split
@@ -267,4 +267,4 @@ def _sentence(evaluation: Mapping[str, Any], model: str) -> str:
 
 def shown_difference(score: Score, difference: float) -> str:
     """Return a difference of shares in percentage points, or one of other scores."""
-    return f"{100 * difference:+.2f}" if score.is_share else f"{difference:+.4f}"
+    return points(difference) if score.is_share else f"{round(difference, 4) + 0.0:+.4f}"

@@ -46,6 +46,11 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def points(difference: float) -> str:
+    """Return a difference of shares in percentage points, with its sign; never -0.00."""
+    return f"{round(100 * difference, 2) + 0.0:+.2f}"
+
+
 def folded(title: str, text: str) -> str:
     """Return Markdown that a page shows once its title is clicked."""
     return f"<details>\n<summary>{escaped(title)}</summary>\n\n{text}\n\n</details>"
