@@ -4,7 +4,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from math import ceil
+from math import ceil, inf
 from pathlib import Path
 from statistics import mean, stdev
 
@@ -17,6 +17,7 @@ Scores = Mapping[str, Mapping[int, Sequence[float]]]  # the score of each seed, 
 METRICS = {"accuracy": "accuracy (% of texts)", "f1": "F1 (%)"}
 COLORS = BLUE, VERMILION, "#009E73", "#CC79A7", "black"
 COLUMNS = 2  # of panels
+LABELS_APART = 1.3  # times: of numbers of texts closer together, the largest is labelled
 
 
 def read_scores(runs: Mapping[str, Sequence[Path]], metric: str = "accuracy") -> Scores:
@@ -82,7 +83,8 @@ def size_png(panels: Mapping[str, Scores], path: str | Path, metrics: Mapping[st
             axes.fill_between(list(of_name), low, high, color=color, alpha=0.15, linewidth=0)
         axes.set_xscale("log")
         sizes = sorted({texts for of_name in scores.values() for texts in of_name})
-        axes.set_xticks(sizes, [f"{texts:,}" for texts in sizes])
+        apart = [texts for texts, larger in zip(sizes, [*sizes[1:], inf]) if larger > LABELS_APART * texts]
+        axes.set_xticks(apart, [f"{texts:,}" for texts in apart])
         axes.set_xticks([], minor=True)
         axes.set_title(title)
         axes.set_xlabel("training texts")
