@@ -151,18 +151,15 @@ class Number:
 
     def parse(self, value: object, column: str, where: str) -> Any:
         """Return the number. Raises `DataError` for what is none, and for infinity."""
-        if is_missing(value) or number_key(value) in self.dropped:
+        is_number = _is_number(value)
+        if is_missing(value) or ((is_number or isinstance(value, str)) and number_key(value) in self.dropped):
             return None
-        try:
-            number = float("x" if isinstance(value, bool) else value)  # type: ignore[arg-type]
-        except (TypeError, ValueError):
-            number = math.nan
-        if not math.isfinite(number):
+        if not is_number:
             raise DataError(
                 f"{where}, column {column!r}: {value!r:.40} is not a finite number, as a regression needs; correct it, "
                 "leave such rows out by --drop_labels, or choose another --label_column or --problem_type"
             )
-        return number
+        return float(value)  # type: ignore[arg-type]
 
     def classes(self, label: Any) -> tuple:
         return ()

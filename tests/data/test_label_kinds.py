@@ -112,6 +112,7 @@ def test_texts_that_are_numbers_are_warned_of(tmp_path: Path) -> None:
     [
         ([0.5, "x"] * 6, {"problem_type": "regression"}, ["train.jsonl, row 2", "'x'", "not a finite number"]),
         ([0.5, True] * 6, {"problem_type": "regression"}, ["row 2", "True"]),
+        ([[1], [2]] * 6, {"problem_type": "regression"}, ["row 1", "[1] is not a finite number"]),
         ([3, 3.0] * 6, {"problem_type": "regression"}, ["all labels", "3"]),
         ([0.5, 1] * 6, {"class_names": ["a", "b"]}, ["--class_names a b", "one number"]),
         (["a", "b"] * 6, {"problem_type": "multi_label_classification"}, ["row 1", "'a'", "--label_separator"]),
