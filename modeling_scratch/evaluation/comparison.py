@@ -300,13 +300,12 @@ def texts_of(
     named, trained: the text columns of --text_column, and those that the first run was trained on.
     """
     files = [file for split in find_splits(path).values() for file in split] if path.is_dir() else [path]
-    texts: dict[str, str] = {}
-    places: dict[str, list[str]] = {}
+    found: dict[str, tuple[list[str], str]] = {}
     for file in files:
         for row, text in read_texts(file, list(named or find_text_columns(file, form, trained)), form):
-            texts.setdefault(digest := text_digest(text), text)
-            places.setdefault(digest, []).append(f"{file.name}, row {row}")
-    return {digest: (_joined(places[digest]), text) for digest, text in texts.items()}
+            places, _ = found.setdefault(text_digest(text), ([], text))
+            places.append(f"{file.name}, row {row}")
+    return {digest: (_joined(places), text) for digest, (places, text) in found.items()}
 
 
 def _joined(places: Sequence[str]) -> str:

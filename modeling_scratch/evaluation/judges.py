@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The evaluation of models that predict sets of classes or numbers, beside a linear model of the same texts."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -28,7 +29,7 @@ EXAMPLES = 6
 MODEL, CONSTANT = "Transformer", "the same answer for every text"
 
 
-class KindJudge:
+class KindJudge(ABC):
     """Compares predictions with those of a linear model on the test split, or on validation if there is none."""
 
     metrics: ClassVar[KindMetrics]
@@ -49,25 +50,25 @@ class KindJudge:
             except ValueError as error:
                 raise DataError(f"the baseline cannot be trained: {error}") from error
 
+    @abstractmethod
     def train_rival(self, texts: list[str], labels: np.ndarray, seed: int) -> Rival:
         """Train a linear model, and let it predict the judged texts."""
-        raise NotImplementedError
 
+    @abstractmethod
     def best_constant(self, labels: np.ndarray) -> np.ndarray:
         """Return the best answer that is the same for every text, of train labels (N, ...) -> (...)."""
-        raise NotImplementedError
 
     def more(self, predicted: np.ndarray) -> dict[str, Any]:
         """Return further entries of evaluation.json."""
         return {}
 
+    @abstractmethod
     def draw(self, predicted: np.ndarray, evaluation: Mapping[str, Any], path: Path) -> None:
         """Plot the predictions."""
-        raise NotImplementedError
 
+    @abstractmethod
     def shown(self, answer: Any) -> str:
         """Return a prediction, or a label, as text."""
-        raise NotImplementedError
 
     def evaluate(
         self,

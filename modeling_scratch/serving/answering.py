@@ -30,7 +30,7 @@ class Answering(Task):
     summary: ClassVar[str] = (
         "Answer questions. An answer is a piece of the context, with its probability and its place."
     )
-    reader: Reader | None = None
+    reader: Reader = field(kw_only=True)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -52,7 +52,6 @@ class Answering(Task):
         return [dict(zip(FIELDS, ("a", "b c")))]
 
     def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:
-        assert self.reader
         with self.lock:  # each call changes how the tokenizer truncates, and requests are encoded in threads
             windows = self.reader.windows(**text)
             question = self.pipe.tokenizer(text["question"], add_special_tokens=False, verbose=False)["input_ids"]
@@ -64,7 +63,6 @@ class Answering(Task):
         return Job(features, len(ids), sides[0].count(0) < len(question), (("top_k", options.get("top_k", 1)),))
 
     def run(self, jobs: Sequence[Job]) -> list[Answer]:
-        assert self.reader
         return self.reader.answer([job.features["windows"] for job in jobs], **dict(jobs[0].options))
 
     def shape(self, answers: Sequence[Answer], is_list: bool, options: Mapping[str, Any]) -> Any:

@@ -3,7 +3,7 @@
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -23,7 +23,7 @@ class Tagging(Task):
 
     name: ClassVar[str] = "tag"
     summary: ClassVar[str] = "Find the entities of texts, or label their words. start and end count characters."
-    tagger: Tagger | None = None
+    tagger: Tagger = field(kw_only=True)
 
     @cached_property
     def counter(self) -> Any:
@@ -43,7 +43,6 @@ class Tagging(Task):
         return response(one_or_several(array(record(fields))))
 
     def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:
-        assert self.tagger
         ids = self.counter(text, verbose=False)["input_ids"]
         if self.tagger.finds_entities:  # in windows, which cut nothing
             return Job({"input_ids": ids, "text": text}, len(ids))
@@ -51,7 +50,6 @@ class Tagging(Task):
         return Job({"input_ids": ids, "text": text}, min(len(ids), limit), len(ids) > limit)
 
     def run(self, jobs: Sequence[Job]) -> list[Answer]:
-        assert self.tagger
         return self.tagger.tag([job.features["text"] for job in jobs])
 
     def shape(self, answers: Sequence[Answer], is_list: bool, options: Mapping[str, Any]) -> Any:
