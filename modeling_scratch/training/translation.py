@@ -46,6 +46,7 @@ from ..utils.errors import DataError
 from .arguments import RunArguments, checking_arguments
 from .callbacks import early_stopping, save_where_judged
 from .checkpoints import average_weights, last_checkpoints, load_weights
+from .consistency import R_DROP, ConsistentDropout, check_r_drop
 from .distributed import check_whole
 from .run import Run, summary
 from .run_folder import alone
@@ -228,6 +229,7 @@ class TranslationTrainingArguments(RunArguments, Seq2SeqTrainingArguments):
     adam_beta2: float = field(default=0.98, metadata={"help": "Adam's beta2."})
     adam_epsilon: float = field(default=1e-9, metadata={"help": "Adam's epsilon."})
     label_smoothing_factor: float = field(default=0.1, metadata={"help": "The label smoothing of the training loss."})
+    r_drop: float = field(default=0.0, metadata={"help": R_DROP})
     num_train_epochs: float = field(default=30.0, metadata={"help": "The number of training epochs."})
     per_device_train_batch_size: int = field(default=128, metadata={"help": "Training pairs per step and device."})
     per_device_eval_batch_size: int = field(default=128, metadata={"help": "Texts per batch when translating."})
@@ -249,6 +251,7 @@ class TranslationTrainingArguments(RunArguments, Seq2SeqTrainingArguments):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_r_drop(self.r_drop)
         if self.average_checkpoints < 1 or self.num_beams < 1:
             raise DataError("--average_checkpoints and --num_beams must be at least 1")
         SearchArguments(num_beams=self.num_beams)  # applies the same checks
@@ -271,7 +274,7 @@ class TranslationTrainingArguments(RunArguments, Seq2SeqTrainingArguments):
         return {"num_beams": self.num_beams, "length_penalty": length_penalty, "do_sample": False}
 
 
-class TranslationTrainer(SharingTrainer, Seq2SeqTrainer):
+class TranslationTrainer(ConsistentDropout, SharingTrainer, Seq2SeqTrainer):
     """Seq2SeqTrainer whose evaluation also scores greedy translations of the validation split."""
 
     args: TranslationTrainingArguments
