@@ -177,11 +177,16 @@ def test_words_are_spelt_anew_and_a_resumed_run_spells_them_the_same(data: Path,
     assert any(not torch.equal(weight, plain[name]) for name, weight in once.items())
 
 
-@pytest.mark.parametrize("probability", ["1", "-0.1"])
-def test_a_bpe_dropout_that_is_no_probability_is_refused(
-    probability: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+@pytest.mark.parametrize("option", ["--bpe_dropout 1", "--bpe_dropout -0.1", "--r_drop -1", "--r_drop nan"])
+def test_options_out_of_their_range_are_refused(
+    option: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    assert "--bpe_dropout" in refusal(capsys, train, data, tmp_path / "run", f"--bpe_dropout {probability}")
+    assert option in refusal(capsys, train, data, tmp_path / "run", option)
+
+
+def test_learns_from_two_draws_of_dropout(data: Path, tmp_path: Path) -> None:
+    train(data, tmp_path / "run", f"--r_drop 1 --config_overrides {SIZES.replace('dropout=0.0', 'dropout=0.1')}")
+    assert json.loads((tmp_path / "run" / "evaluation.json").read_text())["test"][0]["value"] > 50
 
 
 def test_a_checkpoints_own_search_decides_nothing(run: Path, data: Path, tmp_path: Path) -> None:
