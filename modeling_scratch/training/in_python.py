@@ -146,8 +146,10 @@ def _check_names(options: Mapping[str, Any]) -> None:
 def _of_arguments(message: str, folder: Path, has_splits: bool) -> str:
     """Return a message that names arguments of `train_classifier`, not options of the command and temporary files."""
     message = re.sub(r"argument --(\w+)(/--[\w-]+)?", r"\1", message)  # of argparse, which knows both spellings
-    table = r"data['\1']" if has_splits else "data"
-    message = re.sub(rf"(?:--data_dir )?{re.escape(str(folder))}/(\w+)\.parquet", table, message)
+    table = r"data['\2']" if has_splits else "data"
+    if folder.is_dir():
+        names = "|".join(path.stem for path in folder.iterdir())
+        message = re.sub(rf"(?:--data_dir )?({re.escape(str(folder))}/)?\b({names})\.parquet", table, message)
     message = re.sub(rf"(?:--data_dir )?{re.escape(str(folder))}", "data", message)
     return re.sub(r"--([a-z]\w*)", lambda found: found[1] if found[1] in OPTIONS else found[0], message)
 
