@@ -394,7 +394,7 @@ def test_large_data_fills_the_time_and_small_data_does_not(recipe: str, speed: f
 
 
 def test_the_documentation_has_the_numbers_of_the_recipes() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "own-data.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(encoding="utf-8")
     for name, each in RECIPES.items():
         numbers = f"{each.minutes:g} | {each.pretraining_share:.0%} | {each.width}".replace("%", " %")
         passes = f"{each.passes} pass{'es' * (each.passes > 1)}"
