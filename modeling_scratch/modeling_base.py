@@ -48,6 +48,8 @@ class ScratchPreTrainedModel(PreTrainedModel):
         """As PreTrainedModel's; the plan of tensor parallelism keeps only the layers that this model has."""
         super().post_init()
         names = {re.sub(r"\.\d+(?=\.|$)", ".*", name) for name, _ in self.named_modules()}
+        if any(name.endswith("position_bias") for name in names):  # that of all heads: each process computes them all
+            names = {name for name in names if "attention" not in name}
         self._tp_plan = {name: way for name, way in (self._tp_plan or {}).items() if name in names}
 
     def is_asked_for(self, name: str, kwargs: Mapping[str, Any]) -> bool:
@@ -97,8 +99,7 @@ class ScratchPreTrainedModel(PreTrainedModel):
         """As PreTrainedModel's, which pushes what is newer; the code, saved before it looks, always goes along."""
         files = [sys.modules[cls.__module__].__file__ for cls in self._shipped()]
         code = {Path(path).name for file in files for path in (file, *get_relative_import_files(file))}
-        times = super()._get_files_timestamps(working_dir)
-        return {name: time for name, time in times.items() if name not in code}
+        return {name: time for name, time in super()._get_files_timestamps(working_dir).items() if name not in code}
 
     def _custom_pipelines(self) -> dict[str, Any]:
         """The pipelines that serve this head, and those a user has named; where no task is named, these are taken."""

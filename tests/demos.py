@@ -28,10 +28,13 @@ def save_encoder(folder: Path, model_class: Any, labels: Sequence[str] = ("bad",
     return writers.save(folder, redraw(model_class(config), std=0.7, biases=False), tokenizer)
 
 
+RUN_OF_PAIRS = {"program": "scripts/train_classifier.py", "data": {"text_column": ["premise", "the_claim"]}}
+
+
 def save_pair(folder: Path) -> Path:
     """A classifier whose run says that it reads pairs of texts."""
     save_encoder(folder, scratch.ScratchEncoderForSequenceClassification)
-    (folder / "run_config.json").write_text(json.dumps({"data": {"text_column": ["premise", "the_claim"]}}))
+    (folder / "run_config.json").write_text(json.dumps(RUN_OF_PAIRS))
     return folder
 
 

@@ -323,6 +323,7 @@ def _answers(device: StandIn) -> dict[str, Callable[..., Any]]:
         **dict.fromkeys(["is_available", "is_built", "is_initialized", "is_bf16_supported"], lambda *_, **__: True),
         **dict.fromkeys(["manual_seed", "manual_seed_all"], device.seed),
         **dict.fromkeys(["current_allocated_memory", "memory_allocated", "current_device"], lambda *_: 0),
+        **dict.fromkeys(["_exchange_device", "_maybe_exchange_device"], lambda *_: 0),
         **dict.fromkeys(["max_memory_allocated", "memory_reserved", "max_memory_reserved"], lambda *_: 0),
         "device_count": lambda: 1,
         "get_device_name": lambda *_: "stand-in",

@@ -211,8 +211,8 @@ def steps_of(
     if steps < LEAST_STEPS:
         needed = count * (around + LEAST_STEPS * speed["step"]) / 60
         raise DataError(
-            f"--budget {arguments.budget}: too little for {count} runs, each of which takes {around:.0f} s without its "
-            f"steps; give at least {needed + 1:.0f}m, or vary less"
+            f"--budget {arguments.budget}: too little for {count:,} runs, each of which takes {around:.0f} s "
+            f"without its steps; give at least {needed + 1:.0f}m, or vary less"
         )
     steps -= steps % EVALUATIONS
     epochs = steps * speed["epochs"]

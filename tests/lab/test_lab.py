@@ -233,9 +233,9 @@ def test_a_budget_gives_all_runs_the_same_steps(tmp_path: Path) -> None:
     assert ended.text.index("--budget 40s") < ended.text.index("1 of 2")
     assert "perplexity" in ended.text
     given[given.index(str(tmp_path / "lab"))] = str(tmp_path / "short")
-    short = in_child(partial(main, [*given, "--budget", "1s"]))
+    short = in_child(partial(main, [*given, "--seeds", "1000", "--budget", "1s"]))
     assert short.status == 2
-    assert "--budget 1s: too little for 2 runs" in short.text
+    assert "--budget 1s: too little for 2,000 runs" in short.text
 
 
 @pytest.mark.slow
