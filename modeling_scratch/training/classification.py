@@ -37,10 +37,10 @@ from ..evaluation.stages import Stage, fine_tuning_stage, report_stages
 from ..utils.errors import DataError, counted, one_line
 from .checkpoints import step_of
 from .class_weights import CLASS_WEIGHTS, ClassWeights, balanced_weights
-from .consistency import R_DROP, ConsistentRows, check_r_drop
 from .encoder_models import ModelArguments, build_model, build_tokenizer
 from .encoder_training import EncoderTrainingArguments, Metrics, build_trainer, choose_epoch_on_validation, inputs_of
 from .linear_part import LINEAR_PART, ReservedCoordinates, add_linear_part, obstacle
+from .r_drop import R_DROP, PaddedRDropTraining, check_r_drop
 from .regression import NumberTraining, predicts_numbers, start_at_mean
 from .remedies import remedies
 from .run import Run, summary
@@ -154,7 +154,7 @@ class ClassifierTrainingArguments(EncoderTrainingArguments):
 
 
 class ClassifierTrainer(
-    ConsistentRows, SoftLabels, ClassWeights, SparseTables, NumberTraining, RatesByDepth, SharingTrainer
+    PaddedRDropTraining, SoftLabels, ClassWeights, SparseTables, NumberTraining, RatesByDepth, SharingTrainer
 ):
     """The trainer of a classification run. After training, it adds the linear part, and calibrates the probabilities.
 

@@ -19,8 +19,8 @@ from ..bridges.model_sources import with_override
 from ..utils.errors import DataError, DivergedError, counted, one_line
 from ..utils.files import write_json, write_text
 from ..utils.markdown import percent
-from .consistency import ConsistentRows
 from .progress import print_lines
+from .r_drop import PaddedRDropTraining
 from .sparse_tables import SparseTables
 from .trainer import RatesByDepth
 
@@ -103,7 +103,7 @@ def with_dropout(overrides: str | None, settings: dict[str, Any]) -> str | None:
     return with_override(overrides, "hidden_dropout", settings["dropout"]) if "dropout" in settings else overrides
 
 
-class TrialTrainer(ConsistentRows, SparseTables, RatesByDepth):
+class TrialTrainer(PaddedRDropTraining, SparseTables, RatesByDepth):
     """Trainer for successive trials, scored by the final model, with averaged weights if configured.
 
     Trainer's own objective would be that of the last evaluation during training. metric: the score that trials are

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase, Trainer
 
 from ..data.encoded_texts import encode_texts
+from .distributed import loss_scale
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,8 @@ class SoftLabels(Trainer):
         texts, classes = inputs["labels"].shape
         count = texts if num_items_in_batch is None else torch.as_tensor(num_items_in_batch) / classes
         losses, outputs = summed_cross_entropy(self, model, inputs)
-        return (losses / count, outputs) if return_outputs else losses / count
+        loss = losses / count * loss_scale(self, num_items_in_batch)
+        return (loss, outputs) if return_outputs else loss
 
 
 def summed_cross_entropy(

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import datasets
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.data import Dataset
 from transformers import (
     AutoModelForSeq2SeqLM,
@@ -46,8 +46,8 @@ from ..utils.errors import DataError
 from .arguments import RunArguments, checking_arguments
 from .callbacks import early_stopping, save_where_judged
 from .checkpoints import average_weights, last_checkpoints, load_weights
-from .consistency import R_DROP, ConsistentDropout, check_r_drop
 from .distributed import check_whole
+from .r_drop import R_DROP, RDropTraining, check_r_drop
 from .run import Run, summary
 from .run_folder import alone
 from .trainer import SharingTrainer, forget_last_call, share
@@ -274,7 +274,21 @@ class TranslationTrainingArguments(RunArguments, Seq2SeqTrainingArguments):
         return {"num_beams": self.num_beams, "length_penalty": length_penalty, "do_sample": False}
 
 
-class TranslationTrainer(ConsistentDropout, SharingTrainer, Seq2SeqTrainer):
+class SparsePrediction(Trainer):
+    """Trainer that leaves the labels to the model, too, where the loss is computed by a function.
+
+    With `sparse_prediction`, the model then computes no logits for padding. That is a third of the target tokens, where
+    batches are grouped by the lengths of their sources.
+    """
+
+    def compute_loss(self, model: nn.Module, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        config: Any = self.model.config
+        takes_labels = model.training and getattr(config, "sparse_prediction", False) and "labels" in inputs
+        called: Any = partial(model, labels=inputs["labels"]) if takes_labels else model
+        return super().compute_loss(called, inputs, *args, **kwargs)
+
+
+class TranslationTrainer(RDropTraining, SparsePrediction, SharingTrainer, Seq2SeqTrainer):
     """Seq2SeqTrainer whose evaluation also scores greedy translations of the validation split."""
 
     args: TranslationTrainingArguments

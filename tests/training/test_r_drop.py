@@ -1,0 +1,166 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""R-Drop: the loss of two draws of dropout, and its gradients over accumulated batches and several processes."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from conftest import redraw
+from model_cases import TINY, tiny
+from safetensors.torch import load_file
+from together import together
+from torch import nn
+from transformers import TrainingArguments
+from transformers.modeling_outputs import SequenceClassifierOutput
+
+from modeling_scratch import (
+    ScratchEncoderForSequenceClassification,
+    ScratchSeq2SeqConfig,
+    ScratchSeq2SeqForConditionalGeneration,
+)
+from modeling_scratch.training.r_drop import RDropTraining, SymmetricKL
+from modeling_scratch.training.soft_labels import SoftLabels
+from modeling_scratch.training.translation import TranslationTrainer, TranslationTrainingArguments, smoothed_loss
+
+ROWS = [{"input_ids": [5, 6, 7], "attention_mask": [1, 1, 1], "label": number % 2} for number in range(8)]
+
+
+class Arguments(TrainingArguments):
+    r_drop = 3.0
+    flat_batches = None
+
+
+class Alternating(nn.Module):
+    """A model whose first and second half of a batch differ, as by two draws of dropout."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scores = nn.Parameter(torch.tensor([[1.0, -0.5], [0.2, 0.4]]))
+        self.config = type("Config", (), {"problem_type": None, "num_labels": 2})()
+
+    def forward(self, input_ids: Any, labels: Any, num_items_in_batch: Any = None) -> Any:
+        logits = self.scores.repeat_interleave(len(input_ids) // 2, 0)
+        loss = F.cross_entropy(logits, labels, reduction="sum") / (num_items_in_batch or len(labels))
+        return SequenceClassifierOutput(loss, logits)
+
+
+QUIET: dict[str, Any] = {
+    "max_steps": 1, "save_strategy": "no", "report_to": [], "use_cpu": True, "disable_tqdm": True,
+}  # fmt: skip
+
+
+def trainer(folder: Path, model: Any) -> RDropTraining:
+    return RDropTraining(model, Arguments(str(folder), **QUIET), train_dataset=ROWS)
+
+
+def test_the_loss_is_that_of_both_draws_plus_their_divergence(tmp_path: Path) -> None:
+    model = Alternating().train()
+    inputs = {"input_ids": torch.zeros(3, 4, dtype=torch.long), "labels": torch.tensor([0, 1, 1])}
+    found = trainer(tmp_path, model).compute_loss(model, inputs)
+    p, q = model.scores.softmax(-1)
+    cross_entropy = -(p[inputs["labels"]].log().mean() + q[inputs["labels"]].log().mean()) / 2
+    divergence = (p * (p / q).log()).sum() + (q * (q / p).log()).sum()
+    torch.testing.assert_close(found, cross_entropy + 3 / 4 * divergence)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_the_divergence_has_the_value_and_the_gradients_of_its_formula(dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    logits = (3 * torch.randn(2, 150, 40)).to(dtype).requires_grad_()
+    log_p, log_q = logits.float().log_softmax(-1)
+    expected = ((log_p.exp() - log_q.exp()) * (log_p - log_q)).sum()
+    found = SymmetricKL.apply(*logits)
+    torch.testing.assert_close(found, expected)
+    gradients = (torch.autograd.grad(loss * (0.75 / 3000), logits)[0] for loss in (found, expected))
+    torch.testing.assert_close(*gradients)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.4])
+def test_without_dropout_it_is_the_plain_loss(tmp_path: Path, dropout: float) -> None:
+    model = redraw(ScratchEncoderForSequenceClassification(tiny(hidden_dropout=dropout))).train()
+    made = trainer(tmp_path, model)
+    inputs = {"input_ids": torch.tensor([[5, 6, 7], [8, 9, 5]]), "labels": torch.tensor([0, 1])}
+    torch.manual_seed(0)
+    found = made.compute_loss(model, dict(inputs)).item()
+    plain = model(**inputs).loss.item()
+    assert (abs(found - plain) < 1e-5) == (dropout == 0)
+
+
+class SecondDraw(ScratchEncoderForSequenceClassification):
+    """A model without dropout whose logits of the second half of a batch differ all the same."""
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        outputs = super().forward(*args, **kwargs)
+        first, second = outputs.logits.chunk(2)
+        outputs.logits = torch.cat([first, 1.7 * second + torch.tensor([0.5, -0.5])])
+        return outputs
+
+
+class SoftRDrop(RDropTraining, SoftLabels):
+    pass
+
+
+def train_parts(rank: int, folder: str, batch: int, parts: int, soft: bool) -> None:
+    """Save the weights after one step of 8 rows, in as many batches as there are processes times parts."""
+    model = redraw(SecondDraw(tiny(hidden_dropout=0.0, num_labels=2, problem_type="single_label_classification")))
+    rows = [
+        {**row, "label": [0.3, 0.7] if soft and row["label"] else [1.0, 0.0] if soft else row["label"]} for row in ROWS
+    ]
+    options = {"learning_rate": 1e-2, "optim": "sgd", "max_grad_norm": 0, "remove_unused_columns": False, **QUIET}
+    arguments = Arguments(folder, per_device_train_batch_size=batch, gradient_accumulation_steps=parts, **options)
+    SoftRDrop(model, arguments, train_dataset=rows).train()
+    if rank == 0:
+        model.save_pretrained(folder)
+
+
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize("processes", [1, 2])
+def test_batches_and_processes_share_a_step_as_one_batch(processes: int, soft: bool, tmp_path: Path) -> None:
+    train_parts(0, str(tmp_path / "whole"), 8, 1, soft)
+    together(processes, train_parts, str(tmp_path / "parts"), 2, 4 // processes, soft)
+    whole, parts = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "parts"))
+    for name, weight in whole.items():
+        torch.testing.assert_close(weight, parts[name], atol=1e-6, rtol=1e-5, msg=name)
+
+
+def test_labels_that_are_probabilities_count_each_text_once(tmp_path: Path) -> None:
+    model = redraw(
+        SecondDraw(tiny(hidden_dropout=0.0, num_labels=2, problem_type="single_label_classification"))
+    ).train()
+    inputs = {"input_ids": torch.tensor([[5, 6, 7], [8, 9, 5]]), "labels": torch.eye(2)}
+    made = SoftRDrop(model, Arguments(str(tmp_path), **QUIET))
+    found = (made.compute_loss(model, dict(inputs), num_items_in_batch=count) for count in (None, torch.tensor(4)))
+    torch.testing.assert_close(*found)
+
+
+class Remembering(ScratchSeq2SeqForConditionalGeneration):
+    """A translator that keeps the logits of its last step."""
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        outputs = super().forward(*args, **kwargs)
+        self.seen = outputs.logits
+        return outputs
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("alpha", [0.0, 3.0])
+def test_tokens_of_a_translation_count_and_padding_does_not(tmp_path: Path, sparse: bool, alpha: float) -> None:
+    fields = {**TINY, "hidden_dropout": 0.4, "sparse_prediction": sparse, "decoder_start_token_id": 1}
+    model = redraw(Remembering(ScratchSeq2SeqConfig(**fields))).train()
+    arguments = TranslationTrainingArguments(str(tmp_path), r_drop=alpha, eval_strategy="no", **QUIET)
+    made: Any = {"translator": None, "data": None, "compute_loss_func": smoothed_loss(model, 0.1)}
+    labels = torch.tensor([[5, 6, 7, 2], [8, 2, -100, -100]])
+    inputs = {"input_ids": labels.clamp(min=1), "labels": labels}
+    inputs["decoder_input_ids"] = model.prepare_decoder_input_ids_from_labels(labels)  # as the collator does
+    found = TranslationTrainer(model, arguments, **made).compute_loss(model, inputs, num_items_in_batch=torch.tensor(6))
+    draws = model.seen.chunk(2) if alpha else [model.seen]
+    assert draws[0].ndim == (2 if sparse else 3)
+    real = labels[labels != -100]
+    draws = [(draw if sparse else draw[labels != -100]).log_softmax(-1) for draw in draws]
+    smoothed = sum(-0.9 * draw.gather(-1, real[:, None]).sum() - 0.1 * draw.mean(-1).sum() for draw in draws)
+    difference = draws[0] - draws[-1]
+    divergence = ((draws[0].exp() - draws[-1].exp()) * difference).sum()
+    assert (divergence > 1e-3) == (alpha > 0)
+    torch.testing.assert_close(found, smoothed / 6 / len(draws) + alpha / 4 * divergence / 6, atol=1e-5, rtol=1e-5)
