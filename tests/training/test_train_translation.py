@@ -5,6 +5,7 @@ import json
 import random
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ import train_translation
 from processes import refusal
 from safetensors.torch import load_file
 from text_samples import fault
-from transformers import AutoModelForSeq2SeqLM, MBartTokenizer
+from transformers import AutoModelForSeq2SeqLM, MBartTokenizer, logging
 from uploads import uploaded_texts
 
 from modeling_scratch.bridges.model_sources import load_tokenizers
@@ -136,7 +137,7 @@ def test_the_best_of_validation_is_kept(run: Path) -> None:
 
 
 def test_a_stopped_run_is_resumed_to_the_same_weights_with_its_vocabularies(
-    two_vocabularies: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+    two_vocabularies: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture, caplog: Any
 ) -> None:
     """Other arguments than those that it was started with are refused."""
     output, same = shutil.copytree(two_vocabularies, tmp_path / "run"), shutil.copytree(data, tmp_path / data.name)
@@ -144,7 +145,12 @@ def test_a_stopped_run_is_resumed_to_the_same_weights_with_its_vocabularies(
     shutil.rmtree(last)
     extra = f"{SEPARATE} --resume_from_checkpoint last"
     assert "--max_length was 12 and is 11" in refusal(capsys, train, same, output, extra + " --max_length 11")
-    train(same, output, extra)
+    logging.get_logger("transformers").addHandler(caplog.handler)
+    try:
+        train(same, output, extra)
+    finally:
+        logging.get_logger("transformers").removeHandler(caplog.handler)
+    assert "does not exist" not in caplog.text
     before, found = (load_file(folder / "model.safetensors") for folder in (two_vocabularies / last.name, last))
     assert all(torch.equal(weight, found[name]) for name, weight in before.items())
     expected, kept = (load_tokenizers(str(folder)) for folder in (two_vocabularies, output))
