@@ -48,8 +48,8 @@ class ScratchPreTrainedModel(PreTrainedModel):
         """As PreTrainedModel's; the plan of tensor parallelism keeps only the layers that this model has."""
         super().post_init()
         names = {re.sub(r"\.\d+(?=\.|$)", ".*", name) for name, _ in self.named_modules()}
-        if any(name.endswith("position_bias") for name in names):  # that of all heads: each process computes them all
-            names = {name for name in names if "attention" not in name}
+        if any(name.endswith("position_bias") for name in names):  # of all heads, so each process computes them all
+            names = {name for name in names if ".attention." not in name}
         self._tp_plan = {name: way for name, way in (self._tp_plan or {}).items() if name in names}
 
     def is_asked_for(self, name: str, kwargs: Mapping[str, Any]) -> bool:

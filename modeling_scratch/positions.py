@@ -75,7 +75,7 @@ def _linear_frequencies(frequencies: Tensor, rope: Rope, **_: Any) -> Tensor:
 def _dynamic_frequencies(frequencies: Tensor, rope: Rope, size: int, length: Tensor, limit: int) -> Tensor:
     """NTK-aware scaling: beyond the trained length the base grows with the length of the longest text of a batch.
 
-    Cached keys keep the angles of the length at which they came, as in the library's Llama: uncached runs differ.
+    Cached keys keep the angles of the length at which they came, as in Llama: beyond the limit, uncached runs differ.
     """
     growth = (rope["factor"] * length.clamp(min=limit) / limit - (rope["factor"] - 1)) ** (size / max(size - 2, 1))
     pairs = torch.arange(0, size, 2, device=frequencies.device, dtype=torch.float32)

@@ -124,7 +124,7 @@ def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **o
             check_reporters(groups)
             train(given, *groups)
         except DataError as error:
-            raise DataError(_of_arguments(str(error), Path(temporary) / "data", isinstance(data, Mapping))) from error
+            raise DataError(_of_arguments(str(error), Path(temporary) / "data", isinstance(data, Mapping))) from None
         except SystemExit as error:
             raise KeyboardInterrupt if error.code == 128 + SIGINT else error from None
     folder = Path(output_dir)
@@ -146,10 +146,10 @@ def _check_names(options: Mapping[str, Any]) -> None:
 def _of_arguments(message: str, folder: Path, has_splits: bool) -> str:
     """Return a message that names arguments of `train_classifier`, not options of the command and temporary files."""
     message = re.sub(r"argument --(\w+)(/--[\w-]+)?", r"\1", message)  # of argparse, which knows both spellings
-    table = r"data['\2']" if has_splits else "data"
-    if folder.is_dir():
-        names = "|".join(path.stem for path in folder.iterdir())
-        message = re.sub(rf"(?:--data_dir )?({re.escape(str(folder))}/)?\b({names})\.parquet", table, message)
+    table = r"data['\1']" if has_splits else "data"
+    message = re.sub(rf"(?:--data_dir )?{re.escape(str(folder))}/(\w+)\.parquet", table, message)
+    if names := "|".join(path.stem for path in folder.glob("*.parquet")):  # alone, and no part of a path of the user
+        message = re.sub(rf"(?<![\w/\\.-])({names})\.parquet", table, message)
     message = re.sub(rf"(?:--data_dir )?{re.escape(str(folder))}", "data", message)
     return re.sub(r"--([a-z]\w*)", lambda found: found[1] if found[1] in OPTIONS else found[0], message)
 
@@ -184,16 +184,17 @@ def _source(data: Any, folder: Path) -> dict[str, Any]:
         raise DataError(f"data: two tables are the {twice[0]} split; keep one")
     folder.mkdir()
     for name, table in tables.items():
+        where = f"data[{name!r}]" if isinstance(data, Mapping) else "data"
         if not isinstance(table, TABLES):
-            raise DataError(f"data[{name!r}] is a {type(table).__name__}, not a DataFrame or Dataset")
+            raise DataError(f"{where} is a {type(table).__name__}, not a DataFrame or Dataset")
         if len(table) == 0:
-            raise DataError(f"data[{name!r}] has no rows")
+            raise DataError(f"{where} has no rows")
         try:
             if isinstance(table, pd.DataFrame):
                 table = datasets.Dataset.from_pandas(table, preserve_index=False)
             table.to_parquet(str(folder / f"{name}.parquet"))
         except pa.ArrowException as error:
-            raise DataError(f"data[{name!r}]: a column has values of several types: {one_line(error)}") from error
+            raise DataError(f"{where}: a column has values of several types: {one_line(error)}") from error
     return {"data_dir": folder}
 
 

@@ -156,10 +156,15 @@ def test_data_parallel_replicas(case: Case) -> None:
 
 @parametrize_cases()
 def test_tensor_parallel_plan_names_real_layers(case: Case) -> None:
-    """Each of them, with gates and without, and no layer that a model of this class does not have."""
-    for activation in "swiglu", "relu":
-        model = case.model(hidden_act=activation)
+    """Each of them, with gates and without, and no layer that a model of this class does not have.
+
+    A bias of positions is one of all heads, which have to stay together.
+    """
+    for activation, position in ("swiglu", "rotary"), ("relu", "sinusoidal"), ("relu", "alibi"), ("relu", "relative"):
+        model = case.model(hidden_act=activation, position_type=position)
         modules = {re.sub(r"\.\d+\.", ".*.", name) for name, _ in model.named_modules()}
         assert model.tp_plan.keys() <= modules
-        shared = {name for name in modules if name.endswith("_proj") and "layers" in name}
+        whole = ".attention." if position in ("alibi", "relative") else "none"
+        shared = {name for name in modules if name.endswith("_proj") and "layers" in name and whole not in name}
+        assert not any(whole in name for name in model.tp_plan)
         assert shared - model.tp_plan.keys() == set()

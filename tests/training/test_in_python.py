@@ -113,7 +113,7 @@ def test_errors_are_exceptions_of_one_line(tables: dict[str, pd.DataFrame], tmp_
         ({"train": table, "holdout": table}, {}, "'holdout'"),
         ({"train": [1, 2]}, {}, "is a list"),
         ({"train": table, "val": table, "valid": table}, {}, "validation split"),
-        (table[:0], {}, "has no rows"),
+        (table[:0], {}, "data has no rows"),
         (pd.DataFrame({"text": ["a", "b"], "label": [1, "x"]}), {}, "several types"),
         (table, {"label_map": {"nope": "0"}}, "no row has the label 'nope'"),
         (table, {"class_names": ["-bad", "good"]}, "hyphen"),
@@ -127,6 +127,9 @@ def test_errors_are_exceptions_of_one_line(tables: dict[str, pd.DataFrame], tmp_
         said = re.sub("`.*`", "", str(caught.value))  # without commands to run instead
         assert not re.search("--|parquet|data_dir", said), "options of the command, and temporary files"
         assert tempfile.gettempdir() not in str(caught.value).replace(str(tmp_path), "")
+    for name in "train.parquet", "my-train.parquet":  # of the user, and not the temporary file of the table
+        with pytest.raises(DataError, match=re.escape(f"{tmp_path / name}: ")):
+            train_classifier(table, tmp_path / "run", recipe="minutes", unlabelled_file=tmp_path / name)
     assert not (tmp_path / "run").exists()
 
 
