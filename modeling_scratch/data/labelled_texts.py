@@ -227,7 +227,7 @@ def _class_warnings(
     warnings = [*placeholder_warnings(counts), *similar_label_warnings(counts, proposed), *small_class_warnings(joined)]
     if kind is not ONE_CLASS:
         return warnings
-    return [*joined_label_warnings(cells), *warnings, *imbalance_warnings(joined)]
+    return [*joined_label_warnings(cells), *warnings, *imbalance_warnings(counts)]
 
 
 def _columns_note(columns: Sequence[str]) -> str:

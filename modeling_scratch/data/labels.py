@@ -270,6 +270,6 @@ def imbalance_warnings(counts: Mapping[Label, int]) -> list[str]:
     if (ratio := sizes[frequent] / sizes[rare]) <= IMBALANCE:
         return []
     return [
-        f"imbalanced classes: {quoted(frequent)} has {ratio:,.0f} times as many rows as {quoted(rare)}; the report "
-        "compares by macro F1, and --class_weights balanced makes rare classes count more"
+        f"imbalanced classes: {quoted(frequent)} has {ratio:,.0f} times as many rows as {quoted(rare)}; if the "
+        "training split is imbalanced, macro F1 decides, and --class_weights balanced makes rare classes count more"
     ]

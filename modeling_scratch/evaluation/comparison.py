@@ -99,13 +99,14 @@ def compare(arguments: CompareArguments) -> None:
         columns = column_names(arguments.text_column), trained_columns(arguments.runs[0])
         add_texts(disagreements, texts_of(Path(arguments.data), *columns, arguments.form))
     first = next(iter(runs.values()))
+    weighted = any(map(judged_by_macro_f1, arguments.runs))
     report = {
         "split": " or ".join(dict.fromkeys(run.split for run in runs.values())),
         "texts": len(first.ids),
         "labels": first.label_names,
         "problem_type": first.problem_type,
         "label_map": arguments.label_map or [],
-        **(compare_one_class(runs) if first.problem_type == ONE_CLASS else compare_kind(runs)),
+        **(compare_one_class(runs, weighted) if first.problem_type == ONE_CLASS else compare_kind(runs)),
         "disagreements": disagreements,
     }
     print(report_text(report, total, arguments.show))
@@ -153,6 +154,14 @@ def relabelled(runs: Mapping[str, Predictions], label_map: Mapping[Label, Label]
         return {name: run.with_classes(read_as) for name, run in runs.items()}
     except ValueError as error:
         raise DataError(f"--label_map: {error}, which no model can get wrong") from error
+
+
+def judged_by_macro_f1(folder: str) -> bool:
+    """Return whether the report of a run compares by macro F1, as far as that is recorded."""
+    try:
+        return bool(json.loads(Path(folder, "evaluation.json").read_text(encoding="utf-8"))["macro_f1"])
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return False
 
 
 def _program_of(folder: Path) -> str | None:
@@ -212,13 +221,14 @@ def _differ(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return (one != other).reshape(len(one), -1).any(-1)
 
 
-def compare_one_class(runs: Mapping[str, Predictions]) -> dict[str, Any]:
+def compare_one_class(runs: Mapping[str, Predictions], is_weighted: bool = False) -> dict[str, Any]:
     """Return the scores of each run, and the differences of each further run from the first.
 
-    Where classes are imbalanced, "macro_f1" has the comparison that decides.
+    Where classes are imbalanced, or a run was judged by macro F1 (is_weighted), "macro_f1" has the comparison that
+    decides.
     """
     scores = [{"name": name, **scores_of(run)} for name, run in runs.items()]
-    decides = is_imbalanced(next(iter(runs.values())).references)
+    decides = is_weighted or is_imbalanced(next(iter(runs.values())).references)
     found = {"macro_f1": compare_macro_f1(runs)} if decides else {}
     return {"runs": scores, "differences": differences_of(runs), **found}
 
@@ -353,7 +363,7 @@ def _scores_table(report: Mapping[str, Any]) -> str:
 def _macro_f1_text(report: Mapping[str, Any]) -> list[str]:
     if "macro_f1" not in report:
         return []
-    reason = "The classes are imbalanced, so macro F1, the mean over the classes, says more than accuracy:"
+    reason = "The classes are weighted or imbalanced, so macro F1, the mean over the classes, says more than accuracy:"
     return [reason, macro_f1_differences_table(report["macro_f1"]), "Accuracy:"]
 
 

@@ -118,6 +118,13 @@ def test_macro_f1_decides_between_runs_of_imbalanced_classes(tmp_path: Path, cap
     assert shown.index("macro F1, the mean over the classes") < shown.index("better") < shown.index("worse")
 
 
+def test_macro_f1_decides_where_it_decided_in_a_run(tmp_path: Path) -> None:
+    folders = [save_run(tmp_path / "plain", 1), save_run(tmp_path / "weighted", 2)]
+    assert "macro_f1" not in compared(*folders)
+    (folders[1] / "evaluation.json").write_text(json.dumps({"macro_f1": {"verdict": "better"}}))
+    assert "macro_f1" in compared(*folders)
+
+
 def test_classes_of_a_run_that_others_lack_are_read_as_theirs(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     """Two classes of the first run are one in the second, which has them in another order."""
     first = save_run(tmp_path / "first", 1, label_names=["goood", "bad", "good"])
