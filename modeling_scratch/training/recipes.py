@@ -287,7 +287,8 @@ def choose(
         **way.fine_tuning,
         "num_train_epochs": way.epochs,
     }
-    are_few = labelled.texts < FEW_TEXTS and not way.stage
+    steps = way.epochs * labelled.texts / options["per_device_train_batch_size"]
+    are_few = steps < FEW_STEPS if way.stage else labelled.texts < FEW_TEXTS
     options |= (_few_steps(labelled.texts, way.epochs) if are_few else {}) | (SPARSE if ngrams else {})
     what = "pairs" if sizes.are_pairs else "texts"
     reasons = [
@@ -300,7 +301,7 @@ def choose(
     if not way.stage:  # the vocabulary is that of the labelled texts
         return Choices(options, {}, reasons, tries_depth=name == "few" and labelled.texts < TRIED_TEXTS)
     if teachers := _teachers(arguments, labelled, to_label):
-        options["num_train_epochs"] = max(way.epochs, recipe.taught_epochs)
+        options["num_train_epochs"] = max(options["num_train_epochs"], recipe.taught_epochs)
     return Choices(options, _stage(arguments, sizes, way.stage), reasons, teachers)
 
 

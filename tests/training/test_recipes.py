@@ -87,7 +87,7 @@ def times(folder: Path) -> dict[str, int]:
 def test_reports_what_each_stage_read_and_reached(finished: Path) -> None:
     rows = {row["name"]: row for row in read(finished / "evaluation.json")["stages"]}
     assert list(rows) == ["tokenizer", "pretraining", "teacher 1", "teacher 2", "fine-tuning"]
-    assert [row["steps"] for row in rows.values()][1:] == [4, 2, 4, 4]  # with 60 texts, then with 32 others as well
+    assert [row["steps"] for row in rows.values()][1:] == [4, 8, 12, 12]  # with 60 texts, then with 32 others as well
     assert [row["read"].split()[0] for row in rows.values()][2:] == ["60", "92", "92"]
     assert "loss " in rows["pretraining"]["result"]
     accuracy = read(finished / "all_results.json")["eval_accuracy"]
@@ -321,6 +321,19 @@ def test_few_texts_are_read_often_enough_in_small_batches(texts: int, length: in
     assert planned["min_frequency"] == 1
     assert int(planned["config_overrides"].partition("ngram_vocab_size=")[2]) == min(100_000, 2 * texts * length // 5)
     assert planned["linear_part"] is True
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("texts", [50, 200, 1_500, 4_000, 22_000, 10**6])
+@pytest.mark.parametrize("length", [9, 200])
+def test_few_labels_are_read_as_often_after_pretraining(recipe: str, texts: int, length: int) -> None:
+    """And many are not read more often than without: 300 steps are a part of an epoch of them."""
+    labelled = TextSizes(texts, texts * length, 6 * texts * length)
+    chosen = choose(RecipeArguments(recipe), sizes(10**8), labelled)
+    assert chosen.pretraining["objective"] == "context"
+    epochs, batch = (chosen.options[name] for name in ("num_train_epochs", "per_device_train_batch_size"))
+    assert epochs * texts / batch >= 300 or epochs == 30
+    assert epochs == (2 if length > 9 else 3) or (epochs - 1) * texts / batch < 300
 
 
 def test_the_number_of_blocks_is_tried_on_few_texts_alone() -> None:
