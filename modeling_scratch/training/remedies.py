@@ -9,6 +9,7 @@ from .run import Run
 
 ENOUGH_TEXTS = 20_000  # labelled ones; with fewer, a checkpoint helps most
 EXAMPLE = "which raised accuracy from 72 to 82 % on 1,500 texts of SST-2"  # docs/results.md has the table
+UNLABELLED = "On 200 reviews of IMDb, 50,000 others raised accuracy from 74 to 84 %."  # docs/ingredients.md
 ENOUGH_STEPS = 300  # with fewer, a model from random weights has rarely learned
 
 
@@ -22,7 +23,7 @@ def remedies(run: Run, data: ReviewData, steps: int) -> str:
     elif steps < ENOUGH_STEPS:
         found.append(f"Train longer, as {steps:,} steps are few: {_longer(training, steps)}.")
     if is_new and recipe and recipe.recipe and not recipe.unlabelled_file and not data.has_pairs:
-        found.append("Add texts of the same kind without labels: --recipe hour --unlabelled_file FILE.")
+        found.append(f"Add texts of the same kind without labels: --recipe hour --unlabelled_file FILE. {UNLABELLED}")
     if is_new and texts < ENOUGH_TEXTS:
         without = ", without a recipe" if recipe and recipe.recipe else ""
         found.append(f"Fine-tune a pretrained encoder{without}: --model_name_or_path FOLDER, {EXAMPLE}.")
