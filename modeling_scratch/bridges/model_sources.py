@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 import torch
 from huggingface_hub.errors import StrictDataclassError
 from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
-from transformers.utils import logging
 
 import modeling_scratch
 
@@ -21,6 +20,7 @@ from ..configuration_scratch import ScratchConfig
 from ..modeling_base import ScratchPreTrainedModel
 from ..pipelines import TARGET_FOLDER
 from ..utils.errors import DataError, one_line
+from ..utils.library_messages import hidden_messages
 from .configs import FAMILIES, why_not
 from .model_limits import NO_LIMIT, check_model_files
 from .weights import freeze_zeros
@@ -193,21 +193,12 @@ def _layers(weights: Iterable[str]) -> str:
 @contextmanager
 def _without_load_report() -> Iterator[None]:
     """Hide Transformers' table of such weights, which looks like a fault. If loading fails, the table says why."""
-    logger, reports = logging.get_logger("transformers.modeling_utils"), []
-
-    def hide(record: Any) -> bool:
-        is_report = "LOAD REPORT" in record.getMessage()
-        reports.extend([record.getMessage()] * is_report)
-        return not is_report
-
-    logger.addFilter(hide)  # type: ignore[arg-type]  # a function, as logging allows
-    try:
-        yield
-    except DataError:
-        print(*reports, sep="\n", file=sys.stderr)
-        raise
-    finally:
-        logger.removeFilter(hide)  # type: ignore[arg-type]
+    with hidden_messages("transformers.modeling_utils", "LOAD REPORT") as reports:
+        try:
+            yield
+        except DataError:
+            print(*reports, sep="\n", file=sys.stderr)
+            raise
 
 
 def load_model(auto_class: Any, head: str, name: str, trust_remote_code: bool, **options: Any) -> PreTrainedModel:

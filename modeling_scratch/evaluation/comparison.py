@@ -99,14 +99,14 @@ def compare(arguments: CompareArguments) -> None:
         columns = column_names(arguments.text_column), trained_columns(arguments.runs[0])
         add_texts(disagreements, texts_of(Path(arguments.data), *columns, arguments.form))
     first = next(iter(runs.values()))
-    weighted = any(map(judged_by_macro_f1, arguments.runs))
+    by_macro_f1 = any(map(judged_by_macro_f1, arguments.runs))
     report = {
         "split": " or ".join(dict.fromkeys(run.split for run in runs.values())),
         "texts": len(first.ids),
         "labels": first.label_names,
         "problem_type": first.problem_type,
         "label_map": arguments.label_map or [],
-        **(compare_one_class(runs, weighted) if first.problem_type == ONE_CLASS else compare_kind(runs)),
+        **(compare_one_class(runs, by_macro_f1) if first.problem_type == ONE_CLASS else compare_kind(runs)),
         "disagreements": disagreements,
     }
     print(report_text(report, total, arguments.show))
@@ -158,17 +158,19 @@ def relabelled(runs: Mapping[str, Predictions], label_map: Mapping[Label, Label]
 
 def judged_by_macro_f1(folder: str) -> bool:
     """Return whether the report of a run compares by macro F1, as far as that is recorded."""
-    try:
-        return bool(json.loads(Path(folder, "evaluation.json").read_text(encoding="utf-8"))["macro_f1"])
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
-        return False
+    return bool(_recorded(Path(folder, "evaluation.json"), "macro_f1"))
 
 
 def _program_of(folder: Path) -> str | None:
     """Return the name of the command whose run is in the folder, if that is recorded."""
+    program = _recorded(folder / "run_config.json", "program")
+    return Path(program).stem.replace("_", "-") if isinstance(program, str) else None
+
+
+def _recorded(path: Path, name: str) -> Any:
+    """Return an entry of a JSON file of a run, None if the file or the entry is missing or damaged."""
     try:
-        program = json.loads((folder / "run_config.json").read_text(encoding="utf-8"))["program"]
-        return Path(program).stem.replace("_", "-")
+        return json.loads(path.read_text(encoding="utf-8"))[name]
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
 
@@ -221,14 +223,13 @@ def _differ(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return (one != other).reshape(len(one), -1).any(-1)
 
 
-def compare_one_class(runs: Mapping[str, Predictions], is_weighted: bool = False) -> dict[str, Any]:
+def compare_one_class(runs: Mapping[str, Predictions], by_macro_f1: bool = False) -> dict[str, Any]:
     """Return the scores of each run, and the differences of each further run from the first.
 
-    Where classes are imbalanced, or a run was judged by macro F1 (is_weighted), "macro_f1" has the comparison that
-    decides.
+    Where classes are imbalanced, or by_macro_f1 is True, "macro_f1" has the comparison that decides.
     """
     scores = [{"name": name, **scores_of(run)} for name, run in runs.items()]
-    decides = is_weighted or is_imbalanced(next(iter(runs.values())).references)
+    decides = by_macro_f1 or is_imbalanced(next(iter(runs.values())).references)
     found = {"macro_f1": compare_macro_f1(runs)} if decides else {}
     return {"runs": scores, "differences": differences_of(runs), **found}
 

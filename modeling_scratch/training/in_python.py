@@ -147,9 +147,9 @@ def _of_arguments(message: str, folder: Path, has_splits: bool) -> str:
     """Return a message that names arguments of `train_classifier`, not options of the command and temporary files."""
     message = re.sub(r"argument --(\w+)(/--[\w-]+)?", r"\1", message)  # of argparse, which knows both spellings
     table = r"data['\1']" if has_splits else "data"
-    message = re.sub(rf"(?:--data_dir )?{re.escape(str(folder))}/(\w+)\.parquet", table, message)
-    if names := "|".join(path.stem for path in folder.glob("*.parquet")):  # alone, and no part of a path of the user
-        message = re.sub(rf"(?<![\w/\\.-])({names})\.parquet", table, message)
+    if names := "|".join(path.stem for path in folder.glob("*.parquet")):  # no part of a path of the user
+        start = rf"(?:--data_dir )?{re.escape(str(folder))}/|(?<![\w/\\.-])"
+        message = re.sub(rf"(?:{start})({names})\.parquet", table, message)
     message = re.sub(rf"(?:--data_dir )?{re.escape(str(folder))}", "data", message)
     return re.sub(r"--([a-z]\w*)", lambda found: found[1] if found[1] in OPTIONS else found[0], message)
 

@@ -18,13 +18,14 @@ import torch
 from torch import Tensor
 from torch.optim.lr_scheduler import LambdaLR
 from torch.utils.data import DataLoader, Sampler
-from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments, logging
+from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_pt_utils import LengthGroupedSampler
 from transformers.trainer_utils import TrainOutput, rotate_checkpoints
 
 from ..utils.errors import DataError, DivergedError, one_line
 from ..utils.files import remove
+from ..utils.library_messages import hidden_messages
 from .callbacks import deciding_metric
 from .checkpoints import (
     UNFINISHED,
@@ -152,7 +153,9 @@ class ResumableTrainer(Trainer):
         if self.args.load_best_model_at_end and isinstance(resume_from_checkpoint, str):
             check_best(Path(self.args.output_dir or ""), Path(resume_from_checkpoint))
         handlers = self.stop_signals.installed() if self.args.world_size == 1 else nullcontext()
-        with handlers, reporting_lost_processes(self.args), finding_the_best():
+        # A state names its best checkpoint without the folder, and AfterSaving finds it once Trainer has missed it.
+        missed = hidden_messages("transformers.trainer", "recorded in the resumed state does not exist")
+        with handlers, reporting_lost_processes(self.args), missed:
             return super().train(resume_from_checkpoint, *args, **kwargs)
 
     def create_accelerator_and_postprocess(self) -> None:
@@ -375,21 +378,6 @@ def apply_hyperparameters(given: list[dict[str, Any]], optimizer: Any, scheduler
         scheduler.load_state_dict({**scheduler.state_dict(), "base_lrs": peaks, "_last_lr": rates})
         for group, rate in zip(optimizer.param_groups, rates):
             group["lr"] = rate
-
-
-@contextmanager
-def finding_the_best() -> Iterator[None]:
-    """Hide the warning that the best checkpoint is lost: its name is recorded without the folder, see `AfterSaving`."""
-    logger = logging.get_logger("transformers.trainer")
-
-    def hide(record: Any) -> bool:
-        return "recorded in the resumed state does not exist" not in record.getMessage()
-
-    logger.addFilter(hide)  # type: ignore[arg-type]  # a function, as logging allows
-    try:
-        yield
-    finally:
-        logger.removeFilter(hide)  # type: ignore[arg-type]
 
 
 class AfterSaving(TrainerCallback):

@@ -98,13 +98,17 @@ class SecondDraw(ScratchEncoderForSequenceClassification):
         return outputs
 
 
+def second_draw() -> SecondDraw:
+    return redraw(SecondDraw(tiny(hidden_dropout=0.0, num_labels=2, problem_type="single_label_classification")))
+
+
 class SoftRDrop(RDropTraining, SoftLabels):
     pass
 
 
 def train_parts(rank: int, folder: str, batch: int, parts: int, soft: bool) -> None:
     """Save the weights after one step of 8 rows, in as many batches as there are processes times parts."""
-    model = redraw(SecondDraw(tiny(hidden_dropout=0.0, num_labels=2, problem_type="single_label_classification")))
+    model = second_draw()
     rows = [
         {**row, "label": [0.3, 0.7] if soft and row["label"] else [1.0, 0.0] if soft else row["label"]} for row in ROWS
     ]
@@ -126,9 +130,7 @@ def test_batches_and_processes_share_a_step_as_one_batch(processes: int, soft: b
 
 
 def test_labels_that_are_probabilities_count_each_text_once(tmp_path: Path) -> None:
-    model = redraw(
-        SecondDraw(tiny(hidden_dropout=0.0, num_labels=2, problem_type="single_label_classification"))
-    ).train()
+    model = second_draw().train()
     inputs = {"input_ids": torch.tensor([[5, 6, 7], [8, 9, 5]]), "labels": torch.eye(2)}
     made = SoftRDrop(model, Arguments(str(tmp_path), **QUIET))
     found = (made.compute_loss(model, dict(inputs), num_items_in_batch=count) for count in (None, torch.tensor(4)))
