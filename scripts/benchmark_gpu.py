@@ -27,6 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("workload", nargs="*", help=f"Workloads of benchmark; by default {', '.join(GPU_WORKLOADS)}.")
     parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16"], help="By default what the device has.")
     parser.add_argument("--rounds", type=int, default=7, help="The number of rounds per side.")
+    parser.add_argument("--batch_size", type=int, help="The number of texts per training step, as of benchmark.")
     parser.add_argument("--data_folder", type=Path, help="Holds sst2/, imdb/, multi30k/; synthetic texts by default.")
     parser.add_argument("--quick", action="store_true", help="Use tiny sizes and two rounds, as a smoke test.")
     parser.add_argument("--output", type=Path, help="The Markdown file; it is printed in any case.")
@@ -47,7 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             str(given.rounds),
         ]
         options += ["--quick"] if given.quick else []
-        options += ["--data_folder", str(given.data_folder)] if given.data_folder else []
+        for name in ("batch_size", "data_folder"):
+            options += [f"--{name}", str(vars(given)[name])] if vars(given)[name] else []
         page = gpu_table(run(parse(options)), gpu_conditions(dtype))
         print(f"\n{page}")
         if given.output is not None:

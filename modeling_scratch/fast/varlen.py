@@ -21,10 +21,10 @@ def has_varlen_kernels(device: torch.device, dtype: torch.dtype, head_dim: int, 
 
     traced: in a graph, for which torch 2.13 cannot infer the gradient shapes of the memory-efficient kernel.
     """
-    if torch.amp.is_autocast_available(device.type) and torch.is_autocast_enabled(device.type):
-        dtype = torch.get_autocast_dtype(device.type)
     if device.type not in DEVICES or head_dim % 8 or head_dim > 256:
         return False
+    if device.type == "cuda" and torch.is_autocast_enabled("cuda"):  # torch 2.11 traces no is_autocast_available
+        dtype = torch.get_autocast_dtype("cuda")
     if dtype in HALVES and _has_flash(device, head_dim):
         return True
     if traced or dtype not in (torch.float32, torch.float16):

@@ -140,8 +140,9 @@ def test_writes_what_the_cpu_writes(case: Case, options: dict) -> None:
     settings = {"max_new_tokens": 8, "do_sample": False, "pad_token_id": 0, "eos_token_id": 2, **options}
     expected = model.generate(**inputs, **settings)
     model.to(DEVICE)
-    for given in (on_device(inputs), inputs):  # prompts may lie where they were made
-        assert torch.equal(model.generate(**given, **settings).cpu(), expected)
+    assert torch.equal(model.generate(**on_device(inputs), **settings).cpu(), expected)
+    if case is CAUSAL_LM:  # for which transformers moves prompts to the device
+        assert torch.equal(model.generate(**inputs, **settings).cpu(), expected)
 
 
 def test_a_compiled_step_on_packed_texts_is_the_same() -> None:
