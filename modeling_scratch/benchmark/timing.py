@@ -101,7 +101,10 @@ def measure(comparison: Comparison, settings: Settings) -> dict[str, Any]:
     if comparison.work:
         products, operations = matrix_products(settings, round(statistics.median(comparison.ours.amounts)))
         jobs |= products
-    seconds = in_turns(jobs, len(comparison.ours.amounts), settings.wait)
+    rounds = len(comparison.ours.amounts)
+    # An accelerator loads kernels and takes memory at the first batches of a size, which a training meets early.
+    warm_up = 1 if settings.device == "cpu" else rounds
+    seconds = in_turns(jobs, rounds, settings.wait, warm_up)
     sides = {"peer": comparison.peer, "ours": comparison.ours}
     values = {name: _values(side, seconds[name], comparison.unit) for name, side in sides.items()}
     ratios = [ours / peer for ours, peer in zip(values["ours"], values["peer"])]
@@ -116,18 +119,17 @@ def measure(comparison: Comparison, settings: Settings) -> dict[str, Any]:
     return row | {"agreement": comparison.agreement, "ratios": ratios, "seconds": seconds}
 
 
-def in_turns(jobs: dict[str, Job], rounds: int, wait: Callable[[], None]) -> dict[str, list[float]]:
-    """Return the seconds of each job in each round, after a warm-up round."""
+def in_turns(jobs: dict[str, Job], rounds: int, wait: Callable[[], None], warm_up: int = 1) -> dict[str, list[float]]:
+    """Return the seconds of each job in each round, after the first `warm_up` rounds were done once."""
     seconds: dict[str, list[float]] = {name: [] for name in jobs}
-    for number in range(-1, rounds):
+    for number in (*range(warm_up), *range(rounds)):
         for name, job in jobs.items():
             wait()
             start = time.perf_counter()
-            job(max(number, 0))
+            job(number)
             wait()
-            if number >= 0:
-                seconds[name].append(time.perf_counter() - start)
-    return seconds
+            seconds[name].append(time.perf_counter() - start)
+    return {name: taken[warm_up:] for name, taken in seconds.items()}
 
 
 def _values(side: Side, seconds: Sequence[float], unit: str) -> list[float]:
