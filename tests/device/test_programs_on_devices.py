@@ -9,12 +9,11 @@ import torch
 from own_process import in_own_process
 from processes import in_child
 from safetensors.torch import load_file
-from small_runs import RUNS, SIZES, data  # noqa: F401, a fixture
+from small_runs import RUNS, WITHOUT_DROPOUT, data  # noqa: F401, a fixture
 from stand_in_device import stand_in
 from together import losses
 
 PROGRAMS = "best", "packed", "translation"  # train-classifier, pretrain, train-translation
-WITHOUT_DROPOUT = f"--config_overrides {SIZES},hidden_dropout=0.0".replace("hidden_dropout=0.2,", "")
 STEPS = f"--max_steps 4 --logging_steps 1 --save_strategy steps --save_steps 2 --eval_steps 2 {WITHOUT_DROPOUT}"
 
 

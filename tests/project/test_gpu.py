@@ -25,6 +25,8 @@ from model_cases import (
     packed,
     parametrize_cases,
 )
+from small_runs import RUNS, WITHOUT_DROPOUT, data  # noqa: F401, a fixture
+from together import losses
 from torch import Tensor, nn
 
 from modeling_scratch.benchmark.data import on_device as moved
@@ -191,6 +193,16 @@ def test_trains_and_predicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     for one, other in zip(*answers, strict=True):
         assert one["label"] == other["label"]
         assert one["score"] == pytest.approx(other["score"], abs=1e-3)
+
+
+@pytest.mark.parametrize("program", ["average", "best", "packed", "translation"])
+def test_programs_have_the_losses_of_the_cpu(program: str, data: Path, tmp_path: Path) -> None:  # noqa: F811
+    main, options = RUNS[program]
+    common = "--max_steps 8 --logging_steps 1 --save_strategy steps --save_steps 4 --eval_steps 4 --tf32 False"
+    arguments = f"{options.format(data=data)} {WITHOUT_DROPOUT} {common}".split()
+    for device, use_cpu in (("cpu", "True"), ("cuda", "False")):
+        main(["--output_dir", str(tmp_path / device), *arguments, "--use_cpu", use_cpu])
+    assert losses(tmp_path / "cuda") == pytest.approx(losses(tmp_path / "cpu"), abs=1e-3)
 
 
 def test_the_benchmark_runs(tmp_path: Path) -> None:

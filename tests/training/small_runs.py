@@ -17,6 +17,7 @@ from text_samples import write
 
 COMMON = "--report_to none --use_cpu --disable_tqdm True --gradient_accumulation_steps 2 --seed 3 --learning_rate 1e-2"
 SIZES = "hidden_size=16,intermediate_size=32,num_hidden_layers=1,num_attention_heads=2,hidden_dropout=0.2"
+WITHOUT_DROPOUT = f"--config_overrides {SIZES},hidden_dropout=0.0".replace("hidden_dropout=0.2,", "")
 GROUPED = "--train_sampling_strategy group_by_length"
 SMALL = f"{COMMON} --config_overrides {SIZES}"
 CLASSIFIER = f"{SMALL} --per_device_train_batch_size 6 --num_train_epochs 3 --data_dir {{data}}/reviews"  # 5 steps each
