@@ -47,7 +47,7 @@ def textbook_engine(
     the others. attention_fn: in place of the backend that the config names, with masks as eager attention takes them.
     """
     options = SCORE_OPTIONS if model.stack.position_bias is None else SCORE_OPTIONS | {"cache"}  # of generate_batch
-    if given := options & kwargs.keys():
+    if given := options.intersection(kwargs):
         raise ValueError(f"{', '.join(sorted(given))}: not for this model; a 4-D attention_mask takes biases.")
     if attention_fn is None and model.is_asked_for("output_attentions", kwargs):
         attention_fn = eager_attention

@@ -103,11 +103,11 @@ class QuestionAnsweringPipeline(ChunkPipeline):
 
     def _shorten(self, question: str, longest: int) -> str:
         """Truncate a long question to `longest` tokens, on the tokenizer's truncation side."""
-        tokens = self.tokenizer(question, truncation=True, max_length=longest, add_special_tokens=False)
-        encoding = tokens.encodings[0]
-        if not encoding.overflowing:
+        offsets = self.tokenizer(question, add_special_tokens=False, verbose=False).encodings[0].offsets
+        if len(offsets) <= longest:
             return question
-        return question[min(start for start, _ in encoding.offsets) : max(end for _, end in encoding.offsets)]
+        kept = offsets[:longest] if self.tokenizer.truncation_side == "right" else offsets[-longest:]
+        return question[min(start for start, _ in kept) : max(end for _, end in kept)]
 
     def _forward(self, model_inputs: dict[str, Any]) -> dict[str, Any]:
         meta = {name: model_inputs.pop(name) for name in ("encoding", "context", "is_last")}
