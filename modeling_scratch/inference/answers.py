@@ -69,19 +69,25 @@ def to_answers(logits: torch.Tensor, config: Any, choice: Choice = PLAIN) -> lis
     """
     names = names_of(config)
     if gives_numbers(config):
-        return [(names, numbers) if len(numbers) > 1 else (names[0], numbers[0]) for numbers in logits.tolist()]
+        return [(names, numbers) if len(numbers) > 1 else (names[0], numbers[0]) for numbers in _floats(logits)]
     least = choice.threshold or 0
     if config.problem_type == MULTI_LABEL:
         probabilities = logits.sigmoid()
-        answers = [_reaching(least, names, scores) for scores in probabilities.tolist()]
+        answers = [_reaching(least, names, scores) for scores in _floats(probabilities)]
     else:
         probabilities = logits.softmax(-1) if len(names) > 1 else logits.sigmoid()  # as the pipeline does
-        best = zip(*(values.tolist() for values in probabilities.max(-1)))
+        scores, labels = probabilities.max(-1)
+        best = zip(_floats(scores), labels.tolist())
         answers = [(names[label] if score >= least else None, score) for score, label in best]
     if choice.top_k is None:
         return answers
     most = choice.listed(len(names))
-    return [(*answer, _top(most, names, scores)) for answer, scores in zip(answers, probabilities.tolist())]
+    return [(*answer, _top(most, names, scores)) for answer, scores in zip(answers, _floats(probabilities))]
+
+
+def _floats(numbers: torch.Tensor) -> list:
+    """Return float32 numbers with the digits that tell them apart: 0.7, not 0.699999988079071."""
+    return numbers.numpy().astype(str).astype(float).tolist()
 
 
 def _reaching(least: float, names: list[str], scores: list[float]) -> tuple:

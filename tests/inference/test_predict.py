@@ -12,6 +12,7 @@ import sys
 from datetime import date
 from pathlib import Path
 
+import numpy
 import predict
 import pytest
 import torch
@@ -73,6 +74,7 @@ def test_equals_the_pipeline_one_by_one_in_the_order_of_the_input(folder, source
     assert [answer["label"] for answer in answers] == [answer["label"] for answer in expected]
     assert [answer["score"] for answer in answers] == pytest.approx([answer["score"] for answer in expected], abs=1e-5)
     assert len({answer["label"] for answer in answers}) > 1
+    assert all(str(answer["score"]) == str(numpy.float32(answer["score"])) for answer in answers)  # no further digits
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".txt", "-"])
