@@ -72,7 +72,10 @@ class QuestionAnsweringPipeline(ChunkPipeline):
             "top_k": top_k, "max_answer_len": max_answer_len, "handle_impossible_answer": handle_impossible_answer,
             "align_to_words": align_to_words,
         }  # fmt: skip
-        return windows, {}, {name: value for name, value in answers.items() if value is not None}
+        windows, answers = (
+            {name: value for name, value in each.items() if value is not None} for each in (windows, answers)
+        )
+        return windows, {}, answers
 
     def preprocess(
         self, inputs: Any, max_seq_len: int = 384, doc_stride: int | None = None, max_question_len: int = 64
@@ -102,7 +105,7 @@ class QuestionAnsweringPipeline(ChunkPipeline):
             yield {**tensors, "encoding": encoding, "context": context, "is_last": is_last}
 
     def _shorten(self, question: str, longest: int) -> str:
-        """Truncate a long question to `longest` tokens, on the tokenizer's truncation side."""
+        """Keep what `longest` tokens of a longer question stand for, on the tokenizer's truncation side."""
         offsets = self.tokenizer(question, add_special_tokens=False, verbose=False).encodings[0].offsets
         if len(offsets) <= longest:
             return question

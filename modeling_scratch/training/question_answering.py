@@ -99,7 +99,7 @@ def encode_questions(questions: Sequence[Question], reader: Reader, keeps_window
             windows = reader.windows(question.question, question.context)
         except ValueError as error:
             raise DataError(f"{question.where}: {error}") from error
-        spans = [_span(question, window, number == 0) for number, window in enumerate(windows)]
+        spans = _spans(question, windows, reader.pipe.tokenizer.truncation_side)
         lost += bool(question.answers) and not any(spans)
         for window, span in zip(windows, spans):
             null = no_answer(window["encoding"], reader.pipe.tokenizer.cls_token_id)
@@ -114,10 +114,16 @@ def encode_questions(questions: Sequence[Question], reader: Reader, keeps_window
     return Encoded(datasets.Dataset.from_dict(columns), kept, lost)
 
 
-def _span(question: Question, window: Window, is_first: bool) -> tuple[int, int] | None:
+def _spans(question: Question, windows: Sequence[Window], truncation_side: str) -> list[tuple[int, int] | None]:
+    """Return the `token_span` of the first answer in each window. Truncation on the left starts at the end."""
     if not question.answers:
-        return None
-    return token_span(window["encoding"], question.answers[0], is_first, window["is_last"])
+        return [None] * len(windows)
+    last = len(windows) - 1
+    places = range(last + 1) if truncation_side == "right" else range(last, -1, -1)
+    return [
+        token_span(window["encoding"], question.answers[0], place == 0, place == last)
+        for window, place in zip(windows, places)
+    ]
 
 
 def encode_splits(data: QuestionData, reader: Reader) -> tuple[dict[str, Encoded], list[str]]:

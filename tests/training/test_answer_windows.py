@@ -108,6 +108,26 @@ def test_every_answer_of_whole_words_is_found_where_it_is_labelled(kind: str) ->
         assert one == right or kind == "words" or one.strip("“”") == right.strip("“”")
 
 
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_only_windows_with_all_of_an_answer_have_a_label(side: str) -> None:
+    """On either side of truncation: on the left, the first window is the end of the context."""
+    reader, words = reader_of("wordlevel"), ["tower", "Eiffel", "1889"] * 30
+    reader.pipe.tokenizer.truncation_side = side
+    starts = [len(" ".join(words[:number])) + bool(number) for number in range(0, 84, 5)]
+    context = " ".join(words)
+    answers = [Answer(" ".join(context[start:].split()[:6]), start) for start in starts]
+    encoded = encode_questions([Question(ASKED, context, (answer,)) for answer in answers], reader)
+    assert encoded.lost == 0
+    windows = [(answer, window) for answer, each in zip(answers, encoded.windows) for window in each]
+    labelled = 0
+    for row, (answer, window) in zip(encoded.rows, windows, strict=True):
+        if (places := (row["start_positions"], row["end_positions"])) != (0, 0):
+            (start, _), (_, end) = (window["encoding"].offsets[place] for place in places)
+            assert context[start:end] == answer.text
+            labelled += 1
+    assert len(answers) <= labelled < len(windows)
+
+
 def test_an_answer_longer_than_the_overlap_can_be_in_no_window() -> None:
     reader, context = READERS["wordlevel"], " ".join(["tower"] * 100)
     questions = [Question(ASKED, context, (Answer(context, 0),)), Question(ASKED, "tower", (Answer("tower", 0),))]
