@@ -17,6 +17,7 @@ from transformers import (
 )
 
 from ..data.splits import DataArguments, SplitArguments
+from ..modeling_base import ScratchPreTrainedModel
 from ..utils.errors import DataError
 from .arguments import RunArguments, checking_arguments
 from .callbacks import WeightAverage, early_stopping, save_where_judged
@@ -84,7 +85,7 @@ def build_trainer(
     preprocess: from logits and labels to what is kept of a batch of evaluation.
     """
     average: list[TrainerCallback] = [WeightAverage(arguments.ema_decay)] if arguments.ema_decay else []
-    return trainer_class(
+    trainer = trainer_class(
         args=arguments,
         **model,
         data_collator=collator or DataCollatorWithPadding(tokenizer),
@@ -95,6 +96,9 @@ def build_trainer(
         preprocess_logits_for_metrics=preprocess,
         callbacks=[*average, *early_stopping(arguments.early_stopping_patience)],
     )
+    if not isinstance(trainer.model, ScratchPreTrainedModel):  # others take num_items_in_batch, and ignore it
+        trainer.model_accepts_loss_kwargs = False
+    return trainer
 
 
 def choose_epoch_on_validation(arguments: Any, data: Any, best_by: tuple[str, bool]) -> None:

@@ -23,10 +23,13 @@ from processes import at_call, in_child, refusal, send
 from safetensors.torch import load_file
 from text_samples import fault, write
 from transformers import (
+    DefaultDataCollator,
     DistilBertConfig,
     DistilBertForSequenceClassification,
     GPTNeoConfig,
     GPTNeoForSequenceClassification,
+    MPNetConfig,
+    MPNetForSequenceClassification,
     PreTrainedModel,
 )
 from transformers.integrations import get_available_reporting_integrations
@@ -437,3 +440,24 @@ def test_precision_auto_is_bfloat16_where_the_processor_has_instructions_for_it(
         pytest.skip("the processor cannot be asked")
     arguments = train_classifier_room.ClassifierTrainingArguments(str(tmp_path), precision="auto", use_cpu=True)
     assert arguments.bf16 == bool(re.search(r"\b(avx512_bf16|amx_bf16)\b", flags.read_text()))
+
+
+def test_accumulated_batches_of_a_native_class_are_one_batch(tmp_path: Path) -> None:
+    """It takes num_items_in_batch among its keyword arguments, and ignores it."""
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    without = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    rows = [{"input_ids": [5 + n, 6, 7], "attention_mask": [1, 1, 1], "label": n % 2} for n in range(8)]
+    weights = []
+    for batches in (1, 4):
+        torch.manual_seed(0)
+        model = redraw(MPNetForSequenceClassification(MPNetConfig(vocab_size=20, **sizes, **without)))
+        arguments = train_classifier_room.ClassifierTrainingArguments(
+            str(tmp_path), per_device_train_batch_size=8 // batches, gradient_accumulation_steps=batches, max_steps=1,
+            optim="sgd", learning_rate=0.1, warmup_steps=0, max_grad_norm=0, save_strategy="no", eval_strategy="no",
+            use_cpu=True, disable_tqdm=True, report_to="none",
+        )  # fmt: skip
+        splits: Any = {"train": rows, "validation": rows}
+        options: Any = {"tokenizer": None, "metrics": None, "collator": DefaultDataCollator(), "model": model}
+        build_trainer(train_classifier_room.ClassifierTrainer, splits=splits, arguments=arguments, **options).train()
+        weights.append(model.state_dict())
+    torch.testing.assert_close(*weights, atol=1e-6, rtol=1e-4)
