@@ -151,12 +151,13 @@ class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, Gene
         inputs_embeds: MaybeTensor = None, decoder_inputs_embeds: MaybeTensor = None,
         decoder_position_ids: MaybeTensor = None, token_type_ids: MaybeTensor = None,
         labels: MaybeTensor = None, use_cache: bool | None = None,
-        num_items_in_batch: Tensor | int | None = None, **kwargs: Any,
+        num_items_in_batch: Tensor | int | None = None, smoothing: float = 0.0, **kwargs: Any,
     ) -> Seq2SeqLMOutput:  # fmt: skip
         """labels (B, T): the target's tokens with its end, -100 at padding; logits (B, T, V).
 
         Only the decoder's input is shifted: position t reads label t - 1 and predicts label t. With
-        config.sparse_prediction, in training, logits are (labels, V), only at positions with a label.
+        config.sparse_prediction, in training, logits are (labels, V), only at positions with a label. smoothing: the
+        label_smoothing of cross_entropy, by another name, as Trainer takes an argument with "label" for labels.
         """
         token_indices = None
         if labels is not None:
@@ -174,7 +175,7 @@ class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, Gene
         if token_indices is not None:
             hidden_states, labels = hidden_states.flatten(0, 1)[token_indices], labels.flatten()[token_indices]
         logits = self.lm_head(self.projection(hidden_states))
-        loss = None if labels is None else cross_entropy(logits, labels, num_items_in_batch)
+        loss = None if labels is None else cross_entropy(logits, labels, num_items_in_batch, smoothing)
         fields = {name: value for name, value in outputs.items() if name != "last_hidden_state"}
         return Seq2SeqLMOutput(loss=loss, logits=logits, **fields)
 

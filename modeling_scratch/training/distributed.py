@@ -61,8 +61,8 @@ def loss_scale(trainer: Trainer, num_items_in_batch: Any) -> int:
     """
     if num_items_in_batch is None or not trainer.args.average_tokens_across_devices:
         return 1
-    if trainer.args.n_gpu > 1:  # the outputs are those of all devices, as a loss function has them
-        return trainer.args.n_gpu if trainer.compute_loss_func else 1
+    if trainer.args.n_gpu > 1:  # with DataParallel, the outputs are those of all devices
+        return 1
     return trainer.accelerator.num_processes // trainer.get_tp_size()
 
 

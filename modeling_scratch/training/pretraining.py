@@ -17,7 +17,7 @@ from transformers import (
     TrainerState,
     TrainingArguments,
 )
-from transformers.trainer_utils import EvalLoopOutput, IntervalStrategy, SaveStrategy
+from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
 from ..data.documents import DocumentArguments, Documents, load_documents
 from ..data.ngrams import fill_ngrams, has_empty_ngrams
@@ -34,7 +34,7 @@ from .objectives import PretrainingData, PretrainingModelArguments, build_model,
 from .run import Run, summary
 from .run_folder import alone
 from .sparse_tables import SPARSE_EMBEDDINGS, SparseTables
-from .trainer import SharingTrainer, share
+from .trainer import SharingTrainer, TokenLoss, share
 
 PROGRAM = "scripts/pretrain.py"
 
@@ -97,14 +97,8 @@ class PretrainingArguments(RunArguments, TrainingArguments):
         self.load_best_model_at_end, self.metric_for_best_model, self.greater_is_better = True, "loss", False
 
 
-class PretrainingTrainer(SparseTables, SharingTrainer):
+class PretrainingTrainer(SparseTables, TokenLoss, SharingTrainer):
     """Trainer with batches of similar length, whose evaluation loss is the mean over all predicted tokens."""
-
-    def evaluation_loop(self, *args: Any, **kwargs: Any) -> EvalLoopOutput:
-        output = super().evaluation_loop(*args, **kwargs)
-        metrics = output.metrics or {}
-        metrics["eval_loss"] = metrics.pop("eval_token_loss")  # Trainer's own is a mean of batch means
-        return output
 
     def _get_train_sampler(self, *args: Any) -> Sampler | None:
         if not isinstance(self.train_dataset, Pieces):

@@ -109,6 +109,19 @@ class FlatTraining(WholeEvaluation):
         return arguments.device.type == "cuda" and (is_half or not arguments.torch_compile)
 
 
+class TokenLoss(Trainer):
+    """Trainer whose evaluation loss is the mean over all tokens, as `token_metrics` computes it.
+
+    Trainer's own is a mean of the means of batches.
+    """
+
+    def evaluation_loop(self, *args: Any, **kwargs: Any) -> EvalLoopOutput:
+        output = super().evaluation_loop(*args, **kwargs)
+        metrics = output.metrics or {}
+        metrics["eval_loss"] = metrics.pop("eval_token_loss")
+        return output
+
+
 VERIFIED_TEXTS = 3
 # With the texts, or digests of them, which tell who has them.
 OF_TEXTS = PREDICTIONS, MISCLASSIFIED, CLASS_WORDS, EXAMPLES_FILE, "*.translations.txt"

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import datasets
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.utils.data import Dataset
 from transformers import (
     AutoModelForSeq2SeqLM,
@@ -36,8 +36,8 @@ from ..bridges.model_sources import (
 )
 from ..data.bpe_dropout import BpeDropout, RespelledPairs, word_numbers
 from ..data.translation_pairs import TranslationData, TranslationDataArguments, load_pairs
+from ..evaluation.pretraining import token_losses, token_metrics
 from ..evaluation.translation import report_translation, score_translations
-from ..heads import cross_entropy
 from ..inference.generation import SearchArguments
 from ..inference.text_generators import Translator
 from ..modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration
@@ -50,14 +50,14 @@ from .distributed import check_whole
 from .r_drop import R_DROP, RDropTraining, check_r_drop
 from .run import Run, summary
 from .run_folder import alone
-from .trainer import SharingTrainer, forget_last_call, share
+from .trainer import SharingTrainer, TokenLoss, forget_last_call, share
 
 
 def choose_weights(trainer: Trainer, translator: Translator, data: TranslationData) -> str:
     """Load the better of best checkpoint and average of the last ones on validation; return its description."""
     arguments, model = trainer.args, translator.model
-    best = Path(trainer.state.best_model_checkpoint or "the last")
-    name = f"{best.name}, the best by greedy validation BLEU" if trainer.state.best_model_checkpoint else "last weights"
+    best = trainer.state.best_model_checkpoint
+    name = f"{Path(best).name}, the best by greedy validation BLEU" if best else "last weights"
     checkpoints = last_checkpoints(Path(arguments.output_dir or ""), getattr(arguments, "average_checkpoints", 1))
     if len(checkpoints) < 2:
         return name
@@ -260,6 +260,8 @@ class TranslationTrainingArguments(RunArguments, Seq2SeqTrainingArguments):
         )
         if self.load_best_model_at_end:
             save_where_judged(self)
+            if self.names_best_metric and self.metric_for_best_model not in ("bleu", "eval_bleu"):
+                raise DataError(f"--metric_for_best_model {self.metric_for_best_model}: must be bleu")
             self.metric_for_best_model, self.greater_is_better = "bleu", True
         if self.early_stopping_patience and not self.load_best_model_at_end:
             raise DataError(
@@ -274,21 +276,23 @@ class TranslationTrainingArguments(RunArguments, Seq2SeqTrainingArguments):
         return {"num_beams": self.num_beams, "length_penalty": length_penalty, "do_sample": False}
 
 
-class SparsePrediction(Trainer):
-    """Trainer that leaves the labels to the model, too, where the loss is computed by a function.
+class LabelSmoothing(Trainer):
+    """Trainer whose model smooths the labels of its loss, so that `sparse_prediction` computes no logits for padding.
 
-    With `sparse_prediction`, the model then computes no logits for padding. That is a third of the target tokens, where
-    batches are grouped by the lengths of their sources.
+    Padding is a third of the target tokens where batches are grouped by the lengths of their sources.
     """
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.label_smoother = None  # that of Trainer takes the labels from the model
+
     def compute_loss(self, model: nn.Module, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        config: Any = self.model.config
-        takes_labels = model.training and getattr(config, "sparse_prediction", False) and "labels" in inputs
-        called: Any = partial(model, labels=inputs["labels"]) if takes_labels else model
-        return super().compute_loss(called, inputs, *args, **kwargs)
+        smoothing = self.args.label_smoothing_factor if model.training else 0.0
+        smooths: Any = partial(model, smoothing=smoothing)
+        return super().compute_loss(smooths, inputs, *args, **kwargs)
 
 
-class TranslationTrainer(RDropTraining, SparsePrediction, SharingTrainer, Seq2SeqTrainer):
+class TranslationTrainer(RDropTraining, LabelSmoothing, TokenLoss, SharingTrainer, Seq2SeqTrainer):
     """Seq2SeqTrainer whose evaluation also scores greedy translations of the validation split."""
 
     args: TranslationTrainingArguments
@@ -382,7 +386,8 @@ def build_trainer(
         train_dataset=encoded["train"],
         eval_dataset=encoded["validation"],
         processing_class=tokenizer,
-        compute_loss_func=smoothed_loss(model, arguments.label_smoothing_factor),
+        compute_metrics=token_metrics,
+        preprocess_logits_for_metrics=token_losses,
         callbacks=early_stopping(arguments.early_stopping_patience),
         translator=translator,
         data=data,
@@ -427,17 +432,6 @@ def cut_sources(translator: Translator, data: TranslationData) -> list[str]:
         for split, count in counts.items()
         if count
     ]
-
-
-def smoothed_loss(model: PreTrainedModel, label_smoothing: float) -> Callable[..., Tensor]:
-    """Return the loss function: label-smoothed in training, plain cross-entropy in evaluation, for the perplexity."""
-
-    def loss(outputs: Any, labels: Tensor, num_items_in_batch: Tensor | int | None = None) -> Tensor:
-        if outputs["logits"].ndim == 2:  # logits of the labelled tokens only
-            labels = labels[labels != -100]
-        return cross_entropy(outputs["logits"], labels, num_items_in_batch, label_smoothing if model.training else 0.0)
-
-    return loss
 
 
 def inputs_of(model_arguments: TranslationModelArguments, data: TranslationDataArguments) -> list[str | None]:

@@ -22,7 +22,7 @@ from modeling_scratch import (
 )
 from modeling_scratch.training.r_drop import RDropTraining, SymmetricKL
 from modeling_scratch.training.soft_labels import SoftLabels
-from modeling_scratch.training.translation import TranslationTrainer, TranslationTrainingArguments, smoothed_loss
+from modeling_scratch.training.translation import TranslationTrainer, TranslationTrainingArguments
 
 ROWS = [{"input_ids": [5, 6, 7], "attention_mask": [1, 1, 1], "label": number % 2} for number in range(8)]
 
@@ -152,7 +152,7 @@ def test_tokens_of_a_translation_count_and_padding_does_not(tmp_path: Path, spar
     fields = {**TINY, "hidden_dropout": 0.4, "sparse_prediction": sparse, "decoder_start_token_id": 1}
     model = redraw(Remembering(ScratchSeq2SeqConfig(**fields))).train()
     arguments = TranslationTrainingArguments(str(tmp_path), r_drop=alpha, eval_strategy="no", **QUIET)
-    made: Any = {"translator": None, "data": None, "compute_loss_func": smoothed_loss(model, 0.1)}
+    made: Any = {"translator": None, "data": None}
     labels = torch.tensor([[5, 6, 7, 2], [8, 2, -100, -100]])
     inputs = {"input_ids": labels.clamp(min=1), "labels": labels}
     inputs["decoder_input_ids"] = model.prepare_decoder_input_ids_from_labels(labels)  # as the collator does
@@ -166,3 +166,16 @@ def test_tokens_of_a_translation_count_and_padding_does_not(tmp_path: Path, spar
     divergence = ((draws[0].exp() - draws[-1].exp()) * difference).sum()
     assert (divergence > 1e-3) == (alpha > 0)
     torch.testing.assert_close(found, smoothed / 6 / len(draws) + alpha / 4 * divergence / 6, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("count", [None, torch.tensor(0)])
+def test_a_batch_without_labels_has_a_loss_of_zero(tmp_path: Path, sparse: bool, count: Any) -> None:
+    fields = {**TINY, "sparse_prediction": sparse, "decoder_start_token_id": 1}
+    model = redraw(ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqConfig(**fields))).train()
+    arguments = TranslationTrainingArguments(str(tmp_path), r_drop=3.0, eval_strategy="no", **QUIET)
+    inputs = {"input_ids": torch.tensor([[5, 6, 7]]), "labels": torch.full((1, 3), -100)}
+    inputs["decoder_input_ids"] = inputs["input_ids"]
+    made: Any = {"translator": None, "data": None}
+    loss = TranslationTrainer(model, arguments, **made).compute_loss(model, inputs, num_items_in_batch=count)
+    assert loss.item() == 0

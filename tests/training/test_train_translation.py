@@ -61,7 +61,7 @@ def train(data: Path, output: Path, extra: str = "") -> None:
 def run(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run, for all tests that only look at it."""
     output = tmp_path_factory.mktemp("one") / "run"
-    train(data, output, "--num_train_epochs 6")
+    train(data, output, "--num_train_epochs 6 --per_device_eval_batch_size 5")
     return output
 
 
@@ -183,7 +183,25 @@ def test_words_are_spelt_anew_and_a_resumed_run_spells_them_the_same(data: Path,
     assert any(not torch.equal(weight, plain[name]) for name, weight in once.items())
 
 
-@pytest.mark.parametrize("option", ["--bpe_dropout 1", "--bpe_dropout -0.1", "--r_drop -1", "--r_drop nan"])
+def test_the_loss_of_validation_is_a_mean_over_tokens(run: Path, data: Path) -> None:
+    """Whatever the batches are."""
+    checkpoint = last_checkpoints(run, 1)[0]
+    model, (source, target) = AutoModelForSeq2SeqLM.from_pretrained(checkpoint), load_tokenizers(str(checkpoint))
+    texts = [(data / f"validation.{side}").read_text().splitlines() for side in ("en", "de")]
+    losses: list[torch.Tensor] = []
+    for read, written in zip(*texts, strict=True):
+        labels = torch.tensor([[*target(written, add_special_tokens=False)["input_ids"], target.eos_token_id]])
+        with torch.no_grad():
+            logits = model(**source(read, return_tensors="pt"), labels=labels).logits
+        losses += torch.nn.functional.cross_entropy(logits[0], labels[0], reduction="none")
+    history = json.loads((run / "trainer_state.json").read_text())["log_history"]
+    found = [entry["eval_loss"] for entry in history if "eval_loss" in entry][-1]
+    assert found == pytest.approx(torch.stack(losses).mean().item(), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "option", ["--bpe_dropout 1", "--bpe_dropout -0.1", "--r_drop -1", "--r_drop nan", "--metric_for_best_model loss"]
+)
 def test_options_out_of_their_range_are_refused(
     option: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
