@@ -49,8 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         ]
         options += ["--quick"] if given.quick else []
         for name in ("batch_size", "data_folder"):
-            options += [f"--{name}", str(vars(given)[name])] if vars(given)[name] else []
-        page = gpu_table(run(parse(options)), gpu_conditions(dtype))
+            options += [f"--{name}", str(vars(given)[name])] if vars(given)[name] is not None else []
+        conditions = gpu_conditions(dtype)
+        page = gpu_table(run(parse(options)), conditions)
         print(f"\n{page}")
         if given.output is not None:
             write_text(given.output, page)

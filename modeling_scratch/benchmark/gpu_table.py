@@ -40,7 +40,10 @@ def driver_version() -> str:
     if (program := shutil.which("nvidia-smi")) is None:
         return "unknown"
     command = [program, "--query-gpu=driver_version", "--format=csv,noheader"]
-    asked = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    try:
+        asked = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    except subprocess.TimeoutExpired:
+        return "unknown"
     return asked.stdout.strip().partition("\n")[0] or "unknown"
 
 
@@ -64,7 +67,7 @@ def gpu_table(rows: Sequence[dict[str, Any]], conditions: dict[str, str]) -> str
     lines = [f"- {name}: {value}" for name, value in conditions.items()]
     meaning = (
         "Rates are of real tokens. The ratio is ours divided by that of the Hugging Face class with the same weights: "
-        "above 1, modeling-scratch is faster. For memory, below 1 is less. Ours trains on packed batches."
+        "above 1, modeling-scratch is faster. For memory, below 1 is less. Our classifiers train on packed batches."
     )
     return "\n".join([*lines, "", meaning, "", table(COLUMNS, list(map(_cells, rows))), ""])
 

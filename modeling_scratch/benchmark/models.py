@@ -139,13 +139,16 @@ def training_step(model: Any, settings: Settings) -> Callable[[Batch], None]:
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
     model.train()
     answer = torch.compile(model, dynamic=True) if settings.compile else model
+    scaler = torch.amp.GradScaler(settings.device, enabled=settings.dtype == "float16")
 
     def step(batch: Batch) -> None:
         with settings.autocast():
             loss = answer(**batch).loss
-        loss.backward()
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
+        scaler.step(optimizer)
+        scaler.update()
         optimizer.zero_grad()
 
     return step

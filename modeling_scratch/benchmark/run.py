@@ -92,8 +92,6 @@ def _check(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None
             parser.error(f"--{name} {rate}: must be at least 0 and below 1")
     if options.peak_tflops is not None and not 0 < options.peak_tflops < inf:
         parser.error(f"--peak_tflops {options.peak_tflops}: must be above 0")
-    if not 0 <= options.seed < 2**32:
-        parser.error(f"--seed {options.seed}: must be from 0 to 2^32 - 1")
     tries: dict[str, Callable[..., object]] = {"device": partial(torch.empty, 0), "attention": _try_attention}
     for option, use in tries.items():
         try:

@@ -54,7 +54,6 @@ ON_THE_HUB = ("model_name_or_path", "dataset_name")  # arguments that hold a Hub
 
 # Arguments of a single start rather than of the run.
 OF_ONE_START = ("resume_from_checkpoint", "overwrite", "output_dir", "run_name", "logging_dir")
-OF_THE_DEVICE = "logging_nan_inf_filter"  # which ResumableTrainer turns off on accelerators
 PACKAGES = ("torch", "numpy", "transformers", "tokenizers", "datasets", "accelerate", "scikit-learn", "sacrebleu")
 
 
@@ -96,8 +95,7 @@ def write_run(
 
 def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
     """Return the earlier values of what has changed."""
-    names = sorted(before.keys() - {OF_THE_DEVICE})
-    return {name: before[name] for name in names if name not in now or now[name] != before[name]}
+    return {name: before[name] for name in sorted(before) if name not in now or now[name] != before[name]}
 
 
 def _machine(record: Mapping[str, Any]) -> dict[str, str]:

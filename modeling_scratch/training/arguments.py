@@ -130,6 +130,8 @@ class RunArguments:
             self.disable_tqdm = not (sys.stderr.isatty() or is_in_notebook()) or None
         with checking_arguments():
             super().__post_init__()  # type: ignore[misc]
+        if self.device.type != "cpu":  # type: ignore[attr-defined]
+            self.logging_nan_inf_filter = False  # reading each loss would synchronise; see ResumableTrainer
         if self.mixed_precision == "fp16" and self.device.type == "cpu":  # type: ignore[attr-defined]
             raise DataError("--fp16 requires a GPU; a CPU would train in float32: use --bf16 --use_cpu, or neither")
         check_patience(self.early_stopping_patience)

@@ -35,3 +35,5 @@ def test_a_program_trains_on_mps_as_on_a_cpu(program: str, data: Path, tmp_path:
     for key, weight in load_file(device / "model.safetensors").items():
         torch.testing.assert_close(weight, expected[key], atol=1e-3, rtol=0, msg=lambda text, key=key: key + text)
     assert json.loads((device / "all_results.json").read_text())
+    record = json.loads((device / "run_config.json").read_text())
+    assert record["training"]["logging_nan_inf_filter"] is False  # which would wait for each loss

@@ -47,6 +47,12 @@ def test_the_conditions_name_device_driver_versions_and_date() -> None:
     assert all(conditions.values())
 
 
+@in_own_process
+def test_no_texts_per_step_are_refused() -> None:
+    with stand_in("cuda"), pytest.raises(SystemExit, match="2"):
+        benchmark_gpu.main(["train-sst2", "--quick", "--dtype", "float32", "--batch_size", "0"])
+
+
 @pytest.mark.slow
 @in_own_process
 def test_generation_and_inference_are_measured_on_a_stand_in(tmp_path: Path) -> None:

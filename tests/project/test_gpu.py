@@ -31,6 +31,7 @@ from torch import Tensor, nn
 
 from modeling_scratch.benchmark.data import on_device as moved
 from modeling_scratch.data.collators import FlatBatches
+from modeling_scratch.sharing.run_record import read_run
 
 pytestmark = [
     pytest.mark.gpu,
@@ -203,6 +204,7 @@ def test_programs_have_the_losses_of_the_cpu(program: str, data: Path, tmp_path:
     for device, use_cpu in (("cpu", "True"), ("cuda", "False")):
         main(["--output_dir", str(tmp_path / device), *arguments, "--use_cpu", use_cpu])
     assert losses(tmp_path / "cuda") == pytest.approx(losses(tmp_path / "cpu"), abs=1e-3)
+    assert len({read_run(tmp_path / device)["hardware"] for device in ("cpu", "cuda")}) == 2
 
 
 def test_the_benchmark_runs(tmp_path: Path) -> None:

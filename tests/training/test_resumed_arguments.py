@@ -15,9 +15,7 @@ import torch
 from processes import at_call, send
 from safetensors.torch import load_file
 from small_runs import Made, content, data, finish, made, run, saved
-from transformers import Trainer, TrainingArguments
-
-from modeling_scratch.sharing.run_record import changed_settings, read_run, write_run
+from transformers import Trainer
 
 COMMON = "--max_steps 4 --logging_steps 1 --eval_strategy no --save_strategy no --warmup_steps 2"
 RESUME = f"{COMMON} --resume_from_checkpoint last"
@@ -137,12 +135,3 @@ def test_a_copy_of_the_rows_elsewhere_is_accepted(data: Path, stopped: Path, tmp
     ended = run("packed", shutil.copytree(data, tmp_path / "data"), folder, STOP, extra=f"{RESUME} --max_steps 9")
     assert ended.status == 143, ended.text
     assert "whether they have changed" not in ended.text
-
-
-def test_a_record_written_twice_in_one_run_is_not_of_a_resumed_one(tmp_path: Path) -> None:
-    """As a recipe writes it on an accelerator, where the trainer turns the check of each loss off in between."""
-    training = TrainingArguments(use_cpu=True)
-    for is_checked in (True, False):
-        training.logging_nan_inf_filter = is_checked
-        write_run(tmp_path, "program", {"training": training}, notes=[])
-    assert changed_settings(read_run(tmp_path)) == ""
