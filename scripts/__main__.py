@@ -44,12 +44,11 @@ PROGRAMS = {
 }
 # The modules that each extra installs.
 EXTRAS = {
-    "train": ("accelerate", "datasets", "evaluate", "matplotlib", "sacrebleu", "sklearn"),
+    "train": ("accelerate", "datasets", "evaluate", "matplotlib", "sacrebleu", "seqeval", "sklearn"),
     "serve": ("httpx", "prometheus_client", "starlette", "uvicorn"),
     "demo": ("gradio",),
     "search": ("optuna",),
     "report": ("tensorboard",),
-    "tokens": ("seqeval",),
 }
 COMPLETION = """_modeling_scratch() {{
     local word="${{COMP_WORDS[COMP_CWORD]}}" words=""
@@ -96,7 +95,9 @@ def run(name: str, arguments: Sequence[str]) -> None:
         extra = next((extra for extra, modules in EXTRAS.items() if missing in modules), None)
         if extra is None:
             raise
-        sys.exit(f"modeling-scratch {name}: error: it needs {missing}: pip install 'modeling-scratch[{extra}]'")
+        message = f"it needs {missing}: pip install 'modeling-scratch[{extra}]'"
+        print(f"modeling-scratch {name}: error: {message}", file=sys.stderr)
+        sys.exit(2)
 
 
 def overview() -> str:

@@ -90,7 +90,7 @@ def finish(
     trimmer = tokenizer.post_processor
     tokenizer.post_processor = processors.Sequence([trimmer, template]) if trimmer else template
     if (size := tokenizer.get_vocab_size()) < vocab_size:
-        _warn_once(f"The texts contain only {size} distinct tokens (vocab_size={vocab_size}).")
+        _warn_once(f"The vocabulary has {size} tokens: the texts contain no more (vocab_size={vocab_size}).")
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         model_max_length=model_max_length,

@@ -424,10 +424,15 @@ def _hold_out(
     learned, all_classes = (
         {label for row in rows for label in kind.classes(row.label)} for rows in (divided["train"], examples)
     )
-    if not all(divided.values()) or learned != all_classes:
+    held_out = " and ".join(splits)
+    if not all(divided.values()):
         raise DataError(
-            f"{len(distinct)} different texts are too few to hold out {' and '.join(splits)} and train on every class; "
-            "add texts or a validation file"
+            f"{len(distinct)} different texts are too few to hold out {held_out}; add texts or a validation file"
+        )
+    if lost := sorted(map(str, all_classes - learned)):
+        raise DataError(
+            f"holding out {held_out} leaves train without a text of {', '.join(map(repr, lost[:5]))}: add texts of "
+            "these labels or a validation file, or leave the labels out with --drop_labels"
         )
     return divided
 

@@ -105,8 +105,8 @@ class Diagnosis:
                 yield f"  {'':{width}}    {finding.what}"
             if finding.verdict is Verdict.FALLS_SHORT:
                 yield f"  {'':{width}}    To mend it: {finding.mend}" + (f" ({finding.link})" if finding.link else "")
-        counts = ", ".join(f"{len(self.of(verdict))} {verdict.value}" for verdict in Verdict)
-        yield f"{len(self.findings)} checks: {counts}."
+        counts = ", ".join(f"{verdict.value}: {len(self.of(verdict))}" for verdict in Verdict)
+        yield f"{len(self.findings)} checks ({counts})."
 
     def _groups(self) -> Iterator[list[Finding]]:
         """Yield each finding alone, but together those that fall short for one reason, such as a failed load."""

@@ -312,7 +312,7 @@ def comparison_table(
 
 def _sentence(test: McNemarResult, model_name: str, baseline_name: str, examples: int) -> str:
     if test.p_value >= SIGNIFICANCE_LEVEL:
-        finding = f"{model_name} and {baseline_name} do not differ significantly on this test set"
+        finding = f"{model_name} and {baseline_name} do not differ significantly on these texts"
     else:
         finding = f"{model_name} is {test.verdict} than {baseline_name}"
     verb = "is" if test.only_model_correct == 1 else "are"

@@ -256,7 +256,7 @@ def _sentence(evaluation: Mapping[str, Any], model: str) -> str:
     score, rival = score_of(evaluation["problem_type"], comparison["score"]), escaped(comparison["baseline"])
     finding = f"{model} is {comparison['verdict']} than {rival}"
     if comparison["verdict"] not in ("better", "worse"):
-        finding = f"{model} and {rival} do not differ significantly on this test set"
+        finding = f"{model} and {rival} do not differ significantly on these texts"
     finding = finding[0].upper() + finding[1:]
     value, low, high = (shown_difference(score, number) for number in (comparison["value"], *comparison["interval_95"]))
     unit = " percentage points" if score.is_share else ""

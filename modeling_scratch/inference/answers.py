@@ -86,8 +86,8 @@ def to_answers(logits: torch.Tensor, config: Any, choice: Choice = PLAIN) -> lis
 
 
 def _floats(numbers: torch.Tensor) -> list:
-    """Return the numbers in float32, with the digits that tell them apart: 0.7, not 0.699999988079071."""
-    return numbers.float().numpy().astype(str).astype(float).tolist()
+    """Return numbers with the digits that tell them apart in their dtype: 0.7 of float32, not 0.699999988079071."""
+    return numbers.numpy().astype(str).astype(float).tolist()
 
 
 def _reaching(least: float, names: list[str], scores: list[float]) -> tuple:

@@ -229,7 +229,7 @@ def train_on(
     judge = judge or make_judge(run, data)
     # Without a test split, the judge evaluates on validation.
     trainer = train_model(run, data, encoded, judge.metrics, evaluates=judge.split == "test", added=added)
-    advice = remedies(run, data, trainer.state.global_step)
+    advice = remedies(run, data, trainer.state)
     linear_part = trainer.linear_part
     print(unescape(judge.evaluate(trainer, encoded.splits, trainer.calibration, linear_part, others, advice)))
     if arguments.evaluate_train:
@@ -434,7 +434,9 @@ def classify(output: Path, sentences: Sequence[str], trust_remote_code: bool) ->
     answers = classifier(pairs, truncation=True)
     shown = (" | ".join(" ".join(part.split()) for part in parts_of(text))[:80] for text in sentences)
     rows = [f"{answer['label']:>10} {answer['score']:.3f}  {text}" for text, answer in zip(shown, answers)]
-    return "\n".join(["", f"import modeling_scratch; pipeline({task!r}, model={str(output)!r})", *rows])
+    return "\n".join(
+        ["", f"import modeling_scratch, transformers; transformers.pipeline({task!r}, model={str(output)!r})", *rows]
+    )
 
 
 def next_commands(output: Path, has_pairs: bool) -> str:

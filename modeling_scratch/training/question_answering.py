@@ -230,4 +230,10 @@ def ask(folder: Path, questions: Sequence[Question], settings: dict[str, Any], t
         answer = pipe(question=each.question, context=each.context)["answer"]
         rows.append(f"{excerpt(each.question, 80)}\n    {excerpt(answer) or '(no answer)'}")
     options = "".join(f", {name}={value}" for name, value in settings.items())
-    return "\n".join(["", f"import modeling_scratch; pipeline({TASK!r}, model={str(folder)!r}{options})", *rows])
+    return "\n".join(
+        [
+            "",
+            f"import modeling_scratch, transformers; transformers.pipeline({TASK!r}, model={str(folder)!r}{options})",
+            *rows,
+        ]
+    )

@@ -4,6 +4,8 @@
 from math import ceil
 from typing import Any
 
+from transformers import TrainerState
+
 from ..data.labelled_texts import ReviewData
 from .run import Run
 
@@ -13,14 +15,15 @@ UNLABELLED = "On 200 reviews of IMDb, 50,000 others raised accuracy from 74 to 8
 ENOUGH_STEPS = 300  # with fewer, a model from random weights has rarely learned
 
 
-def remedies(run: Run, data: ReviewData, steps: int) -> str:
-    """Return sentences that name options and data which the run did not have. steps: of fine-tuning."""
+def remedies(run: Run, data: ReviewData, state: TrainerState) -> str:
+    """Return sentences that name options and data which the run did not have. state: at the end of fine-tuning."""
+    steps = state.global_step
     model, training, recipe = (run.groups.get(name) for name in ("model", "training", "recipe"))
     is_new, texts = not model.model_name_or_path, data.splits["train"].num_rows
     found = []
     if is_new and not (recipe and recipe.recipe):
         found.append("Let a recipe choose the settings for these texts: --recipe minutes.")
-    elif steps < ENOUGH_STEPS:
+    elif steps < ENOUGH_STEPS and state.best_global_step in (None, 0, steps):  # it did not get worse
         found.append(f"Train longer, as {steps:,} steps are few: {_longer(training, steps)}.")
     if is_new and recipe and recipe.recipe and not recipe.unlabelled_file and not data.has_pairs:
         found.append(f"Add texts of the same kind without labels: --recipe hour --unlabelled_file FILE. {UNLABELLED}")

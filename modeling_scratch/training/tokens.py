@@ -255,5 +255,7 @@ def tag(folder: Path, texts: Sequence[str], trust_remote_code: bool) -> str:
         found = tagger(text, aggregation_strategy=strategy)
         spans = [f"{text[one['start'] : one['end']]} ({one['entity_group']})" for one in found]
         rows.append(f"{excerpt(text, 80)}\n    {excerpt(', '.join(spans)) or '(nothing)'}")
-    shown = f'import modeling_scratch; pipeline("token-classification", model={str(folder)!r}, '
+    shown = (
+        f'import modeling_scratch, transformers; transformers.pipeline("token-classification", model={str(folder)!r}, '
+    )
     return "\n".join(["", f'{shown}aggregation_strategy="{strategy}")', *rows])

@@ -132,6 +132,11 @@ def test_too_little_to_hold_out_is_said(tmp_path: Path) -> None:
     write(tmp_path / "train.csv", reviews(2))
     with fault("2 different texts are too few", "validation and test", "validation file"):
         load(tmp_path)
+    texts = {"text": ["text 0", *(f"text {row}" for row in range(10))], "label": ["rare", *"aaaaabbbbb"]}
+    write(tmp_path / "train.csv", texts)  # its text has another label, too
+    with fault("leaves train without a text of 'rare'", "--drop_labels"):
+        for seed in range(20):  # most of them leave that text in train
+            load(tmp_path, split_seed=seed)
 
 
 def test_samples_keep_the_proportions(tmp_path: Path) -> None:
