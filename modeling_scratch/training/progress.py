@@ -70,3 +70,10 @@ def print_lines(trainer: Trainer) -> None:
         if (replacement := REPLACED.get(type(callback))) is not None:
             trainer.remove_callback(callback)
             trainer.add_callback(replacement)
+
+
+def duration(seconds: float) -> str:
+    """Return "1 h 2 min", "3 min 4 s" or "5.6 s"."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"

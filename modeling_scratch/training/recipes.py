@@ -14,6 +14,7 @@ from ..bridges.model_sources import with_override
 from ..data.ngrams import LEAST_COUNT
 from ..data.text_pairs import parts_of
 from ..utils.errors import DataError
+from .progress import duration
 
 
 @dataclass(frozen=True)
@@ -429,7 +430,7 @@ def schedule(
     if "ema_decay" not in options:
         options["ema_decay"] = EMA_DECAY if epochs * speeds.fine_tuning_epoch_steps >= AVERAGED_STEPS else 0
     turns = f" of {choices.teachers + 1} classifiers in turn" if choices.teachers else ""
-    reasons = [f"fine-tuning{turns}: {epochs:g} epochs, about {fine_tuning / 60:.1f} minutes"]
+    reasons = [f"fine-tuning{turns}: {epochs:g} epochs, about {duration(fine_tuning)}"]
     if stage:
         given = arguments.pretraining_minutes
         seconds = arguments.chosen.minutes * 60 - fine_tuning if given is None else given * 60
@@ -475,5 +476,5 @@ def _of_stage(stage: Mapping[str, Any], speeds: Speeds) -> str:
     seconds = steps * speeds.pretraining_step + speeds.pretraining_evaluations
     return (
         f"pretraining: {steps:,} steps of {stage['per_device_train_batch_size']} rows of {stage['block_size']} tokens, "
-        f"{steps / speeds.pretraining_epoch_steps:.3g} epochs, about {seconds / 60:.1f} minutes"
+        f"{steps / speeds.pretraining_epoch_steps:.3g} epochs, about {duration(seconds)}"
     )

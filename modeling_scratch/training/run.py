@@ -21,6 +21,7 @@ from ..utils.errors import DataError
 from .arguments import checking_arguments
 from .checkpoints import checkpoint_to_resume, has_checkpoint, step_of
 from .distributed import whole_model
+from .progress import duration
 from .run_folder import (
     FIXED,
     check,
@@ -164,7 +165,7 @@ def summary(trainer: Trainer, checkpoint: str | None) -> str:
     since = f" since step {step_of(checkpoint):,}" if checkpoint else ""
     weights = sum(weight.numel() for weight in whole_model(trainer).parameters())
     return (
-        f"{steps:,} steps{since} in {_duration(seconds)}{rate}, evaluations and checkpoints included; "
+        f"{steps:,} steps{since} in {duration(seconds)}{rate}, evaluations and checkpoints included; "
         f"{state.epoch or 0:.3g} epochs, {weights:,} parameters\n"
         f"saved in {output}: the model and its tokenizer, {', '.join(_files_in(output))}"
     )
@@ -173,9 +174,3 @@ def summary(trainer: Trainer, checkpoint: str | None) -> str:
 def _files_in(folder: Path) -> list[str]:
     """Return the descriptions of the output files that exist."""
     return [f"{path.name} ({what})" for pattern, what in FILES.items() for path in sorted(folder.glob(pattern))]
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"

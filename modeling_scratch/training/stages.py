@@ -36,6 +36,7 @@ from .encoder_models import ModelArguments, build_tokenizer
 from .encoder_training import inputs_of
 from .objectives import PretrainingModelArguments, check_special_tokens
 from .pretraining import PretrainingArguments
+from .progress import duration
 from .recipes import IN_PRETRAINING, Choices, RecipeArguments, Speeds, TextSizes, choose, schedule
 from .run import Run
 from .run_folder import alone, check_unchanged
@@ -289,11 +290,11 @@ def try_depth(
     arguments, limit = run.groups["training"], TRIAL_SHARE * run.groups["recipe"].chosen.minutes
     folds = list(folds_of(data, arguments.seed))
     epochs = epochs_of(arguments, speeds) * texts_trained_on(folds) / len(data.splits["train"])
-    minutes = epochs * speeds.fine_tuning_epoch / 60
-    if minutes > limit:
-        reason = f"number of blocks: not tried, as this would take {minutes:.0f} minutes"
+    seconds = epochs * speeds.fine_tuning_epoch
+    if seconds > limit * 60:
+        reason = f"number of blocks: not tried, as this would take {duration(seconds)}"
         return replace(choices, reasons=[*choices.reasons, reason]), []
-    print(f"trying the number of blocks on held-out texts of train: about {minutes:.1f} minutes")
+    print(f"trying the number of blocks on held-out texts of train: about {duration(seconds)}")
     depth, stage = choose_depth(run, data, folds, tokenizer)
     choices = choices.with_depth(depth, f"{stage.name}: {depth} ({stage.result})")
     run.groups["model"], run.groups["training"] = with_choices(choices, given)
