@@ -414,13 +414,6 @@ def test_trials_of_imbalanced_classes_are_ranked_by_macro_f1(reviews: Path, tmp_
     assert 0 < trials(tmp_path / "run")[0]["f1_macro"] <= 1
 
 
-def test_a_classifier_is_evaluated_on_validation_while_it_is_trained() -> None:
-    build: Any = build_trainer
-    splits = {name: name for name in ("train", "validation", "test")}
-    made = build(dict, None, splits, None, SimpleNamespace(ema_decay=0, early_stopping_patience=0))
-    assert (made["train_dataset"], made["eval_dataset"]) == ("train", "validation")
-
-
 # Lower precision
 
 
@@ -456,8 +449,10 @@ def test_accumulated_batches_of_a_native_class_are_one_batch(tmp_path: Path) -> 
             optim="sgd", learning_rate=0.1, warmup_steps=0, max_grad_norm=0, save_strategy="no", eval_strategy="no",
             use_cpu=True, disable_tqdm=True, report_to="none",
         )  # fmt: skip
-        splits: Any = {"train": rows, "validation": rows}
+        splits: Any = {"train": rows, "validation": rows[:2], "test": rows[2:4]}
         options: Any = {"tokenizer": None, "metrics": None, "collator": DefaultDataCollator(), "model": model}
-        build_trainer(train_classifier_room.ClassifierTrainer, splits=splits, arguments=arguments, **options).train()
+        made = build_trainer(train_classifier_room.ClassifierTrainer, splits=splits, arguments=arguments, **options)
+        assert (made.train_dataset, made.eval_dataset) == (splits["train"], splits["validation"])
+        made.train()
         weights.append(model.state_dict())
     torch.testing.assert_close(*weights, atol=1e-6, rtol=1e-4)
