@@ -6,6 +6,7 @@ A kind parses cells, stratifies rows and stores labels. Shapes: N texts, C class
 
 import json
 import math
+import shlex
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -235,11 +236,15 @@ def choose_kind(
 
 
 def _notes_on_integers(cells: Sequence[object]) -> list[str]:
-    """Return a note if the labels are integers that could be ratings: 1 to 3 or more."""
-    numbers = {float(value) for value in cells if _is_number(value)}  # type: ignore[arg-type]
-    if len(numbers) < 3 or numbers != set(range(1, len(numbers) + 1)) or not all(map(_is_number, cells)):
+    """Return a note if the labels are integers that could be ratings, 1 to 3 or more; a few may be placeholders."""
+    numbers = [float(value) for value in cells if _is_number(value)]  # type: ignore[arg-type]
+    others = list(dict.fromkeys(str(value) for value in cells if not _is_number(value)))
+    values = set(numbers)
+    if len(values) < 3 or values != set(range(1, len(values) + 1)) or len(numbers) <= MOSTLY * len(cells):
         return []
-    return ["integer labels are read as classes; if they are ratings, --problem_type regression predicts a number"]
+    without = f" --drop_labels {shlex.join(others[:5])}" if others else ""
+    option = f"--problem_type regression{without}"
+    return [f"integer labels are read as classes; if they are ratings, {option} predicts a number"]
 
 
 def joined_label_warnings(sample: Sequence[object]) -> list[str]:

@@ -102,6 +102,12 @@ def test_a_placeholder_among_numbers_is_named_and_left_out_if_asked(tmp_path: Pa
         load(tmp_path, drop_labels=["N/A", "typo"])
 
 
+@pytest.mark.parametrize(("other", "option"), [("3", "regression"), ("N/A", "regression --drop_labels N/A")])
+def test_ratings_are_classes_with_a_note(other: str, option: str, tmp_path: Path) -> None:
+    file_of(tmp_path, ".csv", ["1", "2", "3", "4", "5"] * 4 + [other])
+    assert any(f"if they are ratings, --problem_type {option} predicts" in note for note in load(tmp_path).notes)
+
+
 def test_texts_that_are_numbers_are_warned_of(tmp_path: Path) -> None:
     write(tmp_path / "train.csv", {"stars": [f"{row / 2}" for row in range(12)], "label": ["a", "b"] * 6})
     assert any("12 of 12 texts are numbers" in each for each in load(tmp_path, text_column="stars").warnings)
