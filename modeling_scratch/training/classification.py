@@ -43,7 +43,7 @@ from .linear_part import LINEAR_PART, ReservedCoordinates, add_linear_part, obst
 from .r_drop import R_DROP, PaddedRDropTraining, check_r_drop
 from .regression import NumberTraining, predicts_numbers, start_at_mean
 from .remedies import remedies
-from .run import Run, summary
+from .run import Run, pipeline_call, summary
 from .run_folder import delete_set_aside
 from .search import (
     TRIED,
@@ -434,9 +434,7 @@ def classify(output: Path, sentences: Sequence[str], trust_remote_code: bool) ->
     answers = classifier(pairs, truncation=True)
     shown = (" | ".join(" ".join(part.split()) for part in parts_of(text))[:80] for text in sentences)
     rows = [f"{answer['label']:>10} {answer['score']:.3f}  {text}" for text, answer in zip(shown, answers)]
-    return "\n".join(
-        ["", f"import modeling_scratch, transformers; transformers.pipeline({task!r}, model={str(output)!r})", *rows]
-    )
+    return "\n".join(["", pipeline_call(f"{task!r}, model={str(output)!r}"), *rows])
 
 
 def next_commands(output: Path, has_pairs: bool) -> str:

@@ -21,7 +21,7 @@ from ..utils.markdown import excerpt
 from .encoder_heads import HeadModelArguments, HeadTrainer, HeadTrainingArguments, limit_length
 from .encoder_models import build_model, build_tokenizer
 from .encoder_training import build_trainer, choose_epoch_on_validation, inputs_of
-from .run import Run, summary
+from .run import Run, pipeline_call, summary
 from .run_folder import alone
 from .trainer import share
 
@@ -230,10 +230,4 @@ def ask(folder: Path, questions: Sequence[Question], settings: dict[str, Any], t
         answer = pipe(question=each.question, context=each.context)["answer"]
         rows.append(f"{excerpt(each.question, 80)}\n    {excerpt(answer) or '(no answer)'}")
     options = "".join(f", {name}={value}" for name, value in settings.items())
-    return "\n".join(
-        [
-            "",
-            f"import modeling_scratch, transformers; transformers.pipeline({TASK!r}, model={str(folder)!r}{options})",
-            *rows,
-        ]
-    )
+    return "\n".join(["", pipeline_call(f"{TASK!r}, model={str(folder)!r}{options}"), *rows])

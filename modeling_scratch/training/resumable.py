@@ -143,7 +143,6 @@ class ResumableTrainer(Trainer):
         self.stop_signals = StopSignals()
         self.is_extra = False
         self.losses, self.reads_each_loss = NanGuard(self.args.device), is_synchronous(self.args.device)
-        self.args.logging_nan_inf_filter &= self.reads_each_loss  # Trainer's own check of each loss
         self.add_callback(self.stop_signals)
         self.add_callback(
             AfterSaving(self._finish_checkpoint)

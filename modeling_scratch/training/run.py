@@ -171,6 +171,11 @@ def summary(trainer: Trainer, checkpoint: str | None) -> str:
     )
 
 
+def pipeline_call(arguments: str) -> str:
+    """Return the line of Python that makes a pipeline with these arguments."""
+    return f"import modeling_scratch, transformers; transformers.pipeline({arguments})"
+
+
 def _files_in(folder: Path) -> list[str]:
     """Return the descriptions of the output files that exist."""
     return [f"{path.name} ({what})" for pattern, what in FILES.items() for path in sorted(folder.glob(pattern))]

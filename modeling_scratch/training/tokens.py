@@ -25,7 +25,7 @@ from ..utils.markdown import excerpt
 from .encoder_heads import HeadModelArguments, HeadTrainer, HeadTrainingArguments, limit_length
 from .encoder_models import build_model, build_tokenizer
 from .encoder_training import build_trainer, choose_epoch_on_validation, inputs_of
-from .run import Run, summary
+from .run import Run, pipeline_call, summary
 from .run_folder import alone
 from .trainer import share
 
@@ -255,7 +255,5 @@ def tag(folder: Path, texts: Sequence[str], trust_remote_code: bool) -> str:
         found = tagger(text, aggregation_strategy=strategy)
         spans = [f"{text[one['start'] : one['end']]} ({one['entity_group']})" for one in found]
         rows.append(f"{excerpt(text, 80)}\n    {excerpt(', '.join(spans)) or '(nothing)'}")
-    shown = (
-        f'import modeling_scratch, transformers; transformers.pipeline("token-classification", model={str(folder)!r}, '
-    )
-    return "\n".join(["", f'{shown}aggregation_strategy="{strategy}")', *rows])
+    arguments = f'"{TAGGING_TASK}", model={str(folder)!r}, aggregation_strategy="{strategy}"'
+    return "\n".join(["", pipeline_call(arguments), *rows])
