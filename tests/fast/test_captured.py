@@ -1,0 +1,206 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Captured steps: what a plain loop computes, on CUDA as one graph for each shape that is met again."""
+
+import copy
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+import pytest
+import torch
+from test_static_shapes import PAD, SIZES, flat, model_and_batch
+from torch import Tensor, nn
+
+from modeling_scratch.fast.captured import captured_forward, captured_step
+from modeling_scratch.fast.static_shapes import MOST_SIZES, Size, fill
+
+on_gpu = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+]
+every_device = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=on_gpu)])
+NORM, RATE = 0.5, 1e-2
+BATCHES = [
+    fill(flat(lengths, seed), SIZES, PAD)
+    for seed, lengths in enumerate([[5, 9, 3], [16] * 5, [2, 4], [16, 9] * 4, [7] * 5, [1], [11] * 6, [3, 9]])
+]
+
+
+@pytest.fixture(autouse=True)
+def exact_products() -> Iterator[None]:
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    yield
+    torch.set_float32_matmul_precision(before)
+
+
+def make_model(device: str, **changes: Any) -> Any:
+    model, _ = model_and_batch("mean, rotary", [1])
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = changes.get("dropout", 0.0)
+    return model.to(device)
+
+
+def make_optimizer(model: nn.Module) -> tuple[torch.optim.Optimizer, Any]:
+    """Fused AdamW, and a schedule that changes the rate at each step."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, fused=True)
+    return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 / (1 + step))
+
+
+def plain_losses(model: Any, batches: Sequence[dict[str, Any]], device: str) -> list[float]:
+    optimizer, schedule = make_optimizer(model)
+    losses = []
+    for batch in batches:
+        loss = model(**moved(batch, device)).loss
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), NORM)
+        optimizer.step()
+        schedule.step()
+        optimizer.zero_grad()
+        losses.append(loss.item())
+    return losses
+
+
+def moved(batch: dict[str, Any], device: str) -> dict[str, Any]:
+    return {name: value.to(device) if isinstance(value, Tensor) else value for name, value in batch.items()}
+
+
+def pinned(batch: dict[str, Any]) -> dict[str, Any]:
+    return {name: value.pin_memory() if isinstance(value, Tensor) else value for name, value in batch.items()}
+
+
+@every_device
+def test_a_captured_step_is_the_step_of_a_plain_loop(device: str) -> None:
+    """Losses and weights after eight steps of two sizes, with clipping and another rate at each step."""
+    model = make_model(device)
+    plain = copy.deepcopy(model)
+    optimizer, schedule = make_optimizer(model)
+    step = captured_step(model, optimizer, max_norm=NORM)
+    found = []
+    for batch in BATCHES:
+        found.append(step(batch))
+        schedule.step()
+    expected = plain_losses(plain, BATCHES, device)
+    torch.testing.assert_close([loss.item() for loss in found], expected, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(model.state_dict(), plain.state_dict(), rtol=1e-4, atol=1e-5)
+    assert schedule.get_last_lr()[0] == pytest.approx(RATE / (1 + len(BATCHES)))
+
+
+@every_device
+def test_a_captured_forward_has_the_logits_of_the_model(device: str) -> None:
+    model = make_model(device).eval()
+    forward = captured_forward(model)
+    inputs = [{name: batch[name] for name in batch if name != "labels"} for batch in BATCHES]
+    found = [forward(batch) for batch in chain(inputs, inputs)]
+    with torch.no_grad():
+        expected = [model(**moved(batch, device)).logits for batch in chain(inputs, inputs)]
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_loss_of_ones_own() -> None:
+    model = make_model("cpu")
+    plain = copy.deepcopy(model)
+    step = captured_step(model, torch.optim.SGD(model.parameters(), lr=1.0), loss=doubled, max_norm=None)
+    loss = step(BATCHES[0])
+    assert loss.item() == pytest.approx(2 * plain(**BATCHES[0]).loss.item())
+    doubled(plain, BATCHES[0]).backward()
+    for weight, before in zip(model.parameters(), plain.parameters()):
+        change = torch.zeros_like(before) if before.grad is None else before.grad
+        torch.testing.assert_close(weight, before - change)
+
+
+def doubled(model: Any, batch: dict[str, Any]) -> Tensor:
+    return 2 * model(**batch).loss
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+class TestOnGpu:
+    def test_replays_never_wait_for_the_device(self) -> None:
+        model = make_model("cuda", dropout=0.1)
+        optimizer, schedule = make_optimizer(model)
+        step = captured_step(model, optimizer, dtype=torch.bfloat16)
+        batches = [pinned(batch) for batch in BATCHES]
+        for batch in chain(batches, batches):
+            step(batch)
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            for batch in batches:
+                loss = step(batch)
+                schedule.step()
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+        assert loss.isfinite()
+
+    def test_dropout_draws_new_numbers_at_each_replay(self) -> None:
+        model = make_model("cuda", dropout=0.5)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, weight_decay=0.0, fused=True)
+        step = captured_step(model, optimizer)
+        losses = [step(BATCHES[1]).item() for _ in range(12)]
+        assert len(set(losses)) == len(losses)
+
+    def test_numbers_drawn_are_those_of_the_seed(self) -> None:
+        """The same seed before the same steps gives the same losses, replayed or not."""
+        runs = []
+        for _ in range(2):
+            torch.manual_seed(3)
+            model = make_model("cuda", dropout=0.5)
+            step = captured_step(model, make_optimizer(model)[0])
+            runs.append([step(BATCHES[1]).item() for _ in range(6)])
+        assert runs[0] == runs[1]
+
+    def test_compiled_blocks_have_the_losses_of_plain_ones_and_one_graph(self) -> None:
+        model = make_model("cuda")
+        plain = copy.deepcopy(model)
+        losses = []
+        for each, compiled in ((model, True), (plain, False)):
+            step = captured_step(each, make_optimizer(each)[0], dtype=torch.bfloat16, compiled=compiled)
+            losses.append([step(batch).item() for batch in BATCHES])
+            if compiled:
+                others = [fill(flat([6] * 9, 9), [Size(192, 40, 16)], PAD)] * 2  # a size that compilation has not seen
+                with torch.compiler.set_stance("fail_on_recompile"):
+                    assert all(step(batch).isfinite() for batch in (*BATCHES, *others))
+        torch.testing.assert_close(losses[0], losses[1], rtol=5e-2, atol=5e-2)
+
+    def test_evaluation_and_gradients_between_steps_change_nothing(self) -> None:
+        model = make_model("cuda")
+        plain = copy.deepcopy(model)
+        optimizer, schedule = make_optimizer(model)
+        step = captured_step(model, optimizer, max_norm=NORM)
+        found = []
+        for batch in BATCHES:
+            found.append(step(batch).item())
+            schedule.step()
+            with torch.no_grad():
+                model.eval()(**moved(batch, "cuda"))
+            model.train()
+        torch.testing.assert_close(found, plain_losses(plain, BATCHES, "cuda"), rtol=1e-5, atol=1e-6)
+
+    def test_more_shapes_than_graphs_stay_eager(self) -> None:
+        model = make_model("cuda").eval()
+        forward = captured_forward(model)
+        inputs = [flat([length] * 3) for length in range(1, MOST_SIZES + 4)]
+        for batch in chain(inputs, inputs, inputs):
+            batch = {name: value for name, value in batch.items() if name != "labels"}
+            torch.testing.assert_close(forward(batch), model(**moved(batch, "cuda")).logits, rtol=1e-5, atol=1e-6)
+
+    def test_a_graph_without_memory_stays_eager(self) -> None:
+        model = make_model("cuda")
+        plain = copy.deepcopy(model)
+        step = captured_step(model, make_optimizer(model)[0], max_norm=NORM)
+        found = [step(BATCHES[0]).item()]
+        _, total = torch.cuda.mem_get_info()
+        torch.cuda.empty_cache()
+        torch.cuda.set_per_process_memory_fraction(min(1.0, (torch.cuda.memory_reserved() + 2**20) / total))
+        try:
+            found += [step(batch).item() for batch in (BATCHES[0], BATCHES[0])]
+        finally:
+            torch.cuda.set_per_process_memory_fraction(1.0)
+        assert all(map(torch.isfinite, map(torch.tensor, found)))
+        assert found[0] == pytest.approx(plain(**moved(BATCHES[0], "cuda")).loss.item(), rel=1e-5)
+
+    def test_an_optimizer_that_cannot_be_captured_is_refused(self) -> None:
+        model = make_model("cuda")
+        with pytest.raises(ValueError, match=r"SGD cannot be captured in a CUDA graph; torch.optim.AdamW can"):
+            captured_step(model, torch.optim.SGD(model.parameters(), lr=0.1))
