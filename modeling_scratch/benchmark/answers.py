@@ -2,22 +2,22 @@
 """Inference workloads: classification, generation, translation, and reduced precision."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from transformers import pipeline
 
 from ..data.rows import read_rows
 from ..fast import SortingTextClassificationPipeline
-from ..inference.arguments import PredictArguments
-from ..inference.classification import Classifier, load_classifier
-from ..inference.loading import REDUCED, to_precision
 from ..modeling_base import ScratchPreTrainedModel
 from ..utils.errors import DataError
 from .data import TEXTS, draw_texts, on_device, train_tokenizer
 from .models import CLASSIFIER, DECODER, TRANSLATOR, check_logits, difference, make_pair
 from .settings import Settings
 from .timing import Comparison, Side, measure
+
+if TYPE_CHECKING:  # predict needs scikit-learn, for linear models
+    from ..inference.classification import Classifier
 
 INFERENCE_BATCH = 32
 COUNTS = {"sst2": 960, "imdb": 96}  # texts per round
@@ -28,6 +28,8 @@ Answers = Callable[[list[str]], Any]
 
 def infer(name: str, settings: Settings) -> Iterator[dict[str, Any]]:
     """Compare pipelines, ours sorting by length; then the peer on sorted texts; then our predict program."""
+    from ..inference.classification import Classifier
+
     count = settings.few(COUNTS[name])
     texts, source = draw_texts(settings, name, count * settings.rounds)
     tokenizer = train_tokenizer(settings, texts)
@@ -61,7 +63,7 @@ def _pipeline(model: Any, tokenizer: Any, settings: Settings) -> Answers:
     return answers
 
 
-def _predict(classifier: Classifier, settings: Settings) -> Answers:
+def _predict(classifier: "Classifier", settings: Settings) -> Answers:
     def answers(texts: list[str]) -> Any:
         with settings.autocast():
             return classifier.classify(texts, lambda _: None)
@@ -138,6 +140,10 @@ NAME = "sst2"  # whose validation split it is
 
 def precisions(settings: Settings) -> Iterator[dict[str, Any]]:
     """Compare each reduced precision with float32 on the given checkpoint; without one, measure nothing."""
+    from ..inference.arguments import PredictArguments
+    from ..inference.classification import load_classifier
+    from ..inference.loading import REDUCED, to_precision
+
     if settings.model is None:
         return
     texts, labels = _labelled(settings)
@@ -159,7 +165,7 @@ def precisions(settings: Settings) -> Iterator[dict[str, Any]]:
         yield measure(Comparison("precision", setting, ours, peer, costs), settings)
 
 
-def _classified(classifier: Classifier, texts: list[str], tokens: list[float]) -> Side:
+def _classified(classifier: "Classifier", texts: list[str], tokens: list[float]) -> Side:
     return Side(lambda _: classifier.classify(texts, lambda _: None), tokens)
 
 
@@ -174,7 +180,7 @@ def _labelled(settings: Settings) -> tuple[list[str], list[Any]]:
     return [str(text) for text, _ in rows], [label for _, label in rows]
 
 
-def _classes(classifier: Classifier, texts: list[str]) -> list[int]:
+def _classes(classifier: "Classifier", texts: list[str]) -> list[int]:
     names: Any = classifier.model.config.label2id
     return [names[label] for label, _ in classifier.classify(texts, lambda _: None)]
 

@@ -8,12 +8,13 @@ texts takes its parts.
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
-
-import datasets
+from typing import TYPE_CHECKING, Any
 
 from ..utils.errors import DataError
 from ..utils.markdown import excerpt
+
+if TYPE_CHECKING:  # who reads no data set needs no such library
+    import datasets
 
 SEPARATOR = " [SEP] "  # its word keeps n-grams of words from joining the end of one text and the start of the other
 TEXT_FIELDS = ("text", "text_pair")  # of a data set, and of the input of a pipeline
@@ -71,7 +72,7 @@ def text_lists(texts: Sequence[str]) -> list[list[str]]:
     return [[first for first, _ in pairs], [second for _, second in pairs]]
 
 
-def texts_of(rows: datasets.Dataset) -> list[str]:
+def texts_of(rows: "datasets.Dataset") -> list[str]:
     """Return the texts of a split, or its pairs."""
     fields = [list(rows[name]) for name in TEXT_FIELDS if name in rows.column_names]
     return list(map(of_parts, zip(*fields)))

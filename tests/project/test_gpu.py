@@ -1,16 +1,11 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""On a CUDA device: the same answers and gradients as on the CPU, no step that waits, and the programs with it."""
+"""On a CUDA device: the same answers and gradients as on the CPU, and no step that waits."""
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import benchmark
-import predict
 import pytest
 import torch
-import train_classifier
 from conftest import watch
 from model_cases import (
     CAUSAL_LM,
@@ -25,13 +20,9 @@ from model_cases import (
     packed,
     parametrize_cases,
 )
-from small_runs import RUNS, WITHOUT_DROPOUT, data  # noqa: F401, a fixture
-from together import losses
 from torch import Tensor, nn
 
 from modeling_scratch.benchmark.data import on_device as moved
-from modeling_scratch.data.collators import FlatBatches
-from modeling_scratch.sharing.run_record import read_run
 
 pytestmark = [
     pytest.mark.gpu,
@@ -174,41 +165,3 @@ def test_heads_of_the_usual_sizes(head_dim: int, dtype: torch.dtype) -> None:
     expected, model = step(CAUSAL_LM.model(**settings), packed(CAUSAL_LM)), CAUSAL_LM.model(**settings).to(DEVICE)
     with torch.autocast("cuda", dtype=dtype, enabled=dtype != torch.float32):
         assert_near(step(model, on_device(packed(CAUSAL_LM))), expected, dtype)
-
-
-def test_trains_and_predicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The main job in bfloat16, on batches without padding; what is saved answers on the CPU, too."""
-    flat: list[int] = []
-    make = FlatBatches.__call__
-    monkeypatch.setattr(FlatBatches, "__call__", lambda self, rows: flat.append(len(rows)) or make(self, rows))
-    run = tmp_path / "run"
-    train_classifier.main(f"--output_dir {run} --bf16 True --report_to none --disable_tqdm True".split())
-    assert json.loads((run / "all_results.json").read_text())["eval_accuracy"] > 0.9
-    assert sum(flat) == 5 * 20_000
-    (tmp_path / "texts.txt").write_text("This film is gripping.\nThis film is dull.\n", encoding="utf-8")
-    answers = []
-    for device in ("cuda", "cpu"):
-        output = tmp_path / f"{device}.jsonl"
-        predict.main(f"--model {run} --device {device} --input {tmp_path / 'texts.txt'} --output {output}".split())
-        answers.append([json.loads(line) for line in output.read_text().splitlines()])
-    for one, other in zip(*answers, strict=True):
-        assert one["label"] == other["label"]
-        assert one["score"] == pytest.approx(other["score"], abs=1e-3)
-
-
-@pytest.mark.parametrize("program", ["average", "best", "packed", "translation"])
-def test_programs_have_the_losses_of_the_cpu(program: str, data: Path, tmp_path: Path) -> None:  # noqa: F811
-    main, options = RUNS[program]
-    common = "--max_steps 8 --logging_steps 1 --save_strategy steps --save_steps 4 --eval_steps 4 --tf32 False"
-    arguments = f"{options.format(data=data)} {WITHOUT_DROPOUT} {common}".split()
-    for device, use_cpu in (("cpu", "True"), ("cuda", "False")):
-        main(["--output_dir", str(tmp_path / device), *arguments, "--use_cpu", use_cpu])
-    assert losses(tmp_path / "cuda") == pytest.approx(losses(tmp_path / "cpu"), abs=1e-3)
-    assert len({read_run(tmp_path / device)["hardware"] for device in ("cpu", "cuda")}) == 2
-
-
-def test_the_benchmark_runs(tmp_path: Path) -> None:
-    names = "train-sst2 train-imdb mlm infer-sst2 generate-gpt2 translate-marian memory"
-    benchmark.main(f"{names} --quick --device cuda --dtype bfloat16 --json {tmp_path / 'rows.json'}".split())
-    rows = json.loads((tmp_path / "rows.json").read_text())["rows"]
-    assert {row["workload"] for row in rows} == set(names.split())

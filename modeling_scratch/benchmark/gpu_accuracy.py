@@ -1,0 +1,293 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""A Transformer from random weights on a GPU: masked words on IMDb's reviews, then sentiment by the book's head.
+
+Pretraining reads the reviews for training and the unlabelled ones. The rate of fine-tuning is chosen on the last tenth
+of the reviews for training. The reviews for testing are classified with that rate alone, once for each seed.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from ..configuration_scratch import ScratchEncoderConfig
+from ..fast.captured import captured_forward, captured_step
+from ..fast.static_shapes import Size, choose_sizes, fill
+from ..heads import cross_entropy
+from ..modeling_encoder import ScratchEncoderForMaskedLM, ScratchEncoderForSequenceClassification
+from ..utils.files import replacing
+from .gpu_speed import pinned
+from .gpu_tokens import LONGEST, Texts, Tokens
+
+Batch = dict[str, Any]
+Row = dict[str, Any]
+
+BETAS, WEIGHT_DECAY = (0.9, 0.98), 0.01
+HELD_OUT = 10  # the last 1 / HELD_OUT of the training texts, in an order of their own
+EVALUATED = 128  # texts a batch
+FIRST_STEPS = 60  # before the number of steps is known: they compile, capture, and are timed
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Sizes and rates, which were chosen beforehand. tokens: of a pretraining step; seconds: of pretraining."""
+
+    device: torch.device
+    layers: int = 8
+    width: int = 512
+    heads: int = 8
+    dtype: torch.dtype | None = torch.bfloat16
+    tokens: int = 65_536
+    masked: float = 0.25
+    rate: float = 1.2e-3
+    warm_up: int = 250
+    seconds: float = 180.0
+    rates: Sequence[float] = (4e-5, 8e-5, 1.6e-4)
+    epochs: int = 4
+    batch_size: int = 32
+    seeds: int = 3
+    changes: dict[str, Any] = field(default_factory=dict)
+
+    def config(self, tokens: Tokens) -> ScratchEncoderConfig:
+        return ScratchEncoderConfig(**{
+            "vocab_size": tokens.vocab_size, "hidden_size": self.width, "num_hidden_layers": self.layers,
+            "num_attention_heads": self.heads, "intermediate_size": 4 * self.width, "hidden_act": "gelu",
+            "norm_position": "pre", "position_type": "rotary", "max_position_embeddings": LONGEST,
+            "hidden_dropout": 0.1, "attention_dropout": 0.0, "classifier_pooling": "mean", "num_labels": 2,
+            "problem_type": "single_label_classification", "pad_token_id": tokens.special[0], **self.changes,
+        })  # fmt: skip
+
+
+def rehearsal(device: torch.device) -> Recipe:
+    small = {"layers": 2, "width": 32, "heads": 2, "dtype": None, "tokens": 512, "warm_up": 20, "seconds": 4.0}
+    return Recipe(device, **small, rates=(1e-3, 2e-3), epochs=1, batch_size=16, seeds=2)
+
+
+# --- batches ---------------------------------------------------------------------------------------------------------
+
+
+def flat_batch(texts: Sequence[np.ndarray], labels: Sequence[int] | None, sizes: Sequence[Size], pad: int) -> Batch:
+    """Texts one after another, filled up to a static size."""
+    lengths = [len(text) for text in texts]
+    ends = torch.tensor([0, *np.cumsum(lengths)], dtype=torch.int32)
+    positions = np.concatenate([np.arange(length) for length in lengths])
+    batch: Batch = {
+        "input_ids": torch.from_numpy(np.concatenate(texts).astype(np.int64))[None],
+        "position_ids": torch.from_numpy(positions)[None],
+        "cu_seq_lens_q": ends, "cu_seq_lens_k": ends, "max_length_q": max(lengths), "max_length_k": max(lengths),
+    }  # fmt: skip
+    if labels is not None:
+        batch["labels"] = torch.tensor([int(label) for label in labels])
+    return fill(batch, sizes, pad)
+
+
+def streams(splits: Sequence[Texts], tokens: int, seed: int) -> Iterator[list[np.ndarray]]:
+    """Whole texts in random order, epoch after epoch, as many as fit into `tokens`."""
+    random = np.random.default_rng(seed)
+    numbers = [(split, number) for split in splits for number in range(len(split))]
+    texts: list[np.ndarray] = []
+    room = tokens
+    while True:
+        for place in random.permutation(len(numbers)):
+            split, number = numbers[place]
+            text = split.text(number)
+            if len(text) > room:
+                yield texts
+                texts, room = [], tokens
+            texts.append(text)
+            room -= len(text)
+
+
+# --- pretraining -----------------------------------------------------------------------------------------------------
+
+
+def masked_words_loss(special: Sequence[int], vocab_size: int, fraction: float) -> Callable[[Any, Batch], Tensor]:
+    """Masked words (Devlin et al. 2019, 3.1), drawn on the device: a constant number of targets, 80 % of them masks."""
+    first, mask = max(special) + 1, special[1]  # special tokens come first in the vocabulary
+
+    def loss(model: Any, batch: Batch) -> Tensor:
+        ids = batch["input_ids"].flatten()
+        chances = torch.rand(ids.shape, device=ids.device).masked_fill(ids < first, 2.0)
+        indices = chances.topk(round(fraction * ids.numel()), largest=False, sorted=False).indices
+        targets = ids[indices]
+        kinds = torch.rand(targets.shape, device=ids.device)
+        others = torch.randint(first, vocab_size, targets.shape, device=ids.device)
+        shown = torch.where(kinds < 0.8, mask, torch.where(kinds < 0.9, others, targets))
+        read = {**batch, "input_ids": ids.index_copy(0, indices, shown)[None]}
+        hidden_states = model.model(**read).last_hidden_state.flatten(0, 1).index_select(0, indices)
+        return cross_entropy(model.lm_head(hidden_states), targets)
+
+    return loss
+
+
+def pretrain(tokens: Tokens, recipe: Recipe, tell: Callable[[str], None]) -> tuple[dict[str, Tensor], Row]:
+    """Train for recipe.seconds; return the weights and what was measured."""
+    torch.manual_seed(0)
+    model = ScratchEncoderForMaskedLM(recipe.config(tokens)).to(recipe.device).train()
+    splits = [tokens.texts["imdb-train"], tokens.texts["imdb-unlabelled"]]
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, betas=BETAS, weight_decay=WEIGHT_DECAY, fused=True)
+    loss_of = masked_words_loss(tokens.special, tokens.vocab_size, recipe.masked)
+    step = captured_step(model, optimizer, loss=loss_of, dtype=recipe.dtype, compiled=True)
+    mean = np.mean(np.concatenate([split.lengths() for split in splits]))
+    longest = int(max(split.lengths().max() for split in splits))
+    size = Size(recipe.tokens, int(1.6 * recipe.tokens / mean) + -(-recipe.tokens // longest), longest)
+    pad = tokens.special[0]
+    batches = (
+        pinned(flat_batch(texts, None, [size], pad), recipe.device) for texts in streams(splits, recipe.tokens, 0)
+    )
+    total, done, seen, began = None, 0, 0, time.perf_counter()
+    losses: list[Tensor] = []
+    for batch in batches:
+        if done == FIRST_STEPS // 2:
+            _wait(recipe)
+            started = time.perf_counter()
+        if done == FIRST_STEPS:
+            _wait(recipe)
+            a_step = (time.perf_counter() - started) / (FIRST_STEPS - FIRST_STEPS // 2)
+            total = max(int(recipe.seconds / a_step), 2 * FIRST_STEPS)
+            tell(f"pretraining: {a_step * 1e3:.1f} ms a step, {total:,} steps")
+        set_rate(optimizer, recipe.rate * schedule(done, total or 100 * recipe.warm_up, recipe.warm_up))
+        losses.append(step(batch))
+        done, seen = done + 1, seen + recipe.tokens
+        if done % 200 == 0:
+            tell(f"step {done:,}: loss {torch.stack(losses[-50:]).mean().item():.3f}")
+            if not torch.stack(losses[-50:]).isfinite().all():
+                raise FloatingPointError(f"pretraining: the loss is not finite at step {done:,}")
+        if done == total:
+            break
+    _wait(recipe)
+    row = {
+        "parameters": sum(weight.numel() for weight in model.parameters()), "steps": done, "tokens": seen,
+        "seconds": round(time.perf_counter() - began, 1), "tokens/s": round(recipe.tokens / a_step),
+        "loss": round(torch.stack(losses[-100:]).mean().item(), 4),
+    }  # fmt: skip
+    return {name: value.detach().clone() for name, value in model.model.state_dict().items()}, row
+
+
+def schedule(step: int, total: int, warm_up: int) -> float:
+    """The share of the rate at a step: up in a line, then down to 0 in a line."""
+    warm_up = min(warm_up, total // 4)
+    return min((step + 1) / (warm_up + 1), (total - step) / max(total - warm_up, 1))
+
+
+def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    for group in optimizer.param_groups:
+        if isinstance(group["lr"], Tensor):
+            group["lr"].fill_(rate)
+        else:
+            group["lr"] = rate
+
+
+def _wait(recipe: Recipe) -> None:
+    if recipe.device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+# --- fine-tuning -----------------------------------------------------------------------------------------------------
+
+
+def fine_tune(
+    weights: dict[str, Tensor], texts: Texts, chosen: np.ndarray, rate: float, seed: int, tokens: Tokens, recipe: Recipe
+) -> Any:
+    """Train a classifier from pretrained weights on the chosen texts."""
+    torch.manual_seed(seed)
+    model = ScratchEncoderForSequenceClassification(recipe.config(tokens)).to(recipe.device).train()
+    model.model.load_state_dict(weights)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, betas=BETAS, weight_decay=WEIGHT_DECAY, fused=True)
+    step = captured_step(model, optimizer, dtype=recipe.dtype, compiled=True)
+    sizes = choose_sizes(texts.lengths()[chosen], recipe.batch_size)
+    random = np.random.default_rng(seed)
+    orders = [random.permutation(chosen) for _ in range(recipe.epochs)]
+    batches = [
+        order[start : start + recipe.batch_size]
+        for order in orders for start in range(0, len(order), recipe.batch_size)
+    ]  # fmt: skip
+    for number, batch in enumerate(batches):
+        set_rate(optimizer, rate * schedule(number, len(batches), len(batches) // 10))
+        read = [texts.text(int(place)) for place in batch]
+        step(pinned(flat_batch(read, texts.labels[batch], sizes, tokens.special[0]), recipe.device))
+    return model
+
+
+def classify(model: Any, texts: Texts, chosen: np.ndarray, tokens: Tokens, recipe: Recipe) -> np.ndarray:
+    """The logits (texts, labels) of the chosen texts."""
+    forward = captured_forward(model.eval(), dtype=recipe.dtype)
+    sizes = choose_sizes(texts.lengths()[chosen], EVALUATED)
+    found = []
+    for start in range(0, len(chosen), EVALUATED):
+        places = chosen[start : start + EVALUATED]
+        batch = flat_batch([texts.text(int(place)) for place in places], None, sizes, tokens.special[0])
+        found.append(forward(pinned(batch, recipe.device))[: len(places)])
+    return torch.cat(found).float().cpu().numpy()
+
+
+def accuracy(logits: np.ndarray, labels: np.ndarray) -> float:
+    return round(100 * float((logits.argmax(1) == labels).mean()), 2)
+
+
+# --- the whole of it -------------------------------------------------------------------------------------------------
+
+
+def train_from_scratch(
+    tokens: Tokens, recipe: Recipe, folder: Path, done: Mapping[str, Row], tell: Callable[[str], None]
+) -> Iterator[tuple[str, Row]]:
+    """Yield (key, row) of pretraining, of each rate on the held-out texts, of each seed on the test texts, of SST-2.
+
+    done: the rows of an earlier call. The folder keeps the pretrained weights for a later one.
+    """
+    file = folder / "pretrained.safetensors"
+    if file.is_file():
+        weights = {name: value.to(recipe.device) for name, value in load_file(file).items()}
+    else:
+        weights, row = pretrain(tokens, recipe, tell)
+        with replacing(file) as temporary:
+            save_file(weights, temporary)
+        yield "pretraining, masked words", row
+    train = tokens.texts["imdb-train"]
+    order = np.random.default_rng(0).permutation(len(train))
+    held_out, rest = order[: len(order) // HELD_OUT], order[len(order) // HELD_OUT :]
+    scores: dict[float, float] = {}
+    for rate in recipe.rates:
+        key = f"IMDb, a tenth held out, rate {rate:g}"
+        if key not in done:
+            yield key, _trained(weights, (train, rest), (train, held_out), rate, 0, tokens, recipe)[0]
+        scores[rate] = done[key]["accuracy"]
+    best = max(scores, key=scores.__getitem__)
+    test = tokens.texts["imdb-test"]
+    together: Any = 0
+    for seed in range(1, recipe.seeds + 1):
+        key = f"IMDb, test, rate {best:g}, seed {seed}"
+        if key not in done:
+            row, logits = _trained(weights, (train, order), (test, np.arange(len(test))), best, seed, tokens, recipe)
+            together = together + logits
+            yield key, row
+    if np.ndim(together) and (key := "IMDb, test, all seeds of this call together") not in done:
+        yield key, {"accuracy": accuracy(together, test.labels), "texts": len(test)}
+    if (key := f"SST-2, validation, rate {best:g}") not in done:
+        texts, asked = tokens.texts["sst2-train"], tokens.texts["sst2-validation"]
+        everything = (texts, np.arange(len(texts))), (asked, np.arange(len(asked)))
+        twice = replace(recipe, batch_size=2 * recipe.batch_size)
+        yield key, _trained(weights, *everything, best, 1, tokens, twice)[0]
+
+
+Chosen = tuple[Texts, np.ndarray]
+
+
+def _trained(
+    weights: dict[str, Tensor], train: Chosen, asked: Chosen, rate: float, seed: int, tokens: Tokens, recipe: Recipe
+) -> tuple[Row, np.ndarray]:
+    """Fine-tune on some texts, classify others: the row, and the logits."""
+    start = time.perf_counter()
+    model = fine_tune(weights, *train, rate, seed, tokens, recipe)
+    _wait(recipe)
+    seconds = time.perf_counter() - start
+    logits = classify(model, *asked, tokens, recipe)
+    texts, chosen = asked
+    row = {"accuracy": accuracy(logits, texts.labels[chosen]), "texts": len(chosen), "seconds": round(seconds, 1)}
+    return row, logits

@@ -1,0 +1,269 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""A quarter of an hour with a GPU: parts in order of worth, each with a time limit, each result kept at once.
+
+A part runs in a process of its own, forked from one that has imported the libraries, and is stopped at its limit. Its
+rows are in the folder's results.json and results.md as soon as they are known; a second call goes on after them.
+"""
+
+import json
+import multiprocessing
+import os
+import platform
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+
+from ..utils.errors import DataError, one_line
+from ..utils.files import write_json, write_text
+from ..utils.markdown import table
+from . import gpu_accuracy, gpu_speed
+from .gpu_tokens import Tokens, demo_tokens, read_tokens
+
+Row = dict[str, Any]
+Rows = Iterator[tuple[str, Row]]
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS, PAGE = "results.json", "results.md"
+NO_DEVICE = "no CUDA device: run this on a machine with an NVIDIA GPU and a CUDA build of torch, or --rehearse it"
+LEAST_SECONDS = 15  # with less, no part begins
+SUMMARY = re.compile(r"\d+ (passed|failed|skipped|deselected|errors?)\b|no tests ran")
+CHECKS = ("tests/fast/test_static_shapes.py", "tests/fast/test_captured.py")
+
+
+@dataclass
+class Session:
+    """A call of the program: where its results go, what they are, and what they are measured with."""
+
+    folder: Path
+    device: torch.device
+    rehearses: bool
+    tokens: Tokens
+    results: dict[str, dict[str, Row]]
+
+    def done(self, part: str) -> dict[str, Row]:
+        return self.results.setdefault(part, {})
+
+    def keep(self, part: str, key: str, row: Row) -> None:
+        """Write a row at once: a session may end at any moment."""
+        self.done(part)[key] = row
+        write_json(self.folder / RESULTS, self.results)
+        write_text(self.folder / PAGE, page(self.results))
+        tell(f"{part}: {key}: " + ", ".join(f"{name} {value}" for name, value in row.items()))
+
+
+def tell(line: str) -> None:
+    print(f"[{time.strftime('%H:%M:%S')}] {line}", flush=True)
+
+
+# --- the parts -------------------------------------------------------------------------------------------------------
+
+
+def checks(session: Session) -> Rows:
+    """Captured steps equal plain ones, without a recompilation or a wait for the device."""
+    yield from _pytest(session, "equality, no recompilation, no wait", CHECKS)
+
+
+def tests(session: Session) -> Rows:
+    """All tests that need a GPU, the newest first, each file by itself."""
+    marked = [file for file in (ROOT / "tests").rglob("test_*.py") if "mark.gpu" in file.read_text(encoding="utf-8")]
+    for file in sorted(marked, key=lambda file: file.stat().st_mtime, reverse=True):
+        name = str(file.relative_to(ROOT))
+        if name not in CHECKS and name not in session.done("tests"):
+            yield from _pytest(session, name, [name])
+
+
+def _pytest(session: Session, key: str, files: Sequence[str]) -> Rows:
+    """What pytest says of the tests for a GPU in these files; in a rehearsal, of those without one."""
+    mark = "not gpu and not slow" if session.rehearses else "gpu"
+    command = [sys.executable, "-m", "pytest", "-m", mark, "--no-header", "--tb=short", "-p", "no:cacheprovider"]
+    ended = subprocess.run([*command, *files], cwd=ROOT, capture_output=True, text=True, check=False)
+    lines = [line for line in ended.stdout.splitlines() if line.strip()]
+    if ended.returncode not in (0, 5):  # 5: no test has the mark
+        print("\n".join(lines[-120:]), ended.stderr[-2000:], flush=True)
+    summary = [line.strip("= ") for line in lines if SUMMARY.search(line)]
+    result = summary[-1] if summary else f"exit status {ended.returncode}"
+    yield key, {"result": result, "failed": [line for line in lines if line.startswith(("FAILED ", "ERROR "))]}
+
+
+def speed(session: Session) -> Rows:
+    """The table: Hugging Face's classes and ours, training and inference."""
+    plan, done = _plan(session), session.done("speed")
+    yield from gpu_speed.compare_classifiers(session.tokens, replace(plan, batch_sizes=plan.batch_sizes[:2]), done)
+    yield from gpu_speed.compare_masked(session.tokens, plan, done)
+    yield from gpu_speed.compare_classifiers(session.tokens, plan, done)
+
+
+def compiled_peer(session: Session) -> Rows:
+    """Hugging Face's class under torch.compile."""
+    yield from gpu_speed.compare_compiled_peer(session.tokens, _plan(session), session.done("compiled peer"))
+
+
+def generation(session: Session) -> Rows:
+    """GPT-2, greedy."""
+    yield from gpu_speed.compare_generation(session.tokens, _plan(session), session.done("generation"))
+
+
+def accuracy(session: Session) -> Rows:
+    """A Transformer from random weights on IMDb and SST-2."""
+    make = gpu_accuracy.rehearsal if session.rehearses else gpu_accuracy.Recipe
+    done = session.done("accuracy")
+    yield from gpu_accuracy.train_from_scratch(session.tokens, make(session.device), session.folder, done, tell)
+
+
+def _plan(session: Session) -> gpu_speed.Plan:
+    return (gpu_speed.rehearsal if session.rehearses else gpu_speed.Plan)(session.device)
+
+
+@dataclass(frozen=True)
+class Part:
+    """What runs, for how many seconds at most, and in a rehearsal."""
+
+    rows: Callable[[Session], Rows]
+    seconds: float
+    rehearsed: float
+
+
+PARTS = {
+    "checks": Part(checks, 100, 60),
+    "speed": Part(speed, 240, 60),
+    "accuracy": Part(accuracy, 330, 60),
+    "compiled peer": Part(compiled_peer, 110, 30),
+    "generation": Part(generation, 120, 30),
+    "tests": Part(tests, 200, 20),
+}
+
+
+# --- running them ----------------------------------------------------------------------------------------------------
+
+
+def run_parts(
+    names: Sequence[str], folder: Path, tokens_file: Path | None, minutes: float, rehearses: bool
+) -> dict[str, dict[str, Row]]:
+    """Run parts until the minutes are over; return all results, those of earlier calls too.
+
+    Raises DataError without a CUDA device, except in a rehearsal, or without a file of tokens.
+    """
+    started, deadline = time.monotonic(), time.monotonic() + 60 * minutes
+    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # asks without CUDA, which a forked process could not use then
+    if not rehearses and not torch.cuda.is_available():
+        raise DataError(NO_DEVICE)
+    device = torch.device("cpu" if rehearses else "cuda")
+    tokens = demo_tokens() if tokens_file is None else read_tokens(tokens_file)
+    folder.mkdir(parents=True, exist_ok=True)
+    session = Session(folder, device, rehearses, tokens, read_results(folder))
+    tell(f"ready after {time.monotonic() - started:.0f} s; results go to {folder / PAGE}")
+    for name in names:
+        part = PARTS[name]
+        limit = min(part.rehearsed if rehearses else part.seconds, deadline - time.monotonic())
+        if limit < LEAST_SECONDS and not rehearses:
+            tell(f"{name}: no time left; call again, it goes on here")
+            continue
+        _run(name, part, session, limit)
+        session.results = read_results(folder)
+    return session.results
+
+
+def read_results(folder: Path) -> dict[str, dict[str, Row]]:
+    file = folder / RESULTS
+    try:
+        return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    except ValueError as error:
+        raise DataError(f"{file}: not the results of an earlier call ({error}); name another --output") from error
+
+
+def _run(name: str, part: Part, session: Session, limit: float) -> None:
+    """Run a part in a process of its own; stop it, and what it started, at its limit."""
+    tell(f"{name}: at most {limit:.0f} s")
+    start = time.monotonic()
+    child = multiprocessing.get_context("fork").Process(target=_work, args=(name, part, session))
+    child.start()
+    child.join(limit)
+    if child.is_alive():
+        os.killpg(child.pid, signal.SIGKILL)
+        child.join()
+        session.results = read_results(session.folder)
+        session.keep(name, "stopped", {"at its limit of": f"{limit:.0f} s"})
+    elif child.exitcode == 0:
+        tell(f"{name}: done after {time.monotonic() - start:.0f} s")
+
+
+def _work(name: str, part: Part, session: Session) -> None:
+    os.setsid()  # a group of processes: what compiles in parallel ends with it
+    session.keep(name, "conditions", conditions(session.device, session.rehearses))
+    session.done(name).pop("stopped", None)
+    try:
+        for key, row in part.rows(session):
+            session.keep(name, key, row)
+    except Exception as error:
+        traceback.print_exc()
+        session.keep(name, "failed", {"error": f"{type(error).__name__}: {one_line(error)[:300]}"})
+        sys.exit(1)
+    session.done(name).pop("failed", None)
+
+
+def conditions(device: torch.device, rehearses: bool) -> Row:
+    """What the figures depend on, by name."""
+    found = {
+        "torch": torch.__version__, "transformers": transformers.__version__, "Python": platform.python_version(),
+        "date": str(date.today()),
+    }  # fmt: skip
+    if device.type == "cuda":
+        capability = ".".join(map(str, torch.cuda.get_device_capability()))
+        name = f"{torch.cuda.get_device_name()} (compute capability {capability})"
+        found = {"device": name, "driver": driver_version(), "CUDA of torch": str(torch.version.cuda), **found}
+    return {"rehearsal": "tiny sizes on a CPU; no figure means anything", **found} if rehearses else found
+
+
+def driver_version() -> str:
+    """The version of NVIDIA's driver, as nvidia-smi tells it; "unknown" where it cannot be asked."""
+    if (program := shutil.which("nvidia-smi")) is None:
+        return "unknown"
+    command = [program, "--query-gpu=driver_version", "--format=csv,noheader"]
+    try:
+        asked = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    except subprocess.TimeoutExpired:
+        return "unknown"
+    return asked.stdout.strip().partition("\n")[0] or "unknown"
+
+
+# --- the page --------------------------------------------------------------------------------------------------------
+
+TITLES = {
+    "checks": "Checks", "speed": "Milliseconds a step", "accuracy": "A Transformer from random weights",
+    "compiled peer": "Hugging Face's class, compiled: milliseconds a step",
+    "generation": "Milliseconds a generated token", "tests": "Tests",
+}  # fmt: skip
+
+
+def page(results: Mapping[str, Mapping[str, Row]]) -> str:
+    """All results as Markdown: of each part its conditions and a table."""
+    pieces = ["# On a GPU"]
+    for name, rows in results.items():
+        found = {key: row for key, row in rows.items() if key != "conditions"}
+        told = rows.get("conditions", {})
+        pieces += [f"## {TITLES[name]}", "; ".join(f"{key}: {value}" for key, value in told.items())]
+        pieces += [_table(found)] if found else []
+    return "\n\n".join(pieces) + "\n"
+
+
+def _table(rows: Mapping[str, Row]) -> str:
+    heads = dict.fromkeys(name for row in rows.values() for name in row if not name.endswith(", range"))
+    return table(["", *heads], [[key, *(_cell(row.get(head)) for head in heads)] for key, row in rows.items()])
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)

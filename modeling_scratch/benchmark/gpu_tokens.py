@@ -1,0 +1,121 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Real texts as arrays of token ids, for a machine with a GPU that has neither the data sets nor a network.
+
+One compressed file holds IMDb with its unlabelled reviews and SST-2: 16-bit ids of one BPE vocabulary, the end of each
+text, and the labels.
+"""
+
+import io
+import lzma
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from transformers import PreTrainedTokenizerBase
+
+from tokenization import train_bpe_tokenizer
+
+from ..data.demo_reviews import Split, generate
+from ..data.rows import read_rows
+from ..utils.errors import DataError
+from ..utils.files import replacing
+
+# name: the file in the folder of data sets, and its column of texts
+FILES = {
+    "imdb-train": ("imdb/train.parquet", "text"),
+    "imdb-unlabelled": ("imdb/unsupervised.parquet", "text"),
+    "imdb-test": ("imdb/test.parquet", "text"),
+    "sst2-train": ("sst2/train.parquet", "sentence"),
+    "sst2-validation": ("sst2/validation.parquet", "sentence"),
+}
+DEMO: dict[str, tuple[Split, int]] = {
+    "imdb-train": ("train", 320), "imdb-unlabelled": ("train", 640), "imdb-test": ("test", 80),
+    "sst2-train": ("train", 320), "sst2-validation": ("validation", 80),
+}  # fmt: skip
+VOCAB_SIZE, LONGEST = 16_000, 1024
+LINE_BREAK = re.compile(r"<br\s*/?>")
+UNLABELLED = -1
+
+
+@dataclass(frozen=True)
+class Texts:
+    """ids (tokens,) of all texts, their bounds (texts + 1,), and labels (texts,), UNLABELLED where there is none."""
+
+    ids: np.ndarray
+    bounds: np.ndarray
+    labels: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def text(self, number: int, longest: int = LONGEST) -> np.ndarray:
+        """The ids of a text, without what goes beyond the longest."""
+        start, end = self.bounds[number : number + 2]
+        return self.ids[start : min(end, start + longest)]
+
+    def lengths(self, longest: int = LONGEST) -> np.ndarray:
+        return np.diff(self.bounds).clip(max=longest)
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """All texts by name, and their vocabulary. special: the ids of padding and of a mask, then other special tokens."""
+
+    texts: dict[str, Texts]
+    vocab_size: int
+    special: tuple[int, ...]
+
+
+def prepare_tokens(folder: Path, output: Path) -> Tokens:
+    """Tokenise the data sets in a folder, write them, and return them. The vocabulary never sees a test text."""
+    texts: dict[str, list[str]] = {}
+    labels: dict[str, list[int]] = {}
+    for name, (file, column) in FILES.items():
+        columns = [column] if name.endswith("unlabelled") else [column, "label"]
+        rows = [row for _, row in read_rows(folder / file, columns)]
+        texts[name] = [LINE_BREAK.sub(" ", row[column]) for row in rows]
+        labels[name] = [int(row.get("label", UNLABELLED)) for row in rows]
+    tokens = _tokenised(texts, labels, VOCAB_SIZE)
+    arrays = {"special": np.array([tokens.vocab_size, *tokens.special])}
+    for name, each in tokens.texts.items():
+        arrays |= {f"{name} ids": each.ids, f"{name} bounds": each.bounds, f"{name} labels": each.labels}
+    packed = io.BytesIO()
+    np.savez(packed, **arrays)  # type: ignore[arg-type]  # the name of each array
+    with replacing(output) as temporary:
+        temporary.write_bytes(lzma.compress(packed.getvalue()))
+    return tokens
+
+
+def read_tokens(path: Path) -> Tokens:
+    """Read a file of `prepare_tokens`. Raises `DataError` for another file."""
+    try:
+        arrays = np.load(io.BytesIO(lzma.decompress(path.read_bytes())), allow_pickle=False)
+        texts = {name: Texts(*(arrays[f"{name} {part}"] for part in ("ids", "bounds", "labels"))) for name in FILES}
+        vocab_size, *special = arrays["special"].tolist()
+    except (lzma.LZMAError, ValueError, KeyError, OSError) as error:
+        raise DataError(f"{path}: no file of tokens as --prepare writes it ({error})") from error
+    return Tokens(texts, vocab_size, tuple(special))
+
+
+def demo_tokens() -> Tokens:
+    """A few of the project's own generated reviews in place of all data sets, for a rehearsal."""
+    reviews = {name: generate(split, size, seed) for seed, (name, (split, size)) in enumerate(DEMO.items())}
+    texts = {name: [text for text, _ in rows] for name, rows in reviews.items()}
+    labels = {name: [label for _, label in rows] for name, rows in reviews.items()}
+    return _tokenised(texts, labels, 600)
+
+
+def _tokenised(texts: dict[str, list[str]], labels: dict[str, list[int]], vocab_size: int) -> Tokens:
+    learned = [text for name, found in texts.items() if name.endswith(("train", "unlabelled")) for text in found]
+    tokenizer = train_bpe_tokenizer(learned, vocab_size, lowercase=True, model_max_length=LONGEST, show_progress=False)
+    special = {tokenizer.pad_token_id: 0, tokenizer.mask_token_id: 0, **dict.fromkeys(tokenizer.all_special_ids, 0)}
+    arrays = {name: _encoded(tokenizer, texts[name], labels[name]) for name in texts}
+    return Tokens(arrays, len(tokenizer), tuple(special))
+
+
+def _encoded(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], labels: Iterable[int]) -> Texts:
+    rows = tokenizer(list(texts), truncation=True)["input_ids"]
+    bounds = np.cumsum([0, *map(len, rows)])
+    return Texts(np.concatenate([np.array(row, dtype=np.uint16) for row in rows]), bounds, np.array(list(labels)))
