@@ -43,15 +43,15 @@ class Recipe:
     width: int = 512
     heads: int = 8
     dtype: torch.dtype | None = torch.bfloat16
-    tokens: int = 65_536
+    tokens: int = 32_768
     masked: float = 0.25
     rate: float = 1.2e-3
     warm_up: int = 250
-    seconds: float = 180.0
-    rates: Sequence[float] = (4e-5, 8e-5, 1.6e-4)
-    epochs: int = 4
+    seconds: float = 140.0
+    rates: Sequence[float] = (4e-5, 8e-5)
+    epochs: int = 3
     batch_size: int = 32
-    seeds: int = 3
+    seeds: int = 2
     changes: dict[str, Any] = field(default_factory=dict)
 
     def config(self, tokens: Tokens) -> ScratchEncoderConfig:

@@ -137,9 +137,9 @@ class Part:
 
 PARTS = {
     "checks": Part(checks, 100, 60),
-    "speed": Part(speed, 240, 60),
-    "accuracy": Part(accuracy, 330, 60),
-    "compiled peer": Part(compiled_peer, 110, 30),
+    "speed": Part(speed, 175, 60),
+    "accuracy": Part(accuracy, 310, 60),
+    "compiled peer": Part(compiled_peer, 75, 30),
     "generation": Part(generation, 120, 30),
     "tests": Part(tests, 200, 20),
 }

@@ -4,6 +4,7 @@
 All sides take the same weights, the same texts, bfloat16 autocast, clipping at 1.0 and fused AdamW, in turns.
 """
 
+import copy
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from ..fast.static_shapes import Size, activation_bytes, choose_sizes, fill
 from ..heads import cross_entropy
 from .data import grouped_by_length, in_random_order, packed
 from .gpu_tokens import Texts, Tokens
-from .models import CLASSIFIER, DECODER, MASKED_LM, make_ours, make_pair, make_peer
+from .models import CLASSIFIER, DECODER, MASKED_LM, make_pair, make_peer
 from .settings import BASE, QUICK, Settings, Shape
 from .timing import training_work
 
@@ -31,7 +32,7 @@ RATE = 1e-5
 TEXTS = {"SST-2": ("sst2-train", 128), "IMDb": ("imdb-train", 512)}  # and where texts are cut
 PEER_SIDES = {"random": "HF, random order", "grouped": "HF, grouped by length"}
 OUR_SIDES = {"eager": "ours, eager", "captured": "ours, captured", "compiled": "ours, captured and compiled"}
-COMPILED_PEER = "HF, compiled"
+COMPILED_PEER = "HF, layers compiled, random order"
 SIZES = 3  # static shapes of a comparison
 CHECKED = {None: 1e-4, torch.bfloat16: 5e-2}  # how far the logits of the two sides may differ, of the largest
 
@@ -45,7 +46,7 @@ class Plan:
     dtype: torch.dtype | None = torch.bfloat16
     batch_sizes: Sequence[int] = (32, 64, 16, 128)
     rounds: int = 3
-    steps: int = 12
+    steps: int = 8
     new_tokens: int = 64
 
     @property
@@ -64,6 +65,7 @@ class Side:
 
     step: Step
     rounds: Sequence[Sequence[Batch]]
+    is_static: bool = False
 
 
 # --- batches ---------------------------------------------------------------------------------------------------------
@@ -107,14 +109,13 @@ def to_device(batch: Batch, device: torch.device) -> Batch:
 # --- sides -----------------------------------------------------------------------------------------------------------
 
 
-def plain_step(model: Any, plan: Plan, call: Callable[..., Any] | None = None) -> Step:
+def plain_step(model: Any, plan: Plan) -> Step:
     """A training step as in Trainer, without its overhead."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, fused=True)
-    call = model if call is None else call
 
     def step(batch: Batch) -> None:
         with _mixed(plan):
-            loss = call(**to_device(batch, plan.device)).loss
+            loss = model(**to_device(batch, plan.device)).loss
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
@@ -123,13 +124,11 @@ def plain_step(model: Any, plan: Plan, call: Callable[..., Any] | None = None) -
     return step
 
 
-def plain_forward(model: Any, plan: Plan, call: Callable[..., Any] | None = None) -> Step:
-    call = model if call is None else call
-
+def plain_forward(model: Any, plan: Plan) -> Step:
     @torch.no_grad()
     def forward(batch: Batch) -> None:
         with _mixed(plan):
-            call(**to_device(batch, plan.device))
+            model(**to_device(batch, plan.device))
 
     return forward
 
@@ -176,14 +175,17 @@ def in_turns(sides: dict[str, Side], plan: Plan) -> dict[str, list[float]]:
 
 
 def _warm_up(side: Side, plan: Plan) -> None:
-    """Every batch once, as its shape may be new; those of one shape three times, of which a graph is captured."""
-    by_shape: dict[Any, list[Batch]] = {}
-    for batch in (batch for one in side.rounds for batch in one):
-        by_shape.setdefault(tuple(batch["input_ids"].shape), []).append(batch)
-    for _, batches in sorted(by_shape.items(), reverse=True):  # the largest first: its memory serves the others
-        for batch in [*batches[:1], *batches[:1], *batches]:
-            side.step(batch)
+    """Every batch once, as its shape may be new, or one of each static shape three times: a graph is captured of it."""
+    batches = sorted((batch for one in side.rounds for batch in one), key=_tokens, reverse=True)  # the largest first
+    if side.is_static:
+        batches = [batch for batch in {_tokens(batch): batch for batch in batches}.values() for _ in range(3)]
+    for batch in batches:
+        side.step(batch)
     _wait(plan)
+
+
+def _tokens(batch: Batch) -> int:
+    return batch["input_ids"].numel()
 
 
 def _wait(plan: Plan) -> None:
@@ -220,9 +222,7 @@ def compare_classifiers(tokens: Tokens, plan: Plan, done: Mapping[str, Row]) -> 
     if not wanted:
         return
     ours, peer = make_pair(CLASSIFIER, plan.settings)
-    models = {"eager": ours, **{way: make_ours(CLASSIFIER, plan.settings) for way in ("captured", "compiled")}}
-    for way in ("captured", "compiled"):
-        models[way].load_state_dict(ours.state_dict())
+    models = {"eager": ours, "captured": copy.deepcopy(ours), "compiled": copy.deepcopy(ours)}
     check_same(ours, peer, rows_of(*of_data(tokens, "SST-2"), 16, plan.shape), plan)
     for what, data, batch_size in wanted:
         rows = rows_of(*of_data(tokens, data), 50 * batch_size * plan.rounds, plan.shape)
@@ -254,7 +254,8 @@ def _comparison(
     peer_step = (plain_step if trains else plain_forward)(peer, plan)
     sides = {name: Side(peer_step, prepared(each, padded)) for name, each in (("random", random), ("grouped", grouped))}
     ways = our_steps(models, plan, trains)
-    sides |= {name: Side(ways[name], flat if name == "eager" else static) for name in ways}
+    sides["eager"] = Side(ways["eager"], flat)
+    sides |= {way: Side(ways[way], static, is_static=True) for way in ("captured", "compiled")}
     taken = in_turns(sides, plan)
     row = cells(taken, PEER_SIDES | OUR_SIDES)
     best = min((statistics.median(found) for name, found in taken.items() if name in OUR_SIDES), default=None)
@@ -330,7 +331,7 @@ def compare_masked(tokens: Tokens, plan: Plan, done: Mapping[str, Row]) -> Itera
     if key in done:
         return
     ours, peer = make_pair(MASKED_LM, plan.settings, sparse_prediction=True)
-    models = {"eager": ours, **{way: make_ours(MASKED_LM, plan.settings) for way in ("captured", "compiled")}}
+    models = {"eager": ours, "captured": copy.deepcopy(ours), "compiled": copy.deepcopy(ours)}
     for model in (*models.values(), peer):
         model.train()
     static = masked_batches(tokens, plan, rows, 0.15)
@@ -340,7 +341,7 @@ def compare_masked(tokens: Tokens, plan: Plan, done: Mapping[str, Row]) -> Itera
     for way in ("captured", "compiled"):
         optimizer = torch.optim.AdamW(models[way].parameters(), lr=RATE, fused=True)
         step = captured_step(models[way], optimizer, loss=masked_loss, dtype=plan.dtype, compiled=way == "compiled")
-        sides[way] = Side(step, static)
+        sides[way] = Side(step, static, is_static=True)
     taken = in_turns(sides, plan)
     row = cells(taken, {"random": PEER_SIDES["random"]} | OUR_SIDES)
     row["ratio"] = round(statistics.median(taken["random"]) / min(map(statistics.median, taken.values())), 2)
@@ -357,9 +358,14 @@ def _with_labels(batch: Batch) -> Batch:
 
 
 def compare_compiled_peer(tokens: Tokens, plan: Plan, done: Mapping[str, Row]) -> Iterator[tuple[str, Row]]:
-    """Yield (key, row) of Hugging Face's class under torch.compile, once for all widths of a padded batch."""
+    """Yield (key, row) of Hugging Face's class, each layer under torch.compile, once for all widths of a batch.
+
+    Compiled as a whole, it takes more than a minute before the first step.
+    """
     peer = make_peer(CLASSIFIER, plan.settings).train()
-    step = plain_step(peer, plan, torch.compile(peer, dynamic=True))
+    for layer in peer.bert.encoder.layer:
+        layer.compile(dynamic=True)
+    step = plain_step(peer, plan)
     for data, batch_size in [(data, size) for size in plan.batch_sizes for data in TEXTS]:
         key = _key("training", data, batch_size)
         if key in done:

@@ -17,11 +17,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from transformers.modeling_layers import GradientCheckpointingLayer
-from transformers.utils import logging
 
 from .static_shapes import MOST_SIZES
 
-logger = logging.get_logger(__name__)
 Batch = Mapping[str, Any]
 
 
@@ -34,7 +32,7 @@ class Replayed:
 
     def __init__(self, compute: Callable[[dict[str, Any]], Tensor], device: torch.device) -> None:
         self.compute, self.device = compute, device
-        self.graphs: dict[Hashable, _Graph | None] = {}  # None: met once, or too large to capture
+        self.graphs: dict[Hashable, _Graph | None] = {}  # None: met once
         if device.type == "cuda":
             self.stream, self.pool = torch.cuda.Stream(device), torch.cuda.graph_pool_handle()
 
@@ -60,17 +58,11 @@ class Replayed:
         here.wait_stream(self.stream)
         return result.clone()
 
-    def _capture(self, batch: Batch) -> "_Graph | None":
+    def _capture(self, batch: Batch) -> "_Graph":
         graph, held = torch.cuda.CUDAGraph(), _on_device(batch, self.device, copy=True)
-        try:
-            # thread_local: loaders that pin memory in other threads go on meanwhile.
-            with torch.cuda.graph(graph, self.pool, self.stream, capture_error_mode="thread_local"):
-                result = self.compute(held)
-        except torch.OutOfMemoryError:
-            logger.warning(
-                "No memory for a CUDA graph of %d tokens: this shape stays eager.", held["input_ids"].numel()
-            )
-            return None
+        # thread_local: loaders that pin memory in other threads go on meanwhile.
+        with torch.cuda.graph(graph, self.pool, self.stream, capture_error_mode="thread_local"):
+            result = self.compute(held)
         return _Graph(graph, held, result)
 
 

@@ -84,7 +84,7 @@ def test_a_captured_step_is_the_step_of_a_plain_loop(device: str) -> None:
     expected = plain_losses(plain, BATCHES, device)
     torch.testing.assert_close([loss.item() for loss in found], expected, rtol=1e-5, atol=1e-6)
     torch.testing.assert_close(model.state_dict(), plain.state_dict(), rtol=1e-4, atol=1e-5)
-    assert schedule.get_last_lr()[0] == pytest.approx(RATE / (1 + len(BATCHES)))
+    assert float(optimizer.param_groups[0]["lr"]) == pytest.approx(RATE / (1 + len(BATCHES)))
 
 
 @every_device
@@ -184,21 +184,6 @@ class TestOnGpu:
         for batch in chain(inputs, inputs, inputs):
             batch = {name: value for name, value in batch.items() if name != "labels"}
             torch.testing.assert_close(forward(batch), model(**moved(batch, "cuda")).logits, rtol=1e-5, atol=1e-6)
-
-    def test_a_graph_without_memory_stays_eager(self) -> None:
-        model = make_model("cuda")
-        plain = copy.deepcopy(model)
-        step = captured_step(model, make_optimizer(model)[0], max_norm=NORM)
-        found = [step(BATCHES[0]).item()]
-        _, total = torch.cuda.mem_get_info()
-        torch.cuda.empty_cache()
-        torch.cuda.set_per_process_memory_fraction(min(1.0, (torch.cuda.memory_reserved() + 2**20) / total))
-        try:
-            found += [step(batch).item() for batch in (BATCHES[0], BATCHES[0])]
-        finally:
-            torch.cuda.set_per_process_memory_fraction(1.0)
-        assert all(map(torch.isfinite, map(torch.tensor, found)))
-        assert found[0] == pytest.approx(plain(**moved(BATCHES[0], "cuda")).loss.item(), rel=1e-5)
 
     def test_an_optimizer_that_cannot_be_captured_is_refused(self) -> None:
         model = make_model("cuda")
