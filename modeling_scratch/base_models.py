@@ -53,9 +53,8 @@ class ScratchEncoderModel(ScratchEncoderPreTrainedModel):
             inputs = inputs.without_padding(self.config.pad_token_id or 0)
         if self.pooler is None:
             return BaseModelOutput(self.engine(inputs, **kwargs))
-        hidden_states = self.engine(inputs, **{**kwargs, "token_indices": None})
-        real, lengths = padding_mask(attention_mask), inputs.segment_lengths()
-        indices = pooled_tokens(inputs.shape, real, lengths, "first", inputs.device)
+        hidden_states, real = self.engine(inputs, **{**kwargs, "token_indices": None}), padding_mask(attention_mask)
+        indices = pooled_tokens(inputs.shape, real, inputs.segment_lengths(), "first", inputs.device)
         return BaseModelOutputWithPooling(hidden_states, self.pooler(hidden_states.flatten(0, 1)[indices]))
 
 

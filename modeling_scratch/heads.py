@@ -66,7 +66,8 @@ def one_segment_a_row(hidden_states: Tensor, lengths: Tensor, longest: int | Non
     states, lengths = hidden_states.flatten(0, 1), lengths.to(hidden_states.device)[:, None]
     columns = torch.arange(longest, device=states.device)
     indices, mask = lengths.cumsum(0) - lengths + columns, columns < lengths
-    return states[indices.clamp(max=len(states) - 1)].masked_fill(~mask[..., None], 0), mask
+    read = states.index_select(0, indices.clamp(max=len(states) - 1).flatten())  # its gradient adds up repeated tokens
+    return read.view(*mask.shape, -1).masked_fill(~mask[..., None], 0), mask
 
 
 class Pooler(nn.Module):

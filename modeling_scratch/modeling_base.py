@@ -70,7 +70,7 @@ class ScratchPreTrainedModel(PreTrainedModel):
         )  # fmt: skip
         hidden_states = outputs.last_hidden_state
         if lengths is not None and indices is not None:
-            hidden_states, mask = hidden_states.flatten(0, 1)[indices, None], lengths[:, None] > 0
+            hidden_states, mask = hidden_states.flatten(0, 1).index_select(0, indices)[:, None], lengths[:, None] > 0
         elif lengths is not None:
             hidden_states, mask = one_segment_a_row(hidden_states, lengths, kwargs.get("max_length_q"))
         return pool(hidden_states, mask, pooling), outputs

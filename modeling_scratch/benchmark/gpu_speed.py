@@ -301,19 +301,22 @@ def _estimated(model: Any, rows: Any, sizes: Sequence[Size], plan: Plan) -> list
 # --- masked words ----------------------------------------------------------------------------------------------------
 
 
-def masked_batches(tokens: Tokens, plan: Plan, rows: int, fraction: float) -> list[list[Batch]]:
-    """Full rows of max_length; a constant number of targets, so that their shapes are static, too."""
+def full_rows(tokens: Tokens, plan: Plan, rows: int, fraction: float) -> list[list[Batch]]:
+    """Rows of max_length, one after another as packed texts are, with a constant number of masked words."""
     length, random = plan.shape.max_length, np.random.default_rng(1)
     ids, size = tokens.texts["imdb-unlabelled"].ids, rows * length
-    _, mask, *_ = tokens.special
+    ends = torch.arange(0, size + 1, length, dtype=torch.int32)
+    constant = {
+        "position_ids": torch.arange(length).repeat(rows)[None],
+        "cu_seq_lens_q": ends, "cu_seq_lens_k": ends, "max_length_q": length, "max_length_k": length,
+    }  # fmt: skip
     batches = []
     for number in range(plan.rounds * plan.steps):
-        start = number * size % max(len(ids) - size, 1)
+        start = number * size % (len(ids) - size)
         read = torch.from_numpy((ids[start : start + size] % plan.shape.vocab_size).astype(np.int64))
         indices = torch.from_numpy(np.sort(random.choice(size, round(fraction * size), replace=False)))
-        targets, read = read[indices].clone(), read.clone()
-        read[indices] = mask
-        batches.append({"input_ids": read.view(rows, length), "indices": indices, "targets": targets})
+        shown = read.index_fill(0, indices, tokens.special[1])[None]
+        batches.append({"input_ids": shown, **constant, "indices": indices, "targets": read[indices]})
     return [batches[number * plan.steps : (number + 1) * plan.steps] for number in range(plan.rounds)]
 
 
@@ -334,9 +337,9 @@ def compare_masked(tokens: Tokens, plan: Plan, done: Mapping[str, Row]) -> Itera
     models = {"eager": ours, "captured": copy.deepcopy(ours), "compiled": copy.deepcopy(ours)}
     for model in (*models.values(), peer):
         model.train()
-    static = masked_batches(tokens, plan, rows, 0.15)
-    labelled = [[_with_labels(batch) for batch in one] for one in static]
-    static, labelled = ([[pinned(each, plan.device) for each in one] for one in all_] for all_ in (static, labelled))
+    static = full_rows(tokens, plan, rows, 0.15)
+    labelled = [[pinned(_with_labels(batch, rows), plan.device) for batch in one] for one in static]
+    static = [[pinned(batch, plan.device) for batch in one] for one in static]
     sides = {"random": Side(plain_step(peer, plan), labelled), "eager": Side(plain_step(ours, plan), labelled)}
     for way in ("captured", "compiled"):
         optimizer = torch.optim.AdamW(models[way].parameters(), lr=RATE, fused=True)
@@ -348,10 +351,11 @@ def compare_masked(tokens: Tokens, plan: Plan, done: Mapping[str, Row]) -> Itera
     yield key, row | {"tokens a step": rows * plan.shape.max_length}
 
 
-def _with_labels(batch: Batch) -> Batch:
-    labels = torch.full((batch["input_ids"].numel(),), -100)
+def _with_labels(batch: Batch, rows: int) -> Batch:
+    """The same rows as a padded batch with labels, as Hugging Face's collator makes it."""
+    labels = torch.full_like(batch["input_ids"][0], -100)
     labels[batch["indices"]] = batch["targets"]
-    return {"input_ids": batch["input_ids"], "labels": labels.view_as(batch["input_ids"])}
+    return {"input_ids": batch["input_ids"].view(rows, -1), "labels": labels.view(rows, -1)}
 
 
 # --- the peer, compiled ----------------------------------------------------------------------------------------------
