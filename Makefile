@@ -4,7 +4,7 @@
 #   make train DATA=folder                on your own files, for 10 minutes at most
 #   make train DATA=folder RECIPE=hour    with the sizes and the pretraining for that time: minutes, hour or night
 #   make train ARGS="--overwrite ..."     with any argument of scripts/train_classifier.py
-#   make test | make test-all | make test-textbook | make test-gpu | make bench-gpu | make lint | make docs
+#   make test | make test-all | make test-textbook | make test-gpu | make gpu | make lint | make docs
 PYTHON ?= python3
 VENV ?= .venv
 # Pinned versions. With a GPU: a copy with another line for torch, `make train CONSTRAINTS=my-constraints.txt`.
@@ -24,7 +24,7 @@ else ifdef DATASET
 SOURCE = --dataset_name "$(DATASET)" --output_dir "runs/$(notdir $(DATASET))"
 endif
 
-.PHONY: train test test-all test-textbook test-gpu bench-gpu lint docs clean
+.PHONY: train test test-all test-textbook test-gpu gpu lint docs clean
 
 train: $(VENV)/.train-installed
 	$(VENV)/bin/python scripts/train_classifier.py $(SOURCE) $(if $(RECIPE),--recipe $(RECIPE)) $(ARGS)
@@ -43,9 +43,15 @@ test-gpu: $(VENV)/.test-installed
 	$(VENV)/bin/python -c "import sys, torch; sys.exit(None if torch.cuda.is_available() else 'no CUDA device')"
 	$(VENV)/bin/python -m pytest -m gpu $(ARGS)
 
-# A Markdown table of throughput relative to the Hugging Face classes; `make bench-gpu ARGS="--output gpu.md"` keeps it.
-bench-gpu: $(VENV)/.test-installed
-	$(VENV)/bin/python scripts/benchmark_gpu.py $(ARGS)
+# A quarter of an hour with a GPU: checks, a table of speed, a training; `make gpu ARGS=--rehearse` on a CPU. Where there
+# is no environment yet and $(PYTHON) has the libraries, as on rented machines without a network, it runs with that.
+GPU_LIBRARIES = all(map(importlib.util.find_spec, ("torch", "transformers", "tokenizers", "pyarrow")))
+gpu:
+	@test -e $(VENV)/.test-installed \
+		|| $(PYTHON) -c 'import importlib.util, sys; sys.exit(not $(GPU_LIBRARIES))' \
+		|| $(MAKE) --no-print-directory $(VENV)/.test-installed
+	@if test -e $(VENV)/.test-installed; then python=$(VENV)/bin/python; else python=$(PYTHON); fi; \
+		PYTHONPATH=. PYTHONUNBUFFERED=1 $$python scripts/gpu.py $(ARGS)
 
 lint: $(VENV)/.test-installed
 	$(VENV)/bin/ruff check .

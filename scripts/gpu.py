@@ -6,7 +6,7 @@ python scripts/gpu.py --tokens runs/gpu-tokens.xz                   # on the mac
 python scripts/gpu.py --rehearse                                    # tiny sizes on a CPU
 
 The parts run in order of worth, each within a time limit. Results are written as soon as they are known. A second call
-with the same --output goes on where the first one stopped.
+with the same --output goes on where the first one stopped. --overwrite begins anew.
 """
 
 import sys
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import transformers
 
-from modeling_scratch.benchmark.gpu_parts import PARTS, run_parts
+from modeling_scratch.benchmark.gpu_parts import PARTS, forget, run_parts
 from modeling_scratch.benchmark.gpu_tokens import prepare_tokens
 from modeling_scratch.utils.errors import DataError
 
@@ -25,17 +25,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
     parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS), help="Some of the parts.")
     parser.add_argument("--minutes", type=float, default=14.0, help="How long the call may take.")
-    parser.add_argument("--output", type=Path, default=Path("runs/gpu"), help="The folder of the results.")
+    parser.add_argument("--output", type=Path, help="The folder of the results; runs/gpu or runs/gpu-rehearsal.")
+    parser.add_argument("--overwrite", action="store_true", help="Forget the results of earlier calls.")
     parser.add_argument("--tokens", type=Path, default=Path("runs/gpu-tokens.xz"), help="The file of token ids.")
     parser.add_argument("--prepare", type=Path, help="Write --tokens from imdb/ and sst2/ in this folder, and end.")
     parser.add_argument("--rehearse", action="store_true", help="Every part with tiny sizes, on a CPU.")
     given = parser.parse_args(arguments)
+    output = given.output or Path("runs/gpu-rehearsal" if given.rehearse else "runs/gpu")
     try:
         if given.prepare is not None:
             given.tokens.parent.mkdir(parents=True, exist_ok=True)
             prepare_tokens(given.prepare, given.tokens)
-        else:
-            run_parts(given.only, given.output, None if given.rehearse else given.tokens, given.minutes, given.rehearse)
+            return
+        if given.overwrite:
+            forget(output)
+        run_parts(given.only, output, given.tokens, given.minutes, given.rehearse)
     except (DataError, OSError) as error:
         print(f"gpu.py: error: {error}", file=sys.stderr)
         sys.exit(2)

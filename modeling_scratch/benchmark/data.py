@@ -14,7 +14,6 @@ from transformers import DataCollatorForLanguageModeling, DataCollatorWithPaddin
 from tokenization import train_wordlevel_tokenizer
 
 from ..data.collators import FlatBatches
-from ..data.columns import read_texts
 from ..utils.errors import DataError
 from .settings import Settings
 
@@ -35,6 +34,8 @@ def draw_texts(settings: Settings, name: str, count: int) -> tuple[list[str], st
     if settings.data_folder is None:
         lengths = [max(1, round(draw.lognormvariate(mean, deviation))) for _ in range(count)]
         return [" ".join(map(_word, draw.choices(range(5000), _ZIPF, k=n))) for n in lengths], f"lengths as of {name}"
+    from ..data.columns import read_texts
+
     path = settings.data_folder / name / "train.parquet"
     if not path.is_file():
         raise DataError(f"--data_folder {settings.data_folder}: {name}/train.parquet not found")
@@ -122,4 +123,7 @@ def masked(tokenizer: PreTrainedTokenizerBase, rows: Rows, seed: int) -> Batch:
 
 
 def on_device(batch: Batch, device: str) -> Batch:
-    return {name: value.to(device) if isinstance(value, Tensor) else value for name, value in batch.items()}
+    return {
+        name: value.to(device, non_blocking=True) if isinstance(value, Tensor) else value
+        for name, value in batch.items()
+    }

@@ -22,16 +22,18 @@ from ..fast.static_shapes import Size, choose_sizes, fill
 from ..heads import cross_entropy
 from ..modeling_encoder import ScratchEncoderForMaskedLM, ScratchEncoderForSequenceClassification
 from ..utils.files import replacing
-from .gpu_speed import pinned
+from .gpu_speed import pin
 from .gpu_tokens import LONGEST, Texts, Tokens
 
 Batch = dict[str, Any]
 Row = dict[str, Any]
 
+WEIGHTS = "pretrained.safetensors"
 BETAS, WEIGHT_DECAY = (0.9, 0.98), 0.01
 HELD_OUT = 10  # the last 1 / HELD_OUT of the training texts, in an order of their own
 EVALUATED = 128  # texts a batch
-FIRST_STEPS = 60  # before the number of steps is known: they compile, capture, and are timed
+FIRST_STEPS = 30  # which compile and capture; as many more are timed, which tells how many there is time for
+TOLD = 200  # steps between two lines about the loss
 
 
 @dataclass(frozen=True)
@@ -64,9 +66,11 @@ class Recipe:
         })  # fmt: skip
 
 
-def rehearsal(device: torch.device) -> Recipe:
-    small = {"layers": 2, "width": 32, "heads": 2, "dtype": None, "tokens": 512, "warm_up": 20, "seconds": 4.0}
-    return Recipe(device, **small, rates=(1e-3, 2e-3), epochs=1, batch_size=16, seeds=2)
+def rehearsed_recipe(device: torch.device) -> Recipe:
+    return Recipe(
+        device, layers=2, width=32, heads=2, dtype=None, tokens=512, warm_up=20, seconds=4.0,
+        rates=(1e-3, 2e-3), epochs=1, batch_size=16,
+    )  # fmt: skip
 
 
 # --- batches ---------------------------------------------------------------------------------------------------------
@@ -107,67 +111,84 @@ def streams(splits: Sequence[Texts], tokens: int, seed: int) -> Iterator[list[np
 # --- pretraining -----------------------------------------------------------------------------------------------------
 
 
-def masked_words_loss(special: Sequence[int], vocab_size: int, fraction: float) -> Callable[[Any, Batch], Tensor]:
-    """Masked words (Devlin et al. 2019, 3.1), drawn on the device: a constant number of targets, 80 % of them masks."""
-    first, mask = max(special) + 1, special[1]  # special tokens come first in the vocabulary
+def mask_words(ids: Tensor, special: Sequence[int], vocab_size: int, fraction: float) -> tuple[Tensor, Tensor]:
+    """Hide a constant number of random tokens: ids (tokens,) -> what the model reads, and the indices of the hidden.
+
+    80 % become the mask, 10 % another token (Devlin et al. 2019, 3.1). No special token is hidden or shown in place of
+    one; they come first in the vocabulary. All of it is drawn on the device of ids.
+    """
+    first, mask = max(special) + 1, special[1]
+    chances = torch.rand(ids.shape, device=ids.device).masked_fill(ids < first, 2.0)
+    indices = chances.topk(round(fraction * ids.numel()), largest=False, sorted=False).indices
+    kinds = torch.rand(indices.shape, device=ids.device)
+    others = torch.randint(first, vocab_size, indices.shape, device=ids.device)
+    shown = torch.where(kinds < 0.8, mask, torch.where(kinds < 0.9, others, ids[indices]))
+    return ids.index_copy(0, indices, shown), indices
+
+
+def masked_words_loss(tokens: Tokens, fraction: float) -> Callable[[Any, Batch], Tensor]:
+    """The loss of masked words, hidden anew at each call."""
 
     def loss(model: Any, batch: Batch) -> Tensor:
         ids = batch["input_ids"].flatten()
-        chances = torch.rand(ids.shape, device=ids.device).masked_fill(ids < first, 2.0)
-        indices = chances.topk(round(fraction * ids.numel()), largest=False, sorted=False).indices
-        targets = ids[indices]
-        kinds = torch.rand(targets.shape, device=ids.device)
-        others = torch.randint(first, vocab_size, targets.shape, device=ids.device)
-        shown = torch.where(kinds < 0.8, mask, torch.where(kinds < 0.9, others, targets))
-        read = {**batch, "input_ids": ids.index_copy(0, indices, shown)[None]}
-        hidden_states = model.model(**read).last_hidden_state.flatten(0, 1).index_select(0, indices)
-        return cross_entropy(model.lm_head(hidden_states), targets)
+        shown, indices = mask_words(ids, tokens.special, tokens.vocab_size, fraction)
+        hidden_states = model.model(**{**batch, "input_ids": shown[None]}).last_hidden_state.flatten(0, 1)
+        return cross_entropy(model.lm_head(hidden_states.index_select(0, indices)), ids[indices])
 
     return loss
+
+
+def pretraining_batches(tokens: Tokens, recipe: Recipe) -> Iterator[Batch]:
+    """Reviews without their labels, recipe.tokens a batch: one shape for all of the training."""
+    splits = [tokens.texts["imdb-train"], tokens.texts["imdb-unlabelled"]]
+    lengths = np.concatenate([split.lengths() for split in splits])
+    texts = int(1.6 * recipe.tokens / lengths.mean()) + -(-recipe.tokens // int(lengths.max()))
+    size = Size(recipe.tokens, texts, int(lengths.max()))
+    for chosen in streams(splits, recipe.tokens, 0):
+        yield pin(flat_batch(chosen, None, [size], tokens.special[0]), recipe.device)
 
 
 def pretrain(tokens: Tokens, recipe: Recipe, tell: Callable[[str], None]) -> tuple[dict[str, Tensor], Row]:
     """Train for recipe.seconds; return the weights and what was measured."""
     torch.manual_seed(0)
-    model = ScratchEncoderForMaskedLM(recipe.config(tokens)).to(recipe.device).train()
-    splits = [tokens.texts["imdb-train"], tokens.texts["imdb-unlabelled"]]
+    model: Any = ScratchEncoderForMaskedLM(recipe.config(tokens))
+    model = model.to(recipe.device).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, betas=BETAS, weight_decay=WEIGHT_DECAY, fused=True)
-    loss_of = masked_words_loss(tokens.special, tokens.vocab_size, recipe.masked)
-    step = captured_step(model, optimizer, loss=loss_of, dtype=recipe.dtype, compiled=True)
-    mean = np.mean(np.concatenate([split.lengths() for split in splits]))
-    longest = int(max(split.lengths().max() for split in splits))
-    size = Size(recipe.tokens, int(1.6 * recipe.tokens / mean) + -(-recipe.tokens // longest), longest)
-    pad = tokens.special[0]
-    batches = (
-        pinned(flat_batch(texts, None, [size], pad), recipe.device) for texts in streams(splits, recipe.tokens, 0)
-    )
-    total, done, seen, began = None, 0, 0, time.perf_counter()
-    losses: list[Tensor] = []
-    for batch in batches:
-        if done == FIRST_STEPS // 2:
-            _wait(recipe)
-            started = time.perf_counter()
-        if done == FIRST_STEPS:
-            _wait(recipe)
-            a_step = (time.perf_counter() - started) / (FIRST_STEPS - FIRST_STEPS // 2)
-            total = max(int(recipe.seconds / a_step), 2 * FIRST_STEPS)
-            tell(f"pretraining: {a_step * 1e3:.1f} ms a step, {total:,} steps")
-        set_rate(optimizer, recipe.rate * schedule(done, total or 100 * recipe.warm_up, recipe.warm_up))
-        losses.append(step(batch))
-        done, seen = done + 1, seen + recipe.tokens
-        if done % 200 == 0:
-            tell(f"step {done:,}: loss {torch.stack(losses[-50:]).mean().item():.3f}")
-            if not torch.stack(losses[-50:]).isfinite().all():
-                raise FloatingPointError(f"pretraining: the loss is not finite at step {done:,}")
-        if done == total:
-            break
-    _wait(recipe)
+    loss = masked_words_loss(tokens, recipe.masked)
+    step = captured_step(model, optimizer, loss=loss, dtype=recipe.dtype, compiled=True)
+    batches, losses = pretraining_batches(tokens, recipe), list[Tensor]()
+
+    def train(first: int, last: int, total: int) -> float:
+        """Take the steps from first to last of a schedule of total steps; return the seconds."""
+        start = time.perf_counter()
+        for number in range(first, last):
+            set_rate(optimizer, recipe.rate * schedule(number, total, recipe.warm_up))
+            losses.append(step(next(batches)))
+            if (number + 1) % TOLD == 0:
+                tell(f"step {number + 1:,}: loss {_mean(losses):.3f}")
+        _wait(recipe)
+        return time.perf_counter() - start
+
+    unknown = 100 * recipe.warm_up  # the number of steps is not known before a step has been timed
+    seconds = train(0, FIRST_STEPS, unknown)
+    timed = train(FIRST_STEPS, 2 * FIRST_STEPS, unknown)
+    total = max(int(recipe.seconds / timed * FIRST_STEPS), 3 * FIRST_STEPS)
+    tell(f"pretraining: {1e3 * timed / FIRST_STEPS:.1f} ms a step, {total:,} steps")
+    seconds += timed + train(2 * FIRST_STEPS, total, total)
     row = {
-        "parameters": sum(weight.numel() for weight in model.parameters()), "steps": done, "tokens": seen,
-        "seconds": round(time.perf_counter() - began, 1), "tokens/s": round(recipe.tokens / a_step),
-        "loss": round(torch.stack(losses[-100:]).mean().item(), 4),
+        "parameters": sum(weight.numel() for weight in model.parameters()), "steps": total,
+        "tokens": total * recipe.tokens, "seconds": round(seconds, 1),
+        "tokens/s": round(FIRST_STEPS * recipe.tokens / timed), "loss": round(_mean(losses), 4),
     }  # fmt: skip
     return {name: value.detach().clone() for name, value in model.model.state_dict().items()}, row
+
+
+def _mean(losses: Sequence[Tensor]) -> float:
+    """The mean of the last losses. Raises FloatingPointError where they are not finite."""
+    mean = torch.stack(list(losses[-TOLD // 2 :])).mean().item()
+    if not np.isfinite(mean):
+        raise FloatingPointError(f"the loss of pretraining is {mean} after {len(losses):,} steps")
+    return mean
 
 
 def schedule(step: int, total: int, warm_up: int) -> float:
@@ -197,7 +218,8 @@ def fine_tune(
 ) -> Any:
     """Train a classifier from pretrained weights on the chosen texts."""
     torch.manual_seed(seed)
-    model = ScratchEncoderForSequenceClassification(recipe.config(tokens)).to(recipe.device).train()
+    model: Any = ScratchEncoderForSequenceClassification(recipe.config(tokens))
+    model = model.to(recipe.device).train()
     model.model.load_state_dict(weights)
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, betas=BETAS, weight_decay=WEIGHT_DECAY, fused=True)
     step = captured_step(model, optimizer, dtype=recipe.dtype, compiled=True)
@@ -211,7 +233,7 @@ def fine_tune(
     for number, batch in enumerate(batches):
         set_rate(optimizer, rate * schedule(number, len(batches), len(batches) // 10))
         read = [texts.text(int(place)) for place in batch]
-        step(pinned(flat_batch(read, texts.labels[batch], sizes, tokens.special[0]), recipe.device))
+        step(pin(flat_batch(read, texts.labels[batch], sizes, tokens.special[0]), recipe.device))
     return model
 
 
@@ -223,7 +245,7 @@ def classify(model: Any, texts: Texts, chosen: np.ndarray, tokens: Tokens, recip
     for start in range(0, len(chosen), EVALUATED):
         places = chosen[start : start + EVALUATED]
         batch = flat_batch([texts.text(int(place)) for place in places], None, sizes, tokens.special[0])
-        found.append(forward(pinned(batch, recipe.device))[: len(places)])
+        found.append(forward(pin(batch, recipe.device))[: len(places)])
     return torch.cat(found).float().cpu().numpy()
 
 
@@ -241,7 +263,7 @@ def train_from_scratch(
 
     done: the rows of an earlier call. The folder keeps the pretrained weights for a later one.
     """
-    file = folder / "pretrained.safetensors"
+    file = folder / WEIGHTS
     if file.is_file():
         weights = {name: value.to(recipe.device) for name, value in load_file(file).items()}
     else:

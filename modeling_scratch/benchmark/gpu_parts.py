@@ -37,6 +37,9 @@ Rows = Iterator[tuple[str, Row]]
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS, PAGE = "results.json", "results.md"
 NO_DEVICE = "no CUDA device: run this on a machine with an NVIDIA GPU and a CUDA build of torch, or --rehearse it"
+ENDINGS = "stopped", "failed"  # rows of a part that did not come to its end
+LEAST_CAPABILITY = 8, 0  # Ampere
+OTHERWISE = "`modeling-scratch benchmark train-sst2 --device cuda --dtype float16` measures this device"
 LEAST_SECONDS = 15  # with less, no part begins
 SUMMARY = re.compile(r"\d+ (passed|failed|skipped|deselected|errors?)\b|no tests ran")
 CHECKS = ("tests/fast/test_static_shapes.py", "tests/fast/test_captured.py")
@@ -54,6 +57,13 @@ class Session:
 
     def done(self, part: str) -> dict[str, Row]:
         return self.results.setdefault(part, {})
+
+    def begin(self, part: str, now: Row) -> None:
+        """Keep the conditions of a part. Raises DataError where earlier rows of it were found under others."""
+        before = self.done(part).get("conditions", now)
+        if changed := [name for name in now if name != "date" and before.get(name) != now[name]]:
+            raise DataError(f"{self.folder / RESULTS} has rows of another {changed[0]}: {before.get(changed[0])}")
+        self.keep(part, "conditions", now)
 
     def keep(self, part: str, key: str, row: Row) -> None:
         """Write a row at once: a session may end at any moment."""
@@ -117,13 +127,13 @@ def generation(session: Session) -> Rows:
 
 def accuracy(session: Session) -> Rows:
     """A Transformer from random weights on IMDb and SST-2."""
-    make = gpu_accuracy.rehearsal if session.rehearses else gpu_accuracy.Recipe
+    make = gpu_accuracy.rehearsed_recipe if session.rehearses else gpu_accuracy.Recipe
     done = session.done("accuracy")
     yield from gpu_accuracy.train_from_scratch(session.tokens, make(session.device), session.folder, done, tell)
 
 
 def _plan(session: Session) -> gpu_speed.Plan:
-    return (gpu_speed.rehearsal if session.rehearses else gpu_speed.Plan)(session.device)
+    return gpu_speed.rehearsed_plan() if session.rehearses else gpu_speed.full_plan()
 
 
 @dataclass(frozen=True)
@@ -149,18 +159,18 @@ PARTS = {
 
 
 def run_parts(
-    names: Sequence[str], folder: Path, tokens_file: Path | None, minutes: float, rehearses: bool
+    names: Sequence[str], folder: Path, tokens_file: Path, minutes: float, rehearses: bool = False
 ) -> dict[str, dict[str, Row]]:
     """Run parts until the minutes are over; return all results, those of earlier calls too.
 
-    Raises DataError without a CUDA device, except in a rehearsal, or without a file of tokens.
+    Raises DataError without a CUDA device or a file of tokens, except in a rehearsal, which needs neither.
     """
     started, deadline = time.monotonic(), time.monotonic() + 60 * minutes
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # asks without CUDA, which a forked process could not use then
     if not rehearses and not torch.cuda.is_available():
         raise DataError(NO_DEVICE)
     device = torch.device("cpu" if rehearses else "cuda")
-    tokens = demo_tokens() if tokens_file is None else read_tokens(tokens_file)
+    tokens = demo_tokens() if rehearses else read_tokens(tokens_file)
     folder.mkdir(parents=True, exist_ok=True)
     session = Session(folder, device, rehearses, tokens, read_results(folder))
     tell(f"ready after {time.monotonic() - started:.0f} s; results go to {folder / PAGE}")
@@ -183,6 +193,12 @@ def read_results(folder: Path) -> dict[str, dict[str, Row]]:
         raise DataError(f"{file}: not the results of an earlier call ({error}); name another --output") from error
 
 
+def forget(folder: Path) -> None:
+    """Delete what earlier calls have left in a folder."""
+    for name in (RESULTS, PAGE, gpu_accuracy.WEIGHTS):
+        (folder / name).unlink(missing_ok=True)
+
+
 def _run(name: str, part: Part, session: Session, limit: float) -> None:
     """Run a part in a process of its own; stop it, and what it started, at its limit."""
     tell(f"{name}: at most {limit:.0f} s")
@@ -201,16 +217,16 @@ def _run(name: str, part: Part, session: Session, limit: float) -> None:
 
 def _work(name: str, part: Part, session: Session) -> None:
     os.setsid()  # a group of processes: what compiles in parallel ends with it
-    session.keep(name, "conditions", conditions(session.device, session.rehearses))
-    session.done(name).pop("stopped", None)
+    for ending in ENDINGS:  # of an earlier call
+        session.done(name).pop(ending, None)
     try:
+        session.begin(name, conditions(session.device, session.rehearses))
         for key, row in part.rows(session):
             session.keep(name, key, row)
     except Exception as error:
         traceback.print_exc()
         session.keep(name, "failed", {"error": f"{type(error).__name__}: {one_line(error)[:300]}"})
         sys.exit(1)
-    session.done(name).pop("failed", None)
 
 
 def conditions(device: torch.device, rehearses: bool) -> Row:
@@ -220,8 +236,10 @@ def conditions(device: torch.device, rehearses: bool) -> Row:
         "date": str(date.today()),
     }  # fmt: skip
     if device.type == "cuda":
-        capability = ".".join(map(str, torch.cuda.get_device_capability()))
-        name = f"{torch.cuda.get_device_name()} (compute capability {capability})"
+        capability = torch.cuda.get_device_capability()
+        name = f"{torch.cuda.get_device_name()} (compute capability {capability[0]}.{capability[1]})"
+        if capability < LEAST_CAPABILITY:
+            raise DataError(f"{name}: bfloat16 and the kernels for packed texts need 8.0; {OTHERWISE}")
         found = {"device": name, "driver": driver_version(), "CUDA of torch": str(torch.version.cuda), **found}
     return {"rehearsal": "tiny sizes on a CPU; no figure means anything", **found} if rehearses else found
 

@@ -1,0 +1,220 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""`make gpu` without a GPU: a rehearsal of every part, limits, a second call, and the texts that it trains on."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import gpu
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+import torch
+from own_process import in_own_process
+from processes import refusal
+
+from modeling_scratch.benchmark.gpu_accuracy import mask_words, rehearsed_recipe, streams
+from modeling_scratch.benchmark.gpu_parts import PARTS, Part, Session, run_parts
+from modeling_scratch.benchmark.gpu_tokens import FILES, UNLABELLED, Tokens, demo_tokens, prepare_tokens, read_tokens
+from modeling_scratch.utils.errors import DataError
+
+ROOT = Path(__file__).resolve().parents[2]
+Rows = Iterator[tuple[str, dict[str, Any]]]
+
+
+def rehearse(folder: Path, *options: str) -> tuple[str, dict[str, Any]]:
+    command = [sys.executable, "scripts/gpu.py", "--rehearse", "--output", str(folder), *options]
+    process = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
+    )
+    assert process.returncode == 0, process.stderr
+    return process.stdout, json.loads((folder / "results.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def tokens() -> Tokens:
+    return demo_tokens()
+
+
+def test_a_second_call_goes_on_where_the_first_one_stopped(tmp_path: Path) -> None:
+    _, first = rehearse(tmp_path, "--only", "generation")
+    rows = {key: row for key, row in first["generation"].items() if key != "conditions"}
+    assert len(rows) == 4
+    assert all(row["HF"] > 0 and row["ours"] > 0 and row["ratio"] > 0 for row in rows.values())
+    missing = next(iter(rows))
+    del first["generation"][missing]
+    (tmp_path / "results.json").write_text(json.dumps(first))
+    said, second = rehearse(tmp_path, "--only", "generation")
+    assert second["generation"].keys() == {"conditions", *rows}
+    assert {key: second["generation"][key] for key in rows if key != missing} == {
+        key: row for key, row in rows.items() if key != missing
+    }
+    assert said.count("generation: GPT-2") == 1
+    page = (tmp_path / "results.md").read_text()
+    assert "## Milliseconds a generated token" in page
+    assert all(f"| {key} |" in page for key in rows)
+    assert f"torch: {torch.__version__}" in page
+
+
+@pytest.mark.slow
+def test_every_part_comes_to_its_end(tmp_path: Path) -> None:
+    _, results = rehearse(tmp_path)
+    assert results.keys() == PARTS.keys()
+    assert not [name for name, rows in results.items() if "failed" in rows]
+    assert {name for name, rows in results.items() if "stopped" in rows} <= {"compiled peer", "tests"}
+    checked = results["checks"]["equality, no recompilation, no wait"]
+    assert "passed" in checked["result"]
+    assert checked["failed"] == []
+    assert len(results["speed"]) == 1 + 8 + 1
+    found = results["accuracy"]
+    assert found["pretraining, masked words"]["loss"] < np.log(600)
+    assert any(key.startswith("IMDb, test") for key in found)
+    assert any(key.startswith("SST-2, validation") for key in found)
+
+
+def endless(session: Session) -> Rows:
+    yield "before", {"value": 1}
+    while True:
+        pass
+
+
+def failing(session: Session) -> Rows:
+    yield "before", {"value": 2}
+    raise RuntimeError("two lines\nof an error")
+
+
+def sound(session: Session) -> Rows:
+    yield "all", {"value": 3, "seen": list(session.done("sound"))}
+
+
+@in_own_process
+def test_a_part_is_stopped_at_its_limit_and_keeps_its_rows(tmp_path: Path) -> None:
+    PARTS.update(endless=Part(endless, 60, 1), failing=Part(failing, 60, 60), sound=Part(sound, 60, 60))
+    results = run_parts(["endless", "failing", "sound"], tmp_path, tmp_path / "no tokens", 1, rehearses=True)
+    assert results["endless"]["before"] == {"value": 1}
+    assert results["endless"]["stopped"] == {"at its limit of": "1 s"}
+    assert results["failing"]["before"] == {"value": 2}
+    assert results["failing"]["failed"] == {"error": "RuntimeError: two lines of an error"}
+    assert results["sound"]["all"] == {"value": 3, "seen": ["conditions"]}
+    assert results == json.loads((tmp_path / "results.json").read_text())
+    PARTS.update(endless=Part(sound, 60, 60))  # a later call ends it
+    assert "stopped" not in run_parts(["endless"], tmp_path, tmp_path, 1, rehearses=True)["endless"]
+
+
+@in_own_process
+def test_rows_of_another_device_are_not_continued(tmp_path: Path) -> None:
+    before = {"sound": {"conditions": {"torch": "2.0"}, "all": {"value": 0}}}
+    (tmp_path / "results.json").write_text(json.dumps(before))
+    PARTS.update(sound=Part(sound, 60, 60))
+    found = run_parts(["sound"], tmp_path, tmp_path, 1, rehearses=True)["sound"]
+    assert "has rows of another" in found["failed"]["error"]
+    assert found["all"] == {"value": 0}
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_without_a_gpu_it_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    message = refusal(capsys, gpu.main, ["--output", str(tmp_path / "out")])
+    assert message == (
+        "gpu.py: error: no CUDA device: run this on a machine with an NVIDIA GPU and a CUDA build of torch, or "
+        "--rehearse it"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_damaged_results_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "results.json").write_text("{")
+    message = refusal(capsys, gpu.main, ["--rehearse", "--output", str(tmp_path)])
+    assert "results.json: not the results of an earlier call" in message
+    assert (tmp_path / "results.json").read_text() == "{"
+
+
+# --- the texts -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Tokens, Path]:
+    folder = tmp_path_factory.mktemp("data")
+    for name, (file, column) in FILES.items():
+        texts = [f"{word} of <br /> {name}" for word in ("one", "two", "three")]
+        texts += ["onlyintest onlyintest"] if name.endswith("test") else []
+        columns: dict[str, Any] = {column: texts}
+        if not name.endswith("unlabelled"):
+            columns["label"] = [number % 2 for number in range(len(texts))]
+        (folder / file).parent.mkdir(exist_ok=True)
+        pyarrow.parquet.write_table(pyarrow.table(columns), folder / file)
+    file = folder / "tokens.xz"
+    return prepare_tokens(folder, file), file
+
+
+def test_tokens_are_read_as_they_were_written(prepared: tuple[Tokens, Path]) -> None:
+    written, file = prepared
+    read = read_tokens(file)
+    assert (read.vocab_size, read.special) == (written.vocab_size, written.special)
+    assert read.texts.keys() == written.texts.keys() == FILES.keys()
+    for name, texts in read.texts.items():
+        expected = written.texts[name]
+        assert texts.labels.tolist() == expected.labels.tolist()
+        assert [texts.text(number).tolist() for number in range(len(texts))] == [
+            expected.text(number).tolist() for number in range(len(expected))
+        ]
+        assert texts.lengths().tolist() == [len(texts.text(number)) for number in range(len(texts))]
+        assert texts.lengths(2).max() == len(texts.text(0, 2)) == 2
+    assert set(read.texts["imdb-unlabelled"].labels.tolist()) == {UNLABELLED}
+    assert read.texts["sst2-validation"].labels.tolist() == [0, 1, 0]
+
+
+def test_the_vocabulary_has_no_word_of_a_test_text(prepared: tuple[Tokens, Path]) -> None:
+    texts = prepared[0].texts
+    learned, only_there = texts["imdb-train"].text(0), texts["imdb-test"].text(3)
+    assert len(only_there) > 2 * len(learned)  # spelt in pieces
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive"], ids=["empty", "text"])
+def test_another_file_is_refused(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "tokens.xz"
+    file.write_bytes(content)
+    with pytest.raises(DataError, match=r"tokens\.xz: no file of tokens as --prepare writes it"):
+        read_tokens(file)
+    with pytest.raises(DataError, match="no file of tokens"):
+        read_tokens(tmp_path / "missing.xz")
+
+
+def test_an_epoch_has_every_text_once(tokens: Tokens) -> None:
+    splits = [tokens.texts["imdb-train"], tokens.texts["imdb-unlabelled"]]
+    room, everything = 512, sorted(split.text(n).tolist() for split in splits for n in range(len(split)))
+    batches, seen = streams(splits, room, seed=0), []
+    while len(seen) < len(everything):
+        batch = next(batches)
+        assert 0 < sum(map(len, batch)) <= room
+        seen += [text.tolist() for text in batch]
+    assert sorted(seen[: len(everything)]) == everything
+    again = list(islice(streams(splits, room, seed=0), 3))
+    assert [[text.tolist() for text in one] for one in again] == [
+        [text.tolist() for text in one] for one in islice(streams(splits, room, seed=0), 3)
+    ]
+
+
+def test_masked_words_are_a_constant_share_of_ordinary_tokens() -> None:
+    special, vocab_size, mask = (0, 4, 1, 3, 2), 50, 4
+    ids = torch.randint(0, vocab_size, (4000,), generator=torch.Generator().manual_seed(0))
+    shown, indices = mask_words(ids, special, vocab_size, 0.25)
+    assert len(indices) == len(indices.unique()) == 1000
+    assert (ids[indices] > max(special)).all()
+    others = torch.ones_like(ids, dtype=torch.bool).index_fill(0, indices, False)
+    assert shown[others].equal(ids[others])
+    masks, kept = (shown[indices] == mask).float().mean(), (shown[indices] == ids[indices]).float().mean()
+    assert masks.item() == pytest.approx(0.8, abs=0.05)
+    assert kept.item() == pytest.approx(0.1 + 0.1 / 45, abs=0.04)
+    assert (shown[indices] >= mask).all()
+    assert not mask_words(ids, special, vocab_size, 0.25)[0].equal(shown)
+
+
+def test_the_recipe_is_a_config_of_the_book(tokens: Tokens) -> None:
+    config = rehearsed_recipe(torch.device("cpu")).config(tokens)
+    assert (config.vocab_size, config.position_type, config.classifier_pooling) == (tokens.vocab_size, "rotary", "mean")
