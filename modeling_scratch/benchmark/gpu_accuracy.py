@@ -8,6 +8,7 @@ of the reviews for training. The reviews for testing are classified with that ra
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from .gpu_tokens import LONGEST, Texts, Tokens
 
 Batch = dict[str, Any]
 Row = dict[str, Any]
+Chosen = tuple[Texts, np.ndarray]  # texts, and the numbers of those that are meant
 
 WEIGHTS = "pretrained.safetensors"
 BETAS, WEIGHT_DECAY = (0.9, 0.98), 0.01
@@ -261,55 +263,47 @@ def train_from_scratch(
 ) -> Iterator[tuple[str, Row]]:
     """Yield (key, row) of pretraining, of each rate on the held-out texts, of each seed on the test texts, of SST-2.
 
-    done: the rows of an earlier call. The folder keeps the pretrained weights for a later one.
+    done: the rows of an earlier call, to which the caller adds each that is yielded. The folder keeps the pretrained
+    weights for a later call.
     """
     file = folder / WEIGHTS
-    if file.is_file():
-        weights = {name: value.to(recipe.device) for name, value in load_file(file).items()}
-    else:
+    if not file.is_file():
         weights, row = pretrain(tokens, recipe, tell)
         with replacing(file) as temporary:
             save_file(weights, temporary)
         yield "pretraining, masked words", row
+    score = partial(score_of, load_file(file), tokens)
     train = tokens.texts["imdb-train"]
     order = np.random.default_rng(0).permutation(len(train))
     held_out, rest = order[: len(order) // HELD_OUT], order[len(order) // HELD_OUT :]
     scores: dict[float, float] = {}
     for rate in recipe.rates:
-        key = f"IMDb, a tenth held out, rate {rate:g}"
-        if key not in done:
-            yield key, _trained(weights, (train, rest), (train, held_out), rate, 0, tokens, recipe)[0]
+        if (key := f"IMDb, a tenth held out, rate {rate:g}") not in done:
+            yield key, score((train, rest), (train, held_out), rate, 0, recipe)
         scores[rate] = done[key]["accuracy"]
     best = max(scores, key=scores.__getitem__)
-    test = tokens.texts["imdb-test"]
-    together: Any = 0
     for seed in range(1, recipe.seeds + 1):
-        key = f"IMDb, test, rate {best:g}, seed {seed}"
-        if key not in done:
-            row, logits = _trained(weights, (train, order), (test, np.arange(len(test))), best, seed, tokens, recipe)
-            together = together + logits
-            yield key, row
-    if np.ndim(together) and (key := "IMDb, test, all seeds of this call together") not in done:
-        yield key, {"accuracy": accuracy(together, test.labels), "texts": len(test)}
+        if (key := f"IMDb, test, rate {best:g}, seed {seed}") not in done:
+            yield key, score((train, order), everything(tokens, "imdb-test"), best, seed, recipe)
     if (key := f"SST-2, validation, rate {best:g}") not in done:
-        texts, asked = tokens.texts["sst2-train"], tokens.texts["sst2-validation"]
-        everything = (texts, np.arange(len(texts))), (asked, np.arange(len(asked)))
         twice = replace(recipe, batch_size=2 * recipe.batch_size)
-        yield key, _trained(weights, *everything, best, 1, tokens, twice)[0]
+        sentences = everything(tokens, "sst2-train"), everything(tokens, "sst2-validation")
+        yield key, score(*sentences, best, 1, twice)
 
 
-Chosen = tuple[Texts, np.ndarray]
-
-
-def _trained(
-    weights: dict[str, Tensor], train: Chosen, asked: Chosen, rate: float, seed: int, tokens: Tokens, recipe: Recipe
-) -> tuple[Row, np.ndarray]:
-    """Fine-tune on some texts, classify others: the row, and the logits."""
+def score_of(
+    weights: dict[str, Tensor], tokens: Tokens, train: Chosen, asked: Chosen, rate: float, seed: int, recipe: Recipe
+) -> Row:
+    """Fine-tune the weights on some texts; the accuracy on others, and the seconds of the training."""
     start = time.perf_counter()
     model = fine_tune(weights, *train, rate, seed, tokens, recipe)
     _wait(recipe)
-    seconds = time.perf_counter() - start
-    logits = classify(model, *asked, tokens, recipe)
+    seconds = round(time.perf_counter() - start, 1)
     texts, chosen = asked
-    row = {"accuracy": accuracy(logits, texts.labels[chosen]), "texts": len(chosen), "seconds": round(seconds, 1)}
-    return row, logits
+    found = accuracy(classify(model, *asked, tokens, recipe), texts.labels[chosen])
+    return {"accuracy": found, "texts": len(chosen), "seconds": seconds}
+
+
+def everything(tokens: Tokens, name: str) -> Chosen:
+    texts = tokens.texts[name]
+    return texts, np.arange(len(texts))

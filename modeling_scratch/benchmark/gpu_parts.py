@@ -138,20 +138,21 @@ def _plan(session: Session) -> gpu_speed.Plan:
 
 @dataclass(frozen=True)
 class Part:
-    """What runs, for how many seconds at most, and in a rehearsal."""
+    """What runs, the title of its table, and for how many seconds it may run, also in a rehearsal."""
 
     rows: Callable[[Session], Rows]
+    title: str
     seconds: float
     rehearsed: float
 
 
 PARTS = {
-    "checks": Part(checks, 100, 60),
-    "speed": Part(speed, 175, 60),
-    "accuracy": Part(accuracy, 310, 60),
-    "compiled peer": Part(compiled_peer, 75, 30),
-    "generation": Part(generation, 120, 30),
-    "tests": Part(tests, 200, 20),
+    "checks": Part(checks, "Checks", 100, 60),
+    "speed": Part(speed, "Milliseconds a step", 175, 60),
+    "accuracy": Part(accuracy, "A Transformer from random weights", 310, 60),
+    "compiled peer": Part(compiled_peer, "Hugging Face's class, compiled: milliseconds a step", 75, 30),
+    "generation": Part(generation, "Milliseconds a generated token", 120, 30),
+    "tests": Part(tests, "Tests", 200, 20),
 }
 
 
@@ -258,12 +259,6 @@ def driver_version() -> str:
 
 # --- the page --------------------------------------------------------------------------------------------------------
 
-TITLES = {
-    "checks": "Checks", "speed": "Milliseconds a step", "accuracy": "A Transformer from random weights",
-    "compiled peer": "Hugging Face's class, compiled: milliseconds a step",
-    "generation": "Milliseconds a generated token", "tests": "Tests",
-}  # fmt: skip
-
 
 def page(results: Mapping[str, Mapping[str, Row]]) -> str:
     """All results as Markdown: of each part its conditions and a table."""
@@ -271,7 +266,10 @@ def page(results: Mapping[str, Mapping[str, Row]]) -> str:
     for name, rows in results.items():
         found = {key: row for key, row in rows.items() if key != "conditions"}
         told = rows.get("conditions", {})
-        pieces += [f"## {TITLES[name]}", "; ".join(f"{key}: {value}" for key, value in told.items())]
+        pieces += [
+            f"## {PARTS[name].title if name in PARTS else name}",
+            "; ".join(f"{key}: {value}" for key, value in told.items()),
+        ]
         pieces += [_table(found)] if found else []
     return "\n\n".join(pieces) + "\n"
 

@@ -95,7 +95,11 @@ def sound(session: Session) -> Rows:
 
 @in_own_process
 def test_a_part_is_stopped_at_its_limit_and_keeps_its_rows(tmp_path: Path) -> None:
-    PARTS.update(endless=Part(endless, 60, 1), failing=Part(failing, 60, 60), sound=Part(sound, 60, 60))
+    PARTS.update(
+        endless=Part(endless, "Endless", 60, 1),
+        failing=Part(failing, "Failing", 60, 60),
+        sound=Part(sound, "Sound", 60, 60),
+    )
     results = run_parts(["endless", "failing", "sound"], tmp_path, tmp_path / "no tokens", 1, rehearses=True)
     assert results["endless"]["before"] == {"value": 1}
     assert results["endless"]["stopped"] == {"at its limit of": "1 s"}
@@ -103,7 +107,7 @@ def test_a_part_is_stopped_at_its_limit_and_keeps_its_rows(tmp_path: Path) -> No
     assert results["failing"]["failed"] == {"error": "RuntimeError: two lines of an error"}
     assert results["sound"]["all"] == {"value": 3, "seen": ["conditions"]}
     assert results == json.loads((tmp_path / "results.json").read_text())
-    PARTS.update(endless=Part(sound, 60, 60))  # a later call ends it
+    PARTS.update(endless=Part(sound, "Sound", 60, 60))  # a later call ends it
     assert "stopped" not in run_parts(["endless"], tmp_path, tmp_path, 1, rehearses=True)["endless"]
 
 
@@ -111,7 +115,7 @@ def test_a_part_is_stopped_at_its_limit_and_keeps_its_rows(tmp_path: Path) -> No
 def test_rows_of_another_device_are_not_continued(tmp_path: Path) -> None:
     before = {"sound": {"conditions": {"torch": "2.0"}, "all": {"value": 0}}}
     (tmp_path / "results.json").write_text(json.dumps(before))
-    PARTS.update(sound=Part(sound, 60, 60))
+    PARTS.update(sound=Part(sound, "Sound", 60, 60))
     found = run_parts(["sound"], tmp_path, tmp_path, 1, rehearses=True)["sound"]
     assert "has rows of another" in found["failed"]["error"]
     assert found["all"] == {"value": 0}
