@@ -42,6 +42,7 @@ LEAST_CAPABILITY = 8, 0  # Ampere
 OTHERWISE = "`modeling-scratch benchmark train-sst2 --device cuda --dtype float16` measures this device"
 LEAST_SECONDS = 15  # with less, no part begins
 SUMMARY = re.compile(r"\d+ (passed|failed|skipped|deselected|errors?)\b|no tests ran")
+MARK = "pytest.mark.gpu"
 CHECKS = ("tests/fast/test_static_shapes.py", "tests/fast/test_captured.py")
 
 
@@ -82,21 +83,21 @@ def tell(line: str) -> None:
 
 def checks(session: Session) -> Rows:
     """Captured steps equal plain ones, without a recompilation or a wait for the device."""
-    yield from _pytest(session, "equality, no recompilation, no wait", CHECKS)
+    mark = "not gpu and not slow" if session.rehearses else "gpu"
+    yield "equality, no recompilation, no wait", pytest_result(mark, CHECKS)
 
 
 def tests(session: Session) -> Rows:
-    """All tests that need a GPU, the newest first, each file by itself."""
-    marked = [file for file in (ROOT / "tests").rglob("test_*.py") if "mark.gpu" in file.read_text(encoding="utf-8")]
-    for file in sorted(marked, key=lambda file: file.stat().st_mtime, reverse=True):
+    """All tests that need a GPU, which a rehearsal skips; the newest first, each file by itself."""
+    files = [file for file in (ROOT / "tests").rglob("test_*.py") if MARK in file.read_text(encoding="utf-8")]
+    for file in sorted(files, key=lambda file: file.stat().st_mtime, reverse=True):
         name = str(file.relative_to(ROOT))
         if name not in CHECKS and name not in session.done("tests"):
-            yield from _pytest(session, name, [name])
+            yield name, pytest_result("gpu", [name])
 
 
-def _pytest(session: Session, key: str, files: Sequence[str]) -> Rows:
-    """What pytest says of the tests for a GPU in these files; in a rehearsal, of those without one."""
-    mark = "not gpu and not slow" if session.rehearses else "gpu"
+def pytest_result(mark: str, files: Sequence[str]) -> Row:
+    """What pytest says of the tests with this mark in these files; it prints what fails."""
     command = [sys.executable, "-m", "pytest", "-m", mark, "--no-header", "--tb=short", "-p", "no:cacheprovider"]
     ended = subprocess.run([*command, *files], cwd=ROOT, capture_output=True, text=True, check=False)
     lines = [line for line in ended.stdout.splitlines() if line.strip()]
@@ -104,7 +105,7 @@ def _pytest(session: Session, key: str, files: Sequence[str]) -> Rows:
         print("\n".join(lines[-120:]), ended.stderr[-2000:], flush=True)
     summary = [line.strip("= ") for line in lines if SUMMARY.search(line)]
     result = summary[-1] if summary else f"exit status {ended.returncode}"
-    yield key, {"result": result, "failed": [line for line in lines if line.startswith(("FAILED ", "ERROR "))]}
+    return {"result": result, "failed": [line for line in lines if line.startswith(("FAILED ", "ERROR "))]}
 
 
 def speed(session: Session) -> Rows:
@@ -152,7 +153,7 @@ PARTS = {
     "accuracy": Part(accuracy, "A Transformer from random weights", 310, 60),
     "compiled peer": Part(compiled_peer, "Hugging Face's class, compiled: milliseconds a step", 75, 30),
     "generation": Part(generation, "Milliseconds a generated token", 120, 30),
-    "tests": Part(tests, "Tests", 200, 20),
+    "tests": Part(tests, "Tests", 200, 60),
 }
 
 

@@ -47,6 +47,7 @@ class Plan:
     steps: int = 8
     masked_rows: int = 32
     new_tokens: int = 64
+    backend: str = "inductor"  # of the compiled peer
 
     @property
     def device(self) -> torch.device:
@@ -62,7 +63,7 @@ def full_plan() -> Plan:
 
 
 def rehearsed_plan() -> Plan:
-    return Plan(Settings(quick=True), (4, 8), rounds=2, steps=2, masked_rows=4, new_tokens=4)
+    return Plan(Settings(quick=True), (4, 8), rounds=2, steps=2, masked_rows=4, new_tokens=4, backend="aot_eager")
 
 
 @dataclass(frozen=True)
@@ -319,7 +320,7 @@ def compare_compiled_peer(tokens: Tokens, plan: Plan, done: Mapping[str, Row]) -
     """
     peer = make_peer(CLASSIFIER, plan.settings).train()
     for layer in peer.bert.encoder.layer:
-        layer.compile(dynamic=True)
+        layer.compile(dynamic=True, backend=plan.backend)
     step = eager_step(peer, plan)
     for data, batch_size in [(data, size) for size in plan.batch_sizes for data in TEXTS]:
         if (key := f"{data} training, {batch_size} texts") in done:

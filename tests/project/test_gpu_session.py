@@ -66,8 +66,7 @@ def test_a_second_call_goes_on_where_the_first_one_stopped(tmp_path: Path) -> No
 def test_every_part_comes_to_its_end(tmp_path: Path) -> None:
     _, results = rehearse(tmp_path)
     assert results.keys() == PARTS.keys()
-    assert not [name for name, rows in results.items() if "failed" in rows]
-    assert {name for name, rows in results.items() if "stopped" in rows} <= {"compiled peer", "tests"}
+    assert not [name for name, rows in results.items() if rows.keys() & {"failed", "stopped"}]
     checked = results["checks"]["equality, no recompilation, no wait"]
     assert "passed" in checked["result"]
     assert checked["failed"] == []
