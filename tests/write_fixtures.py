@@ -10,7 +10,7 @@ An earlier version writes its own folders with its own code. Those of 0.1.0 were
 
 test_earlier_versions.py loads all of them:
 
-    models/NAME       config, weights, and what the model computes: expected.safetensors, and expected.json with its class,
+    models/NAME       config, weights, and what the model computes (expected.safetensors); expected.json with its class,
                       its Auto class and the names and shapes of its state dict
     code.tar.xz       the code that save_pretrained copied beside the weights: a folder for each family
     presets           the configuration of each preset
