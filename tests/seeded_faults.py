@@ -366,7 +366,7 @@ FIRST = {
     "embeddings": ("embeddings", "textbook", "packing"),
     "stack": ("stack", "textbook"),
     "heads": ("heads", "packing", "modeling_decoder", "engines"),
-    "engine": ("modeling_decoder", "packing"),
+    "engine": ("modeling_decoder", "packing", "varlen"),
     "base_models": ("textbook", "modeling_decoder"),
     "modeling_encoder": ("heads", "textbook", "modeling_encoder"),
     "question_answering": ("heads", "question_answering"),
@@ -529,6 +529,8 @@ def parse_arguments() -> argparse.Namespace:
         parser.error(f"no such fault: {', '.join(sorted(unknown))}")
     if arguments.only and arguments.sample is not None:
         parser.error("--sample excludes --only")
+    if arguments.sample is not None and not 0 < arguments.sample <= (most := len(TEXTBOOK + ENGINE)):
+        parser.error(f"--sample {arguments.sample}: has to be between 1 and {most}")
     return arguments
 
 
