@@ -5,10 +5,16 @@ from typing import NamedTuple
 
 
 class Fault(NamedTuple):
-    """old, in one line of a file of modeling_scratch and nowhere else in it, turns into new; what: says it in words."""
+    """In a definition, old turns into new.
+
+    definition: the qualified name of a function, a method, a class or a constant, such as "Inputs.positions" or
+    "SPLIT_NAMES", in any file of modeling_scratch. old: occurs once in all definitions of this name. subject: the entry
+    of FIRST with the tests that run; code may move without it. what: says the fault in words.
+    """
 
     name: str
-    file: str
+    subject: str
+    definition: str
     old: str
     new: str
     what: str
@@ -16,82 +22,82 @@ class Fault(NamedTuple):
 
 DATA = (
     Fault(
-        "short_records_pass", "data/tables.py",
+        "short_records_pass", "data/tables", "_rows",
         "if len(fields) != len(header):", "if len(fields) > len(header):",
         "CSV: a record with too few fields loses its last columns in silence",
     ),
     Fault(
-        "quotes_of_a_tsv_count", "data/tables.py",
+        "quotes_of_a_tsv_count", "data/tables", "read_tsv",
         'delimiter="\\t", quoting=csv.QUOTE_NONE', 'delimiter="\\t"',
         "TSV: a quote at the beginning of a field takes in the lines behind it",
     ),
     Fault(
-        "mark_before_json", "data/text_files.py",
-        'encoding="utf-8-sig", newline=newline', 'encoding="utf-8", newline=newline',
+        "mark_before_json", "data/text_files", "open_text",
+        'encoding or "utf-8-sig"', 'encoding or "utf-8"',
         "JSON lines: a byte order mark is a part of the first line",
     ),
     Fault(
-        "repeated_values_counted_once", "data/rows.py",
+        "repeated_values_counted_once", "data/rows", "_unpacked_bytes",
         "pc.binary_length(column.dictionary).take(column.indices)", "pc.binary_length(column.dictionary)",
         "Parquet: a value that a file repeats a million times takes as little memory as one",
     ),
     Fault(
-        "links_not_followed", "data/rows.py",
+        "links_not_followed", "data/rows", "refuse_links_out",
         "if not any(path.resolve().is_relative_to(home)", "if not any(path.absolute().is_relative_to(home)",
         "a link in a data folder brings in a file from outside of it",
     ),
     Fault(
-        "leading_zeros_lost", "data/columns.py",
+        "leading_zeros_lost", "data/columns", "_INTEGER",
         '_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")', '_INTEGER = re.compile(r"-?[0-9]{1,18}")',
         'the labels "7" and "007" become one class',
     ),
     Fault(
-        "missing_shard_unseen", "data/splits.py",
+        "missing_shard_unseen", "data/splits", "_only_candidate",
         'len(files) != int(match["shards"])', 'len(files) > int(match["shards"])',
         "a split of which a shard is missing is read as if it were whole",
     ),
     Fault(
-        "dev_is_test", "data/splits.py",
+        "dev_is_test", "data/splits", "SPLIT_NAMES",
         '"dev": "validation"', '"dev": "test"',
         "the file dev is taken for the test split",
     ),
     Fault(
-        "longer_side_cut", "data/translation_pairs.py",
+        "longer_side_cut", "data/translation_pairs", "LinePairs.rows",
         "enumerate(zip_longest(*lines), 1)", "enumerate(zip(*lines), 1)",
         "of two files of unequal length the end of the longer one is left out in silence",
     ),
     Fault(
-        "split_seed_of_pairs_dropped", "data/translation_pairs.py",
+        "split_seed_of_pairs_dropped", "data/translation_pairs", "_hold_out",
         "random.Random(arguments.split_seed)", "random.Random(0)",
         "translation: the same pairs are held out whatever --split_seed says",
     ),
     Fault(
-        "sample_is_the_beginning", "data/labelled_texts.py",
+        "sample_is_the_beginning", "data/labelled_texts", "_limit",
         "sorted(order[:limit])", "sorted(order)[:limit]",
         "--max_train_samples takes the first rows, of whatever classes they are",
     ),
     Fault(
-        "held_out_and_trained_on", "data/documents.py",
+        "held_out_and_trained_on", "data/documents", "_divide_stream",
         "kept = Stream(partial(_kept, train, fraction, seed), train.files)", "kept = train",
         "streaming: the documents that are held out are trained on as well",
     ),
     Fault(
-        "noise_of_the_row_behind", "data/packed_documents.py",
+        "noise_of_the_row_behind", "data/packed_documents", "NumberedRows.number",
         "return self._epoch * len(self) + row", "return self._epoch + row",
         "a row is masked in one epoch as the row behind it was in the last",
     ),
     Fault(
-        "word_goes_on_across_rows", "data/packed_documents.py",
+        "word_goes_on_across_rows", "data/packed_documents", "make_row",
         '"word_starts": words[:-1] | (token_indices == 0)', '"word_starts": words[:-1]',
         "the end of a word at the beginning of a row counts as a part of the last word of another row",
     ),
     Fault(
-        "shuffled_text_predicted", "data/collators.py",
+        "shuffled_text_predicted", "data/collators", "Infill.__call__",
         "np.full(len(lengths), self.mask_token_id)), ids", "np.full(len(lengths), self.mask_token_id)), shuffled",
         "infilling: the decoder predicts the sentences in the order in which the encoder reads them",
     ),
     Fault(
-        "padding_predicted", "data/collators.py",
+        "padding_predicted", "data/collators", "Denoise.__call__",
         '"labels": pad_sequence(targets, batch_first=True, padding_value=IGNORED)',
         '"labels": pad_sequence(targets, batch_first=True, padding_value=self.pad_token_id)',
         "denoising: the padding of labels is predicted, and counts in the loss",
@@ -100,130 +106,125 @@ DATA = (
 
 TRAINING = (
     Fault(
-        "sealed_before_the_disk", "training/checkpoints.py",
+        "sealed_before_the_disk", "training/checkpoints", "seal",
         "        flush(path)", "        pass",
         "a checkpoint is sealed whose files have not reached the disk",
     ),
     Fault(
-        "steps_sorted_as_text", "training/checkpoints.py",
+        "steps_sorted_as_text", "training/checkpoints", "checkpoints_in",
         "key=step_of)  # not 004", "key=lambda path: path.name)",
         "the last checkpoint of a run is checkpoint-900 and not checkpoint-1000",
     ),
     Fault(
-        "same_step_deleted", "training/checkpoints.py",
+        "same_step_deleted", "training/checkpoints", "set_aside",
         "step_of(other) >= step_of(checkpoint)", "step_of(other) > step_of(checkpoint)",
         "a run that went back deletes its earlier checkpoint of the same step",
     ),
     Fault(
-        "first_checkpoints_averaged", "training/checkpoints.py",
+        "first_checkpoints_averaged", "training/checkpoints", "last_checkpoints",
         "if is_regular(checkpoint)][-number:]", "if is_regular(checkpoint)][:number]",
         "the oldest checkpoints are averaged, not the newest",
     ),
     Fault(
-        "averaged_in_half_precision", "training/checkpoints.py",
+        "averaged_in_half_precision", "training/checkpoints", "average_weights",
         "total[name] + weight.float() if name in total else weight.float()",
         "total[name] + weight if name in total else weight",
         "weights of 16 bits are added up in 16 bits",
     ),
     Fault(
-        "one_sound_weight_suffices", "training/resumable.py",
+        "one_sound_weight_suffices", "training/resumable", "ResumableTrainer._save",
         "if not all(bool(torch.isfinite(weight).all())", "if not any(bool(torch.isfinite(weight).all())",
         "weights are saved of which some are no numbers",
     ),
     Fault(
-        "lengths_grouped_alike", "training/resumable.py",
+        "lengths_grouped_alike", "training/resumable", "LengthGroups.__iter__",
         "manual_seed(self.seed + self.epoch)", "manual_seed(self.seed)",
         "grouped by length, all epochs have the same batches",
     ),
     Fault(
-        "a_stop_seals_nothing_extra", "training/resumable.py",
+        "a_stop_seals_nothing_extra", "training/resumable", "ResumableTrainer._finish_checkpoint",
         "seal(checkpoint, self.is_extra)", "seal(checkpoint)",
         "a checkpoint that a stop has left is taken for one of those that are averaged",
     ),
     Fault(
-        "the_best_evaluation_counts", "training/callbacks.py",
+        "the_best_evaluation_counts", "training/callbacks", "evaluations_since_best",
         "return len(values) - 1 - values.index(", "return len(values) - values.index(",
         "early stopping: the best evaluation counts as one without progress",
     ),
     Fault(
-        "average_keeps_the_start", "training/callbacks.py",
+        "average_keeps_the_start", "training/callbacks", "WeightAverage.on_step_end",
         "decay = min(self.decay,", "decay = max(self.decay,",
         "the average of weights starts with the full decay, and keeps the weights that were drawn",
     ),
     Fault(
-        "lowest_layer_learns_fastest", "training/trainer.py",
+        "lowest_layer_learns_fastest", "training/trainer", "depths",
         "name: count - number for name, number", "name: number + 1 for name, number",
         "layerwise decay upside down",
     ),
     Fault(
-        "highest_loss_of_equals", "training/search.py",
-        '(-row["accuracy"], row["loss"])', '(-row["accuracy"], -row["loss"])',
+        "highest_loss_of_equals", "training/search", "_report",
+        '(-row[metric], row["loss"])', '(-row[metric], -row["loss"])',
         "search: of trials of equal accuracy the one with the highest loss comes first",
     ),
     Fault(
-        "resumed_search_repeats_itself", "training/search.py",
+        "resumed_search_repeats_itself", "training/search", "search",
         "seed=arguments.seed + len(study.trials)", "seed=arguments.seed",
         "a search that goes on tries again what it has tried first",
     ),
     Fault(
-        "inputs_inside_overwritten", "training/run_folder.py",
+        "inputs_inside_overwritten", "training/run_folder", "check",
         "if folder.resolve() in (Path(name).resolve(), *Path(name).resolve().parents):",
         "if folder.resolve() == Path(name).resolve():",
         "--overwrite deletes a folder in which the data of the new run lie",
     ),
     Fault(
-        "resumed_run_empties_its_folder", "training/run.py",
+        "resumed_run_empties_its_folder", "training/run", "Run.record",
         "if not self.continues:", "if True:",
         "a run that goes on deletes the checkpoints that it goes on from",
     ),
     Fault(
-        "negative_patience", "training/arguments.py",
+        "negative_patience", "training/arguments", "RunArguments.__post_init__",
         "check_patience(self.early_stopping_patience)", "pass",
         "--early_stopping_patience -1 is accepted",
     ),
     Fault(
-        "special_tokens_masked", "training/objectives.py",
+        "special_tokens_masked", "training/objectives", "make_collator",
         "ordinary[tokenizer.all_special_ids] = False", "ordinary[tokenizer.mask_token_id] = False",
         "masked language models are to predict the tokens that begin and end a document",
     ),
     Fault(
-        "chosen_on_test", "training/classification.py",
+        "chosen_on_test", "training/classification", "build_trainer",
         'eval_dataset=splits["validation"]', 'eval_dataset=splits.get("test", splits["validation"])',
         "the epoch is chosen on the test split",
     ),
     Fault(
-        "context_predicts_its_own_words", "data/packed_documents.py",
+        "context_predicts_its_own_words", "data/packed_documents", "Passages.__getitem__",
         "for index in (row - 1, row + 1)", "for index in (row, row + 1)",
         "a passage predicts its own words instead of those before it",
     ),
     Fault(
-        "ngrams_of_special_tokens", "data/ngrams.py",
-        "found.append(keys[breaks[back:] == breaks[:-back]])", "found.append(keys)",
-        "the table is filled with n-grams across texts and with special tokens",
-    ),
-    Fault(
-        "tied_tables_are_sparse", "training/sparse_tables.py",
+        "tied_tables_are_sparse", "training/sparse_tables", "sparse_tables",
         "shares[table.weight] == 1", "shares[table.weight] >= 1",
         "the table that a head shares has dense gradients, which SparseAdam refuses",
     ),
     Fault(
-        "probabilities_counted_as_texts", "training/soft_labels.py",
+        "probabilities_counted_as_texts", "training/soft_labels", "SoftLabels.compute_loss",
         "torch.as_tensor(num_items_in_batch) / classes", "torch.as_tensor(num_items_in_batch)",
         "the loss of probabilities is divided by their number, not by that of the texts",
     ),
     Fault(
-        "taught_labels_are_sharpened", "training/soft_labels.py",
+        "taught_labels_are_sharpened", "training/soft_labels", "with_pseudo_labels",
         "np.concatenate((given, added.probabilities.astype(np.float32)))",
         "np.concatenate((given, added.probabilities.round().astype(np.float32)))",
         "a doubtful label of a teacher is taught as a certain one",
     ),
     Fault(
-        "evaluated_sentences_are_taught", "data/unlabelled.py",
+        "evaluated_sentences_are_taught", "data/unlabelled", "Corpus.unlabelled_sentences",
         "for each in fitting if normalised(each) not in self.evaluated", "for each in fitting",
         "a sentence that equals a validation or test text is learned from",
     ),
     Fault(
-        "labelled_texts_are_taught_anew", "data/unlabelled.py",
+        "labelled_texts_are_taught_anew", "data/unlabelled", "Corpus.unlabelled",
         "return self.texts[self.labelled :]", "return self.texts",
         "teachers label the texts of the train split, too",
     ),
@@ -231,32 +232,32 @@ TRAINING = (
 
 INFERENCE = (
     Fault(
-        "answers_in_the_order_of_batches", "inference/classification.py",
+        "answers_in_the_order_of_batches", "inference/classification", "Classifier.classify",
         "for index, answer in zip(batch, self._answer(", "for place, answer in zip(sorted(batch), self._answer(",
         "the answers of a batch go to other texts of it",
     ),
     Fault(
-        "several_labels_share_one", "inference/answers.py",
+        "several_labels_share_one", "inference/answers", "to_answers",
         "probabilities = logits.sigmoid()", "probabilities = logits.softmax(-1)",
         "scores of labels that do not exclude each other add up to 1",
     ),
     Fault(
-        "seed_0_is_none", "inference/generation.py",
+        "seed_0_is_none", "inference/generation", "generate",
         "if arguments.seed is not None:", "if arguments.seed:",
         "with --seed 0 each call draws another text",
     ),
     Fault(
-        "texts_of_prompts_mixed_up", "inference/text_generators.py",
+        "texts_of_prompts_mixed_up", "inference/text_generators", "TextGenerator._generate_batch",
         "new[i * each + j]", "new[j * len(batch) + i]",
         "of several texts for each prompt some are those of other prompts",
     ),
     Fault(
-        "last_position_unused", "inference/text_generators.py",
+        "last_position_unused", "inference/text_generators", "Continuer.room",
         "self.limit + 1 - length", "self.limit - length",
         "a decoder stops one token before its positions end",
     ),
     Fault(
-        "first_end_alone", "inference/text_generators.py",
+        "first_end_alone", "inference/text_generators", "TextGenerator._answer",
         "if token in ends), None)", "if token in ends[:1]), None)",
         "of several tokens that end a text the first one counts: others, and what is behind them, are shown",
     ),
@@ -264,59 +265,59 @@ INFERENCE = (
 
 EVALUATION = (
     Fault(
-        "micro_for_macro", "evaluation/classification_metrics.py",
-        'if self.num_labels == 2 else "macro"', 'if self.num_labels == 2 else "micro"',
-        "of more than two classes F1 is the accuracy: rare classes hardly count",
+        "micro_for_macro", "evaluation/classification_metrics", "ClassificationScores._compute",
+        '"f1_macro": mean(row["f1"] for row in occurring)', '"f1_macro": float((predictions == references).mean())',
+        "macro F1 is the accuracy: rare classes hardly count",
     ),
     Fault(
-        "interval_of_ninety", "evaluation/classification_metrics.py",
+        "interval_of_ninety", "evaluation/classification_metrics", "percentile_interval",
         "tail = (1 - level) / 2", "tail = 1 - level",
         "an interval of 95 % covers 90 %",
     ),
     Fault(
-        "all_wrong_is_uncertain_alone", "evaluation/classification_metrics.py",
+        "all_wrong_is_uncertain_alone", "evaluation/classification_metrics", "bootstrap_interval",
         "if right in (0, len(correct)):", "if right == 0:",
         "where all answers are right the interval is one point",
     ),
     Fault(
-        "concordant_pairs_count", "evaluation/classification_metrics.py",
+        "concordant_pairs_count", "evaluation/classification_metrics", "mcnemar",
         "binomtest(only_model, discordant)", "binomtest(only_model, len(model_correct))",
         "McNemar: examples that both or none have right count, too",
     ),
     Fault(
-        "baseline_has_seen_the_test", "evaluation/baselines.py",
+        "baseline_has_seen_the_test", "evaluation/baselines", "run_baselines",
         "train_counts = _count(vectorizer, train_texts)",
         "train_counts = _count(vectorizer, [*train_texts, *eval_texts])[: len(train_texts)]",
         "words and their frequencies of the baselines are those of the test split as well",
     ),
     Fault(
-        "triples_for_all", "evaluation/baselines.py",
+        "triples_for_all", "evaluation/baselines", "run_baselines",
         "lengths <= baseline.longest", "lengths <= longest",
         "TF-IDF reads 3-grams, which are for NB-SVM",
     ),
     Fault(
-        "repeated_words_count", "evaluation/baselines.py",
+        "repeated_words_count", "evaluation/baselines", "_presence",
         "return train_counts.sign(), eval_counts.sign()", "return train_counts, eval_counts",
         "NB-SVM counts a word as often as a text has it",
     ),
     Fault(
-        "weakest_baseline", "evaluation/classification_metrics.py",
+        "weakest_baseline", "evaluation/classification_metrics", "strongest",
         "    return max(\n        baseline_predictions, key=", "    return min(\n        baseline_predictions, key=",
         "the verdict is on the weakest baseline",
     ),
     Fault(
-        "judged_on_validation", "evaluation/judged_split.py",
+        "judged_on_validation", "evaluation/classification", "judged_split",
         'return "test" if "test" in splits else "validation"', 'return "validation"',
         "a model is judged on the split that its epoch was chosen on",
     ),
     Fault(
-        "references_for_translations", "evaluation/translation.py",
+        "references_for_translations", "evaluation/translation", "score_translations",
         "metric.corpus_score(list(translations), [list(references)])",
         "metric.corpus_score(list(references), [list(translations)])",
         "BLEU: the brevity penalty falls on long translations",
     ),
     Fault(
-        "bytes_are_characters", "evaluation/pretraining.py",
+        "bytes_are_characters", "evaluation/pretraining", "token_metrics",
         '"bits_per_byte": bits / text.bytes', '"bits_per_byte": bits / text.characters',
         "bits per byte are those per character",
     ),
@@ -324,65 +325,65 @@ EVALUATION = (
 
 SHARING = (
     Fault(
-        "paths_in_lists_stay", "sharing/run_record.py",
+        "paths_in_lists_stay", "sharing/run_record", "without_paths",
         "if isinstance(value, list | tuple):", "if isinstance(value, tuple):",
         "run_config.json shows the absolute paths of a list of files",
     ),
     Fault(
-        "edited_card_replaced", "sharing/model_card.py",
+        "edited_card_replaced", "sharing/model_card", "_is_ours",
         'return bool(mark) and digest == f"{_digest(text)} -->\\n"', "return bool(mark)",
         "a card that somebody has edited is written over",
     ),
     Fault(
-        "same_size_same_file", "sharing/verification.py",
+        "same_size_same_file", "sharing/verification", "_compare_file",
         'if found["sha256"] == wanted["sha256"]:', 'if found["size"] == wanted["size"]:',
         "a file of as many bytes as the recorded one counts as the same",
     ),
     Fault(
-        "code_of_another_repository", "sharing/verification.py",
+        "code_of_another_repository", "sharing/verification", "_is_in",
         '"--" not in reference and f"{', 'f"{',
         "verification runs code of a repository that config.json names",
     ),
     Fault(
-        "nan_is_no_difference", "sharing/verification_outputs.py",
+        "nan_is_no_difference", "sharing/verification_outputs", "difference",
         "nan_to_num(nan=math.inf)", "nan_to_num()",
         "logits that are no numbers agree with those that were recorded",
     ),
     Fault(
-        "all_else_deleted_there", "sharing/push.py",
-        "for name in there - set(names) if _is_of_a_model(name))", "for name in there - set(names))",
+        "all_else_deleted_there", "sharing/push", "upload",
+        "for name in there - set(names) if _is_of_a_model(name) or name in quoting)", "for name in there - set(names))",
         "a push deletes whatever else is in the repository",
     ),
 )  # fmt: skip
 
 SERVING = (
     Fault(
-        "options_share_a_batch", "serving/batches.py",
-        "job.options == batch[0].options and tokens + job.tokens", "tokens + job.tokens",
+        "options_share_a_batch", "serving/batches", "Batcher._take",
+        "(job.options == batch[0].options and padded <= self.max_tokens)", "padded <= self.max_tokens",
         "texts are translated with the beam of another request",
     ),
     Fault(
-        "queue_one_shorter", "serving/batches.py",
+        "queue_one_shorter", "serving/batches", "Batcher.submit",
         "len(self._waiting) + len(jobs) > self.max_waiting", "len(self._waiting) + len(jobs) >= self.max_waiting",
         "a queue refuses a text for which it has room",
     ),
     Fault(
-        "pieces_measured_alone", "serving/app.py",
+        "pieces_measured_alone", "serving/app", "_read_body",
         "if len(body) > max_bytes:", "if len(piece) > max_bytes:",
         "a body that comes in small pieces may be of any length",
     ),
     Fault(
-        "deadline_starts_anew", "serving/app.py",
+        "deadline_starts_anew", "serving/app", "Service._answers",
         "seconds = max(deadline - time.monotonic(), 0)", "seconds = self.limits.timeout",
         "a request whose body takes long may take twice as long as --timeout says",
     ),
     Fault(
-        "texts_for_tokens", "serving/metrics.py",
+        "texts_for_tokens", "serving/metrics", "Metrics.count_batch",
         "self.tokens.inc(tokens)", "self.tokens.inc(texts)",
         "the counter of tokens counts texts",
     ),
     Fault(
-        "cut_beyond_the_positions", "serving/tasks.py",
+        "cut_beyond_the_positions", "serving/tasks", "_ready",
         "token_limit(task.pipe.tokenizer, task.pipe.model.config)", "task.pipe.tokenizer.model_max_length",
         "texts are not cut where the positions of the model end, and fail",
     ),
@@ -390,49 +391,47 @@ SERVING = (
 
 ROOMS = DATA + TRAINING + INFERENCE + EVALUATION + SHARING + SERVING
 
-# The test files of a room run for each of its faults, if need be; those first that say most about its file.
+# The test files of a room run for each of its faults, if need be; those first that say most about the subject.
 FIRST = {
-    "data/labels.py": ("label_spellings",),
-    "data/rows.py": ("text_files", "hostile_files"),
-    "data/tables.py": ("text_files", "tables"),
-    "data/text_files.py": ("text_files", "tables"),
-    "data/columns.py": ("text_columns",),
-    "data/splits.py": ("text_sources",),
-    "data/translation_pairs.py": ("translation_data",),
-    "data/labelled_texts.py": ("text_data",),
-    "data/documents.py": ("documents",),
-    "data/ngrams.py": ("ngrams",),
-    "data/unlabelled.py": ("teachers", "recipes"),
-    "data/packed_documents.py": ("packed_documents", "noise", "pretrain"),
-    "data/collators.py": ("noise", "packed_documents"),
-    "training/checkpoints.py": ("faults", "train_translation", "train_classifier"),
-    "training/resumable.py": ("faults", "resume"),
-    "training/callbacks.py": ("weight_average", "training_options"),
-    "training/trainer.py": ("training_options",),
-    "training/search.py": ("training_options",),
-    "training/run_folder.py": ("train_classifier", "pretrain", "faults"),
-    "training/run.py": ("train_classifier", "resume"),
-    "training/arguments.py": ("train_classifier", "training_options"),
-    "training/objectives.py": ("pretrain",),
-    "training/sparse_tables.py": ("sparse_tables",),
-    "training/soft_labels.py": ("teachers",),
-    "training/classification.py": ("train_classifier", "training_options"),
-    "inference/answers.py": ("predict",),
-    "inference/classification.py": ("predict",),
-    "inference/generation.py": ("generate",),
-    "inference/text_generators.py": ("translation", "generate"),
-    "evaluation/classification_metrics.py": ("classification_metrics",),
-    "evaluation/baselines.py": ("baseline",),
-    "evaluation/classification.py": ("train_classifier",),
-    "evaluation/translation.py": ("translation_metrics",),
-    "evaluation/pretraining.py": ("pretrain",),
-    "sharing/run_record.py": ("pretrain", "model_card"),
-    "sharing/model_card.py": ("model_card",),
-    "sharing/verification.py": ("verify",),
-    "sharing/verification_outputs.py": ("verify",),
-    "sharing/push.py": ("push_to_hub",),
-    "serving/batches.py": ("serving_batches", "serve"),
-    "serving/app.py": ("serve",),
-    "serving/metrics.py": ("serve",),
-    "serving/tasks.py": ("serve",),
+    "data/rows": ("text_files", "hostile_files"),
+    "data/tables": ("text_files", "tables"),
+    "data/text_files": ("text_files", "tables"),
+    "data/columns": ("text_columns",),
+    "data/splits": ("text_sources",),
+    "data/translation_pairs": ("translation_data",),
+    "data/labelled_texts": ("text_data",),
+    "data/documents": ("documents",),
+    "data/unlabelled": ("teachers", "recipes"),
+    "data/packed_documents": ("packed_documents", "noise", "pretrain"),
+    "data/collators": ("noise", "packed_documents"),
+    "training/checkpoints": ("faults", "train_translation", "train_classifier"),
+    "training/resumable": ("faults", "resume"),
+    "training/callbacks": ("weight_average", "training_options"),
+    "training/trainer": ("training_options",),
+    "training/search": ("training_options",),
+    "training/run_folder": ("train_classifier", "pretrain", "faults"),
+    "training/run": ("train_classifier", "resume"),
+    "training/arguments": ("train_classifier", "training_options"),
+    "training/objectives": ("pretrain",),
+    "training/sparse_tables": ("sparse_tables",),
+    "training/soft_labels": ("teachers",),
+    "training/classification": ("train_classifier", "training_options"),
+    "inference/answers": ("predict",),
+    "inference/classification": ("predict",),
+    "inference/generation": ("generate",),
+    "inference/text_generators": ("translation", "generate"),
+    "evaluation/classification_metrics": ("classification_metrics",),
+    "evaluation/baselines": ("baseline",),
+    "evaluation/classification": ("train_classifier",),
+    "evaluation/translation": ("translation_metrics",),
+    "evaluation/pretraining": ("pretrain",),
+    "sharing/run_record": ("pretrain", "model_card"),
+    "sharing/model_card": ("model_card",),
+    "sharing/verification": ("verify",),
+    "sharing/verification_outputs": ("verify",),
+    "sharing/push": ("push_to_hub",),
+    "serving/batches": ("serving_batches", "serve"),
+    "serving/app": ("serve",),
+    "serving/metrics": ("serve",),
+    "serving/tasks": ("serve",),
 }

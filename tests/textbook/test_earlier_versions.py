@@ -1,71 +1,184 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Folders that version 0.1.0 saved, code and all, answer today as they did then.
+"""Folders that earlier versions saved load today, and compute what they computed then: see write_fixtures.py."""
 
-saved_by_0.1.0.tar.xz holds what save_pretrained of that version wrote: a classifier, a decoder and an encoder-decoder
-of tiny size, every parameter drawn anew. Their own code, where this package cannot be imported, is the reference.
-"""
-
+import inspect
+import json
+import shutil
 import tarfile
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
+import pytest
 import torch
 import transformers
 from fresh_process import run_fresh
 from safetensors.torch import load_file
+from torch import Tensor
+from write_fixtures import FAMILIES, SAVED, outputs_of
 
-import modeling_scratch
-from modeling_scratch import fast
+import modeling_scratch as scratch
+from modeling_scratch import fast, presets
 
-ARCHIVE = Path(__file__).parent / "saved_by_0.1.0.tar.xz"
-FAMILIES = {
-    "encoder": ("AutoModelForSequenceClassification", "ScratchEncoderForSequenceClassification"),
-    "decoder": ("AutoModelForCausalLM", "ScratchDecoderForCausalLM"),
-    "seq2seq": ("AutoModelForSeq2SeqLM", "ScratchSeq2SeqForConditionalGeneration"),
-}
+MODELS = sorted(SAVED.glob("*/models/*"))
+BY_THEIR_CODE = (
+    "ScratchEncoderForSequenceClassification", "ScratchDecoderForCausalLM", "ScratchSeq2SeqForConditionalGeneration",
+)  # fmt: skip
+# The first says who saved it, the second names files of the code and has a test of its own, the third may be refused.
+MAY_CHANGE = {"transformers_version", "auto_map", "ngram_vocab_size"}
 ANSWER = """
-from safetensors.torch import save_file
+from __future__ import annotations
+from safetensors.torch import load_file, save_file
+from torch import Tensor
 
-def answer(where, top, auto_classes):
-    for name, auto_class in auto_classes.items():
-        model = getattr(transformers, auto_class).from_pretrained(f"{top}/{name}", trust_remote_code=True).eval()
-        ids = torch.arange(3, 51).view(4, 12) % 58
-        mask = torch.arange(12) < torch.tensor([[12], [7], [1], [10]])
-        inputs = {"input_ids": ids, "attention_mask": mask.long()}
-        if model.config.is_encoder_decoder:
-            inputs["decoder_input_ids"] = ids.flip(1)
-        answers = {"logits": model(**inputs).logits.detach()}
-        if model.can_generate():
-            answers["generated"] = model.generate(**{**inputs, "max_new_tokens": 4, "do_sample": False, "num_beams": 2})
-        save_file({key: value.contiguous() for key, value in {**inputs, **answers}.items()}, f"{top}/{name}.answers")
+def answer(where, auto_class, folder):
+    options = {"trust_remote_code": True, "output_loading_info": True}
+    model, report = getattr(transformers, auto_class).from_pretrained(folder, **options)
+    model.double()
+    given = {name: value for name, value in load_file(f"{folder}/expected.safetensors").items() if "inputs." in name}
+    outputs = dict(outputs_of(model, {name.removeprefix("inputs."): value for name, value in given.items()}))
+    save_file({name: value.contiguous() for name, value in {**given, **outputs}.items()}, f"{folder}/found.safetensors")
+    return type(model).__module__, [name for name, keys in report.items() if keys]
+
+
 """
 
 
-def assert_same_answers(name: str, folder: Path, answers: Path) -> None:
-    auto_class, class_name = FAMILIES[name]
-    model = getattr(transformers, auto_class).from_pretrained(folder).eval()
-    assert type(model) is getattr(modeling_scratch, class_name)
-    saved = load_file(answers)
-    inputs = {key: value for key, value in saved.items() if key not in ("logits", "generated")}
-    real = inputs["attention_mask"].bool() if name == "decoder" else ...
-    torch.testing.assert_close(model(**inputs).logits[real], saved["logits"][real], atol=1e-5, rtol=0)
-    if "generated" in saved:
-        written = model.generate(**inputs, max_new_tokens=4, do_sample=False, num_beams=2)
-        assert torch.equal(written, saved["generated"])
+def ids_of(paths: list[Path]) -> list[str]:
+    return [path.relative_to(SAVED).as_posix().replace("models/", "") for path in paths]
 
 
-def test_the_answers_are_those_of_its_own_code(tmp_path: Path) -> None:
-    """With its code beside it, and saved again: with today's code, and the same weights."""
-    with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(tmp_path, filter="data")
-    run_fresh(ANSWER, [("there", "answer", str(tmp_path), {name: auto for name, (auto, _) in FAMILIES.items()})])
-    for name, (auto_class, _) in FAMILIES.items():
-        old, new, answers = tmp_path / name, tmp_path / f"{name} saved again", tmp_path / f"{name}.answers"
-        getattr(transformers, auto_class).from_pretrained(old).save_pretrained(new)
-        before, after = (load_file(folder / "model.safetensors") for folder in (old, new))
-        assert before.keys() == after.keys()
-        assert all(torch.equal(weight, after[key]) for key, weight in before.items())
-        assert (new / "base_models.py").exists()
-        assert not (new / "packing.py").exists()
-        assert_same_answers(name, old, answers)
-        with fast.disabled():
-            assert_same_answers(name, new, answers)
+every_model = pytest.mark.parametrize("folder", MODELS, ids=ids_of(MODELS))
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def auto_class_of(folder: Path) -> Any:
+    return getattr(transformers, read_json(folder / "expected.json")["auto_class"])
+
+
+def inputs_and_outputs(file: Path) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    tensors = load_file(file)
+    inputs = {name.removeprefix("inputs."): value for name, value in tensors.items() if name.startswith("inputs.")}
+    return inputs, {name: value for name, value in tensors.items() if not name.startswith("inputs.")}
+
+
+def assert_same(found: dict[str, Tensor], expected: dict[str, Tensor], mask: Tensor) -> None:
+    """The same outputs, of models in float64, in which processors agree.
+
+    Outputs of tokens, (B, T, ...), are compared at real tokens: at padding they are undefined.
+    """
+    assert found.keys() >= expected.keys()
+    for name, value in expected.items():
+        where = mask.bool() if value.shape[:2] == mask.shape else ...
+        difference = found[name][where].double() - value[where].double()
+        assert difference.abs().max() <= 1e-6, name
+
+
+def changed_fields(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """The stored fields that are no longer there, or have another value: name -> the values."""
+    kept = before.keys() - MAY_CHANGE
+    return {name: (before[name], after.get(name)) for name in kept if after.get(name, ...) != before[name]}
+
+
+@every_model
+def test_a_folder_computes_what_it_did(folder: Path) -> None:
+    expected = read_json(folder / "expected.json")
+    model, report = auto_class_of(folder).from_pretrained(folder, output_loading_info=True)
+    assert type(model) is getattr(scratch, expected["class"])
+    assert {name: keys for name, keys in report.items() if keys} == {}
+    assert {key: str(tuple(value.shape)) for key, value in model.state_dict().items()} == expected["state_dict"]
+    inputs, outputs = inputs_and_outputs(folder / "expected.safetensors")
+    model.double()
+    assert_same(dict(outputs_of(model, inputs)), outputs, inputs["attention_mask"])
+    with fast.disabled():
+        assert_same(dict(outputs_of(model, inputs)), outputs, inputs["attention_mask"])
+
+
+def class_named(reference: str) -> type:
+    """The class that "file.Class" names in this package."""
+    file, _, name = reference.partition(".")
+    return getattr(import_module(f"modeling_scratch.{file}"), name)
+
+
+def references_in(config: dict[str, Any]) -> set[str]:
+    """What a config calls the classes of its code: "file.Class"."""
+    return {*config["auto_map"].values(), *(entry["impl"] for entry in config["custom_pipelines"].values())}
+
+
+@every_model
+def test_stored_references_to_code_resolve_in_the_package(folder: Path) -> None:
+    for reference in references_in(read_json(folder / "config.json")):
+        assert inspect.isclass(class_named(reference))
+
+
+@every_model
+def test_a_folder_saved_again_is_the_same(folder: Path, tmp_path: Path) -> None:
+    """Its weights, and all settings; it names the classes that it named, now of today's code, beside the weights."""
+    auto_class_of(folder).from_pretrained(folder).save_pretrained(tmp_path)
+    before, after = (load_file(path / "model.safetensors") for path in (folder, tmp_path))
+    assert before.keys() == after.keys()
+    assert [key for key, weight in before.items() if not torch.equal(weight, after[key])] == []
+    for file in {"config.json", "generation_config.json"} & {path.name for path in folder.iterdir()}:
+        assert changed_fields(read_json(folder / file), read_json(tmp_path / file)) == {}
+    stored, saved = (read_json(path / "config.json") for path in (folder, tmp_path))
+    for auto_class, reference in stored["auto_map"].items():
+        assert saved["auto_map"][auto_class].partition(".")[2] == reference.partition(".")[2]
+    for reference in references_in(saved):
+        file, _, name = reference.partition(".")
+        assert name in (tmp_path / f"{file}.py").read_text(encoding="utf-8")
+
+
+def with_code(folder: Path, top: Path) -> Path:
+    """A copy of the folder with the code that its version saved in it."""
+    family = next(family for family, prefix in FAMILIES.items() if folder.name.startswith(prefix))
+    with tarfile.open(folder.parents[1] / "code.tar.xz") as archive:
+        archive.extractall(top, [member for member in archive if member.name.startswith(family)], filter="data")
+    shutil.copytree(folder, top / family, dirs_exist_ok=True)
+    return top / family
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [
+        pytest.param(folder, marks=() if folder.name in BY_THEIR_CODE else pytest.mark.slow, id=name)
+        for folder, name in zip(MODELS, ids_of(MODELS))
+    ],
+)
+def test_a_folder_with_its_own_code_needs_no_package(folder: Path, tmp_path: Path) -> None:
+    copy = with_code(folder, tmp_path)
+    auto_class = read_json(folder / "expected.json")["auto_class"]
+    code = ANSWER + inspect.getsource(outputs_of)
+    [(module, reported)] = run_fresh(code, [("there", "answer", auto_class, str(copy))])
+    assert module.startswith("transformers_modules.")
+    assert reported == []
+    inputs, outputs = inputs_and_outputs(folder / "expected.safetensors")
+    assert_same(load_file(copy / "found.safetensors"), outputs, inputs["attention_mask"])
+    assert type(auto_class_of(folder).from_pretrained(copy)).__module__.startswith("modeling_scratch.")
+
+
+CONFIGS = sorted(SAVED.glob("*/presets/*.json"))
+TABLES = {"encoder": presets.ENCODERS, "decoder": presets.DECODERS, "seq2seq": presets.SEQ2SEQS}
+
+
+@pytest.mark.parametrize("file", CONFIGS, ids=ids_of(CONFIGS))
+def test_a_preset_keeps_its_settings(file: Path, tmp_path: Path) -> None:
+    """Those of a config that was saved, and those of the function of its name."""
+    stored = read_json(file)
+    config = transformers.AutoConfig.from_pretrained(file)
+    config.save_pretrained(tmp_path)
+    assert changed_fields(stored, read_json(tmp_path / "config.json")) == {}
+    family, _, name = file.stem.partition("-")
+    assert changed_fields(stored, TABLES[family][name]().to_dict()) == {}
+
+
+TOKENIZERS = sorted(path.parent for path in SAVED.glob("*/tokenizers/*/tokenizer.json"))
+
+
+@pytest.mark.parametrize("folder", TOKENIZERS, ids=ids_of(TOKENIZERS))
+def test_a_tokenizer_gives_the_same_tokens(folder: Path) -> None:
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    for text, ids in read_json(folder.parent / "expected.json")[folder.name].items():
+        assert tokenizer(text)["input_ids"] == ids
