@@ -189,7 +189,7 @@ TEXTBOOK = (
     ),
     Fault(
         "pooler_reads_padding", "base_models", "ScratchEncoderModel.forward",
-        "pooled_tokens(inputs.shape, real, lengths,", "pooled_tokens(inputs.shape, None, lengths,",
+        "pooled_tokens(inputs.shape, real,", "pooled_tokens(inputs.shape, None,",
         "the pooler reads padding where it stands on the left",
     ),
     Fault(
