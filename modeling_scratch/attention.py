@@ -19,20 +19,31 @@ from .positions import rotate
 
 
 def eager_attention(
-    module: "Attention", query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, scaling: float,
-    dropout: float = 0.0, position_bias: Tensor | None = None, **kwargs: Any,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+    module: "Attention",
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float,
+    dropout: float = 0.0,
+    position_bias: Tensor | None = None,
+    **kwargs: Any,
+) -> tuple[Tensor, Tensor]:
     """softmax(Q K^T / sqrt(D) + bias + mask) V (Vaswani et al. 2017, 3.2.1), the softmax in float32.
 
     query (B, H, T, D), key and value (B, K, S, D), attention_mask (B, 1, T, S), position_bias (B, H, T, S)
     -> (B, T, H, D), and the weights (B, H, T, S) before dropout. dropout: a probability, 0 outside of training.
     """
-    key, value = (states.repeat_interleave(module.num_key_value_groups, dim=1) for states in (key, value))
+    key, value = (
+        states.repeat_interleave(module.num_key_value_groups, dim=1) for states in (key, value)
+    )
     scores = query @ key.transpose(-2, -1) * scaling
     if position_bias is not None:
         scores = scores + position_bias
     if attention_mask is not None:
-        scores = scores + additive(attention_mask, torch.float32)  # in float16, both could be -inf
+        scores = scores + additive(
+            attention_mask, torch.float32
+        )  # in float16, both could be -inf
     weights = scores.softmax(dim=-1, dtype=torch.float32).to(query.dtype)
     output = F.dropout(weights, dropout) @ value
     return output.transpose(1, 2).contiguous(), weights
@@ -42,7 +53,9 @@ def additive(attention_mask: Tensor, dtype: torch.dtype) -> Tensor:
     """A boolean mask, true where a key is visible, as scores: 0 there, the most negative number elsewhere."""
     if attention_mask.dtype != torch.bool:
         return attention_mask
-    return torch.zeros_like(attention_mask, dtype=dtype).masked_fill_(~attention_mask, torch.finfo(dtype).min)
+    return torch.zeros_like(attention_mask, dtype=dtype).masked_fill_(
+        ~attention_mask, torch.finfo(dtype).min
+    )
 
 
 class Attention(nn.Module):
@@ -56,25 +69,40 @@ class Attention(nn.Module):
         super().__init__()
         self.config = config
         self.layer_idx = layer_idx
-        self.is_causal = is_causal  # read by fused backends; eager attention takes it from the mask
+        self.is_causal = (
+            is_causal  # read by fused backends; eager attention takes it from the mask
+        )
         self.head_dim = config.head_dim
         norm = NORMS[config.norm_type] if config.query_key_norm else lambda size, eps: None
-        self.q_norm, self.k_norm = (norm(config.head_dim, eps=config.norm_eps) for _ in range(2))
+        self.q_norm, self.k_norm = (
+            norm(config.head_dim, eps=config.norm_eps) for _ in range(2)
+        )
         is_local = config.attention_types(layer_idx + 1)[layer_idx] == "sliding_attention"
-        self.sliding_window = config.sliding_window + (not is_causal) if is_local else None  # as flash kernels count
+        self.sliding_window = (
+            config.sliding_window + (not is_causal) if is_local else None
+        )  # as flash kernels count
         self.scaling = config.head_dim**-0.5
         self.num_key_value_groups = config.num_attention_heads // config.num_key_value_heads
-        query_size, key_size = (n * config.head_dim for n in (config.num_attention_heads, config.num_key_value_heads))
+        query_size, key_size = (
+            n * config.head_dim
+            for n in (config.num_attention_heads, config.num_key_value_heads)
+        )
         self.q_proj = nn.Linear(config.hidden_size, query_size, bias=config.attention_bias)
         self.k_proj = nn.Linear(config.hidden_size, key_size, bias=config.attention_bias)
         self.v_proj = nn.Linear(config.hidden_size, key_size, bias=config.attention_bias)
         self.o_proj = nn.Linear(query_size, config.hidden_size, bias=config.attention_bias)
 
     def forward(
-        self, hidden_states: Tensor, attention_mask: Any = None, encoder_hidden_states: Tensor | None = None,
-        position_bias: Tensor | None = None, rotary: tuple[Tensor, Tensor] | None = None,
-        past_key_values: Cache | None = None, attention_fn: Callable | None = None, **kwargs: Any,
-    ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+        self,
+        hidden_states: Tensor,
+        attention_mask: Any = None,
+        encoder_hidden_states: Tensor | None = None,
+        position_bias: Tensor | None = None,
+        rotary: tuple[Tensor, Tensor] | None = None,
+        past_key_values: Cache | None = None,
+        attention_fn: Callable | None = None,
+        **kwargs: Any,
+    ) -> tuple[Tensor, Tensor | None]:
         """(B, T, hidden) -> the same, and the weights (B, H, T, S), or None where the backend is a fused one.
 
         Attends to hidden_states and the cached tokens before them, or to encoder_hidden_states (B, S, hidden) if given.
@@ -87,13 +115,24 @@ class Attention(nn.Module):
             query, position_bias = self._heads(self.q_proj(hidden_states), self.q_norm), None
             key, value = self._cross_key_value(encoder_hidden_states, past_key_values)
         if attention_fn is None:
-            attention_fn = ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, eager_attention)
+            attention_fn = ALL_ATTENTION_FUNCTIONS.get_interface(
+                self.config._attn_implementation, eager_attention
+            )
         dropout = self.config.attention_dropout if self.training else 0.0
-        options = {"dropout": dropout, "scaling": self.scaling, "sliding_window": self.sliding_window, **kwargs}
-        output, weights = attention_fn(self, query, key, value, attention_mask, position_bias=position_bias, **options)
+        options = {
+            "dropout": dropout,
+            "scaling": self.scaling,
+            "sliding_window": self.sliding_window,
+            **kwargs,
+        }
+        output, weights = attention_fn(
+            self, query, key, value, attention_mask, position_bias=position_bias, **options
+        )
         return self.o_proj(output.flatten(-2)), weights
 
-    def _heads(self, features: Tensor, norm: Any = None, rotary: tuple[Tensor, Tensor] | None = None) -> Tensor:
+    def _heads(
+        self, features: Tensor, norm: Any = None, rotary: tuple[Tensor, Tensor] | None = None
+    ) -> Tensor:
         """(B, T, H * D) -> (B, H, T, D), normalised, and rotated by its position where positions are rotary."""
         heads = features.unflatten(-1, (-1, self.head_dim))
         heads = heads if norm is None else norm(heads)
@@ -110,7 +149,9 @@ class Attention(nn.Module):
         cache = cache.self_attention_cache if isinstance(cache, EncoderDecoderCache) else cache
         return cache.update(key, value, self.layer_idx)  # appends, and returns all
 
-    def _cross_key_value(self, encoder_hidden_states: Tensor, cache: Any) -> tuple[Tensor, Tensor]:
+    def _cross_key_value(
+        self, encoder_hidden_states: Tensor, cache: Any
+    ) -> tuple[Tensor, Tensor]:
         """Keys and values (B, K, S, D) of the encoder's output, which does not change: computed once, then cached."""
         if cache is not None and cache.is_updated.get(self.layer_idx):
             layer = cache.cross_attention_cache.layers[self.layer_idx]

@@ -1,11 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What a model reads, and its embeddings: tokens plus positions plus token types, normalised and projected.
+"""Embeddings: tokens plus positions plus token types, normalised and projected.
 
 Shapes: B batch, T length, E embedding size, hidden the width of the stack.
 """
-
-from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -14,116 +11,7 @@ from transformers.utils import is_tracing
 
 from .configuration_scratch import NGRAM_BITS, ScratchConfig
 from .layers import NORMS
-from .positions import SINUSOIDS, positions_from_lengths, positions_from_mask, restarts
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """input_ids (B, T) or inputs_embeds (B, T, E), and the arguments that accompany them.
-
-    attention_mask: (B, past + T), 1 at real tokens; or (B, 1, T, past + T), true where a query sees a key, causality
-    and window included; or a dictionary of these by type of layer. prefix: of the names of arguments in errors,
-    "decoder_" or nothing. past: the number of cached tokens; None: the mask was checked before.
-
-    A row may hold several sequences, segments that do not see each other, in Hugging Face's form
-    (DataCollatorWithFlattening): without attention_mask, and with position_ids that restart, or with the boundaries
-    cu_seq_lens (N + 1,) of the N segments in the flattened batch.
-    """
-
-    input_ids: Tensor | None = None
-    inputs_embeds: Tensor | None = None
-    attention_mask: Any = None
-    position_ids: Tensor | None = None
-    token_type_ids: Tensor | None = None
-    cu_seq_lens: Tensor | None = None
-    prefix: str = ""
-    past: Tensor | int | None = 0
-
-    def __post_init__(self) -> None:
-        """Raises ValueError, or TypeError for what is no tensor; traced graphs check no sizes."""
-        axes = {f"{self.prefix}input_ids": "(texts, tokens)", f"{self.prefix}inputs_embeds": "(texts, tokens, size)"}
-        given = [pair for pair in zip(axes, (self.input_ids, self.inputs_embeds)) if pair[1] is not None]
-        if len(given) != 1:
-            raise ValueError(f"Give either {' or '.join(axes)}, exactly one of them.")
-        ((name, tensor),) = given
-        check_tensor(tensor, name)
-        message, rank = f"{name} {tuple(tensor.shape)}: has to be {axes[name]}", axes[name].count(",") + 1
-        if tensor.ndim != rank:
-            raise ValueError(f"{message}{f'; a single text is {name}[None]' if tensor.ndim + 1 == rank else ''}.")
-        if not is_tracing(tensor) and 0 in tensor.shape[:2]:
-            raise ValueError(f"{message}, none of them 0; leave empty texts out.")
-        check_mask(self.attention_mask, tensor, f"{self.prefix}attention_mask", name, self.past)
-
-    @property
-    def shape(self) -> torch.Size:
-        """(B, T)."""
-        return (self.inputs_embeds if self.input_ids is None else self.input_ids).shape[:2]
-
-    @property
-    def device(self) -> torch.device:
-        return (self.inputs_embeds if self.input_ids is None else self.input_ids).device
-
-    def without_padding(self, pad_token_id: int) -> "Inputs":
-        """The same with this token where attention_mask (B, T) hides one, so that no n-gram reads it."""
-        if self.input_ids is None:
-            raise ValueError("inputs_embeds: this model also reads n-grams of tokens; give input_ids.")
-        if getattr(mask := self.attention_mask, "ndim", 0) != 2:
-            return self
-        return replace(self, input_ids=self.input_ids.masked_fill(~mask.bool(), pad_token_id))
-
-    def segment_lengths(self) -> Tensor | None:
-        """(N,), adding up to B * T; None: each row is one sequence, or a traced graph, which cannot look."""
-        if self.attention_mask is not None:
-            return None
-        if (bounds := self.cu_seq_lens) is not None:
-            if bounds.device.type == "cpu" and not is_tracing(bounds):
-                rows = torch.arange(0, self.shape.numel() + 1, self.shape[1])
-                if not (torch.isin(rows, bounds).all() and bounds.diff().abs().sum() == rows[-1]):
-                    message = f"cu_seq_lens_q {bounds.tolist()}: has to rise from 0, with the end of each row"
-                    raise ValueError(f"{message}, {rows[1:].tolist()}, so that every token belongs to one sequence.")
-            return bounds.diff()
-        if self.position_ids is None or is_tracing(self.position_ids):
-            return None
-        starts = restarts(self.position_ids, self.shape)
-        bounds = F.pad(starts.flatten().nonzero().flatten(), (0, 1), value=starts.numel())
-        return bounds.diff() if starts[:, 1:].any() else None
-
-    def segment_ids(self) -> Tensor | None:
-        """[0, 0, 0, 1, 1, ...]: the segment that each token belongs to (B, T); None: each row is one sequence."""
-        if (lengths := self.segment_lengths()) is not None:
-            numbers = torch.arange(len(lengths), device=lengths.device)
-            return numbers.repeat_interleave(lengths, output_size=self.shape.numel()).view(self.shape)
-        if self.attention_mask is None and self.position_ids is not None and is_tracing(self.position_ids):
-            return restarts(self.position_ids, self.shape).flatten().cumsum(0).view(self.shape)
-        return None
-
-    def positions(self, past: Tensor | int = 0) -> Tensor:
-        """(B, T): those given, or else counted from the start of each segment or of each text's real tokens."""
-        if self.position_ids is not None:
-            return self.position_ids.expand(self.shape)
-        if self.cu_seq_lens is not None and self.attention_mask is None:
-            return positions_from_lengths(self.segment_lengths(), self.shape)
-        return positions_from_mask(self.attention_mask, self.shape, self.device, past).expand(self.shape)
-
-
-def check_tensor(value: Any, name: str) -> None:
-    """Raises TypeError for what is no tensor."""
-    if not isinstance(value, Tensor):
-        raise TypeError(f"{name}: a {type(value).__name__} is no tensor; tokenizers make one by return_tensors='pt'.")
-
-
-def check_mask(mask: Any, states: Tensor, name: str, of: str, past: Any = 0) -> None:
-    """Raises ValueError where a mask of padding has not the shape (texts, tokens) of what it masks, or TypeError."""
-    mask = mask.get("full_attention", mask) if isinstance(mask, dict) else mask  # by type of layer, of generate_batch
-    if mask is None or is_tracing(states) or len(getattr(mask, "shape", ())) == 4:
-        return  # the last says what sees what, which is the backend's to check
-    check_tensor(mask, name)
-    past = int(past) if isinstance(past, Tensor) and past.device.type == "cpu" else past  # of a static cache
-    if isinstance(past, int) and mask.shape != (shape := (len(states), past + states.shape[1])):
-        cached = " after the cached tokens" if past else ""
-        raise ValueError(f"{name} {tuple(mask.shape)}: has to be {shape}, as {of} (texts, tokens){cached}.")
-    if mask.is_floating_point() and (mask < 0).any():
-        raise ValueError(f"{name} has negative values: has to be 1 at real tokens and 0 at padding; biases are 4-D.")
+from .positions import SINUSOIDS
 
 
 class NGrams(nn.Module):
@@ -140,7 +28,10 @@ class NGrams(nn.Module):
     def forward(self, input_ids: Tensor, position_ids: Tensor) -> Tensor:
         rows, keys, is_inside = [], input_ids + 1, input_ids >= 0
         for back in (1, 2):
-            ids, positions = (F.pad(x, (back, 0), value=-3)[:, : x.shape[1]] for x in (input_ids, position_ids))
+            ids, positions = (
+                F.pad(x, (back, 0), value=-3)[:, : x.shape[1]]
+                for x in (input_ids, position_ids)
+            )
             keys = keys + ((ids + 1) << back * NGRAM_BITS)
             is_inside = is_inside & (position_ids == positions + back)  # of one text
             row = torch.searchsorted(self.keys, keys).clamp(max=len(self.keys) - 1)
@@ -155,7 +46,9 @@ class Embeddings(nn.Module):
     widens the tokens alone: norm(scale * E[token] W + P[position] + S[token type]). NGrams are added to E[token].
     """
 
-    def __init__(self, config: ScratchConfig, vocab_size: int, prefix: str = "", ngrams: int = 0) -> None:
+    def __init__(
+        self, config: ScratchConfig, vocab_size: int, prefix: str = "", ngrams: int = 0
+    ) -> None:
         super().__init__()
         self.prefix = prefix  # of the names by which callers know what is looked up here
         self.projects_first = config.positions_after_projection
@@ -165,23 +58,41 @@ class Embeddings(nn.Module):
         self.scale = config.hidden_size**0.5 if config.embedding_scale else 1.0
         self.offset = config.position_offset
         learned = config.position_type == "learned"
-        self.positions = nn.Embedding(config.max_position_embeddings + self.offset, size) if learned else None
+        self.positions = (
+            nn.Embedding(config.max_position_embeddings + self.offset, size)
+            if learned
+            else None
+        )
         self.sinusoid = SINUSOIDS.get(config.position_type)
-        self.token_types = nn.Embedding(config.type_vocab_size, size) if config.type_vocab_size else None
-        self.norm = NORMS[config.norm_type](size, eps=config.norm_eps) if config.embedding_norm else nn.Identity()
+        self.token_types = (
+            nn.Embedding(config.type_vocab_size, size) if config.type_vocab_size else None
+        )
+        self.norm = (
+            NORMS[config.norm_type](size, eps=config.norm_eps)
+            if config.embedding_norm
+            else nn.Identity()
+        )
         self.dropout = nn.Dropout(config.hidden_dropout)
         sizes = config.embedding_size, config.hidden_size
         self.projection = nn.Linear(*sizes) if sizes[0] != sizes[1] else nn.Identity()
 
     def forward(
-        self, input_ids: Tensor | None, position_ids: Tensor, token_type_ids: Tensor | None = None,
-        inputs_embeds: Tensor | None = None, longest: Tensor | int | None = None,
-    ) -> Tensor:  # fmt: skip
+        self,
+        input_ids: Tensor | None,
+        position_ids: Tensor,
+        token_type_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        longest: Tensor | int | None = None,
+    ) -> Tensor:
         """input_ids (B, T) or inputs_embeds (B, T, E), position_ids (B, T) or (1, T) -> (B, T, hidden).
 
         longest: of the texts, cached tokens included, where it is known; it spares a look at position_ids.
         """
-        embeddings = self.embed_tokens(input_ids, position_ids) if inputs_embeds is None else inputs_embeds
+        embeddings = (
+            self.embed_tokens(input_ids, position_ids)
+            if inputs_embeds is None
+            else inputs_embeds
+        )
         if self.projects_first:
             embeddings = self.projection(embeddings)
         if self.scale != 1.0:
@@ -189,12 +100,18 @@ class Embeddings(nn.Module):
         if self.positions is not None:
             self._check_length(position_ids, longest)
             hint = "positions end at max_position_embeddings"
-            embeddings = embeddings + checked(self.positions, position_ids + self.offset, "position_ids", hint)
+            embeddings = embeddings + checked(
+                self.positions, position_ids + self.offset, "position_ids", hint
+            )
         if self.sinusoid is not None:
-            embeddings = embeddings + self.sinusoid(position_ids, embeddings.shape[-1]).to(embeddings.dtype)
+            embeddings = embeddings + self.sinusoid(position_ids, embeddings.shape[-1]).to(
+                embeddings.dtype
+            )
         if self.token_types is not None:
             ids = position_ids.new_zeros(1) if token_type_ids is None else token_type_ids
-            embeddings = embeddings + checked(self.token_types, ids, "token_type_ids", "see config.type_vocab_size")
+            embeddings = embeddings + checked(
+                self.token_types, ids, "token_type_ids", "see config.type_vocab_size"
+            )
         embeddings = self.dropout(self.norm(embeddings))
         return embeddings if self.projects_first else self.projection(embeddings)
 
@@ -202,7 +119,11 @@ class Embeddings(nn.Module):
         """(B, T) -> (B, T, E), without positions, which say which tokens follow each other in one text."""
         hint = "is the tokenizer this model's own? New tokens need model.resize_token_embeddings(len(tokenizer))"
         embeddings = checked(self.tokens, input_ids, f"{self.prefix}input_ids", hint)
-        return embeddings if self.ngrams is None else embeddings + self.ngrams(input_ids, position_ids)
+        return (
+            embeddings
+            if self.ngrams is None
+            else embeddings + self.ngrams(input_ids, position_ids)
+        )
 
     def _check_length(self, position_ids: Tensor, longest: Tensor | int | None) -> None:
         limit = self.positions.num_embeddings - self.offset

@@ -24,7 +24,9 @@ class RMSNorm(nn.Module):
         self.eps = eps
 
     def forward(self, hidden_states: Tensor) -> Tensor:
-        return self.weight * F.rms_norm(hidden_states.float(), self.weight.shape, eps=self.eps).to(hidden_states.dtype)
+        return self.weight * F.rms_norm(
+            hidden_states.float(), self.weight.shape, eps=self.eps
+        ).to(hidden_states.dtype)
 
 
 NORMS = {"layer_norm": nn.LayerNorm, "rms_norm": RMSNorm}
@@ -77,7 +79,12 @@ class SandwichNorm(PreNorm):
         return residual + self.dropout(self.output_norm(update))
 
 
-NORM_POSITIONS: dict[str, Any] = {"pre": PreNorm, "post": PostNorm, "output": OutputNorm, "sandwich": SandwichNorm}
+NORM_POSITIONS: dict[str, Any] = {
+    "pre": PreNorm,
+    "post": PostNorm,
+    "output": OutputNorm,
+    "sandwich": SandwichNorm,
+}
 
 # name: (function, gated?)
 ACTIVATIONS: dict[str, tuple[Callable[..., Tensor], bool]] = {

@@ -9,40 +9,59 @@ from typing import Any
 import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import Cache, GenerationMixin
-from transformers.modeling_outputs import CausalLMOutputWithPast, SequenceClassifierOutputWithPast
+from transformers.modeling_outputs import (
+    CausalLMOutputWithPast,
+    SequenceClassifierOutputWithPast,
+)
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.utils import can_return_tuple
 
 from .base_models import ScratchDecoderModel, ScratchDecoderPreTrainedModel
 from .configuration_scratch import ScratchDecoderConfig
-from .embeddings import Inputs
 from .heads import classification_loss, cross_entropy, padding_mask
+from .inputs import Inputs
 from .modeling_base import MaybeTensor
-from .positions import restarts
+from .positions import positions_from_lengths, restarts
 
 
-def next_tokens(labels: Tensor, inputs: Inputs) -> Tensor:
-    """The label of each position (B, T): the next token of its segment, -100 at padding and at the segment's end."""
-    if (real := padding_mask(inputs.attention_mask)) is not None:
-        real = real[:, -labels.shape[1] :] != 0
+def next_tokens(
+    labels: Tensor,
+    attention_mask: Any = None,
+    position_ids: Tensor | None = None,
+    cu_seq_lens: Tensor | None = None,
+) -> Tensor:
+    """The label of each position (B, T): the next token of its segment.
+
+    -100 at padding, and at the end of a segment (see Inputs for what marks segments).
+    """
+    real = padding_mask(attention_mask)
+    if real is not None:
+        real = real[:, -labels.shape[1] :] != 0  # (B, T), without cached tokens
         labels = labels.masked_fill(~real, -100)
-    if inputs.attention_mask is None and inputs.position_ids is not None:
-        labels = labels.masked_fill(restarts(inputs.position_ids, labels.shape), -100)
-    elif (segments := inputs.segment_ids()) is not None:
-        starts = F.pad(segments.flatten().diff() != 0, (1, 0), value=True).view(labels.shape)
-        labels = labels.masked_fill(starts, -100)
+    if attention_mask is None and position_ids is not None:
+        labels = labels.masked_fill(restarts(position_ids, labels.shape), -100)
+    elif attention_mask is None and cu_seq_lens is not None:
+        lengths = cu_seq_lens.diff()
+        starts = positions_from_lengths(lengths, labels.shape) == 0
+        labels = labels.masked_fill(starts.to(labels.device), -100)
     labels = F.pad(labels[..., 1:], (0, 1), value=-100)
     return labels if real is None else labels.masked_fill(~real, -100)
 
 
-def count_predicted(num_items_in_batch: Tensor | int | None, labels: Tensor, shift_labels: Tensor) -> Any:
+def count_predicted(
+    num_items_in_batch: Tensor | int | None, labels: Tensor, shift_labels: Tensor
+) -> Any:
     """Trainer's count of labels, all but the first of each row, scaled to those that are really predicted.
 
     Exact over accumulated batches if each has the same share of these, as where the first label of a text is -100.
     """
     if num_items_in_batch is None:
         return None
-    return num_items_in_batch * (shift_labels != -100).sum() / (labels[:, 1:] != -100).sum().clamp(min=1)
+    return (
+        num_items_in_batch
+        * (shift_labels != -100).sum()
+        / (labels[:, 1:] != -100).sum().clamp(min=1)
+    )
 
 
 class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, GenerationMixin):
@@ -54,43 +73,67 @@ class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, GenerationMixin):
     def __init__(self, config: ScratchDecoderConfig) -> None:
         super().__init__(config)
         self.model = ScratchDecoderModel(config)
-        sizes = config.hidden_size, config.output_embedding_size  # not the same where embeddings are factorised
+        sizes = (
+            config.hidden_size,
+            config.output_embedding_size,
+        )  # not the same where embeddings are factorised
         self.projection = nn.Linear(*sizes) if sizes[0] != sizes[1] else nn.Identity()
-        self.lm_head = nn.Linear(config.output_embedding_size, config.vocab_size, bias=config.lm_head_bias)
+        self.lm_head = nn.Linear(
+            config.output_embedding_size, config.vocab_size, bias=config.lm_head_bias
+        )
         self.post_init()
 
     @can_return_tuple
     def forward(
-        self, input_ids: MaybeTensor = None, attention_mask: MaybeTensor = None, position_ids: MaybeTensor = None,
-        past_key_values: Cache | None = None, inputs_embeds: MaybeTensor = None, labels: MaybeTensor = None,
-        token_type_ids: MaybeTensor = None, use_cache: bool | None = None, logits_to_keep: int | Tensor = 0,
-        num_items_in_batch: Tensor | int | None = None, **kwargs: Any,
-    ) -> CausalLMOutputWithPast:  # fmt: skip
+        self,
+        input_ids: MaybeTensor = None,
+        attention_mask: MaybeTensor = None,
+        position_ids: MaybeTensor = None,
+        past_key_values: Cache | None = None,
+        inputs_embeds: MaybeTensor = None,
+        labels: MaybeTensor = None,
+        token_type_ids: MaybeTensor = None,
+        use_cache: bool | None = None,
+        logits_to_keep: int | Tensor = 0,
+        num_items_in_batch: Tensor | int | None = None,
+        **kwargs: Any,
+    ) -> CausalLMOutputWithPast:
         """labels (B, T): the input_ids, -100 where nothing is predicted; logits (B, T, V).
 
         The model shifts labels by one position; it uses shift_labels unchanged.
         logits_to_keep: the number of last positions, or their indices; 0: all.
         """
-        # No named argument: Trainer would take it for a label column, and batches without it for unlabelled ones.
+        # No named argument: Trainer would take it for a label column, and batches without it for
+        # unlabelled ones.
         shift_labels = kwargs.pop("shift_labels", None)
+        if use_cache is None and labels is not None:
+            use_cache = False
         outputs = self.model(
-            input_ids, attention_mask, position_ids, past_key_values, inputs_embeds, token_type_ids=token_type_ids,
-            use_cache=False if use_cache is None and labels is not None else use_cache, return_dict=True, **kwargs,
-        )  # fmt: skip
-        kept = slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep
-        logits = self.lm_head(self.projection(outputs.last_hidden_state[:, kept]))
+            input_ids,
+            attention_mask,
+            position_ids,
+            past_key_values,
+            inputs_embeds,
+            token_type_ids=token_type_ids,
+            use_cache=use_cache,
+            return_dict=True,
+            **kwargs,
+        )
+        kept: Any = logits_to_keep
+        if isinstance(kept, int):
+            kept = slice(-kept, None)
+        hidden_states = outputs.last_hidden_state[:, kept]
+        logits = self.lm_head(self.projection(hidden_states))  # (B, T, V)
+        if labels is not None and shift_labels is None:
+            segments = attention_mask, position_ids, kwargs.get("cu_seq_lens_q")
+            shift_labels = next_tokens(labels, *segments)
+            num_items_in_batch = count_predicted(num_items_in_batch, labels, shift_labels)
         loss = None
-        if labels is not None or shift_labels is not None:
-            if shift_labels is None:
-                inputs = Inputs(
-                    input_ids, inputs_embeds, attention_mask, position_ids, cu_seq_lens=kwargs.get("cu_seq_lens_q"),
-                    past=None,  # the base model has checked the mask, and filled the cache
-                )  # fmt: skip
-                shift_labels = next_tokens(labels, inputs)
-                num_items_in_batch = count_predicted(num_items_in_batch, labels, shift_labels)
+        if shift_labels is not None:
             loss = cross_entropy(logits, shift_labels[:, kept], num_items_in_batch)
-        past_key_values = outputs.past_key_values
-        return CausalLMOutputWithPast(loss, logits, past_key_values, outputs.hidden_states, outputs.attentions)
+        return CausalLMOutputWithPast(
+            loss, logits, outputs.past_key_values, outputs.hidden_states, outputs.attentions
+        )
 
 
 class ScratchDecoderForSequenceClassification(ScratchDecoderPreTrainedModel):
@@ -105,11 +148,18 @@ class ScratchDecoderForSequenceClassification(ScratchDecoderPreTrainedModel):
 
     @can_return_tuple
     def forward(
-        self, input_ids: MaybeTensor = None, attention_mask: MaybeTensor = None, position_ids: MaybeTensor = None,
-        past_key_values: Cache | None = None, inputs_embeds: MaybeTensor = None, labels: MaybeTensor = None,
-        token_type_ids: MaybeTensor = None, use_cache: bool | None = None,
-        num_items_in_batch: Tensor | int | None = None, **kwargs: Any,
-    ) -> SequenceClassifierOutputWithPast:  # fmt: skip
+        self,
+        input_ids: MaybeTensor = None,
+        attention_mask: MaybeTensor = None,
+        position_ids: MaybeTensor = None,
+        past_key_values: Cache | None = None,
+        inputs_embeds: MaybeTensor = None,
+        labels: MaybeTensor = None,
+        token_type_ids: MaybeTensor = None,
+        use_cache: bool | None = None,
+        num_items_in_batch: Tensor | int | None = None,
+        **kwargs: Any,
+    ) -> SequenceClassifierOutputWithPast:
         """labels (B,) of class numbers, (B, C) of 0.0 and 1.0, or (B,) of numbers where C is 1; logits (B, C).
 
         Without attention_mask, the last token that is no pad_token_id is read; padding on the left needs a mask, as
@@ -117,14 +167,25 @@ class ScratchDecoderForSequenceClassification(ScratchDecoderPreTrainedModel):
         one row a sequence.
         """
         inputs = Inputs(
-            input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids, kwargs.get("cu_seq_lens_q"),
+            input_ids,
+            inputs_embeds,
+            attention_mask,
+            position_ids,
+            token_type_ids,
+            kwargs.get("cu_seq_lens_q"),
             past=0 if past_key_values is None else past_key_values.get_seq_length(),
-        )  # fmt: skip
+        )
         use_cache = False if use_cache is None and labels is not None else use_cache
         caching = {"past_key_values": past_key_values, "use_cache": use_cache}
-        pooled, outputs = self.pooled("last", inputs, self._real_tokens(inputs), **caching, **kwargs)
+        pooled, outputs = self.pooled(
+            "last", inputs, self._real_tokens(inputs), **caching, **kwargs
+        )
         logits = self.score(pooled)
-        loss = None if labels is None else classification_loss(self.config, logits, labels, num_items_in_batch)
+        loss = (
+            None
+            if labels is None
+            else classification_loss(self.config, logits, labels, num_items_in_batch)
+        )
         past_key_values = outputs.past_key_values
         return SequenceClassifierOutputWithPast(
             loss, logits, past_key_values, outputs.hidden_states, outputs.attentions
@@ -138,6 +199,10 @@ class ScratchDecoderForSequenceClassification(ScratchDecoderPreTrainedModel):
 
 
 # Trainer smooths labels outside of the model, and shifts them for the causal classes that this table names.
-MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.setdefault(ScratchDecoderConfig.model_type, "ScratchDecoderForCausalLM")
+MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.setdefault(
+    ScratchDecoderConfig.model_type, "ScratchDecoderForCausalLM"
+)
 
-__all__ = [*dict.fromkeys(cls.partition(".")[2] for cls in ScratchDecoderConfig.auto_classes.values())]
+__all__ = [
+    *dict.fromkeys(cls.partition(".")[2] for cls in ScratchDecoderConfig.auto_classes.values())
+]

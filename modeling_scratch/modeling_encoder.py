@@ -20,13 +20,17 @@ from transformers.utils import can_return_tuple
 
 from .base_models import ScratchEncoderModel, ScratchEncoderPreTrainedModel
 from .configuration_scratch import ScratchEncoderConfig
-from .embeddings import Inputs
-from .heads import classification_loss, cross_entropy, padding_mask
+from .heads import classification_loss, cross_entropy, padding_mask, span_loss
+from .inputs import Inputs
 from .layers import ACTIVATIONS, NORMS
 from .modeling_base import MaybeTensor
-from .question_answering import ENCODER_PIPELINES, span_loss
+from .question_answering import ENCODER_PIPELINES
 
-HEAD_ACTIVATIONS: dict[str | None, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": F.relu, "gelu": F.gelu}
+HEAD_ACTIVATIONS: dict[str | None, Callable[[Tensor], Tensor]] = {
+    "tanh": torch.tanh,
+    "relu": F.relu,
+    "gelu": F.gelu,
+}
 
 
 class ClassificationHead(nn.Module):
@@ -35,15 +39,27 @@ class ClassificationHead(nn.Module):
     def __init__(self, config: ScratchEncoderConfig) -> None:
         super().__init__()
         size = config.hidden_size
-        self.norm = NORMS[config.norm_type](size, eps=config.norm_eps) if config.classifier_norm else nn.Identity()
+        self.norm = (
+            NORMS[config.norm_type](size, eps=config.norm_eps)
+            if config.classifier_norm
+            else nn.Identity()
+        )
         self.activation = HEAD_ACTIVATIONS.get(config.classifier_activation)
         self.dense = nn.Linear(size, size) if self.activation else None
-        dropout = config.hidden_dropout if config.classifier_dropout is None else config.classifier_dropout
+        dropout = (
+            config.hidden_dropout
+            if config.classifier_dropout is None
+            else config.classifier_dropout
+        )
         self.dropout = nn.Dropout(dropout)
         self.out_proj = nn.Linear(size, config.num_labels)
 
     def forward(self, pooled: Tensor) -> Tensor:
-        pooled = self.norm(pooled) if self.dense is None else self.activation(self.dense(self.norm(pooled)))
+        pooled = (
+            self.norm(pooled)
+            if self.dense is None
+            else self.activation(self.dense(self.norm(pooled)))
+        )
         return self.out_proj(self.dropout(pooled))
 
 
@@ -81,21 +97,37 @@ class ScratchEncoderForMaskedLM(ScratchEncoderPreTrainedModel):
 
     @can_return_tuple
     def forward(
-        self, input_ids: MaybeTensor = None, attention_mask: MaybeTensor = None, token_type_ids: MaybeTensor = None,
-        position_ids: MaybeTensor = None, inputs_embeds: MaybeTensor = None, labels: MaybeTensor = None,
-        num_items_in_batch: Tensor | int | None = None, **kwargs: Any,
-    ) -> MaskedLMOutput:  # fmt: skip
+        self,
+        input_ids: MaybeTensor = None,
+        attention_mask: MaybeTensor = None,
+        token_type_ids: MaybeTensor = None,
+        position_ids: MaybeTensor = None,
+        inputs_embeds: MaybeTensor = None,
+        labels: MaybeTensor = None,
+        num_items_in_batch: Tensor | int | None = None,
+        **kwargs: Any,
+    ) -> MaskedLMOutput:
         """labels (B, T): ids of the masked tokens, -100 elsewhere; logits (B, T, V), see config.sparse_prediction."""
         token_indices = None
         if labels is not None and self.config.sparse_prediction:
             token_indices = (labels != -100).flatten().nonzero().flatten()
             labels = labels.flatten()[token_indices]
         outputs = self.model(
-            input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds,
-            token_indices=token_indices, return_dict=True, **kwargs,
-        )  # fmt: skip
+            input_ids,
+            attention_mask,
+            token_type_ids,
+            position_ids,
+            inputs_embeds,
+            token_indices=token_indices,
+            return_dict=True,
+            **kwargs,
+        )
         hidden_states = outputs.last_hidden_state
-        logits = self.lm_head(hidden_states if token_indices is None else hidden_states.flatten(0, 1)[token_indices])
+        logits = self.lm_head(
+            hidden_states
+            if token_indices is None
+            else hidden_states.flatten(0, 1)[token_indices]
+        )
         loss = None if labels is None else cross_entropy(logits, labels, num_items_in_batch)
         return MaskedLMOutput(loss, logits, outputs.hidden_states, outputs.attentions)
 
@@ -112,19 +144,33 @@ class ScratchEncoderForSequenceClassification(ScratchEncoderPreTrainedModel):
 
     @can_return_tuple
     def forward(
-        self, input_ids: MaybeTensor = None, attention_mask: MaybeTensor = None, token_type_ids: MaybeTensor = None,
-        position_ids: MaybeTensor = None, inputs_embeds: MaybeTensor = None, labels: MaybeTensor = None,
-        num_items_in_batch: Tensor | int | None = None, **kwargs: Any,
-    ) -> SequenceClassifierOutput:  # fmt: skip
+        self,
+        input_ids: MaybeTensor = None,
+        attention_mask: MaybeTensor = None,
+        token_type_ids: MaybeTensor = None,
+        position_ids: MaybeTensor = None,
+        inputs_embeds: MaybeTensor = None,
+        labels: MaybeTensor = None,
+        num_items_in_batch: Tensor | int | None = None,
+        **kwargs: Any,
+    ) -> SequenceClassifierOutput:
         """labels (B,) of class numbers, (B, C) of 0.0 and 1.0, or (B,) of numbers where C is 1; logits (B, C).
 
         Where sequences stand one after another (see Inputs), each is a text: one row a sequence.
         """
         cu_seq_lens = kwargs.get("cu_seq_lens_q")
-        inputs = Inputs(input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids, cu_seq_lens)
-        pooled, outputs = self.pooled(self.config.classifier_pooling, inputs, padding_mask(attention_mask), **kwargs)
+        inputs = Inputs(
+            input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids, cu_seq_lens
+        )
+        pooled, outputs = self.pooled(
+            self.config.classifier_pooling, inputs, padding_mask(attention_mask), **kwargs
+        )
         logits = self.classifier(pooled)
-        loss = None if labels is None else classification_loss(self.config, logits, labels, num_items_in_batch)
+        loss = (
+            None
+            if labels is None
+            else classification_loss(self.config, logits, labels, num_items_in_batch)
+        )
         return SequenceClassifierOutput(loss, logits, outputs.hidden_states, outputs.attentions)
 
 
@@ -135,20 +181,36 @@ class ScratchEncoderForTokenClassification(ScratchEncoderPreTrainedModel):
         super().__init__(config)
         self.num_labels = config.num_labels
         self.model = ScratchEncoderModel(config, add_pooling_layer=False)
-        dropout = config.hidden_dropout if config.classifier_dropout is None else config.classifier_dropout
+        dropout = (
+            config.hidden_dropout
+            if config.classifier_dropout is None
+            else config.classifier_dropout
+        )
         self.dropout = nn.Dropout(dropout)
         self.classifier = nn.Linear(config.hidden_size, config.num_labels)
         self.post_init()
 
     @can_return_tuple
     def forward(
-        self, input_ids: MaybeTensor = None, attention_mask: MaybeTensor = None, token_type_ids: MaybeTensor = None,
-        position_ids: MaybeTensor = None, inputs_embeds: MaybeTensor = None, labels: MaybeTensor = None,
-        num_items_in_batch: Tensor | int | None = None, **kwargs: Any,
-    ) -> TokenClassifierOutput:  # fmt: skip
+        self,
+        input_ids: MaybeTensor = None,
+        attention_mask: MaybeTensor = None,
+        token_type_ids: MaybeTensor = None,
+        position_ids: MaybeTensor = None,
+        inputs_embeds: MaybeTensor = None,
+        labels: MaybeTensor = None,
+        num_items_in_batch: Tensor | int | None = None,
+        **kwargs: Any,
+    ) -> TokenClassifierOutput:
         """labels (B, T), -100 where a token has none; logits (B, T, C)."""
         outputs = self.model(
-            input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, return_dict=True, **kwargs
+            input_ids,
+            attention_mask,
+            token_type_ids,
+            position_ids,
+            inputs_embeds,
+            return_dict=True,
+            **kwargs,
         )
         logits = self.classifier(self.dropout(outputs.last_hidden_state))
         loss = None if labels is None else cross_entropy(logits, labels, num_items_in_batch)
@@ -168,20 +230,35 @@ class ScratchEncoderForQuestionAnswering(ScratchEncoderPreTrainedModel):
 
     @can_return_tuple
     def forward(
-        self, input_ids: MaybeTensor = None, attention_mask: MaybeTensor = None, token_type_ids: MaybeTensor = None,
-        position_ids: MaybeTensor = None, inputs_embeds: MaybeTensor = None, start_positions: MaybeTensor = None,
-        end_positions: MaybeTensor = None, num_items_in_batch: Tensor | int | None = None, **kwargs: Any,
-    ) -> QuestionAnsweringModelOutput:  # fmt: skip
+        self,
+        input_ids: MaybeTensor = None,
+        attention_mask: MaybeTensor = None,
+        token_type_ids: MaybeTensor = None,
+        position_ids: MaybeTensor = None,
+        inputs_embeds: MaybeTensor = None,
+        start_positions: MaybeTensor = None,
+        end_positions: MaybeTensor = None,
+        num_items_in_batch: Tensor | int | None = None,
+        **kwargs: Any,
+    ) -> QuestionAnsweringModelOutput:
         """start_positions and end_positions (B,), ignored outside the text; start_logits and end_logits (B, T)."""
         outputs = self.model(
-            input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, return_dict=True, **kwargs
+            input_ids,
+            attention_mask,
+            token_type_ids,
+            position_ids,
+            inputs_embeds,
+            return_dict=True,
+            **kwargs,
         )
         start_logits, end_logits = self.qa_outputs(outputs.last_hidden_state).unbind(-1)
         loss = None
         if start_positions is not None and end_positions is not None:
             spans = start_logits, end_logits, start_positions, end_positions
             loss = span_loss(*spans, padding_mask(attention_mask), num_items_in_batch)
-        return QuestionAnsweringModelOutput(loss, start_logits, end_logits, outputs.hidden_states, outputs.attentions)
+        return QuestionAnsweringModelOutput(
+            loss, start_logits, end_logits, outputs.hidden_states, outputs.attentions
+        )
 
 
 __all__ = [cls.partition(".")[2] for cls in ScratchEncoderConfig.auto_classes.values()]

@@ -4,6 +4,7 @@
 Shapes: B batch, S length of the source, T length of the target, V vocabulary of the decoder.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch.nn.functional as F
@@ -28,16 +29,24 @@ class ScratchSeq2SeqPreTrainedModel(ScratchPreTrainedModel):
     _can_record_outputs = {}  # encoder and decoder record their own
 
     def resize_token_embeddings(
-        self, new_num_tokens: int | None = None, pad_to_multiple_of: int | None = None, mean_resizing: bool = True
+        self,
+        new_num_tokens: int | None = None,
+        pad_to_multiple_of: int | None = None,
+        mean_resizing: bool = True,
     ) -> nn.Embedding:
         """As PreTrainedModel's, for one shared vocabulary; of two it would not know which."""
-        resizes = new_num_tokens not in (None, self.config.vocab_size) or pad_to_multiple_of is not None
+        resizes = (
+            new_num_tokens not in (None, self.config.vocab_size)
+            or pad_to_multiple_of is not None
+        )
         if resizes and not self.config.share_encoder_decoder_embeddings:
             raise ValueError(
                 "share_encoder_decoder_embeddings=False: two vocabularies cannot be resized as one. Resize those of a "
                 "new model by vocab_size and decoder_vocab_size in its config."
             )
-        embeddings = super().resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
+        embeddings = super().resize_token_embeddings(
+            new_num_tokens, pad_to_multiple_of, mean_resizing
+        )
         if resizes:
             self.config.decoder_vocab_size = self.config.vocab_size
         return embeddings
@@ -46,7 +55,9 @@ class ScratchSeq2SeqPreTrainedModel(ScratchPreTrainedModel):
 class ScratchSeq2SeqModel(ScratchSeq2SeqPreTrainedModel):
     """An encoder and a decoder that attends to its output (Vaswani et al. 2017, figure 1)."""
 
-    _tied_weights_keys = {"decoder.embeddings.tokens.weight": "encoder.embeddings.tokens.weight"}
+    _tied_weights_keys = {
+        "decoder.embeddings.tokens.weight": "encoder.embeddings.tokens.weight"
+    }
 
     def __init__(self, config: ScratchSeq2SeqConfig) -> None:
         super().__init__(config)
@@ -64,41 +75,52 @@ class ScratchSeq2SeqModel(ScratchSeq2SeqPreTrainedModel):
 
     def get_expanded_tied_weights_keys(self, all_submodels: bool = False) -> dict[str, str]:
         """One table for both vocabularies, whether the head is tied to it or not."""
-        return dict(self._tied_weights_keys) if self.config.share_encoder_decoder_embeddings else {}
+        if not self.config.share_encoder_decoder_embeddings:
+            return {}
+        return dict(self._tied_weights_keys)
 
     @can_return_tuple
     def forward(
-        self, input_ids: MaybeTensor = None, attention_mask: MaybeTensor = None,
-        decoder_input_ids: MaybeTensor = None, decoder_attention_mask: MaybeTensor = None,
-        encoder_outputs: BaseModelOutput | None = None, past_key_values: Cache | None = None,
-        inputs_embeds: MaybeTensor = None, decoder_inputs_embeds: MaybeTensor = None,
-        decoder_position_ids: MaybeTensor = None, token_type_ids: MaybeTensor = None,
-        use_cache: bool | None = None, **kwargs: Any,
-    ) -> Seq2SeqModelOutput:  # fmt: skip
-        """input_ids (B, S) with attention_mask (B, S), decoder_input_ids (B, T) -> last_hidden_state (B, T, hidden).
+        self,
+        input_ids: MaybeTensor = None,
+        attention_mask: MaybeTensor = None,
+        decoder_input_ids: MaybeTensor = None,
+        decoder_attention_mask: MaybeTensor = None,
+        encoder_outputs: BaseModelOutput | None = None,
+        past_key_values: Cache | None = None,
+        inputs_embeds: MaybeTensor = None,
+        decoder_inputs_embeds: MaybeTensor = None,
+        decoder_position_ids: MaybeTensor = None,
+        token_type_ids: MaybeTensor = None,
+        use_cache: bool | None = None,
+        **kwargs: Any,
+    ) -> Seq2SeqModelOutput:
+        """input_ids (B, S) with attention_mask (B, S), decoder_input_ids (B, T)
+        -> last_hidden_state (B, T, hidden).
 
-        encoder_outputs, where they are given, spare the encoder its work; the masks have 1 at real tokens;
-        token_type_ids (B, S) are those of the source.
+        encoder_outputs, where they are given, spare the encoder its work; the masks have 1 at real
+        tokens; token_type_ids (B, S) are those of the source.
         """
-        if kwargs.get("cu_seq_lens_q") is not None or kwargs.get("position_ids") is not None:
-            raise ValueError(
-                "An encoder-decoder takes padded batches with masks, not packed ones (position_ids, cu_seq_lens_q), "
-                "and reads the source at once: prefill_chunk_size is not supported."
-            )
-        if (decoder_input_ids is None) == (decoder_inputs_embeds is None):
-            raise ValueError("Give decoder_input_ids or decoder_inputs_embeds, or labels; no guidance_scale.")
+        check_arguments(decoder_input_ids, decoder_inputs_embeds, kwargs)
         if encoder_outputs is None:
-            encoder_kwargs = {name: kwargs[name] for name in ENCODER_ARGUMENTS if name in kwargs}
-            encoder_outputs = self.encoder(
-                input_ids, attention_mask, token_type_ids, None, inputs_embeds, return_dict=True, **encoder_kwargs
-            )
+            texts = input_ids, attention_mask, token_type_ids, None, inputs_embeds
+            recorded = {name: kwargs[name] for name in ENCODER_ARGUMENTS if name in kwargs}
+            encoder_outputs = self.encoder(*texts, return_dict=True, **recorded)
         elif not isinstance(encoder_outputs, ModelOutput):
             encoder_outputs = BaseModelOutput(*encoder_outputs)
         encoder_states = encoder_outputs.last_hidden_state
         outputs = self.decoder(
-            decoder_input_ids, decoder_attention_mask, decoder_position_ids, past_key_values, decoder_inputs_embeds,
-            encoder_states, attention_mask, use_cache=use_cache, return_dict=True, **kwargs,
-        )  # fmt: skip
+            decoder_input_ids,
+            decoder_attention_mask,
+            decoder_position_ids,
+            past_key_values,
+            decoder_inputs_embeds,
+            encoder_hidden_states=encoder_states,
+            encoder_attention_mask=attention_mask,
+            use_cache=use_cache,
+            return_dict=True,
+            **kwargs,
+        )
         return Seq2SeqModelOutput(
             last_hidden_state=outputs.last_hidden_state,
             past_key_values=outputs.past_key_values,
@@ -108,6 +130,19 @@ class ScratchSeq2SeqModel(ScratchSeq2SeqPreTrainedModel):
             encoder_last_hidden_state=encoder_states,
             encoder_hidden_states=encoder_outputs.get("hidden_states"),
             encoder_attentions=encoder_outputs.get("attentions"),
+        )
+
+
+def check_arguments(ids: MaybeTensor, embeds: MaybeTensor, kwargs: Mapping[str, Any]) -> None:
+    """Raises ValueError for packed batches, and where the decoder has nothing to read, or both."""
+    if kwargs.get("cu_seq_lens_q") is not None or kwargs.get("position_ids") is not None:
+        raise ValueError(
+            "An encoder-decoder takes padded batches with masks, not packed ones (position_ids, "
+            "cu_seq_lens_q), and reads the source at once: prefill_chunk_size is not supported."
+        )
+    if (ids is None) == (embeds is None):
+        raise ValueError(
+            "Give decoder_input_ids or decoder_inputs_embeds, or labels; no guidance_scale."
         )
 
 
@@ -126,9 +161,14 @@ class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, Gene
     def __init__(self, config: ScratchSeq2SeqConfig) -> None:
         super().__init__(config)
         self.model = ScratchSeq2SeqModel(config)
-        sizes = config.hidden_size, config.output_embedding_size  # not the same where embeddings are factorised
+        sizes = (
+            config.hidden_size,
+            config.output_embedding_size,
+        )  # not the same where embeddings are factorised
         self.projection = nn.Linear(*sizes) if sizes[0] != sizes[1] else nn.Identity()
-        self.lm_head = nn.Linear(config.output_embedding_size, config.decoder_vocab_size, bias=config.lm_head_bias)
+        self.lm_head = nn.Linear(
+            config.output_embedding_size, config.decoder_vocab_size, bias=config.lm_head_bias
+        )
         source = "encoder" if config.share_encoder_decoder_embeddings else "decoder"
         self._tied_weights_keys = {"lm_head.weight": f"model.{source}.embeddings.tokens.weight"}
         self.post_init()
@@ -145,14 +185,23 @@ class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, Gene
 
     @can_return_tuple
     def forward(
-        self, input_ids: MaybeTensor = None, attention_mask: MaybeTensor = None,
-        decoder_input_ids: MaybeTensor = None, decoder_attention_mask: MaybeTensor = None,
-        encoder_outputs: BaseModelOutput | None = None, past_key_values: Cache | None = None,
-        inputs_embeds: MaybeTensor = None, decoder_inputs_embeds: MaybeTensor = None,
-        decoder_position_ids: MaybeTensor = None, token_type_ids: MaybeTensor = None,
-        labels: MaybeTensor = None, use_cache: bool | None = None,
-        num_items_in_batch: Tensor | int | None = None, smoothing: float = 0.0, **kwargs: Any,
-    ) -> Seq2SeqLMOutput:  # fmt: skip
+        self,
+        input_ids: MaybeTensor = None,
+        attention_mask: MaybeTensor = None,
+        decoder_input_ids: MaybeTensor = None,
+        decoder_attention_mask: MaybeTensor = None,
+        encoder_outputs: BaseModelOutput | None = None,
+        past_key_values: Cache | None = None,
+        inputs_embeds: MaybeTensor = None,
+        decoder_inputs_embeds: MaybeTensor = None,
+        decoder_position_ids: MaybeTensor = None,
+        token_type_ids: MaybeTensor = None,
+        labels: MaybeTensor = None,
+        use_cache: bool | None = None,
+        num_items_in_batch: Tensor | int | None = None,
+        smoothing: float = 0.0,
+        **kwargs: Any,
+    ) -> Seq2SeqLMOutput:
         """labels (B, T): the target's tokens with its end, -100 at padding; logits (B, T, V).
 
         Only the decoder's input is shifted: position t reads label t - 1 and predicts label t. With
@@ -160,24 +209,32 @@ class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, Gene
         label_smoothing of cross_entropy, by another name, as Trainer takes an argument with "label" for labels.
         """
         token_indices = None
+        has_no_input = decoder_input_ids is None and decoder_inputs_embeds is None
         if labels is not None:
-            use_cache = False if use_cache is None else use_cache
-            if decoder_input_ids is None and decoder_inputs_embeds is None:
+            use_cache = bool(use_cache)
+            if has_no_input:
                 decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
             if self.training and self.config.sparse_prediction:
-                token_indices = (labels != -100).flatten().nonzero().flatten()
-        outputs = self.model(
-            input_ids, attention_mask, decoder_input_ids, decoder_attention_mask, encoder_outputs, past_key_values,
-            inputs_embeds, decoder_inputs_embeds, decoder_position_ids, token_type_ids,
-            use_cache=use_cache, token_indices=token_indices, return_dict=True, **kwargs,
-        )  # fmt: skip
+                token_indices = (labels != -100).flatten().nonzero().flatten()  # (N,)
+        encoder = input_ids, attention_mask
+        decoder = decoder_input_ids, decoder_attention_mask, encoder_outputs, past_key_values
+        embeds = inputs_embeds, decoder_inputs_embeds, decoder_position_ids, token_type_ids
+        options = {"use_cache": use_cache, "token_indices": token_indices, **kwargs}
+        outputs = self.model(*encoder, *decoder, *embeds, return_dict=True, **options)
         hidden_states = outputs.last_hidden_state
         if token_indices is not None:
-            hidden_states, labels = hidden_states.flatten(0, 1)[token_indices], labels.flatten()[token_indices]
+            hidden_states = hidden_states.flatten(0, 1)[token_indices]  # (N, hidden)
+            labels = labels.flatten()[token_indices]
         logits = self.lm_head(self.projection(hidden_states))
-        loss = None if labels is None else cross_entropy(logits, labels, num_items_in_batch, smoothing)
+        loss = None
+        if labels is not None:
+            loss = cross_entropy(logits, labels, num_items_in_batch, smoothing)
         fields = {name: value for name, value in outputs.items() if name != "last_hidden_state"}
         return Seq2SeqLMOutput(loss=loss, logits=logits, **fields)
 
 
-__all__ = ["ScratchSeq2SeqForConditionalGeneration", "ScratchSeq2SeqModel", "ScratchSeq2SeqPreTrainedModel"]
+__all__ = [
+    "ScratchSeq2SeqForConditionalGeneration",
+    "ScratchSeq2SeqModel",
+    "ScratchSeq2SeqPreTrainedModel",
+]

@@ -19,7 +19,9 @@ from transformers.utils import logging
 logger = logging.get_logger(__name__)
 
 DEFAULT_NEW_TOKENS = 256  # if neither the caller nor the model limits the length of an answer
-TARGET_FOLDER = "target_tokenizer"  # in the folder of a model whose decoder has its own vocabulary
+TARGET_FOLDER = (
+    "target_tokenizer"  # in the folder of a model whose decoder has its own vocabulary
+)
 
 
 class Text2TextGenerationPipeline(Pipeline):
@@ -36,7 +38,9 @@ class Text2TextGenerationPipeline(Pipeline):
     task_key = "text2text-generation"
     return_name = "generated"
 
-    def __init__(self, *args: Any, target_tokenizer: PreTrainedTokenizerBase | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, target_tokenizer: PreTrainedTokenizerBase | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.target_tokenizer = target_tokenizer or self._find_target_tokenizer()
 
@@ -46,7 +50,9 @@ class Text2TextGenerationPipeline(Pipeline):
             return self.tokenizer
         try:
             name, revision = self.model.name_or_path, self._revision()
-            return AutoTokenizer.from_pretrained(name, subfolder=TARGET_FOLDER, revision=revision)
+            return AutoTokenizer.from_pretrained(
+                name, subfolder=TARGET_FOLDER, revision=revision
+            )
         except OSError as error:
             raise ValueError(
                 f"The decoder has a vocabulary of its own, and there is no {TARGET_FOLDER} in {name!r}: "
@@ -55,8 +61,16 @@ class Text2TextGenerationPipeline(Pipeline):
 
     def _revision(self) -> str | None:
         """The commit of a class that came with its model from the Hub, by its name: `pipeline` passes none on."""
-        module = type(self).__module__.replace("_hyphen_", "-").replace("_dot_", ".").replace("._", ".")
-        found = re.search(rf"\.{re.escape(self.model.name_or_path.replace('/', '.'))}\.([0-9a-f]{{40}})\.", module)
+        module = (
+            type(self)
+            .__module__.replace("_hyphen_", "-")
+            .replace("_dot_", ".")
+            .replace("._", ".")
+        )
+        found = re.search(
+            rf"\.{re.escape(self.model.name_or_path.replace('/', '.'))}\.([0-9a-f]{{40}})\.",
+            module,
+        )
         return found[1] if found else None
 
     def __call__(self, inputs: Any, **kwargs: Any) -> Any:
@@ -80,28 +94,48 @@ class Text2TextGenerationPipeline(Pipeline):
         **generate_kwargs: Any,
     ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         if return_tensors and return_text:
-            raise ValueError("return_tensors and return_text exclude each other: ids or text, choose one.")
+            raise ValueError(
+                "return_tensors and return_text exclude each other: ids or text, choose one."
+            )
         languages = {"src_lang": src_lang, "tgt_lang": tgt_lang}
         given = {name: value for name, value in languages.items() if value is not None}
-        preprocess: dict[str, Any] = given if truncation is None else {**given, "truncation": truncation}
-        forward = {**generate_kwargs, **given, **({"return_scores": True} if return_scores else {})}
+        preprocess: dict[str, Any] = (
+            given if truncation is None else {**given, "truncation": truncation}
+        )
+        forward = {
+            **generate_kwargs,
+            **given,
+            **({"return_scores": True} if return_scores else {}),
+        }
         postprocess = {
             "return_tensors": True if return_tensors else None,
             "clean_up_tokenization_spaces": clean_up_tokenization_spaces,
         }
-        return preprocess, forward, {name: value for name, value in postprocess.items() if value is not None}
+        return (
+            preprocess,
+            forward,
+            {name: value for name, value in postprocess.items() if value is not None},
+        )
 
-    def _task_settings(self, src_lang: str | None = None, tgt_lang: str | None = None) -> dict[str, Any]:
+    def _task_settings(
+        self, src_lang: str | None = None, tgt_lang: str | None = None
+    ) -> dict[str, Any]:
         """What the config says of this task, as T5's does: a prefix of every text, arguments of generate."""
         specific = getattr(self.model.config, "task_specific_params", None) or {}
-        return dict(specific.get(self.task_key.format(src_lang=src_lang, tgt_lang=tgt_lang), {}))
+        return dict(
+            specific.get(self.task_key.format(src_lang=src_lang, tgt_lang=tgt_lang), {})
+        )
 
-    def preprocess(self, inputs: str, truncation: Any = False, **languages: str) -> dict[str, Tensor]:
+    def preprocess(
+        self, inputs: str, truncation: Any = False, **languages: str
+    ) -> dict[str, Tensor]:
         if not isinstance(inputs, str):
             raise ValueError(
                 f"{type(inputs).__name__} {str(inputs)[:40]!r} is no text: give a string, or a list of them."
             )
-        prefix = self._task_settings(**languages).get("prefix", getattr(self.model.config, "prefix", None) or "")
+        prefix = self._task_settings(**languages).get(
+            "prefix", getattr(self.model.config, "prefix", None) or ""
+        )
         encoded = self._encode(prefix + inputs, truncation, languages)
         if not encoded["input_ids"].numel():
             raise ValueError(f"{inputs!r} gives no tokens: there is nothing to read.")
@@ -111,12 +145,22 @@ class Text2TextGenerationPipeline(Pipeline):
     def _encode(self, text: str, truncation: Any, languages: dict[str, str]) -> Any:
         tokenizer = self.tokenizer
         if not languages or not hasattr(tokenizer, "_build_translation_inputs"):
-            return tokenizer(text, return_tensors="pt", truncation=truncation)  # languages choose the settings at most
+            return tokenizer(
+                text, return_tensors="pt", truncation=truncation
+            )  # languages choose the settings at most
         both = {"src_lang": None, "tgt_lang": None, **languages}
-        encoded = tokenizer._build_translation_inputs(text, return_tensors="pt", truncation=truncation, **both)
-        codes = [encoded.get("forced_bos_token_id"), *tokenizer.prefix_tokens, *tokenizer.suffix_tokens]
+        encoded = tokenizer._build_translation_inputs(
+            text, return_tensors="pt", truncation=truncation, **both
+        )
+        codes = [
+            encoded.get("forced_bos_token_id"),
+            *tokenizer.prefix_tokens,
+            *tokenizer.suffix_tokens,
+        ]
         if tokenizer.unk_token_id in codes:
-            raise ValueError(f"src_lang={both['src_lang']!r}, tgt_lang={both['tgt_lang']!r}: unknown to the tokenizer.")
+            raise ValueError(
+                f"src_lang={both['src_lang']!r}, tgt_lang={both['tgt_lang']!r}: unknown to the tokenizer."
+            )
         return encoded
 
     def _forward(
@@ -139,22 +183,33 @@ class Text2TextGenerationPipeline(Pipeline):
         answers = {"sequences": sequences, "is_written": is_written}
         if return_scores:
             answers["scores"] = self._scores(output, is_written)
-        return {name: each.unflatten(0, (len(model_inputs["input_ids"]), -1)) for name, each in answers.items()}
+        return {
+            name: each.unflatten(0, (len(model_inputs["input_ids"]), -1))
+            for name, each in answers.items()
+        }
 
     def _setting(self, name: str, generation: dict[str, Any]) -> Any:
         """What holds in a call of generate: the caller's word, that of its generation_config, or the model's."""
         if name in generation:
             return generation[name]
         of_caller = getattr(generation.get("generation_config"), name, None)
-        return getattr(self.model.generation_config, name, None) if of_caller is None else of_caller
+        return (
+            getattr(self.model.generation_config, name, None)
+            if of_caller is None
+            else of_caller
+        )
 
     def _length(self, source: int, generation: dict[str, Any]) -> dict[str, int]:
         """The limit of an answer's length, where nobody has set one; the lengths that are set are checked."""
         lengths = (self._setting(name, generation) for name in ("max_new_tokens", "max_length"))
-        if (longest := next((length for length in lengths if length is not None), None)) is not None:
+        if (
+            longest := next((length for length in lengths if length is not None), None)
+        ) is not None:
             self.check_inputs(source, self._setting("min_length", generation) or 0, longest)
             return {}
-        positions = getattr(self.model.config, "max_position_embeddings", None) or DEFAULT_NEW_TOKENS
+        positions = (
+            getattr(self.model.config, "max_position_embeddings", None) or DEFAULT_NEW_TOKENS
+        )
         return {"max_new_tokens": min(DEFAULT_NEW_TOKENS, positions)}
 
     def check_inputs(self, source: int, shortest: int, longest: int) -> None:
@@ -162,8 +217,12 @@ class Text2TextGenerationPipeline(Pipeline):
 
     def _is_written(self, sequences: Tensor, generation: dict[str, Any]) -> Tensor:
         """(answers, T): True up to the end of each answer, False at what fills a batch."""
-        ends, pad = (self._setting(name, generation) for name in ("eos_token_id", "pad_token_id"))
-        is_end = torch.isin(sequences, torch.tensor([] if ends is None else ends, device=sequences.device))
+        ends, pad = (
+            self._setting(name, generation) for name in ("eos_token_id", "pad_token_id")
+        )
+        is_end = torch.isin(
+            sequences, torch.tensor([] if ends is None else ends, device=sequences.device)
+        )
         is_end[:, 0] = False  # some decoders start with the end token
         goes_on = (sequences != (-1 if pad is None else pad)).flip(-1).cumsum(-1).flip(-1) > 0
         goes_on[:, 0] = True  # others with the padding token
@@ -179,15 +238,23 @@ class Text2TextGenerationPipeline(Pipeline):
         is_written = is_written[:, -steps.shape[1] :]
         return steps.masked_fill(~is_written, 0).sum(-1) / is_written.sum(-1).clamp(min=1)
 
-    def postprocess(self, model_outputs: Any, return_tensors: bool = False, **decoding: Any) -> list[dict[str, Any]]:
+    def postprocess(
+        self, model_outputs: Any, return_tensors: bool = False, **decoding: Any
+    ) -> list[dict[str, Any]]:
         records: list[dict[str, Any]] = []
-        for ids, is_written in zip(model_outputs["sequences"][0], model_outputs["is_written"][0]):
+        for ids, is_written in zip(
+            model_outputs["sequences"][0], model_outputs["is_written"][0]
+        ):
             if return_tensors:
                 records.append({f"{self.return_name}_token_ids": ids[is_written]})
             else:
-                text = str(self.target_tokenizer.decode(ids, skip_special_tokens=True, **decoding))
+                text = str(
+                    self.target_tokenizer.decode(ids, skip_special_tokens=True, **decoding)
+                )
                 records.append({f"{self.return_name}_text": text.strip()})
-        for record, score in zip(records, model_outputs.get("scores", torch.empty(1, 0))[0].tolist()):
+        for record, score in zip(
+            records, model_outputs.get("scores", torch.empty(1, 0))[0].tolist()
+        ):
             record["score"] = score
         return records
 
@@ -200,9 +267,13 @@ class SummarizationPipeline(Text2TextGenerationPipeline):
 
     def check_inputs(self, source: int, shortest: int, longest: int) -> None:
         if shortest > longest:
-            logger.warning(f"min_length={shortest}, and at most {longest} tokens: a summary cannot satisfy both.")
+            logger.warning(
+                f"min_length={shortest}, and at most {longest} tokens: a summary cannot satisfy both."
+            )
         if source < longest // 2:
-            logger.warning(f"A text of {source} tokens, and its summary may have {longest}: set a lower max_length.")
+            logger.warning(
+                f"A text of {source} tokens, and its summary may have {longest}: set a lower max_length."
+            )
 
 
 class TranslationPipeline(Text2TextGenerationPipeline):

@@ -5,19 +5,21 @@ Shapes: B batch, T length, S keys, N segments, E embedding size, H heads, D head
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from .configuration_scratch import ScratchConfig
-
-Rope = dict[str, Any]  # config.rope_parameters
+from .rope_scaling import SCALED_FREQUENCIES, Rope, yarn_temperature
 
 
 def positions_from_mask(
-    attention_mask: Tensor | None, shape: Sequence[int], device: torch.device, past: Tensor | int = 0
+    attention_mask: Tensor | None,
+    shape: Sequence[int],
+    device: torch.device,
+    past: Tensor | int = 0,
 ) -> Tensor:
     """position = number of real tokens before this one, so padding on either side changes nothing.
 
@@ -31,7 +33,9 @@ def positions_from_mask(
 
 def positions_from_lengths(lengths: Tensor, shape: Sequence[int]) -> Tensor:
     """[0, 1, 2, 0, 1, ...]: positions that restart with each segment. (N,) -> (B, T)."""
-    starts = (lengths.cumsum(0) - lengths).repeat_interleave(lengths, output_size=shape[0] * shape[1])
+    starts = (lengths.cumsum(0) - lengths).repeat_interleave(
+        lengths, output_size=shape[0] * shape[1]
+    )
     return (torch.arange(len(starts), device=lengths.device) - starts).view(*shape)
 
 
@@ -48,7 +52,9 @@ def _angles(position_ids: Tensor, size: int) -> Tensor:
     """
     dtype = torch.float32 if position_ids.device.type == "mps" else torch.float64
     pair = torch.arange(size // 2, device=position_ids.device, dtype=dtype)
-    angles = position_ids[..., None].to(dtype) * torch.exp(pair * (-2 * math.log(10_000.0) / size))
+    angles = position_ids[..., None].to(dtype) * torch.exp(
+        pair * (-2 * math.log(10_000.0) / size)
+    )
     return angles.remainder(2 * math.pi).float()
 
 
@@ -67,63 +73,9 @@ def sinusoidal_halves(position_ids: Tensor, size: int) -> Tensor:
 SINUSOIDS = {"sinusoidal": sinusoidal, "sinusoidal_halves": sinusoidal_halves}
 
 
-def _linear_frequencies(frequencies: Tensor, rope: Rope, **_: Any) -> Tensor:
-    """Position interpolation (Chen et al. 2023): all angles divided by the factor."""
-    return frequencies / rope["factor"]
-
-
-def _dynamic_frequencies(frequencies: Tensor, rope: Rope, size: int, length: Tensor, limit: int) -> Tensor:
-    """NTK-aware scaling: beyond the trained length the base grows with the length of the longest text of a batch.
-
-    Cached keys keep the angles of the length at which they came, as in Llama: beyond the limit, uncached runs differ.
-    """
-    growth = (rope["factor"] * length.clamp(min=limit) / limit - (rope["factor"] - 1)) ** (size / max(size - 2, 1))
-    pairs = torch.arange(0, size, 2, device=frequencies.device, dtype=torch.float32)
-    return 1.0 / (rope["rope_theta"] * growth) ** (pairs / size)
-
-
-def _llama3_frequencies(frequencies: Tensor, rope: Rope, **_: Any) -> Tensor:
-    """Llama 3.1: long waves are divided by the factor, short ones kept, those between blended."""
-    low, high = rope["low_freq_factor"], rope["high_freq_factor"]
-    turns = rope["original_max_position_embeddings"] * frequencies / (2 * math.pi)  # full turns in the trained length
-    kept = ((turns - low) / (high - low)).clamp(0, 1)
-    return kept * frequencies + (1 - kept) * frequencies / rope["factor"]
-
-
-def _yarn_frequencies(frequencies: Tensor, rope: Rope, size: int, **_: Any) -> Tensor:
-    """NTK by parts (Peng et al. 2023, 3.2): as llama3, the blend a ramp over the pairs of features."""
-    trained, theta = rope["original_max_position_embeddings"], rope["rope_theta"]
-    turns = rope.get("beta_fast") or 32, rope.get("beta_slow") or 1
-    low, high = (size * math.log(trained / (2 * math.pi * n)) / (2 * math.log(theta)) for n in turns)  # pair of n turns
-    if rope.get("truncate", True):
-        low, high = math.floor(low), math.ceil(high)
-    low, high = max(low, 0), min(high, size - 1)
-    pair = torch.arange(size // 2, device=frequencies.device)
-    kept = 1 - ((pair - low) / max(high - low, 0.001)).clamp(0, 1)
-    return kept * frequencies + (1 - kept) * frequencies / rope["factor"]
-
-
-SCALED_FREQUENCIES: dict[str, Callable[..., Tensor]] = {
-    "default": lambda frequencies, **_: frequencies,
-    "linear": _linear_frequencies,
-    "dynamic": _dynamic_frequencies,
-    "llama3": _llama3_frequencies,
-    "yarn": _yarn_frequencies,
-}
-
-
-def _yarn_temperature(rope: Rope) -> float:
-    """YaRN's factor of cosines and sines, 0.1 log(factor) + 1 (Peng et al. 2023, 3.4); 1.0 for other types."""
-    if rope["rope_type"] != "yarn":
-        return 1.0
-    if (given := rope.get("attention_factor")) is not None:
-        return given
-    weights = rope.get("mscale") or 0, rope.get("mscale_all_dim") or 0
-    above, below = (0.1 * weight * math.log(max(rope["factor"], 1)) + 1 for weight in weights)
-    return above / below if all(weights) else 0.1 * math.log(max(rope["factor"], 1)) + 1
-
-
-def rotary(position_ids: Tensor, size: int, rope: Rope, limit: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+def rotary(
+    position_ids: Tensor, size: int, rope: Rope, limit: int, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
     """cos and sin of position * theta^(-2i / R), i and i + R/2 a pair (Su et al. 2021, 3.2.2). (B, T) -> (B, T, 1, R).
 
     size is D, of which R = partial_rotary_factor * D are rotated; limit: config.max_position_embeddings.
@@ -132,10 +84,16 @@ def rotary(position_ids: Tensor, size: int, rope: Rope, limit: int, dtype: torch
     pairs = torch.arange(0, size, 2, device=position_ids.device, dtype=torch.float32)
     length = position_ids.max() + 1  # a tensor: no synchronisation
     scale = SCALED_FREQUENCIES[rope["rope_type"]]
-    frequencies = scale(1.0 / rope["rope_theta"] ** (pairs / size), rope=rope, size=size, length=length, limit=limit)
+    frequencies = scale(
+        1.0 / rope["rope_theta"] ** (pairs / size),
+        rope=rope,
+        size=size,
+        length=length,
+        limit=limit,
+    )
     angles = position_ids[..., None, None].float() * frequencies
     angles = torch.cat((angles, angles), dim=-1)
-    temperature = _yarn_temperature(rope)
+    temperature = yarn_temperature(rope)
     return (angles.cos() * temperature).to(dtype), (angles.sin() * temperature).to(dtype)
 
 
@@ -171,10 +129,14 @@ class RelativePositions(nn.Module):
     def __init__(self, config: ScratchConfig, is_causal: bool) -> None:
         super().__init__()
         self.is_causal, self.furthest = is_causal, config.relative_attention_max_distance
-        self.table = nn.Embedding(config.relative_attention_num_buckets, config.num_attention_heads)
+        self.table = nn.Embedding(
+            config.relative_attention_num_buckets, config.num_attention_heads
+        )
 
     def forward(self, distances: Tensor) -> Tensor:
-        buckets = relative_buckets(distances, self.table.num_embeddings, self.furthest, self.is_causal)
+        buckets = relative_buckets(
+            distances, self.table.num_embeddings, self.furthest, self.is_causal
+        )
         return self.table(buckets).permute(2, 0, 1)
 
 
@@ -187,7 +149,9 @@ def relative_buckets(distances: Tensor, count: int, furthest: int, is_causal: bo
     back = (-distances).clamp(min=0) if is_causal else distances.abs()
     count = count if is_causal else count // 2
     exact = count // 2
-    far = (back.clamp(min=1).float() / exact).log() / math.log(furthest / exact) * (count - exact)
+    far = (
+        (back.clamp(min=1).float() / exact).log() / math.log(furthest / exact) * (count - exact)
+    )
     return first + torch.where(back < exact, back, (exact + far.long()).clamp(max=count - 1))
 
 

@@ -5,28 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch import Tensor
 from transformers.pipelines.base import ChunkPipeline
-
-from .heads import cross_entropy
-
-
-def span_loss(
-    start_logits: Tensor, end_logits: Tensor, starts: Tensor, ends: Tensor, attention_mask: Tensor | None = None,
-    num_items_in_batch: Tensor | int | None = None,
-) -> Tensor:  # fmt: skip
-    """Mean of the cross-entropies of start and end over the real tokens, (B, T) and (B,) -> ().
-
-    An answer outside the real tokens of this piece of the context is ignored.
-    """
-    real = torch.ones_like(start_logits, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
-    labels = torch.stack((starts.view(-1), ends.view(-1)))  # (2, B)
-    last = real.shape[1] - 1
-    inside = (labels >= 0) & (labels <= last) & real.gather(1, labels.T.clamp(0, last)).T
-    labels = labels.masked_fill(~inside, -100)
-    logits = (x.masked_fill(~real, torch.finfo(x.dtype).min) for x in (start_logits, end_logits))
-    losses = (cross_entropy(*pair, num_items_in_batch) for pair in zip(logits, labels))
-    return torch.stack(list(losses)).mean()
 
 
 class QuestionAnsweringPipeline(ChunkPipeline):
@@ -42,9 +21,13 @@ class QuestionAnsweringPipeline(ChunkPipeline):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if not getattr(self.tokenizer, "is_fast", False):
-            raise ValueError(f"{type(self.tokenizer).__name__} has no character offsets; use a fast tokenizer.")
+            raise ValueError(
+                f"{type(self.tokenizer).__name__} has no character offsets; use a fast tokenizer."
+            )
 
-    def __call__(self, inputs: Any = None, context: Any = None, *, question: Any = None, **kwargs: Any) -> Any:
+    def __call__(
+        self, inputs: Any = None, context: Any = None, *, question: Any = None, **kwargs: Any
+    ) -> Any:
         """inputs: a dictionary with question and context, a list or generator of these; or pass both by name."""
         if inputs is None or context is not None:
             inputs = _pair_up(inputs if question is None else question, context)
@@ -63,22 +46,35 @@ class QuestionAnsweringPipeline(ChunkPipeline):
         top_k = windows.pop("topk", top_k)
         unknown = windows.keys() - {"doc_stride", "max_seq_len", "max_question_len"}
         if unknown:
-            raise ValueError(f"{', '.join(sorted(unknown))}: not an argument of question answering.")
-        for name, value in {"top_k": top_k, "max_answer_len": max_answer_len, **windows}.items():
+            raise ValueError(
+                f"{', '.join(sorted(unknown))}: not an argument of question answering."
+            )
+        for name, value in {
+            "top_k": top_k,
+            "max_answer_len": max_answer_len,
+            **windows,
+        }.items():
             least = 0 if name == "doc_stride" else 1
             if value is not None and value < least:
                 raise ValueError(f"{name}={value}: has to be at least {least}.")
         answers = {
-            "top_k": top_k, "max_answer_len": max_answer_len, "handle_impossible_answer": handle_impossible_answer,
+            "top_k": top_k,
+            "max_answer_len": max_answer_len,
+            "handle_impossible_answer": handle_impossible_answer,
             "align_to_words": align_to_words,
-        }  # fmt: skip
+        }
         windows, answers = (
-            {name: value for name, value in each.items() if value is not None} for each in (windows, answers)
+            {name: value for name, value in each.items() if value is not None}
+            for each in (windows, answers)
         )
         return windows, {}, answers
 
     def preprocess(
-        self, inputs: Any, max_seq_len: int = 384, doc_stride: int | None = None, max_question_len: int = 64
+        self,
+        inputs: Any,
+        max_seq_len: int = 384,
+        doc_stride: int | None = None,
+        max_question_len: int = 64,
     ) -> Iterator[dict[str, Any]]:
         """Yield the windows of the context one by one, each after the question."""
         question, context = _question_and_context(inputs)
@@ -95,9 +91,13 @@ class QuestionAnsweringPipeline(ChunkPipeline):
                 f"overlap by doc_stride={doc_stride}; raise the one or lower the other (or max_question_len)."
             )
         encoded = self.tokenizer(
-            question, context, truncation="only_second", max_length=max_seq_len, stride=doc_stride,
+            question,
+            context,
+            truncation="only_second",
+            max_length=max_seq_len,
+            stride=doc_stride,
             return_overflowing_tokens=True,
-        )  # fmt: skip
+        )
         for number, encoding in enumerate(encoded.encodings):
             names = [name for name in self.tokenizer.model_input_names if name in encoded]
             tensors = {name: torch.tensor([encoded[name][number]]) for name in names}
@@ -106,16 +106,28 @@ class QuestionAnsweringPipeline(ChunkPipeline):
 
     def _shorten(self, question: str, longest: int) -> str:
         """Keep what `longest` tokens of a longer question stand for, on the tokenizer's truncation side."""
-        offsets = self.tokenizer(question, add_special_tokens=False, verbose=False).encodings[0].offsets
+        offsets = (
+            self.tokenizer(question, add_special_tokens=False, verbose=False)
+            .encodings[0]
+            .offsets
+        )
         if len(offsets) <= longest:
             return question
-        kept = offsets[:longest] if self.tokenizer.truncation_side == "right" else offsets[-longest:]
+        kept = (
+            offsets[:longest]
+            if self.tokenizer.truncation_side == "right"
+            else offsets[-longest:]
+        )
         return question[min(start for start, _ in kept) : max(end for _, end in kept)]
 
     def _forward(self, model_inputs: dict[str, Any]) -> dict[str, Any]:
         meta = {name: model_inputs.pop(name) for name in ("encoding", "context", "is_last")}
         outputs = self.model(**model_inputs)
-        return {"start": outputs.start_logits.float(), "end": outputs.end_logits.float(), **meta}
+        return {
+            "start": outputs.start_logits.float(),
+            "end": outputs.end_logits.float(),
+            **meta,
+        }
 
     def postprocess(
         self,
@@ -131,36 +143,60 @@ class QuestionAnsweringPipeline(ChunkPipeline):
         for window in model_outputs:
             spans, null = self._spans(window, max_answer_len)
             no_answer = min(no_answer, null)
-            best: dict[tuple[int, int], float] = {}  # of this window; different token spans may align to the same words
+            best: dict[
+                tuple[int, int], float
+            ] = {}  # of this window; different token spans may align to the same words
             for first, last, score in spans:
-                best.setdefault(_characters(window["encoding"], first, last, context, align_to_words), score)
+                best.setdefault(
+                    _characters(window["encoding"], first, last, context, align_to_words), score
+                )
                 if len(best) == top_k:
                     break
             found |= {place: max(score, found.get(place, 0.0)) for place, score in best.items()}
         if handle_impossible_answer:
             found[0, 0] = no_answer
         if not found:
-            raise ValueError(f"context: {context[:40]!r} gives no tokens that could be an answer.")
+            raise ValueError(
+                f"context: {context[:40]!r} gives no tokens that could be an answer."
+            )
         ranked = sorted(found.items(), key=lambda item: -item[1])[:top_k]
         answers = [
-            {"score": score, "start": start, "end": end, "answer": context[start:end]} for (start, end), score in ranked
+            {"score": score, "start": start, "end": end, "answer": context[start:end]}
+            for (start, end), score in ranked
         ]
         return answers[0] if top_k == 1 else answers
 
-    def _spans(self, window: dict[str, Any], longest: int) -> tuple[Iterator[tuple[int, int, float]], float]:
+    def _spans(
+        self, window: dict[str, Any], longest: int
+    ) -> tuple[Iterator[tuple[int, int, float]], float]:
         """(first token, last token, probability) of the spans in a window, best first; the probability of no answer."""
         encoding, context = window["encoding"], window["context"]
         size, left = len(encoding.ids), self.tokenizer.padding_side == "left"
         in_context = torch.tensor([sequence == 1 for sequence in encoding.sequence_ids])
-        is_text = in_context & torch.tensor([bool(context[slice(*place)].strip()) for place in encoding.offsets])
-        is_null = torch.tensor([token == self.tokenizer.cls_token_id for token in encoding.ids]) & ~in_context
-        logits = [window[name][0, -size:] if left else window[name][0, :size] for name in ("start", "end")]
-        start, end = (x.masked_fill(~(in_context | is_null), float("-inf")).log_softmax(-1) for x in logits)
+        is_text = in_context & torch.tensor(
+            [bool(context[slice(*place)].strip()) for place in encoding.offsets]
+        )
+        is_null = (
+            torch.tensor([token == self.tokenizer.cls_token_id for token in encoding.ids])
+            & ~in_context
+        )
+        logits = [
+            window[name][0, -size:] if left else window[name][0, :size]
+            for name in ("start", "end")
+        ]
+        start, end = (
+            x.masked_fill(~(in_context | is_null), float("-inf")).log_softmax(-1)
+            for x in logits
+        )
         null = float((start + end)[is_null].exp().sum())
         # Excludes spans of white space, ends before starts, and spans that are too long. Impossible spans are left
         # out rather than scored 0, since possible ones may round to 0 as well.
         texts = is_text.cumsum(0)
-        possible = in_context[:, None] & in_context & (texts - texts[:, None] + is_text[:, None].int() > 0)
+        possible = (
+            in_context[:, None]
+            & in_context
+            & (texts - texts[:, None] + is_text[:, None].int() > 0)
+        )
         firsts, lasts = possible.triu().tril(longest - 1).nonzero(as_tuple=True)
         scores, order = (start[firsts] + end[lasts]).sort(descending=True, stable=True)
         return zip(firsts[order].tolist(), lasts[order].tolist(), scores.exp().tolist()), null
@@ -172,11 +208,15 @@ def _pair_up(questions: Any, contexts: Any) -> Any:
         raise ValueError("Pass question and context, or dictionaries that contain both.")
     if isinstance(questions, str) and isinstance(contexts, str):
         return {"question": questions, "context": contexts}
-    lists = [texts if isinstance(texts, str) else list(texts) for texts in (questions, contexts)]
+    lists = [
+        texts if isinstance(texts, str) else list(texts) for texts in (questions, contexts)
+    ]
     size = max(len(texts) for texts in lists if not isinstance(texts, str))
     columns = [[texts] * size if isinstance(texts, str) else texts for texts in lists]
     if len(columns[0]) != len(columns[1]):
-        raise ValueError(f"{len(columns[0])} questions and {len(columns[1])} contexts: their numbers have to be equal.")
+        raise ValueError(
+            f"{len(columns[0])} questions and {len(columns[1])} contexts: their numbers have to be equal."
+        )
     return [{"question": question, "context": context} for question, context in zip(*columns)]
 
 
@@ -185,12 +225,16 @@ def _question_and_context(example: Any) -> tuple[str, str]:
     for name in ("question", "context"):
         text = example.get(name) if isinstance(example, dict) else getattr(example, name, None)
         if not isinstance(text, str) or not text.strip():
-            raise ValueError(f"{name}: {str(text)[:40]!r} is not a text; both a question and a context are required.")
+            raise ValueError(
+                f"{name}: {str(text)[:40]!r} is not a text; both a question and a context are required."
+            )
         texts.append(text)
     return texts[0], texts[1]
 
 
-def _characters(encoding: Any, first: int, last: int, context: str, align_to_words: bool) -> tuple[int, int]:
+def _characters(
+    encoding: Any, first: int, last: int, context: str, align_to_words: bool
+) -> tuple[int, int]:
     """The characters of the context that tokens first to last of a window cover, without surrounding white space."""
     start, end = encoding.offsets[first][0], encoding.offsets[last][1]
     if align_to_words:
@@ -205,7 +249,9 @@ def _word(encoding: Any, token: int, context: str) -> tuple[int, int]:
     place = None if number is None else encoding.word_to_chars(number, 1)
     if place is not None and len(context[slice(*place)].split()) == 1:
         return place
-    start, end = encoding.offsets[token]  # the tokenizer does not split words, or treats the text as one word
+    start, end = encoding.offsets[
+        token
+    ]  # the tokenizer does not split words, or treats the text as one word
     while start > 0 and context[start - 1 : start + 1].isalnum():
         start -= 1
     while end < len(context) and context[end - 1 : end + 1].isalnum():
@@ -214,6 +260,11 @@ def _word(encoding: Any, token: int, context: str) -> tuple[int, int]:
 
 
 # Task: the pipeline, and the Auto class whose models it serves.
-ENCODER_PIPELINES = {"extractive-question-answering": (QuestionAnsweringPipeline, "AutoModelForQuestionAnswering")}
+ENCODER_PIPELINES = {
+    "extractive-question-answering": (
+        QuestionAnsweringPipeline,
+        "AutoModelForQuestionAnswering",
+    )
+}
 
 __all__ = ["QuestionAnsweringPipeline"]

@@ -24,7 +24,11 @@ class Block(GradientCheckpointingLayer):
     """
 
     def __init__(
-        self, config: ScratchConfig, layer_idx: int, is_causal: bool = False, cross_attention: bool = False
+        self,
+        config: ScratchConfig,
+        layer_idx: int,
+        is_causal: bool = False,
+        cross_attention: bool = False,
     ) -> None:
         super().__init__()
         residual = NORM_POSITIONS[config.norm_position]
@@ -38,9 +42,14 @@ class Block(GradientCheckpointingLayer):
         self.feed_forward_residual = residual(config)
 
     def forward(
-        self, hidden_states: Tensor, attention_mask: Any = None, encoder_hidden_states: Tensor | None = None,
-        encoder_attention_mask: Any = None, position_bias: Tensor | None = None, **kwargs: Any,
-    ) -> Tensor:  # fmt: skip
+        self,
+        hidden_states: Tensor,
+        attention_mask: Any = None,
+        encoder_hidden_states: Tensor | None = None,
+        encoder_attention_mask: Any = None,
+        position_bias: Tensor | None = None,
+        **kwargs: Any,
+    ) -> Tensor:
         """(B, T, hidden), encoder_hidden_states (B, S, hidden) -> (B, T, hidden). The rest: see Attention.forward."""
         residual = self.attention_residual
         query = residual.before(hidden_states)
@@ -50,7 +59,9 @@ class Block(GradientCheckpointingLayer):
         if self.cross_attention is not None:
             residual = self.cross_attention_residual
             query = residual.before(hidden_states)
-            update, _ = self.cross_attention(query, encoder_attention_mask, encoder_hidden_states, **kwargs)
+            update, _ = self.cross_attention(
+                query, encoder_attention_mask, encoder_hidden_states, **kwargs
+            )
             hidden_states = residual.after(hidden_states, update)
 
         residual = self.feed_forward_residual
@@ -65,9 +76,14 @@ class ParallelBlock(Block):
         self.feed_forward_residual = None
 
     def forward(
-        self, hidden_states: Tensor, attention_mask: Any = None, encoder_hidden_states: Tensor | None = None,
-        encoder_attention_mask: Any = None, position_bias: Tensor | None = None, **kwargs: Any,
-    ) -> Tensor:  # fmt: skip
+        self,
+        hidden_states: Tensor,
+        attention_mask: Any = None,
+        encoder_hidden_states: Tensor | None = None,
+        encoder_attention_mask: Any = None,
+        position_bias: Tensor | None = None,
+        **kwargs: Any,
+    ) -> Tensor:
         """(B, T, hidden) -> the same. Not in encoder-decoders: encoder_hidden_states are None."""
         read = self.attention_residual.before(hidden_states)
         update, _ = self.attention(read, attention_mask, position_bias=position_bias, **kwargs)
@@ -82,27 +98,47 @@ class Stack(nn.Module):
     """N blocks and a final norm, which pre-norm needs: its residual stream leaves the last block unnormalised."""
 
     def __init__(
-        self, config: ScratchConfig, num_layers: int, is_causal: bool = False, cross_attention: bool = False
+        self,
+        config: ScratchConfig,
+        num_layers: int,
+        is_causal: bool = False,
+        cross_attention: bool = False,
     ) -> None:
         super().__init__()
         block, bias = BLOCKS[config.block_type], POSITION_BIASES.get(config.position_type)
-        self.layers = nn.ModuleList(block(config, i, is_causal, cross_attention) for i in range(num_layers))
-        self.attention_types = config.attention_types(num_layers)  # they recur where PEFT replicates layers
+        self.layers = nn.ModuleList(
+            block(config, i, is_causal, cross_attention) for i in range(num_layers)
+        )
+        self.attention_types = config.attention_types(
+            num_layers
+        )  # they recur where PEFT replicates layers
         self.position_bias = bias(config, is_causal) if bias else None
-        has_norm = config.norm_position != "post" if config.final_norm is None else config.final_norm
-        self.norm = NORMS[config.norm_type](config.hidden_size, eps=config.norm_eps) if has_norm else nn.Identity()
+        has_norm = (
+            config.norm_position != "post" if config.final_norm is None else config.final_norm
+        )
+        self.norm = (
+            NORMS[config.norm_type](config.hidden_size, eps=config.norm_eps)
+            if has_norm
+            else nn.Identity()
+        )
 
     def forward(
-        self, hidden_states: Tensor, by_type: Mapping[str, tuple] = UNMASKED,
-        encoder_hidden_states: Tensor | None = None, encoder_attention_mask: Any = None,
-        num_layers: int | None = None, **kwargs: Any,
-    ) -> Tensor:  # fmt: skip
+        self,
+        hidden_states: Tensor,
+        by_type: Mapping[str, tuple] = UNMASKED,
+        encoder_hidden_states: Tensor | None = None,
+        encoder_attention_mask: Any = None,
+        num_layers: int | None = None,
+        **kwargs: Any,
+    ) -> Tensor:
         """(B, T, hidden) -> the same, through the first num_layers blocks, None: all. The rest: see Block.forward.
 
         by_type: the attention_mask, position_bias and rotary of each type of layer.
         """
         encoder = encoder_hidden_states, encoder_attention_mask
         for layer, kind in islice(zip(self.layers, cycle(self.attention_types)), num_layers):
-            mask, bias, rotary = by_type[kind]  # bias is positional, for reentrant checkpointing to see its gradient
+            mask, bias, rotary = by_type[
+                kind
+            ]  # bias is positional, for reentrant checkpointing to see its gradient
             hidden_states = layer(hidden_states, mask, *encoder, bias, rotary=rotary, **kwargs)
         return self.norm(hidden_states)

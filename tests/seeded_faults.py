@@ -59,7 +59,7 @@ TEXTBOOK = (
         "a segment whose positions go on beyond those of the one before joins it",
     ),
     Fault(
-        "yarn_divided_the_other_way", "positions", "_yarn_temperature",
+        "yarn_divided_the_other_way", "rope_scaling", "yarn_temperature",
         "return above / below", "return below / above",
         "YaRN: the quotient of the two temperatures upside down",
     ),
@@ -121,7 +121,7 @@ TEXTBOOK = (
         "learned positions start at row 0 whatever position_offset says",
     ),
     Fault(
-        "short_first_segment_unseen", "embeddings", "Inputs.segment_lengths",
+        "short_first_segment_unseen", "inputs", "Inputs.segment_lengths",
         "starts[:, 1:].any()", "starts[:, 2:].any()",
         "a first segment of one token joins the second one",
     ),
@@ -172,19 +172,18 @@ TEXTBOOK = (
         "pooling of packed texts reads the first token of the next one as well",
     ),
     Fault(
-        "segments_see_each_other", "engine", "self_attention_mask",
-        "and_mask_function=same_segment)", "and_mask_function=None if is_causal else same_segment)",
+        "segments_see_each_other", "masks", "self_attention_mask",
+        "masked[\"and_mask_function\"] = same_segment", "masked |= {} if is_causal else {\"and_mask_function\": same_segment}",
         "texts of a packed row see those before them in a decoder",
     ),
     Fault(
-        "cache_outgrows_positions", "engine", "textbook_engine",
+        "cache_outgrows_positions", "base_models", "StackModel.textbook_engine",
         "longest=past + inputs.shape[1]", "longest=inputs.shape[1]",
         "a text that outgrows the learned positions with its cache is refused by no message",
     ),
     Fault(
-        "packed_with_a_cache", "base_models", "ScratchDecoderModel.forward",
-        "if use_cache and past_key_values is None and inputs.segment_ids() is None:",
-        "if use_cache and past_key_values is None:",
+        "packed_with_a_cache", "base_models", "ScratchDecoderModel._cache",
+        "if use_cache and cache is None and inputs.segment_ids() is None:", "if use_cache and cache is None:",
         "with use_cache packed texts get a cache, and see each other",
     ),
     Fault(
@@ -193,8 +192,8 @@ TEXTBOOK = (
         "the pooler reads padding where it stands on the left",
     ),
     Fault(
-        "answer_at_the_end_ignored", "question_answering", "span_loss",
-        "(labels <= last)", "(labels < last)",
+        "answer_at_the_end_ignored", "heads", "span_loss",
+        "(labels > last)", "(labels >= last)",
         "answers that touch the last token of the batch do not count",
     ),
     Fault(
@@ -215,7 +214,7 @@ TEXTBOOK = (
     ),
     Fault(
         "segment_predicts_the_next", "modeling_decoder", "next_tokens",
-        "labels = labels.masked_fill(restarts(inputs.position_ids, labels.shape), -100)", "labels = labels",
+        "labels = labels.masked_fill(restarts(position_ids, labels.shape), -100)", "labels = labels",
         "the last token of a packed text learns to predict the first one of the next",
     ),
     Fault(
@@ -236,7 +235,7 @@ TEXTBOOK = (
     ),
     Fault(
         "memory_without_mask", "modeling_seq2seq", "ScratchSeq2SeqModel.forward",
-        "encoder_states, attention_mask, use_cache=use_cache", "encoder_states, None, use_cache=use_cache",
+        "encoder_attention_mask=attention_mask", "encoder_attention_mask=None",
         "the decoder attends to padding of the source",
     ),
     Fault(
@@ -268,7 +267,7 @@ ENGINE = (
         "without a mask a decoder leaves out the tokens before those that are read, not those behind",
     ),
     Fault(
-        "longest_is_the_first", "engine", "segment_bounds",
+        "longest_is_the_first", "masks", "segment_bounds",
         "longest = int(lengths.max())", "longest = int(lengths[0])",
         "kernels are told the length of the first text instead of the longest",
     ),
@@ -366,10 +365,11 @@ FIRST = {
     "embeddings": ("embeddings", "textbook", "packing"),
     "stack": ("stack", "textbook"),
     "heads": ("heads", "packing", "modeling_decoder", "engines"),
-    "engine": ("modeling_decoder", "packing", "varlen"),
+    "masks": ("modeling_decoder", "packing", "varlen"),
+    "inputs": ("embeddings", "textbook", "packing", "modeling_decoder"),
+    "rope_scaling": ("positions", "textbook"),
     "base_models": ("textbook", "modeling_decoder"),
     "modeling_encoder": ("heads", "textbook", "modeling_encoder"),
-    "question_answering": ("heads", "question_answering"),
     "modeling_decoder": ("textbook", "modeling_decoder"),
     "modeling_seq2seq": ("modeling_seq2seq", "stack"),
     "configuration_scratch": ("configuration", "textbook", "presets"),

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
 
-from ..engine import textbook_engine
+from ..base_models import StackModel
 from ..modeling_base import ScratchPreTrainedModel
 from ..modeling_decoder import ScratchDecoderForCausalLM
 from ..modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration
@@ -28,7 +28,7 @@ _lock, _disabling, _was_enabled = Lock(), 0, True
 
 def enable() -> None:
     """Enable the engine for scratch models. Results are equal up to rounding."""
-    ScratchPreTrainedModel.engine = fast_engine
+    StackModel.engine = fast_engine
     ScratchPreTrainedModel.create_masks_for_generate = staticmethod(masks_for_generate)  # type: ignore[arg-type]
     ScratchPreTrainedModel.__call__ = fast_call  # type: ignore[method-assign]
     for model_class in GENERATIVE:
@@ -38,7 +38,7 @@ def enable() -> None:
 def disable() -> None:
     """Disable the engine, so that scratch models run the textbook code."""
     if is_enabled():
-        ScratchPreTrainedModel.engine = textbook_engine
+        StackModel.engine = StackModel.textbook_engine
         ScratchPreTrainedModel.create_masks_for_generate = TEXTBOOK_MASKS
     for model_class, name in (ScratchPreTrainedModel, "__call__"), *((each, "generate") for each in GENERATIVE):
         if name in vars(model_class):
@@ -46,7 +46,7 @@ def disable() -> None:
 
 
 def is_enabled() -> bool:
-    return ScratchPreTrainedModel.engine is fast_engine
+    return StackModel.engine is fast_engine
 
 
 @contextmanager

@@ -23,9 +23,11 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.utils import is_tracing
 
 from ..attention import additive
+from ..base_models import StackModel
 from ..configuration_scratch import ScratchConfig
-from ..embeddings import Inputs
-from ..engine import (
+from ..heads import padding_mask
+from ..inputs import Inputs
+from ..masks import (
     MASKS,
     SCORE_OPTIONS,
     cross_attention_mask,
@@ -34,9 +36,7 @@ from ..engine import (
     rotary_angles,
     segment_bounds,
     self_attention_mask,
-    textbook_engine,
 )
-from ..heads import padding_mask
 from .attention import eager_attention
 from .hooks import has_foreign_hooks, has_hooks, has_to_be_called, is_traced, recomputes
 from .last_block import attend_once, attend_then_select, last_block
@@ -61,7 +61,7 @@ def fast_engine(
 ) -> Tensor:
     """As textbook_engine: inputs (B, T) -> hidden states (B, T, hidden); the values of unread tokens are undefined."""
     encoder: Any = {"encoder_hidden_states": encoder_hidden_states, "encoder_attention_mask": encoder_attention_mask}
-    textbook = partial(textbook_engine, model, inputs, past_key_values=past_key_values, **encoder, **kwargs)
+    textbook = partial(StackModel.textbook_engine, model, inputs, past_key_values=past_key_values, **encoder, **kwargs)
     if _is_tiny(inputs) or _looks_inside(model, kwargs) or _learns_biases(model):
         return textbook()
     traced = any(is_tracing(each) for each in (inputs.input_ids, inputs.inputs_embeds, inputs.attention_mask))

@@ -18,7 +18,7 @@ from transformers.generation import GenerationMode
 from transformers.integrations.deepspeed import is_deepspeed_zero3_enabled
 from transformers.integrations.fsdp import is_fsdp_managed_module
 
-from ..engine import MASKS
+from ..masks import MASKS
 from .beam_search import beam_search
 from .hooks import FastForward, is_plain_linear
 from .onednn import has_gradient, linear, onednn_linear, suits_onednn

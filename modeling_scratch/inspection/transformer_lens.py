@@ -24,7 +24,7 @@ from transformer_lens.model_bridge.generalized_components import (
 )
 
 from ..attention import additive
-from ..embeddings import Inputs
+from ..inputs import Inputs
 from ..layers import ACTIVATIONS
 
 Components = dict[str, Any]

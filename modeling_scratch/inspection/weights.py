@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from transformers import PreTrainedConfig
 
 from ..configuration_scratch import NGRAM_BITS, ScratchConfig
-from ..engine import rotary_angles
+from ..masks import rotary_angles
 from ..modeling_base import ScratchPreTrainedModel
 from ..positions import SINUSOIDS
 from ..stack import Stack

@@ -11,9 +11,8 @@ from model_cases import MASK, TINY, assert_close, tiny
 from torch import Tensor
 
 from modeling_scratch import ScratchEncoderForSequenceClassification
-from modeling_scratch.heads import cross_entropy, pool
+from modeling_scratch.heads import cross_entropy, pool, span_loss
 from modeling_scratch.modeling_encoder import ClassificationHead, MaskedLMHead
-from modeling_scratch.question_answering import span_loss
 
 STATES = torch.randn(*MASK.shape, TINY["hidden_size"], generator=torch.Generator().manual_seed(1))
 REDUCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
