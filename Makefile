@@ -45,13 +45,13 @@ test-gpu: $(VENV)/.test-installed
 
 # A quarter of an hour with a GPU: checks, a table of speed, a training; `make gpu ARGS=--rehearse` on a CPU. Where there
 # is no environment yet and $(PYTHON) has the libraries, as on rented machines without a network, it runs with that.
-GPU_LIBRARIES = all(map(importlib.util.find_spec, ("torch", "transformers", "tokenizers", "pyarrow")))
+GPU_LIBRARIES = all(map(importlib.util.find_spec, ("torch", "transformers", "safetensors", "pyarrow", "pytest", "hypothesis")))
 gpu:
 	@test -e $(VENV)/.test-installed \
 		|| $(PYTHON) -c 'import importlib.util, sys; sys.exit(not $(GPU_LIBRARIES))' \
 		|| $(MAKE) --no-print-directory $(VENV)/.test-installed
 	@if test -e $(VENV)/.test-installed; then python=$(VENV)/bin/python; else python=$(PYTHON); fi; \
-		PYTHONPATH=. PYTHONUNBUFFERED=1 $$python scripts/gpu.py $(ARGS)
+		PYTHONPATH=".$${PYTHONPATH:+:$$PYTHONPATH}" PYTHONUNBUFFERED=1 $$python scripts/gpu.py $(ARGS)
 
 lint: $(VENV)/.test-installed
 	$(VENV)/bin/ruff check .

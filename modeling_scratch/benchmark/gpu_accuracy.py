@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from ..configuration_scratch import ScratchEncoderConfig
-from ..fast.captured import captured_forward, captured_step
+from ..fast.captured import captured_forward, captured_step, set_rate
 from ..fast.static_shapes import Size, choose_sizes, fill
 from ..heads import cross_entropy
 from ..modeling_encoder import ScratchEncoderForMaskedLM, ScratchEncoderForSequenceClassification
@@ -180,7 +180,8 @@ def pretrain(tokens: Tokens, recipe: Recipe, tell: Callable[[str], None]) -> tup
     row = {
         "parameters": sum(weight.numel() for weight in model.parameters()), "steps": total,
         "tokens": total * recipe.tokens, "seconds": round(seconds, 1),
-        "tokens/s": round(FIRST_STEPS * recipe.tokens / timed), "loss": round(_mean(losses), 4),
+        "tokens/s": round(total * recipe.tokens / seconds), "tokens/s, without compilation":
+        round(FIRST_STEPS * recipe.tokens / timed), "loss": round(_mean(losses), 4),
     }  # fmt: skip
     return {name: value.detach().clone() for name, value in model.model.state_dict().items()}, row
 
@@ -197,14 +198,6 @@ def schedule(step: int, total: int, warm_up: int) -> float:
     """The share of the rate at a step: up in a line, then down to 0 in a line."""
     warm_up = min(warm_up, total // 4)
     return min((step + 1) / (warm_up + 1), (total - step) / max(total - warm_up, 1))
-
-
-def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
-    for group in optimizer.param_groups:
-        if isinstance(group["lr"], Tensor):
-            group["lr"].fill_(rate)
-        else:
-            group["lr"] = rate
 
 
 def _wait(recipe: Recipe) -> None:
@@ -266,12 +259,12 @@ def train_from_scratch(
     done: the rows of an earlier call, to which the caller adds each that is yielded. The folder keeps the pretrained
     weights for a later call.
     """
-    file = folder / WEIGHTS
-    if not file.is_file():
+    file, key = folder / WEIGHTS, "pretraining, masked words"
+    if not file.is_file() or key not in done:
         weights, row = pretrain(tokens, recipe, tell)
+        yield key, row
         with replacing(file) as temporary:
             save_file(weights, temporary)
-        yield "pretraining, masked words", row
     score = partial(score_of, load_file(file), tokens)
     train = tokens.texts["imdb-train"]
     order = np.random.default_rng(0).permutation(len(train))
@@ -292,15 +285,15 @@ def train_from_scratch(
 
 
 def score_of(
-    weights: dict[str, Tensor], tokens: Tokens, train: Chosen, asked: Chosen, rate: float, seed: int, recipe: Recipe
+    weights: dict[str, Tensor], tokens: Tokens, train: Chosen, evaluated: Chosen, rate: float, seed: int, recipe: Recipe
 ) -> Row:
     """Fine-tune the weights on some texts; the accuracy on others, and the seconds of the training."""
     start = time.perf_counter()
     model = fine_tune(weights, *train, rate, seed, tokens, recipe)
     _wait(recipe)
     seconds = round(time.perf_counter() - start, 1)
-    texts, chosen = asked
-    found = accuracy(classify(model, *asked, tokens, recipe), texts.labels[chosen])
+    texts, chosen = evaluated
+    found = accuracy(classify(model, *evaluated, tokens, recipe), texts.labels[chosen])
     return {"accuracy": found, "texts": len(chosen), "seconds": seconds}
 
 

@@ -17,6 +17,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -40,7 +41,7 @@ NO_DEVICE = "no CUDA device: run this on a machine with an NVIDIA GPU and a CUDA
 ENDINGS = "stopped", "failed"  # rows of a part that did not come to its end
 LEAST_CAPABILITY = 8, 0  # Ampere
 OTHERWISE = "`modeling-scratch benchmark train-sst2 --device cuda --dtype float16` measures this device"
-LEAST_SECONDS = 15  # with less, no part begins
+LEAST_SECONDS = 1  # with less, no part begins
 SUMMARY = re.compile(r"\d+ (passed|failed|skipped|deselected|errors?)\b|no tests ran")
 MARK = "pytest.mark.gpu"
 CHECKS = ("tests/fast/test_static_shapes.py", "tests/fast/test_captured.py")
@@ -83,17 +84,27 @@ def tell(line: str) -> None:
 
 def checks(session: Session) -> Rows:
     """Captured steps equal plain ones, without a recompilation or a wait for the device."""
-    mark = "not gpu and not slow" if session.rehearses else "gpu"
-    yield "equality, no recompilation, no wait", pytest_result(mark, CHECKS)
+    mark, key = "not gpu and not slow" if session.rehearses else "gpu", "equality, no recompilation, no wait"
+    if session.done("checks").get(key, {"failed": True})["failed"]:
+        yield key, pytest_result(mark, CHECKS)
 
 
 def tests(session: Session) -> Rows:
     """All tests that need a GPU, which a rehearsal skips; the newest first, each file by itself."""
     files = [file for file in (ROOT / "tests").rglob("test_*.py") if MARK in file.read_text(encoding="utf-8")]
-    for file in sorted(files, key=lambda file: file.stat().st_mtime, reverse=True):
+    for file in sorted(files, key=changed, reverse=True):
         name = str(file.relative_to(ROOT))
         if name not in CHECKS and name not in session.done("tests"):
             yield name, pytest_result("gpu", [name])
+
+
+def changed(file: Path) -> int:
+    """When a file was committed last; where git does not know, when it was written."""
+    try:
+        command = ["git", "log", "-1", "--format=%ct", "--", str(file)]
+        return int(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
+    except (OSError, subprocess.CalledProcessError, ValueError):
+        return int(file.stat().st_mtime)
 
 
 def pytest_result(mark: str, files: Sequence[str]) -> Row:
@@ -148,12 +159,12 @@ class Part:
 
 
 PARTS = {
-    "checks": Part(checks, "Checks", 100, 60),
-    "speed": Part(speed, "Milliseconds a step", 175, 60),
-    "accuracy": Part(accuracy, "A Transformer from random weights", 310, 60),
-    "compiled peer": Part(compiled_peer, "Hugging Face's class, compiled: milliseconds a step", 75, 30),
-    "generation": Part(generation, "Milliseconds a generated token", 120, 30),
-    "tests": Part(tests, "Tests", 200, 60),
+    "checks": Part(checks, "Checks", 100, 120),
+    "speed": Part(speed, "Milliseconds a step", 175, 120),
+    "accuracy": Part(accuracy, "A Transformer from random weights", 310, 120),
+    "compiled peer": Part(compiled_peer, "Hugging Face's class, compiled: milliseconds a step", 75, 120),
+    "generation": Part(generation, "Milliseconds a generated token", 120, 120),
+    "tests": Part(tests, "Tests", 200, 120),
 }
 
 
@@ -161,60 +172,81 @@ PARTS = {
 
 
 def run_parts(
-    names: Sequence[str], folder: Path, tokens_file: Path, minutes: float, rehearses: bool = False
+    names: Sequence[str], folder: Path, tokens_file: Path, minutes: float, rehearses: bool = False, anew: bool = False
 ) -> dict[str, dict[str, Row]]:
     """Run parts until the minutes are over; return all results, those of earlier calls too.
 
-    Raises DataError without a CUDA device or a file of tokens, except in a rehearsal, which needs neither.
+    anew: forget what earlier calls have found of these parts. Raises DataError without a CUDA device or a file of
+    tokens, except in a rehearsal, which needs neither.
     """
     started, deadline = time.monotonic(), time.monotonic() + 60 * minutes
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # asks without CUDA, which a forked process could not use then
     if not rehearses and not torch.cuda.is_available():
         raise DataError(NO_DEVICE)
-    device = torch.device("cpu" if rehearses else "cuda")
     tokens = demo_tokens() if rehearses else read_tokens(tokens_file)
     folder.mkdir(parents=True, exist_ok=True)
-    session = Session(folder, device, rehearses, tokens, read_results(folder))
+    results = read_results(folder)
+    if anew:
+        results = {name: rows for name, rows in results.items() if name not in names}
+        write_json(folder / RESULTS, results)
+    session = Session(folder, torch.device("cpu" if rehearses else "cuda"), rehearses, tokens, results)
     tell(f"ready after {time.monotonic() - started:.0f} s; results go to {folder / PAGE}")
     for name in names:
         part = PARTS[name]
         limit = min(part.rehearsed if rehearses else part.seconds, deadline - time.monotonic())
-        if limit < LEAST_SECONDS and not rehearses:
+        if limit < LEAST_SECONDS:
             tell(f"{name}: no time left; call again, it goes on here")
             continue
         _run(name, part, session, limit)
-        session.results = read_results(folder)
     return session.results
 
 
+def has_failed(results: Mapping[str, Mapping[str, Row]], names: Sequence[str]) -> bool:
+    """Return whether one of these parts ended with an error, or a test in it failed."""
+    rows = [row for name in names for row in results.get(name, {}).values()]
+    return any("error" in row or row.get("failed") for row in rows)
+
+
 def read_results(folder: Path) -> dict[str, dict[str, Row]]:
+    """Read what earlier calls have found. Raises DataError for another file."""
     file = folder / RESULTS
     try:
-        return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    except ValueError as error:
+        results = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        if not all(isinstance(row, dict) for rows in results.values() for row in rows.values()):
+            raise ValueError("a row is no object")
+    except (AttributeError, ValueError) as error:
         raise DataError(f"{file}: not the results of an earlier call ({error}); name another --output") from error
-
-
-def forget(folder: Path) -> None:
-    """Delete what earlier calls have left in a folder."""
-    for name in (RESULTS, PAGE, gpu_accuracy.WEIGHTS):
-        (folder / name).unlink(missing_ok=True)
+    return results
 
 
 def _run(name: str, part: Part, session: Session, limit: float) -> None:
-    """Run a part in a process of its own; stop it, and what it started, at its limit."""
+    """Run a part in a process of its own; stop it, and what it started, at its limit or with this process."""
     tell(f"{name}: at most {limit:.0f} s")
     start = time.monotonic()
-    child = multiprocessing.get_context("fork").Process(target=_work, args=(name, part, session))
+    child = multiprocessing.get_context("fork").Process(target=_work, args=(name, part, session), daemon=False)
     child.start()
-    child.join(limit)
-    if child.is_alive():
-        os.killpg(child.pid, signal.SIGKILL)
+    was_stopped = False
+    try:
+        child.join(limit)
+        was_stopped = child.is_alive()
+    finally:
+        if child.is_alive():
+            stop_group(child.pid)
         child.join()
-        session.results = read_results(session.folder)
+    session.results = read_results(session.folder)
+    if was_stopped:
         session.keep(name, "stopped", {"at its limit of": f"{limit:.0f} s"})
-    elif child.exitcode == 0:
+    elif child.exitcode and "failed" not in session.done(name):
+        session.keep(name, "failed", {"error": f"its process ended with exit code {child.exitcode}"})
+    elif not child.exitcode:
         tell(f"{name}: done after {time.monotonic() - start:.0f} s")
+
+
+def stop_group(process: int) -> None:
+    """Kill a process and its group, which it leads as soon as it runs."""
+    for kill in (os.killpg, os.kill):
+        with suppress(ProcessLookupError):
+            kill(process, signal.SIGKILL)
 
 
 def _work(name: str, part: Part, session: Session) -> None:
@@ -222,7 +254,7 @@ def _work(name: str, part: Part, session: Session) -> None:
     for ending in ENDINGS:  # of an earlier call
         session.done(name).pop(ending, None)
     try:
-        session.begin(name, conditions(session.device, session.rehearses))
+        session.begin(name, conditions(session.device, session.rehearses) | {"tokens": session.tokens.origin})
         for key, row in part.rows(session):
             session.keep(name, key, row)
     except Exception as error:

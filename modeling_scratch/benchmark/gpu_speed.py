@@ -18,7 +18,7 @@ from torch import Tensor
 from ..fast.captured import autocast, captured_forward, captured_step
 from ..fast.static_shapes import Size, activation_bytes, choose_sizes, fill
 from ..heads import cross_entropy
-from .data import grouped_by_length, in_random_order, on_device, packed
+from .data import Rows, grouped_by_length, in_random_order, on_device, packed
 from .gpu_tokens import Tokens
 from .models import CLASSIFIER, DECODER, MASKED_LM, check_logits, make_pair, make_peer, training_step
 from .settings import Settings
@@ -223,6 +223,9 @@ def _classifiers(models: dict[str, Any], peer: Any, rows: list[list[int]], batch
         dropped = set() if trains else {"labels"}
         return pinned([[{k: batch[k] for k in batch.keys() - dropped} for batch in one] for one in made], plan)
 
+    estimated: Row = {}
+    if trains:  # before a graph takes them
+        estimated = {"GB of activations, estimated": estimated_gigabytes(models["eager"], random[0][0], sizes, plan)}
     peer_step, static = eager_step(peer, plan, trains), batches(random, lambda texts: fill(packed(texts), sizes, 0))
     sides = {
         "random": Side(peer_step, batches(random, padded)),
@@ -237,21 +240,23 @@ def _classifiers(models: dict[str, Any], peer: Any, rows: list[list[int]], batch
     fastest = min((statistics.median(found) for name, found in taken.items() if name in OUR_SIDES), default=np.inf)
     row |= {"TFLOP/s": round(work / count / fastest / 1e9, 1), "tokens a step": round(sum(lengths) / count)}
     row["static sizes"] = [size.tokens for size in sizes]
-    if trains:
-        row["GB of activations, estimated"] = _estimated(models["eager"], packed(random[0][0]), sizes, plan)
-    return row
+    return row | estimated
 
 
-def _estimated(model: Any, batch: Batch, sizes: Sequence[Size], plan: Plan) -> list[float]:
-    """GB of activations of a step of each size, from what one batch keeps."""
-    batch = on_device(batch, plan.settings.device)
+def estimated_gigabytes(model: Any, rows: Rows, sizes: Sequence[Size], plan: Plan) -> list[float]:
+    """GB of activations of a step of each size, on the line through what two smaller batches keep."""
+    measured = []
+    for chosen in (rows[:1], rows):
+        batch = on_device(packed(chosen), plan.settings.device)
 
-    def loss() -> Tensor:
-        with autocast(plan.device, plan.dtype):
-            return model(**batch).loss
+        def loss(batch: Batch = batch) -> Tensor:
+            with autocast(plan.device, plan.dtype):
+                return model(**batch).loss
 
-    a_token = activation_bytes(loss, list(model.parameters())) / _size(batch)
-    return [round(a_token * size.tokens / 1e9, 2) for size in sizes]
+        measured.append((_size(batch), activation_bytes(loss, list(model.parameters()))))
+    (few, least), (many, most) = measured
+    a_token = (most - least) / (many - few)
+    return [round((least + a_token * (size.tokens - few)) / 1e9, 2) for size in sizes]
 
 
 # --- masked words ----------------------------------------------------------------------------------------------------

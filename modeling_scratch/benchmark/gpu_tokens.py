@@ -8,6 +8,7 @@ text, and the labels.
 import io
 import lzma
 import re
+import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from tokenization import train_bpe_tokenizer
 from ..data.demo_reviews import Split, generate
 from ..data.rows import read_rows
 from ..utils.errors import DataError
-from ..utils.files import replacing
+from ..utils.files import file_digest, replacing
 
 # name: the file in the folder of data sets, and its column of texts
 FILES = {
@@ -66,6 +67,7 @@ class Tokens:
     texts: dict[str, Texts]
     vocab_size: int
     special: tuple[int, ...]
+    origin: str = "generated reviews"  # or the digest of their file
 
 
 def prepare_tokens(folder: Path, output: Path) -> Tokens:
@@ -94,9 +96,9 @@ def read_tokens(path: Path) -> Tokens:
         arrays = np.load(io.BytesIO(lzma.decompress(path.read_bytes())), allow_pickle=False)
         texts = {name: Texts(*(arrays[f"{name} {part}"] for part in ("ids", "bounds", "labels"))) for name in FILES}
         vocab_size, *special = arrays["special"].tolist()
-    except (lzma.LZMAError, ValueError, KeyError, OSError) as error:
+    except (lzma.LZMAError, zipfile.BadZipFile, EOFError, LookupError, TypeError, ValueError, OSError) as error:
         raise DataError(f"{path}: no file of tokens as --prepare writes it ({error})") from error
-    return Tokens(texts, vocab_size, tuple(special))
+    return Tokens(texts, vocab_size, tuple(special), file_digest(path)[:16])
 
 
 def demo_tokens() -> Tokens:

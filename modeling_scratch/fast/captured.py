@@ -1,8 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Captured steps: on a CUDA device, all kernels of a training step or of a forward pass as one graph for each shape.
 
-A small step is over before the host has launched the next kernel. A graph is launched as one. Elsewhere than on CUDA,
-the same calls compute eagerly.
+A small step is over before the host has launched the next kernel; a graph is launched at once. On a CPU, all is eager.
 
     step = captured_step(model, optimizer, dtype=torch.bfloat16)
     for batch in batches:  # of static shapes, see static_shapes.py
@@ -18,6 +17,7 @@ import torch
 from torch import Tensor, nn
 from transformers.modeling_layers import GradientCheckpointingLayer
 
+from .hooks import recomputes
 from .static_shapes import MOST_SIZES
 
 Batch = Mapping[str, Any]
@@ -27,29 +27,38 @@ class Replayed:
     """compute(batch) -> Tensor. On CUDA, a shape that comes a second time is captured, and replayed from then on.
 
     compute: runs a shape eagerly the first time, which loads and compiles kernels. It must not wait for the device.
-    At most MOST_SIZES shapes are captured, in one pool of memory; others stay eager.
+    At most MOST_SIZES shapes are captured for training and for evaluation, in one pool of memory; others stay eager.
+    A graph keeps the addresses of the weights: after `model.to`, `requires_grad_` or `add_param_group`, call forget().
     """
 
-    def __init__(self, compute: Callable[[dict[str, Any]], Tensor], device: torch.device) -> None:
-        self.compute, self.device = compute, device
-        self.graphs: dict[Hashable, _Graph | None] = {}  # None: met once
-        if device.type == "cuda":
-            self.stream, self.pool = torch.cuda.Stream(device), torch.cuda.graph_pool_handle()
+    def __init__(
+        self, model: nn.Module, compute: Callable[[dict[str, Any]], Tensor], prepare: Callable[[], None] = lambda: None
+    ) -> None:
+        self.model, self.compute, self.prepare = model, compute, prepare
+        self.device = next(model.parameters()).device
+        self.graphs: dict[Hashable, Callable[[Batch], Tensor] | None] = {}  # None: met once
+        if self.device.type == "cuda":
+            self.stream, self.pool = torch.cuda.Stream(self.device), torch.cuda.graph_pool_handle()
 
     def __call__(self, batch: Batch) -> Tensor:
         """batch: tensors, pinned ones best, and what does not change with the shape. The result is the caller's own."""
+        self.prepare()  # replays included
         if self.device.type != "cuda":
             return self.compute(_on_device(batch, self.device))
-        shape = tuple((name, _shape(value)) for name, value in sorted(batch.items()))
-        graph = self.graphs.get(shape)
-        if graph is None and shape in self.graphs and sum(map(bool, self.graphs.values())) < MOST_SIZES:
-            graph = self.graphs[shape] = self._capture(batch)
-        if graph is not None:
-            return graph.replay(batch)
+        shape = self.model.training, *((name, _shape(value)) for name, value in sorted(batch.items()))
+        replay = self.graphs.get(shape)
+        if replay is None and shape in self.graphs and sum(map(bool, self.graphs.values())) < 2 * MOST_SIZES:
+            replay = self.graphs[shape] = self._capture(batch)
+        if replay is not None:
+            return replay(batch)
         self.graphs[shape] = None
-        return self._beside(batch)
+        return self._on_side_stream(batch)
 
-    def _beside(self, batch: Batch) -> Tensor:
+    def forget(self) -> None:
+        """Drop all graphs: shapes are captured anew."""
+        self.graphs.clear()
+
+    def _on_side_stream(self, batch: Batch) -> Tensor:
         """Compute on the stream of the captures: autograd binds what it accumulates into to the stream it meets."""
         here, on_device = torch.cuda.current_stream(self.device), _on_device(batch, self.device)
         self.stream.wait_stream(here)
@@ -58,26 +67,25 @@ class Replayed:
         here.wait_stream(self.stream)
         return result.clone()
 
-    def _capture(self, batch: Batch) -> "_Graph":
+    def _capture(self, batch: Batch) -> Callable[[Batch], Tensor]:
+        here = torch.cuda.current_stream(self.device)
         graph, held = torch.cuda.CUDAGraph(), _on_device(batch, self.device, copy=True)
-        # thread_local: loaders that pin memory in other threads go on meanwhile.
-        with torch.cuda.graph(graph, self.pool, self.stream, capture_error_mode="thread_local"):
-            result = self.compute(held)
-        return _Graph(graph, held, result)
+        try:
+            # thread_local: loaders that pin memory in other threads go on meanwhile.
+            with torch.cuda.graph(graph, self.pool, self.stream, capture_error_mode="thread_local"):
+                result = self.compute(held)
+        except RuntimeError as error:
+            torch.cuda.set_stream(here)  # which torch leaves at the side stream
+            raise error.__context__ or error from None  # the error of compute, not that of the capture's end
 
+        def replay(batch: Batch) -> Tensor:
+            for name, value in held.items():
+                if isinstance(value, Tensor):
+                    value.copy_(batch[name], non_blocking=True)
+            graph.replay()
+            return result.clone()  # the next graph may write to the same memory
 
-class _Graph:
-    """A captured computation, the tensors that it reads, and the one that it writes."""
-
-    def __init__(self, graph: torch.cuda.CUDAGraph, held: dict[str, Any], result: Tensor) -> None:
-        self.graph, self.held, self.result = graph, held, result
-
-    def replay(self, batch: Batch) -> Tensor:
-        for name, value in self.held.items():
-            if isinstance(value, Tensor):
-                value.copy_(batch[name], non_blocking=True)
-        self.graph.replay()
-        return self.result.clone()  # the next graph may write to the same memory
+        return replay
 
 
 def _shape(value: Any) -> Hashable:
@@ -91,7 +99,11 @@ def _on_device(batch: Batch, device: torch.device, copy: bool = False) -> dict[s
     }
 
 
-def own_loss(model: nn.Module, batch: dict[str, Any]) -> Tensor:
+def own_loss(model: Any, batch: dict[str, Any]) -> Tensor:
+    """The model's loss. Raises ValueError for whole numbers as labels of a regression: -100 would be one of them."""
+    labels = batch.get("labels")
+    if getattr(model.config, "num_labels", None) == 1 and labels is not None and not labels.is_floating_point():
+        raise ValueError("labels: those of a model with one output have to be floats.")
     return model(**batch).loss
 
 
@@ -106,49 +118,59 @@ def captured_step(
 ) -> Replayed:
     """Return a training step, batch -> loss: forward, backward, clipping to max_norm, optimizer step.
 
-    The learning rate becomes a tensor, which schedulers change between steps. Dropout draws new numbers at each
-    replay. dtype: of autocast. compiled: torch.compile on each block, on CUDA. Gradients are None afterwards.
+    Dropout draws new numbers at each replay. dtype: of autocast. compiled: torch.compile on each block, on CUDA. A step
+    begins without gradients, whoever made them, and leaves none. On CUDA, the learning rate becomes a tensor, which
+    schedulers and `set_rate` change between steps.
 
-    Raises ValueError for an optimizer that cannot be captured on a CUDA device.
+    Raises ValueError for what cannot be captured on a CUDA device: the optimizer, float16 (which needs a gradient
+    scaler), or gradient checkpointing (which copies the state of random numbers).
     """
-    device = next(model.parameters()).device
-    if device.type == "cuda":
-        make_capturable(optimizer, device)
-    if compiled and device.type == "cuda":
-        compile_blocks(model)
     weights = [weight for group in optimizer.param_groups for weight in group["params"]]
 
+    def drop_gradients() -> None:
+        for weight in (*model.parameters(), *weights):
+            weight.grad = None
+
     def step(batch: dict[str, Any]) -> Tensor:
-        with autocast(device, dtype):
+        with autocast(steps.device, dtype):
             value = loss(model, batch)
         value.backward()
         if max_norm is not None:
             nn.utils.clip_grad_norm_(weights, max_norm)
         optimizer.step()
-        optimizer.zero_grad()
+        drop_gradients()
         return value.detach()
 
-    return Replayed(step, device)
+    steps = Replayed(model, step, drop_gradients)
+    if steps.device.type == "cuda":
+        if dtype is torch.float16:
+            raise ValueError("dtype=torch.float16 needs a gradient scaler, which a captured step lacks: use bfloat16.")
+        if recomputes(model.modules()):
+            raise ValueError("Gradient checkpointing copies the state of random numbers: it cannot be captured.")
+        _keep_on_device(optimizer, steps)
+        if compiled:
+            compile_blocks(model)
+    return steps
 
 
 def captured_forward(
     model: nn.Module,
     *,
-    answer: Callable[[Any, dict[str, Any]], Tensor] = lambda model, batch: model(**batch).logits,
+    outputs: Callable[[Any, dict[str, Any]], Tensor] = lambda model, batch: model(**batch).logits,
     dtype: torch.dtype | None = None,
     compiled: bool = False,
 ) -> Replayed:
     """Return a forward pass without gradients, batch -> logits. dtype, compiled: as of captured_step."""
-    device = next(model.parameters()).device
-    if compiled and device.type == "cuda":
-        compile_blocks(model)
 
     @torch.no_grad()
     def forward(batch: dict[str, Any]) -> Tensor:
-        with autocast(device, dtype):
-            return answer(model, batch)
+        with autocast(forwards.device, dtype):
+            return outputs(model, batch)
 
-    return Replayed(forward, device)
+    forwards = Replayed(model, forward)
+    if compiled and forwards.device.type == "cuda":
+        compile_blocks(model)
+    return forwards
 
 
 def autocast(device: torch.device, dtype: torch.dtype | None) -> AbstractContextManager:
@@ -156,8 +178,32 @@ def autocast(device: torch.device, dtype: torch.dtype | None) -> AbstractContext
     return nullcontext() if dtype is None else torch.autocast(device.type, dtype=dtype, cache_enabled=False)
 
 
-def make_capturable(optimizer: torch.optim.Optimizer, device: torch.device) -> None:
-    """Keep an optimizer's numbers on the device: the rate, and the number of steps."""
+def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """Set the learning rate of all groups, where it is a number or, on CUDA, a tensor."""
+    for group in optimizer.param_groups:
+        if isinstance(group["lr"], Tensor):
+            group["lr"].fill_(rate)
+        else:
+            group["lr"] = rate
+
+
+def _keep_on_device(optimizer: torch.optim.Optimizer, steps: Replayed) -> None:
+    """Keep an optimizer's rate and counts on the device, also when its state is restored. Saved states have numbers."""
+    _make_capturable(optimizer, steps.device)
+
+    def restored(optimizer: torch.optim.Optimizer) -> None:
+        _make_capturable(optimizer, steps.device)
+        steps.forget()  # the graphs update the tensors of before
+
+    def saved(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> dict[str, Any]:
+        groups = [{**group, "lr": float(group["lr"]), "capturable": False} for group in state["param_groups"]]
+        return {**state, "param_groups": groups}
+
+    optimizer.register_load_state_dict_post_hook(restored)
+    optimizer.register_state_dict_post_hook(saved)
+
+
+def _make_capturable(optimizer: torch.optim.Optimizer, device: torch.device) -> None:
     for group in optimizer.param_groups:
         if "capturable" not in group:
             raise ValueError(f"{type(optimizer).__name__} cannot be captured in a CUDA graph; torch.optim.AdamW can.")

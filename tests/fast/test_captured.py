@@ -11,7 +11,7 @@ import torch
 from test_static_shapes import PAD, SIZES, flat, model_and_batch
 from torch import Tensor, nn
 
-from modeling_scratch.fast.captured import captured_forward, captured_step
+from modeling_scratch.fast.captured import captured_forward, captured_step, set_rate
 from modeling_scratch.fast.static_shapes import MOST_SIZES, Size, fill
 
 on_gpu = [
@@ -34,11 +34,11 @@ def exact_products() -> Iterator[None]:
     torch.set_float32_matmul_precision(before)
 
 
-def make_model(device: str, **changes: Any) -> Any:
+def make_model(device: str, dropout: float = 0.0) -> Any:
     model, _ = model_and_batch("mean, rotary", [1])
     for module in model.modules():
         if isinstance(module, nn.Dropout):
-            module.p = changes.get("dropout", 0.0)
+            module.p = dropout
     return model.to(device)
 
 
@@ -110,6 +110,70 @@ def test_a_loss_of_ones_own() -> None:
         torch.testing.assert_close(weight, before - change)
 
 
+@every_device
+def test_gradients_of_others_change_nothing(device: str) -> None:
+    """A caller's own backward passes between the steps, and parameters that the optimizer does not have."""
+    model = make_model(device)
+    for weight in model.model.parameters():
+        weight.requires_grad_(False)
+    model.model.embeddings.tokens.weight.requires_grad_(True)  # has a gradient, and no optimizer
+    plain, trained = copy.deepcopy(model), list(model.classifier.parameters())
+    step = captured_step(model, torch.optim.AdamW(trained, lr=RATE, fused=True), max_norm=None)
+    optimizer = torch.optim.AdamW(plain.classifier.parameters(), lr=RATE, fused=True)
+    for batch in (BATCHES[0], BATCHES[0], BATCHES[0], BATCHES[1], BATCHES[1]):
+        model(**moved(batch, device)).loss.backward()
+        found = step(batch)
+        assert [weight.grad for weight in model.parameters()] == [None for _ in model.parameters()]
+        loss = plain(**moved(batch, device)).loss
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        torch.testing.assert_close(found, loss.detach(), rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(model.state_dict(), plain.state_dict(), rtol=1e-4, atol=1e-5)
+
+
+@every_device
+def test_a_restored_optimizer_goes_on(device: str) -> None:
+    """Its state is loaded between the steps, as where a run is resumed: what is saved has numbers as rates."""
+    model = make_model(device)
+    optimizer, _ = make_optimizer(model)
+    step = captured_step(model, optimizer, max_norm=NORM)
+    for batch in BATCHES[:4]:
+        step(batch)
+    weights, state = copy.deepcopy(model.state_dict()), copy.deepcopy(optimizer.state_dict())
+    assert [type(group["lr"]) for group in state["param_groups"]] == [float]
+    first = [step(batch).item() for batch in BATCHES[4:]]
+    model.load_state_dict(weights)
+    optimizer.load_state_dict(state)
+    assert [step(batch).item() for batch in BATCHES[4:]] == pytest.approx(first, rel=1e-5)
+    set_rate(optimizer, 0.0)
+    before = copy.deepcopy(model.state_dict())
+    step(BATCHES[0])
+    torch.testing.assert_close(model.state_dict(), before)
+
+
+@every_device
+def test_training_and_evaluation_are_captured_apart(device: str) -> None:
+    model = make_model(device, dropout=0.5)
+    forward = captured_forward(model)
+    inputs = {name: value for name, value in BATCHES[0].items() if name != "labels"}
+    trained = [forward(inputs) for _ in range(4)]
+    assert not trained[2].equal(trained[3])
+    model.eval()
+    evaluated = [forward(inputs) for _ in range(4)]
+    assert evaluated[0].equal(evaluated[3])
+    model.train()
+    assert not forward(inputs).equal(forward(inputs))
+
+
+def test_whole_numbers_as_labels_of_a_regression_are_refused() -> None:
+    model = make_model("cpu")
+    model.config.num_labels = 1
+    step = captured_step(model, make_optimizer(model)[0])
+    with pytest.raises(ValueError, match="labels: those of a model with one output have to be floats"):
+        step(BATCHES[0])
+
+
 def doubled(model: Any, batch: dict[str, Any]) -> Tensor:
     return 2 * model(**batch).loss
 
@@ -163,19 +227,34 @@ class TestOnGpu:
                     assert all(step(batch).isfinite() for batch in (*BATCHES, *others))
         torch.testing.assert_close(losses[0], losses[1], rtol=5e-2, atol=5e-2)
 
-    def test_evaluation_and_gradients_between_steps_change_nothing(self) -> None:
+    def test_a_shape_that_comes_again_runs_no_python(self) -> None:
+        model, calls = make_model("cuda"), []
+
+        def counted(model: Any, batch: dict[str, Any]) -> Tensor:
+            calls.append(batch["input_ids"].shape)
+            return model(**batch).loss
+
+        step = captured_step(model, make_optimizer(model)[0], loss=counted)
+        for _ in range(5):
+            step(BATCHES[0])
+        assert len(calls) == 2  # eagerly, and for the capture
+
+    def test_a_step_that_cannot_be_captured_raises_its_own_error(self) -> None:
         model = make_model("cuda")
-        plain = copy.deepcopy(model)
-        optimizer, schedule = make_optimizer(model)
-        step = captured_step(model, optimizer, max_norm=NORM)
-        found = []
-        for batch in BATCHES:
-            found.append(step(batch).item())
-            schedule.step()
-            with torch.no_grad():
-                model.eval()(**moved(batch, "cuda"))
-            model.train()
-        torch.testing.assert_close(found, plain_losses(plain, BATCHES, "cuda"), rtol=1e-5, atol=1e-6)
+
+        def waits(model: Any, batch: dict[str, Any]) -> Tensor:
+            loss = model(**batch).loss
+            return loss * float(loss > 0)
+
+        step = captured_step(model, make_optimizer(model)[0], loss=waits)
+        before = torch.cuda.current_stream()
+        step(BATCHES[0])
+        with pytest.raises(RuntimeError):
+            step(BATCHES[0])
+        assert torch.cuda.current_stream() == before
+        torch.cuda.synchronize()
+        other = make_model("cuda")
+        assert captured_step(other, make_optimizer(other)[0])(BATCHES[0]).isfinite()
 
     def test_more_shapes_than_graphs_stay_eager(self) -> None:
         model = make_model("cuda").eval()
@@ -185,7 +264,12 @@ class TestOnGpu:
             batch = {name: value for name, value in batch.items() if name != "labels"}
             torch.testing.assert_close(forward(batch), model(**moved(batch, "cuda")).logits, rtol=1e-5, atol=1e-6)
 
-    def test_an_optimizer_that_cannot_be_captured_is_refused(self) -> None:
+    def test_what_cannot_be_captured_is_refused(self) -> None:
         model = make_model("cuda")
         with pytest.raises(ValueError, match=r"SGD cannot be captured in a CUDA graph; torch.optim.AdamW can"):
             captured_step(model, torch.optim.SGD(model.parameters(), lr=0.1))
+        with pytest.raises(ValueError, match="needs a gradient scaler"):
+            captured_step(model, make_optimizer(model)[0], dtype=torch.float16)
+        model.gradient_checkpointing_enable()
+        with pytest.raises(ValueError, match="Gradient checkpointing copies the state of random numbers"):
+            captured_step(model, make_optimizer(model)[0])

@@ -92,12 +92,6 @@ def test_a_batch_that_no_size_holds_stays_as_it_is(lengths: list[int]) -> None:
     assert fill(batch, SIZES[:1], PAD) == batch
 
 
-def test_numbers_as_labels_have_none_to_ignore() -> None:
-    batch = flat([3, 4])
-    batch["labels"] = batch["labels"].float()
-    assert fill(batch, SIZES, PAD) == batch
-
-
 @pytest.mark.parametrize("head", HEADS)
 @pytest.mark.parametrize("lengths", [[5, 9, 3], [16, 16, 16, 16], [1]], ids=str)
 def test_a_filled_batch_has_the_same_loss_and_gradients(head: str, lengths: list[int], engine: str) -> None:
@@ -109,6 +103,7 @@ def test_a_filled_batch_has_the_same_loss_and_gradients(head: str, lengths: list
 @pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
 def test_compiled_code_meets_its_shapes_again(backend: str) -> None:
     model, _ = model_and_batch("mean, rotary", [1])
+    model.config.num_hidden_layers, model.model.stack.layers = 1, model.model.stack.layers[:1]
     batches = [flat([5, 9, 3]), flat([16] * 5), flat([1, 2]), flat([7] * 10)]
     torch._dynamo.reset()
     compiled = torch.compile(model, dynamic=False, backend=backend)
@@ -136,14 +131,40 @@ def test_the_sizes_have_the_least_padding() -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(1, 512), min_size=1, max_size=40), st.integers(1, 32), st.integers(1, MOST_SIZES))
-def test_sizes_hold_random_batches(lengths: list[int], batch_size: int, count: int) -> None:
+def test_sizes_hold_nearly_all_random_batches(lengths: list[int], batch_size: int, count: int) -> None:
     sizes = choose_sizes(lengths, batch_size, count)
     assert 1 <= len(sizes) <= count
     assert sizes == sorted(set(sizes))
     assert all(size.tokens % MULTIPLE == 0 and size.longest == max(lengths) for size in sizes)
-    mean = round(batch_size * sum(lengths) / len(lengths))
-    assert sizes[-1].holds(mean, batch_size, max(lengths))
-    assert sizes[-1].holds(1, 1, 1)
+    drawn = np.random.default_rng(1).choice(lengths, (500, batch_size))
+    held = [any(size.holds(int(texts.sum()), batch_size, int(texts.max())) for size in sizes) for texts in drawn]
+    assert np.mean(held) > 0.98
+    assert sizes[-1].holds(1, 1, 1)  # the last batch of an epoch
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("attention_mask", torch.ones(1, 12)), ("seq_idx", torch.zeros(1, 12)), ("inputs_embeds", torch.ones(1, 12, 8))],
+)
+def test_what_it_cannot_pad_is_refused_by_name(name: str, value: Tensor) -> None:
+    with pytest.raises(ValueError, match=rf"{name} \(1, 12.*: a packed batch with it cannot be filled up"):
+        fill({**flat([5, 7]), name: value}, SIZES, PAD)
+
+
+def test_what_a_batch_lacks_is_not_needed_and_numbers_stay() -> None:
+    batch = flat([5, 7])
+    del batch["position_ids"]
+    batch |= {"num_items_in_batch": torch.tensor(2), "factor": 3}
+    filled = fill(batch, SIZES, PAD)
+    assert filled.keys() == batch.keys()
+    assert (filled["num_items_in_batch"], filled["factor"]) == (2, 3)
+    assert filled["input_ids"].shape == (1, SIZES[0].tokens)
+
+
+@pytest.mark.parametrize("labels", [torch.zeros(2, 3), torch.zeros(2, 3, dtype=torch.long), torch.rand(2)], ids=str)
+def test_labels_that_are_no_class_numbers_have_none_to_ignore(labels: Tensor) -> None:
+    batch = {**flat([3, 4]), "labels": labels}
+    assert fill(batch, SIZES, PAD) == batch
 
 
 @pytest.mark.parametrize("count", [0, MOST_SIZES + 1])
@@ -152,21 +173,28 @@ def test_a_number_of_sizes_out_of_bounds_is_refused(count: int) -> None:
         choose_sizes([3], 2, count)
 
 
-def test_sizes_of_no_texts_are_refused() -> None:
-    with pytest.raises(ValueError, match="there is no text"):
-        choose_sizes([], 2)
+@pytest.mark.parametrize(("lengths", "batch_size"), [([], 2), ([0, 0], 2), ([3], 0)])
+def test_sizes_of_nothing_are_refused(lengths: list[int], batch_size: int) -> None:
+    with pytest.raises(ValueError, match=r"there is no text|batch_size 0: has to be at least 1"):
+        choose_sizes(lengths, batch_size)
 
 
-def test_activations_grow_with_the_tokens() -> None:
+@pytest.mark.parametrize("dtype", [None, torch.bfloat16])
+def test_activations_are_a_constant_and_a_number_for_each_token(dtype: torch.dtype | None) -> None:
+    """In autocast, the casts of the weights are the constant."""
     model, _ = model_and_batch("mean, rotary", [1])
-    weights = list(model.parameters())
 
-    def measured(size: Size) -> int:
-        batch = fill(flat([4] * 6), [size], PAD)
-        hidden = lambda: model.model(**{name: batch[name] for name in batch if name != "labels"})[0].sum()  # noqa: E731
-        return activation_bytes(hidden, weights)
+    def measured(tokens: int) -> int:
+        batch = fill(flat([4] * 6), [Size(tokens, tokens // 16 + 9, 16)], PAD)
+        read = {name: value for name, value in batch.items() if name != "labels"}
 
-    small, large = measured(Size(1024, 80, 16)), measured(Size(4096, 280, 16))
-    assert large == pytest.approx(4 * small, rel=0.05)
+        def loss() -> Tensor:
+            with torch.autocast("cpu", dtype=dtype, enabled=dtype is not None):
+                return model.model(**read).last_hidden_state.sum()
+
+        return activation_bytes(loss, list(model.parameters()))
+
+    few, many, most = (measured(tokens) for tokens in (1024, 2048, 4096))
+    assert most - many == pytest.approx(2 * (many - few), rel=0.05)
     layers, width = model.config.num_hidden_layers, model.config.hidden_size
-    assert small > 4 * 1024 * layers * width * 8  # float32: queries, keys, values and more
+    assert many - few > 2 * 1024 * layers * width * 8  # two bytes and more: queries, keys, values and the rest

@@ -2,7 +2,9 @@
 """`make gpu` without a GPU: a rehearsal of every part, limits, a second call, and the texts that it trains on."""
 
 import json
+import lzma
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,7 +22,7 @@ from own_process import in_own_process
 from processes import refusal
 
 from modeling_scratch.benchmark.gpu_accuracy import mask_words, rehearsed_recipe, streams
-from modeling_scratch.benchmark.gpu_parts import PARTS, Part, Session, run_parts
+from modeling_scratch.benchmark.gpu_parts import PARTS, Part, Session, has_failed, run_parts
 from modeling_scratch.benchmark.gpu_tokens import FILES, UNLABELLED, Tokens, demo_tokens, prepare_tokens, read_tokens
 from modeling_scratch.utils.errors import DataError
 
@@ -42,20 +44,19 @@ def tokens() -> Tokens:
     return demo_tokens()
 
 
+@in_own_process
 def test_a_second_call_goes_on_where_the_first_one_stopped(tmp_path: Path) -> None:
-    _, first = rehearse(tmp_path, "--only", "generation")
-    rows = {key: row for key, row in first["generation"].items() if key != "conditions"}
+    options = {"tokens_file": tmp_path, "minutes": 5, "rehearses": True}
+    first = run_parts(["generation"], tmp_path, **options)["generation"]
+    rows = {key: row for key, row in first.items() if key != "conditions"}
     assert len(rows) == 4
     assert all(row["HF"] > 0 and row["ours"] > 0 and row["ratio"] > 0 for row in rows.values())
     missing = next(iter(rows))
-    del first["generation"][missing]
-    (tmp_path / "results.json").write_text(json.dumps(first))
-    said, second = rehearse(tmp_path, "--only", "generation")
-    assert second["generation"].keys() == {"conditions", *rows}
-    assert {key: second["generation"][key] for key in rows if key != missing} == {
-        key: row for key, row in rows.items() if key != missing
-    }
-    assert said.count("generation: GPT-2") == 1
+    kept = {key: row for key, row in first.items() if key != missing}
+    (tmp_path / "results.json").write_text(json.dumps({"generation": kept}))
+    second = run_parts(["generation"], tmp_path, **options)["generation"]
+    assert second.keys() == first.keys()
+    assert {key: row for key, row in second.items() if key != missing} == kept
     page = (tmp_path / "results.md").read_text()
     assert "## Milliseconds a generated token" in page
     assert all(f"| {key} |" in page for key in rows)
@@ -110,6 +111,23 @@ def test_a_part_is_stopped_at_its_limit_and_keeps_its_rows(tmp_path: Path) -> No
     assert "stopped" not in run_parts(["endless"], tmp_path, tmp_path, 1, rehearses=True)["endless"]
 
 
+def killed(session: Session) -> Rows:
+    os.kill(os.getpid(), signal.SIGKILL)
+    yield "never", {}
+
+
+def with_a_failed_test(session: Session) -> Rows:
+    yield "tests", {"result": "1 failed", "failed": ["FAILED test_x"]}
+
+
+@in_own_process
+def test_a_part_that_dies_is_reported(tmp_path: Path) -> None:
+    PARTS.update(killed=Part(killed, "Killed", 60, 60), tests=Part(with_a_failed_test, "Tests", 60, 60))
+    results = run_parts(["killed", "tests"], tmp_path, tmp_path, 1, rehearses=True)
+    assert results["killed"]["failed"] == {"error": "its process ended with exit code -9"}
+    assert [has_failed(results, [name]) for name in ("killed", "tests")] == [True, True]
+
+
 @in_own_process
 def test_rows_of_another_device_are_not_continued(tmp_path: Path) -> None:
     before = {"sound": {"conditions": {"torch": "2.0"}, "all": {"value": 0}}}
@@ -118,6 +136,49 @@ def test_rows_of_another_device_are_not_continued(tmp_path: Path) -> None:
     found = run_parts(["sound"], tmp_path, tmp_path, 1, rehearses=True)["sound"]
     assert "has rows of another" in found["failed"]["error"]
     assert found["all"] == {"value": 0}
+    assert not has_failed(run_parts(["sound"], tmp_path, tmp_path, 1, rehearses=True, anew=True), ["sound"])
+
+
+ENDLESS = """
+import sys
+from pathlib import Path
+from modeling_scratch.benchmark import gpu_parts
+import gpu
+
+def endless(session):
+    yield "before", {"process": __import__("os").getpid()}
+    while True:
+        pass
+
+gpu_parts.PARTS["checks"] = gpu_parts.Part(endless, "Endless", 600, 600)
+gpu.main(["--rehearse", "--only", "checks", "--output", sys.argv[1]])
+"""
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM], ids=lambda end: end.name)
+def test_a_part_ends_with_the_program(tmp_path: Path, end: signal.Signals) -> None:
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'scripts'}"}
+    command = [sys.executable, "-u", "-c", ENDLESS, str(tmp_path)]
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert process.stdout is not None
+    part = next(int(line.split()[-1]) for line in process.stdout if "process" in line)
+    process.send_signal(end)
+    assert process.wait(timeout=60) != 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(part, 0)
+    assert "before" in json.loads((tmp_path / "results.json").read_text())["checks"]
+
+
+@pytest.mark.parametrize("minutes", ["0", "-1", "nan", "inf", "many"])
+def test_minutes_are_above_0(minutes: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--minutes" in refusal(capsys, gpu.main, ["--rehearse", "--minutes", minutes])
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_nothing_is_forgotten_where_nothing_can_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "results.json").write_text("{}")
+    refusal(capsys, gpu.main, ["--overwrite", "--output", str(tmp_path)])
+    assert (tmp_path / "results.json").exists()
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
@@ -130,11 +191,12 @@ def test_without_a_gpu_it_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixt
     assert not (tmp_path / "out").exists()
 
 
-def test_damaged_results_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "results.json").write_text("{")
+@pytest.mark.parametrize("content", ["{", "[]", '{"checks": []}', '{"checks": {"all": 1}}'])
+def test_damaged_results_are_refused(tmp_path: Path, content: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "results.json").write_text(content)
     message = refusal(capsys, gpu.main, ["--rehearse", "--output", str(tmp_path)])
     assert "results.json: not the results of an earlier call" in message
-    assert (tmp_path / "results.json").read_text() == "{"
+    assert (tmp_path / "results.json").read_text() == content
 
 
 # --- the texts -------------------------------------------------------------------------------------------------------
@@ -178,7 +240,9 @@ def test_the_vocabulary_has_no_word_of_a_test_text(prepared: tuple[Tokens, Path]
     assert len(only_there) > 2 * len(learned)  # spelt in pieces
 
 
-@pytest.mark.parametrize("content", [b"", b"no archive"], ids=["empty", "text"])
+@pytest.mark.parametrize(
+    "content", [b"", b"no archive", *map(lzma.compress, (b"", b"PK\x03\x04", b"\x93NUMPY\x01\x00"))]
+)
 def test_another_file_is_refused(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "tokens.xz"
     file.write_bytes(content)
