@@ -14,7 +14,7 @@ from transformers import Cache, EncoderDecoderCache
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from .configuration_scratch import ScratchConfig
-from .layers import NORMS
+from .layers import make_norm
 from .positions import rotate
 
 
@@ -69,24 +69,22 @@ class Attention(nn.Module):
         super().__init__()
         self.config = config
         self.layer_idx = layer_idx
-        self.is_causal = (
-            is_causal  # read by fused backends; eager attention takes it from the mask
-        )
+        # Fused backends read it; eager attention takes it from the mask.
+        self.is_causal = is_causal
         self.head_dim = config.head_dim
-        norm = NORMS[config.norm_type] if config.query_key_norm else lambda size, eps: None
-        self.q_norm, self.k_norm = (
-            norm(config.head_dim, eps=config.norm_eps) for _ in range(2)
-        )
-        is_local = config.attention_types(layer_idx + 1)[layer_idx] == "sliding_attention"
-        self.sliding_window = (
-            config.sliding_window + (not is_causal) if is_local else None
-        )  # as flash kernels count
+        self.q_norm = self.k_norm = None
+        if config.query_key_norm:
+            self.q_norm = make_norm(config, config.head_dim)
+            self.k_norm = make_norm(config, config.head_dim)
+        self.sliding_window = None
+        if config.attention_types(layer_idx + 1)[layer_idx] == "sliding_attention":
+            self.sliding_window = config.sliding_window + (
+                not is_causal
+            )  # as flash kernels count
         self.scaling = config.head_dim**-0.5
         self.num_key_value_groups = config.num_attention_heads // config.num_key_value_heads
-        query_size, key_size = (
-            n * config.head_dim
-            for n in (config.num_attention_heads, config.num_key_value_heads)
-        )
+        query_size = config.num_attention_heads * config.head_dim
+        key_size = config.num_key_value_heads * config.head_dim
         self.q_proj = nn.Linear(config.hidden_size, query_size, bias=config.attention_bias)
         self.k_proj = nn.Linear(config.hidden_size, key_size, bias=config.attention_bias)
         self.v_proj = nn.Linear(config.hidden_size, key_size, bias=config.attention_bias)

@@ -40,7 +40,7 @@ from .stack import Block, Stack
 class StackModel:
     """Embeddings, masks, stack: what an encoder and a decoder have in common."""
 
-    config: ScratchConfig
+    config: Any
     embeddings: Embeddings
     stack: Stack
 

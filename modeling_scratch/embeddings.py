@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from transformers.utils import is_tracing
 
 from .configuration_scratch import NGRAM_BITS, ScratchConfig
-from .layers import NORMS
+from .layers import make_norm, make_projection
 from .positions import SINUSOIDS
 
 
@@ -58,23 +58,16 @@ class Embeddings(nn.Module):
         self.scale = config.hidden_size**0.5 if config.embedding_scale else 1.0
         self.offset = config.position_offset
         learned = config.position_type == "learned"
-        self.positions = (
-            nn.Embedding(config.max_position_embeddings + self.offset, size)
-            if learned
-            else None
-        )
+        self.positions = None
+        if learned:
+            self.positions = nn.Embedding(config.max_position_embeddings + self.offset, size)
         self.sinusoid = SINUSOIDS.get(config.position_type)
-        self.token_types = (
-            nn.Embedding(config.type_vocab_size, size) if config.type_vocab_size else None
-        )
-        self.norm = (
-            NORMS[config.norm_type](size, eps=config.norm_eps)
-            if config.embedding_norm
-            else nn.Identity()
-        )
+        self.token_types = None
+        if config.type_vocab_size:
+            self.token_types = nn.Embedding(config.type_vocab_size, size)
+        self.norm = make_norm(config, size, config.embedding_norm)
         self.dropout = nn.Dropout(config.hidden_dropout)
-        sizes = config.embedding_size, config.hidden_size
-        self.projection = nn.Linear(*sizes) if sizes[0] != sizes[1] else nn.Identity()
+        self.projection = make_projection(config.embedding_size, config.hidden_size)
 
     def forward(
         self,
@@ -88,11 +81,9 @@ class Embeddings(nn.Module):
 
         longest: of the texts, cached tokens included, where it is known; it spares a look at position_ids.
         """
-        embeddings = (
-            self.embed_tokens(input_ids, position_ids)
-            if inputs_embeds is None
-            else inputs_embeds
-        )
+        embeddings = inputs_embeds  # (B, T, E)
+        if embeddings is None:
+            embeddings = self.embed_tokens(input_ids, position_ids)
         if self.projects_first:
             embeddings = self.projection(embeddings)
         if self.scale != 1.0:
@@ -100,30 +91,29 @@ class Embeddings(nn.Module):
         if self.positions is not None:
             self._check_length(position_ids, longest)
             hint = "positions end at max_position_embeddings"
-            embeddings = embeddings + checked(
-                self.positions, position_ids + self.offset, "position_ids", hint
-            )
+            rows = position_ids + self.offset
+            embeddings = embeddings + checked(self.positions, rows, "position_ids", hint)
         if self.sinusoid is not None:
-            embeddings = embeddings + self.sinusoid(position_ids, embeddings.shape[-1]).to(
-                embeddings.dtype
-            )
+            sinusoid = self.sinusoid(position_ids, embeddings.shape[-1])
+            embeddings = embeddings + sinusoid.to(embeddings.dtype)
         if self.token_types is not None:
-            ids = position_ids.new_zeros(1) if token_type_ids is None else token_type_ids
-            embeddings = embeddings + checked(
-                self.token_types, ids, "token_type_ids", "see config.type_vocab_size"
-            )
+            if token_type_ids is None:
+                token_type_ids = position_ids.new_zeros(1)
+            hint = "see config.type_vocab_size"
+            types = checked(self.token_types, token_type_ids, "token_type_ids", hint)
+            embeddings = embeddings + types
         embeddings = self.dropout(self.norm(embeddings))
-        return embeddings if self.projects_first else self.projection(embeddings)
+        if self.projects_first:
+            return embeddings
+        return self.projection(embeddings)
 
     def embed_tokens(self, input_ids: Tensor, position_ids: Tensor) -> Tensor:
         """(B, T) -> (B, T, E), without positions, which say which tokens follow each other in one text."""
         hint = "is the tokenizer this model's own? New tokens need model.resize_token_embeddings(len(tokenizer))"
         embeddings = checked(self.tokens, input_ids, f"{self.prefix}input_ids", hint)
-        return (
-            embeddings
-            if self.ngrams is None
-            else embeddings + self.ngrams(input_ids, position_ids)
-        )
+        if self.ngrams is None:
+            return embeddings
+        return embeddings + self.ngrams(input_ids, position_ids)
 
     def _check_length(self, position_ids: Tensor, longest: Tensor | int | None) -> None:
         limit = self.positions.num_embeddings - self.offset

@@ -47,15 +47,14 @@ def pooled_tokens(
     if pooling not in POOLED_TOKENS:
         return None
     if lengths is not None:
-        ends = lengths.to(device).cumsum(0)
-        return (ends - 1 if pooling == "last" else ends - lengths.to(device)).clamp(
-            0, shape[0] * shape[1] - 1
-        )
-    mask = (
-        torch.ones(tuple(shape), device=device)
-        if attention_mask is None
-        else attention_mask.to(device).bool()
-    )
+        lengths = lengths.to(device)
+        indices = lengths.cumsum(0) - 1  # the last token of each
+        if pooling == "first":
+            indices = indices + 1 - lengths
+        return indices.clamp(0, shape[0] * shape[1] - 1)
+    mask = torch.ones(tuple(shape), device=device)
+    if attention_mask is not None:
+        mask = attention_mask.to(device).bool()
     return POOLED_TOKENS[pooling](mask) + torch.arange(shape[0], device=device) * shape[1]
 
 
@@ -64,18 +63,15 @@ def pool(hidden_states: Tensor, attention_mask: Tensor | None, pooling: str) -> 
 
     A text of no tokens is zeros.
     """
-    mask = (
-        hidden_states.new_ones(hidden_states.shape[:2])
-        if attention_mask is None
-        else attention_mask
-    )
+    mask = attention_mask
+    if mask is None:
+        mask = hidden_states.new_ones(hidden_states.shape[:2])
     mask = mask.to(hidden_states.device).bool()
     indices = pooled_tokens(mask.shape, mask, None, pooling, mask.device)
-    pooled = (
-        POOLINGS[pooling](hidden_states, mask)
-        if indices is None
-        else hidden_states.flatten(0, 1)[indices]
-    )
+    if indices is None:
+        pooled = POOLINGS[pooling](hidden_states, mask)  # (B, hidden)
+    else:
+        pooled = hidden_states.flatten(0, 1)[indices]
     return pooled.masked_fill(~mask.any(-1, keepdim=True), 0)
 
 
@@ -86,13 +82,14 @@ def one_segment_a_row(
 
     longest: the maximum of lengths; None: computed, which synchronises an accelerator.
     """
-    longest = int(lengths.max()) if longest is None or lengths.device.type == "cpu" else longest
+    if longest is None or lengths.device.type == "cpu":
+        longest = int(lengths.max())
     states, lengths = hidden_states.flatten(0, 1), lengths.to(hidden_states.device)[:, None]
     columns = torch.arange(longest, device=states.device)
     indices, mask = lengths.cumsum(0) - lengths + columns, columns < lengths
-    read = states.index_select(
-        0, indices.clamp(max=len(states) - 1).flatten()
-    )  # its gradient adds up repeated tokens
+    indices = indices.clamp(max=len(states) - 1).flatten()
+    # The gradient of index_select is index_add; that of states[indices] sorts the indices first.
+    read = states.index_select(0, indices)
     return read.view(*mask.shape, -1).masked_fill(~mask[..., None], 0), mask
 
 
@@ -119,10 +116,12 @@ def _reduce(
 
     So that gradients of 4 x 2 texts accumulated equal those of 1 x 8 (of causal models, see count_predicted).
     """
-    items = count if num_items_in_batch is None else num_items_in_batch
-    return losses.sum() / (
-        items.to(losses.device).clamp(min=1) if isinstance(items, Tensor) else max(items, 1)
-    )
+    items = num_items_in_batch
+    if items is None:
+        items = count
+    if isinstance(items, Tensor):
+        return losses.sum() / items.to(losses.device).clamp(min=1)
+    return losses.sum() / max(items, 1)
 
 
 def cross_entropy(

@@ -32,12 +32,26 @@ class RMSNorm(nn.Module):
 NORMS = {"layer_norm": nn.LayerNorm, "rms_norm": RMSNorm}
 
 
+def make_norm(config: ScratchConfig, size: int, is_there: bool = True) -> nn.Module:
+    """The norm of the config over the last axis, of this size; the identity where there is none."""
+    if not is_there:
+        return nn.Identity()
+    return NORMS[config.norm_type](size, eps=config.norm_eps)
+
+
+def make_projection(size: int, features: int) -> nn.Module:
+    """x W + b, (..., size) -> (..., features); the identity where the sizes are the same."""
+    if size == features:
+        return nn.Identity()
+    return nn.Linear(size, features)
+
+
 class Residual(nn.Module):
     """The norm and the dropout of a residual connection around f; each subclass has an order of its own."""
 
     def __init__(self, config: ScratchConfig) -> None:
         super().__init__()
-        self.norm = NORMS[config.norm_type](config.hidden_size, eps=config.norm_eps)
+        self.norm = make_norm(config, config.hidden_size)
         self.dropout = nn.Dropout(config.hidden_dropout)
 
 
@@ -73,7 +87,7 @@ class SandwichNorm(PreNorm):
 
     def __init__(self, config: ScratchConfig) -> None:
         super().__init__(config)
-        self.output_norm = NORMS[config.norm_type](config.hidden_size, eps=config.norm_eps)
+        self.output_norm = make_norm(config, config.hidden_size)
 
     def after(self, residual: Tensor, update: Tensor) -> Tensor:
         return residual + self.dropout(self.output_norm(update))

@@ -20,6 +20,7 @@ from .base_models import ScratchDecoderModel, ScratchDecoderPreTrainedModel
 from .configuration_scratch import ScratchDecoderConfig
 from .heads import classification_loss, cross_entropy, padding_mask
 from .inputs import Inputs
+from .layers import make_projection
 from .modeling_base import MaybeTensor
 from .positions import positions_from_lengths, restarts
 
@@ -45,7 +46,9 @@ def next_tokens(
         starts = positions_from_lengths(lengths, labels.shape) == 0
         labels = labels.masked_fill(starts.to(labels.device), -100)
     labels = F.pad(labels[..., 1:], (0, 1), value=-100)
-    return labels if real is None else labels.masked_fill(~real, -100)
+    if real is None:
+        return labels
+    return labels.masked_fill(~real, -100)
 
 
 def count_predicted(
@@ -77,7 +80,7 @@ class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, GenerationMixin):
             config.hidden_size,
             config.output_embedding_size,
         )  # not the same where embeddings are factorised
-        self.projection = nn.Linear(*sizes) if sizes[0] != sizes[1] else nn.Identity()
+        self.projection = make_projection(*sizes)
         self.lm_head = nn.Linear(
             config.output_embedding_size, config.vocab_size, bias=config.lm_head_bias
         )
@@ -175,17 +178,16 @@ class ScratchDecoderForSequenceClassification(ScratchDecoderPreTrainedModel):
             kwargs.get("cu_seq_lens_q"),
             past=0 if past_key_values is None else past_key_values.get_seq_length(),
         )
-        use_cache = False if use_cache is None and labels is not None else use_cache
+        if use_cache is None and labels is not None:
+            use_cache = False
         caching = {"past_key_values": past_key_values, "use_cache": use_cache}
         pooled, outputs = self.pooled(
             "last", inputs, self._real_tokens(inputs), **caching, **kwargs
         )
         logits = self.score(pooled)
-        loss = (
-            None
-            if labels is None
-            else classification_loss(self.config, logits, labels, num_items_in_batch)
-        )
+        loss = None
+        if labels is not None:
+            loss = classification_loss(self.config, logits, labels, num_items_in_batch)
         past_key_values = outputs.past_key_values
         return SequenceClassifierOutputWithPast(
             loss, logits, past_key_values, outputs.hidden_states, outputs.attentions
@@ -193,9 +195,11 @@ class ScratchDecoderForSequenceClassification(ScratchDecoderPreTrainedModel):
 
     def _real_tokens(self, inputs: Inputs) -> Tensor | None:
         mask, ids, pad = inputs.attention_mask, inputs.input_ids, self.config.pad_token_id
-        if mask is None:
-            return None if ids is None or pad is None else ids != pad
-        return None if padding_mask(mask) is None else mask[:, -inputs.shape[1] :]
+        if padding_mask(mask) is not None:
+            return mask[:, -inputs.shape[1] :]  # (B, T), without cached tokens
+        if mask is None and ids is not None and pad is not None:
+            return ids != pad
+        return None
 
 
 # Trainer smooths labels outside of the model, and shifts them for the causal classes that this table names.

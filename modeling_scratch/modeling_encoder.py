@@ -22,7 +22,7 @@ from .base_models import ScratchEncoderModel, ScratchEncoderPreTrainedModel
 from .configuration_scratch import ScratchEncoderConfig
 from .heads import classification_loss, cross_entropy, padding_mask, span_loss
 from .inputs import Inputs
-from .layers import ACTIVATIONS, NORMS
+from .layers import ACTIVATIONS, make_norm
 from .modeling_base import MaybeTensor
 from .question_answering import ENCODER_PIPELINES
 
@@ -33,33 +33,31 @@ HEAD_ACTIVATIONS: dict[str | None, Callable[[Tensor], Tensor]] = {
 }
 
 
+def make_dropout(config: ScratchEncoderConfig) -> nn.Dropout:
+    """The dropout before a classifier's last layer."""
+    if config.classifier_dropout is None:
+        return nn.Dropout(config.hidden_dropout)
+    return nn.Dropout(config.classifier_dropout)
+
+
 class ClassificationHead(nn.Module):
     """act(norm(x) W) W_C; without W and norm where the config has none of them. (B, hidden) -> (B, C)."""
 
     def __init__(self, config: ScratchEncoderConfig) -> None:
         super().__init__()
         size = config.hidden_size
-        self.norm = (
-            NORMS[config.norm_type](size, eps=config.norm_eps)
-            if config.classifier_norm
-            else nn.Identity()
-        )
+        self.norm = make_norm(config, size, config.classifier_norm)
         self.activation = HEAD_ACTIVATIONS.get(config.classifier_activation)
-        self.dense = nn.Linear(size, size) if self.activation else None
-        dropout = (
-            config.hidden_dropout
-            if config.classifier_dropout is None
-            else config.classifier_dropout
-        )
-        self.dropout = nn.Dropout(dropout)
+        self.dense = None
+        if self.activation is not None:
+            self.dense = nn.Linear(size, size)
+        self.dropout = make_dropout(config)
         self.out_proj = nn.Linear(size, config.num_labels)
 
     def forward(self, pooled: Tensor) -> Tensor:
-        pooled = (
-            self.norm(pooled)
-            if self.dense is None
-            else self.activation(self.dense(self.norm(pooled)))
-        )
+        pooled = self.norm(pooled)
+        if self.dense is not None:
+            pooled = self.activation(self.dense(pooled))
         return self.out_proj(self.dropout(pooled))
 
 
@@ -71,7 +69,7 @@ class MaskedLMHead(nn.Module):
         self.activation, _ = ACTIVATIONS[config.hidden_act]
         size = config.output_embedding_size
         self.dense = nn.Linear(config.hidden_size, size)
-        self.norm = NORMS[config.norm_type](size, eps=config.norm_eps)
+        self.norm = make_norm(config, size)
         self.decoder = nn.Linear(size, config.vocab_size)
 
     def forward(self, hidden_states: Tensor) -> Tensor:
@@ -123,12 +121,12 @@ class ScratchEncoderForMaskedLM(ScratchEncoderPreTrainedModel):
             **kwargs,
         )
         hidden_states = outputs.last_hidden_state
-        logits = self.lm_head(
-            hidden_states
-            if token_indices is None
-            else hidden_states.flatten(0, 1)[token_indices]
-        )
-        loss = None if labels is None else cross_entropy(logits, labels, num_items_in_batch)
+        if token_indices is not None:
+            hidden_states = hidden_states.flatten(0, 1)[token_indices]  # (N, hidden)
+        logits = self.lm_head(hidden_states)
+        loss = None
+        if labels is not None:
+            loss = cross_entropy(logits, labels, num_items_in_batch)
         return MaskedLMOutput(loss, logits, outputs.hidden_states, outputs.attentions)
 
 
@@ -166,11 +164,9 @@ class ScratchEncoderForSequenceClassification(ScratchEncoderPreTrainedModel):
             self.config.classifier_pooling, inputs, padding_mask(attention_mask), **kwargs
         )
         logits = self.classifier(pooled)
-        loss = (
-            None
-            if labels is None
-            else classification_loss(self.config, logits, labels, num_items_in_batch)
-        )
+        loss = None
+        if labels is not None:
+            loss = classification_loss(self.config, logits, labels, num_items_in_batch)
         return SequenceClassifierOutput(loss, logits, outputs.hidden_states, outputs.attentions)
 
 
@@ -181,12 +177,7 @@ class ScratchEncoderForTokenClassification(ScratchEncoderPreTrainedModel):
         super().__init__(config)
         self.num_labels = config.num_labels
         self.model = ScratchEncoderModel(config, add_pooling_layer=False)
-        dropout = (
-            config.hidden_dropout
-            if config.classifier_dropout is None
-            else config.classifier_dropout
-        )
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = make_dropout(config)
         self.classifier = nn.Linear(config.hidden_size, config.num_labels)
         self.post_init()
 
@@ -213,7 +204,9 @@ class ScratchEncoderForTokenClassification(ScratchEncoderPreTrainedModel):
             **kwargs,
         )
         logits = self.classifier(self.dropout(outputs.last_hidden_state))
-        loss = None if labels is None else cross_entropy(logits, labels, num_items_in_batch)
+        loss = None
+        if labels is not None:
+            loss = cross_entropy(logits, labels, num_items_in_batch)
         return TokenClassifierOutput(loss, logits, outputs.hidden_states, outputs.attentions)
 
 

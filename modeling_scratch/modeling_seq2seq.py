@@ -16,6 +16,7 @@ from transformers.utils import ModelOutput, can_return_tuple
 from .base_models import ScratchDecoderModel, ScratchEncoderModel
 from .configuration_scratch import ScratchSeq2SeqConfig
 from .heads import cross_entropy
+from .layers import make_projection
 from .modeling_base import MaybeTensor, ScratchPreTrainedModel
 from .pipelines import SEQ2SEQ_PIPELINES
 
@@ -165,7 +166,7 @@ class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, Gene
             config.hidden_size,
             config.output_embedding_size,
         )  # not the same where embeddings are factorised
-        self.projection = nn.Linear(*sizes) if sizes[0] != sizes[1] else nn.Identity()
+        self.projection = make_projection(*sizes)
         self.lm_head = nn.Linear(
             config.output_embedding_size, config.decoder_vocab_size, bias=config.lm_head_bias
         )

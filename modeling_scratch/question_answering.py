@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Extractive question answering: the loss of the head, and the pipeline, which transformers 5 removed."""
+"""The pipeline of extractive question answering, which transformers 5 removed."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -17,7 +17,7 @@ from .configuration_scratch import ScratchConfig, ScratchDecoderConfig, ScratchE
 
 FOLDER = Path(__file__).parent
 CONFIG_CLASSES: tuple[type[ScratchConfig], ...] = (ScratchEncoderConfig, ScratchDecoderConfig, ScratchSeq2SeqConfig)
-MOST_FILES, MOST_STATEMENTS = 14, 1_250
+MOST_FILES, MOST_STATEMENTS = 14, 1_300
 PIPELINES = {"pipelines.py", "question_answering.py"}  # shipped with the heads that need them, and not counted
 
 

@@ -13,7 +13,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from .attention import Attention
 from .configuration_scratch import ScratchConfig
-from .layers import NORM_POSITIONS, NORMS, FeedForward
+from .layers import NORM_POSITIONS, FeedForward, make_norm
 from .positions import POSITION_BIASES
 
 
@@ -109,18 +109,13 @@ class Stack(nn.Module):
         self.layers = nn.ModuleList(
             block(config, i, is_causal, cross_attention) for i in range(num_layers)
         )
-        self.attention_types = config.attention_types(
-            num_layers
-        )  # they recur where PEFT replicates layers
+        # The types of layers recur where PEFT replicates layers.
+        self.attention_types = config.attention_types(num_layers)
         self.position_bias = bias(config, is_causal) if bias else None
-        has_norm = (
-            config.norm_position != "post" if config.final_norm is None else config.final_norm
-        )
-        self.norm = (
-            NORMS[config.norm_type](config.hidden_size, eps=config.norm_eps)
-            if has_norm
-            else nn.Identity()
-        )
+        has_norm = config.final_norm
+        if has_norm is None:
+            has_norm = config.norm_position != "post"
+        self.norm = make_norm(config, config.hidden_size, has_norm)
 
     def forward(
         self,

@@ -117,7 +117,7 @@ TEXTBOOK = (
     ),
     Fault(
         "position_offset_ignored", "embeddings", "Embeddings.forward",
-        'position_ids + self.offset, "position_ids"', 'position_ids, "position_ids"',
+        "rows = position_ids + self.offset", "rows = position_ids",
         "learned positions start at row 0 whatever position_offset says",
     ),
     Fault(
@@ -148,12 +148,12 @@ TEXTBOOK = (
     ),
     Fault(
         "segments_read_off_the_next", "heads", "pooled_tokens",
-        'ends - 1 if pooling == "last"', 'ends if pooling == "last"',
+        "lengths.cumsum(0) - 1", "lengths.cumsum(0)",
         "a packed text is read off the first token of the one after it",
     ),
     Fault(
         "items_of_the_step_ignored", "heads", "_reduce",
-        "items = count if num_items_in_batch is None else num_items_in_batch", "items = count",
+        "items = num_items_in_batch", "items = None",
         "accumulated gradients are not those of one large batch",
     ),
     Fault(
@@ -224,8 +224,7 @@ TEXTBOOK = (
     ),
     Fault(
         "mask_of_the_first_tokens", "modeling_decoder", "ScratchDecoderForSequenceClassification._real_tokens",
-        "None if padding_mask(mask) is None else mask[:, -inputs.shape[1] :]",
-        "None if padding_mask(mask) is None else mask[:, : inputs.shape[1]]",
+        "mask[:, -inputs.shape[1] :]", "mask[:, : inputs.shape[1]]",
         "classifying behind a cache, the mask of the cached tokens says which of the new ones are real",
     ),
     Fault(
