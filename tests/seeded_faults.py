@@ -173,7 +173,8 @@ TEXTBOOK = (
     ),
     Fault(
         "segments_see_each_other", "masks", "self_attention_mask",
-        "masked[\"and_mask_function\"] = same_segment", "masked |= {} if is_causal else {\"and_mask_function\": same_segment}",
+        'masked["and_mask_function"] = same_segment',
+        "masked |= {} if is_causal else {'and_mask_function': same_segment}",
         "texts of a packed row see those before them in a decoder",
     ),
     Fault(
