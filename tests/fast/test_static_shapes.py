@@ -161,7 +161,11 @@ def test_what_a_batch_lacks_is_not_needed_and_numbers_stay() -> None:
     assert filled["input_ids"].shape == (1, SIZES[0].tokens)
 
 
-@pytest.mark.parametrize("labels", [torch.zeros(2, 3), torch.zeros(2, 3, dtype=torch.long), torch.rand(2)], ids=str)
+@pytest.mark.parametrize(
+    "labels",
+    [torch.zeros(2, 3), torch.zeros(2, 3, dtype=torch.long), torch.ones(2)],
+    ids=["several", "several, whole", "regression"],
+)
 def test_labels_that_are_no_class_numbers_have_none_to_ignore(labels: Tensor) -> None:
     batch = {**flat([3, 4]), "labels": labels}
     assert fill(batch, SIZES, PAD) == batch
