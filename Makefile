@@ -10,8 +10,8 @@ PYTHON ?= python3
 PYTHONS ?= python3.10 python3.11 python3.12 python3.13
 # A Python that is named has an environment of its own, such as .venv-3.12.
 ifneq ($(PYTHON),python3)
-VERSION := $(shell $(PYTHON) -c "import sys; print('%d.%d' % sys.version_info[:2])")
-VENV ?= .venv-$(or $(VERSION),$(error $(PYTHON) is no Python))
+PYTHON_VERSION := $(shell $(PYTHON) -c "import sys; print('%d.%d' % sys.version_info[:2])")
+VENV ?= .venv-$(or $(PYTHON_VERSION),$(error $(PYTHON) is no Python))
 endif
 VENV ?= .venv
 # Pinned versions. With a GPU: a copy with another line for torch, `make train CONSTRAINTS=my-constraints.txt`.
