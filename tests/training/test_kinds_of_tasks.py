@@ -107,7 +107,7 @@ def test_sets_of_classes_are_learned(sets: Path) -> None:
     assert evaluation["scores"]["f1_micro"]["value"] > 0.8 < evaluation["baselines"][0]["scores"]["f1_micro"]["value"]
     assert [row["label"] for row in evaluation["classes"]] == ["acting", "music", "plot"]
     assert "any number of the labels acting, music, plot" in (sets / "README.md").read_text()
-    [answers] = pipeline("text-classification", model=str(sets), top_k=None)(["film story actor"])
+    [answers] = pipeline("text-classification", model=str(sets), top_k=None)(["film 7 story actor"])
     assert {answer["label"]: answer["score"] > 0.5 for answer in answers} == {
         "plot": True,
         "acting": True,
@@ -194,7 +194,7 @@ def test_a_run_that_is_resumed_ends_as_one_that_was_not(numbers: Path, folder: P
 
 
 def test_files_are_answered(sets: Path, numbers: Path, tmp_path: Path) -> None:
-    (tmp_path / "new.csv").write_text("text\ngreat warm film\nfilm story\n")
+    (tmp_path / "new.csv").write_text("text\ngreat warm film\nfilm 7 story\n")
     for run in (sets, numbers):
         predict_program.main(
             f"--model {run} --input {tmp_path / 'new.csv'} --output {tmp_path / run.name}.jsonl".split()
