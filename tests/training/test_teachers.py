@@ -108,13 +108,9 @@ def test_a_linear_model_learns_words_without_a_labelled_text_from_their_neighbou
     tiny = "hidden_size=16,intermediate_size=16,num_hidden_layers=1,num_attention_heads=2,hidden_dropout=0.0"
     options = f"--config_overrides {tiny} --learning_rate 1e-2 --num_train_epochs 15 --ema_decay 0.9"
     command = f"--data_dir {tmp_path} --output_dir {tmp_path / 'run'} --recipe minutes --use_cpu --report_to none"
-    scores = {}
-    for teachers in (0, 1):
-        more = f"--teachers {teachers} --pretraining_steps 2 --disable_tqdm True --overwrite"
-        train_classifier.main(f"{command} {options} {more}".split())
-        scores[teachers] = json.loads((tmp_path / "run" / "evaluation.json").read_text())
-    [linear], chance = scores[1]["others"], max(each["accuracy"] for each in scores[1]["baselines"])
-    assert scores[0]["others"] == []
+    train_classifier.main(f"{command} {options} --teachers 1 --pretraining_steps 2 --disable_tqdm True".split())
+    evaluation = json.loads((tmp_path / "run" / "evaluation.json").read_text())
+    [linear], chance = evaluation["others"], max(each["accuracy"] for each in evaluation["baselines"])
     assert chance == pytest.approx(0.5, abs=0.1)  # no baseline knows a new word
     assert linear["accuracy"] > 0.75
     assert "unlabelled texts" in linear["name"]

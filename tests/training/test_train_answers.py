@@ -78,7 +78,7 @@ def test_learns_and_leaves_everything_that_was_promised(run: Path, capsys: pytes
     evaluation = json.loads((run / "evaluation.json").read_text())
     baselines = {baseline["name"]: baseline["f1"] for baseline in evaluation["baselines"]}
     assert evaluation["f1"] > 2 * baselines["word overlap"]
-    assert evaluation["kinds"]["with"]["f1"] > baselines["word overlap"], "its answers are not all empty"
+    assert evaluation["kinds"]["with"]["f1"] > 0, "its answers are not all empty"
     assert (evaluation["headline"] is None) == (evaluation["f1"] > max(baselines.values()))
     results = (run / "results.md").read_text()
     for told in ("of the test split", "word overlap", "no answer to any question", "without an answer"):
