@@ -5,7 +5,14 @@
 #   make train DATA=folder RECIPE=hour    with the sizes and the pretraining for that time: minutes, hour or night
 #   make train ARGS="--overwrite ..."     with any argument of scripts/train_classifier.py
 #   make test | make test-all | make test-textbook | make test-gpu | make gpu | make lint | make docs
+#   make test PYTHON=python3.12           with another Python, in .venv-3.12; make test-pythons: with each of PYTHONS
 PYTHON ?= python3
+PYTHONS ?= python3.10 python3.11 python3.12 python3.13
+# A Python that is named has an environment of its own, such as .venv-3.12.
+ifneq ($(PYTHON),python3)
+PYTHON_VERSION := $(shell $(PYTHON) -c "import sys; print('%d.%d' % sys.version_info[:2])")
+VENV ?= .venv-$(or $(PYTHON_VERSION),$(error $(PYTHON) is no Python))
+endif
 VENV ?= .venv
 # Pinned versions. With a GPU: a copy with another line for torch, `make train CONSTRAINTS=my-constraints.txt`.
 CONSTRAINTS ?= constraints.txt
@@ -28,13 +35,20 @@ endif
 NOT_BOOK = __init__ drawing field_names installed_configs presets shipped verify
 BOOK = $(filter-out $(NOT_BOOK:%=modeling_scratch/%.py), $(wildcard modeling_scratch/*.py))
 
-.PHONY: train test test-all test-textbook test-gpu gpu lint docs clean
+.PHONY: train test test-pythons test-all test-textbook test-gpu gpu lint docs clean
 
 train: $(VENV)/.train-installed
 	$(VENV)/bin/python scripts/train_classifier.py $(SOURCE) $(if $(RECIPE),--recipe $(RECIPE)) $(ARGS)
 
 test: $(VENV)/.test-installed
 	$(VENV)/bin/python -m pytest -n $(WORKERS) $(ARGS)
+
+# `make test` with each of PYTHONS that is installed. All of them run, and one that fails fails the whole.
+test-pythons:
+	@failed=; for python in $(PYTHONS); do \
+		if ! $$python -c "" 2> /dev/null; then echo "$$python is not installed: skipped"; continue; fi; \
+		echo "$$python"; $(MAKE) test PYTHON=$$python || failed="$$failed $$python"; \
+	done; test -z "$$failed" || { echo "make test failed with$$failed" >&2; exit 1; }
 
 test-all: $(VENV)/.test-installed
 	$(VENV)/bin/python -m pytest -n $(WORKERS) -m "not hub and not gpu" $(ARGS)
@@ -73,4 +87,4 @@ $(VENV)/.%-installed: setup.cfg pyproject.toml $(CONSTRAINTS)
 	touch $@
 
 clean:
-	rm -rf $(VENV) build docs/_build *.egg-info .pytest_cache .ruff_cache .mypy_cache
+	rm -rf $(VENV) .venv-* build docs/_build *.egg-info .pytest_cache .ruff_cache .mypy_cache

@@ -10,7 +10,7 @@ that CUDA raises. `waits` counts, by operator, how often the host waits for the 
 come from a stream of its own. It shows nothing about speed, memory, rounding, streams or kernels of the device.
 
 It registers a backend of torch, experimental in torch 2.13, for the rest of the process and before the first backward
-pass: use it in a process of its own.
+pass: use it in a process of its own. Where an operator of the backward pass raises an error, torch ends the process.
 """
 
 import os

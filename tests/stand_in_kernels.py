@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The variable-length attention kernels of CUDA, computed plainly on the CPU, forward and backward, without dropout.
+"""Kernels of CUDA, computed plainly on the CPU: variable-length attention without dropout, and gradients of RMSNorm.
 
 Shapes: N tokens of all texts, H heads, K key-value heads, D head size.
 """
@@ -76,9 +76,23 @@ def _efficient_backward(gradient: Tensor, query: Tensor, key: Tensor, value: Ten
     return *(each[None] for each in gradients), torch.zeros(0)
 
 
+def _rms_norm_backward(
+    gradient: Tensor, states: Tensor, shape: list[int], scale: Tensor, weight: Tensor | None, wanted: list[bool]
+) -> tuple[Tensor, Tensor | None]:
+    """y = w x s with s = (mean(x^2) + eps)^-1/2: dx = s (dy w - x s^2 mean(dy w x)), dw = sum(dy x s).
+
+    Only builds of torch for CUDA have this operator; the others compute RMSNorm and its gradients in parts.
+    """
+    axes = tuple(range(-len(shape), 0))
+    weighted = gradient if weight is None else gradient * weight
+    of_states = scale * (weighted - states * scale**2 * (weighted * states).mean(axes, keepdim=True))
+    return of_states, (gradient * states * scale).sum_to_size(shape) if wanted[1] else None
+
+
 KERNELS: dict[str, Callable[..., Any]] = {
     "_flash_attention_forward": _flash,
     "_flash_attention_backward": _flash_backward,
     "_efficient_attention_forward": _efficient,
     "_efficient_attention_backward": _efficient_backward,
+    "_fused_rms_norm_backward": _rms_norm_backward,
 }

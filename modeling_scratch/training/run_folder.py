@@ -293,13 +293,18 @@ def ended_by_sigterm() -> Iterator[None]:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Lock the folder, creating it if needed. A newly created folder is removed if it is empty at the end."""
+    """Lock the folder, creating it if needed. A newly created folder is removed if it is empty at the end.
+
+    Raises `DataError` if another process holds the lock, or if its file may be somebody's. The lock is an empty file.
+    """
     if folder.exists() and not folder.is_dir():
         raise DataError(f"--output_dir {folder}: this is a file, not a folder")
     is_new, lock = not folder.exists(), folder / LOCK_FILE
     folder.mkdir(parents=True, exist_ok=True)
     if lock.is_symlink():
         raise DataError(f"{lock}: a link, through which the lock would be written; remove it")
+    if lock.is_dir() or (lock.is_file() and lock.stat().st_size):  # filelock 4.1 and older empty the file
+        raise DataError(f"{lock}: not an empty file, as a lock is; move it, unless another run uses the folder")
     try:
         with FileLock(lock, timeout=0):
             try:
