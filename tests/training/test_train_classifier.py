@@ -155,9 +155,16 @@ def test_overrides_can_be_dictionaries_and_lists_and_have_to_take_effect() -> No
             preset_config(presets.ENCODERS, "demo", overrides, vocab_size=9)
 
 
-@pytest.mark.parametrize(("model_type", "epochs"), [("gpt2", 2), pytest.param("bert", 4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("model_type", "schedule"),
+    [
+        ("gpt2", "--num_train_epochs 2"),
+        pytest.param("bert", "--num_train_epochs 8 --learning_rate 3e-3", marks=pytest.mark.slow),
+    ],
+    ids=["gpt2", "bert"],
+)
 def test_fine_tunes_a_native_checkpoint_as_a_scratch_model(
-    run: Path, reviews: Path, tmp_path: Path, model_type: str, epochs: int
+    run: Path, reviews: Path, tmp_path: Path, model_type: str, schedule: str
 ) -> None:
     """Of whatever class it is; exported, the result is one of the native class again.
 
@@ -171,7 +178,7 @@ def test_fine_tunes_a_native_checkpoint_as_a_scratch_model(
     native.model_class(native.config(**ids)).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     arguments = f"--data_dir {reviews} --output_dir {tmp_path / 'tuned'} --model_name_or_path {folder} {FAST}"
-    train_classifier.main(f"{arguments} --num_train_epochs {epochs}".split())
+    train_classifier.main(f"{arguments} {schedule}".split())
     tuned = AutoModelForSequenceClassification.from_pretrained(tmp_path / "tuned")
     assert type(tuned).__name__ in FAMILIES[model_type].heads
     assert json.loads((tmp_path / "tuned" / "evaluation.json").read_text())["accuracy"] > 0.9
