@@ -48,6 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # ends the part that runs, too
         found = run_parts(given.only, output, given.tokens, given.minutes, given.rehearse, given.overwrite)
         sys.exit(int(has_failed(found, given.only)))
+    except KeyboardInterrupt:
+        print(f"\ngpu.py: interrupted; {output} has what is known, and the same command resumes", file=sys.stderr)
+        sys.exit(128 + signal.SIGINT)
     except (DataError, OSError) as error:
         print(f"gpu.py: error: {error}", file=sys.stderr)
         sys.exit(2)

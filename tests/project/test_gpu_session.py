@@ -139,6 +139,18 @@ def test_rows_of_another_device_are_not_continued(tmp_path: Path) -> None:
     assert not has_failed(run_parts(["sound"], tmp_path, tmp_path, 1, rehearses=True, anew=True), ["sound"])
 
 
+@in_own_process
+def test_the_dates_of_all_calls_stay(tmp_path: Path) -> None:
+    PARTS.update(sound=Part(sound, "Sound", 60, 60))
+    results = run_parts(["sound"], tmp_path, tmp_path, 1, rehearses=True)
+    today = results["sound"]["conditions"]["date"]
+    results["sound"]["conditions"]["date"] = "2026-01-02"
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    for _ in range(2):
+        conditions = run_parts(["sound"], tmp_path, tmp_path, 1, rehearses=True)["sound"]["conditions"]
+        assert conditions["date"] == f"2026-01-02, {today}"
+
+
 ENDLESS = """
 import sys
 from pathlib import Path
@@ -159,11 +171,14 @@ gpu.main(["--rehearse", "--only", "checks", "--output", sys.argv[1]])
 def test_a_part_ends_with_the_program(tmp_path: Path, end: signal.Signals) -> None:
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'scripts'}"}
     command = [sys.executable, "-u", "-c", ENDLESS, str(tmp_path)]
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     part = next(int(line.split()[-1]) for line in process.stdout if "process" in line)
     process.send_signal(end)
-    assert process.wait(timeout=60) != 0
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 128 + end
+    assert "Traceback" not in errors
+    assert ("the same command resumes" in errors) == (end == signal.SIGINT)
     with pytest.raises(ProcessLookupError):
         os.kill(part, 0)
     assert "before" in json.loads((tmp_path / "results.json").read_text())["checks"]
