@@ -41,9 +41,8 @@ def eager_attention(
     if position_bias is not None:
         scores = scores + position_bias
     if attention_mask is not None:
-        scores = scores + additive(
-            attention_mask, torch.float32
-        )  # in float16, both could be -inf
+        # In float16, both could be -inf.
+        scores = scores + additive(attention_mask, torch.float32)
     weights = scores.softmax(dim=-1, dtype=torch.float32).to(query.dtype)
     output = F.dropout(weights, dropout) @ value
     return output.transpose(1, 2).contiguous(), weights
@@ -78,9 +77,8 @@ class Attention(nn.Module):
             self.k_norm = make_norm(config, config.head_dim)
         self.sliding_window = None
         if config.attention_types(layer_idx + 1)[layer_idx] == "sliding_attention":
-            self.sliding_window = config.sliding_window + (
-                not is_causal
-            )  # as flash kernels count
+            # As flash kernels count.
+            self.sliding_window = config.sliding_window + (not is_causal)
         self.scaling = config.head_dim**-0.5
         self.num_key_value_groups = config.num_attention_heads // config.num_key_value_heads
         query_size = config.num_attention_heads * config.head_dim

@@ -171,9 +171,8 @@ def classification_loss(
     num_items_in_batch: Tensor | int | None = None,
 ) -> Tensor:
     """The loss of config.problem_type; where it is None, the labels tell, as they tell Hugging Face's classifiers."""
-    if (
-        config.problem_type is None
-    ):  # remembered, so that a saved model is served as it was trained
+    # It is remembered, so that a saved model is served as it was trained.
+    if config.problem_type is None:
         is_one = not labels.is_floating_point()
         kind: ProblemType = (
             "single_label_classification" if is_one else "multi_label_classification"

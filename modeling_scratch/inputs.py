@@ -140,15 +140,13 @@ def check_tensor(value: Any, name: str) -> None:
 
 def check_mask(mask: Any, states: Tensor, name: str, of: str, past: Any = 0) -> None:
     """Raises ValueError where a mask of padding has not the shape (texts, tokens) of what it masks, or TypeError."""
-    mask = (
-        mask.get("full_attention", mask) if isinstance(mask, dict) else mask
-    )  # by type of layer, of generate_batch
+    if isinstance(mask, dict):  # by type of layer, of generate_batch
+        mask = mask.get("full_attention", mask)
     if mask is None or is_tracing(states) or len(getattr(mask, "shape", ())) == 4:
         return  # the last says what sees what, which is the backend's to check
     check_tensor(mask, name)
-    past = (
-        int(past) if isinstance(past, Tensor) and past.device.type == "cpu" else past
-    )  # of a static cache
+    if isinstance(past, Tensor) and past.device.type == "cpu":  # of a static cache
+        past = int(past)
     if isinstance(past, int) and mask.shape != (shape := (len(states), past + states.shape[1])):
         cached = " after the cached tokens" if past else ""
         raise ValueError(

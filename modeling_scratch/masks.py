@@ -34,9 +34,8 @@ SCORE_OPTIONS = {  # which some backends take, others ignore
     "sliding_window",
     "softcap",
 }
-MASKS: dict[
-    tuple[bool, bool], Callable[..., Any]
-] = {  # (is the layer local?, is the stack causal?)
+# (is the layer local?, is the stack causal?)
+MASKS: dict[tuple[bool, bool], Callable[..., Any]] = {
     (False, False): create_bidirectional_mask,
     (False, True): create_causal_mask,
     (True, False): create_bidirectional_sliding_window_mask,
@@ -105,10 +104,8 @@ def rotary_angles(
         return None
     rope = config.rope_parameters
     if kind == "sliding_attention" and config.local_rope_theta is not None:
-        rope = rope | {
-            "rope_type": "default",
-            "rope_theta": config.local_rope_theta,
-        }  # without scaling
+        # Layers with a window have no use for scaling.
+        rope = rope | {"rope_type": "default", "rope_theta": config.local_rope_theta}
     return rotary(position_ids, config.head_dim, rope, config.max_position_embeddings, dtype)
 
 
@@ -126,18 +123,14 @@ def position_bias(
     if stack.position_bias is None:
         return None
     queries = keys = torch.arange(shape[1], device=like.device)
-    if (
-        cache is not None
-    ):  # which keeps the tokens of a window alone, or has room for more than came so far
+    if cache is not None:
+        # A cache keeps the tokens of a window alone, or has room for more than came so far.
         cache, layer = self_attention_cache(cache), stack.attention_types.index(kind)
         count, first = cache.get_mask_sizes(shape[1], layer)
-        queries, keys = (
-            queries + cache.get_seq_length(layer),
-            torch.arange(count, device=like.device) + first,
-        )
-    return (
-        stack.position_bias(keys - queries[:, None]).to(like.dtype).expand(shape[0], -1, -1, -1)
-    )
+        queries = queries + cache.get_seq_length(layer)
+        keys = torch.arange(count, device=like.device) + first
+    bias = stack.position_bias(keys - queries[:, None]).to(like.dtype)  # (H, T, S)
+    return bias.expand(shape[0], -1, -1, -1)
 
 
 def self_attention_cache(cache: Any) -> Any:

@@ -76,11 +76,8 @@ class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, GenerationMixin):
     def __init__(self, config: ScratchDecoderConfig) -> None:
         super().__init__(config)
         self.model = ScratchDecoderModel(config)
-        sizes = (
-            config.hidden_size,
-            config.output_embedding_size,
-        )  # not the same where embeddings are factorised
-        self.projection = make_projection(*sizes)
+        # The sizes differ where embeddings are factorised.
+        self.projection = make_projection(config.hidden_size, config.output_embedding_size)
         self.lm_head = nn.Linear(
             config.output_embedding_size, config.vocab_size, bias=config.lm_head_bias
         )

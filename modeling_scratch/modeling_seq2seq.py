@@ -162,11 +162,8 @@ class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, Gene
     def __init__(self, config: ScratchSeq2SeqConfig) -> None:
         super().__init__(config)
         self.model = ScratchSeq2SeqModel(config)
-        sizes = (
-            config.hidden_size,
-            config.output_embedding_size,
-        )  # not the same where embeddings are factorised
-        self.projection = make_projection(*sizes)
+        # The sizes differ where embeddings are factorised.
+        self.projection = make_projection(config.hidden_size, config.output_embedding_size)
         self.lm_head = nn.Linear(
             config.output_embedding_size, config.decoder_vocab_size, bias=config.lm_head_bias
         )

@@ -145,9 +145,8 @@ class Text2TextGenerationPipeline(Pipeline):
     def _encode(self, text: str, truncation: Any, languages: dict[str, str]) -> Any:
         tokenizer = self.tokenizer
         if not languages or not hasattr(tokenizer, "_build_translation_inputs"):
-            return tokenizer(
-                text, return_tensors="pt", truncation=truncation
-            )  # languages choose the settings at most
+            # Languages choose the settings at most.
+            return tokenizer(text, return_tensors="pt", truncation=truncation)
         both = {"src_lang": None, "tgt_lang": None, **languages}
         encoded = tokenizer._build_translation_inputs(
             text, return_tensors="pt", truncation=truncation, **both

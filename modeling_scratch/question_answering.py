@@ -249,9 +249,8 @@ def _word(encoding: Any, token: int, context: str) -> tuple[int, int]:
     place = None if number is None else encoding.word_to_chars(number, 1)
     if place is not None and len(context[slice(*place)].split()) == 1:
         return place
-    start, end = encoding.offsets[
-        token
-    ]  # the tokenizer does not split words, or treats the text as one word
+    # The tokenizer does not split words, or treats the text as one word.
+    start, end = encoding.offsets[token]
     while start > 0 and context[start - 1 : start + 1].isalnum():
         start -= 1
     while end < len(context) and context[end - 1 : end + 1].isalnum():

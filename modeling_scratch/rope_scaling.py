@@ -34,9 +34,8 @@ def dynamic(frequencies: Tensor, rope: Rope, size: int, length: Tensor, limit: i
 def llama3(frequencies: Tensor, rope: Rope, **_: Any) -> Tensor:
     """Llama 3.1: long waves are divided by the factor, short ones kept, those between blended."""
     low, high = rope["low_freq_factor"], rope["high_freq_factor"]
-    turns = (
-        rope["original_max_position_embeddings"] * frequencies / (2 * math.pi)
-    )  # full turns in the trained length
+    # Full turns in the trained length.
+    turns = rope["original_max_position_embeddings"] * frequencies / (2 * math.pi)
     kept = ((turns - low) / (high - low)).clamp(0, 1)
     return kept * frequencies + (1 - kept) * frequencies / rope["factor"]
 
@@ -45,9 +44,10 @@ def yarn(frequencies: Tensor, rope: Rope, size: int, **_: Any) -> Tensor:
     """NTK by parts (Peng et al. 2023, 3.2): as llama3, the blend a ramp over the pairs of features."""
     trained, theta = rope["original_max_position_embeddings"], rope["rope_theta"]
     turns = rope.get("beta_fast") or 32, rope.get("beta_slow") or 1
+    # The pair of features that makes n turns.
     low, high = (
         size * math.log(trained / (2 * math.pi * n)) / (2 * math.log(theta)) for n in turns
-    )  # pair of n turns
+    )
     if rope.get("truncate", True):
         low, high = math.floor(low), math.ceil(high)
     low, high = max(low, 0), min(high, size - 1)

@@ -132,8 +132,7 @@ class Stack(nn.Module):
         """
         encoder = encoder_hidden_states, encoder_attention_mask
         for layer, kind in islice(zip(self.layers, cycle(self.attention_types)), num_layers):
-            mask, bias, rotary = by_type[
-                kind
-            ]  # bias is positional, for reentrant checkpointing to see its gradient
+            mask, bias, rotary = by_type[kind]
+            # The bias is no keyword, so that reentrant checkpointing sees its gradient.
             hidden_states = layer(hidden_states, mask, *encoder, bias, rotary=rotary, **kwargs)
         return self.norm(hidden_states)

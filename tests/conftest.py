@@ -42,6 +42,15 @@ def engine(request: pytest.FixtureRequest) -> Iterator[str]:
         yield request.param
 
 
+@pytest.fixture
+def exact_products() -> Iterator[None]:
+    """float32 products without the shortcuts of a device."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    yield
+    torch.set_float32_matmul_precision(before)
+
+
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
     """Real data sets of development, beside the project or where SCRATCH_DATA says."""

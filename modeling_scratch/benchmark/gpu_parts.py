@@ -65,7 +65,7 @@ class Session:
         before = self.done(part).get("conditions", now)
         if changed := [name for name in now if name != "date" and before.get(name) != now[name]]:
             raise DataError(f"{self.folder / RESULTS} has rows of another {changed[0]}: {before.get(changed[0])}")
-        dates = dict.fromkeys([*str(before["date"]).split(", "), now["date"]]) if "date" in before else [now["date"]]
+        dates = dict.fromkeys([*before.get("date", now["date"]).split(", "), now["date"]])
         if known := self.done(part).keys() - {"conditions", *ENDINGS}:
             tell(f"{part}: {len(known)} rows are known from earlier calls; --overwrite measures them again")
         self.keep(part, "conditions", now | {"date": ", ".join(dates)})
@@ -153,21 +153,20 @@ def _plan(session: Session) -> gpu_speed.Plan:
 
 @dataclass(frozen=True)
 class Part:
-    """What runs, the title of its table, and for how many seconds it may run, also in a rehearsal."""
+    """What runs, the title of its table, and for how many seconds it may run."""
 
     rows: Callable[[Session], Rows]
     title: str
     seconds: float
-    rehearsed: float
 
 
 PARTS = {
-    "checks": Part(checks, "Checks", 100, 120),
-    "speed": Part(speed, "Milliseconds a step", 175, 120),
-    "accuracy": Part(accuracy, "A Transformer from random weights", 310, 120),
-    "compiled peer": Part(compiled_peer, "Hugging Face's class, compiled: milliseconds a step", 75, 120),
-    "generation": Part(generation, "Milliseconds a generated token", 120, 120),
-    "tests": Part(tests, "Tests", 200, 120),
+    "checks": Part(checks, "Checks", 100),
+    "speed": Part(speed, "Milliseconds a step", 175),
+    "accuracy": Part(accuracy, "A Transformer from random weights", 310),
+    "compiled peer": Part(compiled_peer, "Hugging Face's class, compiled: milliseconds a step", 75),
+    "generation": Part(generation, "Milliseconds a generated token", 120),
+    "tests": Part(tests, "Tests", 200),
 }
 
 
@@ -196,7 +195,7 @@ def run_parts(
     tell(f"ready after {time.monotonic() - started:.0f} s; results go to {folder / PAGE}")
     for name in names:
         part = PARTS[name]
-        limit = min(part.rehearsed if rehearses else part.seconds, deadline - time.monotonic())
+        limit = min(part.seconds, deadline - time.monotonic())
         if limit < LEAST_SECONDS:
             tell(f"{name}: no time left; call again, it goes on here")
             continue
@@ -226,7 +225,7 @@ def _run(name: str, part: Part, session: Session, limit: float) -> None:
     """Run a part in a process of its own; stop it, and what it started, at its limit or with this process."""
     tell(f"{name}: at most {limit:.0f} s")
     start = time.monotonic()
-    child = multiprocessing.get_context("fork").Process(target=_work, args=(name, part, session), daemon=False)
+    child = multiprocessing.get_context("fork").Process(target=_work, args=(name, part, session))
     child.start()
     was_stopped = False
     try:

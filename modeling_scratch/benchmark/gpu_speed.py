@@ -5,6 +5,7 @@ All sides take the same weights, the same texts, bfloat16 autocast, clipping at 
 """
 
 import copy
+import gc
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -203,10 +204,9 @@ def compare_classifiers(tokens: Tokens, plan: Plan, done: Mapping[str, Row]) -> 
     for key, batch_size, what, data in wanted:
         for model in (*models.values(), peer):
             model.train(what == "training")
-        yield (
-            key,
-            _classifiers(models, peer, rows_of(tokens, data, 50 * batch_size * plan.rounds, plan), batch_size, plan),
-        )
+        rows = rows_of(tokens, data, 50 * batch_size * plan.rounds, plan)
+        yield key, _classifiers(models, peer, rows, batch_size, plan)
+        gc.collect()  # an optimizer and its captured steps name each other
         if plan.device.type == "cuda":
             torch.cuda.empty_cache()
 
@@ -323,13 +323,15 @@ def compare_compiled_peer(tokens: Tokens, plan: Plan, done: Mapping[str, Row]) -
 
     Compiled as a whole, it takes more than a minute before the first step.
     """
+    each = [(data, size) for size in plan.batch_sizes for data in TEXTS]
+    wanted = [(key, *one) for one in each if (key := f"{one[0]} training, {one[1]} texts") not in done]
+    if not wanted:
+        return
     peer = make_peer(CLASSIFIER, plan.settings).train()
     for layer in peer.bert.encoder.layer:
         layer.compile(dynamic=True, backend=plan.backend)
     step = eager_step(peer, plan)
-    for data, batch_size in [(data, size) for size in plan.batch_sizes for data in TEXTS]:
-        if (key := f"{data} training, {batch_size} texts") in done:
-            continue
+    for key, data, batch_size in wanted:
         rows = rows_of(tokens, data, batch_size * plan.steps * plan.rounds, plan)
         rounds = in_random_order(rows, batch_size, plan.steps, plan.rounds, 0)
         batches = pinned([[padded(texts) for texts in one] for one in rounds], plan)

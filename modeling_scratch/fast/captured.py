@@ -125,14 +125,16 @@ def captured_step(
     Raises ValueError for what cannot be captured on a CUDA device: the optimizer, float16 (which needs a gradient
     scaler), or gradient checkpointing (which copies the state of random numbers).
     """
+    device = next(model.parameters()).device
     weights = [weight for group in optimizer.param_groups for weight in group["params"]]
+    with_gradients = {*model.parameters(), *weights}
 
     def drop_gradients() -> None:
-        for weight in (*model.parameters(), *weights):
+        for weight in with_gradients:
             weight.grad = None
 
     def step(batch: dict[str, Any]) -> Tensor:
-        with autocast(steps.device, dtype):
+        with autocast(device, dtype):
             value = loss(model, batch)
         value.backward()
         if max_norm is not None:
@@ -142,7 +144,7 @@ def captured_step(
         return value.detach()
 
     steps = Replayed(model, step, drop_gradients)
-    if steps.device.type == "cuda":
+    if device.type == "cuda":
         if dtype is torch.float16:
             raise ValueError("dtype=torch.float16 needs a gradient scaler, which a captured step lacks: use bfloat16.")
         if recomputes(model.modules()):
@@ -161,16 +163,16 @@ def captured_forward(
     compiled: bool = False,
 ) -> Replayed:
     """Return a forward pass without gradients, batch -> logits. dtype, compiled: as of captured_step."""
+    device = next(model.parameters()).device
 
     @torch.no_grad()
     def forward(batch: dict[str, Any]) -> Tensor:
-        with autocast(forwards.device, dtype):
+        with autocast(device, dtype):
             return outputs(model, batch)
 
-    forwards = Replayed(model, forward)
-    if compiled and forwards.device.type == "cuda":
+    if compiled and device.type == "cuda":
         compile_blocks(model)
-    return forwards
+    return Replayed(model, forward)
 
 
 def autocast(device: torch.device, dtype: torch.dtype | None) -> AbstractContextManager:

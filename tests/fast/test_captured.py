@@ -2,7 +2,7 @@
 """Captured steps: what a plain loop computes, on CUDA as one graph for each shape that is met again."""
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
@@ -11,9 +11,11 @@ import torch
 from test_static_shapes import PAD, SIZES, flat, model_and_batch
 from torch import Tensor, nn
 
+from modeling_scratch.benchmark.data import on_device as moved
 from modeling_scratch.fast.captured import captured_forward, captured_step, set_rate
 from modeling_scratch.fast.static_shapes import MOST_SIZES, Size, fill
 
+pytestmark = pytest.mark.usefixtures("exact_products")
 on_gpu = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
@@ -24,14 +26,6 @@ BATCHES = [
     fill(flat(lengths, seed), SIZES, PAD)
     for seed, lengths in enumerate([[5, 9, 3], [16] * 5, [2, 4], [16, 9] * 4, [7] * 5, [1], [11] * 6, [3, 9]])
 ]
-
-
-@pytest.fixture(autouse=True)
-def exact_products() -> Iterator[None]:
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("highest")
-    yield
-    torch.set_float32_matmul_precision(before)
 
 
 def make_model(device: str, dropout: float = 0.0) -> Any:
@@ -60,10 +54,6 @@ def plain_losses(model: Any, batches: Sequence[dict[str, Any]], device: str) -> 
         optimizer.zero_grad()
         losses.append(loss.item())
     return losses
-
-
-def moved(batch: dict[str, Any], device: str) -> dict[str, Any]:
-    return {name: value.to(device) if isinstance(value, Tensor) else value for name, value in batch.items()}
 
 
 def pinned(batch: dict[str, Any]) -> dict[str, Any]:

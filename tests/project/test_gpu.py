@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """On a CUDA device: the same answers and gradients as on the CPU, and no step that waits."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -26,19 +25,12 @@ from modeling_scratch.benchmark.data import on_device as moved
 
 pytestmark = [
     pytest.mark.gpu,
+    pytest.mark.usefixtures("exact_products"),
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
 ]
 DEVICE = torch.device("cuda")
 TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 5e-2}  # of the largest
 every_dtype = pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
-
-
-@pytest.fixture(autouse=True)
-def exact_products() -> Iterator[None]:
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("highest")
-    yield
-    torch.set_float32_matmul_precision(before)
 
 
 def on_device(batch: dict[str, Any]) -> dict[str, Any]:

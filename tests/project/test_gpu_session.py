@@ -96,9 +96,9 @@ def sound(session: Session) -> Rows:
 @in_own_process
 def test_a_part_is_stopped_at_its_limit_and_keeps_its_rows(tmp_path: Path) -> None:
     PARTS.update(
-        endless=Part(endless, "Endless", 60, 1),
-        failing=Part(failing, "Failing", 60, 60),
-        sound=Part(sound, "Sound", 60, 60),
+        endless=Part(endless, "Endless", 1),
+        failing=Part(failing, "Failing", 60),
+        sound=Part(sound, "Sound", 60),
     )
     results = run_parts(["endless", "failing", "sound"], tmp_path, tmp_path / "no tokens", 1, rehearses=True)
     assert results["endless"]["before"] == {"value": 1}
@@ -107,7 +107,7 @@ def test_a_part_is_stopped_at_its_limit_and_keeps_its_rows(tmp_path: Path) -> No
     assert results["failing"]["failed"] == {"error": "RuntimeError: two lines of an error"}
     assert results["sound"]["all"] == {"value": 3, "seen": ["conditions"]}
     assert results == json.loads((tmp_path / "results.json").read_text())
-    PARTS.update(endless=Part(sound, "Sound", 60, 60))  # a later call ends it
+    PARTS.update(endless=Part(sound, "Sound", 60))  # a later call ends it
     assert "stopped" not in run_parts(["endless"], tmp_path, tmp_path, 1, rehearses=True)["endless"]
 
 
@@ -122,7 +122,7 @@ def with_a_failed_test(session: Session) -> Rows:
 
 @in_own_process
 def test_a_part_that_dies_is_reported(tmp_path: Path) -> None:
-    PARTS.update(killed=Part(killed, "Killed", 60, 60), tests=Part(with_a_failed_test, "Tests", 60, 60))
+    PARTS.update(killed=Part(killed, "Killed", 60), tests=Part(with_a_failed_test, "Tests", 60))
     results = run_parts(["killed", "tests"], tmp_path, tmp_path, 1, rehearses=True)
     assert results["killed"]["failed"] == {"error": "its process ended with exit code -9"}
     assert [has_failed(results, [name]) for name in ("killed", "tests")] == [True, True]
@@ -132,7 +132,7 @@ def test_a_part_that_dies_is_reported(tmp_path: Path) -> None:
 def test_rows_of_another_device_are_not_continued(tmp_path: Path) -> None:
     before = {"sound": {"conditions": {"torch": "2.0"}, "all": {"value": 0}}}
     (tmp_path / "results.json").write_text(json.dumps(before))
-    PARTS.update(sound=Part(sound, "Sound", 60, 60))
+    PARTS.update(sound=Part(sound, "Sound", 60))
     found = run_parts(["sound"], tmp_path, tmp_path, 1, rehearses=True)["sound"]
     assert "has rows of another" in found["failed"]["error"]
     assert found["all"] == {"value": 0}
@@ -141,7 +141,7 @@ def test_rows_of_another_device_are_not_continued(tmp_path: Path) -> None:
 
 @in_own_process
 def test_the_dates_of_all_calls_stay(tmp_path: Path) -> None:
-    PARTS.update(sound=Part(sound, "Sound", 60, 60))
+    PARTS.update(sound=Part(sound, "Sound", 60))
     results = run_parts(["sound"], tmp_path, tmp_path, 1, rehearses=True)
     today = results["sound"]["conditions"]["date"]
     results["sound"]["conditions"]["date"] = "2026-01-02"
@@ -162,7 +162,7 @@ def endless(session):
     while True:
         pass
 
-gpu_parts.PARTS["checks"] = gpu_parts.Part(endless, "Endless", 600, 600)
+gpu_parts.PARTS["checks"] = gpu_parts.Part(endless, "Endless", 600)
 gpu.main(["--rehearse", "--only", "checks", "--output", sys.argv[1]])
 """
 
