@@ -32,7 +32,7 @@ SOURCE = --dataset_name "$(DATASET)" --output_dir "runs/$(notdir $(DATASET))"
 endif
 
 # The architecture, which a saved folder ships; its lines are shorter than those of the rest.
-NOT_BOOK = __init__ drawing field_names installed_configs presets shipped verify
+NOT_BOOK = __init__ presets verify
 BOOK = $(filter-out $(NOT_BOOK:%=modeling_scratch/%.py), $(wildcard modeling_scratch/*.py))
 
 .PHONY: train test test-pythons test-all test-textbook test-gpu gpu lint docs clean

@@ -19,7 +19,7 @@ import transformers
 from transformers.pipelines import PIPELINE_REGISTRY
 
 from . import configuration_scratch as configuration_scratch  # first: it refuses versions that are too old
-from . import fast, installed_configs, presets
+from . import fast, presets
 from .base_models import ScratchDecoderModel, ScratchEncoderModel
 from .bridges.conversion import (
     convert_config,
@@ -38,6 +38,7 @@ from .modeling_encoder import (
     ScratchEncoderForTokenClassification,
 )
 from .modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration, ScratchSeq2SeqModel
+from .registration.configs import PIPELINES, on_init
 
 __version__ = "0.2.0"
 
@@ -74,11 +75,11 @@ for _config_class in (ScratchEncoderConfig, ScratchDecoderConfig, ScratchSeq2Seq
             _model_class = globals()[_reference.partition(".")[2]]
             getattr(transformers, _auto_class).register(_config_class, _model_class, exist_ok=True)
 
-for _task, (_pipeline, _auto_class) in installed_configs.PIPELINES.items():
+for _task, (_pipeline, _auto_class) in PIPELINES.items():
     if _task not in PIPELINE_REGISTRY.supported_tasks:
         PIPELINE_REGISTRY.register_pipeline(_task, _pipeline, pt_model=getattr(transformers, _auto_class))
 
-installed_configs.enable()
+ScratchConfig.on_init = on_init
 fast.enable()
 
 

@@ -57,6 +57,9 @@ def additive(attention_mask: Tensor, dtype: torch.dtype) -> Tensor:
     )
 
 
+UNCHANGED = nn.Identity()
+
+
 class Attention(nn.Module):
     """Concat(head_1, ..., head_H) W_O with head_i = Attention(Q W_i, K W_i, V W_i) (Vaswani et al. 2017, 3.2.2).
 
@@ -71,10 +74,8 @@ class Attention(nn.Module):
         # Fused backends read it; eager attention takes it from the mask.
         self.is_causal = is_causal
         self.head_dim = config.head_dim
-        self.q_norm = self.k_norm = None
-        if config.query_key_norm:
-            self.q_norm = make_norm(config, config.head_dim)
-            self.k_norm = make_norm(config, config.head_dim)
+        self.q_norm = make_norm(config, config.head_dim, config.query_key_norm)
+        self.k_norm = make_norm(config, config.head_dim, config.query_key_norm)
         self.sliding_window = None
         if config.attention_types(layer_idx + 1)[layer_idx] == "sliding_attention":
             # As flash kernels count.
@@ -104,35 +105,42 @@ class Attention(nn.Module):
         Attends to hidden_states and the cached tokens before them, or to encoder_hidden_states (B, S, hidden) if given.
         position_bias (B, H, T, S) is added to the scores. attention_fn: in place of the backend that the config names.
         """
+        if encoder_hidden_states is not None:
+            rotary = position_bias = None  # positions of the two sequences are not comparable
+        query = self._heads(self.q_proj(hidden_states), self.q_norm, rotary)  # (B, H, T, D)
         if encoder_hidden_states is None:
-            query = self._heads(self.q_proj(hidden_states), self.q_norm, rotary)
             key, value = self._self_key_value(hidden_states, rotary, past_key_values)
-        else:  # positions of the two sequences are not comparable, so nothing is rotated
-            query, position_bias = self._heads(self.q_proj(hidden_states), self.q_norm), None
+        else:
             key, value = self._cross_key_value(encoder_hidden_states, past_key_values)
         if attention_fn is None:
             attention_fn = ALL_ATTENTION_FUNCTIONS.get_interface(
                 self.config._attn_implementation, eager_attention
             )
-        dropout = self.config.attention_dropout if self.training else 0.0
-        options = {
-            "dropout": dropout,
-            "scaling": self.scaling,
-            "sliding_window": self.sliding_window,
-            **kwargs,
-        }
         output, weights = attention_fn(
-            self, query, key, value, attention_mask, position_bias=position_bias, **options
+            self,
+            query,
+            key,
+            value,
+            attention_mask,
+            **kwargs,
+            position_bias=position_bias,
+            scaling=self.scaling,
+            sliding_window=self.sliding_window,
+            dropout=self.config.attention_dropout if self.training else 0.0,
         )
-        return self.o_proj(output.flatten(-2)), weights
+        return self.o_proj(output.flatten(-2)), weights  # (B, T, H, D) -> (B, T, hidden)
 
     def _heads(
-        self, features: Tensor, norm: Any = None, rotary: tuple[Tensor, Tensor] | None = None
+        self,
+        features: Tensor,
+        norm: nn.Module = UNCHANGED,
+        rotary: tuple[Tensor, Tensor] | None = None,
     ) -> Tensor:
         """(B, T, H * D) -> (B, H, T, D), normalised, and rotated by its position where positions are rotary."""
-        heads = features.unflatten(-1, (-1, self.head_dim))
-        heads = heads if norm is None else norm(heads)
-        return (heads if rotary is None else rotate(heads, *rotary)).transpose(1, 2)
+        heads = norm(features.unflatten(-1, (-1, self.head_dim)))  # (B, T, H, D)
+        if rotary is not None:
+            heads = rotate(heads, *rotary)
+        return heads.transpose(1, 2)
 
     def _self_key_value(
         self, hidden_states: Tensor, rotary: tuple[Tensor, Tensor] | None, cache: Cache | None

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The base models: an encoder and a decoder, two uses of one stack.
 
-Shapes: B batch, T length, S length of what the encoder read, E embedding size.
+Shapes: B batch, T length, S length of what the encoder read, E embedding size, N texts or tokens.
 """
 
 from collections.abc import Callable
@@ -24,15 +24,9 @@ from .configuration_scratch import (
     ScratchSeq2SeqConfig,
 )
 from .embeddings import Embeddings
-from .heads import Pooler, padding_mask, pooled_tokens
+from .heads import Pooler, pooled_tokens
 from .inputs import Inputs
-from .masks import (
-    check_options,
-    choose_attention,
-    cross_attention_mask,
-    for_each_type,
-    with_bounds,
-)
+from .masks import choose_attention, cross_attention_mask, for_each_type, with_bounds
 from .modeling_base import MaybeTensor, ScratchPreTrainedModel
 from .stack import Block, Stack
 
@@ -61,18 +55,16 @@ class StackModel:
         another engine may leave out the others. attention_fn: in place of the backend that the
         config names, with masks as eager attention takes them.
         """
-        check_options(self, kwargs)
-        config, attention_fn = choose_attention(self, inputs, attention_fn, kwargs)
+        config, attention_fn = choose_attention(self, attention_fn, kwargs)
         if past_key_values is None and encoder_hidden_states is None:
             kwargs = with_bounds(config, inputs, kwargs)
-        past = 0 if past_key_values is None else past_key_values.get_seq_length()
-        position_ids = inputs.positions(past)
+        position_ids = inputs.positions()  # (B, T)
         hidden_states = self.embeddings(
             inputs.input_ids,
             position_ids,
             inputs.token_type_ids,
             inputs.inputs_embeds,
-            longest=past + inputs.shape[1],
+            longest=inputs.past + inputs.shape[1],
         )
         by_type = for_each_type(
             self, config, inputs, position_ids, hidden_states, past_key_values
@@ -103,8 +95,7 @@ class ScratchEncoderModel(StackModel, ScratchEncoderPreTrainedModel):
 
     def __init__(self, config: ScratchConfig, add_pooling_layer: bool = True) -> None:
         super().__init__(config)
-        ngrams = 0 if config.is_encoder_decoder else getattr(config, "ngram_vocab_size", 0)
-        self.embeddings = Embeddings(config, config.vocab_size, ngrams=ngrams)
+        self.embeddings = Embeddings(config, config.vocab_size)
         self.stack = Stack(config, config.num_hidden_layers)
         has_pooler = add_pooling_layer and getattr(config, "pooler", False)
         self.pooler = Pooler(config) if has_pooler else None
@@ -118,32 +109,25 @@ class ScratchEncoderModel(StackModel, ScratchEncoderPreTrainedModel):
         token_type_ids: MaybeTensor = None,
         position_ids: MaybeTensor = None,
         inputs_embeds: MaybeTensor = None,
+        inputs: Inputs | None = None,
         **kwargs: Any,
     ) -> BaseModelOutput | BaseModelOutputWithPooling:
         """input_ids (B, T) or inputs_embeds (B, T, E), attention_mask (B, T) with 1 at real tokens
         -> (B, T, hidden).
 
         Without position_ids, positions count real tokens, so that padding on either side changes
-        nothing. token_indices (N,), rising: which of the B * T hidden states are read; the values
-        of others are undefined.
+        nothing. inputs: all of these, as heads hand them on. token_indices (N,), rising: which of
+        the B * T hidden states are read; the values of others are undefined.
         """
-        inputs = Inputs(
-            input_ids,
-            inputs_embeds,
-            attention_mask,
-            position_ids,
-            token_type_ids,
-            kwargs.get("cu_seq_lens_q"),
-        )
-        if self.embeddings.ngrams is not None:
-            inputs = inputs.without_padding(self.config.pad_token_id or 0)
+        if inputs is None:
+            texts = input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids
+            inputs = Inputs(*texts, kwargs.get("cu_seq_lens_q"))
         if self.pooler is None:
             return BaseModelOutput(self.engine(inputs, **kwargs))
         hidden_states = self.engine(inputs, **{**kwargs, "token_indices": None})
-        real, lengths = padding_mask(attention_mask), inputs.segment_lengths()
-        indices = pooled_tokens(inputs.shape, real, lengths, "first", inputs.device)
-        pooled = hidden_states.flatten(0, 1)[indices]  # (B, hidden)
-        return BaseModelOutputWithPooling(hidden_states, self.pooler(pooled))
+        first = pooled_tokens(inputs, inputs.real_tokens(), "first")
+        pooled = self.pooler(hidden_states.flatten(0, 1)[first])  # (B, hidden)
+        return BaseModelOutputWithPooling(hidden_states, pooled)
 
 
 class ScratchDecoderPreTrainedModel(ScratchPreTrainedModel):
@@ -167,7 +151,7 @@ class ScratchDecoderModel(StackModel, ScratchDecoderPreTrainedModel):
         super().__init__(config)
         attends_to_encoder = config.is_encoder_decoder
         self.prefix = "decoder_" if attends_to_encoder else ""  # of the arguments' names
-        self.embeddings = Embeddings(config, config.decoder_vocab_size, self.prefix)
+        self.embeddings = Embeddings(config, config.decoder_vocab_size)
         self.stack = Stack(
             config, config.decoder_layers, is_causal=True, cross_attention=attends_to_encoder
         )
@@ -185,6 +169,7 @@ class ScratchDecoderModel(StackModel, ScratchDecoderPreTrainedModel):
         encoder_attention_mask: MaybeTensor = None,
         token_type_ids: MaybeTensor = None,
         use_cache: bool | None = None,
+        inputs: Inputs | None = None,
         **kwargs: Any,
     ) -> BaseModelOutputWithPastAndCrossAttentions:
         """input_ids (B, T) or inputs_embeds (B, T, E), after the tokens of past_key_values
@@ -193,33 +178,27 @@ class ScratchDecoderModel(StackModel, ScratchDecoderPreTrainedModel):
         attention_mask (B, past + T) with 1 at real tokens; without position_ids, positions count
         these. encoder_hidden_states (B, S, hidden): an encoder's output, with its
         encoder_attention_mask (B, S). use_cache None: as the config says, in evaluation.
-        token_indices (N,), rising: which of the B * T hidden states are read; the values of others
-        are undefined.
+        inputs: all that are of these tokens, as heads hand them on. token_indices (N,), rising:
+        which of the B * T hidden states are read; the values of others are undefined.
         """
         if (encoder_hidden_states is None) == self.config.is_encoder_decoder:
             raise ValueError(
                 "encoder_hidden_states go to the decoder of an encoder-decoder, and to no other."
             )
-        inputs = Inputs(
-            input_ids,
-            inputs_embeds,
-            attention_mask,
-            position_ids,
-            token_type_ids,
-            kwargs.get("cu_seq_lens_q"),
-            prefix=self.prefix,
-            past=0 if past_key_values is None else past_key_values.get_seq_length(),
-        )
-        past_key_values = self._cache(past_key_values, inputs, use_cache)
+        if inputs is None:
+            past = 0 if past_key_values is None else past_key_values.get_seq_length()
+            texts = input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids
+            inputs = Inputs(*texts, kwargs.get("cu_seq_lens_q"), past, self.prefix)
+        cache = self._cache(past_key_values, inputs, use_cache)
         hidden_states = self.engine(
             inputs,
-            past_key_values=past_key_values,
+            past_key_values=cache,
             encoder_hidden_states=encoder_hidden_states,
             encoder_attention_mask=encoder_attention_mask,
             num_layers=self.config.decoder_layers,  # fewer with assistant_early_exit
             **kwargs,
         )
-        return BaseModelOutputWithPastAndCrossAttentions(hidden_states, past_key_values)
+        return BaseModelOutputWithPastAndCrossAttentions(hidden_states, cache)
 
     def _cache(
         self, cache: Cache | None, inputs: Inputs, use_cache: bool | None
@@ -230,9 +209,7 @@ class ScratchDecoderModel(StackModel, ScratchDecoderPreTrainedModel):
         # A row of segments has no one end, behind which cached tokens could go on.
         if use_cache and cache is None and inputs.segment_ids() is None:
             cache = DynamicCache(config=self.config)
-        is_single = self.config.is_encoder_decoder and not isinstance(
-            cache, EncoderDecoderCache
-        )
-        if cache is not None and is_single:
+        is_single = not isinstance(cache, EncoderDecoderCache)
+        if cache is not None and is_single and self.config.is_encoder_decoder:
             return EncoderDecoderCache(cache, DynamicCache(config=self.config))
         return cache

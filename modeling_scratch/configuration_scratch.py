@@ -18,9 +18,11 @@ TESTED = (5, 17), (5, 23)
 def check_library() -> None:
     """Raises ImportError for a version that is too old, and warns of one that is newer."""
     (oldest, newest), number = TESTED, tuple(map(int, __version__.split(".")[:2]))
-    message = f"transformers {__version__} is too old for this model, "
     if number < oldest:
-        raise ImportError(f"{message}which needs {oldest[0]}.{oldest[1]}.")
+        raise ImportError(
+            f"transformers {__version__} is too old for this model, "
+            f"which needs {oldest[0]}.{oldest[1]}."
+        )
     if number > newest:
         logging.get_logger().warning_once(
             f"transformers {__version__} is newer than {newest[0]}.{newest[1]}, "
@@ -125,16 +127,21 @@ class ScratchConfig(configuration_utils.PreTrainedConfig):
         "encoder_attentions",
     ]
 
+    # A field that is None takes the value of another one.
+    same_as: ClassVar[dict[str, str]] = {
+        "num_key_value_heads": "num_attention_heads",
+        "embedding_size": "hidden_size",
+        "output_embedding_size": "embedding_size",
+    }
+
     def __post_init__(self, **kwargs: Any) -> None:
-        if self.num_key_value_heads is None:
-            self.num_key_value_heads = self.num_attention_heads
+        for name, other in self.same_as.items():
+            if getattr(self, name) is None:
+                setattr(self, name, getattr(self, other))
         if self.head_dim is None and self.num_attention_heads > 0:
             check_heads_divide(self)
             self.head_dim = self.hidden_size // self.num_attention_heads
-        if self.embedding_size is None:
-            self.embedding_size = self.hidden_size
-        if self.output_embedding_size is None:
-            self.output_embedding_size = self.embedding_size
+        refuse_retired(kwargs)
         if self.id2label is None and self.label2id is not None:
             self.id2label = {int(number): str(name) for name, number in self.label2id.items()}
         super().__post_init__(**kwargs)
@@ -142,6 +149,10 @@ class ScratchConfig(configuration_utils.PreTrainedConfig):
             self.label2id = {str(name): int(number) for number, name in self.id2label.items()}
         if self.position_type != "rotary":
             self.rope_parameters = None  # which the base class fills in for every model
+        self.on_init(kwargs)
+
+    def on_init(self, unknown: dict[str, Any]) -> None:
+        """Nothing; the installed package sets another, which warns of unknown arguments."""
 
     def validate_architecture(self) -> None:
         """Raise ValueError with the field, the value and the choices.
@@ -176,9 +187,6 @@ class ScratchEncoderConfig(ScratchConfig):
     # With labels, only labelled tokens go through the masked-language-model head, whose work
     # outweighs the stack's in small models; its logits are then (labelled tokens, V).
     sparse_prediction: bool = False
-    ngram_vocab_size: int = (
-        0  # pairs and triples of tokens with embeddings, see NGrams; 0: none
-    )
     pooler: bool = False  # the base model alone also gives tanh(x_first W), as BERT's does
 
     model_type = "scratch_encoder"
@@ -241,12 +249,11 @@ class ScratchSeq2SeqConfig(ScratchConfig):
         "AutoModelForSeq2SeqLM": "modeling_seq2seq.ScratchSeq2SeqForConditionalGeneration",
     }
 
-    def __post_init__(self, **kwargs: Any) -> None:
-        if self.decoder_layers is None:
-            self.decoder_layers = self.num_hidden_layers
-        if self.decoder_vocab_size is None:
-            self.decoder_vocab_size = self.vocab_size
-        super().__post_init__(**kwargs)
+    same_as: ClassVar[dict[str, str]] = {
+        **ScratchConfig.same_as,
+        "decoder_layers": "num_hidden_layers",
+        "decoder_vocab_size": "vocab_size",
+    }
 
     def validate_architecture(self) -> None:
         check_decoder(self)
@@ -256,7 +263,6 @@ class ScratchSeq2SeqConfig(ScratchConfig):
 # --- checks: each raises ValueError with the field, the value and what it has to be ---------------
 
 
-NGRAM_BITS = 21  # of a token id in the key of three tokens
 AT_LEAST = {
     "vocab_size": 1,
     "hidden_size": 1,
@@ -274,7 +280,6 @@ AT_LEAST = {
     "position_offset": 0,
     "norm_eps": 0,
     "initializer_range": 0,
-    "ngram_vocab_size": 0,
 }
 DROPOUTS = "hidden_dropout", "attention_dropout", "activation_dropout", "classifier_dropout"
 NO_DECODER_HAS = "sliding_window", "layer_types", "local_rope_theta", "block_type"
@@ -283,6 +288,12 @@ NO_DECODER_HAS = "sliding_window", "layer_types", "local_rope_theta", "block_typ
 def require(holds: bool, message: str) -> None:
     if not holds:
         raise ValueError(message)
+
+
+def refuse_retired(kwargs: dict[str, Any]) -> None:
+    """Takes the field of a retired feature out of kwargs; a model that uses it cannot be read."""
+    count = kwargs.pop("ngram_vocab_size", 0)
+    require(not count, f"ngram_vocab_size={count}: models with n-grams need version 0.1.0.")
 
 
 def check_bounds(config: ScratchConfig) -> None:
@@ -319,10 +330,6 @@ def check_sizes(config: ScratchConfig) -> None:
     require(
         token is None or 0 <= token < rows,
         f"pad_token_id={token} is no row of vocab_size={rows} rows.",
-    )
-    require(
-        rows < 2**NGRAM_BITS or not getattr(config, "ngram_vocab_size", 0),
-        f"vocab_size={rows}: n-grams need less than {2**NGRAM_BITS}.",
     )
     name = "hidden_size" if config.positions_after_projection else "embedding_size"
     is_paired = config.position_type.startswith("sinusoidal")

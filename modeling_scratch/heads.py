@@ -4,13 +4,14 @@
 Shapes: B batch, T length, N segments, C labels.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .configuration_scratch import ProblemType, ScratchConfig
+from .inputs import Inputs, is_padding_mask
 
 
 def _mean(hidden_states: Tensor, mask: Tensor) -> Tensor:
@@ -28,51 +29,46 @@ def _max(hidden_states: Tensor, mask: Tensor) -> Tensor:
 
 POOLINGS = {"mean": _mean, "max": _max}
 POOLED_TOKENS: dict[str, Callable[[Tensor], Tensor]] = {
-    "first": lambda mask: mask.int().argmax(-1),  # not always 0: padding may stand on the left
-    "last": lambda mask: mask.shape[1] - 1 - mask.flip(-1).int().argmax(-1),
+    "first": lambda real: real.int().argmax(-1),  # not always 0: padding may stand on the left
+    "last": lambda real: real.shape[1] - 1 - real.flip(-1).int().argmax(-1),
 }
 
 
-def pooled_tokens(
-    shape: Sequence[int],
-    attention_mask: Tensor | None,
-    lengths: Tensor | None,
-    pooling: str,
-    device: torch.device,
-) -> Tensor | None:
-    """Indices (B,) in the flattened (B, T) of the one token that each text is read from; None: pooling reads all.
+def pooled_tokens(inputs: Inputs, real: Tensor | None, pooling: str) -> Tensor | None:
+    """The token that each text is read from: indices (B,) in the flattened (B, T); None: pooling reads all.
 
-    lengths (N,) of segments: one index per segment.
+    real (B, T): true at the tokens that count, None: all. Of segments, one index per segment, (N,).
     """
     if pooling not in POOLED_TOKENS:
         return None
+    device, lengths = inputs.read.device, inputs.segment_lengths()
     if lengths is not None:
         lengths = lengths.to(device)
         indices = lengths.cumsum(0) - 1  # the last token of each
         if pooling == "first":
             indices = indices + 1 - lengths
-        return indices.clamp(0, shape[0] * shape[1] - 1)
-    mask = torch.ones(tuple(shape), device=device)
-    if attention_mask is not None:
-        mask = attention_mask.to(device).bool()
-    return POOLED_TOKENS[pooling](mask) + torch.arange(shape[0], device=device) * shape[1]
+        return indices.clamp(0, inputs.shape.numel() - 1)
+    rows = torch.arange(inputs.shape[0], device=device) * inputs.shape[1]
+    if real is None:
+        real = torch.ones(inputs.shape, dtype=torch.bool, device=device)
+    return rows + POOLED_TOKENS[pooling](real.to(device))
 
 
-def pool(hidden_states: Tensor, attention_mask: Tensor | None, pooling: str) -> Tensor:
-    """One vector per text, from its real tokens only: (B, T, hidden), mask (B, T) or None -> (B, hidden).
+def pool(hidden_states: Tensor, real: Tensor | None, pooling: str) -> Tensor:
+    """One vector per text, from its real tokens only: (B, T, hidden), real (B, T), None: all -> (B, hidden).
 
     A text of no tokens is zeros.
     """
-    mask = attention_mask
-    if mask is None:
-        mask = hidden_states.new_ones(hidden_states.shape[:2])
-    mask = mask.to(hidden_states.device).bool()
-    indices = pooled_tokens(mask.shape, mask, None, pooling, mask.device)
-    if indices is None:
-        pooled = POOLINGS[pooling](hidden_states, mask)  # (B, hidden)
+    device = hidden_states.device
+    if real is None:
+        real = torch.ones(hidden_states.shape[:2], device=device)
+    real = real.to(device).bool()
+    if pooling in POOLED_TOKENS:
+        rows = torch.arange(real.shape[0], device=device)
+        pooled = hidden_states[rows, POOLED_TOKENS[pooling](real)]  # (B, hidden)
     else:
-        pooled = hidden_states.flatten(0, 1)[indices]
-    return pooled.masked_fill(~mask.any(-1, keepdim=True), 0)
+        pooled = POOLINGS[pooling](hidden_states, real)
+    return pooled.masked_fill(~real.any(-1, keepdim=True), 0)
 
 
 def one_segment_a_row(
@@ -104,11 +100,6 @@ class Pooler(nn.Module):
         return self.dense(pooled).tanh()
 
 
-def padding_mask(attention_mask: Tensor | None) -> Tensor | None:
-    """A mask (B, T) of padding, as it is. A mask (B, 1, T, S) does not tell what padding is: None."""
-    return attention_mask if getattr(attention_mask, "ndim", 0) == 2 else None
-
-
 def _reduce(
     losses: Tensor, count: Tensor | int, num_items_in_batch: Tensor | int | None
 ) -> Tensor:
@@ -124,16 +115,21 @@ def _reduce(
     return losses.sum() / max(items, 1)
 
 
+# Each loss is None where there are no labels.
+
+
 def cross_entropy(
     logits: Tensor,
-    labels: Tensor,
+    labels: Tensor | None,
     num_items_in_batch: Tensor | int | None = None,
     label_smoothing: float = 0.0,
-) -> Tensor:
-    """-mean log p(label) in float32 over labels that are not -100. (..., C) and (...) -> scalar; no label at all: 0.
+) -> Tensor | None:
+    """-mean log p(label) in float32 over labels that are not -100. (..., C) and (...) -> scalar; all are -100: 0.
 
     label_smoothing: the share of a label that is spread over all C (Szegedy et al. 2016).
     """
+    if labels is None:
+        return None
     logits, labels = logits.flatten(0, -2).float(), labels.flatten().to(logits.device)
     losses = F.cross_entropy(
         logits, labels, ignore_index=-100, reduction="none", label_smoothing=label_smoothing
@@ -167,10 +163,12 @@ CLASSIFICATION_LOSSES = {
 def classification_loss(
     config: ScratchConfig,
     logits: Tensor,
-    labels: Tensor,
+    labels: Tensor | None,
     num_items_in_batch: Tensor | int | None = None,
-) -> Tensor:
+) -> Tensor | None:
     """The loss of config.problem_type; where it is None, the labels tell, as they tell Hugging Face's classifiers."""
+    if labels is None:
+        return None
     # It is remembered, so that a saved model is served as it was trained.
     if config.problem_type is None:
         is_one = not labels.is_floating_point()
@@ -184,25 +182,26 @@ def classification_loss(
 def span_loss(
     start_logits: Tensor,
     end_logits: Tensor,
-    starts: Tensor,
-    ends: Tensor,
+    starts: Tensor | None,
+    ends: Tensor | None,
     attention_mask: Tensor | None = None,
     num_items_in_batch: Tensor | int | None = None,
-) -> Tensor:
+) -> Tensor | None:
     """Mean of the cross-entropies of start and end over the real tokens, (B, T) and (B,) -> ().
 
     An answer outside the real tokens of this piece of the context is ignored.
     """
-    if attention_mask is None:
-        real = torch.ones_like(start_logits, dtype=torch.bool)
-    else:
+    if starts is None or ends is None:
+        return None
+    real = torch.ones_like(start_logits, dtype=torch.bool)
+    if is_padding_mask(attention_mask):
         real = attention_mask.bool()
-    labels = torch.stack((starts.view(-1), ends.view(-1)))  # (2, B)
-    last = real.shape[1] - 1
-    is_real = real.gather(1, labels.T.clamp(0, last)).T  # (2, B)
-    labels = labels.masked_fill((labels < 0) | (labels > last) | ~is_real, -100)
     losses = []
-    for logits, places in zip((start_logits, end_logits), labels):
+    for logits, positions in (start_logits, starts), (end_logits, ends):
+        positions = positions.view(-1, 1)  # (B, 1)
+        inside = positions.clamp(0, real.shape[1] - 1)
+        is_outside = (positions != inside) | ~real.gather(1, inside)
+        labels = positions.masked_fill(is_outside, -100)
         logits = logits.masked_fill(~real, torch.finfo(logits.dtype).min)
-        losses.append(cross_entropy(logits, places, num_items_in_batch))
-    return torch.stack(losses).mean()
+        losses.append(cross_entropy(logits, labels, num_items_in_batch))
+    return sum(losses) / 2

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """From inputs to what each attention backend takes: masks, biases, and the bounds of segments.
 
-Shapes: B batch, T length, S length of what the encoder read, N segments, H heads.
+Shapes: B batch, T length, S keys, N segments, H heads.
 """
 
 import copy
@@ -19,21 +19,12 @@ from transformers.masking_utils import (
     create_sliding_window_causal_mask,
     packed_sequence_mask_function,
 )
-from transformers.utils import is_tracing, logging
 
 from .attention import eager_attention
 from .configuration_scratch import ScratchConfig
 from .inputs import Inputs, check_mask
 from .positions import POSITION_BIASES, rotary
 
-logger = logging.get_logger(__name__)
-
-SCORE_OPTIONS = {  # which some backends take, others ignore
-    "position_bias",
-    "s_aux",
-    "sliding_window",
-    "softcap",
-}
 # (is the layer local?, is the stack causal?)
 MASKS: dict[tuple[bool, bool], Callable[..., Any]] = {
     (False, False): create_bidirectional_mask,
@@ -43,30 +34,22 @@ MASKS: dict[tuple[bool, bool], Callable[..., Any]] = {
 }
 
 
-def check_options(model: Any, kwargs: Mapping[str, Any]) -> None:
-    """Raises ValueError for arguments of others' attention functions that change the scores."""
-    options = SCORE_OPTIONS
-    if model.stack.position_bias is not None:
-        options = SCORE_OPTIONS | {"cache"}  # of generate_batch
-    if given := options.intersection(kwargs):
-        names = ", ".join(sorted(given))
-        raise ValueError(f"{names}: not for this model; a 4-D attention_mask takes biases.")
-
-
 def choose_attention(
-    model: Any, inputs: Inputs, attention_fn: Callable | None, kwargs: Mapping[str, Any]
+    model: Any, attention_fn: Callable | None, kwargs: Mapping[str, Any]
 ) -> tuple[ScratchConfig, Callable | None]:
-    """The config by which masks are made, and the attention function; None: the config's own."""
+    """The config by which masks are made, and the attention function; None: the config's own.
+
+    A function without a mask format of its own (transformers.AttentionMaskInterface) gets the
+    masks of eager attention, causality included.
+    """
     if attention_fn is None and model.is_asked_for("output_attentions", kwargs):
-        attention_fn = eager_attention
-        is_fused = model.config._attn_implementation != "eager"
-        if is_fused and not is_tracing(inputs.input_ids):
-            logger.warning_once(
-                "output_attentions=True: eager attention, as fused kernels never form the weights."
-            )
-    if attention_fn is None:
+        attention_fn = eager_attention  # fused kernels never form the weights
+    if attention_fn is not None:
+        return eager_config(model.config), attention_fn
+    check_bias(model.config, kwargs)
+    if model.config._attn_implementation in AttentionMaskInterface():
         return model.config, None
-    return eager_config(model.config), attention_fn
+    return eager_config(model.config), None
 
 
 def eager_config(config: ScratchConfig) -> ScratchConfig:
@@ -116,9 +99,10 @@ def position_bias(
     cache: Cache | None = None,
     kind: str = "full_attention",
 ) -> Tensor | None:
-    """What a layer adds to its scores (B, H, T, S) where positions are a bias, a function of the distances j - i.
+    """What is added to the scores (B, H, T, S) where positions are a bias, a function of j - i.
 
-    shape: (B, T). like: has the device and the dtype of the scores. Distances count columns, not real tokens.
+    shape: (B, T). like: has the device and the dtype of the scores. Distances count columns, not
+    real tokens.
     """
     if stack.position_bias is None:
         return None
@@ -134,38 +118,27 @@ def position_bias(
 
 
 def self_attention_cache(cache: Any) -> Any:
-    """The cache of the tokens themselves; in an encoder-decoder there is one of what it attends to beside it."""
+    """The cache of the tokens themselves; an encoder-decoder has one of the encoder's beside it."""
     return cache.self_attention_cache if isinstance(cache, EncoderDecoderCache) else cache
+
+
+def segment_bounds(lengths: Tensor) -> dict[str, Any]:
+    """The bounds of segments of these lengths (N,), as the arguments of variable-length kernels."""
+    ends = F.pad(lengths.cumsum(0), (1, 0)).to(torch.int32)  # (N + 1,)
+    longest = int(lengths.max())
+    bounds = {"cu_seq_lens_q": ends, "cu_seq_lens_k": ends}
+    return bounds | {"max_length_q": longest, "max_length_k": longest}
 
 
 def with_bounds(
     config: ScratchConfig, inputs: Inputs, kwargs: dict[str, Any]
 ) -> dict[str, Any]:
     """kwargs, with the bounds of segments where flash attention is to read them."""
-    if "flash" not in config._attn_implementation:
+    lengths = inputs.segment_lengths()
+    is_given = kwargs.get("max_length_k") is not None
+    if lengths is None or is_given or "flash" not in config._attn_implementation:
         return kwargs
-    return segment_bounds(inputs.segment_lengths(), **kwargs)
-
-
-def segment_bounds(
-    lengths: Tensor | None,
-    cu_seq_lens_q: Tensor | None = None,
-    max_length_q: int | None = None,
-    **kwargs: Any,
-) -> dict[str, Any]:
-    """kwargs, with the bounds of segments of these lengths (N,) as variable-length kernels take them."""
-    if lengths is None:
-        return kwargs
-    ends = (F.pad(lengths.cumsum(0), (1, 0)) if cu_seq_lens_q is None else cu_seq_lens_q).to(
-        torch.int32
-    )
-    longest = int(lengths.max()) if max_length_q is None else max_length_q
-    return {
-        "cu_seq_lens_q": ends,
-        "cu_seq_lens_k": ends,
-        "max_length_q": longest,
-        "max_length_k": longest,
-    } | kwargs
+    return kwargs | segment_bounds(lengths)
 
 
 def self_attention_mask(
@@ -182,20 +155,16 @@ def self_attention_mask(
     mask = inputs.attention_mask
     if isinstance(mask, dict):  # by type of layer, of generate_batch
         mask = mask[kind]
-    check_backend(config, mask)
+    check_mask_of_scores(config, mask)
     masked: dict[str, Any] = {}
     if is_causal:
         masked["past_key_values"] = self_attention_cache(cache)
-    # Flash kernels read the bounds of segments in place of a mask.
-    segments = None
     if cache is None and "flash" not in config._attn_implementation:
-        segments = inputs.segment_ids()  # (B, T)
-    if segments is not None:
-        same_segment = packed_sequence_mask_function(segments)
-        masked["and_mask_function"] = same_segment
-    return MASKS[kind == "sliding_attention", is_causal](
-        config, shape_only(inputs), mask, **masked
-    )
+        segment_ids = inputs.segment_ids()  # (B, T); flash kernels read the bounds instead
+        if segment_ids is not None:
+            masked["and_mask_function"] = packed_sequence_mask_function(segment_ids)
+    make_mask = MASKS[kind == "sliding_attention", is_causal]
+    return make_mask(config, shape_only(inputs), mask, **masked)
 
 
 def cross_attention_mask(
@@ -204,44 +173,48 @@ def cross_attention_mask(
     encoder_hidden_states: Tensor | None,
     attention_mask: Tensor | None,
 ) -> Any:
-    """What the backend takes so that no token sees padding of what the encoder read, attention_mask (B, S)."""
+    """What the backend takes so that no token sees padding of what the encoder read.
+
+    attention_mask (B, S), encoder_hidden_states (B, S, hidden).
+    """
     if encoder_hidden_states is None:
         return None
-    check_mask(attention_mask, encoder_hidden_states, "attention_mask", "what the encoder read")
-    check_backend(config, attention_mask)
+    check_mask(attention_mask, encoder_hidden_states, "attention_mask")
+    check_mask_of_scores(config, attention_mask)
     return create_bidirectional_mask(
         config, shape_only(inputs), attention_mask, encoder_hidden_states
     )
 
 
-def check_backend(config: ScratchConfig, mask: Any) -> None:
-    """Raises ValueError for a mask that the backend would ignore or misread."""
-    backend, is_dense = config._attn_implementation, isinstance(mask, Tensor)
-    if config.position_type in POSITION_BIASES and backend not in (
-        "eager",
-        "sdpa",
-        "flex_attention",
-    ):
+def shape_only(inputs: Inputs) -> Tensor:
+    """Embeddings as masking_utils reads them: shape, device, and the dtype of a mask of scores."""
+    return torch.empty((*inputs.shape, 1), dtype=torch.float32, device=inputs.read.device)
+
+
+# --- checks: each raises ValueError for what the backend would ignore or misread -----------------
+
+
+def check_bias(config: ScratchConfig, kwargs: Mapping[str, Any]) -> None:
+    position_type, backend = config.position_type, config._attn_implementation
+    is_added = backend in ("eager", "sdpa", "flex_attention") and "cache" not in kwargs
+    if position_type in POSITION_BIASES and not is_added:
         raise ValueError(
-            f"{backend} attention may ignore the biases of position_type={config.position_type!r}."
+            f"position_type={position_type!r}: {backend} attention, or the cache of "
+            "generate_batch, may ignore its biases."
         )
-    if len(getattr(mask, "shape", ())) == 4:
-        is_read = "flash" not in backend and is_dense != (backend == "flex_attention")
-        is_read &= not is_dense or mask.dtype == torch.bool or mask.is_floating_point()
-    else:
-        is_read = (
-            mask is None
-            or is_tracing(mask)
-            or backend in AttentionMaskInterface()
-            or bool(mask.all())
-        )
+
+
+def check_mask_of_scores(config: ScratchConfig, mask: Any) -> None:
+    """mask (B, 1, T, S): a tensor, or a BlockMask for flex_attention."""
+    if len(getattr(mask, "shape", ())) != 4:
+        return
+    backend, is_dense = config._attn_implementation, isinstance(mask, Tensor)
+    is_read = "flash" not in backend and is_dense != (backend == "flex_attention")
+    if is_dense and mask.dtype != torch.bool:
+        is_read &= mask.is_floating_point()
     if not is_read:
         raise ValueError(
-            f"{backend} attention would ignore or misread this attention_mask {tuple(mask.shape)}. Eager and sdpa take "
-            "(texts, tokens), or (texts, 1, queries, keys) of booleans, or of floats that are added to the scores."
+            f"{backend} attention would ignore or misread this attention_mask "
+            f"{tuple(mask.shape)}. Eager and sdpa take (texts, tokens), or (texts, 1, queries, "
+            "keys) of booleans, or of floats that are added to the scores."
         )
-
-
-def shape_only(inputs: Inputs) -> Tensor:
-    """Embeddings as masking_utils reads them: shape, device, and the dtype of a mask of scores, nothing else."""
-    return torch.empty((*inputs.shape, 1), dtype=torch.float32, device=inputs.device)

@@ -5,20 +5,26 @@ Shapes: B batch, T length, N segments.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import Any
 
 from torch import Tensor
-from transformers import PreTrainedModel
+from transformers import GenerationMixin, PreTrainedModel
 
 from .attention import Attention
 from .configuration_scratch import ScratchConfig
 from .heads import one_segment_a_row, pool, pooled_tokens
 from .inputs import Inputs
+from .positions import POSITION_BIASES
 from .saving import SavedWithCode
 from .stack import Block
 
 MaybeTensor = Tensor | None
+
+
+def run(function: Callable, *args: Any, **kwargs: Any) -> Any:
+    return function(*args, **kwargs)
 
 
 class ScratchPreTrainedModel(SavedWithCode, PreTrainedModel):
@@ -42,46 +48,49 @@ class ScratchPreTrainedModel(SavedWithCode, PreTrainedModel):
     is_causal = False  # whether tokens see those before them only
     # Generation hands the mask of padding on: the base model makes masks of it.
     create_masks_for_generate = staticmethod(lambda attention_mask, **_: attention_mask)
+    # How a call runs; modeling_scratch.fast sets a faster way for the installed package.
+    run_call: Callable = staticmethod(run)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.run_call(super().__call__, *args, **kwargs)
 
     def post_init(self) -> None:
         """As PreTrainedModel's; the tensor-parallel plan keeps only the layers of this model."""
         super().post_init()
-        modules = self.named_modules()
-        names = {re.sub(r"\.\d+(?=\.|$)", ".*", name) for name, _ in modules}
-        if any(name.endswith("position_bias") for name in names):
+        names = {re.sub(r"\.\d+(?=\.|$)", ".*", name) for name, _ in self.named_modules()}
+        if self.config.position_type in POSITION_BIASES:
             # The bias is that of all heads, so each process computes them all.
             names = {name for name in names if ".attention." not in name}
-        plan = self._tp_plan or {}
-        self._tp_plan = {name: way for name, way in plan.items() if name in names}
+        self._tp_plan = {name: way for name, way in self._tp_plan.items() if name in names}
 
     def is_asked_for(self, name: str, kwargs: Mapping[str, Any]) -> bool:
         """Whether this call, or else the config, asks for hidden states or attention weights."""
         return bool(kwargs.get(name, getattr(self.config, name)))
 
     def pooled(
-        self, pooling: str, inputs: Inputs, mask: MaybeTensor, **kwargs: Any
+        self, pooling: str, inputs: Inputs, real: MaybeTensor, **kwargs: Any
     ) -> tuple[Tensor, Any]:
-        """One vector per text, (B, hidden) or (N, hidden), and the base model's output.
+        """One vector per text, (B, hidden), or per segment, (N, hidden), and the base model's output.
 
-        mask (B, T): 1 at the tokens that count, None: all do.
+        real (B, T): true at the tokens that count, None: all.
         """
-        lengths = inputs.segment_lengths()
-        indices = pooled_tokens(inputs.shape, mask, lengths, pooling, inputs.device)
-        outputs = self.model(
-            input_ids=inputs.input_ids,
-            attention_mask=inputs.attention_mask,
-            position_ids=inputs.position_ids,
-            inputs_embeds=inputs.inputs_embeds,
-            token_type_ids=inputs.token_type_ids,
-            token_indices=indices,
-            return_dict=True,
-            **kwargs,
-        )
-        hidden_states = outputs.last_hidden_state
+        indices = pooled_tokens(inputs, real, pooling)
+        outputs = self.model(inputs=inputs, token_indices=indices, return_dict=True, **kwargs)
+        hidden_states, lengths = outputs.last_hidden_state, inputs.segment_lengths()
         if lengths is not None and indices is not None:
-            read = hidden_states.flatten(0, 1).index_select(0, indices)  # (N, hidden)
-            return pool(read[:, None], lengths[:, None] > 0, pooling), outputs
-        if lengths is not None:
+            hidden_states = hidden_states.flatten(0, 1).index_select(0, indices)[:, None]
+            real = lengths[:, None] > 0
+        elif lengths is not None:
             longest = kwargs.get("max_length_q")
-            hidden_states, mask = one_segment_a_row(hidden_states, lengths, longest)
-        return pool(hidden_states, mask, pooling), outputs
+            hidden_states, real = one_segment_a_row(hidden_states, lengths, longest)
+        return pool(hidden_states, real, pooling), outputs
+
+
+class ScratchGenerationMixin(GenerationMixin):
+    """Generation of text, which runs as run_generate says."""
+
+    run_generate: Callable = staticmethod(run)
+
+    @wraps(GenerationMixin.generate)
+    def generate(self, *args: Any, **kwargs: Any) -> Any:
+        return self.run_generate(super().generate, *args, **kwargs)

@@ -6,22 +6,22 @@ Shapes: B batch, T length, V vocabulary, C labels.
 
 from typing import Any
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from transformers import Cache, GenerationMixin
+from transformers import Cache
 from transformers.modeling_outputs import (
     CausalLMOutputWithPast,
     SequenceClassifierOutputWithPast,
 )
-from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.utils import can_return_tuple
 
 from .base_models import ScratchDecoderModel, ScratchDecoderPreTrainedModel
 from .configuration_scratch import ScratchDecoderConfig
-from .heads import classification_loss, cross_entropy, padding_mask
-from .inputs import Inputs
+from .heads import classification_loss, cross_entropy
+from .inputs import Inputs, is_padding_mask
 from .layers import make_projection
-from .modeling_base import MaybeTensor
+from .modeling_base import MaybeTensor, ScratchGenerationMixin
 from .positions import positions_from_lengths, restarts
 
 
@@ -35,19 +35,17 @@ def next_tokens(
 
     -100 at padding, and at the end of a segment (see Inputs for what marks segments).
     """
-    real = padding_mask(attention_mask)
-    if real is not None:
-        real = real[:, -labels.shape[1] :] != 0  # (B, T), without cached tokens
-        labels = labels.masked_fill(~real, -100)
+    real = torch.ones_like(labels, dtype=torch.bool)
+    if is_padding_mask(attention_mask):
+        real = attention_mask[:, -labels.shape[1] :].bool()  # (B, T), without cached tokens
+    is_predicted = real
     if attention_mask is None and position_ids is not None:
-        labels = labels.masked_fill(restarts(position_ids, labels.shape), -100)
+        is_predicted = ~restarts(position_ids, labels.shape)
     elif attention_mask is None and cu_seq_lens is not None:
-        lengths = cu_seq_lens.diff()
-        starts = positions_from_lengths(lengths, labels.shape) == 0
-        labels = labels.masked_fill(starts.to(labels.device), -100)
+        positions = positions_from_lengths(cu_seq_lens.diff(), labels.shape)
+        is_predicted = (positions != 0).to(labels.device)
+    labels = labels.masked_fill(~is_predicted, -100)
     labels = F.pad(labels[..., 1:], (0, 1), value=-100)
-    if real is None:
-        return labels
     return labels.masked_fill(~real, -100)
 
 
@@ -67,7 +65,7 @@ def count_predicted(
     )
 
 
-class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, GenerationMixin):
+class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, ScratchGenerationMixin):
     """p(next token) = softmax(x E^T), E the token embeddings where tied (Radford et al. 2018, 3.1)."""
 
     _tied_weights_keys = {"lm_head.weight": "model.embeddings.tokens.weight"}
@@ -128,9 +126,9 @@ class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, GenerationMixin):
             segments = attention_mask, position_ids, kwargs.get("cu_seq_lens_q")
             shift_labels = next_tokens(labels, *segments)
             num_items_in_batch = count_predicted(num_items_in_batch, labels, shift_labels)
-        loss = None
         if shift_labels is not None:
-            loss = cross_entropy(logits, shift_labels[:, kept], num_items_in_batch)
+            shift_labels = shift_labels[:, kept]
+        loss = cross_entropy(logits, shift_labels, num_items_in_batch)
         return CausalLMOutputWithPast(
             loss, logits, outputs.past_key_values, outputs.hidden_states, outputs.attentions
         )
@@ -166,43 +164,21 @@ class ScratchDecoderForSequenceClassification(ScratchDecoderPreTrainedModel):
         attention sees it. Where sequences stand one after another (see Inputs), each is a text: labels and logits have
         one row a sequence.
         """
-        inputs = Inputs(
-            input_ids,
-            inputs_embeds,
-            attention_mask,
-            position_ids,
-            token_type_ids,
-            kwargs.get("cu_seq_lens_q"),
-            past=0 if past_key_values is None else past_key_values.get_seq_length(),
-        )
+        past = 0 if past_key_values is None else past_key_values.get_seq_length()
+        texts = input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids
+        inputs = Inputs(*texts, kwargs.get("cu_seq_lens_q"), past)
         if use_cache is None and labels is not None:
             use_cache = False
-        caching = {"past_key_values": past_key_values, "use_cache": use_cache}
-        pooled, outputs = self.pooled(
-            "last", inputs, self._real_tokens(inputs), **caching, **kwargs
-        )
+        kwargs |= {"past_key_values": past_key_values, "use_cache": use_cache}
+        real = inputs.real_tokens(self.config.pad_token_id)  # (B, T)
+        pooled, outputs = self.pooled("last", inputs, real, **kwargs)
         logits = self.score(pooled)
-        loss = None
-        if labels is not None:
-            loss = classification_loss(self.config, logits, labels, num_items_in_batch)
+        loss = classification_loss(self.config, logits, labels, num_items_in_batch)
         past_key_values = outputs.past_key_values
         return SequenceClassifierOutputWithPast(
             loss, logits, past_key_values, outputs.hidden_states, outputs.attentions
         )
 
-    def _real_tokens(self, inputs: Inputs) -> Tensor | None:
-        mask, ids, pad = inputs.attention_mask, inputs.input_ids, self.config.pad_token_id
-        if padding_mask(mask) is not None:
-            return mask[:, -inputs.shape[1] :]  # (B, T), without cached tokens
-        if mask is None and ids is not None and pad is not None:
-            return ids != pad
-        return None
-
-
-# Trainer smooths labels outside of the model, and shifts them for the causal classes that this table names.
-MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.setdefault(
-    ScratchDecoderConfig.model_type, "ScratchDecoderForCausalLM"
-)
 
 __all__ = [
     *dict.fromkeys(cls.partition(".")[2] for cls in ScratchDecoderConfig.auto_classes.values())

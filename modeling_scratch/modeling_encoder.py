@@ -20,7 +20,7 @@ from transformers.utils import can_return_tuple
 
 from .base_models import ScratchEncoderModel, ScratchEncoderPreTrainedModel
 from .configuration_scratch import ScratchEncoderConfig
-from .heads import classification_loss, cross_entropy, padding_mask, span_loss
+from .heads import classification_loss, cross_entropy, span_loss
 from .inputs import Inputs
 from .layers import ACTIVATIONS, make_norm
 from .modeling_base import MaybeTensor
@@ -108,8 +108,9 @@ class ScratchEncoderForMaskedLM(ScratchEncoderPreTrainedModel):
         """labels (B, T): ids of the masked tokens, -100 elsewhere; logits (B, T, V), see config.sparse_prediction."""
         token_indices = None
         if labels is not None and self.config.sparse_prediction:
-            token_indices = (labels != -100).flatten().nonzero().flatten()
-            labels = labels.flatten()[token_indices]
+            labels = labels.flatten()
+            token_indices = (labels != -100).nonzero().flatten()  # (N,)
+            labels = labels[token_indices]
         outputs = self.model(
             input_ids,
             attention_mask,
@@ -124,9 +125,7 @@ class ScratchEncoderForMaskedLM(ScratchEncoderPreTrainedModel):
         if token_indices is not None:
             hidden_states = hidden_states.flatten(0, 1)[token_indices]  # (N, hidden)
         logits = self.lm_head(hidden_states)
-        loss = None
-        if labels is not None:
-            loss = cross_entropy(logits, labels, num_items_in_batch)
+        loss = cross_entropy(logits, labels, num_items_in_batch)
         return MaskedLMOutput(loss, logits, outputs.hidden_states, outputs.attentions)
 
 
@@ -156,17 +155,12 @@ class ScratchEncoderForSequenceClassification(ScratchEncoderPreTrainedModel):
 
         Where sequences stand one after another (see Inputs), each is a text: one row a sequence.
         """
-        cu_seq_lens = kwargs.get("cu_seq_lens_q")
-        inputs = Inputs(
-            input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids, cu_seq_lens
-        )
-        pooled, outputs = self.pooled(
-            self.config.classifier_pooling, inputs, padding_mask(attention_mask), **kwargs
-        )
+        texts = input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids
+        inputs = Inputs(*texts, kwargs.get("cu_seq_lens_q"))
+        pooling, real = self.config.classifier_pooling, inputs.real_tokens()
+        pooled, outputs = self.pooled(pooling, inputs, real, **kwargs)
         logits = self.classifier(pooled)
-        loss = None
-        if labels is not None:
-            loss = classification_loss(self.config, logits, labels, num_items_in_batch)
+        loss = classification_loss(self.config, logits, labels, num_items_in_batch)
         return SequenceClassifierOutput(loss, logits, outputs.hidden_states, outputs.attentions)
 
 
@@ -204,9 +198,7 @@ class ScratchEncoderForTokenClassification(ScratchEncoderPreTrainedModel):
             **kwargs,
         )
         logits = self.classifier(self.dropout(outputs.last_hidden_state))
-        loss = None
-        if labels is not None:
-            loss = cross_entropy(logits, labels, num_items_in_batch)
+        loss = cross_entropy(logits, labels, num_items_in_batch)
         return TokenClassifierOutput(loss, logits, outputs.hidden_states, outputs.attentions)
 
 
@@ -245,10 +237,8 @@ class ScratchEncoderForQuestionAnswering(ScratchEncoderPreTrainedModel):
             **kwargs,
         )
         start_logits, end_logits = self.qa_outputs(outputs.last_hidden_state).unbind(-1)
-        loss = None
-        if start_positions is not None and end_positions is not None:
-            spans = start_logits, end_logits, start_positions, end_positions
-            loss = span_loss(*spans, padding_mask(attention_mask), num_items_in_batch)
+        spans = start_logits, end_logits, start_positions, end_positions
+        loss = span_loss(*spans, attention_mask, num_items_in_batch)
         return QuestionAnsweringModelOutput(
             loss, start_logits, end_logits, outputs.hidden_states, outputs.attentions
         )

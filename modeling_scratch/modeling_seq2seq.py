@@ -9,7 +9,7 @@ from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor, nn
-from transformers import Cache, GenerationMixin
+from transformers import Cache
 from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput, Seq2SeqModelOutput
 from transformers.utils import ModelOutput, can_return_tuple
 
@@ -17,7 +17,7 @@ from .base_models import ScratchDecoderModel, ScratchEncoderModel
 from .configuration_scratch import ScratchSeq2SeqConfig
 from .heads import cross_entropy
 from .layers import make_projection
-from .modeling_base import MaybeTensor, ScratchPreTrainedModel
+from .modeling_base import MaybeTensor, ScratchGenerationMixin, ScratchPreTrainedModel
 from .pipelines import SEQ2SEQ_PIPELINES
 
 ENCODER_ARGUMENTS = ("output_attentions", "output_hidden_states")
@@ -153,7 +153,9 @@ def shift_right(labels: Tensor, start: int, pad: int) -> Tensor:
     return shifted.masked_fill(shifted == -100, pad)
 
 
-class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, GenerationMixin):
+class ScratchSeq2SeqForConditionalGeneration(
+    ScratchSeq2SeqPreTrainedModel, ScratchGenerationMixin
+):
     """p(next target token | source) = softmax(x E^T + b), E the decoder's table if tied (Vaswani et al. 2017, 3.4)."""
 
     pipelines = SEQ2SEQ_PIPELINES
@@ -213,7 +215,9 @@ class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, Gene
             if has_no_input:
                 decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
             if self.training and self.config.sparse_prediction:
-                token_indices = (labels != -100).flatten().nonzero().flatten()  # (N,)
+                labels = labels.flatten()
+                token_indices = (labels != -100).nonzero().flatten()  # (N,)
+                labels = labels[token_indices]
         encoder = input_ids, attention_mask
         decoder = decoder_input_ids, decoder_attention_mask, encoder_outputs, past_key_values
         embeds = inputs_embeds, decoder_inputs_embeds, decoder_position_ids, token_type_ids
@@ -222,11 +226,8 @@ class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, Gene
         hidden_states = outputs.last_hidden_state
         if token_indices is not None:
             hidden_states = hidden_states.flatten(0, 1)[token_indices]  # (N, hidden)
-            labels = labels.flatten()[token_indices]
         logits = self.lm_head(self.projection(hidden_states))
-        loss = None
-        if labels is not None:
-            loss = cross_entropy(logits, labels, num_items_in_batch, smoothing)
+        loss = cross_entropy(logits, labels, num_items_in_batch, smoothing)
         fields = {name: value for name, value in outputs.items() if name != "last_hidden_state"}
         return Seq2SeqLMOutput(loss=loss, logits=logits, **fields)
 

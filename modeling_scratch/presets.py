@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from .configuration_scratch import ScratchConfig, ScratchDecoderConfig, ScratchEncoderConfig, ScratchSeq2SeqConfig
-from .field_names import likely_field
+from .utils.field_names import likely_field
 
 Config = TypeVar("Config", bound=ScratchConfig)
 

@@ -25,11 +25,9 @@ from transformers.utils import is_tracing
 from ..attention import additive
 from ..base_models import StackModel
 from ..configuration_scratch import ScratchConfig
-from ..heads import padding_mask
-from ..inputs import Inputs
+from ..inputs import Inputs, is_padding_mask
 from ..masks import (
     MASKS,
-    SCORE_OPTIONS,
     cross_attention_mask,
     eager_config,
     position_bias,
@@ -44,7 +42,8 @@ from .packing import Packing, packing_from_lengths, packing_from_mask, same_segm
 from .varlen import has_varlen_kernels, varlen_attention
 
 MANY_TEXTS = 32  # from this many texts of one token each, plain matrix products are faster than the fused kernel
-FOR_THE_TEXTBOOK = {"attention_fn", "cache", *SCORE_OPTIONS}
+# Arguments of attention functions that change the scores.
+FOR_THE_TEXTBOOK = {"attention_fn", "cache", "position_bias", "s_aux", "sliding_window", "softcap"}
 OF_EVERY_LAYER = "output_attentions", "output_hidden_states"
 LEAST_TOKENS = 48  # planning takes longer than a smaller batch
 
@@ -115,15 +114,14 @@ def _has_plain_blocks(model: Any) -> bool:
 
 def _is_tiny(inputs: Inputs) -> bool:
     """Return whether planning would take longer than the batch itself. Traced graphs must not depend on sizes."""
-    read = inputs.inputs_embeds if inputs.input_ids is None else inputs.input_ids
-    if is_traced(read) or inputs.position_ids is not None or inputs.cu_seq_lens is not None:
+    if is_traced(inputs.read) or inputs.position_ids is not None or inputs.cu_seq_lens is not None:
         return False
     return inputs.shape.numel() < min(LEAST_TOKENS, MANY_TEXTS)
 
 
 def _attends_eagerly(model: Any, inputs: Inputs) -> bool:
     """Whether eager attention is faster: on a CPU, the fused kernel lacks dropout and is slow for single queries."""
-    if model.config._attn_implementation != "sdpa" or inputs.device.type != "cpu":
+    if model.config._attn_implementation != "sdpa" or inputs.read.device.type != "cpu":
         return False
     if model.training:
         return model.config.attention_dropout > 0
@@ -146,7 +144,11 @@ def _varlen_arguments(
         by_sdpa = config._attn_implementation == "sdpa" and (is_given or not traced)
         if not by_sdpa or not has_varlen_kernels(lengths.device, model.dtype, config.head_dim, traced):
             return None
-    arguments = segment_bounds(lengths, kwargs.get("cu_seq_lens_q"), kwargs.get("max_length_q"))
+    if is_given:
+        ends, longest = kwargs["cu_seq_lens_q"].to(torch.int32), kwargs["max_length_q"]
+        arguments = {"cu_seq_lens_q": ends, "cu_seq_lens_k": ends, "max_length_q": longest, "max_length_k": longest}
+    else:
+        arguments = segment_bounds(lengths)
     if lengths.device.type == "cuda" and not traced:  # there is no public check without synchronisation
         torch._assert_async(arguments["cu_seq_lens_q"][-1] == inputs.shape.numel())
     return {**arguments, "attention_fn": None if by_flash else varlen_attention}
@@ -161,7 +163,7 @@ def _pack(
     kernels pack by themselves), and on accelerators, where reading the mask would synchronise host and device: there,
     collators pack batches in advance.
     """
-    backend, device = config._attn_implementation, inputs.device
+    backend, device = config._attn_implementation, inputs.read.device
     if "flash" in backend or (backend == "flex_attention" and device.type != "cpu"):
         return None  # flex_attention skips masked blocks by itself, and compiles a kernel for each new shape
     options: dict[str, Any] = {
@@ -193,7 +195,7 @@ def _real_tokens(model: Any, inputs: Inputs, indices: Tensor | None) -> Tensor |
     Without a mask, all tokens are real. A causal model with token_indices needs only those up to the last one read.
     """
     if inputs.attention_mask is not None:
-        return padding_mask(inputs.attention_mask)
+        return inputs.attention_mask if is_padding_mask(inputs.attention_mask) else None
     if not model.is_causal or indices is None:
         return torch.ones(inputs.shape, dtype=torch.long)
     read = torch.zeros(inputs.shape, dtype=torch.long)
@@ -260,8 +262,8 @@ def _run(
     position_ids, longest = inputs.positions(), kwargs.get("max_length_q", inputs.shape[1])
     read: tuple = inputs.input_ids, position_ids, inputs.token_type_ids, inputs.inputs_embeds
     if packing is not None:
-        if inputs.input_ids is not None and _reads_padded(model.embeddings):
-            read = None, *read[1:3], model.embeddings.embed_tokens(inputs.input_ids, position_ids)
+        if inputs.input_ids is not None and has_hooks(model.embeddings.tokens):  # NEFTune draws noise for each text
+            read = None, *read[1:3], model.embeddings.tokens(inputs.input_ids)
         read = tuple(map(packing.pack, read))
     hidden_states = model.embeddings(*read, longest=longest)
     kinds = dict.fromkeys(model.stack.attention_types)
@@ -285,11 +287,6 @@ def _run(
         compute = partial(blocks[-1]._gradient_checkpointing_func, compute)
     hidden_states = model.stack.norm(compute(hidden_states, indices_here, attend))
     return _put_back(hidden_states[0], indices, inputs.shape)
-
-
-def _reads_padded(embeddings: Any) -> bool:
-    """Whether tokens are looked up in the padded layout: for hooks (NEFTune), and for n-grams around masked tokens."""
-    return embeddings.ngrams is not None or has_hooks(embeddings.tokens)
 
 
 def _attends_once(model: Any, inputs: Inputs, packing: Packing, indices: Tensor) -> bool:

@@ -38,19 +38,20 @@ class FastDropout(FastForward):
         return dropout(states, self.layer.p, self.layer.training, self.layer.inplace)
 
 
-def fast_call(model: Any, *args: Any, **kwargs: Any) -> Any:
+def fast_call(call: Callable, *args: Any, **kwargs: Any) -> Any:
     """nn.Module.__call__ of a model, with faster forwards where its batch is large enough."""
+    model: Any = call.__self__  # type: ignore[attr-defined]
     read = args[0] if args else kwargs.get("input_ids")
     read = kwargs.get("inputs_embeds") if read is None else read
     if not isinstance(read, Tensor) or read.device.type != "cpu" or is_traced(read):
-        return nn.Module.__call__(model, *args, **kwargs)
+        return call(*args, **kwargs)
     elements = read.shape[:2].numel() * model.config.hidden_size
     multiplies = is_large(elements, model.config.intermediate_size)
     drops = model.training and elements >= LEAST_DROPPED
     if not (multiplies or drops):
-        return nn.Module.__call__(model, *args, **kwargs)
+        return call(*args, **kwargs)
     with forwards(model, multiplies, drops):
-        return nn.Module.__call__(model, *args, **kwargs)
+        return call(*args, **kwargs)
 
 
 @contextmanager

@@ -55,20 +55,21 @@ def attend_once(
 ) -> Tensor:
     """Attention for one token per text, at packed indices (N,): (1, tokens, hidden) -> (1, N, hidden)."""
     query = attention.q_proj(select(states, indices)).unflatten(-1, (-1, attention.head_dim))  # (1, N, H, D)
-    query = query if attention.q_norm is None else attention.q_norm(query)
+    query = attention.q_norm(query)
     dropout = attention.config.attention_dropout if attention.training else 0.0
     options = {"dropout": dropout, "scaling": attention.scaling}
     attend: Callable = partial(packing.attend_once, indices, eager_attention, attention, **options)
     projections = attention.k_proj, attention.v_proj
     have_equal_biases = (projections[0].bias is None) == (projections[1].bias is None)
-    if rotary is None and attention.k_norm is None and have_equal_biases and all(map(is_plain_linear, projections)):
+    is_linear = rotary is None and isinstance(attention.k_norm, nn.Identity)
+    if is_linear and have_equal_biases and all(map(is_plain_linear, projections)):
         return attention.o_proj(_attend_to_states(attention, query, states, attend))
     if rotary is not None:
         query = rotate(query, *(select(part, indices) for part in rotary))
     key, value = (
         project(states).unflatten(-1, (-1, attention.head_dim)) for project in projections
     )  # (1, tokens, K, D)
-    key = key if attention.k_norm is None else attention.k_norm(key)
+    key = attention.k_norm(key)
     key = key if rotary is None else rotate(key, *rotary)
     output = attend(query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2))
     return attention.o_proj(output.flatten(-2))

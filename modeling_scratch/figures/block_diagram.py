@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from ..configuration_scratch import ScratchConfig
-from ..drawing import HEADS, PRESETS, Column, column, columns_of, draw_columns
+from .drawing import HEADS, PRESETS, Column, column, columns_of, draw_columns
 from .look import new_figure
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..bridges.model_sources import Tokenizers
-from ..drawing import DEFAULT, HEADS, PRESETS, draw_columns
 from ..evaluation.comparison import names_of
 from ..modeling_base import ScratchPreTrainedModel
 from ..utils.command_line import option
 from ..utils.errors import DataError
 from .attention_maps import KINDS, Attention, attention_maps, attention_of
 from .block_diagram import architecture, columns_for, preset_columns
+from .drawing import DEFAULT, HEADS, PRESETS, draw_columns
 from .embedding_map import embedding_map, frequent_words, ids_of
 from .learning_curves import Log, learning_curves, read_log
 from .learning_rates import learning_rates

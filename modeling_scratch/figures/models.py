@@ -14,10 +14,10 @@ from tokenization import special_token_ids, train_wordlevel_tokenizer
 from ..bridges.configs import FAMILIES
 from ..bridges.model_limits import check_model_files
 from ..bridges.model_sources import Tokenizers, load_tokenizers
-from ..drawing import HEADS, PRESETS
 from ..modeling_base import ScratchPreTrainedModel
 from ..sharing.verification_outputs import load_model
 from ..utils.errors import DataError
+from .drawing import HEADS, PRESETS
 
 SMALL = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128}
 SPREAD = 0.15  # of the random weights; with the usual 0.02, every token would attend to all others equally

@@ -172,7 +172,7 @@ def test_every_field_is_saved_under_its_name(tmp_path: Path) -> None:
     """Defaults too: a later version with other defaults still reads what was meant."""
     tiny().save_pretrained(tmp_path)
     saved = json.loads((tmp_path / "config.json").read_text())
-    unsaved = {"keys_to_ignore_at_inference", "auto_classes", "problem_type"}
+    unsaved = {"keys_to_ignore_at_inference", "auto_classes", "same_as", "problem_type"}
     assert set(ScratchConfig.__annotations__) - unsaved <= saved.keys()
 
 

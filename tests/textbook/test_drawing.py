@@ -4,10 +4,11 @@
 from pathlib import Path
 from xml.etree import ElementTree
 
-from modeling_scratch import drawing
-from modeling_scratch.drawing import DEFAULT, PRESETS, draw
+from modeling_scratch import presets
+from modeling_scratch.figures import drawing
+from modeling_scratch.figures.drawing import DEFAULT, PRESETS, draw
 
-COMMITTED = Path(drawing.__file__).with_name("block.svg")
+COMMITTED = Path(presets.__file__).with_name("block.svg")
 TEXT = "{http://www.w3.org/2000/svg}text"
 
 
@@ -17,7 +18,7 @@ def words(svg: str) -> list[str]:
 
 def test_the_committed_picture_is_what_the_code_says() -> None:
     drawn = draw({name: PRESETS[name] for name in DEFAULT})
-    assert COMMITTED.read_text(encoding="utf-8") == drawn, "run `python -m modeling_scratch.drawing`"
+    assert COMMITTED.read_text(encoding="utf-8") == drawn, "run `python -m modeling_scratch.figures.drawing`"
 
 
 def test_parts_are_those_of_the_model() -> None:

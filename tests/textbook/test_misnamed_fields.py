@@ -13,7 +13,7 @@ from transformers import AutoConfig, BertConfig
 import modeling_scratch
 from modeling_scratch import ScratchConfig, ScratchDecoderConfig, ScratchEncoderConfig, ScratchSeq2SeqConfig, presets
 from modeling_scratch.bridges.configs import FAMILIES
-from modeling_scratch.field_names import likely_field
+from modeling_scratch.utils.field_names import likely_field
 
 CONFIG_CLASSES = (ScratchEncoderConfig, ScratchDecoderConfig, ScratchSeq2SeqConfig)
 every_class = pytest.mark.parametrize("config_class", CONFIG_CLASSES)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from model_cases import CAUSAL_LM, MASKED_LM, SEQ2SEQ_LM, SPANS, TEXTS, Case, parametrize_cases
 
-from modeling_scratch import presets, shipped
+from modeling_scratch import presets
+from modeling_scratch.sharing import shipped
 
 FOLDER = shipped.FOLDER
 NOT_TEXTBOOK = {"fast", "bridges", "data", "training", "evaluation", "sharing", "serving", "presets", "conversion"}

@@ -4,8 +4,6 @@
 from dataclasses import fields
 from difflib import get_close_matches
 
-from .configuration_scratch import ScratchConfig
-
 # Our fields, and their names in BERT, DistilBERT, GPT-2, BART, T5, Llama, Phi and MPT.
 OTHER_NAMES = {
     "hidden_size": "d_model dim n_embd",
@@ -27,7 +25,7 @@ OTHER_NAMES = {
 _FIELD_OF = {name: field for field, names in OTHER_NAMES.items() for name in names.split()}
 
 
-def likely_field(name: str, config_class: type[ScratchConfig], similarity: float = 0.9) -> str | None:
+def likely_field(name: str, config_class: type, similarity: float = 0.9) -> str | None:
     """Return the field that an unknown name stands for: in other models, or by its spelling."""
     known = [field.name for field in fields(config_class)]
     if (field := _FIELD_OF.get(name)) in known:

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The block as a picture, read off the modules: `python -m modeling_scratch.drawing` writes block.svg.
+"""The block as a picture, read off the modules: `python -m modeling_scratch.figures.drawing` writes block.svg.
 
 Each preset is a column, from ids to logits, and all columns have the same rows. Names are those of attributes, sizes
 those of weights. A part in the second colour is switched: the field of the config below it differs from the Transformer
@@ -17,14 +17,14 @@ from xml.sax.saxutils import escape
 import torch
 from torch import nn
 
-from . import presets
-from .attention import Attention
-from .configuration_scratch import ScratchConfig
-from .layers import OutputNorm, PostNorm, PreNorm, SandwichNorm
-from .modeling_decoder import ScratchDecoderForCausalLM
-from .modeling_encoder import ScratchEncoderForMaskedLM
-from .modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration
-from .positions import POSITION_BIASES
+from .. import presets
+from ..attention import Attention
+from ..configuration_scratch import ScratchConfig
+from ..layers import OutputNorm, PostNorm, PreNorm, SandwichNorm
+from ..modeling_decoder import ScratchDecoderForCausalLM
+from ..modeling_encoder import ScratchEncoderForMaskedLM
+from ..modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration
+from ..positions import POSITION_BIASES
 
 PRESETS: dict[str, Callable[..., Any]] = {
     **presets.ENCODERS,
@@ -210,7 +210,7 @@ def _attention(config: ScratchConfig, layer: Attention, name: str) -> dict[str, 
     elif config.position_type in POSITION_BIASES:
         switch = switched(config, "position_type")
         parts["softmax"] = Part("softmax(QKᵀ / √D + bias + mask) V", switch=switch, note=f"is_causal={layer.is_causal}")
-    if layer.q_norm is not None:
+    if not isinstance(layer.q_norm, nn.Identity):
         parts["query_key_norm"] = Part("q_norm k_norm", type(layer.q_norm).__name__, "query_key_norm=True")
     return parts
 
@@ -512,7 +512,7 @@ def draw_columns(columns: Sequence[Column]) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--preset", nargs="+", choices=PRESETS, default=DEFAULT, help="columns, from left to right")
-    parser.add_argument("--output", type=Path, default=Path(__file__).with_name("block.svg"))
+    parser.add_argument("--output", type=Path, default=Path(presets.__file__).with_name("block.svg"))
     options = parser.parse_args(arguments)
     options.output.write_text(draw({name: PRESETS[name] for name in options.preset}), encoding="utf-8")
 

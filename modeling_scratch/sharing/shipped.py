@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""List the code that a saved folder ships and its dependencies: `python -m modeling_scratch.shipped`.
+"""List the code that a saved folder ships and its dependencies: `python -m modeling_scratch.sharing.shipped`.
 
 For each family: the files that save_pretrained copies beside the weights, their statements, and every name of torch,
 transformers and huggingface_hub in them that is private or undocumented. The code is parsed, not run. Exit status 1: a
@@ -13,9 +13,9 @@ from pathlib import Path
 from textwrap import fill
 from typing import NamedTuple
 
-from .configuration_scratch import ScratchConfig, ScratchDecoderConfig, ScratchEncoderConfig, ScratchSeq2SeqConfig
+from ..configuration_scratch import ScratchConfig, ScratchDecoderConfig, ScratchEncoderConfig, ScratchSeq2SeqConfig
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parents[1]
 CONFIG_CLASSES: tuple[type[ScratchConfig], ...] = (ScratchEncoderConfig, ScratchDecoderConfig, ScratchSeq2SeqConfig)
 MOST_FILES, MOST_STATEMENTS = 14, 1_300
 PIPELINES = {"pipelines.py", "question_answering.py"}  # shipped with the heads that need them, and not counted

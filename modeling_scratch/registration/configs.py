@@ -1,0 +1,45 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What new configs do only where this package is imported: warn of unknown fields, and find the package's pipelines."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from transformers.utils import logging
+
+from ..configuration_scratch import ScratchConfig
+from ..pipelines import SEQ2SEQ_PIPELINES
+from ..question_answering import ENCODER_PIPELINES
+from ..utils.field_names import likely_field
+from . import others
+
+logger = logging.get_logger(__name__)
+
+PIPELINES: Mapping[str, tuple[type, str]] = {**ENCODER_PIPELINES, **SEQ2SEQ_PIPELINES}
+# Task: "file.Class", as saved configs name the package's own pipelines.
+IMPLEMENTATIONS = {task: f"{cls.__module__.rpartition('.')[2]}.{cls.__name__}" for task, (cls, _) in PIPELINES.items()}
+
+
+class CustomPipelines(dict[str, Any]):
+    """The pipelines that a config names, of which `in` finds those of others only.
+
+    `transformers.pipeline` asks for trust_remote_code before it runs what is found here. Anything else it takes from
+    its registry, which has the package's own.
+    """
+
+    def __contains__(self, task: object) -> bool:
+        return super().__contains__(task) and self[str(task)].get("impl") != IMPLEMENTATIONS.get(str(task))
+
+
+def on_init(config: ScratchConfig, unknown: Mapping[str, Any]) -> None:
+    """For ScratchConfig.on_init; unknown: arguments that are no fields of it."""
+    for name in unknown.keys() - type(config).attribute_map.keys():
+        if field := likely_field(name, type(config)):
+            logger.warning(
+                f"{type(config).__name__} has no field {name!r}, which has no effect: did you mean {field!r}?"
+            )
+    # From the Hub, only the folder's own class knows of which revision the second tokenizer has to be.
+    is_one_place = getattr(config, "share_encoder_decoder_embeddings", True) or Path(config.name_or_path).is_dir()
+    if is_one_place and (pipelines := getattr(config, "custom_pipelines", None)):
+        config.custom_pipelines = CustomPipelines(pipelines)
+    others.register_adapted_layers()
