@@ -13,6 +13,7 @@ torch.Size([1, 3])
 torch.Size([1, 7])
 """
 
+import os
 from typing import Any
 
 import transformers
@@ -30,6 +31,7 @@ from .bridges.conversion import (
     load_pretrained,
 )
 from .configuration_scratch import ScratchConfig, ScratchDecoderConfig, ScratchEncoderConfig, ScratchSeq2SeqConfig
+from .fast import textbook
 from .modeling_decoder import ScratchDecoderForCausalLM, ScratchDecoderForSequenceClassification
 from .modeling_encoder import (
     ScratchEncoderForMaskedLM,
@@ -66,6 +68,7 @@ __all__ = [
     "fast",
     "load_pretrained",
     "presets",
+    "textbook",
 ]
 
 for _config_class in (ScratchEncoderConfig, ScratchDecoderConfig, ScratchSeq2SeqConfig):
@@ -79,8 +82,11 @@ for _task, (_pipeline, _auto_class) in PIPELINES.items():
     if _task not in PIPELINE_REGISTRY.supported_tasks:
         PIPELINE_REGISTRY.register_pipeline(_task, _pipeline, pt_model=getattr(transformers, _auto_class))
 
-ScratchConfig.on_init = on_init
+ScratchConfig.on_init = on_init  # type: ignore[method-assign, assignment]
 fast.enable()
+if os.environ.get("MODELING_SCRATCH_TEXTBOOK") == "1":  # of `modeling-scratch NAME --textbook`
+    _for_the_whole_process = textbook()
+    _for_the_whole_process.__enter__()
 
 
 def __getattr__(name: str) -> Any:

@@ -9,6 +9,7 @@
 """
 
 import ast
+import os
 import re
 import runpy
 import sys
@@ -79,6 +80,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     elif {"-h", "--help"} & set(rest):
         print(help_of(name), end="")
     else:
+        if "--textbook" in rest:
+            os.environ["MODELING_SCRATCH_TEXTBOOK"] = "1"  # which processes that the program starts read, too
+            rest.remove("--textbook")
         run(name, rest)
 
 
@@ -103,7 +107,11 @@ def run(name: str, arguments: Sequence[str]) -> None:
 def overview() -> str:
     lines = [f"  {name:18} {summary(name)}" for name in PROGRAMS]
     lines.append(f"  {'completion':18} Print the completion of these names and their options for bash and zsh.")
-    return "\n".join(["usage: modeling-scratch PROGRAM [options]", "", *lines, "", "PROGRAM --help lists its options."])
+    notes = [
+        "PROGRAM --help lists its options. Each program also takes --textbook: it runs the formulas of the files, such as",
+        "eager_attention, in place of fused kernels and of the engine, so that an edit of them has its effect.",
+    ]
+    return "\n".join(["usage: modeling-scratch PROGRAM [options]", "", *lines, "", *notes])
 
 
 def summary(name: str) -> str:

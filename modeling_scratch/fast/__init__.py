@@ -9,8 +9,13 @@ none of it.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
+from typing import Any
 
+from torch import Tensor
+
+from .. import attention as formulas
 from ..base_models import StackModel
+from ..inputs import Inputs
 from ..modeling_base import ScratchGenerationMixin, ScratchPreTrainedModel
 from ..registration import others
 from .engine import fast_engine
@@ -18,7 +23,7 @@ from .forwards import fast_call
 from .generation import fast_generate, masks_for_generate
 from .text_classification import SortingTextClassificationPipeline
 
-__all__ = ["SortingTextClassificationPipeline", "disable", "disabled", "enable", "is_enabled"]
+__all__ = ["SortingTextClassificationPipeline", "disable", "disabled", "enable", "is_enabled", "textbook"]
 
 # What the classes of the textbook have, and what the engine sets.
 SEAMS = (
@@ -28,20 +33,20 @@ SEAMS = (
     (ScratchGenerationMixin, "run_generate", staticmethod(fast_generate)),
 )
 TEXTBOOK = [vars(model_class)[name] for model_class, name, _ in SEAMS]
-_lock, _disabling, _was_enabled = Lock(), 0, True
+_lock = Lock()
+_is_on = False  # as enable and disable left it
+_contexts = {"disabled": 0, "textbook": 0}  # those that run, in all threads
 
 
 def enable() -> None:
     """Enable the engine for scratch models. Results are equal up to rounding."""
-    for model_class, name, value in SEAMS:
-        setattr(model_class, name, value)
+    _switch(True)
     others.enable()
 
 
 def disable() -> None:
     """Disable the engine, so that scratch models run the textbook code."""
-    for (model_class, name, _), value in zip(SEAMS, TEXTBOOK):
-        setattr(model_class, name, value)
+    _switch(False)
     others.disable()
 
 
@@ -58,15 +63,49 @@ def disabled() -> Iterator[None]:
     ...     fast.is_enabled()
     False
     """
-    global _disabling, _was_enabled
+    with _within("disabled"):
+        yield
+
+
+@contextmanager
+def textbook() -> Iterator[None]:
+    """Run the formulas of the files within this context, in all threads: eager_attention, and no engine.
+
+    Whoever edits them sees the effect, in training, too. Otherwise a fused kernel stands in for eager_attention, unless
+    the config says attn_implementation="eager".
+    """
+    with _within("textbook"):
+        yield
+
+
+def eager_engine(model: Any, inputs: Inputs, *, attention_fn: Any = None, **kwargs: Any) -> Tensor:
+    """As textbook_engine, with eager_attention whatever backend the config names."""
+    return StackModel.textbook_engine(model, inputs, attention_fn=attention_fn or formulas.eager_attention, **kwargs)
+
+
+@contextmanager
+def _within(name: str) -> Iterator[None]:
     with _lock:
-        _was_enabled = _was_enabled if _disabling else is_enabled()
-        _disabling += 1
-        disable()
+        _contexts[name] += 1
+        _apply()
     try:
         yield
     finally:
         with _lock:
-            _disabling -= 1
-            if _was_enabled and not _disabling:
-                enable()
+            _contexts[name] -= 1
+            _apply()
+
+
+def _switch(on: bool) -> None:
+    global _is_on
+    with _lock:
+        _is_on = on
+        _apply()
+
+
+def _apply() -> None:
+    is_on = _is_on and not any(_contexts.values())
+    for (model_class, name, fast), textbooks in zip(SEAMS, TEXTBOOK):
+        setattr(model_class, name, fast if is_on else textbooks)
+    if _contexts["textbook"]:
+        StackModel.engine = eager_engine

@@ -22,7 +22,7 @@ from .lens import lens
 from .notes import Note
 from .outputs import output_attributions
 from .pairs import compared
-from .recorder import Recording, evaluating, record
+from .recorder import Recording, as_textbook, record
 from .subjects import (
     CLASSIFICATION,
     GENERATION,
@@ -133,7 +133,7 @@ def explain(
     others = _one_a_text("--text_pair", text_pairs, texts)
     texts = [text if other is None else TextPair(text, other) for text, other in zip(texts, others)]
     tokenizers = tuple(tokenizer) if isinstance(tokenizer, list | tuple) else (tokenizer, tokenizer)
-    with evaluating(model):
+    with as_textbook(model):  # what the page shows is what the files say, edits included
         found = [
             explain_text(subject_of(model, tokenizers, text, target, max_tokens), target, label)
             for text, target in zip(texts, wanted)

@@ -425,7 +425,7 @@ def test_weights_of_another_model_are_noticed(
     with torch.no_grad():
         other.classifier.out_proj.bias += 0.001
     write_page(explained, other, tmp_path / "page.html", language="de")
-    assert "hält nicht" in opened(page, tmp_path / "page.html").inner_text(".verdict.bad >> nth=0")
+    assert "wurde geändert" in opened(page, tmp_path / "page.html").inner_text(".verdict.bad >> nth=0")
 
 
 def test_without_weights_the_page_says_so(page: Any, tmp_path: Path, explained: dict[str, Any]) -> None:

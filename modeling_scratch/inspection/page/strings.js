@@ -255,8 +255,8 @@ const STRINGS = {
     "check.intro":
       "As the page opened, your browser computed the whole pass from the weights in this file. PyTorch's numbers were recorded when the page was made.",
     "check.holds": "Computed in your browser: logits differ from PyTorch's by at most {0}. The bound of {1} holds.",
-    "check.broken":
-      "Computed in your browser: logits differ from PyTorch's by up to {0}. The bound of {1} does not hold: do not trust what this page recomputes.",
+    "check.edited":
+      "The code that ran was edited, or computes what this page does not know. These are its numbers; the page's own recomputation is off: its logits differ by up to {0}, more than {1}.",
     "check.typed":
       "Your text, computed in your browser. Logits of the recorded text differ from PyTorch's by at most {0}.",
     "check.none": "The recorded pass of PyTorch. This page holds no weights and computes nothing anew.",
@@ -523,8 +523,8 @@ const STRINGS = {
       "Beim Öffnen hat Ihr Browser den ganzen Durchlauf aus den Gewichten in dieser Datei berechnet. PyTorchs Zahlen wurden aufgezeichnet, als die Seite entstand.",
     "check.holds":
       "In Ihrem Browser berechnet: Die Logits weichen von denen PyTorchs um höchstens {0} ab. Die Grenze von {1} hält.",
-    "check.broken":
-      "In Ihrem Browser berechnet: Die Logits weichen von denen PyTorchs um bis zu {0} ab. Die Grenze von {1} hält nicht: Trauen Sie dem nicht, was diese Seite neu berechnet.",
+    "check.edited":
+      "Der ausgeführte Code wurde geändert, oder er rechnet, was diese Seite nicht kennt. Dies sind seine Zahlen; die eigene Berechnung der Seite ist aus: Ihre Logits weichen um bis zu {0} ab, um mehr als {1}.",
     "check.typed":
       "Ihr Text, in Ihrem Browser berechnet. Die Logits des aufgezeichneten Textes weichen von denen PyTorchs um höchstens {0} ab.",
     "check.none":

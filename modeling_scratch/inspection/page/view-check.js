@@ -28,12 +28,15 @@ function logitsDifference() {
 
 /** One sentence: what the page computed, and how far it is from PyTorch. */
 function checkSentence() {
+  if (state.difference > TOLERANCE) {
+    return { holds: false, words: t("check.edited", number(state.difference, 2), number(TOLERANCE)) };
+  }
   if (!state.model) return { holds: null, words: t(state.problem ? "check.failed" : "check.none", state.problem) };
   const { difference } = text().typed ? state : { difference: logitsDifference() };
   if (difference === null) return { holds: null, words: t("check.nothing") };
   const holds = difference <= TOLERANCE;
   if (text().typed && holds) return { holds, words: t("check.typed", number(difference, 2)) };
-  return { holds, words: t(holds ? "check.holds" : "check.broken", number(difference, 2), number(TOLERANCE)) };
+  return { holds, words: t(holds ? "check.holds" : "check.edited", number(difference, 2), number(TOLERANCE)) };
 }
 
 function partCheck() {
