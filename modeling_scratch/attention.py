@@ -34,17 +34,17 @@ def eager_attention(
     query (B, H, T, D), key and value (B, K, S, D), attention_mask (B, 1, T, S), position_bias (B, H, T, S)
     -> (B, T, H, D), and the weights (B, H, T, S) before dropout. dropout: a probability, 0 outside of training.
     """
-    key, value = (
-        states.repeat_interleave(module.num_key_value_groups, dim=1) for states in (key, value)
-    )
-    scores = query @ key.transpose(-2, -1) * scaling
+    groups = module.num_key_value_groups
+    key = key.repeat_interleave(groups, dim=1)  # (B, K, S, D) -> (B, H, S, D)
+    value = value.repeat_interleave(groups, dim=1)
+    scores = query @ key.transpose(-2, -1) * scaling  # (B, H, T, S)
     if position_bias is not None:
         scores = scores + position_bias
     if attention_mask is not None:
         # In float16, both could be -inf.
         scores = scores + additive(attention_mask, torch.float32)
     weights = scores.softmax(dim=-1, dtype=torch.float32).to(query.dtype)
-    output = F.dropout(weights, dropout) @ value
+    output = F.dropout(weights, dropout) @ value  # (B, H, T, D)
     return output.transpose(1, 2).contiguous(), weights
 
 

@@ -15,16 +15,15 @@ from .inputs import Inputs, is_padding_mask
 
 
 def _mean(hidden_states: Tensor, mask: Tensor) -> Tensor:
-    total = (hidden_states * mask.unsqueeze(-1)).sum(
-        1, dtype=torch.promote_types(hidden_states.dtype, torch.float32)
-    )
-    return (total / mask.sum(1, keepdim=True).clamp(min=1)).to(hidden_states.dtype)
+    dtype = torch.promote_types(hidden_states.dtype, torch.float32)
+    total = (hidden_states * mask[..., None]).sum(1, dtype=dtype)  # (B, hidden)
+    count = mask.sum(1, keepdim=True).clamp(min=1)  # (B, 1)
+    return (total / count).to(hidden_states.dtype)
 
 
 def _max(hidden_states: Tensor, mask: Tensor) -> Tensor:
-    return hidden_states.masked_fill(
-        ~mask.unsqueeze(-1), torch.finfo(hidden_states.dtype).min
-    ).amax(1)
+    least = torch.finfo(hidden_states.dtype).min
+    return hidden_states.masked_fill(~mask[..., None], least).amax(1)  # (B, hidden)
 
 
 POOLINGS = {"mean": _mean, "max": _max}

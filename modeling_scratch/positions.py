@@ -27,16 +27,17 @@ def positions_from_mask(
     counts cached tokens. Returns (B, T), or (1, T) where all are real.
     """
     if getattr(attention_mask, "ndim", 0) != 2:
-        return torch.arange(shape[1], device=device)[None] + past
-    return (attention_mask.bool().long().cumsum(-1) - 1).clamp(min=0)[:, -shape[1] :]
+        return torch.arange(shape[1], device=device)[None] + past  # (1, T)
+    positions = attention_mask.bool().long().cumsum(-1) - 1  # (B, past + T)
+    return positions.clamp(min=0)[:, -shape[1] :]  # (B, T)
 
 
 def positions_from_lengths(lengths: Tensor, shape: Sequence[int]) -> Tensor:
     """[0, 1, 2, 0, 1, ...]: positions that restart with each segment. (N,) -> (B, T)."""
-    starts = (lengths.cumsum(0) - lengths).repeat_interleave(
-        lengths, output_size=shape[0] * shape[1]
-    )
-    return (torch.arange(len(starts), device=lengths.device) - starts).view(*shape)
+    count = shape[0] * shape[1]
+    starts = lengths.cumsum(0) - lengths  # (N,)
+    starts = starts.repeat_interleave(lengths, output_size=count)  # (B * T,)
+    return (torch.arange(count, device=lengths.device) - starts).view(*shape)  # (B, T)
 
 
 def restarts(position_ids: Tensor, shape: Sequence[int]) -> Tensor:
@@ -51,23 +52,23 @@ def _angles(position_ids: Tensor, size: int) -> Tensor:
     In float64, except on MPS, which lacks it: at position 500, the error of float32 is 3e-5.
     """
     dtype = torch.float32 if position_ids.device.type == "mps" else torch.float64
-    pair = torch.arange(size // 2, device=position_ids.device, dtype=dtype)
-    angles = position_ids[..., None].to(dtype) * torch.exp(
-        pair * (-2 * math.log(10_000.0) / size)
-    )
+    pairs = torch.arange(size // 2, device=position_ids.device, dtype=dtype)  # (size / 2,)
+    frequencies = torch.exp(pairs * (-2 * math.log(10_000.0) / size))  # 10000^(-2i / size)
+    angles = position_ids[..., None].to(dtype) * frequencies  # (B, T, size / 2)
     return angles.remainder(2 * math.pi).float()
 
 
 def sinusoidal(position_ids: Tensor, size: int) -> Tensor:
     """PE(p, 2i) = sin(p / 10000^(2i/E)), PE(p, 2i+1) = cos(same) (Vaswani et al. 2017, 3.5). (B, T) -> (B, T, E)."""
-    angles = _angles(position_ids, size)
-    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)
+    angles = _angles(position_ids, size)  # (B, T, E / 2)
+    pairs = torch.stack((angles.sin(), angles.cos()), dim=-1)  # (B, T, E / 2, 2)
+    return pairs.flatten(-2)  # (B, T, E)
 
 
 def sinusoidal_halves(position_ids: Tensor, size: int) -> Tensor:
     """The same values, first all sines, then all cosines, as Marian stores them. (B, T) -> (B, T, E)."""
-    angles = _angles(position_ids, size)
-    return torch.cat((angles.sin(), angles.cos()), dim=-1)
+    angles = _angles(position_ids, size)  # (B, T, E / 2)
+    return torch.cat((angles.sin(), angles.cos()), dim=-1)  # (B, T, E)
 
 
 SINUSOIDS = {"sinusoidal": sinusoidal, "sinusoidal_halves": sinusoidal_halves}
@@ -84,15 +85,10 @@ def rotary(
     pairs = torch.arange(0, size, 2, device=position_ids.device, dtype=torch.float32)
     length = position_ids.max() + 1  # a tensor: no synchronisation
     scale = SCALED_FREQUENCIES[rope["rope_type"]]
-    frequencies = scale(
-        1.0 / rope["rope_theta"] ** (pairs / size),
-        rope=rope,
-        size=size,
-        length=length,
-        limit=limit,
-    )
-    angles = position_ids[..., None, None].float() * frequencies
-    angles = torch.cat((angles, angles), dim=-1)
+    frequencies = 1.0 / rope["rope_theta"] ** (pairs / size)  # (R / 2,)
+    frequencies = scale(frequencies, rope=rope, size=size, length=length, limit=limit)
+    angles = position_ids[..., None, None].float() * frequencies  # (B, T, 1, R / 2)
+    angles = torch.cat((angles, angles), dim=-1)  # (B, T, 1, R)
     temperature = yarn_temperature(rope)
     return (angles.cos() * temperature).to(dtype), (angles.sin() * temperature).to(dtype)
 
@@ -100,9 +96,11 @@ def rotary(
 def rotate(states: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """x cos + (-x_2, x_1) sin, x_1 and x_2 the halves of the first R features (eq. 34, permuted). (B, T, H, D)."""
     rotated, rest = states[..., : cos.shape[-1]], states[..., cos.shape[-1] :]
-    first, second = rotated.chunk(2, dim=-1)
-    rotated = rotated * cos + torch.cat((-second, first), dim=-1) * sin
-    return torch.cat((rotated, rest), dim=-1) if rest.shape[-1] else rotated
+    first, second = rotated.chunk(2, dim=-1)  # (B, T, H, R / 2) each
+    rotated = rotated * cos + torch.cat((-second, first), dim=-1) * sin  # (B, T, H, R)
+    if rest.shape[-1] == 0:
+        return rotated
+    return torch.cat((rotated, rest), dim=-1)  # (B, T, H, D)
 
 
 class Alibi(nn.Module):
@@ -113,7 +111,8 @@ class Alibi(nn.Module):
         self.heads = config.num_attention_heads
 
     def forward(self, distances: Tensor) -> Tensor:
-        return -alibi_slopes(self.heads, distances.device)[:, None, None] * distances.abs()
+        slopes = alibi_slopes(self.heads, distances.device)  # (H,)
+        return -slopes[:, None, None] * distances.abs()  # (H, T, S)
 
 
 def alibi_slopes(heads: int, device: torch.device | None = None) -> Tensor:
@@ -137,7 +136,7 @@ class RelativePositions(nn.Module):
         buckets = relative_buckets(
             distances, self.table.num_embeddings, self.furthest, self.is_causal
         )
-        return self.table(buckets).permute(2, 0, 1)
+        return self.table(buckets).permute(2, 0, 1)  # (T, S, H) -> (H, T, S)
 
 
 def relative_buckets(distances: Tensor, count: int, furthest: int, is_causal: bool) -> Tensor:

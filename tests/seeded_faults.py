@@ -131,8 +131,8 @@ TEXTBOOK = (
         "embeddings are normalised after dropout, so that their scale goes astray",
     ),
     Fault(
-        "longest_text_refused", "embeddings", "Embeddings._check_length",
-        "int(position_ids.max()) + 1) > limit:", "int(position_ids.max()) + 1) >= limit:",
+        "longest_text_refused", "embeddings", "Embeddings.check_length",
+        "if length > limit:", "if length >= limit:",
         "a padded text of exactly as many tokens as there are positions is refused",
     ),
     Fault(
@@ -173,13 +173,12 @@ TEXTBOOK = (
     ),
     Fault(
         "segments_see_each_other", "masks", "self_attention_mask",
-        'masked["and_mask_function"] = same_segment',
-        "masked |= {} if is_causal else {'and_mask_function': same_segment}",
+        'if segment_ids is not None:', 'if segment_ids is not None and not is_causal:',
         "texts of a packed row see those before them in a decoder",
     ),
     Fault(
         "cache_outgrows_positions", "base_models", "StackModel.textbook_engine",
-        "longest=past + inputs.shape[1]", "longest=inputs.shape[1]",
+        "longest=inputs.past + inputs.shape[1]", "longest=inputs.shape[1]",
         "a text that outgrows the learned positions with its cache is refused by no message",
     ),
     Fault(
@@ -189,12 +188,12 @@ TEXTBOOK = (
     ),
     Fault(
         "pooler_reads_padding", "base_models", "ScratchEncoderModel.forward",
-        "pooled_tokens(inputs.shape, real,", "pooled_tokens(inputs.shape, None,",
+        "pooled_tokens(inputs, inputs.real_tokens(),", "pooled_tokens(inputs, None,",
         "the pooler reads padding where it stands on the left",
     ),
     Fault(
         "answer_at_the_end_ignored", "heads", "span_loss",
-        "(labels > last)", "(labels >= last)",
+        "positions.clamp(0, real.shape[1] - 1)", "positions.clamp(0, real.shape[1] - 2)",
         "answers that touch the last token of the batch do not count",
     ),
     Fault(
@@ -215,7 +214,7 @@ TEXTBOOK = (
     ),
     Fault(
         "segment_predicts_the_next", "modeling_decoder", "next_tokens",
-        "labels = labels.masked_fill(restarts(position_ids, labels.shape), -100)", "labels = labels",
+        "is_predicted = ~restarts(position_ids, labels.shape)", "pass",
         "the last token of a packed text learns to predict the first one of the next",
     ),
     Fault(
@@ -224,8 +223,8 @@ TEXTBOOK = (
         "accumulated steps: the share of predicted labels is of all labels, the first ones included",
     ),
     Fault(
-        "mask_of_the_first_tokens", "modeling_decoder", "ScratchDecoderForSequenceClassification._real_tokens",
-        "mask[:, -inputs.shape[1] :]", "mask[:, : inputs.shape[1]]",
+        "mask_of_the_first_tokens", "inputs", "Inputs.real_tokens",
+        "self.attention_mask[:, -self.shape[1] :]", "self.attention_mask[:, : self.shape[1]]",
         "classifying behind a cache, the mask of the cached tokens says which of the new ones are real",
     ),
     Fault(
