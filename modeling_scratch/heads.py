@@ -203,4 +203,4 @@ def span_loss(
         labels = positions.masked_fill(is_outside, -100)
         logits = logits.masked_fill(~real, torch.finfo(logits.dtype).min)
         losses.append(cross_entropy(logits, labels, num_items_in_batch))
-    return sum(losses) / 2
+    return torch.stack(losses).mean()

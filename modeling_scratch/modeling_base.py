@@ -6,7 +6,6 @@ Shapes: B batch, T length, N segments.
 
 import re
 from collections.abc import Callable, Mapping
-from functools import wraps
 from typing import Any
 
 from torch import Tensor
@@ -91,6 +90,5 @@ class ScratchGenerationMixin(GenerationMixin):
 
     run_generate: Callable = staticmethod(run)
 
-    @wraps(GenerationMixin.generate)
     def generate(self, *args: Any, **kwargs: Any) -> Any:
-        return self.run_generate(super().generate, *args, **kwargs)
+        return self.run_generate(super().generate, *args, **kwargs)  # type: ignore[misc]

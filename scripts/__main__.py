@@ -108,8 +108,8 @@ def overview() -> str:
     lines = [f"  {name:18} {summary(name)}" for name in PROGRAMS]
     lines.append(f"  {'completion':18} Print the completion of these names and their options for bash and zsh.")
     notes = [
-        "PROGRAM --help lists its options. Each program also takes --textbook: it runs the formulas of the files, such as",
-        "eager_attention, in place of fused kernels and of the engine, so that an edit of them has its effect.",
+        "PROGRAM --help lists its options. Each program also takes --textbook: it runs the formulas of the files, such",
+        "as eager_attention, in place of fused kernels and of the engine, so that an edit of them has its effect.",
     ]
     return "\n".join(["usage: modeling-scratch PROGRAM [options]", "", *lines, "", *notes])
 

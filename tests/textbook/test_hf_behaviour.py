@@ -74,7 +74,7 @@ def test_embeddings_stand_for_tokens(case: Case, settings: dict) -> None:
     expected, embeds = model(**batch), model.get_input_embeddings()(batch["input_ids"])
     neither = {name: value for name, value in batch.items() if name != "input_ids"}
     for wrong in neither, {**batch, "inputs_embeds": embeds}:
-        with pytest.raises(ValueError, match="input_ids or .*inputs_embeds"):
+        with pytest.raises(ValueError, match=r"input_ids or .*inputs_embeds"):
             model(**wrong)
     assert_same_outputs(model(**neither, inputs_embeds=embeds), expected)
 

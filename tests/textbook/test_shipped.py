@@ -102,9 +102,7 @@ def test_the_reading_order_names_every_counted_file_once_behind_those_that_it_im
 
 
 def test_the_table_of_switches_is_what_presets_say() -> None:
-    header, _, *rows = [
-        line for line in README.partition("## Which switch")[2].splitlines() if line.startswith("|")
-    ]
+    header, _, *rows = [line for line in README.partition("## Which switch")[2].splitlines() if line.startswith("|")]
     names = [re.sub(r"\W", "", cell) for cell in header.strip("|").split("|")[1:]]
     configs = [getattr(presets, name)() for name in names]
     assert len(rows) >= 8
