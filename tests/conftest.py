@@ -24,7 +24,8 @@ from modeling_scratch.fast import engine as fast_engine
 
 fast_engine.LEAST_TOKENS = 0  # tiny batches are planned, too: tests have no others
 if os.environ.get("SCRATCH_ENGINE") == "textbook":  # `make test-textbook`: every model test without the engine
-    fast.disable()
+    _whole_session = fast.disabled()
+    _whole_session.__enter__()
 
 torch.set_num_threads(1)
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it, and so would what it starts
