@@ -4,7 +4,6 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from conftest import redraw
@@ -13,8 +12,7 @@ from model_cases import MASK, TINY, assert_close, tiny
 from torch import Tensor
 from transformers import AutoModelForSequenceClassification
 
-from modeling_scratch import ScratchEncoderForSequenceClassification, ScratchEncoderModel, export_pretrained, fast
-from modeling_scratch.data.ngrams import fill_ngrams, frequent_ngrams, has_empty_ngrams
+from modeling_scratch import ScratchEncoderForSequenceClassification, export_pretrained, fast
 
 WORDS = range(1, 6)  # the tokens of these texts; the tables have each pair of them and each third triple
 PAIRS = [(a, b) for a in WORDS for b in WORDS]
@@ -123,22 +121,3 @@ def test_a_first_token_has_no_ngram_wherever_positions_start(model: Any, length:
 def test_sizes_out_of_range_are_refused(setting: str, value: int) -> None:
     with pytest.raises(StrictDataclassError, match=f"{setting}={value}"):
         tiny(**{**SETTINGS, setting: value})
-
-
-def test_the_table_takes_the_most_frequent_ngrams_within_texts() -> None:
-    """Twice as often as the others: 3 4. None with the special token 1, none across texts, none that is rare."""
-    ids = np.array([3, 4, 1, 3, 4, 5] * 6 + [7, 7, 7])
-    starts = np.zeros(len(ids), dtype=bool)
-    starts[::6] = True
-    assert frequent_ngrams(ids, starts, [1], 10).tolist() == sorted(map(key, [(3, 4), (4, 5), (3, 4, 5)]))
-    assert frequent_ngrams(ids, starts, [1], 1).tolist() == [key((3, 4))]
-
-
-def test_a_new_table_is_empty_and_its_ngrams_begin_at_zero() -> None:
-    new = ScratchEncoderModel(tiny(**SETTINGS))
-    assert has_empty_ngrams(new)
-    before = new(draw(2, 9)).last_hidden_state
-    note = fill_ngrams(new, np.array([3, 4] * 20), np.arange(40) == 0, [0])
-    assert "4, of 5 occurrences" in note
-    assert not has_empty_ngrams(new)
-    assert torch.equal(new(draw(2, 9)).last_hidden_state, before)
