@@ -1,8 +1,7 @@
 # Two commands: `make train` and `make test` set everything up by themselves.
 #   make train                            the main job on the reviews that come with the project
 #   make train DATASET=sst2               on a data set of the Hub
-#   make train DATA=folder                on your own files, for 10 minutes at most
-#   make train DATA=folder RECIPE=hour    with the sizes and the pretraining for that time: minutes, hour or night
+#   make train DATA=folder                on your own files, with settings for their number of texts
 #   make train ARGS="--overwrite ..."     with any argument of scripts/train_classifier.py
 #   make test | make test-all | make test-textbook | make test-gpu | make gpu | make lint | make docs
 #   make test PYTHON=python3.12           with another Python, in .venv-3.12; make test-pythons: with each of PYTHONS
@@ -24,9 +23,6 @@ WORKERS ?= auto
 
 ifdef DATA
 SOURCE = --data_dir "$(DATA)" --output_dir "runs/$(notdir $(DATA:%/=%))"
-# What a recipe does not do: fine-tune a checkpoint, search, push.
-WITHOUT_RECIPE = model_name_or_path model-name-or-path search_ search- push_to push-to
-RECIPE ?= $(if $(strip $(foreach option,$(WITHOUT_RECIPE),$(findstring --$(option),$(ARGS)))),,minutes)
 else ifdef DATASET
 SOURCE = --dataset_name "$(DATASET)" --output_dir "runs/$(notdir $(DATASET))"
 endif

@@ -10,25 +10,21 @@ configuration of the run (run_config.json), its scores (all_results.json, evalua
 (predictions.jsonl, for `modeling-scratch compare`), plots of its confusion matrix and learning curve, and a model card
 (README.md).
 
---recipe minutes, hour or night chooses the sizes for that time and the texts, and pretrains on the training texts
-first.
+The number of training texts chooses the settings that are not given. --pretrain_minutes 5 pretrains on masked words of
+the training texts, and of --unlabelled_file, first.
 
 --search_trials 20 searches for training arguments on validation and prints the best ones. Repeating the command
 continues a stopped search.
 """
 
-import sys
 from collections.abc import Sequence
-from functools import partial
 
-from modeling_scratch.training.classification import with_demo_settings
-from modeling_scratch.training.stages import ARGUMENTS, train
+from modeling_scratch.training.classifier_run import ARGUMENTS, train
 from modeling_scratch.utils.command_line import run_program
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    given = with_demo_settings(sys.argv[1:] if arguments is None else arguments)
-    run_program(partial(train, given), ARGUMENTS, __doc__, given)
+    run_program(train, ARGUMENTS, __doc__, arguments)
 
 
 if __name__ == "__main__":

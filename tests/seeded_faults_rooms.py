@@ -193,40 +193,19 @@ TRAINING = (
         "masked language models are to predict the tokens that begin and end a document",
     ),
     Fault(
+        "evaluated_texts_are_pretrained_on", "data/unlabelled", "load_corpus",
+        "[text for text in texts if normalised(text) not in evaluated]", "list(texts)",
+        "a text that equals a validation or test text is pretrained on",
+    ),
+    Fault(
+        "choices_of_the_user_do_not_count", "training/defaults", "complete",
+        "if getattr(training, name) is None:", "if True:",
+        "the table of defaults replaces what the user gives",
+    ),
+    Fault(
         "chosen_on_test", "training/classification", "build_trainer",
         'eval_dataset=splits["validation"]', 'eval_dataset=splits.get("test", splits["validation"])',
         "the epoch is chosen on the test split",
-    ),
-    Fault(
-        "context_predicts_its_own_words", "data/packed_documents", "Passages.__getitem__",
-        "for index in (row - 1, row + 1)", "for index in (row, row + 1)",
-        "a passage predicts its own words instead of those before it",
-    ),
-    Fault(
-        "tied_tables_are_sparse", "training/sparse_tables", "sparse_tables",
-        "shares[table.weight] == 1", "shares[table.weight] >= 1",
-        "the table that a head shares has dense gradients, which SparseAdam refuses",
-    ),
-    Fault(
-        "probabilities_counted_as_texts", "training/soft_labels", "SoftLabels.compute_loss",
-        "torch.as_tensor(num_items_in_batch) / classes", "torch.as_tensor(num_items_in_batch)",
-        "the loss of probabilities is divided by their number, not by that of the texts",
-    ),
-    Fault(
-        "taught_labels_are_sharpened", "training/soft_labels", "with_pseudo_labels",
-        "np.concatenate((given, added.probabilities.astype(np.float32)))",
-        "np.concatenate((given, added.probabilities.round().astype(np.float32)))",
-        "a doubtful label of a teacher is taught as a certain one",
-    ),
-    Fault(
-        "evaluated_sentences_are_taught", "data/unlabelled", "Corpus.unlabelled_sentences",
-        "for each in fitting if normalised(each) not in self.evaluated", "for each in fitting",
-        "a sentence that equals a validation or test text is learned from",
-    ),
-    Fault(
-        "labelled_texts_are_taught_anew", "data/unlabelled", "Corpus.unlabelled",
-        "return self.texts[self.labelled :]", "return self.texts",
-        "teachers label the texts of the train split, too",
     ),
 )  # fmt: skip
 
@@ -401,7 +380,7 @@ FIRST = {
     "data/translation_pairs": ("translation_data",),
     "data/labelled_texts": ("text_data",),
     "data/documents": ("documents",),
-    "data/unlabelled": ("teachers", "recipes"),
+    "data/unlabelled": ("self_pretraining",),
     "data/packed_documents": ("packed_documents", "noise", "pretrain"),
     "data/collators": ("noise", "packed_documents"),
     "training/checkpoints": ("faults", "train_translation", "train_classifier"),
@@ -413,8 +392,7 @@ FIRST = {
     "training/run": ("train_classifier", "resume"),
     "training/arguments": ("train_classifier", "training_options"),
     "training/objectives": ("pretrain",),
-    "training/sparse_tables": ("sparse_tables",),
-    "training/soft_labels": ("teachers",),
+    "training/defaults": ("defaults",),
     "training/classification": ("train_classifier", "training_options"),
     "inference/answers": ("predict",),
     "inference/classification": ("predict",),

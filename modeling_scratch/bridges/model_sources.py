@@ -21,6 +21,7 @@ from ..modeling_base import ScratchPreTrainedModel
 from ..pipelines import TARGET_FOLDER
 from ..utils.errors import DataError, one_line
 from ..utils.library_messages import hidden_messages
+from ..utils.retired_options import refuse_retired
 from .configs import FAMILIES, why_not
 from .model_limits import NO_LIMIT, check_model_files
 from .weights import freeze_zeros
@@ -77,6 +78,7 @@ def _parse_overrides(text: str) -> dict[str, Any]:
         name, equals, value = part.partition("=")
         if not equals:
             raise DataError(f"--config_overrides: {part!r} does not have the form name=value")
+        refuse_retired(name)
         overrides[name] = parse_value(value)
         if name in DECIDED_ELSEWHERE or name.endswith("_token_id"):
             raise DataError(f"--config_overrides {name}: determined by the tokenizer and the data (--vocab_size)")

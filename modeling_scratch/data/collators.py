@@ -94,36 +94,6 @@ class MaskTokens:
         }
 
 
-@dataclass(frozen=True)
-class NeighbourWords:
-    """Passages, and as labels the tokens of the passages beside each, in no order.
-
-    Labels (B, labels) are thinned out: a token of frequency f is kept with probability sqrt(1e-4 / f), as frequent ones
-    tell little (Mikolov et al. 2013, 2.3). Source: FastSent (Hill et al. 2016), tv-embeddings (Johnson and Zhang 2015).
-
-    keep_probability (V,): see `keep_probabilities`.
-    """
-
-    keep_probability: np.ndarray
-    frame: Frame
-    pad_token_id: int
-    seed: int
-
-    def __call__(self, rows: Sequence[TokenRow]) -> Batch:
-        random = generator_of(self.seed, rows)
-        passages = [framed(row["input_ids"].numpy(), self.frame) for row in rows]
-        neighbours = [row["neighbours"].numpy() for row in rows]
-        kept = [ids[random.random(len(ids)) < self.keep_probability[ids]] for ids in neighbours]
-        labels = pad_sequence([torch.from_numpy(ids).long() for ids in kept], batch_first=True, padding_value=IGNORED)
-        return {**padded(passages, self.pad_token_id), "labels": labels}
-
-
-def keep_probabilities(ids: np.ndarray, ordinary: np.ndarray) -> np.ndarray:
-    """Return the probabilities of `NeighbourWords` (V,) by the tokens' frequencies in ids; 0 for special tokens."""
-    frequencies = np.bincount(ids, minlength=len(ordinary)) / max(len(ids), 1)
-    return np.minimum(1, np.sqrt(RARE / np.maximum(frequencies, RARE))) * ordinary
-
-
 def choose_words(words: np.ndarray, allowed: np.ndarray, fraction: float, random: np.random.Generator) -> np.ndarray:
     """Return the indices of the allowed tokens of random words, as close to `fraction` of them as whole words allow.
 

@@ -237,26 +237,6 @@ class Pieces(NumberedRows):
             yield from ({"input_ids": torch.from_numpy(piece)} for piece in _even_pieces(document, longest))
 
 
-class Passages(Pieces):
-    """Pieces of documents that have several, each with its neighbours: the piece before it and the one after it."""
-
-    def __init__(self, documents: Iterator[Tokens], longest: int) -> None:
-        split = [pieces for document in documents if len(pieces := _even_pieces(document, longest)) > 1]
-        NumberedRows.__init__(self)
-        self.pieces = [piece for pieces in split for piece in pieces]
-        self.documents = np.repeat(np.arange(len(split)), list(map(len, split)))
-        if not split:
-            raise DataError(
-                f"no document of a split has more than {longest} tokens, so that none has neighbouring passages: lower "
-                "--block_size, or hold out more documents for validation"
-            )
-
-    def __getitem__(self, row: int) -> TokenRow:
-        near = [index for index in (row - 1, row + 1) if 0 <= index < len(self)]
-        neighbours = [self.pieces[index] for index in near if self.documents[index] == self.documents[row]]
-        return {**super().__getitem__(row), "neighbours": torch.from_numpy(np.concatenate(neighbours))}
-
-
 def starts_of(lengths: np.ndarray) -> np.ndarray:
     """[2, 3] -> [True, False, True, False, False]."""
     starts = np.zeros(lengths.sum(), dtype=bool)

@@ -299,7 +299,8 @@ def open_folder(folder: Path, form: TableForm = FOUND) -> tuple[dict[str, Source
     others = [path.name for path in sorted(folder.iterdir()) if format_of(path) in READERS and path not in used]
     others = [name for name in others if name not in unlabelled]
     notes = [f"ignored, as not named after a split: {', '.join(others)}"] if others else []
-    notes += [f"without labels, read only by --recipe: {', '.join(sorted(unlabelled))}"] if unlabelled else []
+    if unlabelled:
+        notes.append(f"without labels, read only in pretraining (--pretrain_minutes): {', '.join(sorted(unlabelled))}")
     notes += delimiter_notes(sorted(used), form)
     return {split: FileSource(paths, form) for split, paths in splits.items()}, notes
 

@@ -172,25 +172,6 @@ def run_baselines(
     ]
 
 
-def refit_and_predict(
-    result: BaselineResult,
-    train_texts: Sequence[str],
-    train_labels: Sequence[int],
-    texts: Sequence[str],
-    num_labels: int,
-) -> np.ndarray:
-    """Train a baseline with the settings of its result on other texts. Return the probabilities (texts, num_labels)."""
-    [baseline] = (each for each in BASELINES if each.name == result.name)
-    vectorizer = _vectorizer(baseline.longest, len(train_texts))
-    with threadpool_limits(limits=1):
-        features = baseline.features(_count(vectorizer, train_texts), vectorizer.transform(texts))
-        untrained = baseline.classifier(result.settings["C"], result.settings["class_weight"])
-        classifier = untrained.fit(features[0], train_labels)
-    probabilities = np.zeros((len(texts), num_labels))
-    probabilities[:, classifier.classes_] = classifier.predict_proba(features[1])
-    return probabilities
-
-
 class TfIdf:
     """The TF-IDF of 1- and 2-grams, fitted on training texts. Raises ValueError if none of these has a word."""
 

@@ -2,7 +2,6 @@
 """The evaluation of a classifier: scores with confidence intervals, and linear baselines on the same texts."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,6 @@ from .classification_metrics import (
 from .imbalance import MacroF1Comparison, macro_f1_text
 from .judged_split import judged_split, predict_split
 from .linear_advice import keep_linear, with_headline
-from .linear_part import LinearPart, linear_part_text
 from .misclassified import MISCLASSIFIED, Misclassified
 from .plots import confusion_matrix_png, learning_curve_png
 from .predictions import PREDICTIONS, Predictions
@@ -71,14 +69,11 @@ class Judge:
         trainer: Trainer,
         splits: datasets.DatasetDict,
         calibration: Calibration,
-        linear_part: LinearPart | None = None,
-        others: Mapping[str, np.ndarray] | None = None,
         remedies: str = "",
     ) -> str:
         """Return the table of results. Table, scores, predictions and plots are also written to the run's folder.
 
-        linear_part: what was added to the model, if anything. others: predictions that the model is not compared with,
-        by name. remedies: what the report says to try if the model is near chance or worse than a baseline.
+        remedies: what the report says to try if the model is near chance or worse than a baseline.
         """
         output = Path(trainer.args.output_dir or "")
         prediction = predict_split(trainer, splits[self.split], self.split)
@@ -88,11 +83,10 @@ class Judge:
         predicted = logits.argmax(-1)
         names = self.metrics.label_names
         matrix = self.metrics.confusion_matrix(predicted, self.labels)
-        others = {**(others or {}), **(mean_predictions(logits, self.best_baseline) if self.with_mean else {})}
+        others = mean_predictions(logits, self.best_baseline) if self.with_mean else {}
         table = comparison_table(names, self.labels, predicted, self._rivals(), others)
         evaluation = self._evaluation(predicted, matrix, others)
         evaluation["calibration"] = calibration_scores(calibration, logits, self.labels, self.split)
-        evaluation["linear_part"] = asdict(linear_part) if linear_part else None
         evaluation["linear_model"] = self._keep_linear(trainer, evaluation)
         report = self._report(evaluation, table, [blocks_text(trainer.model), weights_text(trainer)], remedies)
         predictions = self._predictions(logits)
@@ -109,7 +103,6 @@ class Judge:
         first = with_headline(evaluation["headline"], evaluation["linear_model"], remedies, f"\n{about}\n\n{table}\n")
         paragraphs = (
             *notes,
-            evaluation["linear_part"] and linear_part_text(evaluation["linear_part"]),
             evaluation["macro_f1"] and macro_f1_text(evaluation["macro_f1"]),
             f"{averages_text(evaluation)}\n\n{class_table(evaluation['classes'])}",
             calibration_text(evaluation["calibration"]),

@@ -284,7 +284,7 @@ def joined_map(arguments: DataReportArguments, data: ReviewData) -> dict[Label, 
 
 
 def training_command(arguments: DataReportArguments, without_folders: bool = False, **changed: Any) -> str:
-    """Return the command that trains on the data of a report: its options, and those that suit so many texts.
+    """Return the command that trains on the data of a report: its options. Settings follow from the number of texts.
 
     without_folders: of files, show the names alone, as a page may be passed on. changed: other values of options.
     """
@@ -300,7 +300,7 @@ def training_command(arguments: DataReportArguments, without_folders: bool = Fal
         given += ["--max_length", str(arguments.max_length)]
     source = Path(arguments.train_file or arguments.data_dir or arguments.dataset_name).resolve()
     output = ["--output_dir", _free(f"runs/{source.name.partition('.')[0] or 'mine'}")]
-    return shlex.join(["modeling-scratch", "train-classifier", *given, *output, "--recipe", "minutes"])
+    return shlex.join(["modeling-scratch", "train-classifier", *given, *output])
 
 
 def _free(folder: str) -> str:

@@ -19,7 +19,6 @@ from .classification_metrics import class_scores, class_table
 from .judged_split import judged_split, predict_split
 from .kind_scores import CLASS_SET_SCORES, NUMBER_SCORES, KindMetrics, Score, class_sets, numbers
 from .linear_advice import keep_linear, with_headline
-from .linear_part import LinearPart
 from .linear_rivals import Rival, one_versus_rest, ridge
 from .plots import class_f1_png, learning_curve_png, predicted_against_true_png
 from .predictions import PREDICTIONS, Predictions
@@ -75,14 +74,12 @@ class KindJudge(ABC):
         trainer: Trainer,
         splits: datasets.DatasetDict,
         calibration: Calibration,
-        linear_part: LinearPart | None = None,
-        others: Mapping[str, np.ndarray] | None = None,
         remedies: str = "",
     ) -> str:
         """Return the report. The report, the scores and plots are also written to the run's folder.
 
-        others, calibration, linear_part: not used, as models of these kinds have none of them. remedies: what the
-        report says to try if the model is no use.
+        calibration: not used, as models of these kinds have none. remedies: what the report says to try if the model is
+        no use.
         """
         output = Path(trainer.args.output_dir or "")
         prediction = predict_split(trainer, splits[self.split], self.split)

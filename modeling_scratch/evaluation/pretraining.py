@@ -24,7 +24,6 @@ PROMPT_TOKENS = 8
 SAMPLE_TOKENS = 250
 PREDICTED = {
     "mlm": "masked tokens, the same at each evaluation",
-    "context": "tokens of the passages before and after, frequent ones thinned out, the same at each evaluation",
     "clm": "all tokens except the first of each document, including its end",
     "infilling": "all tokens of the texts, given corrupted copies, the same at each evaluation",
     "span_corruption": "tokens of the removed spans and their sentinels, the same at each evaluation",

@@ -37,7 +37,7 @@ NO_BLOCKS = "The model has no blocks, and so no attention: it reads the embeddin
 
 
 def blocks_text(model: Any) -> str:
-    """Return what a report says of a model without blocks, as a recipe can choose for few texts; "" for others."""
+    """Return what a report says of a model without blocks; "" for others."""
     return NO_BLOCKS if getattr(model.config, "num_hidden_layers", None) == 0 else ""
 
 

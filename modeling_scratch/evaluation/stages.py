@@ -37,15 +37,12 @@ def pretraining_stage(folder: Path, read: str, since: int = 0) -> Stage:
     return Stage("pretraining", read, state["global_step"], results["train_runtime"] / 60, result, since)
 
 
-def fine_tuning_stage(trainer: Trainer, since: int = 0, scored: tuple[str, float] | None = None) -> Stage:
-    """Return the row of a fine-tuning run that has been evaluated.
-
-    scored: a score on validation, and its value before a later stage changed the model.
-    """
+def fine_tuning_stage(trainer: Trainer, since: int = 0) -> Stage:
+    """Return the row of a fine-tuning run that has been evaluated."""
     train: Any = trainer.train_dataset
     results = _json(Path(trainer.args.output_dir or "") / "all_results.json")
     read = f"{len(train):,} texts, {trainer.state.epoch or 0:.3g} times"
-    name, value = scored or next((name, results[f"eval_{name}"]) for name in SHOWN if f"eval_{name}" in results)
+    name, value = next((name, results[f"eval_{name}"]) for name in SHOWN if f"eval_{name}" in results)
     result = f"validation {name.replace('_', ' ')} {percent(value) if name != 'rmse' else format(value, '.4g')}"
     return Stage("fine-tuning", read, trainer.state.global_step, results["train_runtime"] / 60, result, since)
 

@@ -94,7 +94,7 @@ CLASSIFICATION = Kind(
     classification.PROGRAM,
     (classification.ModelArguments, DataArguments, classification.ClassifierTrainingArguments),
     presets.ENCODERS, read_texts, build_classifier, train_classifier, "accuracy", ("loss",),
-    "--ema_decay 0 --no_calibrate",
+    "--ema_decay 0 --no_calibrate --num_train_epochs 1",
 )  # fmt: skip
 WRITING = Kind(
     pretraining.PROGRAM,

@@ -10,7 +10,6 @@ from ..evaluation.calibration import calibration_text
 from ..evaluation.classification_metrics import class_table
 from ..evaluation.imbalance import macro_f1_text
 from ..evaluation.judges import KIND_JUDGES, kind_text
-from ..evaluation.linear_part import linear_part_text
 from ..evaluation.split_scores import split_table
 from ..evaluation.tagging_tables import label_table, tagging_table
 from ..utils.markdown import escaped, percent, table
@@ -98,8 +97,8 @@ def one_class(evaluation: Evaluation) -> Results:
     ]
     if classes := evaluation.get("classes"):
         text += ["The scores of each class:", class_table(classes)]
-    told = {"linear_part": linear_part_text, "calibration": calibration_text}
-    text += [tell(scores) for name, tell in told.items() if (scores := evaluation.get(name))]
+    if calibration := evaluation.get("calibration"):
+        text.append(calibration_text(calibration))
     metrics = [Metric("accuracy", evaluation["accuracy"], accuracy, split), Metric("f1", evaluation["f1"], f1, split)]
     return Results("\n\n".join(text), metrics, _example(evaluation))
 

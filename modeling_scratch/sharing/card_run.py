@@ -68,7 +68,6 @@ USES = {
         fields=("question", "context"),
     ),
     "mlm": Use("fill-mask", "fill-mask", "AutoModelForMaskedLM", LIKELY_TOKENS),
-    "context": Use("feature-extraction", "feature-extraction", "AutoModel", VECTORS),
     "clm": Use("text-generation", "text-generation", "AutoModelForCausalLM", CONTINUED),
     "denoising": Use(None, "seq2seq-generation", "AutoModelForSeq2SeqLM", REWRITTEN),
 }

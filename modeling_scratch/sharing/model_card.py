@@ -30,8 +30,6 @@ PURPOSES = {
     "train_tokens": "A tagger, which labels the words of a text: {labels}.",
     "train_answers": "A model for extractive question answering: the answer to a question is a piece of its context.",
     "mlm": "An encoder pretrained on masked language modelling, for fine-tuning.",
-    "context": "An encoder whose embeddings were trained to predict the words of neighbouring passages, for "
-    "fine-tuning. This run did not train its layers.",
     "clm": "A decoder pretrained on causal language modelling: it continues texts and does not follow instructions.",
     "denoising": "An encoder-decoder pretrained on denoising, for fine-tuning.",
 }

@@ -51,11 +51,9 @@ UNREAD = (
     "events.out.tfevents.*", "_lock", "LICENSE*", "NOTICE*", "*.md", "*.txt", "*.pdf", "*.html", "*.ipynb", "*.png",
     "*.jpg", "*.jpeg", "*.gif", "*.svg", "*.csv", "*.tsv", "*.jsonl", "*.parquet", "*.arrow", "*.log",
 )  # fmt: skip
-# The folders of the earlier stages in that of a classifier.
-PRETRAINING, TEACHER = "pretraining", "teacher-"
-STAGE_FOLDERS = (PRETRAINING, f"{TEACHER}[0-9]*")
+PRETRAINING = "pretraining"  # the folder of the first stage in that of a classifier
 # Loaded only by their own names.
-OTHER_FOLDERS = (".*", "checkpoint-*", "_*checkpoint-*", "last-checkpoint", *STAGE_FOLDERS, LINEAR)
+OTHER_FOLDERS = (".*", "checkpoint-*", "_*checkpoint-*", "last-checkpoint", PRETRAINING, LINEAR)
 
 # JSON keys whose values name code ("file.Class", "repository--file.Class") or further config files.
 LEAD_TO_CODE = {"modules.json": ("type",), "router_config.json": ("types",)}

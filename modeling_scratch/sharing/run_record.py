@@ -48,7 +48,7 @@ def _each(processes: int) -> str:
 
 RUN_FILE = "run_config.json"
 DIGESTS = "data_digests"
-RECIPE = "recipe_choices"
+SELF_PRETRAINING, DEFAULTS = "self_pretraining", "defaults"  # of a classifier: its first stage, and what was chosen
 BEFORE, UNTIL = "training_before_it_was_resumed", "until_step"
 ON_THE_HUB = ("model_name_or_path", "dataset_name")  # arguments that hold a Hub name or a local path
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import Trainer
 
 from ..utils.errors import DataError
-from .soft_labels import summed_cross_entropy
 
 CLASS_WEIGHTS = (
     "balanced: in the loss, a text of class c weighs n / (k n_c), for k classes and n_c of n training texts."
@@ -55,8 +55,11 @@ class ClassWeights(Trainer):
         """num_items_in_batch: the sum of the weights of the texts of the step; None: of this batch."""
         if self.class_weights is None or "labels" not in inputs:
             return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
-        losses, outputs = summed_cross_entropy(self, model, inputs, weights := self.class_weights)
-        loss = losses / (weights[inputs["labels"]].sum() if num_items_in_batch is None else num_items_in_batch)
+        labels, weights = inputs["labels"], self.class_weights
+        outputs = model(**{name: value for name, value in inputs.items() if name != "labels"})
+        smoothing = self.args.label_smoothing_factor
+        losses = F.cross_entropy(outputs.logits.float(), labels, weights, reduction="sum", label_smoothing=smoothing)
+        loss = losses / (weights[labels].sum() if num_items_in_batch is None else num_items_in_batch)
         return (loss, outputs) if return_outputs else loss
 
     def _get_num_items_in_batch(self, batch_samples: list, device: torch.device) -> Tensor | int | None:

@@ -1,9 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Train a text classifier: arguments, data and evaluation."""
 
-import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from html import unescape
 from itertools import chain
@@ -11,19 +10,17 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
 import datasets
-import numpy as np
 from datasets import DatasetDict
 from torch import Tensor
 from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase, pipeline, set_seed
 from transformers.trainer_utils import TrainOutput
 
+from .. import presets
 from ..bridges.model_sources import token_limit
 from ..configuration_scratch import ProblemType
 from ..data import demo_reviews
 from ..data.encoded_texts import encode_texts
 from ..data.labelled_texts import ReviewData, load_splits
-from ..data.ngrams import fill_ngrams, has_empty_ngrams
-from ..data.packed_documents import starts_of
 from ..data.splits import DataArguments
 from ..data.text_pairs import as_fields, parts_of, text_lists, texts_of
 from ..evaluation.calibration import Calibration
@@ -31,15 +28,13 @@ from ..evaluation.classification import Judge
 from ..evaluation.classification_metrics import ClassificationMetrics, macro_f1_decides
 from ..evaluation.judges import KIND_JUDGES, KindJudge
 from ..evaluation.linear_advice import SAVE_LINEAR_MODEL, delete_linear
-from ..evaluation.linear_part import LinearPart
 from ..evaluation.split_scores import report_splits
 from ..evaluation.stages import Stage, fine_tuning_stage, report_stages
 from ..utils.errors import DataError, counted, one_line
 from .checkpoints import step_of
 from .class_weights import CLASS_WEIGHTS, ClassWeights, balanced_weights
 from .encoder_models import ModelArguments, build_model, build_tokenizer
-from .encoder_training import EncoderTrainingArguments, Metrics, build_trainer, choose_epoch_on_validation, inputs_of
-from .linear_part import LINEAR_PART, ReservedCoordinates, add_linear_part, obstacle
+from .encoder_training import EncoderTrainingArguments, Metrics, build_trainer, choose_epoch_on_validation
 from .r_drop import R_DROP, PaddedRDropTraining, check_r_drop
 from .regression import NumberTraining, predicts_numbers, start_at_mean
 from .remedies import remedies
@@ -49,15 +44,11 @@ from .search import (
     TRIED,
     TrialTrainer,
     check_search,
-    goes_on,
     keep_no_weights,
     search,
     space_of,
-    unchangeable,
     with_dropout,
 )
-from .soft_labels import PseudoLabelled, SoftLabels, with_pseudo_labels
-from .sparse_tables import SPARSE_EMBEDDINGS, SparseTables
 from .temperature import calibrate
 from .trainer import RatesByDepth, SharingTrainer, share
 
@@ -70,18 +61,7 @@ SENTENCES = (
 )
 
 
-# The reviews of the demo have no noise: faster steps, more of them, and no average of the weights.
-DEMO_SETTINGS = (
-    "--preset", "demo", "--learning_rate", "2e-3", "--num_train_epochs", "5", "--ema_decay", "0",
-    "--texts_in_card", "True",
-)  # fmt: skip
-OTHER_SOURCES = re.compile("--(dataset.name|data.dir|train.file|model.name.or.path|recipe)(=|$)")
-
-
-def with_demo_settings(arguments: Sequence[str]) -> list[str]:
-    """The arguments, after those of the demo where they name neither data nor a checkpoint; the last of two counts."""
-    is_demo = not any(map(OTHER_SOURCES.match, arguments))
-    return [*(DEMO_SETTINGS if is_demo else ()), *arguments]
+BY_TEXTS = "by default, that of the table in docs/own-data.md for so many texts"
 
 
 def encode_splits(
@@ -107,19 +87,55 @@ def encode_splits(
 
 
 @dataclass
+class ClassifierModelArguments(ModelArguments):
+    """The model to train, with defaults by the number of texts."""
+
+    preset: str | None = field(  # type: ignore[assignment]
+        default=None,
+        metadata={"help": f"The configuration of a new model: {', '.join(presets.ENCODERS)}. {BY_TEXTS.capitalize()}."},
+    )
+    tokenizer_kind: Literal["wordlevel", "words", "bpe", "byte_bpe"] | None = field(  # type: ignore[assignment]
+        default=None,
+        metadata={"help": "The kind of a new tokenizer; by default words, or bpe without white space."},
+    )
+    vocab_size: int | None = field(  # type: ignore[assignment]
+        default=None, metadata={"help": f"The maximum vocabulary size of a new tokenizer; {BY_TEXTS}."}
+    )
+    min_frequency: int | None = field(  # type: ignore[assignment]
+        default=None,
+        metadata={"help": f"The number of times that a word must occur for a new tokenizer to know it; {BY_TEXTS}."},
+    )
+
+
+@dataclass
 class ClassifierTrainingArguments(EncoderTrainingArguments):
     """The arguments of a classifier's training."""
 
     output_dir: str | None = field(default="runs/demo", metadata={"help": "The folder for the model and all results."})
-    learning_rate: float = field(default=5e-4, metadata={"help": "The peak learning rate of AdamW."})
-    num_train_epochs: float = field(default=3.0, metadata={"help": "The number of training epochs."})
-    per_device_train_batch_size: int = field(default=64, metadata={"help": "Training texts per step and device."})
-    per_device_eval_batch_size: int = field(default=128, metadata={"help": "Texts per evaluation batch."})
-    ema_decay: float = field(
-        default=0.999,
-        metadata={"help": "Decay of the moving average of weights used at the end; 0: no averaging."},
+    learning_rate: float | None = field(  # type: ignore[assignment]
+        default=None, metadata={"help": f"The peak learning rate of AdamW; {BY_TEXTS}."}
     )
-    sparse_embeddings: bool = field(default=False, metadata={"help": SPARSE_EMBEDDINGS})
+    num_train_epochs: float | None = field(  # type: ignore[assignment]
+        default=None, metadata={"help": f"The number of training epochs; {BY_TEXTS}."}
+    )
+    per_device_train_batch_size: int | None = field(  # type: ignore[assignment]
+        default=None, metadata={"help": f"Training texts per step and device; {BY_TEXTS}."}
+    )
+    per_device_eval_batch_size: int = field(default=128, metadata={"help": "Texts per evaluation batch."})
+    ema_decay: float | None = field(  # type: ignore[assignment]
+        default=None,
+        metadata={
+            "help": "Decay of the moving average of weights used at the end; 0: no averaging. By default 0.999 for "
+            "many steps, and 0 for fewer."
+        },
+    )
+    texts_in_card: bool | None = field(  # type: ignore[assignment]
+        default=None,
+        metadata={
+            "help": "Quote texts of the evaluated split, with the answers, in what a push uploads: the card, "
+            "results.md, evaluation.json and verify.json. By default only the demo's."
+        },
+    )
     flat_batches: bool | None = field(
         default=None,
         metadata={"help": "Train on batches without padding; by default only on CUDA (CPUs pack internally)."},
@@ -133,7 +149,6 @@ class ClassifierTrainingArguments(EncoderTrainingArguments):
         metadata={"help": "Also score the mean of the probabilities of the model and of its best linear baseline."},
     )
     r_drop: float = field(default=0.0, metadata={"help": R_DROP})
-    linear_part: bool = field(default=False, metadata={"help": LINEAR_PART})
     save_linear_model: bool | None = field(default=None, metadata={"help": SAVE_LINEAR_MODEL})
     evaluate_train: bool = field(
         default=False, metadata={"help": "Also score the training texts, in a table of the scores of each split."}
@@ -153,48 +168,16 @@ class ClassifierTrainingArguments(EncoderTrainingArguments):
             raise DataError("--search_trials excludes --class_weights")
 
 
-class ClassifierTrainer(
-    PaddedRDropTraining, SoftLabels, ClassWeights, SparseTables, NumberTraining, RatesByDepth, SharingTrainer
-):
-    """The trainer of a classification run. After training, it adds the linear part, and calibrates the probabilities.
-
-    Both are for the final weights; checkpoints keep those of training.
-    """
+class ClassifierTrainer(PaddedRDropTraining, ClassWeights, NumberTraining, RatesByDepth, SharingTrainer):
+    """The trainer of a classification run. After training, it calibrates the probabilities of the final weights."""
 
     calibration = Calibration()
-    linear_part: LinearPart | None = None
-    reserved: ReservedCoordinates | None = None
-
-    def reserve(self, fits: bool = True, metric: str = "accuracy") -> None:
-        """Keep coordinates for a linear part, unless the model cannot have one. Arguments: of ReservedCoordinates."""
-        is_sharded = self.is_deepspeed_enabled or self.is_fsdp_enabled
-        is_one = self.args.world_size == 1 and self.args.n_gpu <= 1 and not is_sharded
-        if reason := obstacle(self.model) if is_one else "it is trained in one process, on one device":
-            self.linear_part = LinearPart(obstacle=reason)
-        else:
-            self.reserved = ReservedCoordinates(self.model, fits, metric)
-            self.add_callback(self.reserved)
 
     def train(self, *args: Any, **kwargs: Any) -> TrainOutput:
         result = super().train(*args, **kwargs)
-        if self.reserved:
-            self.linear_part = add_linear_part(self, self.reserved)
         is_wanted = cast(ClassifierTrainingArguments, self.args).calibrate
         self.calibration = calibrate(self) if is_wanted else Calibration(obstacle="--calibrate False was given")
         return result
-
-
-def train_once(
-    model_arguments: ModelArguments, data_arguments: DataArguments, arguments: ClassifierTrainingArguments
-) -> None:
-    """Run the training without stages before it. Input errors are raised before training starts.
-
-    The output folder must be locked.
-    """
-    inputs = inputs_of(model_arguments, data_arguments)
-    fixed = unchangeable(arguments) if goes_on(arguments) else None
-    run = Run.open(PROGRAM, model_arguments, data_arguments, arguments, inputs, fixed)
-    train_on(run, load_data(run), model_arguments)
 
 
 def load_data(run: Run) -> ReviewData:
@@ -212,14 +195,8 @@ def train_on(
     model_arguments: ModelArguments,
     judge: Judge | KindJudge | None = None,
     stages: Sequence[Stage] = (),
-    added: PseudoLabelled | None = None,
-    others: Mapping[str, np.ndarray] | None = None,
 ) -> None:
-    """Tokenise, train, evaluate and save.
-
-    stages: those of the run before this one, in which the judge was made. added, others: see `train_model` and
-    `Judge.evaluate`.
-    """
+    """Tokenise, train, evaluate and save. stages: those of the run before this one, in which the judge was made."""
     data_arguments, arguments = run.groups["data"], run.groups["training"]
     check_kind(data.problem_type, arguments)
     encoded = encode(run, data, model_arguments)
@@ -228,18 +205,13 @@ def train_on(
     keep_best_epoch(arguments, data)
     judge = judge or make_judge(run, data)
     # Without a test split, the judge evaluates on validation.
-    trainer = train_model(run, data, encoded, judge.metrics, evaluates=judge.split == "test", added=added)
+    trainer = train_model(run, data, encoded, judge.metrics, evaluates=judge.split == "test")
     advice = remedies(run, data, trainer.state)
-    linear_part = trainer.linear_part
-    print(unescape(judge.evaluate(trainer, encoded.splits, trainer.calibration, linear_part, others, advice)))
+    print(unescape(judge.evaluate(trainer, encoded.splits, trainer.calibration, advice)))
     if arguments.evaluate_train:
         print(report_splits(trainer, encoded.splits))
     if stages and run.is_main:
-        added_part = linear_part if linear_part and not linear_part.obstacle else None
-        scored = (added_part.metric, added_part.before) if added_part else None
-        last = [fine_tuning_stage(trainer, step_of(run.checkpoint), scored)]
-        last += [added_part.stage()] if added_part else []
-        print(report_stages(run.folder, [*stages, *last]))
+        print(report_stages(run.folder, [*stages, fine_tuning_stage(trainer, step_of(run.checkpoint))]))
     share(trainer, judge.texts)
     if run.is_main:
         sentences = SENTENCES if data_arguments.uses_demo else judge.texts[:3]
@@ -286,37 +258,18 @@ def encode(run: Run, data: ReviewData, model_arguments: ModelArguments) -> Encod
     return Encoded(tokenizer, model, splits, truncations)
 
 
-def train_model(
-    run: Run,
-    data: ReviewData,
-    encoded: Encoded,
-    metrics: Metrics,
-    evaluates: bool,
-    added: PseudoLabelled | None = None,
-) -> ClassifierTrainer:
-    """Train and save a classifier, and return its trainer.
-
-    evaluates: whether to score it on validation at the end. added: texts to train on beside those of the train split.
-    """
+def train_model(run: Run, data: ReviewData, encoded: Encoded, metrics: Metrics, evaluates: bool) -> ClassifierTrainer:
+    """Train and save a classifier, and return its trainer. evaluates: whether to score it on validation at the end."""
     tokenizer, model, splits, truncations = encoded
-    notes = fill_empty_ngrams(model, splits, tokenizer)
-    train, rows = splits["train"], {split: len(dataset) for split, dataset in splits.items()}
-    if added:
-        train = with_pseudo_labels(train, added, tokenizer)
-        model.config.problem_type = "single_label_classification"
-        notes.append(f"train: {len(added.texts):,} texts labelled by a Transformer and a linear model were added")
-    for note in notes:
-        print(note)
-    learned = DatasetDict({**splits, "train": train})
+    arguments = run.groups["training"]
     trainer = build_trainer(
-        ClassifierTrainer, tokenizer, learned, metrics, run.groups["training"], preprocess=first_output, model=model
+        ClassifierTrainer, tokenizer, splits, metrics, arguments, preprocess=first_output, model=model
     )
-    if run.groups["training"].linear_part:
-        trainer.reserve("test" in splits, decisive_metric(data, run.groups["training"])[0])
+    rows = {split: len(dataset) for split, dataset in splits.items()}
     record = {"labels": data.label_names, "rows": rows, "problem_type": data.problem_type}
     record["text_columns"] = list(data.text_columns)
     record |= fit_to_labels(trainer, run, data)
-    run.start(trainer, [*data.notes, *data.warnings, *truncations, *notes], **record)
+    run.start(trainer, [*data.notes, *data.warnings, *truncations], **record)
     if run.is_main:
         delete_linear(run.folder)  # that of a run which is resumed: the report decides again whether to save it
     run.train(trainer, evaluates)
@@ -336,15 +289,6 @@ def fit_to_labels(trainer: ClassifierTrainer, run: Run, data: ReviewData) -> dic
     weights = balanced_weights(data.splits["train"]["label"], len(data.label_names))
     trainer.use_class_weights(weights)
     return {"weights_of_classes": dict(zip(data.label_names, weights))}
-
-
-def fill_empty_ngrams(model: PreTrainedModel, splits: DatasetDict, tokenizer: PreTrainedTokenizerBase) -> list[str]:
-    """Fill a new model's table of n-grams, if it has one, from the train split. Return a note on how many."""
-    if not has_empty_ngrams(model):
-        return []
-    texts = splits["train"]["input_ids"]
-    starts = starts_of(np.array(list(map(len, texts))))
-    return [fill_ngrams(model, np.concatenate(texts), starts, tokenizer.all_special_ids)]
 
 
 def metrics_of(data: ReviewData) -> Metrics:
@@ -372,7 +316,6 @@ def search_arguments(run: Run, data: ReviewData, encoded: Encoded) -> str:
         set_seed(arguments.seed)
         changed_arguments = replace(groups["model"], config_overrides=changed)
         model = build_model(changed_arguments, tokenizer, data.label_names, has_pairs=data.has_pairs)
-        fill_empty_ngrams(model, splits, tokenizer)
         set_seed(arguments.seed)  # as Trainer does for a given model
         return model
 

@@ -68,7 +68,7 @@ class ModelArguments:
             raise DataError(
                 f"--max_length {self.max_length}: must be at least 4, to leave room between the special tokens"
             )
-        if self.min_frequency < 1:
+        if self.min_frequency is not None and self.min_frequency < 1:
             raise DataError(f"--min_frequency {self.min_frequency}: must be at least 1")
 
 

@@ -3,7 +3,7 @@
 
 from modeling_scratch.training import train_classifier
 
-report = train_classifier(table, output_dir="runs/mine", recipe="minutes")
+report = train_classifier(table, output_dir="runs/mine")
 report.scores["accuracy"]
 report.predict(["gripping from start to finish"])
 """
@@ -35,8 +35,8 @@ from ..inference.classification import Classifier, load_classifier, uncounted
 from ..sharing.run_record import read_run
 from ..utils.command_line import check_reporters, parsed
 from ..utils.errors import DataError, one_line, panics_as_errors
-from .classification import with_demo_settings
-from .stages import ARGUMENTS, train
+from ..utils.retired_options import refuse_retired
+from .classifier_run import ARGUMENTS, train
 
 TABLES = pd.DataFrame, datasets.Dataset
 OPTIONS = {each.name for group in ARGUMENTS for each in fields(group)}
@@ -110,7 +110,7 @@ def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **o
 
     - data: a folder of splits, a file, a `pandas.DataFrame`, a `datasets.Dataset`, or a mapping from split names to
       tables, such as a `datasets.DatasetDict`; by default the demo reviews.
-    - options: those of the command, by name: `recipe="minutes"`, `num_train_epochs=3`, `class_names=["bad", "good"]`.
+    - options: those of the command, by name: `num_train_epochs=3`, `pretrain_minutes=5`, `class_names=["bad", "good"]`.
 
     Raises `DataError` for invalid data and options. An interruption saves a checkpoint, and raises KeyboardInterrupt.
     The only progress bar is that of training.
@@ -118,11 +118,11 @@ def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **o
     _check_names(options)
     with tempfile.TemporaryDirectory() as temporary, quiet_saving(), panics_as_errors():
         named = {"output_dir": output_dir, **options, **_source(data, Path(temporary) / "data")}
-        given = with_demo_settings([part for name, value in named.items() for part in _option(name, value)])
+        given = [part for name, value in named.items() for part in _option(name, value)]
         try:
             groups = parsed(ARGUMENTS, given, raises=True)
             check_reporters(groups)
-            train(given, *groups)
+            train(*groups)
         except DataError as error:
             raise DataError(_of_arguments(str(error), Path(temporary) / "data", isinstance(data, Mapping))) from None
         except SystemExit as error:
@@ -134,6 +134,7 @@ def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **o
 
 def _check_names(options: Mapping[str, Any]) -> None:
     for name in options:
+        refuse_retired(f"--{name}")
         if name not in OPTIONS:
             likely = get_close_matches(name, OPTIONS, 1)
             raise DataError(f"no option {name!r}" + (f"; did you mean {likely[0]!r}?" if likely else ""))

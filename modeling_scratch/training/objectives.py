@@ -30,8 +30,6 @@ from ..data.collators import (
     Denoise,
     Infill,
     MaskTokens,
-    NeighbourWords,
-    keep_probabilities,
     next_token_batch,
     sentence_ends,
 )
@@ -40,7 +38,6 @@ from ..data.packed_documents import (
     DocumentTokenizer,
     Frame,
     PackedRows,
-    Passages,
     Pieces,
     StreamedRows,
     TokenRow,
@@ -66,12 +63,10 @@ class Objective:
     style: str
 
 
-ENCODER = Objective(
-    presets.ENCODERS, "reviews", AutoModelForMaskedLM, modeling_scratch.ScratchEncoderForMaskedLM, "bert"
-)
 OBJECTIVES = {
-    "mlm": ENCODER,
-    "context": ENCODER,
+    "mlm": Objective(
+        presets.ENCODERS, "reviews", AutoModelForMaskedLM, modeling_scratch.ScratchEncoderForMaskedLM, "bert"
+    ),
     "clm": Objective(
         presets.DECODERS, "characters", AutoModelForCausalLM, modeling_scratch.ScratchDecoderForCausalLM, "gpt"
     ),
@@ -89,11 +84,8 @@ OBJECTIVES = {
 class PretrainingModelArguments:
     """The objective and the model to train: a preset from scratch or a checkpoint to continue."""
 
-    objective: Literal["mlm", "context", "clm", "denoising"] = field(
-        metadata={
-            "help": "Masked tokens or the words of neighbouring passages (encoder), the next token (decoder) or "
-            "denoising (encoder-decoder)."
-        }
+    objective: Literal["mlm", "clm", "denoising"] = field(
+        metadata={"help": "Masked tokens (encoder), the next token (decoder) or denoising (encoder-decoder)."}
     )
     preset: str | None = field(
         default=None,
@@ -137,8 +129,8 @@ class PretrainingModelArguments:
             raise DataError(f"--block_size {self.block_size}: must be at least 8")
         if self.mask_fraction is not None and not 0 < self.mask_fraction < 1:
             raise DataError(f"--mask_fraction {self.mask_fraction}: must be between 0 and 1")
-        if self.mask_fraction is not None and self.objective not in ("mlm", "denoising"):
-            raise DataError(f"--mask_fraction requires --objective mlm or denoising: {self.objective} masks no token")
+        if self.mask_fraction is not None and self.objective == "clm":
+            raise DataError("--mask_fraction requires --objective mlm or denoising: clm masks no token")
         if self.whole_word and (self.objective != "mlm" or self.tokenizer_kind == "character"):
             raise DataError("--whole_word requires --objective mlm and a --tokenizer_kind other than character")
         if self.denoising and self.objective != "denoising":
@@ -152,7 +144,7 @@ class PretrainingModelArguments:
 
     @property
     def task(self) -> str:
-        """mlm, context, clm, infilling or span_corruption."""
+        """mlm, clm, infilling or span_corruption."""
         return self.denoising or self.objective
 
 
@@ -194,7 +186,7 @@ def _train_tokenizer(arguments: PretrainingModelArguments, texts: Iterable[str])
 
 
 def _needed_tokens(arguments: PretrainingModelArguments) -> list[str]:
-    if arguments.choice is ENCODER:
+    if arguments.objective == "mlm":
         return ["mask_token", "pad_token"]
     if arguments.objective == "clm":
         return ["eos_token"]
@@ -234,7 +226,7 @@ def _new_config(arguments: PretrainingModelArguments, tokenizer: PreTrainedToken
     """Build the config. Learned positions are limited to block_size; others keep a longer limit of the preset."""
     table, preset = arguments.choice.presets, arguments.preset or arguments.choice.preset
     fixed = {"vocab_size": len(tokenizer), **special_token_ids(tokenizer)}
-    if arguments.choice is ENCODER:
+    if arguments.objective == "mlm":
         fixed["sparse_prediction"] = True  # the head of a small model costs several times as much as its stack
 
     def config(**settings: Any) -> ScratchConfig:
@@ -263,9 +255,8 @@ def prepare(
     """Tokenise the documents into packed rows or, for an encoder-decoder, into pieces to be padded."""
     frame, pad = document_frame(tokenizer, arguments.objective), tokenizer.pad_token_id or 0
     layout: Any
-    if arguments.denoising or arguments.objective == "context":
-        layout = Pieces if arguments.denoising else Passages
-        options = {"longest": arguments.block_size - sum(map(len, frame))}
+    if arguments.denoising:
+        layout, options = Pieces, {"longest": arguments.block_size - sum(map(len, frame))}
         to_tokens = DocumentTokenizer(tokenizer, ([], []))
     else:
         layout, options = PackedRows, {"block_size": arguments.block_size, "pad_token_id": pad}
@@ -273,14 +264,12 @@ def prepare(
     validation = layout(to_tokens(documents.validation), **options)
     notes = [f"validation: {validation}, {_counts(validation.ids, tokenizer)}"]
     if isinstance(documents.train, Stream):
-        if layout is Passages:
-            raise DataError("--objective context reads whole documents, and excludes --streaming")
         train = StreamedRows(documents.train, to_tokens, partial(layout.cut, **options), seed)
     else:
         train = layout(to_tokens(documents.train), **options)
         _check_padding(arguments, len(train.ids))
         notes.insert(0, f"train: {train}, {_counts(train.ids, tokenizer)}")
-    collator = make_collator(arguments, tokenizer, frame, seed, train)
+    collator = make_collator(arguments, tokenizer, frame, seed)
     return PretrainingData(
         train, validation, collator, train.tokens_per_row(), arguments.task, arguments.block_size,
         TextSize.of(documents.validation), arguments.objective == "clm" and bool(frame[0]), notes,
@@ -306,15 +295,13 @@ def _counts(ids: np.ndarray, tokenizer: PreTrainedTokenizerBase) -> str:
 
 
 def make_collator(
-    arguments: PretrainingModelArguments, tokenizer: PreTrainedTokenizerBase, frame: Frame, seed: int, rows: Any
+    arguments: PretrainingModelArguments, tokenizer: PreTrainedTokenizerBase, frame: Frame, seed: int
 ) -> Callable[[Sequence[TokenRow]], Batch]:
-    """Return the collator of the objective. rows: of the train split."""
+    """Return the collator of the objective."""
     if arguments.objective == "clm":
         return next_token_batch
     ordinary = np.ones(len(tokenizer), dtype=bool)
     ordinary[tokenizer.all_special_ids] = False
-    if arguments.objective == "context":
-        return NeighbourWords(keep_probabilities(rows.ids, ordinary), frame, tokenizer.pad_token_id, seed)
     fraction = arguments.mask_fraction or MASKED[arguments.task]
     if arguments.objective == "mlm":
         return MaskTokens(tokenizer.mask_token_id, ordinary, fraction, seed)

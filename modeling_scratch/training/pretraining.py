@@ -6,8 +6,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-import torch
-from torch import Tensor
 from torch.utils.data import Sampler
 from transformers import (
     PreTrainedModel,
@@ -20,11 +18,8 @@ from transformers import (
 from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
 from ..data.documents import DocumentArguments, Documents, load_documents
-from ..data.ngrams import fill_ngrams, has_empty_ngrams
-from ..data.packed_documents import IGNORED, NumberedRows, Pieces, SimilarLengths, StreamedRows
+from ..data.packed_documents import NumberedRows, Pieces, SimilarLengths, StreamedRows
 from ..evaluation.pretraining import first_words, report_pretraining, token_losses, token_metrics, write_sample
-from ..heads import pool
-from ..positions import positions_from_mask
 from ..utils.errors import DataError
 from .arguments import RunArguments, checking_arguments
 from .callbacks import WeightAverage, early_stopping
@@ -33,7 +28,6 @@ from .distributed import whole_model
 from .objectives import PretrainingData, PretrainingModelArguments, build_model, build_tokenizer, prepare
 from .run import Run, summary
 from .run_folder import alone
-from .sparse_tables import SPARSE_EMBEDDINGS, SparseTables
 from .trainer import SharingTrainer, TokenLoss, share
 
 PROGRAM = "scripts/pretrain.py"
@@ -66,7 +60,6 @@ class PretrainingArguments(RunArguments, TrainingArguments):
     logging_steps: float = field(
         default=0.02, metadata={"help": "Steps between log entries; below 1, a fraction of all steps."}
     )
-    sparse_embeddings: bool = field(default=False, metadata={"help": SPARSE_EMBEDDINGS})
     ema_decay: float = field(
         default=0.0, metadata={"help": "Decay of the moving average of weights used at the end; 0: no averaging."}
     )
@@ -97,7 +90,7 @@ class PretrainingArguments(RunArguments, TrainingArguments):
         self.load_best_model_at_end, self.metric_for_best_model, self.greater_is_better = True, "loss", False
 
 
-class PretrainingTrainer(SparseTables, TokenLoss, SharingTrainer):
+class PretrainingTrainer(TokenLoss, SharingTrainer):
     """Trainer with batches of similar length, whose evaluation loss is the mean over all predicted tokens."""
 
     def _get_train_sampler(self, *args: Any) -> Sampler | None:
@@ -105,44 +98,6 @@ class PretrainingTrainer(SparseTables, TokenLoss, SharingTrainer):
             return super()._get_train_sampler(*args)
         batch = self.args.train_batch_size * self.args.gradient_accumulation_steps * self.args.world_size
         return SimilarLengths(self.train_dataset.lengths, batch, self.args.seed)
-
-
-class ContextTrainer(PretrainingTrainer):
-    """Trainer of the objective `context`: log p(token of a neighbour) = log softmax(norm(mean(e(x))) E^T + b).
-
-    e: the output of Embeddings, with n-grams and positions; E: the table of tokens. The layers do not learn: without
-    them, a corpus is read in minutes. A classifier with mean pooling starts from these means.
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if self.args.world_size > 1 or self.args.n_gpu > 1:
-            raise DataError("--objective context runs in one process, on one device")
-        config: Any = self.model.config
-        if config.output_embedding_size != config.hidden_size:
-            raise DataError("--objective context requires embeddings as wide as the hidden size (embedding_size)")
-
-    def compute_loss(
-        self,
-        model: Any,
-        inputs: dict[str, Any],
-        return_outputs: bool = False,
-        num_items_in_batch: Tensor | int | None = None,
-    ) -> Any:
-        """labels (B, L), -100 where a row has fewer. The outputs are `token_losses` (B, 2)."""
-        mask = inputs["attention_mask"]
-        embeddings = model.base_model.embeddings(
-            inputs["input_ids"], positions_from_mask(mask, mask.shape, mask.device)
-        )
-        pooled = pool(embeddings, mask, "mean")
-        logits = model.lm_head.decoder(model.lm_head.norm(pooled)).float().log_softmax(-1)
-        labels = inputs["labels"]
-        is_label = labels != IGNORED
-        nats = -logits.gather(1, labels.clamp(min=0)) * is_label
-        count = is_label.sum() if num_items_in_batch is None else num_items_in_batch
-        loss = nats.sum() / torch.as_tensor(count, device=nats.device).clamp(min=1)
-        sums = torch.stack((nats.detach().sum(-1), is_label.sum(-1)), dim=-1)
-        return (loss, {"loss": loss, "losses": sums}) if return_outputs else loss
 
 
 class CountEpochs(TrainerCallback):
@@ -178,10 +133,6 @@ def start(
     model_arguments, arguments = run.groups["model"], run.groups["training"]
     model = build_model(model_arguments, tokenizer)
     data = prepare(model_arguments, documents, tokenizer, arguments.seed)
-    if has_empty_ngrams(model):
-        if isinstance(data.train, StreamedRows):
-            raise DataError("ngram_vocab_size requires all texts at once, and excludes --streaming")
-        data.notes.append(fill_ngrams(model, data.train.ids, data.train.starts, tokenizer.all_special_ids))
     print(*data.notes, f"model: {model.num_parameters():,} parameters", sep="\n")
     trainer = build_trainer(model, tokenizer, data, arguments)
     run.start(trainer, [*documents.notes, *data.notes])
@@ -229,8 +180,7 @@ def build_trainer(
     ):  # each process reads the stream: batches differ in length and cannot be dispatched
         accelerate: Any = arguments.accelerator_config
         arguments.accelerator_config = replace(accelerate, dispatch_batches=False)
-    is_context = data.task == "context"
-    return (ContextTrainer if is_context else PretrainingTrainer)(
+    return PretrainingTrainer(
         model,
         arguments,
         data_collator=data.collator,
@@ -238,7 +188,7 @@ def build_trainer(
         eval_dataset=data.validation,
         processing_class=tokenizer,
         compute_metrics=partial(token_metrics, text=data.text if data.is_whole_text else None),
-        preprocess_logits_for_metrics=None if is_context else token_losses,
+        preprocess_logits_for_metrics=token_losses,
         callbacks=callbacks,
     )
 

@@ -73,8 +73,7 @@ class RDropTraining(Trainer):
         if p_logits.ndim == 3:  # (B, T, C), of which labels (B, T) tell the predictions
             kept = (labels != -100).flatten().nonzero().flatten()
             p_logits, q_logits = p_logits.flatten(0, 1)[kept], q_logits.flatten(0, 1)[kept]
-        counted = labels.shape[-1] if labels.is_floating_point() else 1  # Trainer counts each class of soft labels
-        predictions = torch.as_tensor(len(p_logits) if num_items_in_batch is None else num_items_in_batch / counted)
+        predictions = torch.as_tensor(len(p_logits) if num_items_in_batch is None else num_items_in_batch)
         mean = SymmetricKL.apply(p_logits, q_logits) / predictions.clamp(min=1)  # 0 where no token has a label
         divergence = mean * loss_scale(self, num_items_in_batch)
         loss = loss + alpha / 4 * divergence

@@ -10,26 +10,22 @@ from ..data.labelled_texts import ReviewData
 from .run import Run
 
 ENOUGH_TEXTS = 20_000  # labelled ones; with fewer, a checkpoint helps most
-EXAMPLE = "which raised accuracy from 72 to 82 % on 1,500 texts of SST-2"  # docs/results.md has the table
-UNLABELLED = "On 200 reviews of IMDb, 50,000 others raised accuracy from 74 to 84 %."  # docs/ingredients.md
+EXAMPLE = "which raised accuracy from 72 to 82 % on 1,500 texts of SST-2"  # docs/experiments/few-texts.md has the table
 ENOUGH_STEPS = 300  # with fewer, a model from random weights has rarely learned
 
 
 def remedies(run: Run, data: ReviewData, state: TrainerState) -> str:
     """Return sentences that name options and data which the run did not have. state: at the end of fine-tuning."""
     steps = state.global_step
-    model, training, recipe = (run.groups.get(name) for name in ("model", "training", "recipe"))
+    model, training, pretraining = (run.groups.get(name) for name in ("model", "training", "pretraining"))
     is_new, texts = not model.model_name_or_path, data.splits["train"].num_rows
     found = []
-    if is_new and not (recipe and recipe.recipe):
-        found.append("Let a recipe choose the settings for these texts: --recipe minutes.")
-    elif steps < ENOUGH_STEPS and state.best_global_step in (None, 0, steps):  # it did not get worse
+    if steps < ENOUGH_STEPS and state.best_global_step in (None, 0, steps):  # it did not get worse
         found.append(f"Train longer, as {steps:,} steps are few: {_longer(training, steps)}.")
-    if is_new and recipe and recipe.recipe and not recipe.unlabelled_file and not data.has_pairs:
-        found.append(f"Add texts of the same kind without labels: --recipe hour --unlabelled_file FILE. {UNLABELLED}")
+    if is_new and not pretraining and not data.has_pairs:
+        found.append("Pretrain on texts of the same kind without labels: --unlabelled_file FILE.")
     if is_new and texts < ENOUGH_TEXTS:
-        without = ", without a recipe" if recipe and recipe.recipe else ""
-        found.append(f"Fine-tune a pretrained encoder{without}: --model_name_or_path FOLDER, {EXAMPLE}.")
+        found.append(f"Fine-tune a pretrained encoder: --model_name_or_path FOLDER, {EXAMPLE}.")
     return " ".join([*found, f"Label more texts than these {texts:,}."])
 
 

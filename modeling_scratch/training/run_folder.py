@@ -25,8 +25,8 @@ from ..evaluation.misclassified import MISCLASSIFIED
 from ..evaluation.predictions import PREDICTIONS
 from ..evaluation.report_files import EXAMPLES_FILE
 from ..pipelines import TARGET_FOLDER
-from ..sharing.model_files import PRETRAINING, RESULTS, SAVED, STAGE_FOLDERS, TEACHER, code_files, is_one_of
-from ..sharing.run_record import DIGESTS, RECIPE, RUN_FILE, read_run, settings_of
+from ..sharing.model_files import PRETRAINING, RESULTS, SAVED, code_files, is_one_of
+from ..sharing.run_record import DIGESTS, RUN_FILE, SELF_PRETRAINING, read_run, settings_of
 from ..utils.errors import DataError
 from ..utils.files import leftovers, remove
 from .checkpoints import UNFINISHED
@@ -40,7 +40,7 @@ WRITTEN = (
     "last-checkpoint", "run-*", "runs", TARGET_FOLDER,
 )  # fmt: skip
 # They determine the state of the optimizer.
-FIXED = ("layer_decay", "embedding_learning_rate", "linear_part", "optim", "optim_args", "optim_target_modules")
+FIXED = ("layer_decay", "embedding_learning_rate", "optim", "optim_args", "optim_target_modules")
 ADAPTIVE = {"reduce_lr_on_plateau", "greedy"}  # schedules whose state is the rate itself
 
 
@@ -60,7 +60,7 @@ def check(folder: Path, overwrite: bool, inputs: Sequence[str | None]) -> None:
         raise DataError(f"--output_dir {folder} holds files that do not belong to a run; choose another folder")
     if not overwrite:
         is_over = (folder / "all_results.json").is_file() or not (
-            any(folder.glob("checkpoint-*")) or _has_recipe(folder)
+            any(folder.glob("checkpoint-*")) or has_pretraining(folder)
         )
         aside = f" (the earlier run is in {earlier[-1].name})" if earlier else ""
         held = f"an unfinished run{aside}; continue it with --resume_from_checkpoint last,"
@@ -98,7 +98,7 @@ def _is_free(aside: Path) -> bool:
     """Return whether a run can be set aside there: nothing is there, or what a killed process had moved there."""
     if aside.is_symlink() or not aside.is_dir():
         return not (aside.exists() or aside.is_symlink())
-    ours = [*aside.glob("*.py"), *(path for pattern in STAGE_FOLDERS for path in aside.glob(pattern))]
+    ours = [*aside.glob("*.py"), aside / PRETRAINING]
     return all(path in ours or _is_written(path.name) for path in aside.iterdir())
 
 
@@ -151,7 +151,7 @@ def _written(folder: Path) -> list[Path]:
     code: list[str] = []
     with suppress(ValueError):
         code = code_files(folder)
-    code += _stages(folder)
+    code += [PRETRAINING] * has_pretraining(folder)
     names = [path for path in _entries(folder) if path.name in code or _is_written(path.name)]
     return [path for path in names if not _is_of_others(path)]
 
@@ -169,21 +169,12 @@ def _inside(path: Path) -> list[Path]:
     return list(path.iterdir()) if path.is_dir() and not path.is_symlink() else []
 
 
-def _has_recipe(folder: Path) -> bool:
+def has_pretraining(folder: Path) -> bool:
+    """Return whether a run began with pretraining. Another folder of this name is not the run's."""
     try:
-        return RECIPE in read_run(folder)
+        return bool(read_run(folder).get(SELF_PRETRAINING))
     except DataError:
         return False
-
-
-def _stages(folder: Path) -> list[str]:
-    """Return the names of the folders of the earlier stages of the run. Others of these names are not the run's."""
-    choices = read_run(folder)[RECIPE] if _has_recipe(folder) else None
-    if not isinstance(choices, dict):
-        return []
-    teachers = choices.get("teachers")
-    numbers = range(1, teachers + 1) if isinstance(teachers, int) else ()
-    return [PRETRAINING] * bool(choices.get("pretraining")) + [f"{TEACHER}{number}" for number in numbers]
 
 
 def _is_written(name: str) -> bool:

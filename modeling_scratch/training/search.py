@@ -21,7 +21,6 @@ from ..utils.files import write_json, write_text
 from ..utils.markdown import percent
 from .progress import print_lines
 from .r_drop import PaddedRDropTraining
-from .sparse_tables import SparseTables
 from .trainer import RatesByDepth
 
 STUDY, STUDY_FILE = "search", "study.db"
@@ -31,7 +30,7 @@ METRIC, DIVERGED = "metric", "diverged"  # what a study notes of itself, and of 
 TRIED = ("learning_rate", "per_device_train_batch_size", "num_train_epochs", "dropout")
 MAY_CHANGE = {"search_trials", "overwrite", "disable_tqdm", "report_to"}  # may change when a search continues
 HIGHEST_DROPOUT = 0.5
-REFUSED = ("resume_from_checkpoint", "push_to_hub", "load_best_model_at_end", "early_stopping_patience", "linear_part")
+REFUSED = ("resume_from_checkpoint", "push_to_hub", "load_best_model_at_end", "early_stopping_patience")
 
 
 AnyArguments = TypeVar("AnyArguments", bound=TrainingArguments)
@@ -62,7 +61,7 @@ class Space:
 def space_of(arguments: Any) -> Space:
     """Return the search space around the run's arguments. Raises `DataError` for invalid names."""
     names = tuple(dict.fromkeys(arguments.search_over))
-    if not arguments.learning_rate > 0:
+    if arguments.learning_rate == 0:
         raise DataError(f"--learning_rate {arguments.learning_rate}: a search needs one above 0")
     if unknown := [name for name in names if name not in TRIED]:
         raise DataError(f"--search_over {unknown[0]}: the choices are {', '.join(TRIED)}")
@@ -103,7 +102,7 @@ def with_dropout(overrides: str | None, settings: dict[str, Any]) -> str | None:
     return with_override(overrides, "hidden_dropout", settings["dropout"]) if "dropout" in settings else overrides
 
 
-class TrialTrainer(PaddedRDropTraining, SparseTables, RatesByDepth):
+class TrialTrainer(PaddedRDropTraining, RatesByDepth):
     """Trainer for successive trials, scored by the final model, with averaged weights if configured.
 
     Trainer's own objective would be that of the last evaluation during training. metric: the score that trials are

@@ -18,6 +18,7 @@ from transformers.hf_argparser import HfArg
 from transformers.integrations import get_reporting_integration_callbacks
 
 from .errors import DataError, panics_as_errors
+from .retired_options import retired
 from .terminal import flush_output, protect_terminal
 
 option: Any = HfArg  # a dataclass field; its own type is that of a field, not of the field's value
@@ -74,10 +75,19 @@ class OneLineParser(HfArgumentParser):
 
     def one_line(self, message: str) -> str:
         """Return the message with the option that an unknown one probably means."""
+        if line := self._retired(message):
+            return line
         unknown = re.match("unrecognized arguments: (--[^ =]+)", message)
         likely = get_close_matches(unknown[1], self._option_string_actions, 1) if unknown else []
         message += f" (did you mean {likely[0]}?)" if likely else ""
         return " ".join(message.split())
+
+    def _retired(self, message: str) -> str | None:
+        """Return the line that answers a retired option, or value of one, in an error."""
+        names = re.findall(r"(?<!\S)--[^ =]+", message.partition("unrecognized arguments:")[2])
+        if value := re.search(r"argument (--\w+).*: invalid choice: '(\w+)'", message):
+            names.append(f"{value[1]} {value[2]}")
+        return next(filter(None, map(retired, names)), None)
 
 
 class RaisingParser(OneLineParser):

@@ -20,7 +20,7 @@ from modeling_scratch.utils.errors import DataError
 from modeling_scratch.utils.files import write_json, write_text
 
 PROGRAM = Path(__file__).resolve().parents[1] / "train_classifier.py"
-RECIPE, CHECKPOINT = "recipe minutes", "fine-tuned checkpoint"
+NEW, CHECKPOINT = "Transformer", "fine-tuned checkpoint"
 CHECKPOINT_BATCH, CHECKPOINT_STEPS = 16, 200  # at least so many steps, in two epochs or more
 METRIC = f"The score of a panel, one of {', '.join(METRICS)}; by default accuracy."
 FINE_TUNING = (
@@ -77,7 +77,7 @@ def planned(title: str, data: str, given: Namespace) -> Iterator[tuple[str, Path
             texts = f"--max_train_samples {rows} --max_eval_samples {given.max_eval_samples}"
             same = ["--data_dir", data, *f"{texts} --split_seed {seed} --seed {seed} --disable_tqdm True".split()]
             folder = Path(given.output_dir, title)
-            yield RECIPE, folder / f"recipe-{rows}-{seed}", [*same, "--recipe", "minutes"]
+            yield NEW, folder / f"new-{rows}-{seed}", same
             if given.checkpoint:
                 epochs = max(2, ceil(CHECKPOINT_STEPS * CHECKPOINT_BATCH / rows))
                 start = ["--model_name_or_path", given.checkpoint, "--num_train_epochs", str(epochs)]

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Draw the tables of compare_sizes.py in docs/results.md, whose runs were made at different times, as one picture.
+"""Draw tables of compare_sizes.py, whose runs were made at different times, as one picture.
 
-python scripts/maintenance/draw_sizes.py docs/results.md docs/pictures/sizes.png
+python scripts/maintenance/draw_sizes.py docs/experiments/few-texts.md docs/pictures/sizes.png
 """
 
 import re

@@ -16,7 +16,6 @@ from modeling_scratch.data.collators import (
     FlatBatches,
     Infill,
     MaskTokens,
-    NeighbourWords,
     next_token_batch,
 )
 
@@ -27,7 +26,6 @@ COLLATORS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "flat": FlatBatches(),
     "next tokens": next_token_batch,
     "masks": MaskTokens(4, ORDINARY, fraction=0.3, seed=0),
-    "neighbours": NeighbourWords(np.full(VOCABULARY, 0.7), FRAME, 0, seed=0),
     "infilling": Denoise(Infill(4, np.arange(VOCABULARY) == 7, fraction=0.3), FRAME, 0, seed=0),
     "spans": Denoise(CorruptSpans(np.arange(30, 40), fraction=0.3), FRAME, 0, seed=0),
 }
@@ -40,7 +38,7 @@ def rows() -> list[dict[str, Any]]:
         made.append(
             {
                 "number": number, "input_ids": ids, "next_ids": ids.roll(-1), "position_ids": torch.arange(LENGTH),
-                "word_starts": torch.arange(LENGTH) % 2 == 0, "neighbours": ids.flip(0),
+                "word_starts": torch.arange(LENGTH) % 2 == 0,
             }
         )  # fmt: skip
     return made

@@ -10,7 +10,7 @@ from scipy.special import expit
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from modeling_scratch.evaluation.baselines import BASELINES, LARGE_CORPUS, refit_and_predict, run_baselines
+from modeling_scratch.evaluation.baselines import BASELINES, LARGE_CORPUS, run_baselines
 
 WORDS = [["awful", "dull", "bleak"], ["fine", "bright", "warm"], ["odd", "weird", "strange"]]
 
@@ -139,16 +139,6 @@ def test_texts_that_nothing_can_be_learned_from_are_an_error(texts, labels, mess
         run_baselines(texts, labels, ["a"])
 
 
-def test_a_baseline_is_trained_again_on_other_texts_with_its_settings() -> None:
-    texts, labels = corpus(2, 60, seed=0)
-    for result in run_baselines(texts, labels, texts[:5]):
-        again = refit_and_predict(result, texts, labels, texts[:5], num_labels=2)
-        np.testing.assert_allclose(again, result.probabilities, atol=1e-6)
-        of_three = refit_and_predict(result, texts, [2 * label for label in labels], texts[:5], num_labels=3)
-        np.testing.assert_allclose(of_three[:, [0, 2]], again, atol=1e-6)
-        assert not of_three[:, 1].any()
-
-
 def test_a_class_with_one_text_does_not_stop_the_baselines() -> None:
     texts = [f"{word} film {n}" for n in range(20) for word in ("good", "bad")]
     for result in run_baselines([*texts, "odd"], [*[1, 0] * 20, 2], ["good film", "odd"]):
@@ -184,5 +174,3 @@ def test_weighted_classes_are_those_of_scikit_learn() -> None:
     tf_idf = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"\b\w+\b").fit_transform(texts)
     reference = LogisticRegression(C=weighted.settings["C"], class_weight="balanced").fit(tf_idf, labels)
     np.testing.assert_allclose(weighted.probabilities, reference.predict_proba(tf_idf), atol=1e-3)
-    again = refit_and_predict(weighted, texts, labels, texts, num_labels=2)
-    np.testing.assert_allclose(again, weighted.probabilities, atol=1e-6)

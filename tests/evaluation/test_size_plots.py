@@ -51,8 +51,8 @@ def test_an_unfinished_run_is_named(runs: dict[str, list[Path]]) -> None:
 
 def test_finished_runs_are_drawn_without_training(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     for seed in (0, 1):
-        write_run(tmp_path / "reviews" / f"recipe-20-{seed}", 20, 0.5)
-    (tmp_path / "reviews" / "recipe-20-0" / "verify.json").touch()  # the other one is not finished
+        write_run(tmp_path / "reviews" / f"new-20-{seed}", 20, 0.5)
+    (tmp_path / "reviews" / "new-20-0" / "verify.json").touch()  # the other one is not finished
     command = f"--rows 20 90 --checkpoint none --draw_only --output_dir {tmp_path} --panel".split()
     compare_sizes.main([*command, "reviews", "nowhere"])
     assert capsys.readouterr().out.splitlines()[-1] == "| 20 | 50.0 | 40.0 |"

@@ -42,7 +42,7 @@ FEWER = {
     "train-translation": f"{SMALL} {SHORT} --average_checkpoints 1 --num_beams 1 --max_length 16",
 }
 # The same for a call from Python.
-CALL, SHORT_CALL = 'recipe="minutes")', 'recipe="minutes", num_train_epochs=1)'
+CALL, SHORT_CALL = 'output_dir="runs/from-python")', 'output_dir="runs/from-python", num_train_epochs=1)'
 # What `make train` writes is here a copy of another run of the README.
 DEMO, MINE = "runs/demo", "runs/mine"
 # Options of accelerate, torchrun, pip, scripts/gpu.py, and of compare_sizes.py and others in scripts/maintenance.

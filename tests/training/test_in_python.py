@@ -129,7 +129,9 @@ def test_errors_are_exceptions_of_one_line(tables: dict[str, pd.DataFrame], tmp_
         assert tempfile.gettempdir() not in str(caught.value).replace(str(tmp_path), "")
     for name in "train.parquet", "my-train.parquet":  # of the user, and not the temporary file of the table
         with pytest.raises(DataError, match=re.escape(f"{tmp_path / name}: ")):
-            train_classifier(table, tmp_path / "run", recipe="minutes", unlabelled_file=tmp_path / name)
+            train_classifier(table, tmp_path / "run", unlabelled_file=tmp_path / name)
+    with pytest.raises(DataError, match="recipe is retired: "):
+        train_classifier(table, tmp_path / "run", recipe="minutes")
     assert not (tmp_path / "run").exists()
 
 

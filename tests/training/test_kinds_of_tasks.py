@@ -158,23 +158,16 @@ def test_report_and_card_first_say_that_a_model_is_no_use(
 
 
 @pytest.mark.parametrize(
-    ("name", "recipe", "stages"),
-    [
-        pytest.param(
-            "sets", "hour --pretraining_steps 2", ["tokenizer", "pretraining", "fine-tuning"], marks=pytest.mark.slow
-        ),
-        ("numbers", "minutes", ["tokenizer", "fine-tuning"]),
-    ],
+    ("name", "score"), [("numbers", "rmse"), pytest.param("sets", "f1 micro", marks=pytest.mark.slow)]
 )
-def test_recipes_train_on_every_kind(folder: Path, tmp_path: Path, name: str, recipe: str, stages: list[str]) -> None:
+def test_every_kind_is_fine_tuned_after_pretraining(folder: Path, tmp_path: Path, name: str, score: str) -> None:
     for file in folder.glob("*.*"):
         (tmp_path / file.name).write_bytes(file.read_bytes())
-    run = train(tmp_path, name, f"--recipe {recipe} --num_train_epochs 1")
+    run = train(tmp_path, name, "--pretrain_epochs 1 --num_train_epochs 1")
     evaluation = content(run, "evaluation.json")
-    assert [stage["name"] for stage in evaluation["stages"]] == stages
-    score = {"sets": "f1 micro", "numbers": "rmse"}[name]
+    assert [stage["name"] for stage in evaluation["stages"]] == ["pretraining", "fine-tuning"]
     assert f"validation {score} " in evaluation["stages"][-1]["result"]
-    assert f"| {stages[-1]} |" in (run / "README.md").read_text(encoding="utf-8")
+    assert "| fine-tuning |" in (run / "README.md").read_text(encoding="utf-8")
     assert content(run, "config.json")["problem_type"] == evaluation["problem_type"]
     assert verify(run).verdict == Verdict.SAME
 
@@ -233,7 +226,6 @@ def test_a_regression_goes_on_from_the_numbers_of_its_checkpoint(numbers: Path, 
     [
         ("--label_smoothing_factor 0.1", "--label_smoothing_factor requires one class per text"),
         ("--search_trials 2", "--search_trials requires one class per text"),
-        ("--recipe hour --teachers 1", "--teachers label texts with one class"),
         ("--problem_type single_label_classification", "is a fraction"),
     ],
 )

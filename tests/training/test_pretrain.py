@@ -7,13 +7,10 @@ import random
 import shutil
 from collections import Counter
 from contextlib import redirect_stdout
-from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pretrain
 import pytest
 import torch
@@ -46,14 +43,12 @@ from modeling_scratch.training.objectives import (
     make_collator,
     prepare,
 )
-from modeling_scratch.training.pretraining import PretrainingArguments, build_trainer
 from modeling_scratch.training.run_folder import check_unchanged
 
 FAST = "--report_to none --use_cpu --disable_tqdm True --learning_rate 1e-2 --per_device_train_batch_size 8"
 SMALL = "--config_overrides hidden_size=16,num_hidden_layers=1,num_attention_heads=2,intermediate_size=32"
 CHARACTERS = f"--objective clm --tokenizer_kind character --block_size 32 {SMALL}"
 MASKED = f"--objective mlm --tokenizer_kind wordlevel --block_size 32 {SMALL}"
-CONTEXT = f"--objective context --tokenizer_kind words --block_size 8 {SMALL},ngram_vocab_size=50 --sparse_embeddings"
 DENOISING = f"--objective denoising --tokenizer_kind byte_bpe --vocab_size 300 --block_size 32 {SMALL}"
 SUBJECTS, VERBS, OBJECTS = (["the cat", "a dog", "my aunt"], ["sees", "likes"], ["a film.", "the sea.", "one book."])
 
@@ -183,11 +178,10 @@ def test_a_classifier_starts_with_the_weights_of_a_checkpoint(encoder: Path, tmp
     ("options", "stop"),
     [
         (MASKED, 5),
-        (CONTEXT, 22),
         (DENOISING, 12),
         pytest.param(f"{DENOISING} --denoising span_corruption", 12, marks=pytest.mark.slow),
     ],
-    ids=["mlm", "context", "denoising", "span_corruption"],
+    ids=["mlm", "denoising", "span_corruption"],
 )
 def test_what_reads_noise_learns_and_goes_on_where_it_was(texts: Path, tmp_path: Path, options: str, stop: int) -> None:
     """In the middle of a later pass over the text, with dropout, and with noise and an order that differ each pass."""
@@ -302,6 +296,7 @@ STOPS_EARLY = f"{CHARACTERS} --early_stopping_patience"
     [
         (f"{MASKED} --preset gpt2", ["gpt2", "reviews", "bert"]),
         ("--objective nsp", ["nsp", "mlm"]),
+        ("--objective context", ["--objective context is retired: use --objective mlm"]),
         (f"{CHARACTERS} --block_size 4", ["--block_size 4"]),
         (f"{CHARACTERS} --block_size 1000000", ["--block_size 1000000", "tokens"]),
         (f"{CHARACTERS} --streaming --max_steps -1", ["--max_steps"]),
@@ -309,9 +304,6 @@ STOPS_EARLY = f"{CHARACTERS} --early_stopping_patience"
         (f"{CHARACTERS} --label_smoothing_factor 0.1", ["--label_smoothing_factor"]),
         (f"{MASKED} --mask_fraction 1.5", ["--mask_fraction"]),
         (f"{CHARACTERS} --mask_fraction 0.3", ["--mask_fraction", "clm"]),
-        (f"{CONTEXT} --mask_fraction 0.3", ["--mask_fraction", "context"]),
-        (f"{CONTEXT} --block_size 32", ["--block_size", "30 tokens"]),
-        (f"{CONTEXT} --streaming --max_steps 5", ["--streaming"]),
         (f"{CHARACTERS} --denoising span_corruption", ["--denoising span_corruption"]),
         ("--objective mlm --tokenizer_kind character --whole_word", ["--whole_word", "character"]),
         (f"{DENOISING} --preset bart --denoising span_corruption --mask_fraction 0.8", ["0.8", "--block_size"]),
@@ -336,40 +328,9 @@ def test_what_cannot_be_trained_ends_in_one_clear_line(
     assert not (tmp_path / "run").exists()
 
 
-def test_the_loss_of_context_is_that_of_the_words_beside_a_passage(texts: Path, tmp_path: Path) -> None:
-    """By hand: the mean of a passage's embeddings, normalised, against the table; its labels are its neighbours'."""
-    options = f"{CONTEXT} --train_file {texts / 'many.csv'} --max_steps 3 --config_overrides hidden_dropout=0"
-    arguments = PretrainingModelArguments("context", tokenizer_kind="words", block_size=8)
-    folder = run(tmp_path / "run", f"{options},hidden_size=16,num_hidden_layers=1,num_attention_heads=2")
-    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForMaskedLM.from_pretrained(folder)
-    documents = ["the cat sees a film of one book and likes the sea .", "a dog"]
-    data = prepare(arguments, Documents(documents, documents, []), tokenizer, 0)
-    rows = [data.train[number] for number in range(len(data.train))]
-    ids = tokenizer(documents[0], add_special_tokens=False)["input_ids"]
-    assert [row["input_ids"].tolist() for row in rows] == [ids[:5], ids[5:9], ids[9:]]
-    collator: Any = data.collator
-    whole = replace(collator, keep_probability=np.ones(len(tokenizer)))  # thinned out, few are left of few
-    data = replace(data, collator=whole)
-    batch = data.collator(rows)
-    labels = [[token for token in row if token != -100] for row in batch["labels"].tolist()]
-    assert labels == [ids[5:9], ids[:5] + ids[9:], ids[5:9]]
-    nats, count = 0.0, 0
-    table, norm = model.model.embeddings.tokens.weight, model.lm_head.norm
-    for passage, mask, labels in zip(*(batch[name] for name in ("input_ids", "attention_mask", "labels"))):
-        words = passage[mask.bool()]
-        mean = model.model.embeddings(words[None], torch.arange(len(words))[None])[0].mean(0)
-        scores = (norm(mean) @ table.T + model.lm_head.decoder.bias).log_softmax(-1)
-        nats, count = nats - scores[labels[labels != -100]].sum().item(), count + int((labels != -100).sum())
-    with TemporaryDirectory() as output:
-        training = PretrainingArguments(output_dir=output, use_cpu=True, report_to=[], disable_tqdm=True)
-        loss = build_trainer(model, tokenizer, data, training).evaluate()["eval_loss"]
-    assert count
-    assert loss == pytest.approx(nats / count, rel=1e-4)
-
-
 def test_special_tokens_are_never_predicted(encoder: Path) -> None:
     tokenizer = AutoTokenizer.from_pretrained(encoder)
-    masks: Any = make_collator(PretrainingModelArguments("mlm"), tokenizer, ([], []), seed=0, rows=None)
+    masks: Any = make_collator(PretrainingModelArguments("mlm"), tokenizer, ([], []), seed=0)
     assert (~masks.ordinary).nonzero()[0].tolist() == sorted(tokenizer.all_special_ids)
 
 

@@ -8,7 +8,8 @@ import pytest
 import train_classifier
 
 SIZES = "hidden_size=16,intermediate_size=16,num_hidden_layers=1,num_attention_heads=2"
-OPTIONS = f"--config_overrides {SIZES} --max_steps 2 --logging_steps 1 --report_to none --use_cpu"
+OPTIONS = f"--config_overrides {SIZES} --max_steps 2 --per_device_train_batch_size 64 --ema_decay 0.9"
+OPTIONS += " --logging_steps 1 --report_to none --use_cpu"
 VALUES = r"loss [\d.]+, gradient norm [\d.]+, rate [\d.e-]+"
 COUNTS = "--include_num_input_tokens_seen True"  # with which Trainer logs times, too
 

@@ -21,7 +21,6 @@ from modeling_scratch import (
     ScratchSeq2SeqForConditionalGeneration,
 )
 from modeling_scratch.training.r_drop import RDropTraining, SymmetricKL
-from modeling_scratch.training.soft_labels import SoftLabels
 from modeling_scratch.training.translation import TranslationTrainer, TranslationTrainingArguments
 
 ROWS = [{"input_ids": [5, 6, 7], "attention_mask": [1, 1, 1], "label": number % 2} for number in range(8)]
@@ -102,39 +101,23 @@ def second_draw() -> SecondDraw:
     return redraw(SecondDraw(tiny(hidden_dropout=0.0, num_labels=2, problem_type="single_label_classification")))
 
 
-class SoftRDrop(RDropTraining, SoftLabels):
-    pass
-
-
-def train_parts(rank: int, folder: str, batch: int, parts: int, soft: bool) -> None:
+def train_parts(rank: int, folder: str, batch: int, parts: int) -> None:
     """Save the weights after one step of 8 rows, in as many batches as there are processes times parts."""
     model = second_draw()
-    rows = [
-        {**row, "label": [0.3, 0.7] if soft and row["label"] else [1.0, 0.0] if soft else row["label"]} for row in ROWS
-    ]
     options = {"learning_rate": 1e-2, "optim": "sgd", "max_grad_norm": 0, "remove_unused_columns": False, **QUIET}
     arguments = Arguments(folder, per_device_train_batch_size=batch, gradient_accumulation_steps=parts, **options)
-    SoftRDrop(model, arguments, train_dataset=rows).train()
+    RDropTraining(model, arguments, train_dataset=ROWS).train()
     if rank == 0:
         model.save_pretrained(folder)
 
 
-@pytest.mark.parametrize("soft", [False, True])
 @pytest.mark.parametrize("processes", [1, 2])
-def test_batches_and_processes_share_a_step_as_one_batch(processes: int, soft: bool, tmp_path: Path) -> None:
-    train_parts(0, str(tmp_path / "whole"), 8, 1, soft)
-    together(processes, train_parts, str(tmp_path / "parts"), 2, 4 // processes, soft)
+def test_batches_and_processes_share_a_step_as_one_batch(processes: int, tmp_path: Path) -> None:
+    train_parts(0, str(tmp_path / "whole"), 8, 1)
+    together(processes, train_parts, str(tmp_path / "parts"), 2, 4 // processes)
     whole, parts = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "parts"))
     for name, weight in whole.items():
         torch.testing.assert_close(weight, parts[name], atol=1e-6, rtol=1e-5, msg=name)
-
-
-def test_labels_that_are_probabilities_count_each_text_once(tmp_path: Path) -> None:
-    model = second_draw().train()
-    inputs = {"input_ids": torch.tensor([[5, 6, 7], [8, 9, 5]]), "labels": torch.eye(2)}
-    made = SoftRDrop(model, Arguments(str(tmp_path), **QUIET))
-    found = (made.compute_loss(model, dict(inputs), num_items_in_batch=count) for count in (None, torch.tensor(4)))
-    torch.testing.assert_close(*found)
 
 
 class Remembering(ScratchSeq2SeqForConditionalGeneration):

@@ -252,20 +252,20 @@ def test_a_relation_of_two_texts_is_learned_that_a_sum_of_words_cannot_tell(tmp_
     assert all(baseline["accuracy"] < 0.65 for baseline in evaluation["baselines"])
 
 
-def test_a_recipe_chooses_for_pairs_and_resumes(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    """It counts the words of both texts, and pretrains on none."""
+def test_the_table_of_defaults_has_settings_for_pairs(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    """Two layers, and embeddings of which text a token is of."""
     options = (
         f"--train_file {folder / 'train.jsonl'} {COLUMNS} --label_column label --use_cpu --report_to none --seed 0"
     )
-    options += f" --recipe minutes --num_train_epochs 2 --disable_tqdm True --output_dir {tmp_path / 'run'}"
+    options += f" --num_train_epochs 2 --disable_tqdm True --output_dir {tmp_path / 'run'}"
     train_classifier.main(options.split())
-    words = sum(len(text.split()) for name in ("premise", "hypothesis") for text in entailment(240)[name])
     record = content(tmp_path / "run" / "run_config.json")
     rows = record["rows"]["train"]
-    assert f" minutes: {rows} pairs of {words / 240:.0f} words" in capsys.readouterr().out
+    assert f"{rows} pairs: 2 layers of 64, " in capsys.readouterr().out
     config = content(tmp_path / "run" / "config.json")
     assert (config["type_vocab_size"], config["num_hidden_layers"]) == (2, 2)
-    assert [stage["name"] for stage in content(tmp_path / "run" / "evaluation.json")["stages"]][-1] == "fine-tuning"
     assert not (tmp_path / "run" / "pretraining").exists()
     train_classifier.main([*options.split(), "--resume_from_checkpoint", "last"])
     assert verify(tmp_path / "run").verdict == Verdict.SAME
@@ -295,8 +295,8 @@ def test_flat_batches_have_the_token_types() -> None:
 
 def test_what_takes_single_texts_refuses_pairs(run: Path, folder: Path, tmp_path: Path, capsys) -> None:
     options = f"--train_file {folder / 'train.jsonl'} {COLUMNS} --output_dir {tmp_path / 'new'}"
-    said = refusal(capsys, train_classifier.main, f"{options} --recipe minutes --pretraining_steps 2".split())
-    assert "--pretraining_steps: a recipe does not pretrain for pairs" in said
+    said = refusal(capsys, train_classifier.main, f"{options} --pretrain_minutes 2".split())
+    assert "excludes pairs of texts (--text_column)" in said
     assert "give --train_file" in refusal(capsys, train_classifier.main, [*COLUMNS.split(), *options.split()[-2:]])
     options = f"--model {run} --input {folder / 'train.jsonl'}"
     assert "--explain" in refusal(capsys, predict_program.main, f"{options} {COLUMNS} --explain True".split())

@@ -24,7 +24,6 @@ from modeling_scratch.training.checkpoints import checkpoints_in, step_of
 from modeling_scratch.training.classification import (
     ClassifierTrainingArguments,
     decisive_metric,
-    with_demo_settings,
 )
 from modeling_scratch.training.encoder_training import choose_epoch_on_validation
 from modeling_scratch.utils.command_line import parsed
@@ -268,12 +267,11 @@ def test_a_model_that_gives_one_answer_is_called_so(tmp_path: Path, capsys: pyte
     assert message in (output / "results.md").read_text()
     first = next(line for line in (output / "results.md").read_text().splitlines() if line)
     assert first.startswith(f"**The Transformer {message}.**")
-    assert "--recipe minutes" in first
-    assert "--unlabelled_file" not in first  # which requires a recipe
+    assert "--unlabelled_file" in first
     assert f"**The Transformer {message}.**" in (output / "README.md").read_text()
     assert "dropped 1 row without a text" in printed
     assert "truncated 1 text to 512 tokens" in printed
-    assert "No recipe: " in printed
+    assert "217 texts: 1 layer of 16, vocabulary " in printed
     assert "Check these labels" not in printed
 
 
@@ -307,7 +305,7 @@ def test_a_run_that_cannot_start_overwrites_nothing(run: Path, reviews: Path, tm
         ("--vocab_size 3", ["vocab_size"]),
         ("--resume_from_checkpoint last", ["no complete checkpoint"]),
         ("--max_length 2", ["--max_length 2"]),
-        ("--load_best_model_at_end True", ["--ema_decay 0"]),
+        ("--load_best_model_at_end True --ema_decay 0.9", ["--ema_decay 0"]),
         ("--num_epochs 2", ["(did you mean --num_train_epochs?)"]),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -317,19 +315,3 @@ def test_bad_arguments_end_in_one_clear_line(
 ) -> None:
     message = refused(capsys, reviews, tmp_path / "run", extra)
     assert [part for part in (*said, "error:") if part not in message] == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "is_demo"),
-    [
-        (["--ema_decay", "0.9", "--max_train_samples", "9"], True),
-        (["--data_dir", "x"], False),
-        (["--train-file=x.csv"], False),
-        (["--model_name_or_path", "x"], False),
-    ],
-    ids=str,
-)
-def test_the_recipe_of_the_demo_goes_with_its_reviews(arguments: list[str], is_demo: bool) -> None:
-    given = with_demo_settings(arguments)
-    assert given[len(given) - len(arguments) :] == arguments
-    assert ("demo" in given) == is_demo

@@ -1,0 +1,188 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The settings of a classifier that its user does not give: one table, by the number of training texts.
+
+docs/own-data.md explains the choices. They are printed before the training, and recorded under "defaults", so that a
+resumed run has the same.
+"""
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Any
+
+from ..bridges.model_sources import override_parts
+from ..data.labelled_texts import ReviewData
+from ..data.text_pairs import parts_of
+from ..sharing.run_record import DEFAULTS, read_run
+from ..utils.errors import DataError, counted
+from .encoder_models import ModelArguments
+
+Values = Mapping[str, Mapping[str, Any]]  # of the groups "model" and "training", by the names of their arguments
+
+
+@dataclass(frozen=True)
+class Row:
+    """Settings from a number of training texts on. More epochs than `epochs` are trained to make `LEAST_STEPS`."""
+
+    texts: int
+    layers: int
+    hidden_size: int
+    vocab_size: int
+    min_frequency: int
+    batch: int
+    epochs: int
+    learning_rate: float
+    embedding_learning_rate: float
+    dropout: float
+    switches: str  # of the architecture, besides those of the preset `reviews`
+
+
+PRE_NORM = "norm_position=pre,position_type=rotary,hidden_act=gelu"
+# What is pooled starts as the mean of the embeddings.
+FEW = f"{PRE_NORM},final_norm=false,classifier_norm=true"
+TABLE = (
+    Row(0, 1, 64, 8_000, 1, 16, 4, 3e-3, 3e-3, 0.3, FEW),
+    Row(2_000, 1, 64, 16_000, 1, 32, 4, 3e-3, 3e-3, 0.3, FEW),
+    Row(20_000, 2, 64, 16_000, 2, 64, 3, 5e-4, 5e-4, 0.3, ""),
+)
+# Both texts of a pair have to be related to each other: two layers, and little dropout.
+PAIRS = {
+    "layers": 2, "learning_rate": 3e-3, "embedding_learning_rate": 3e-3, "dropout": 0.1, "min_frequency": 1,
+    "switches": PRE_NORM,
+}  # fmt: skip
+# After pretraining, deeper models learn from the same labels (docs/results.md#pretraining).
+PRETRAINED = {
+    "layers": 4, "hidden_size": 128, "vocab_size": 16_000, "min_frequency": 2, "learning_rate": 5e-4,
+    "embedding_learning_rate": 5e-4, "dropout": 0.2,
+    "switches": f"{PRE_NORM},embedding_norm=true,initializer_range=0.05",
+}  # fmt: skip
+LEAST_STEPS, MOST_EPOCHS = 300, 30
+AVERAGED_STEPS, EMA_DECAY = 1_000, 0.999  # in fewer steps, an average of the weights lags behind
+LONGEST_WORD = 15  # characters a word, on average: longer ones are no words between blanks, as in Chinese
+
+CHECKPOINT: Values = {
+    "model": {"preset": "reviews", "tokenizer_kind": "wordlevel", "vocab_size": 16_000, "min_frequency": 2},
+    "training": {
+        "learning_rate": 5e-4, "num_train_epochs": 3.0, "per_device_train_batch_size": 64, "ema_decay": 0.999,
+    },
+}  # fmt: skip
+# The reviews of the demo have no noise: faster steps, more of them, and no average of the weights.
+DEMO: Values = {
+    "model": {**CHECKPOINT["model"], "preset": "demo"},
+    "training": {
+        "learning_rate": 2e-3, "num_train_epochs": 5.0, "per_device_train_batch_size": 64, "ema_decay": 0.0,
+        "texts_in_card": True,
+    },
+}  # fmt: skip
+NAMES = {
+    "model": ("preset", "config_overrides", "tokenizer_kind", "vocab_size", "min_frequency"),
+    "training": (
+        "learning_rate", "num_train_epochs", "per_device_train_batch_size", "ema_decay", "embedding_learning_rate",
+        "texts_in_card",
+    ),
+}  # fmt: skip
+
+
+def row_for(texts: int, has_pairs: bool = False, is_pretrained: bool = False) -> Row:
+    row = next(row for row in reversed(TABLE) if texts >= row.texts)
+    return replace(row, **(PAIRS if has_pairs else PRETRAINED if is_pretrained else {}))
+
+
+def epochs_of(row: Row, texts: int) -> int:
+    return min(MOST_EPOCHS, max(row.epochs, ceil(LEAST_STEPS * row.batch / texts)))
+
+
+def values_of(row: Row, texts: int, has_words: bool = True) -> Values:
+    """Return the values of the arguments. has_words: whether white space separates words."""
+    sizes = (
+        f"hidden_size={row.hidden_size},num_hidden_layers={row.layers},num_attention_heads=4,"
+        f"intermediate_size={4 * row.hidden_size},hidden_dropout={row.dropout},classifier_pooling=mean"
+    )
+    epochs = epochs_of(row, texts)
+    model = {
+        "preset": "reviews",
+        "config_overrides": ",".join(filter(None, [sizes, row.switches])),
+        "tokenizer_kind": "words" if has_words else "bpe",
+        "vocab_size": row.vocab_size,
+        "min_frequency": row.min_frequency,
+    }
+    training = {
+        "learning_rate": row.learning_rate,
+        "embedding_learning_rate": row.embedding_learning_rate,
+        "per_device_train_batch_size": row.batch,
+        "num_train_epochs": float(epochs),
+        "ema_decay": EMA_DECAY if epochs * texts / row.batch >= AVERAGED_STEPS else 0.0,
+    }
+    return {"model": model, "training": training}
+
+
+def choose(data: ReviewData, is_demo: bool, model: ModelArguments, is_pretrained: bool) -> Values:
+    """Return the values for the data. is_pretrained: whether this run pretrains first."""
+    if is_demo:
+        return DEMO
+    if model.model_name_or_path:
+        return CHECKPOINT
+    row = row_for(texts := data.splits["train"].num_rows, data.has_pairs, is_pretrained)
+    return values_of(row, texts, have_words(data.texts("train")))
+
+
+def settings_text(data: ReviewData, model: ModelArguments, training: Any) -> str:
+    """Return the line that says the settings of a new model."""
+    changes = dict(part.partition("=")[::2] for part in override_parts(model.config_overrides))
+    sizes = f"preset {model.preset}"
+    if changes.keys() >= {"num_hidden_layers", "hidden_size"}:
+        sizes = f"{changes['num_hidden_layers']} layers of {changes['hidden_size']}".replace("1 layers", "1 layer")
+    texts, what = data.splits["train"].num_rows, "pair" if data.has_pairs else "text"
+    steps = int(training.num_train_epochs * ceil(texts / training.train_batch_size))
+    length = f"{training.num_train_epochs:g} epochs, {counted(steps, 'step')}"
+    if training.max_steps > 0:
+        length = counted(training.max_steps, "step")
+    return (
+        f"{counted(texts, what)}: {sizes}, vocabulary {model.vocab_size:,}, {length}; change them by "
+        "--config_overrides, --vocab_size, --num_train_epochs"
+    )
+
+
+def have_words(texts: Sequence[str]) -> bool:
+    """Return whether white space separates the words of texts."""
+    parts = [part for text in texts for part in parts_of(text)]
+    return sum(map(len, parts)) <= LONGEST_WORD * max(1, sum(len(part.split()) for part in parts))
+
+
+def complete(values: Values, model: ModelArguments, training: Any) -> tuple[ModelArguments, Any]:
+    """Return the arguments, of which those that are None have these values.
+
+    Changes to the preset are added to those of the user, which come last, and count. They go with their preset alone.
+    """
+    sizes = values["model"].get("config_overrides") if model.preset is None else None
+    names = values["model"].keys() - {"config_overrides"}
+    found = {name: values["model"][name] for name in names if getattr(model, name) is None}
+    overrides = ",".join(filter(None, [sizes, model.config_overrides])) or None
+    training = copy(training)
+    for name, value in values["training"].items():
+        if getattr(training, name) is None:
+            setattr(training, name, value)
+    return replace(model, **found, config_overrides=overrides), training
+
+
+def recorded_defaults(folder: Any) -> Values | None:
+    """Return the values that a run was started with; None if there is no run.
+
+    Runs of earlier versions had no table: theirs are the arguments that are recorded.
+    """
+    record = read_run(folder, NAMES)
+    if not record:
+        return None
+    earlier = {group: {**record[group]} for group in NAMES}
+    earlier["model"].pop("config_overrides", None)
+    chosen = record.get(DEFAULTS, earlier)
+    try:
+        found = {group: {name: chosen[group].get(name) for name in names} for group, names in NAMES.items()}
+    except (LookupError, TypeError, AttributeError) as error:
+        raise DataError(f"{folder}: run_config.json is damaged: restore it from a copy, or use --overwrite") from error
+    return {group: {name: value for name, value in of.items() if _is_plain(value)} for group, of in found.items()}
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str | int | float)

@@ -1,0 +1,237 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Self-pretraining: predict masked words of the texts at hand first, then fine-tune on the labels.
+
+1. The corpus is the training texts and the unlabelled ones, without every validation and test text (`load_corpus`).
+2. The minutes become a number of steps, which a few timed steps tell. The record of the whole run keeps it.
+3. Masked words are predicted (Devlin et al. 2019, section 3.1) by a run in the folder `pretraining` of the whole run.
+4. Fine-tuning starts from that folder.
+
+Resuming continues the stage that was interrupted, with the recorded number of steps.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import asdict, dataclass, field, replace
+from itertools import chain, repeat
+from math import ceil
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any
+
+import torch
+from transformers import PreTrainedTokenizerBase, TrainingArguments
+
+from ..bridges.model_sources import WITHOUT_WEIGHTS, override_parts, with_override
+from ..data.documents import Documents
+from ..data.splits import DataArguments
+from ..data.unlabelled import Corpus
+from ..evaluation.stages import Stage, pretraining_stage
+from ..sharing.model_files import PRETRAINING
+from ..sharing.run_record import SELF_PRETRAINING, read_run
+from ..utils.errors import DataError, counted
+from . import objectives, pretraining
+from .checkpoints import step_of
+from .encoder_models import ModelArguments, build_tokenizer
+from .objectives import PretrainingModelArguments
+from .pretraining import PretrainingArguments, PretrainingTrainer
+from .progress import duration
+from .run import Run, rehearse
+
+ROW_TOKENS, ROWS = 256, 32  # of a step
+MASKED = 0.25  # of the tokens: a small model learns faster from more of them (Wettig et al. 2023)
+LEARNING_RATE = 2e-3
+MOST_EPOCHS = 40  # more of them overfit
+TIMED_STEPS = 5
+EVALUATIONS = 0.05  # of the time of the steps
+# Arguments of the whole run that hold for pretraining as well.
+SHARED = (
+    "seed", "use_cpu", "bf16", "fp16", "tf32", "report_to", "disable_tqdm", "full_determinism", "torch_compile",
+    "dataloader_num_workers",
+)  # fmt: skip
+
+
+@dataclass
+class SelfPretrainingArguments:
+    """Whether, how long, and on which further texts a classifier is pretrained before it is fine-tuned."""
+
+    pretrain_minutes: float | None = field(
+        default=None,
+        metadata={
+            "help": "Pretrain on masked words of the training texts and of --unlabelled_file for so many minutes, then "
+            "fine-tune. 0: no pretraining."
+        },
+    )
+    pretrain_epochs: float | None = field(
+        default=None, metadata={"help": "Pretrain for so many passes over these texts, instead of minutes."}
+    )
+    unlabelled_file: list[str] | None = field(
+        default=None,
+        metadata={"help": "Files of texts without labels to pretrain on: txt (lines), csv, tsv, jsonl, parquet."},
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("pretrain_minutes", "pretrain_epochs"):
+            if (getattr(self, name) or 0) < 0:
+                raise DataError(f"--{name} {getattr(self, name)}: must be at least 0")
+        if self.pretrain_minutes is not None and self.pretrain_epochs is not None:
+            raise DataError("--pretrain_minutes and --pretrain_epochs exclude each other; give only one")
+
+    @property
+    def is_asked_for(self) -> bool:
+        return bool(self.pretrain_minutes or self.pretrain_epochs)
+
+    @property
+    def is_declined(self) -> bool:
+        return not self.is_asked_for and 0 in (self.pretrain_minutes, self.pretrain_epochs)
+
+
+def check_combination(
+    options: SelfPretrainingArguments, model: ModelArguments, data: DataArguments, training: Any
+) -> None:
+    """Raise `DataError` for arguments that exclude self-pretraining."""
+    if options.is_declined and options.unlabelled_file:
+        raise DataError("--unlabelled_file: there is no pretraining to read these texts; give --pretrain_minutes")
+    if not (options.is_asked_for or options.unlabelled_file):
+        return
+    if option := obstacle(model, data, training):
+        raise DataError(f"--pretrain_minutes trains a new model first, and excludes {option}: leave one of them out")
+
+
+def obstacle(model: ModelArguments, data: DataArguments, training: Any) -> str | None:
+    """Return the option with which there is no self-pretraining, if there is one."""
+    excluded = {
+        "--model_name_or_path": model.model_name_or_path,
+        "--search_trials": training.search_trials,
+        "--push_to_hub (push the finished run by `modeling-scratch push`)": training.push_to_hub,
+        "pairs of texts (--text_column)": data.has_pairs,
+        "several processes or devices": training.world_size > 1 or training.n_gpu > 1,
+    }
+    return next((option for option, value in excluded.items() if value), None)
+
+
+def pretrain(run: Run, corpus: Corpus, notes: Sequence[str]) -> Stage:
+    """Run the pretraining, or what is left of it, and return its row of the report. notes: on the labelled data."""
+    recorded = run.noted.get(SELF_PRETRAINING) or {}
+    if finished := recorded.get("finished"):
+        return Stage(**finished)
+    documents = corpus.documents(run.groups["training"].seed)
+    if not recorded:
+        recorded = {"steps": _steps(run, documents), "finished": None}
+        run.noted[SELF_PRETRAINING] = recorded
+        run.record(notes)
+    stage = _run_stage(run, documents, recorded["steps"])
+    run.noted[SELF_PRETRAINING] = {**recorded, "finished": asdict(stage)}
+    run.record(notes)
+    return stage
+
+
+def recorded_pretraining(folder: Path) -> dict[str, Any]:
+    """Return the number of steps, and the row of the report if the stage is finished; {} for runs without one."""
+    recorded = read_run(folder).get(SELF_PRETRAINING) or {}
+    try:
+        if recorded:
+            finished = recorded["finished"] and asdict(Stage(**recorded["finished"]))
+            return {"steps": int(recorded["steps"]), "finished": finished}
+    except (ValueError, LookupError, TypeError) as error:
+        raise DataError(f"{folder}: run_config.json is damaged: restore it from a copy, or use --overwrite") from error
+    return {}
+
+
+def fine_tuned(run: Run) -> ModelArguments:
+    """Return the arguments of the model to fine-tune: those of the run, with the pretrained weights."""
+    whole: ModelArguments = run.groups["model"]
+    parts = override_parts(whole.config_overrides)
+    kept = [part for part in parts if part.partition("=")[0].strip().endswith(WITHOUT_WEIGHTS)]
+    return replace(
+        whole,
+        model_name_or_path=str(run.folder / PRETRAINING),
+        tokenizer_name_or_path=None,
+        config_overrides=",".join(kept) or None,
+    )
+
+
+def _arguments(run: Run, steps: int) -> tuple[PretrainingModelArguments, PretrainingArguments]:
+    """Return the arguments of the stage. Masked words are noise enough: there is no dropout."""
+    whole, training = run.groups["model"], run.groups["training"]
+    overrides = with_override(whole.config_overrides, "hidden_dropout", 0.0)
+    if whole.max_length is not None:
+        overrides = with_override(overrides, "max_position_embeddings", max(whole.max_length, ROW_TOKENS))
+    model = PretrainingModelArguments(
+        "mlm", whole.preset, overrides, block_size=ROW_TOKENS, mask_fraction=MASKED, vocab_size=whole.vocab_size
+    )
+    shared = {name: getattr(training, name) for name in SHARED}
+    return model, PretrainingArguments(
+        output_dir=str(run.folder / PRETRAINING),
+        max_steps=steps,
+        learning_rate=LEARNING_RATE,
+        per_device_train_batch_size=ROWS,
+        **shared,
+    )
+
+
+def _tokenizer(run: Run, documents: Documents, checkpoint: str | None = None) -> PreTrainedTokenizerBase:
+    return build_tokenizer(run.groups["model"], list(documents.train), checkpoint)
+
+
+def _run_stage(run: Run, documents: Documents, steps: int) -> Stage:
+    model, arguments = _arguments(run, steps)
+    stage = Run.open_stage(pretraining.PROGRAM, model, run.groups["data"], arguments)
+    stage.check_data(documents.digests())
+    print("", documents.describe(), sep="\n")
+    pretraining.pretrain_on(stage, documents, _tokenizer(run, documents, stage.checkpoint))
+    read = counted(len(list(documents.train)), "text")
+    return pretraining_stage(run.folder / PRETRAINING, read, step_of(stage.checkpoint))
+
+
+def _steps(run: Run, documents: Documents) -> int:
+    """Return the number of steps, of at most MOST_EPOCHS, and say it. A few steps are timed."""
+    options: SelfPretrainingArguments = run.groups["pretraining"]
+    model_arguments, arguments = _arguments(run, 1)
+    tokenizer = _tokenizer(run, documents)
+    objectives.check_special_tokens(tokenizer, model_arguments)
+    data = objectives.prepare(model_arguments, documents, tokenizer, arguments.seed)
+    an_epoch = max(1, ceil(len(data.train) / arguments.train_batch_size))
+    with discarded(arguments) as copied:
+        model = objectives.build_model(model_arguments, tokenizer)
+        seconds = (1 + EVALUATIONS) * _seconds_of_step(pretraining.build_trainer(model, tokenizer, data, copied))
+    wanted = options.pretrain_epochs and options.pretrain_epochs * an_epoch
+    steps = min(wanted or (options.pretrain_minutes or 0) * 60 / seconds, MOST_EPOCHS * an_epoch)
+    steps = max(1, round(steps))
+    print(
+        f"pretraining on masked words: {counted(steps, 'step')}, {steps / an_epoch:.2g} passes over the texts, about "
+        f"{duration(steps * seconds)}"
+    )
+    return steps
+
+
+@contextmanager
+def discarded(arguments: TrainingArguments) -> Iterator[Any]:
+    """Yield a copy of the arguments for a trainer that writes and reports nowhere."""
+    with TemporaryDirectory() as folder:
+        arguments = copy(arguments)
+        arguments.output_dir, arguments.report_to = folder, []
+        arguments.resume_from_checkpoint = None
+        yield arguments
+
+
+def _seconds_of_step(trainer: PretrainingTrainer) -> float:
+    """Return the mean time of a step. The first one is not counted, as it builds what later ones reuse."""
+    rehearse(trainer)
+    trainer.create_optimizer_and_scheduler(TIMED_STEPS + 1)
+    trainer.current_gradient_accumulation_steps = 1
+    model, optimizer = trainer.model, trainer.optimizer
+    assert model is not None
+    assert optimizer is not None
+    model.train()
+    batches = chain.from_iterable(repeat(trainer.get_train_dataloader()))
+    start = 0.0
+    for step in range(TIMED_STEPS + 1):
+        trainer.training_step(model, next(batches))
+        optimizer.step()
+        optimizer.zero_grad()
+        if torch.accelerator.is_available():
+            torch.accelerator.synchronize()
+        start = start if step else perf_counter()
+    return (perf_counter() - start) / TIMED_STEPS

@@ -1,0 +1,37 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Options of earlier versions, and what replaces them, for the command line, Python and --config_overrides."""
+
+from .errors import DataError
+
+PRETRAIN = "use --pretrain_minutes"
+BY_TEXTS = "the number of texts chooses the settings; leave it out, and use --pretrain_minutes to pretrain longer"
+LINEAR = "the linear models of the report are the linear part: --save_linear_model True keeps the better one"
+NO_TEACHERS = f"{PRETRAIN} and --unlabelled_file to learn from texts without labels"
+
+RETIRED = {
+    "--recipe": BY_TEXTS,
+    "--pretraining_minutes": PRETRAIN,
+    "--pretraining_steps": "use --pretrain_epochs or --pretrain_minutes",
+    "--pretraining_learning_rate": "use `modeling-scratch pretrain`, then --model_name_or_path",
+    "--pretraining_batch_size": "use `modeling-scratch pretrain`, then --model_name_or_path",
+    "--pretraining_block_size": "use `modeling-scratch pretrain`, then --model_name_or_path",
+    "--teachers": NO_TEACHERS,
+    "--soft_labels": NO_TEACHERS,
+    "--linear_part": LINEAR,
+    "--sparse_embeddings": "use --embedding_learning_rate for a rate of the embeddings",
+    "--ngram_vocab_size": "use --tokenizer_kind and --vocab_size",
+    "ngram_vocab_size": "use --tokenizer_kind and --vocab_size",
+    "--objective context": "use --objective mlm",
+}
+
+
+def retired(name: str) -> str | None:
+    """Return the line that answers a retired option, or field of the config; None for any other name."""
+    name = name.replace("-", "_").replace("__", "--", 1) if name.startswith("--") else name
+    return f"{name} is retired: {RETIRED[name]}" if name in RETIRED else None
+
+
+def refuse_retired(name: str) -> None:
+    """Raise `DataError` for a retired name."""
+    if line := retired(name):
+        raise DataError(line)

@@ -1,0 +1,75 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Settings that follow from the number of texts, and what retired options answer."""
+
+import json
+from pathlib import Path
+
+import pretrain
+import pytest
+import train_classifier
+from processes import refusal
+from test_train_classifier import write_reviews
+
+from modeling_scratch.training.defaults import LEAST_STEPS, MOST_EPOCHS, TABLE, have_words, row_for, values_of
+from modeling_scratch.utils.retired_options import RETIRED
+
+TINY = "hidden_size=8,intermediate_size=8,num_attention_heads=2"
+QUIET = "--report_to none --use_cpu --disable_tqdm True --eval_strategy no --save_strategy no"
+
+
+@pytest.mark.parametrize("texts", [50, 200, 1_500, 5_000, 20_000, 10**6])
+@pytest.mark.parametrize("is_pretrained", [False, True])
+def test_few_texts_are_read_often_enough(texts: int, is_pretrained: bool) -> None:
+    chosen = values_of(row := row_for(texts, is_pretrained=is_pretrained), texts)["training"]
+    epochs, batch = chosen["num_train_epochs"], chosen["per_device_train_batch_size"]
+    assert epochs * texts / batch >= LEAST_STEPS or epochs == MOST_EPOCHS
+    assert epochs == row.epochs or (epochs - 1) * texts / batch < LEAST_STEPS
+
+
+def test_the_documentation_has_the_table() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "own-data.md").read_text(encoding="utf-8")
+    for row, following in zip(TABLE, [*TABLE[1:], None]):
+        texts = f"{row.texts:,} or more" if following is None else f"fewer than {following.texts:,}"
+        assert (
+            f"| {texts} | {row.layers} of {row.hidden_size} | {row.vocab_size:,} | {row.batch} | {row.epochs} |" in page
+        )
+
+
+def test_white_space_separates_words() -> None:
+    assert have_words(["a warm film", "dull from start to end"])
+    assert not have_words(["这部电影从头到尾都非常精彩而且令人感动"])
+
+
+def test_what_is_given_counts_and_a_resumed_run_keeps_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    table = write_reviews(tmp_path / "reviews.csv", 60, 0)
+    run = f"--train_file {table} --output_dir {tmp_path / 'run'} {QUIET} --config_overrides {TINY}".split()
+    train_classifier.main([*run, "--vocab_size", "50", "--max_steps", "2", "--save_strategy", "steps"])
+    assert "48 texts: 1 layer of 8, vocabulary 50, 2 steps; change them by" in capsys.readouterr().out
+    record = json.loads((tmp_path / "run" / "run_config.json").read_text())
+    assert record["model"]["vocab_size"] == 50
+    assert record["training"]["learning_rate"] == record["defaults"]["training"]["learning_rate"]
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert (config["hidden_size"], config["norm_position"], config["classifier_pooling"]) == (8, "pre", "mean")
+
+
+def test_a_preset_of_the_user_keeps_its_sizes(tmp_path: Path) -> None:
+    table = write_reviews(tmp_path / "reviews.csv", 60, 0)
+    run = f"--train_file {table} --output_dir {tmp_path / 'run'} {QUIET} --preset tutorial --max_steps 1"
+    train_classifier.main(run.split())
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert (config["num_hidden_layers"], config["norm_position"], config["hidden_dropout"]) == (2, "post", 0.1)
+
+
+@pytest.mark.parametrize("name", [name for name in RETIRED if name.startswith("--") and " " not in name])
+def test_a_retired_option_names_what_replaces_it(name: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    for spelled in ([name, "1"], [f"{name.replace('_', '-')}=1"]):
+        message = refusal(capsys, train_classifier.main, ["--output_dir", str(tmp_path / "run"), *spelled])
+        assert f"{name} is retired: {RETIRED[name]}" in message
+
+
+def test_retired_values_name_what_replaces_them(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    arguments = f"--output_dir {tmp_path / 'run'} --config_overrides ngram_vocab_size=5".split()
+    assert "ngram_vocab_size is retired: " in refusal(capsys, train_classifier.main, arguments)
+    arguments = f"--objective context --train_file x.txt --output_dir {tmp_path / 'run'}".split()
+    assert "--objective context is retired: use --objective mlm" in refusal(capsys, pretrain.main, arguments)
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,227 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Self-pretraining: one run of two stages, which never reads the texts that it is evaluated on, and resumes exactly."""
+
+import json
+import random
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+import train_classifier
+from processes import Ended, at_call, in_child, refusal
+from test_killed_at_random import SEED, die_at
+from test_resume import KILL, TERM
+from test_train_classifier import write_reviews
+from text_samples import write
+from transformers import AutoTokenizer
+
+from modeling_scratch.data.labelled_texts import load_splits
+from modeling_scratch.data.splits import DataArguments
+from modeling_scratch.data.unlabelled import load_corpus
+from modeling_scratch.sharing.push import files_to_upload
+from modeling_scratch.sharing.verification import Verdict, verify
+from modeling_scratch.training import resumable, self_pretraining
+
+TINY = "--config_overrides hidden_size=8,intermediate_size=8,num_hidden_layers=1,num_attention_heads=2"
+QUIET = f"--report_to none --use_cpu --disable_tqdm True {TINY}"
+OPTIONS = f"{QUIET} --pretrain_epochs 4 --num_train_epochs 2 --learning_rate 2e-2 --per_device_train_batch_size 16"
+HELD_OUT = {"validation": "a zebra of a film", "test": "an okapi of a story"}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Reviews, and unlabelled texts among which those of validation and test are hidden."""
+    folder = tmp_path_factory.mktemp("data") / "reviews"
+    folder.mkdir()
+    for seed, split in enumerate(("train", *HELD_OUT)):
+        path = write_reviews(folder / f"{split}.csv", 60 if split == "train" else 20, 1_000 * seed)
+        if split in HELD_OUT:
+            path.write_text(f"{path.read_text()}{HELD_OUT[split]},1\n")
+    copies = [text for text in HELD_OUT.values() for text in (text, text.upper(), text.replace(" ", "  \t"))]
+    write(folder / "unsupervised.csv", {"text": [*copies, *(f"a quiet film {number}" for number in range(900))]})
+    (folder.parent / "more.txt").write_text("\n".join([*copies, "a loud film", "a loud story"]))
+    return folder
+
+
+def run(data: Path, output: Path, *before: Callable[[], None], extra: str = "") -> Ended:
+    more = data.parent / "more.txt"
+    arguments = f"--data_dir {data} --unlabelled_file {more} --output_dir {output} {OPTIONS} {extra}"
+    return in_child(*before, lambda: train_classifier.main(arguments.split()))
+
+
+@pytest.fixture(scope="module")
+def finished(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One finished run, for all tests that only look at it."""
+    output = tmp_path_factory.mktemp("finished") / "run"
+    ended = run(data, output)
+    assert ended.status == 0, ended.text
+    return output
+
+
+def read(path: Path) -> dict:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def times(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+
+
+def test_one_table_says_what_both_stages_read_and_reached(finished: Path) -> None:
+    pretraining, fine_tuning = read(finished / "evaluation.json")["stages"]
+    assert (pretraining["name"], fine_tuning["name"]) == ("pretraining", "fine-tuning")
+    assert pretraining["steps"] == read(finished / "run_config.json")["self_pretraining"]["steps"]
+    assert fine_tuning["steps"] == 2 * 4
+    assert "loss " in pretraining["result"]
+    accuracy = read(finished / "all_results.json")["eval_accuracy"]
+    assert f"{accuracy:.2%}"[:-1] in fine_tuning["result"]
+    for page in "results.md", "README.md":
+        assert "| pretraining | " in (finished / page).read_text(encoding="utf-8"), page
+    assert (finished / "tokenizer.json").read_bytes() == (finished / "pretraining" / "tokenizer.json").read_bytes()
+    assert read(finished / "config.json")["classifier_pooling"] == "mean"
+
+
+def test_never_pretrains_on_texts_of_validation_and_test(data: Path, finished: Path) -> None:
+    vocabulary = AutoTokenizer.from_pretrained(finished / "pretraining").get_vocab()
+    assert {"quiet", "loud"} <= vocabulary.keys()
+    assert not {"zebra", "okapi"} & vocabulary.keys()
+    notes = read(finished / "pretraining" / "run_config.json")["notes"]
+    assert [note.split("; ")[1].split()[0] for note in notes if "removed" in note] == ["0", "6", "6"]
+    arguments = DataArguments(data_dir=str(data))
+    corpus = load_corpus(load_splits(arguments), arguments, [str(data.parent / "more.txt")])
+    assert not [text for text in corpus.texts if "zebra" in text.lower() or "okapi" in text.lower()]
+    assert len(corpus.texts) == 60 + 900 + 2
+
+
+def test_a_text_that_is_held_out_of_train_is_not_pretrained_on(tmp_path: Path) -> None:
+    """Where the data have no validation and test, these are rows of train, which the unlabelled file repeats."""
+    table = write_reviews(tmp_path / "reviews.csv", 60, 0)
+    data = load_splits(arguments := DataArguments(train_file=str(table)))
+    everything = [text for split in data.splits.values() for text in split["text"]]
+    (tmp_path / "more.txt").write_text("\n".join(everything))
+    texts = load_corpus(data, arguments, [str(tmp_path / "more.txt")]).texts
+    held_out = {text for split in ("validation", "test") for text in data.splits[split]["text"]}
+    assert held_out
+    assert not held_out & set(texts)
+    assert set(texts) == set(data.splits["train"]["text"]) - held_out
+
+
+def test_the_first_stage_is_neither_verified_nor_pushed(finished: Path) -> None:
+    assert verify(finished).verdict is Verdict.SAME
+    assert not [name for name in files_to_upload(finished) if name.startswith("pretraining")]
+
+
+seal = partial(at_call, resumable, "seal")  # 4 checkpoints of pretraining, then 2 of fine-tuning
+FAULTS = {
+    "killed in pretraining before a checkpoint": (seal(1, KILL), -9),
+    "killed in pretraining": (seal(3, KILL), -9),
+    "SIGTERM in pretraining": (seal(2, TERM), 143),
+    "killed while the pretrained model is saved": (at_call(resumable, "_move_all", 1, KILL), -9),
+    "killed after pretraining": (at_call(self_pretraining, "pretraining_stage", 1, KILL), -9),
+    "killed in fine-tuning before a checkpoint": (seal(5, KILL), -9),
+    "killed in fine-tuning": (seal(6, KILL), -9),
+    "killed while the classifier is saved": (at_call(resumable, "_move_all", 2, KILL), -9),
+}
+QUICK = "killed in pretraining", "killed in fine-tuning"
+CASES = [pytest.param(fault, marks=[] if fault in QUICK else pytest.mark.slow) for fault in FAULTS]
+
+
+@pytest.mark.parametrize("fault", CASES)
+def test_a_resumed_run_ends_with_the_same_weights(fault: str, data: Path, tmp_path: Path, finished: Path) -> None:
+    patch, status = FAULTS[fault]
+    ended = run(data, tmp_path / "run", patch)
+    assert ended.status == status, ended.text
+    before = times(tmp_path / "run" / "pretraining")
+    ended = run(data, tmp_path / "run", extra="--resume_from_checkpoint last")
+    assert ended.status == 0, ended.text
+    for name in "model.safetensors", "pretraining/model.safetensors", "tokenizer.json":
+        assert (tmp_path / "run" / name).read_bytes() == (finished / name).read_bytes(), name
+    assert not list(tmp_path.glob("run/**/.unfinished*"))
+    if "fine-tuning" in fault or "classifier" in fault:
+        assert times(tmp_path / "run" / "pretraining") == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", [random.Random(SEED).random() for _ in range(8)])
+def test_a_run_that_is_killed_anywhere_can_be_finished(
+    part: float, data: Path, tmp_path: Path, finished: Path, file_events: int
+) -> None:
+    ended = run(data, tmp_path / "run", die_at(moment := 1 + int(part * file_events), tmp_path / "run", tmp_path / "n"))
+    print(f"file event {moment} of {file_events}")
+    assert ended.status == -9, ended.text
+    for extra in "--resume_from_checkpoint last", "", "--overwrite":
+        ended = run(data, tmp_path / "run", extra=extra)
+        if ended.status == 0:
+            break
+        assert ended.status == 2, ended.text
+    assert extra != "--overwrite"
+    assert (tmp_path / "run" / "model.safetensors").read_bytes() == (finished / "model.safetensors").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def file_events(data: Path, tmp_path_factory: pytest.TempPathFactory) -> int:
+    """The number of file events of a run."""
+    folder = tmp_path_factory.mktemp("counted")
+    ended = run(data, folder / "run", die_at(0, folder / "run", folder / "n"))
+    assert ended.status == 0, ended.text
+    return (folder / "n").stat().st_size
+
+
+def test_minutes_are_measured_once_and_resumed_as_recorded(data: Path, tmp_path: Path) -> None:
+    arguments = f"--data_dir {data} --output_dir {tmp_path / 'run'} {QUIET} --num_train_epochs 1".split()
+    ended = in_child(seal(1, KILL), lambda: train_classifier.main([*arguments, "--pretrain_minutes", "0.01"]))
+    assert ended.status == -9, ended.text
+    before = read(tmp_path / "run" / "run_config.json")["self_pretraining"]
+    ended = in_child(lambda: train_classifier.main([*arguments, "--resume_from_checkpoint", "last"]))
+    assert ended.status == 0, ended.text
+    after = read(tmp_path / "run" / "run_config.json")
+    assert after["self_pretraining"]["steps"] == before["steps"]
+    assert after["pretraining"]["pretrain_minutes"] == 0.01
+    assert read(tmp_path / "run" / "pretraining" / "trainer_state.json")["global_step"] == before["steps"]
+
+
+def test_overwrite_replaces_both_stages(data: Path, finished: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(finished, tmp_path / "run")
+    ended = run(data, folder, extra="--overwrite --adam_beta1 1.5")
+    assert (ended.status, times(folder).keys()) == (2, times(finished).keys()), ended.text
+    plain = f"--data_dir {data} --output_dir {folder} {QUIET} --max_steps 1 --pretrain_minutes 0".split()
+    ended = in_child(lambda: train_classifier.main([*plain, "--overwrite"]))
+    assert ended.status == 0, ended.text
+    assert not (folder / "pretraining").exists()
+    (folder / "pretraining").mkdir()  # of somebody else: this run has no pretraining
+    (folder / "pretraining" / "notes.txt").touch()
+    ended = in_child(lambda: train_classifier.main([*plain, "--overwrite"]))
+    assert ended.status == 0, ended.text
+    assert (folder / "pretraining" / "notes.txt").is_file()
+
+
+REFUSED = {
+    "--pretrain_minutes 1 --model_name_or_path runs/other": "--model_name_or_path",
+    "--pretrain_minutes 1 --search_trials 2": "--search_trials",
+    "--pretrain_minutes 1 --push_to_hub True": "modeling-scratch push",
+    "--pretrain_minutes 1 --pretrain_epochs 1": "exclude each other",
+    "--pretrain_minutes -1": "at least 0",
+    "--pretrain_minutes 0 --unlabelled_file missing.csv": "there is no pretraining",
+    "--unlabelled_file missing.csv": "missing.csv",
+    "--pretrain_epochs 1 --adam_beta1 1.5": "beta",
+}
+
+
+@pytest.mark.parametrize("options", REFUSED)
+def test_refuses(options: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    arguments = f"--data_dir {data} --output_dir {tmp_path / 'run'} --use_cpu --report_to none {options}".split()
+    assert REFUSED[options] in refusal(capsys, train_classifier.main, arguments)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_damaged_record_and_other_options_are_refused(data: Path, finished: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(finished, tmp_path / "run")
+    record = read(finished / "run_config.json")
+    record["self_pretraining"]["steps"] = "many"
+    (folder / "run_config.json").write_text(json.dumps(record))
+    ended = run(data, folder, extra="--resume_from_checkpoint last")
+    assert (ended.status, "is damaged" in ended.text) == (2, True), ended.text
+    shutil.copy(finished / "run_config.json", folder)
+    ended = run(data, folder, extra="--resume_from_checkpoint last --pretrain_epochs 5")
+    assert (ended.status, "--pretrain_epochs was 4.0 and is 5.0" in ended.text) == (2, True), ended.text
