@@ -33,6 +33,7 @@ def eager_attention(
 
     query (B, H, T, D), key and value (B, K, S, D), attention_mask (B, 1, T, S), position_bias (B, H, T, S)
     -> (B, T, H, D), and the weights (B, H, T, S) before dropout. dropout: a probability, 0 outside of training.
+    kwargs: what other backends take. Windows of layers are in the mask already.
     """
     groups = module.num_key_value_groups
     key = key.repeat_interleave(groups, dim=1)  # (B, K, S, D) -> (B, H, S, D)
@@ -41,7 +42,7 @@ def eager_attention(
     if position_bias is not None:
         scores = scores + position_bias
     if attention_mask is not None:
-        # In float16, both could be -inf.
+        # In float16, a score plus the most negative number is -inf, and a row of these NaN.
         scores = scores + additive(attention_mask, torch.float32)
     weights = scores.softmax(dim=-1, dtype=torch.float32).to(query.dtype)
     output = F.dropout(weights, dropout) @ value  # (B, H, T, D)
@@ -49,7 +50,7 @@ def eager_attention(
 
 
 def additive(attention_mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """A boolean mask, true where a key is visible, as scores: 0 there, the most negative number elsewhere."""
+    """A mask of scores as it is; a boolean one, true where a key is visible, as 0 and the most negative number."""
     if attention_mask.dtype != torch.bool:
         return attention_mask
     return torch.zeros_like(attention_mask, dtype=dtype).masked_fill_(
@@ -78,7 +79,7 @@ class Attention(nn.Module):
         self.k_norm = make_norm(config, config.head_dim, config.query_key_norm)
         self.sliding_window = None
         if config.attention_types(layer_idx + 1)[layer_idx] == "sliding_attention":
-            # As flash kernels count.
+            # Flash kernels count the token itself; the window of a bidirectional layer does not.
             self.sliding_window = config.sliding_window + (not is_causal)
         self.scaling = config.head_dim**-0.5
         self.num_key_value_groups = config.num_attention_heads // config.num_key_value_heads

@@ -19,14 +19,17 @@ from .positions import positions_from_lengths, positions_from_mask, restarts
 class Inputs:
     """input_ids (B, T) or inputs_embeds (B, T, E), and the arguments that accompany them.
 
-    attention_mask: (B, past + T), 1 at real tokens; or (B, 1, T, past + T), true where a query
-    sees a key, causality and window included, or floats that are added to the scores; or a
-    dictionary of these by type of layer. past: the number of cached tokens. prefix: of the names
-    of arguments in errors, "decoder_" or nothing.
+    attention_mask is one of
+    - (B, past + T), 1 at real tokens and 0 at padding
+    - (B, 1, T, past + T), true where a query sees a key, causality and window included
+    - the same shape in floats, which are added to the scores
+    - a dictionary of these by type of layer, from generate_batch
+    past is the number of cached tokens, prefix that of arguments in errors: "decoder_" or "".
 
-    A row may hold several sequences, segments that do not see each other, in Hugging Face's form
+    A row may hold several texts, segments that do not see each other, in Hugging Face's form
     (DataCollatorWithFlattening): without attention_mask, and with position_ids that restart, or
-    with cu_seq_lens (N + 1,), the bounds of the N segments in the flattened batch.
+    with cu_seq_lens (N + 1,), the bounds of the N segments in the flattened batch. Texts of 3 and
+    2 tokens in one row have position_ids [0 1 2 0 1] and cu_seq_lens [0 3 5].
     """
 
     input_ids: Tensor | None = None

@@ -1,6 +1,21 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """From inputs to what each attention backend takes: masks, biases, and the bounds of segments.
 
+A query i of a text sees key j if all of these hold:
+
+    j is a real token                     attention_mask (B, S)
+    j <= i, in a decoder                  is_causal
+    |i - j| is inside the window          layers of type sliding_attention
+    i and j are of one segment            rows that hold several texts, see inputs.py
+
+transformers.masking_utils makes of it what a backend takes, (B, 1, T, S):
+
+    eager            float32, 0 where i sees j and the most negative number elsewhere
+    sdpa             booleans; None where all is visible, or where causality is all: the kernel
+                     reads module.is_causal
+    flash_attention  attention_mask (B, S), or None and the bounds of segments
+    flex_attention   a BlockMask
+
 Shapes: B batch, T length, S keys, N segments, H heads.
 """
 
@@ -24,6 +39,7 @@ from .attention import eager_attention
 from .configuration_scratch import ScratchConfig
 from .inputs import Inputs, check_mask
 from .positions import POSITION_BIASES, rotary
+from .stack import LayerInputs
 
 # (is the layer local?, is the stack causal?)
 MASKS: dict[tuple[bool, bool], Callable[..., Any]] = {
@@ -66,13 +82,14 @@ def for_each_type(
     position_ids: Tensor,
     like: Tensor,
     cache: Cache | None,
-) -> dict[str, tuple]:
-    """The mask, the bias and the rotary angles of each type of layer. like: of the scores' dtype."""
+) -> dict[str, LayerInputs]:
+    """The mask, the bias and the rotary angles of each type of layer. like: has the scores' dtype."""
     by_type = {}
     for kind in dict.fromkeys(model.stack.attention_types):
         mask = self_attention_mask(config, inputs, model.is_causal, cache, kind)
         bias = position_bias(model.stack, inputs.shape, like, cache, kind)
-        by_type[kind] = mask, bias, rotary_angles(config, position_ids, like.dtype, kind)
+        angles = rotary_angles(config, position_ids, like.dtype, kind)
+        by_type[kind] = LayerInputs(mask, bias, angles)
     return by_type
 
 

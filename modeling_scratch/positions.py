@@ -104,7 +104,10 @@ def rotate(states: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 class Alibi(nn.Module):
-    """bias = -m_h |j - i| for head h of H, m_h = 2^(-8h/H) (Press et al. 2022, 3). (T, S) -> (H, T, S)."""
+    """bias = -m_h |j - i|, m_h = 2^(-8h/H) for head h of H (Press et al. 2022, 3). (T, S) -> (H, T, S).
+
+    It is the same for encoders and decoders: is_causal is for the other row of POSITION_BIASES.
+    """
 
     def __init__(self, config: ScratchConfig, is_causal: bool) -> None:
         super().__init__()
@@ -116,14 +119,17 @@ class Alibi(nn.Module):
 
 
 def alibi_slopes(heads: int, device: torch.device | None = None) -> Tensor:
-    """2^(-8h/n), h = 1 to n, n the last power of two up to H; other heads lie between, h = 0.5, 1.5, ...: (H,)."""
+    """2^(-8h/n) for h = 1 to n, n the last power of two up to H, then for h = 0.5, 1.5, ...: (H,)."""
     n = 2 ** (heads.bit_length() - 1)
     ranks = torch.arange(1, n + 1, device=device), torch.arange(heads - n, device=device) + 0.5
     return torch.exp2(torch.cat(ranks) * (-8 / n))
 
 
 class RelativePositions(nn.Module):
-    """bias = b[bucket(j - i)], one learned table for all blocks of a stack (Raffel et al. 2020, 2.1). As Alibi."""
+    """bias = b[bucket(j - i)], one learned table for all blocks of a stack (Raffel et al. 2020, 2.1).
+
+    Distances (T, S) -> (H, T, S).
+    """
 
     def __init__(self, config: ScratchConfig, is_causal: bool) -> None:
         super().__init__()
@@ -133,25 +139,28 @@ class RelativePositions(nn.Module):
         )
 
     def forward(self, distances: Tensor) -> Tensor:
-        buckets = relative_buckets(
-            distances, self.table.num_embeddings, self.furthest, self.is_causal
-        )
+        count = self.table.num_embeddings
+        buckets = relative_buckets(distances, count, self.furthest, self.is_causal)
         return self.table(buckets).permute(2, 0, 1)  # (T, S, H) -> (H, T, S)
 
 
 def relative_buckets(distances: Tensor, count: int, furthest: int, is_causal: bool) -> Tensor:
-    """The bucket of each distance j - i: half of them hold one distance, the others grow in size up to the furthest.
+    """The bucket of each distance j - i, (T, S) -> (T, S).
 
-    A bidirectional stack has half of the buckets for each direction.
+    With 32 buckets, a causal stack has one for each distance 0 to 15 back, and 16 that grow with
+    log(distance) up to the furthest. A bidirectional stack has half of the buckets for each side.
     """
-    first = 0 if is_causal else (distances > 0) * (count // 2)
-    back = (-distances).clamp(min=0) if is_causal else distances.abs()
-    count = count if is_causal else count // 2
+    if is_causal:
+        steps, side = (-distances).clamp(min=0), 0
+    else:
+        count = count // 2
+        steps, side = distances.abs(), (distances > 0) * count
     exact = count // 2
-    far = (
-        (back.clamp(min=1).float() / exact).log() / math.log(furthest / exact) * (count - exact)
-    )
-    return first + torch.where(back < exact, back, (exact + far.long()).clamp(max=count - 1))
+    share = (steps.clamp(min=1) / exact).log() / math.log(
+        furthest / exact
+    )  # 0 to 1 of the rest
+    grown = exact + (share * (count - exact)).long()
+    return side + torch.where(steps < exact, steps, grown.clamp(max=count - 1))
 
 
 POSITION_BIASES: dict[str, Any] = {"alibi": Alibi, "relative": RelativePositions}

@@ -20,40 +20,47 @@ def linear(frequencies: Tensor, rope: Rope, **_: Any) -> Tensor:
 
 
 def dynamic(frequencies: Tensor, rope: Rope, size: int, length: Tensor, limit: int) -> Tensor:
-    """NTK-aware scaling: beyond the trained length the base grows with the length of the longest text of a batch.
+    """NTK-aware: theta' = theta (factor L / limit - (factor - 1))^(R / (R - 2)), L the longest text, at least limit.
 
-    Cached keys keep the angles of the length at which they came, as in Llama: beyond the limit, uncached runs differ.
+    Cached keys keep the angles of the length at which they came, as in Llama: beyond the limit,
+    runs without a cache differ.
     """
-    growth = (rope["factor"] * length.clamp(min=limit) / limit - (rope["factor"] - 1)) ** (
-        size / max(size - 2, 1)
-    )
-    pairs = torch.arange(0, size, 2, device=frequencies.device, dtype=torch.float32)
-    return 1.0 / (rope["rope_theta"] * growth) ** (pairs / size)
+    growth = rope["factor"] * length.clamp(min=limit) / limit - (rope["factor"] - 1)
+    theta = rope["rope_theta"] * growth ** (size / max(size - 2, 1))
+    pairs = torch.arange(0, size, 2, device=frequencies.device, dtype=torch.float32)  # (P,)
+    return 1.0 / theta ** (pairs / size)
 
 
 def llama3(frequencies: Tensor, rope: Rope, **_: Any) -> Tensor:
-    """Llama 3.1: long waves are divided by the factor, short ones kept, those between blended."""
+    """Llama 3.1: slow pairs are divided by the factor, fast ones kept, those between blended."""
     low, high = rope["low_freq_factor"], rope["high_freq_factor"]
     # Full turns in the trained length.
-    turns = rope["original_max_position_embeddings"] * frequencies / (2 * math.pi)
+    turns = rope["original_max_position_embeddings"] * frequencies / (2 * math.pi)  # (P,)
     kept = ((turns - low) / (high - low)).clamp(0, 1)
-    return kept * frequencies + (1 - kept) * frequencies / rope["factor"]
+    return blend(frequencies, kept, rope["factor"])
 
 
 def yarn(frequencies: Tensor, rope: Rope, size: int, **_: Any) -> Tensor:
     """NTK by parts (Peng et al. 2023, 3.2): as llama3, the blend a ramp over the pairs of features."""
-    trained, theta = rope["original_max_position_embeddings"], rope["rope_theta"]
-    turns = rope.get("beta_fast") or 32, rope.get("beta_slow") or 1
-    # The pair of features that makes n turns.
-    low, high = (
-        size * math.log(trained / (2 * math.pi * n)) / (2 * math.log(theta)) for n in turns
-    )
+    first = pair_with_turns(rope.get("beta_fast") or 32, rope, size)
+    last = pair_with_turns(rope.get("beta_slow") or 1, rope, size)
     if rope.get("truncate", True):
-        low, high = math.floor(low), math.ceil(high)
-    low, high = max(low, 0), min(high, size - 1)
-    pair = torch.arange(size // 2, device=frequencies.device)
-    kept = 1 - ((pair - low) / max(high - low, 0.001)).clamp(0, 1)
-    return kept * frequencies + (1 - kept) * frequencies / rope["factor"]
+        first, last = math.floor(first), math.ceil(last)
+    first, last = max(first, 0), min(last, size - 1)
+    pairs = torch.arange(size // 2, device=frequencies.device)  # (P,)
+    kept = 1 - ((pairs - first) / max(last - first, 0.001)).clamp(0, 1)
+    return blend(frequencies, kept, rope["factor"])
+
+
+def pair_with_turns(turns: float, rope: Rope, size: int) -> float:
+    """The pair i that makes so many full turns in the trained length: length theta^(-2i / R) = 2 pi turns."""
+    trained, theta = rope["original_max_position_embeddings"], rope["rope_theta"]
+    return size * math.log(trained / (2 * math.pi * turns)) / (2 * math.log(theta))
+
+
+def blend(frequencies: Tensor, kept: Tensor, factor: float) -> Tensor:
+    """The share kept (P,) of each frequency as it is, the rest divided by the factor."""
+    return kept * frequencies + (1 - kept) * frequencies / factor
 
 
 SCALED_FREQUENCIES: dict[str, Callable[..., Tensor]] = {
@@ -71,6 +78,6 @@ def yarn_temperature(rope: Rope) -> float:
         return 1.0
     if (given := rope.get("attention_factor")) is not None:
         return given
-    weights = rope.get("mscale") or 0, rope.get("mscale_all_dim") or 0
+    weights = rope.get("mscale") or 0, rope.get("mscale_all_dim") or 0  # DeepSeek
     above, below = (0.1 * weight * math.log(max(rope["factor"], 1)) + 1 for weight in weights)
     return above / below if all(weights) else 0.1 * math.log(max(rope["factor"], 1)) + 1

@@ -6,7 +6,7 @@ Shapes: B batch, T length, S length of what the encoder read.
 
 from collections.abc import Mapping
 from itertools import cycle, islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 from transformers.modeling_layers import GradientCheckpointingLayer
@@ -50,9 +50,13 @@ class Block(GradientCheckpointingLayer):
         position_bias: Tensor | None = None,
         **kwargs: Any,
     ) -> Tensor:
-        """(B, T, hidden), encoder_hidden_states (B, S, hidden) -> (B, T, hidden). The rest: see Attention.forward."""
+        """(B, T, hidden), encoder_hidden_states (B, S, hidden) -> (B, T, hidden).
+
+        The rest, with rotary, past_key_values and attention_fn in kwargs: see Attention.forward.
+        """
         residual = self.attention_residual
         query = residual.before(hidden_states)
+        # The weights are dropped: Transformers records them, by a hook, if a call asks for them.
         update, _ = self.attention(query, attention_mask, position_bias=position_bias, **kwargs)
         hidden_states = residual.after(hidden_states, update)
 
@@ -85,12 +89,22 @@ class ParallelBlock(Block):
         **kwargs: Any,
     ) -> Tensor:
         """(B, T, hidden) -> the same. Not in encoder-decoders: encoder_hidden_states are None."""
-        read = self.attention_residual.before(hidden_states)
-        update, _ = self.attention(read, attention_mask, position_bias=position_bias, **kwargs)
-        return self.attention_residual.after(hidden_states, update + self.feed_forward(read))
+        normed = self.attention_residual.before(hidden_states)
+        update, _ = self.attention(
+            normed, attention_mask, position_bias=position_bias, **kwargs
+        )
+        return self.attention_residual.after(hidden_states, update + self.feed_forward(normed))
 
 
-UNMASKED = dict.fromkeys(("full_attention", "sliding_attention"), (None, None, None))
+class LayerInputs(NamedTuple):
+    """What layers of one type get beside hidden states."""
+
+    attention_mask: Any = None  # see masks.py
+    position_bias: Tensor | None = None  # (B, H, T, S)
+    rotary: tuple[Tensor, Tensor] | None = None  # cos and sin, (B, T, 1, R)
+
+
+UNMASKED = dict.fromkeys(("full_attention", "sliding_attention"), LayerInputs())
 BLOCKS: dict[str, type[Block]] = {"sequential": Block, "parallel": ParallelBlock}
 
 
@@ -109,7 +123,6 @@ class Stack(nn.Module):
         self.layers = nn.ModuleList(
             block(config, i, is_causal, cross_attention) for i in range(num_layers)
         )
-        # The types of layers recur where PEFT replicates layers.
         self.attention_types = config.attention_types(num_layers)
         self.position_bias = bias(config, is_causal) if bias else None
         has_norm = config.final_norm
@@ -120,7 +133,7 @@ class Stack(nn.Module):
     def forward(
         self,
         hidden_states: Tensor,
-        by_type: Mapping[str, tuple] = UNMASKED,
+        by_type: Mapping[str, LayerInputs] = UNMASKED,
         encoder_hidden_states: Tensor | None = None,
         encoder_attention_mask: Any = None,
         num_layers: int | None = None,
@@ -128,11 +141,18 @@ class Stack(nn.Module):
     ) -> Tensor:
         """(B, T, hidden) -> the same, through the first num_layers blocks, None: all. The rest: see Block.forward.
 
-        by_type: the attention_mask, position_bias and rotary of each type of layer.
+        by_type: for "full_attention" and "sliding_attention".
         """
-        encoder = encoder_hidden_states, encoder_attention_mask
-        for layer, kind in islice(zip(self.layers, cycle(self.attention_types)), num_layers):
-            mask, bias, rotary = by_type[kind]
-            # The bias is no keyword, so that reentrant checkpointing sees its gradient.
-            hidden_states = layer(hidden_states, mask, *encoder, bias, rotary=rotary, **kwargs)
+        types = cycle(self.attention_types)  # they recur where PEFT replicates layers
+        for layer, attention_type in islice(zip(self.layers, types), num_layers):
+            mask, bias, rotary = by_type[attention_type]
+            hidden_states = layer(
+                hidden_states,
+                mask,
+                encoder_hidden_states,
+                encoder_attention_mask,
+                bias,  # positional, so that reentrant checkpointing sees its gradient
+                rotary=rotary,
+                **kwargs,
+            )
         return self.norm(hidden_states)

@@ -91,8 +91,7 @@ TEXTBOOK = (
     ),
     Fault(
         "groups_tiled", "attention", "eager_attention",
-        "states.repeat_interleave(module.num_key_value_groups, dim=1)",
-        "states.repeat(1, module.num_key_value_groups, 1, 1)",
+        "key.repeat_interleave(groups, dim=1)", "key.repeat(1, groups, 1, 1)",
         "grouped queries: heads far apart share keys instead of neighbours",
     ),
     Fault(
@@ -163,7 +162,7 @@ TEXTBOOK = (
     ),
     Fault(
         "maximum_with_zeros", "heads", "_max",
-        "~mask.unsqueeze(-1), torch.finfo(hidden_states.dtype).min", "~mask.unsqueeze(-1), 0",
+        "~mask[..., None], least", "~mask[..., None], 0",
         "max pooling: padding counts as 0",
     ),
     Fault(
