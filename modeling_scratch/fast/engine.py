@@ -288,8 +288,8 @@ def _run(
 
 
 def _reads_padded(embeddings: Any) -> bool:
-    """Whether tokens are looked up in the padded layout: for hooks (NEFTune), and for n-grams around masked tokens."""
-    return embeddings.ngrams is not None or has_hooks(embeddings.tokens)
+    """Whether tokens are looked up in the padded layout, for hooks (NEFTune)."""
+    return has_hooks(embeddings.tokens)
 
 
 def _attends_once(model: Any, inputs: Inputs, packing: Packing, indices: Tensor) -> bool:
