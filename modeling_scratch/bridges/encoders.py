@@ -45,7 +45,7 @@ BERT = Family(
     fixed={
         "norm_type": "layer_norm", "norm_position": "post", "position_type": "learned", "position_offset": 0,
         "embedding_norm": True, "embedding_scale": False, "attention_bias": True, "mlp_bias": True,
-        "classifier_pooling": "first", "classifier_activation": "tanh", "classifier_norm": False, "ngram_vocab_size": 0,
+        "classifier_pooling": "first", "classifier_activation": "tanh", "classifier_norm": False,
     },
     free={"activation_dropout": 0.0, "sparse_prediction": False},
     requires={"is_decoder": False, "add_cross_attention": False, "position_embedding_type": "absolute"},
@@ -183,7 +183,7 @@ MODERNBERT = Family(
     ),
     fixed={
         "norm_type": "layer_norm", "norm_position": "pre", "first_norm": False, "position_type": "rotary",
-        "embedding_norm": True, "embedding_scale": False, "type_vocab_size": 0, "ngram_vocab_size": 0, "pooler": False,
+        "embedding_norm": True, "embedding_scale": False, "type_vocab_size": 0, "pooler": False,
     },
     free={"hidden_dropout": 0.0, "position_offset": 0},
     requires={

@@ -31,11 +31,11 @@ from .classification_metrics import (
 )
 from .imbalance import MacroF1Comparison, macro_f1_text
 from .judged_split import judged_split, predict_split
-from .linear_advice import keep_linear, with_headline
 from .misclassified import MISCLASSIFIED, Misclassified
 from .plots import confusion_matrix_png, learning_curve_png
 from .predictions import PREDICTIONS, Predictions
 from .report_files import blocks_text, quotes_texts, write_report
+from .saved_baseline import keep_linear, with_recommendation
 
 EXAMPLES = 2  # correctly and wrongly classified texts per class
 
@@ -100,7 +100,8 @@ class Judge:
     def _report(self, evaluation: Mapping[str, Any], table: str, notes: Sequence[str], remedies: str) -> str:
         """Return the report without what quotes texts. table: of the scores; notes: on the model."""
         about = f"{len(self.labels):,} texts of the {self.split} split"
-        first = with_headline(evaluation["headline"], evaluation["linear_model"], remedies, f"\n{about}\n\n{table}\n")
+        comparison = evaluation["macro_f1"] or evaluation["mcnemar"]
+        first = with_recommendation(f"\n{about}\n\n{table}\n", evaluation, comparison, remedies)
         paragraphs = (
             *notes,
             evaluation["macro_f1"] and macro_f1_text(evaluation["macro_f1"]),

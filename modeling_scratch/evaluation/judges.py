@@ -18,11 +18,11 @@ from .calibration import Calibration
 from .classification_metrics import class_scores, class_table
 from .judged_split import judged_split, predict_split
 from .kind_scores import CLASS_SET_SCORES, NUMBER_SCORES, KindMetrics, Score, class_sets, numbers
-from .linear_advice import keep_linear, with_headline
-from .linear_rivals import Rival, one_versus_rest, ridge
+from .other_baselines import Baseline, one_versus_rest, ridge
 from .plots import class_f1_png, learning_curve_png, predicted_against_true_png
 from .predictions import PREDICTIONS, Predictions
 from .report_files import blocks_text, write_report
+from .saved_baseline import keep_linear, with_recommendation
 
 EXAMPLES = 6
 MODEL, CONSTANT = "Transformer", "the same answer for every text"
@@ -45,12 +45,12 @@ class KindJudge(ABC):
             train_labels = data.labels("train")
             self.constant = self.best_constant(train_labels)
             try:
-                self.rival = self.train_rival(data.texts("train"), train_labels, seed)
+                self.baseline = self.train_baseline(data.texts("train"), train_labels, seed)
             except ValueError as error:
                 raise DataError(f"the baseline cannot be trained: {error}") from error
 
     @abstractmethod
-    def train_rival(self, texts: list[str], labels: np.ndarray, seed: int) -> Rival:
+    def train_baseline(self, texts: list[str], labels: np.ndarray, seed: int) -> Baseline:
         """Train a linear model, and let it predict the judged texts."""
 
     @abstractmethod
@@ -88,9 +88,9 @@ class KindJudge(ABC):
         predicted = self.metrics.answers(np.asarray(prediction.predictions))
         evaluation = self.evaluation(predicted)
         is_worse = evaluation["comparison"]["verdict"] == "worse"
-        linear = keep_linear(trainer.args, is_worse, self.rival.name, self.rival.weights, self.data)
+        linear = keep_linear(trainer.args, is_worse, self.baseline.name, self.baseline.weights, self.data)
         evaluation["linear_model"] = linear
-        text = with_headline(evaluation["headline"], linear, remedies, f"\n{kind_text(evaluation)}\n")
+        text = with_recommendation(f"\n{kind_text(evaluation)}\n", evaluation, evaluation["comparison"], remedies)
         text += f"\n{blocks}\n" if (blocks := blocks_text(trainer.model)) else ""
         self.predictions(predicted, np.asarray(prediction.predictions)).save(output / PREDICTIONS)
         write_report(trainer.args, text, evaluation)
@@ -107,7 +107,7 @@ class KindJudge(ABC):
     def evaluation(self, predicted: np.ndarray) -> dict[str, Any]:
         """Return the content of evaluation.json."""
         constant = np.broadcast_to(self.constant, self.labels.shape)
-        predictions = {MODEL: predicted, self.rival.name: self.rival.predictions, CONSTANT: constant}
+        predictions = {MODEL: predicted, self.baseline.name: self.baseline.predictions, CONSTANT: constant}
         scores = self.metrics.with_intervals(predictions, self.labels)
         rows = zip(self.texts[:EXAMPLES], self.labels, predicted)
         return {
@@ -119,13 +119,13 @@ class KindJudge(ABC):
             "scores": scores["models"][MODEL],
             "baselines": [
                 {
-                    "name": self.rival.name,
-                    "scores": scores["models"][self.rival.name],
-                    "settings": self.rival.settings,
-                    "seconds": round(self.rival.seconds, 1),
+                    "name": self.baseline.name,
+                    "scores": scores["models"][self.baseline.name],
+                    "settings": self.baseline.settings,
+                    "seconds": round(self.baseline.seconds, 1),
                 }
             ],
-            "comparison": self.comparison(scores["differences"][self.rival.name]),
+            "comparison": self.comparison(scores["differences"][self.baseline.name]),
             "picture": self.picture,
             "calibration": {"obstacle": self.uncalibrated},
             "examples": [
@@ -146,7 +146,7 @@ class KindJudge(ABC):
             return f"The {MODEL} predicts {excerpt(self.shown(predicted[0]))} for every text: it has not learned."
         score = score_of(self.data.problem_type, self.judged_by)
         of_constant = f"the answer {excerpt(self.shown(self.constant))} for every text"
-        for rival, name in {CONSTANT: of_constant, self.rival.name: self.rival.name}.items():
+        for rival, name in {CONSTANT: of_constant, self.baseline.name: self.baseline.name}.items():
             found = verdict(scores["differences"][rival][self.judged_by], score)
             if found == "worse" or (found != "better" and rival == CONSTANT):
                 values = (score.shown(scores["models"][each][self.judged_by]["value"]) for each in (MODEL, rival))
@@ -157,7 +157,7 @@ class KindJudge(ABC):
     def comparison(self, differences: Mapping[str, Any]) -> dict[str, Any]:
         difference = differences[self.judged_by]
         found = verdict(difference, score_of(self.data.problem_type, self.judged_by))
-        return {"baseline": self.rival.name, "score": self.judged_by, **difference, "verdict": found}
+        return {"baseline": self.baseline.name, "score": self.judged_by, **difference, "verdict": found}
 
 
 class ClassSetJudge(KindJudge):
@@ -168,7 +168,7 @@ class ClassSetJudge(KindJudge):
     picture = "f1_of_classes.png"
     uncalibrated = "one temperature divides the logits of a text with one class, and here each class has its own logit"
 
-    def train_rival(self, texts: list[str], labels: np.ndarray, seed: int) -> Rival:
+    def train_baseline(self, texts: list[str], labels: np.ndarray, seed: int) -> Baseline:
         return one_versus_rest(texts, labels, self.texts, seed)
 
     def best_constant(self, labels: np.ndarray) -> np.ndarray:
@@ -196,7 +196,7 @@ class NumberJudge(KindJudge):
     picture = "predicted_against_true.png"
     uncalibrated = "a number has no probability"
 
-    def train_rival(self, texts: list[str], labels: np.ndarray, seed: int) -> Rival:
+    def train_baseline(self, texts: list[str], labels: np.ndarray, seed: int) -> Baseline:
         return ridge(texts, labels, self.texts, seed)
 
     def best_constant(self, labels: np.ndarray) -> np.ndarray:

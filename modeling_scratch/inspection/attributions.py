@@ -66,7 +66,7 @@ def _tables(model: Any) -> list[nn.Module]:
     """The tables that a text is looked up in, of the encoder of an encoder-decoder."""
     base = model.base_model
     embeddings = (base.encoder if hasattr(base, "encoder") else base).embeddings
-    return [embeddings.tokens] + ([] if embeddings.ngrams is None else [embeddings.ngrams])
+    return [embeddings.tokens]
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """What adds up to an answer: the share of each part of the model in a logit (Elhage et al. 2021, "direct" attribution).
 
-x = E[token] + G[n-grams] + Σ_l update_l, score = d · W norm(pool(norm(x))) + β
+x = E[token] + Σ_l update_l, score = d · W norm(pool(norm(x))) + β
 
 The residual stream x is a sum, and so is the score, once the norms divide by the spread that this text has. A post-norm
 block divides the sum on its way, and a maximum or a hidden layer in the head is not linear: such models have none.
@@ -24,13 +24,10 @@ from .notes import Note
 from .recorder import Recording, as_textbook
 from .subjects import CLASSIFICATION, NEXT, TEXT_TASKS, Subject
 
-TOKENS, NGRAMS, EMBEDDINGS = "tokens", "ngrams", "embeddings"
+TOKENS, EMBEDDINGS = "tokens", "embeddings"
 # What else is added to the embeddings, by whether there are positions, and token types.
 ADDED = {(True, False): "positions", (False, True): "token_types", (True, True): "positions_types"}
-LINEAR, OTHER = "linear_", "other_"  # coordinates of the embeddings, where there is a linear part
 ATTENTION, FEED_FORWARD, BLOCK, BIAS = "attention", "feed_forward", "block", "bias"
-NGRAM_LENGTHS = 2, 3
-CLOSE = 1e-3  # of weights that lower precision has rounded
 MOST_MISSED = 0.01  # of the largest part
 
 
@@ -45,25 +42,19 @@ class Part:
 
 @dataclass(frozen=True)
 class Term:
-    """What the embedding of a token, or of an n-gram, adds to the score, wherever the text has it.
-
-    first, last: the tokens where it stands first. linear: the linear part's share of the value.
-    """
+    """What the embedding of a token adds to the score, wherever the text has it. first: where it stands first."""
 
     text: str
     count: int
     first: int
-    last: int
     value: float
-    linear: float | None
 
 
 @dataclass(frozen=True)
 class Contributions:
     """score: its description. The parts add up to `value`; pieces are those of the embeddings, the largest first.
 
-    index: of the score's logit. others: the weight of each other logit in the score. linear: the first coordinate of a
-    linear part and the one after its last.
+    index: of the score's logit. others: the weight of each other logit in the score.
     """
 
     score: str
@@ -72,7 +63,6 @@ class Contributions:
     value: float
     parts: list[Part]
     pieces: list[Term]
-    linear: tuple[int, int] | None
 
 
 def contributions_of(subject: Subject, target: Target, recording: Recording) -> Contributions | None:
@@ -91,9 +81,8 @@ def contributions_of(subject: Subject, target: Target, recording: Recording) -> 
         subject.notes.append(_missed(missed))
         return None
     pieces = sorted(pieces, key=lambda piece: -abs(piece.value))
-    linear = None if reader.linear is None else (reader.linear.start, reader.linear.stop)
     pieces = pieces if len(pieces) > 1 else []
-    return Contributions(reader.score, target.index, reader.others, reader.value, parts, pieces, linear)
+    return Contributions(reader.score, target.index, reader.others, reader.value, parts, pieces)
 
 
 def _missed(missed: float) -> Note:
@@ -110,22 +99,6 @@ def _is_sum(subject: Subject) -> bool:
     return not hasattr(model, "classifier") or (model.classifier.dense is None and config.classifier_pooling != "max")
 
 
-def linear_coordinates(model: Any) -> slice | None:
-    """Return the coordinates of the hidden states that hold a linear part, if the head reads the last C as one.
-
-    The last C columns of its weights (C, hidden) are then a multiple of I - 1 / C.
-    """
-    count, hidden = model.config.num_labels, model.config.hidden_size
-    weight = getattr(model.classifier.out_proj, "weight", None) if hasattr(model, "classifier") else None
-    if not isinstance(weight, Tensor) or not 2 <= count < hidden:  # quantised layers have a method
-        return None
-    read, ideal = weight.detach().float()[:, -count:], torch.eye(count, device=weight.device) - 1 / count
-    factor = (read * ideal).sum() / (ideal * ideal).sum()
-    if factor <= 0 or not torch.allclose(read, factor * ideal, rtol=CLOSE, atol=CLOSE * factor.item()):
-        return None
-    return slice(hidden - count, hidden)
-
-
 class _Reader:
     """The head as a linear function of the residual stream: its norms divide by what they divide by in this text."""
 
@@ -134,7 +107,7 @@ class _Reader:
         path, base = main_stack(self.model)
         self.start = f"{path}." if path else ""
         self.outputs = hidden_states(recording, path)
-        self.norm, self.linear = base.stack.norm, linear_coordinates(self.model)
+        self.norm = base.stack.norm
         classifier = getattr(self.model, "classifier", None)
         self.pooled_norm = nn.Identity() if classifier is None else classifier.norm
         self.pooled = None if classifier is None else recording.keys["pooled"].tensor
@@ -216,52 +189,31 @@ def _embedded(subject: Subject, reader: _Reader, recording: Recording) -> tuple[
     if embeddings.scale != 1.0 or not all(isinstance(layer, nn.Identity) for layer in layers):
         return [Part(EMBEDDINGS, reader.total(whole))], []
     rows = recording.keys[f"{reader.start}embeddings.tokens"].tensor.float()
-    named = {TOKENS: rows}
-    if embeddings.ngrams is not None:
-        of_ngrams = recording.keys[f"{reader.start}embeddings.ngrams.table"].tensor[:, 0].float()
-        named[NGRAMS], rows = of_ngrams.sum(0, keepdim=True), torch.cat((rows, of_ngrams))
-    added = whole - rows.sum(0)
-    if reader.linear is not None:
-        linear = {name: _only(states, reader.linear) for name, states in named.items()}
-        named = {LINEAR + name: states for name, states in linear.items()} | {
-            OTHER + name: states - linear[name] for name, states in named.items()
-        }
+    parts = [Part(TOKENS, reader.total(rows))]
     has_positions = embeddings.positions is not None or embeddings.sinusoid is not None
     if (name := ADDED.get((has_positions, embeddings.token_types is not None))) is not None:
-        named[name] = added
-    return [Part(name, reader.total(states)) for name, states in named.items()], [*_pieces(subject, reader, rows)]
-
-
-def _only(states: Tensor, chosen: slice) -> Tensor:
-    """The states with 0 in all other coordinates."""
-    kept = torch.zeros_like(states)
-    kept[..., chosen] = states[..., chosen]
-    return kept
+        parts.append(Part(name, reader.total(whole - rows.sum(0))))
+    return parts, list(_pieces(subject, reader, rows))
 
 
 def _pieces(subject: Subject, reader: _Reader, rows: Tensor) -> Iterator[Term]:
-    """rows (1 or 3, T, E): of tokens, of pairs and of triples, at the token that ends them."""
-    ids, values = subject.text.ids, reader(rows).tolist()
-    linear = None if reader.linear is None else reader(_only(rows, reader.linear)).tolist()
-    for number, length in enumerate((1, *NGRAM_LENGTHS)[: len(rows)]):
-        places: dict[tuple[int, ...], list[int]] = {}
-        for last in range(length - 1, len(ids)):
-            if values[number][last]:
-                places.setdefault(tuple(ids[last - length + 1 : last + 1]), []).append(last)
-        for found in places.values():
-            first = found[0] - length + 1
-            total = sum(values[number][last] for last in found)
-            share = None if linear is None else sum(linear[number][last] for last in found)
-            yield Term(_text_of(subject, first, found[0]), len(found), first, found[0], total, share)
+    """rows (1, T, E): of the tokens."""
+    ids, values = subject.text.ids, reader(rows)[0].tolist()
+    places: dict[int, list[int]] = {}
+    for place, token in enumerate(ids):
+        if values[place]:
+            places.setdefault(token, []).append(place)
+    for found in places.values():
+        yield Term(_text_of(subject, found[0]), len(found), found[0], sum(values[place] for place in found))
 
 
-def _text_of(subject: Subject, first: int, last: int) -> str:
-    """What the tokens stand for in the text; the names of special tokens, and where the tokenizer tells no places."""
-    text, tokens = subject.text, range(first, last + 1)
-    spans = [None if text.spans is None else text.spans[token] for token in tokens]
-    if all(span and span[0] < span[1] for span in spans) and len({text.parts[token] for token in tokens}) == 1:
-        return text.text[spans[0][0] : spans[-1][1]]
-    return " ".join(shown(subject.tokenizer, text.ids[token]).strip() for token in tokens)
+def _text_of(subject: Subject, token: int) -> str:
+    """What a token stands for in the text; the name of a special token, and where the tokenizer tells no places."""
+    text = subject.text
+    span = None if text.spans is None else text.spans[token]
+    if span and span[0] < span[1]:
+        return text.text[span[0] : span[1]]
+    return shown(subject.tokenizer, text.ids[token]).strip()
 
 
 def _updates(reader: _Reader, recording: Recording) -> list[Part]:

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from transformers import PreTrainedConfig
 
-from ..configuration_scratch import NGRAM_BITS, ScratchConfig
+from ..configuration_scratch import ScratchConfig
 from ..masks import rotary_angles
 from ..modeling_base import ScratchPreTrainedModel
 from ..positions import SINUSOIDS
@@ -52,7 +52,7 @@ def packed_model(model: ScratchPreTrainedModel, positions: int) -> dict[str, Any
     """What forward.js needs of a model for texts of up to `positions` tokens; None: the model is too large.
 
     class: the model's; config: its fields; tensors: name -> [first float, shape], tied names alike; data: the floats;
-    positions: at most as many as are learned; ngrams: the token ids of each row of the n-gram table but the first.
+    positions: at most as many as are learned.
     """
     if model.config.position_type == "learned":
         positions = min(positions, model.config.max_position_embeddings)
@@ -63,7 +63,7 @@ def packed_model(model: ScratchPreTrainedModel, positions: int) -> dict[str, Any
     floats = np.concatenate([np.zeros(0, np.float32), *(tensor.float().cpu().numpy().ravel() for tensor in tensors)])
     bits = kept_bits(count)
     return {
-        "class": type(model).__name__, "config": architecture(model.config), "ngrams": _ngrams(model),
+        "class": type(model).__name__, "config": architecture(model.config),
         "tensors": layout, "bits": bits, "positions": positions, "data": packed_floats(floats, bits),
     }  # fmt: skip
 
@@ -116,11 +116,3 @@ def _laid_out(tensors: Mapping[str, torch.Tensor]) -> tuple[dict[str, list], lis
             offset += tensor.numel()
         layout[name] = [places[place], list(tensor.shape)]
     return layout, values
-
-
-def _ngrams(model: ScratchPreTrainedModel) -> list[list[int]]:
-    """[earlier token ids ..., last one] of each key; one that is not in use is empty."""
-    keys = next((value for name, value in model.state_dict().items() if name.endswith("ngrams.keys")), None)
-    digits = 2**NGRAM_BITS - 1
-    parts = [] if keys is None else [[key >> back * NGRAM_BITS & digits for back in (2, 1, 0)] for key in keys.tolist()]
-    return [[digit - 1 for digit in digits_of if digit] for digits_of in parts]

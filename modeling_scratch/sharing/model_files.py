@@ -13,7 +13,7 @@ from typing import Any
 
 from transformers.dynamic_module_utils import get_relative_imports
 
-from ..evaluation.linear_advice import LINEAR
+from ..evaluation.saved_baseline import LINEAR
 from ..pipelines import TARGET_FOLDER
 
 RECORD = "verify.json"

@@ -27,7 +27,7 @@ from ..evaluation.calibration import Calibration
 from ..evaluation.classification import Judge
 from ..evaluation.classification_metrics import ClassificationMetrics, macro_f1_decides
 from ..evaluation.judges import KIND_JUDGES, KindJudge
-from ..evaluation.linear_advice import SAVE_LINEAR_MODEL, delete_linear
+from ..evaluation.saved_baseline import SAVE_LINEAR_MODEL, delete_linear
 from ..evaluation.split_scores import report_splits
 from ..evaluation.stages import Stage, fine_tuning_stage, report_stages
 from ..utils.errors import DataError, counted, one_line

@@ -12,9 +12,9 @@ from transformers.integrations.deepspeed import unset_hf_deepspeed_config
 from transformers.trainer_utils import has_length
 
 from ..evaluation.class_words import CLASS_WORDS
-from ..evaluation.linear_advice import LINEAR
 from ..evaluation.misclassified import MISCLASSIFIED
 from ..evaluation.predictions import PREDICTIONS
+from ..evaluation.saved_baseline import LINEAR
 from ..pipelines import TARGET_FOLDER
 from ..sharing.run_record import DIGESTS, RUN_FILE, write_run
 from ..utils.errors import DataError

@@ -20,10 +20,10 @@ from transformers import TrainingArguments
 
 from ..bridges.model_sources import LINEAR_MODEL, LINEAR_WEIGHTS
 from ..evaluation.class_words import CLASS_WORDS
-from ..evaluation.linear_advice import LINEAR
 from ..evaluation.misclassified import MISCLASSIFIED
 from ..evaluation.predictions import PREDICTIONS
 from ..evaluation.report_files import EXAMPLES_FILE
+from ..evaluation.saved_baseline import LINEAR
 from ..pipelines import TARGET_FOLDER
 from ..sharing.model_files import PRETRAINING, RESULTS, SAVED, code_files, is_one_of
 from ..sharing.run_record import DIGESTS, RUN_FILE, SELF_PRETRAINING, read_run, settings_of

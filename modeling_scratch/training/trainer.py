@@ -20,10 +20,10 @@ from ..configuration_scratch import ScratchDecoderConfig, ScratchEncoderConfig
 from ..data.collators import FlatBatches
 from ..data.text_pairs import shortened
 from ..evaluation.class_words import CLASS_WORDS
-from ..evaluation.linear_advice import LINEAR
 from ..evaluation.misclassified import MISCLASSIFIED
 from ..evaluation.predictions import PREDICTIONS
 from ..evaluation.report_files import EXAMPLES_FILE, quotes_texts
+from ..evaluation.saved_baseline import LINEAR
 from ..sharing.leaks import check_contents
 from ..sharing.model_card import CARD_FILE, write_card
 from ..sharing.quotations import quoting_files

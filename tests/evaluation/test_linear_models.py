@@ -13,7 +13,7 @@ import serve
 from test_baseline import corpus
 
 from modeling_scratch.evaluation.baselines import BASELINES, run_baselines
-from modeling_scratch.evaluation.linear_rivals import one_versus_rest, ridge
+from modeling_scratch.evaluation.other_baselines import one_versus_rest, ridge
 
 TEXTS = ["A dull film, film", "plot scene", "bright actor dull odd", "unheard of"]
 ONE_CLASS = "single_label_classification"

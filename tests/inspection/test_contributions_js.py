@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from conftest import redraw
-from test_explanation import OTHER, POOLED, SUMS, TEXT, TOKENIZER, model_of, with_linear_part
+from test_explanation import OTHER, POOLED, SUMS, TEXT, TOKENIZER, model_of
 from test_forward_js import PAGE, node
 
 from modeling_scratch import explain
@@ -20,7 +20,7 @@ NOTHING_OFF: dict[str, Any] = {"heads": [], "layers": []}
 SWITCHED_OFF = (
     {"heads": [["model.stack.layers.0.attention", [0, 1]]], "layers": []},
     {"heads": [], "layers": ["model.stack.layers.0"]},
-    {"heads": [], "layers": ["model.stack.layers.0", "model.stack.layers.1"], "positions": True, "ngrams": True},
+    {"heads": [], "layers": ["model.stack.layers.0", "model.stack.layers.1"], "positions": True},
 )
 
 
@@ -44,7 +44,7 @@ def of_page(cases: list[Case], off: dict[str, Any] = NOTHING_OFF) -> list[dict[s
 
 def test_the_page_adds_up_as_python_does() -> None:
     """By the names of the parts of one text, those of another."""
-    models = [*(summing(*case) for case in SUMS), with_linear_part()]
+    models = [summing(*case) for case in SUMS]
     texts = [explain(model, TOKENIZER, OTHER).texts[0] for model in models]
     recorded = [explain(model, TOKENIZER, TEXT).texts[0].contributions for model in models]
     cases = [
@@ -56,19 +56,17 @@ def test_the_page_adds_up_as_python_does() -> None:
         assert shown["value"] == pytest.approx(expected.value, **close)
         assert [(part["name"], part["layer"]) for part in shown["parts"]] == [(p.name, p.layer) for p in expected.parts]
         assert [part["value"] for part in shown["parts"]] == pytest.approx([p.value for p in expected.parts], **close)
-        pieces = {(piece["first"], piece["last"]): piece for piece in shown["pieces"]}
+        pieces = {piece["first"]: piece for piece in shown["pieces"]}
         assert len(pieces) == len(expected.pieces)
         for piece in expected.pieces:
-            same = pieces[piece.first, piece.last]
+            same = pieces[piece.first]
             assert same["count"] == piece.count
             assert same["value"] == pytest.approx(piece.value, **close)
-            assert (same["linear"] is None) == (piece.linear is None)
-            assert piece.linear is None or same["linear"] == pytest.approx(piece.linear, **close)
 
 
-@pytest.mark.parametrize("off", SWITCHED_OFF, ids=["heads", "layer", "layers, positions and n-grams"])
+@pytest.mark.parametrize("off", SWITCHED_OFF, ids=["heads", "layer", "layers and positions"])
 def test_what_is_left_adds_up_while_parts_are_off(off: dict[str, Any]) -> None:
-    models = [*(summing(*case) for case in SUMS), with_linear_part()]
+    models = [summing(*case) for case in SUMS]
     texts = [explain(model, TOKENIZER, TEXT).texts[0] for model in models]
     cases = [(model, text.tokens.ids, text.contributions) for model, text in zip(models, texts)]
     for text, shown in zip(texts, of_page(cases, off), strict=True):

@@ -403,18 +403,6 @@ def test_a_regression_takes_a_finite_number_for_each_output(label: str) -> None:
         explain(model, TOKENIZER, TEXT, label=label)
 
 
-def test_n_grams_count_among_the_words_that_mattered() -> None:
-    model = model_of(scratch.ScratchEncoderForSequenceClassification, ngram_vocab_size=4)
-    redraw(model)
-    ids = TOKENIZER(TEXT)["input_ids"]
-    with torch.no_grad():
-        model.model.embeddings.ngrams.keys.copy_(
-            torch.tensor(sorted((b + 1) + (a + 1 << 21) for a, b in pairwise(ids))[:4])
-        )
-    found = explain(model, TOKENIZER, TEXT).texts[0].attributions["integrated_gradients"]
-    assert found.sum == pytest.approx(found.difference, rel=0.011)
-
-
 POOLED = {"classifier_pooling": "mean"}
 SUMS: tuple[tuple[Any, dict[str, Any]], ...] = (
     (scratch.ScratchEncoderForSequenceClassification, {"classifier_norm": True, "num_labels": 3}),
@@ -459,55 +447,14 @@ def test_an_answer_that_is_no_sum_has_no_parts(settings: dict[str, Any]) -> None
     assert explain(model, TOKENIZER, TEXT).texts[0].contributions is None
 
 
-def with_linear_part() -> Any:
-    """A model of two n-grams of the text and a linear part, without blocks."""
-    settings = {"norm_position": "pre", "final_norm": False, "embedding_norm": False, "position_type": "none"}
-    model = model_of(scratch.ScratchEncoderForSequenceClassification, ngram_vocab_size=2, num_hidden_layers=0,
-                     num_labels=2, **settings, **POOLED)  # fmt: skip
-    redraw(model)
-    ids, ngrams = TOKENIZER(TEXT)["input_ids"], model.model.embeddings.ngrams
-    with torch.no_grad():
-        ngrams.keys.copy_(torch.tensor(sorted((b + 1) + (a + 1 << 21) for a, b in [ids[2:4], ids[3:5]])))
-        ngrams.table.weight[0] = 0  # of n-grams that the table lacks
-        model.classifier.out_proj.weight[:, -2:] = 3 * (torch.eye(2) - 1 / 2)
-    return model
-
-
-def test_a_linear_part_and_its_n_grams_are_what_the_score_loses_without_them() -> None:
-    model = with_linear_part()
-    ids, ngrams = TOKENIZER(TEXT)["input_ids"], model.model.embeddings.ngrams
-    found = explain(model, TOKENIZER, TEXT).texts[0].contributions
-    sign = 1 if found.score.endswith("1") else -1
-
-    def without(*tables: tuple[torch.nn.Embedding, slice, slice]) -> float:
-        """The score when these rows and coordinates of the tables are 0."""
-        changed = copy.deepcopy(model)
-        with torch.no_grad():
-            for name, rows, coordinates in tables:
-                changed.get_submodule(name).weight[rows, coordinates] = 0
-            logits = changed(torch.tensor([ids])).logits[0]
-        return sign * (logits[1] - logits[0]).item()
-
-    names = "model.embeddings.tokens", "model.embeddings.ngrams.table"
-    every, last = slice(None), slice(-2, None)
-    parts = {part.name: part.value for part in found.parts}
-    assert set(parts) == {f"{where}_{what}" for where in ("linear", "other") for what in ("tokens", "ngrams")} | {
-        "bias"
-    }
-    assert found.value == pytest.approx(without())
-    for part, name in zip(("linear_tokens", "linear_ngrams"), names):
-        assert parts[part] == pytest.approx(found.value - without((name, every, last)), abs=1e-5)
-    both = parts["linear_ngrams"] + parts["other_ngrams"]
-    assert both == pytest.approx(found.value - without((names[1], every, every)), abs=1e-5)
-    pieces = {piece.text: piece for piece in found.pieces}
-    row = ngrams.keys.tolist().index((ids[3] + 1) + (ids[2] + 1 << 21)) + 1
-    assert pieces["a moving"].value == pytest.approx(found.value - without((names[1], row, every)), abs=1e-5)
-    assert pieces["a moving"].linear == pytest.approx(found.value - without((names[1], row, last)), abs=1e-5)
-    assert (pieces["a moving"].first, pieces["a moving"].last) == (2, 3)
-    assert len(pieces) == len(ids) + 2
-    twice = explain(model, TOKENIZER, f"{TEXT} {TEXT}").texts[0].contributions
-    [piece] = [each for each in twice.pieces if each.text == "a moving"]
-    assert (piece.count, piece.first) == (2, 2)
+def test_a_token_that_stands_twice_is_one_term() -> None:
+    model = redraw(model_of(scratch.ScratchEncoderForSequenceClassification, norm_position="pre", **POOLED))
+    found = explain(model, TOKENIZER, f"{TEXT} {TEXT}").texts[0].contributions
+    ids = TOKENIZER(f"{TEXT} {TEXT}")["input_ids"]
+    assert len(found.pieces) == len(set(ids))
+    assert {piece.first: piece.count for piece in found.pieces} == {ids.index(one): ids.count(one) for one in set(ids)}
+    tokens = next(part.value for part in found.parts if part.name == "tokens")
+    assert sum(piece.value for piece in found.pieces) == pytest.approx(tokens, abs=1e-5)
 
 
 @pytest.mark.filterwarnings("ignore")  # torch's own quantisation is deprecated

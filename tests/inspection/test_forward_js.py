@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The page's forward pass in JavaScript against PyTorch: every switch and preset, whole and with parts switched off."""
 
-import copy
 import json
 import re
 import subprocess
@@ -39,14 +38,13 @@ SMALL: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Run:
-    """A model, what it reads, and what is switched off: heads by their attention, blocks, positions, n-grams."""
+    """A model, what it reads, and what is switched off: heads by their attention, blocks, positions."""
 
     model: Any
     inputs: dict[str, Tensor]
     heads: dict[str, list[int]] = field(default_factory=dict)
     layers: tuple[str, ...] = ()
     without_positions: Any = None  # the same weights in a model that has no positions
-    without_ngrams: Any = None
 
     def as_json(self) -> dict[str, Any]:
         inputs = {name: ids[0].tolist() for name, ids in self.inputs.items()}
@@ -54,14 +52,13 @@ class Run:
             "heads": list(self.heads.items()),
             "layers": self.layers,
             "positions": self.without_positions is not None,
-            "ngrams": self.without_ngrams is not None,
         }
         return {"model": weights.packed_model(self.model, 24), "inputs": inputs, "off": off}
 
     def expected(self) -> Tensor:
         """The logits, or the hidden states of a base model, by PyTorch with hooks."""
         with torch.no_grad(), fast.disabled(), switched_off(self):
-            output = (self.without_positions or self.without_ngrams or self.model)(**self.inputs)
+            output = (self.without_positions or self.model)(**self.inputs)
         if "start_logits" in output:
             return torch.stack((output.start_logits, output.end_logits), -1)[0]
         return output[0][0]  # the first field: logits or hidden states
@@ -177,18 +174,6 @@ def test_positions_switched_off_are_a_model_without_them(kind: str) -> None:
     model, without = case.model(position_type=kind), case.model(position_type="none")
     without.load_state_dict(model.state_dict(), strict=False)
     assert_same([Run(model, inputs_of(case), without_positions=without)])
-
-
-def test_ngrams_are_found_by_keys_beyond_2_to_53() -> None:
-    model = redraw(model_cases.TEXTS.model(ngram_vocab_size=6, vocab_size=3000, hidden_size=4, type_vocab_size=2))
-    ngrams = (5, 2999), (2999, 5, 2999), (2999, 5, 2998), (7, 2998)
-    keys = sorted(sum((token + 1) << 21 * back for back, token in enumerate(reversed(each))) for each in ngrams)
-    assert max(keys) > 2**53
-    model.model.embeddings.ngrams.keys[-4:] = torch.tensor(keys)
-    ids, types = torch.tensor([[5, 2999, 5, 2999, 7, 2998]]), torch.tensor([[0, 0, 0, 1, 1, 1]])
-    inputs, without = {"input_ids": ids, "token_type_ids": types}, copy.deepcopy(model).eval()
-    torch.nn.init.zeros_(without.model.embeddings.ngrams.table.weight)
-    assert_same([Run(model.eval(), inputs), Run(model, inputs, without_ngrams=without)])
 
 
 def test_floats_of_fewer_bits_stay_close_and_unite_tied_weights() -> None:

@@ -33,7 +33,7 @@ SIZES: dict[str, Any] = {
     "vocab_size": len(TOKENIZER), "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4,
     "intermediate_size": 24, "hidden_dropout": 0.0,
 }  # fmt: skip
-BLOCK, LOOKED_UP = ("attention", "feed-forward"), ("tokens", "n-grams")
+BLOCK = "attention", "feed-forward"
 PARTS = ["tokens", "pass", "attention", "lens", "answer", "words", "change", "backward", "pairs", "check"]
 
 
@@ -61,23 +61,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory, classifier: Any, explained:
     explain(seq2seq, TOKENIZER, "a slow film", targets="a good film").save(folder / "seq2seq.html")
     pair = explain(classifier, TOKENIZER, "a good film", text_pairs="bad and slow")
     pair.save(folder / "pair.html")
-    explain(recipe_model(), TOKENIZER, "a bad film").save(folder / "recipe.html")
+    explain(summing_model(), TOKENIZER, "a bad film").save(folder / "sum.html")
     for name, model in (("decoder", decoder), ("seq2seq", seq2seq)):
         model.save_pretrained(folder / name)
     return folder
 
 
-def recipe_model() -> Any:
-    """A classifier as recipes train them: pre-norm, mean pooling, n-grams and a linear part."""
+def summing_model() -> Any:
+    """A classifier whose answer is a sum: pre-norm and mean pooling."""
     switches = {"norm_position": "pre", "final_norm": False, "embedding_norm": False, "position_type": "rotary"}
     head = {"classifier_pooling": "mean", "classifier_norm": True, "classifier_activation": None, "num_labels": 2}
-    config = ScratchEncoderConfig(**SIZES, **switches, **head, ngram_vocab_size=1, type_vocab_size=0)
-    model = lively(ScratchEncoderForSequenceClassification(config))
-    before, last = TOKENIZER("a bad")["input_ids"][1:3]
-    with torch.no_grad():
-        model.model.embeddings.ngrams.keys.fill_((last + 1) + (before + 1 << 21))
-        model.classifier.out_proj.weight[:, -2:] = 3 * (torch.eye(2) - 1 / 2)
-    return model
+    config = ScratchEncoderConfig(**SIZES, **switches, **head, type_vocab_size=0)
+    return lively(ScratchEncoderForSequenceClassification(config))
 
 
 def opened(page: Any, path: Path) -> Any:
@@ -111,7 +106,7 @@ OPEN = """() => {
 
 
 @pytest.mark.parametrize(
-    "name", ["classifier", *(pytest.param(each, marks=pytest.mark.slow) for each in ("decoder", "seq2seq", "recipe"))]
+    "name", ["classifier", *(pytest.param(each, marks=pytest.mark.slow) for each in ("decoder", "seq2seq", "sum"))]
 )
 def test_the_page_is_accessible(page: Any, folder: Path, name: str) -> None:
     opened(page, folder / f"{name}.html")
@@ -295,12 +290,11 @@ def test_the_training_step_is_there_for_each_label(page: Any, folder: Path, expl
     assert page.inner_text("#backward .facts") != first
 
 
-def test_the_parts_of_an_answer_are_bars_and_n_grams_have_a_switch(page: Any, folder: Path) -> None:
-    opened(page, folder / "recipe.html")
+def test_the_parts_of_an_answer_are_bars(page: Any, folder: Path) -> None:
+    opened(page, folder / "sum.html")
     table, pieces = (page.locator("#contributions table").nth(number).locator("tr") for number in (0, 1))
-    embedded = ["linear part: tokens", "linear part: n-grams", *(f"{what}, other coordinates" for what in LOOKED_UP)]
     blocks = [f"Layer {number}: {part}" for number in (1, 2) for part in BLOCK]
-    assert table.locator("th").all_inner_texts() == [*embedded, *blocks, "biases of norms and head"]
+    assert table.locator("th").all_inner_texts() == ["tokens", *blocks, "biases of norms and head"]
     values = [float(each.replace("−", "-")) for each in table.locator(".value").all_inner_texts()]
     score = (
         page.inner_text("#contributions p:text-matches('^The score: ')")
@@ -309,17 +303,8 @@ def test_the_parts_of_an_answer_are_bars_and_n_grams_have_a_switch(page: Any, fo
         .replace("−", "-")
     )
     assert sum(values) == pytest.approx(float(score), abs=0.1)  # of rounded ones
-    assert "a bad" in pieces.locator("th").all_inner_texts()
-    assert any("linear part" in words for words in pieces.locator("small").all_inner_texts())
+    assert "bad" in pieces.locator("th").all_inner_texts()
     assert page.locator("#contributions .note >> text=after your change").count() == 0
-    before = shown_logits(page)
-    page.click("#change [role=switch]:text-is('N-grams')")
-    assert shown_logits(page) != before
-    assert page.locator("#contributions .note >> text=after your change").count() == 1
-    table, pieces = (page.locator("#contributions table").nth(number).locator("tr") for number in (0, 1))
-    of_ngrams = table.filter(has_text="n-grams").locator(".value").all_inner_texts()
-    assert {each.strip("+−0.") for each in of_ngrams} == {""}
-    assert "a bad" not in pieces.locator("th").all_inner_texts()
     page.fill("#page .typing input", "a bad bad film")
     page.click("#page .typing button")
     page.wait_for_selector("#contributions small:text('2 times')")
@@ -409,7 +394,7 @@ def test_both_languages_and_colours(page: Any, folder: Path) -> None:
     assert page.evaluate(background) == light
 
 
-@pytest.mark.parametrize("name", ["classifier", "seq2seq", "recipe"])
+@pytest.mark.parametrize("name", ["classifier", "seq2seq", "sum"])
 def test_nothing_overflows(page: Any, folder: Path, name: str) -> None:
     opened(page, folder / f"{name}.html")
     page.click("details.block >> nth=1")
@@ -451,7 +436,7 @@ def test_only_known_languages_and_writable_places(tmp_path: Path, explained: dic
 
 @pytest.mark.slow
 def test_each_part_is_drawn(page: Any, folder: Path, tmp_path: Path) -> None:
-    for name in ("classifier", "recipe"):
+    for name in ("classifier", "sum"):
         draw_explain.draw(page, folder / f"{name}.html", tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {
         f"explain-{part}.png" for part in ("page", *draw_explain.PARTS)

@@ -95,6 +95,7 @@ def check_report(run: Path, problem_type: str, scores: set[str], picture: str) -
     assert "not calibrated" in report
     assert picture in card
     assert evaluation["headline"] is None
+    assert report.startswith("\n**Use ")
     assert "**The" not in report + card
     assert not uploaded_texts(run), "texts are quoted only if asked to"
     assert verify(run).verdict == Verdict.SAME

@@ -9,8 +9,8 @@
  * @param {object} model from unpackModel()
  * @param {Map<string, Tensor>} tensors of forward()
  * @param {number[]} ids that it read
- * @param {{parts: object[], others: number, linear: number[]|null}} like a recorded text's: its parts, the weight of
- *   the other logits in the score, and the linear part's coordinates
+ * @param {{parts: object[], others: number}} like a recorded text's: its parts, and the weight of the other logits in
+ *   the score
  * @param {number} index of the score's logit
  */
 function contributionsOf(model, tensors, ids, like, index) {
@@ -19,14 +19,10 @@ function contributionsOf(model, tensors, ids, like, index) {
   const logits = tensors.get("logits"), last = row(logits, logits.shape[0] - 1).data;
   const direction = Float64Array.from(last, (_, i) => (i === index ? 1 : like.others));
   const { gradients, constant } = gradientsOf(model, tensors, stream[stream.length - 1], headOfScore(model, direction));
-  const sums = lookedUp(model, tensors, ids).map((x, i) => termsOf(x, ids, i + 1, gradients, like.linear));
+  const rows = lookedUp(model, tensors), pieces = rows ? termsOf(rows, ids, gradients) : [];
   const values = { bias: constant, embeddings: total(stream[0], gradients) };
-  let added = values.embeddings; // positions, token types or both: what is no row of a table
-  for (const [name, tables] of Object.entries({ tokens: sums.slice(0, 1), ngrams: sums.slice(1) })) {
-    const all = sum(tables.flat(), "value"), linear = sum(tables.flat(), "linear");
-    Object.assign(values, { [name]: all, [`linear_${name}`]: linear, [`other_${name}`]: all - linear });
-    added -= all;
-  }
+  values.tokens = pieces.reduce((all, piece) => all + piece.value, 0);
+  const added = values.embeddings - values.tokens; // positions, token types or both: what is no row of the table
   const ofLayer = (name, layer) => {
     const [before, after] = [stream[layer - 1], stream[layer]].map((x) => total(x, gradients));
     const middle = tensors.get(`${layers[layer - 1]}.attention_residual.after`); // null in a block that is off
@@ -36,12 +32,10 @@ function contributionsOf(model, tensors, ids, like, index) {
   const parts = like.parts.map(({ name, layer }) => ({ name, layer,
     value: layer === null ? values[name] ?? added : ofLayer(name, layer) })
   );
-  const pieces = sums.flat().sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
-  return { index, others: like.others, value: dot(last, direction, 0, 0, last.length), parts, linear: like.linear,
+  pieces.sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
+  return { index, others: like.others, value: dot(last, direction, 0, 0, last.length), parts,
     pieces: pieces.length > 1 ? pieces : [] };
 }
-
-const sum = (objects, name) => objects.reduce((all, each) => all + each[name], 0);
 
 const LAST_LAYERS = {
   ScratchEncoderForSequenceClassification: "classifier.out_proj",
@@ -97,34 +91,29 @@ function shifted(model, name, gradient) {
   return shift ? dot(shift.data, gradient, 0, 0, gradient.length) : 0;
 }
 
-/** What part of the stream adds to the score: of the coordinates [from, to), by default of all. */
+/** What part of the stream adds to the score. */
 const total = (x, gradients) => gradients.reduce((all, gradient, t) => all + ofToken(x, t, gradient), 0);
 
-function ofToken(x, t, gradient, [from, to] = [0, width(x)]) {
-  return dot(x.data, gradient, t * width(x) + from, from, to - from);
+function ofToken(x, t, gradient) {
+  return dot(x.data, gradient, t * width(x), 0, width(x));
 }
 
-/** Rows of tokens, and of pairs and triples where there are n-grams; none where a norm or a projection mixes them. */
-function lookedUp(model, tensors, ids) {
+/** The rows of the tokens; null where a norm or a projection mixes them. */
+function lookedUp(model, tensors) {
   const name = "model.embeddings", isMixed = ["norm", "projection"].some((part) => tensors.has(`${name}.${part}`));
-  if (model.config.embedding_scale || isMixed) return [];
-  const lengths = tensors.has(`${name}.ngrams`) ? [2, 3] : [];
-  const rows = lengths.map((length) => ngramsOf({ model }, `${name}.ngrams`, ids, length));
-  return [tensors.get(`${name}.tokens`), ...rows];
+  return model.config.embedding_scale || isMixed ? null : tensors.get(`${name}.tokens`);
 }
 
-/** What each token, or run of so many tokens, adds by its row of a table, wherever the text has it. */
-function termsOf(x, ids, length, gradients, linear) {
+/** What each token adds by its row of the table, wherever the text has it. */
+function termsOf(x, ids, gradients) {
   const pieces = new Map();
-  for (let last = length - 1; last < ids.length; last++) {
-    const first = last - length + 1, value = ofToken(x, last, gradients[last]);
-    if (!value) continue;
-    const key = ids.slice(first, last + 1).join();
-    const piece = pieces.get(key) ?? { count: 0, first, last, value: 0, linear: linear && 0 };
+  ids.forEach((id, place) => {
+    const value = ofToken(x, place, gradients[place]);
+    if (!value) return;
+    const piece = pieces.get(id) ?? { count: 0, first: place, value: 0 };
     piece.count += 1;
     piece.value += value;
-    if (linear) piece.linear += ofToken(x, last, gradients[last], linear);
-    pieces.set(key, piece);
-  }
+    pieces.set(id, piece);
+  });
   return [...pieces.values()];
 }

@@ -270,14 +270,6 @@ function silence(heads, head, size) {
 
 // ---- embeddings.py --------------------------------------------------------------------------------------------------
 
-/** G[so many tokens up to here], 0 for those that the table lacks. */
-function ngramsOf(pass, name, ids, length) {
-  const rows = ids.map((_, t) => pass.model.ngrams.get(ids.slice(Math.max(t + 1 - length, 0), t + 1).join()));
-  return lookUp(pass, `${name}.table`, rows.map((row, t) => (t + 1 >= length && row) || 0));
-}
-
-const ngramEmbeddings = (pass, name, ids) => add(ngramsOf(pass, name, ids, 2), ngramsOf(pass, name, ids, 3));
-
 /** What is added for positions 0, 1, 2, ...: learned rows or sinusoids; null where there is none. */
 function positionsOf(pass, name, length) {
   if (pass.off.positions) return null;
@@ -295,9 +287,6 @@ function embed(pass, name, ids, types = null) {
     ? part("projection", linear(pass, `${name}.projection`, x))
     : x);
   let x = part("tokens", lookUp(pass, `${name}.tokens`, ids));
-  if (has(pass, `${name}.ngrams.table`) && !pass.off.ngrams) {
-    x = add(x, part("ngrams", ngramEmbeddings(pass, `${name}.ngrams`, ids)));
-  }
   if (config.positions_after_projection) x = project(x);
   if (config.embedding_scale) x = mapped(x, (value) => value * Math.sqrt(config.hidden_size));
   const positions = positionsOf(pass, name, ids.length);
@@ -410,14 +399,14 @@ function headOf(model, hiddenStates) {
   return HEADS[model.class]({ model, off: NOTHING_OFF, tensors: new Map() }, hiddenStates);
 }
 
-const NOTHING_OFF = Object.freeze({ heads: new Map(), layers: new Set(), positions: false, ngrams: false });
+const NOTHING_OFF = Object.freeze({ heads: new Map(), layers: new Set(), positions: false });
 
 /**
  * One text through the model.
  * @param {object} model from unpackModel()
  * @param {{input_ids: number[], token_type_ids?: number[], decoder_input_ids?: number[]}} inputs
- * @param {{heads?: Map<string, Iterable<number>>, layers?: Set<string>, positions?: boolean, ngrams?: boolean}} off
- *   heads: numbers by the name of their attention; layers: names of blocks; positions, ngrams: true leaves them out
+ * @param {{heads?: Map<string, Iterable<number>>, layers?: Set<string>, positions?: boolean}} off
+ *   heads: numbers by the name of their attention; layers: names of blocks; positions: true leaves them out
  * @returns {Map<string, Tensor>} every result in the order in which it was computed; "logits" is the last
  */
 function forward(model, inputs, off = {}) {

@@ -30,7 +30,5 @@ async function unpackModel(packed) {
     const size = shape.reduce((product, axis) => product * axis, 1);
     weights.set(name, { shape, data: floats.subarray(first, first + size) });
   }
-  const ngrams = new Map();
-  packed.ngrams.forEach((ids, row) => ids.length && !ngrams.has(ids.join()) && ngrams.set(ids.join(), row + 1));
-  return { class: packed.class, config: packed.config, positions: packed.positions, weights, ngrams };
+  return { class: packed.class, config: packed.config, positions: packed.positions, weights };
 }

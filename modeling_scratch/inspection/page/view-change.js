@@ -1,5 +1,5 @@
 // Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-// Change it: swap, remove or add a token, switch off heads, layers, positions and n-grams; forward() computes all again.
+// Change it: swap, remove or add a token, switch off heads, layers and positions; forward() computes all again.
 
 /** What the model read: tokens with the place in the recorded text that each came from. */
 function unchanged() {
@@ -11,7 +11,6 @@ function unchanged() {
     heads: new Map(),
     layers: new Set(),
     positions: false,
-    ngrams: false,
     get tokens() {
       return this.source.map(({ token }) => token);
     },
@@ -34,7 +33,7 @@ function isChanged(change) {
   const same = (side, original) =>
     !side || (side.length === original.ids.length
       && side.every(({ id }, i) => id === original.ids[i]));
-  return change.positions || change.ngrams || change.layers.size > 0
+  return change.positions || change.layers.size > 0
     || [...change.heads.values()].some((heads) => heads.size)
     || !same(change.source, text().tokens) || !same(change.target, text().target_tokens);
 }
@@ -206,8 +205,7 @@ function switches() {
   const ofScores = ["rotary", "alibi", "relative"].includes(kind); // which blocks alone read
   const hasPositions = kind !== "none" && (rows.length > 0 || !ofScores);
   return el("div", {}, el("h3", {}, t("change.switches")), rows.length > 0 && note(t("change.switches.how")),
-    el("div", { class: "switches" }, rows, hasPositions && partSwitch("positions", t("change.positions", kind)),
-      state.model.ngrams.size > 0 && partSwitch("ngrams", t("change.ngrams"))));
+    el("div", { class: "switches" }, rows, hasPositions && partSwitch("positions", t("change.positions", kind))));
 }
 
 function setOff(attention, head, isOff) {

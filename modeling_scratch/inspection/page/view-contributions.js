@@ -37,25 +37,19 @@ function partName(name, layer) {
   return layer === null ? words : `${t("pass.block", layer)}: ${words}`;
 }
 
-/** The largest summands of the embeddings; of those of a linear part, how much of it that is. */
+/** The largest summands of the embeddings. */
 function piecesPart(pieces, signed, tokens) {
   if (!pieces.length) return null;
-  const hasNgrams = pieces.some(({ first, last }) => first < last);
-  const title = t(hasNgrams ? "contributions.pieces" : "contributions.pieces.tokens");
-  const rows = pieces.slice(0, MOST_PIECES).map(({ text: words, count, first, last, value, linear }) => ({
-    name: words?.trim() || tokens.slice(first, last + 1).map(shown).join(" "),
+  const title = t("contributions.pieces.tokens");
+  const rows = pieces.slice(0, MOST_PIECES).map(({ text: words, count, first, value }) => ({
+    name: words?.trim() || shown(tokens[first]),
     value,
-    detail: [count > 1 ? t("contributions.times", count) : placeOf(first, last),
-      linear !== null && signed(linear) !== signed(value) && t("contributions.of_linear", signed(linear))]
-      .filter(Boolean).join(", "),
+    detail: count > 1 ? t("contributions.times", count) : t("contributions.place", first + 1),
   }));
   return [el("h3", {}, title), rows.length < pieces.length
     ? note(t("contributions.pieces.some", rows.length, pieces.length))
     : note(t("contributions.pieces.all", pieces.length)), signedBars(title, signed, rows)];
 }
-
-const placeOf = (first, last) =>
-  t(first === last ? "contributions.place" : "contributions.places", first + 1, last + 1);
 
 /** Numbers with a sign and as many decimals as their size asks for, so that a reader can add them up. */
 function signedBy(values) {

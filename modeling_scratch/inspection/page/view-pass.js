@@ -17,7 +17,7 @@ function partPass() {
 const namesIn = (line) => new Set(line.split(" "));
 const MAIN = [
   [/attention$/, namesIn("q_proj k_proj v_proj query_rotated key_rotated query key value scores weights heads o_proj")],
-  [/embeddings$/, namesIn("tokens ngrams positions token_types norm projection")],
+  [/embeddings$/, namesIn("tokens positions token_types norm projection")],
   [/residual$/, namesIn("before after")],
   [/feed_forward$/, namesIn("gate_proj up_proj activation down_proj")],
   [/(classifier|lm_head|pooler|stack)$/, namesIn("norm dense activation")],

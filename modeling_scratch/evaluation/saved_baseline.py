@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Keep the linear model of a report with the run, where it is the model to use."""
 
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,8 +41,21 @@ def delete_linear(run: Path) -> None:
         folder.rmdir()
 
 
-def with_headline(headline: str | None, linear: str | None, remedies: str, report: str) -> str:
-    """Return the report, with what it says first of a model that is no use. linear: the sentence of `keep_linear`."""
-    if headline:
+def with_recommendation(
+    report: str, evaluation: Mapping[str, Any], comparison: Mapping[str, Any], remedies: str
+) -> str:
+    """Return the report below a first line that says which of the two models to use.
+
+    evaluation: with the headline of a model that is no use, if it is one, and the sentence of `keep_linear`.
+    comparison: with the name of the baseline and the verdict on the trained model.
+    """
+    linear = evaluation["linear_model"]
+    if headline := evaluation["headline"]:
         return f"\n**{headline}** {' '.join(filter(None, (linear, remedies)))}\n{report}"
-    return f"{report}\n{linear}\n" if linear else report
+    baseline = comparison["baseline"]
+    advice = {
+        "better": f"Use the Transformer: it is significantly better than {baseline}.",
+        "worse": f"Use {baseline}: it is significantly better than the Transformer.",
+    }
+    either = f"Use either model: the Transformer and {baseline} do not differ significantly on these texts."
+    return f"\n**{advice.get(comparison['verdict'], either)}**{f' {linear}' if linear else ''}\n{report}"

@@ -23,7 +23,7 @@ ALPHA_GRID = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)  # strength of the L2 penalt
 
 
 @dataclass(frozen=True)
-class Rival:
+class Baseline:
     """Predictions of the judged texts, (N, C) of 0 and 1 or (N,) of numbers, the settings, wall time and weights."""
 
     name: str
@@ -33,7 +33,7 @@ class Rival:
     weights: LinearWeights
 
 
-def one_versus_rest(texts: Sequence[str], labels: np.ndarray, judged: Sequence[str], seed: int = 0) -> Rival:
+def one_versus_rest(texts: Sequence[str], labels: np.ndarray, judged: Sequence[str], seed: int = 0) -> Baseline:
     """Train a logistic regression for each class; the C with the best micro F1 on held-out texts is that of all.
 
     labels (N, C). Raises ValueError if no text has a word, or there are fewer than two texts.
@@ -51,7 +51,7 @@ def one_versus_rest(texts: Sequence[str], labels: np.ndarray, judged: Sequence[s
     return _train(name, untrained, "C", C_GRID, score, labels.astype(int), texts, judged, seed, settings)
 
 
-def ridge(texts: Sequence[str], labels: np.ndarray, judged: Sequence[str], seed: int = 0) -> Rival:
+def ridge(texts: Sequence[str], labels: np.ndarray, judged: Sequence[str], seed: int = 0) -> Baseline:
     """Train a ridge regression with the penalty that has the least squared error on held-out texts. labels (N,)."""
     model = "TF-IDF (1-2 grams, sublinear) + ridge regression"
 
@@ -76,7 +76,7 @@ def _train(
     judged: Sequence[str],
     seed: int,
     settings: dict[str, Any],
-) -> Rival:
+) -> Baseline:
     """Select the penalty on a tenth of the training texts, refit on all of them, and predict the judged ones.
 
     The held-out texts have words that the vocabulary lacks, as the judged ones have: the norm of a text, and so the
@@ -103,4 +103,4 @@ def _train(
         "seed": seed,
         "scikit_learn": sklearn.__version__,
     }
-    return Rival(name, predictions, settings, time.perf_counter() - start, tf_idf.weights(trained))
+    return Baseline(name, predictions, settings, time.perf_counter() - start, tf_idf.weights(trained))
