@@ -58,6 +58,11 @@ def additive(attention_mask: Tensor, dtype: torch.dtype) -> Tensor:
     )
 
 
+def self_attention_cache(cache: Any) -> Any:
+    """The cache of the tokens themselves; an encoder-decoder has one of the encoder's beside it."""
+    return cache.self_attention_cache if isinstance(cache, EncoderDecoderCache) else cache
+
+
 UNCHANGED = nn.Identity()
 
 
@@ -151,8 +156,8 @@ class Attention(nn.Module):
         value = self._heads(self.v_proj(hidden_states))
         if cache is None:
             return key, value
-        cache = cache.self_attention_cache if isinstance(cache, EncoderDecoderCache) else cache
-        return cache.update(key, value, self.layer_idx)  # appends, and returns all
+        # Appends, and returns all.
+        return self_attention_cache(cache).update(key, value, self.layer_idx)
 
     def _cross_key_value(
         self, encoder_hidden_states: Tensor, cache: Any

@@ -135,7 +135,7 @@ class ScratchDecoderPreTrainedModel(ScratchPreTrainedModel):
     is_causal = True
     _skip_keys_device_placement = ["past_key_values"]
     _can_record_outputs = {
-        "hidden_states": Block,
+        "hidden_states": OutputRecorder(Block, num_hidden_layers_key="decoder_layers"),
         "attentions": OutputRecorder(Attention, index=1, layer_name="attention"),
         "cross_attentions": OutputRecorder(Attention, index=1, layer_name="cross_attention"),
     }

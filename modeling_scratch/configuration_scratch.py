@@ -32,17 +32,7 @@ def check_library() -> None:
 
 check_library()
 
-Activation = Literal[
-    "relu", "gelu", "gelu_tanh", "silu", "reglu", "geglu", "geglu_tanh", "swiglu"
-]
-NormType = Literal["layer_norm", "rms_norm"]
-NormPosition = Literal["pre", "post", "output", "sandwich"]
-BlockType = Literal["sequential", "parallel"]
-PositionType = Literal[
-    "none", "learned", "sinusoidal", "sinusoidal_halves", "rotary", "alibi", "relative"
-]
 LayerType = Literal["full_attention", "sliding_attention"]
-Pooling = Literal["first", "mean", "max"]
 ProblemType = Literal["regression", "single_label_classification", "multi_label_classification"]
 ROPE_TYPES = ("default", "linear", "dynamic", "llama3", "yarn")
 
@@ -65,19 +55,24 @@ class ScratchConfig(configuration_utils.PreTrainedConfig):
     intermediate_size: int = 2048  # d_ff, the width of the feed-forward layer
 
     # The block.
-    hidden_act: Activation = "relu"  # the ...glu are gated: act(x W_gate) * (x W_up)
-    norm_type: NormType = "layer_norm"
-    norm_position: NormPosition = "post"  # norm(x + f(x)); "pre": x + f(norm(x)); see layers.py
+    hidden_act: Literal[
+        "relu", "gelu", "gelu_tanh", "silu", "reglu", "geglu", "geglu_tanh", "swiglu"
+    ] = "relu"  # the ...glu are gated: act(x W_gate) * (x W_up)
+    norm_type: Literal["layer_norm", "rms_norm"] = "layer_norm"
+    # "post": norm(x + f(x)); "pre": x + f(norm(x)); for the others see layers.py.
+    norm_position: Literal["pre", "post", "output", "sandwich"] = "post"
     norm_eps: float | int = 1e-5
     query_key_norm: bool = False  # normalise each head's queries and keys
-    block_type: BlockType = "sequential"  # "parallel": both parts read the same
+    block_type: Literal["sequential", "parallel"] = (
+        "sequential"  # "parallel": both read the same
+    )
     final_norm: bool | None = None  # after the last block; None: unless norm_position is "post"
     first_norm: bool = True  # around the first attention; ModernBERT lacks it
 
     # Positions.
-    position_type: PositionType = (
-        "sinusoidal"  # "sinusoidal_halves": sines, then cosines (Marian)
-    )
+    position_type: Literal[
+        "none", "learned", "sinusoidal", "sinusoidal_halves", "rotary", "alibi", "relative"
+    ] = "sinusoidal"  # "sinusoidal_halves": sines, then cosines (Marian)
     relative_attention_num_buckets: int = 32  # of "relative" positions (T5)
     relative_attention_max_distance: int = 128
     position_offset: int = 0  # the row of "learned" positions where they start
@@ -168,10 +163,9 @@ class ScratchConfig(configuration_utils.PreTrainedConfig):
 
     def attention_types(self, num_layers: int) -> list[LayerType]:
         """The type of each layer: layer_types, or the same for all."""
-        same: LayerType = "full_attention"
-        if self.sliding_window is not None:
-            same = "sliding_attention"
-        return self.layer_types or [same] * num_layers
+        if self.sliding_window is None:
+            return ["full_attention"] * num_layers
+        return self.layer_types or ["sliding_attention"] * num_layers
 
 
 @strict
@@ -179,7 +173,7 @@ class ScratchEncoderConfig(ScratchConfig):
     """A bidirectional encoder (BERT and kin)."""
 
     # What a text's vector is: its first real token, the mean or the maximum over its real tokens.
-    classifier_pooling: Pooling = "first"
+    classifier_pooling: Literal["first", "mean", "max"] = "first"
     # The activation of a hidden layer before the last one (BERT "tanh"); None: no hidden layer.
     classifier_activation: Literal["tanh", "relu", "gelu"] | None = None
     classifier_norm: bool = False  # normalise a text's vector
@@ -293,14 +287,13 @@ def require(holds: bool, message: str) -> None:
 def refuse_retired(kwargs: dict[str, Any]) -> None:
     """Takes the field of a retired feature out of kwargs; a model that uses it cannot be read."""
     count = kwargs.pop("ngram_vocab_size", 0)
-    require(not count, f"ngram_vocab_size={count}: models with n-grams need version 0.1.0.")
+    require(not count, f"ngram_vocab_size={count}: n-grams were removed; train the model anew.")
 
 
 def check_bounds(config: ScratchConfig) -> None:
     for name, least in AT_LEAST.items():
         value = getattr(config, name, None)
-        is_valid = value is None or value >= least
-        require(is_valid, f"{name}={value}: has to be at least {least}.")
+        require(value is None or value >= least, f"{name}={value}: has to be at least {least}.")
     for name in DROPOUTS:
         value = getattr(config, name, None) or 0
         require(0 <= value < 1, f"{name}={value}: has to be in [0, 1).")
@@ -315,26 +308,23 @@ def check_heads_divide(config: ScratchConfig) -> None:
 
 
 def check_sizes(config: ScratchConfig) -> None:
-    heads, key_heads = config.num_attention_heads, config.num_key_value_heads
+    """Each message shows its fields as name=value."""
     require(
-        heads % key_heads == 0,
-        f"num_key_value_heads={key_heads} does not divide num_attention_heads={heads}.",
+        config.num_attention_heads % config.num_key_value_heads == 0,
+        f"{config.num_key_value_heads=} does not divide {config.num_attention_heads=}.",
     )
-    size, own = config.embedding_size, config.output_embedding_size
     require(
-        own == size or not config.tie_word_embeddings,
-        f"output_embedding_size={own} differs from embedding_size={size}: "
+        config.output_embedding_size == config.embedding_size or not config.tie_word_embeddings,
+        f"{config.output_embedding_size=} differs from {config.embedding_size=}: "
         "set tie_word_embeddings=False.",
     )
-    token, rows = config.pad_token_id, config.vocab_size
     require(
-        token is None or 0 <= token < rows,
-        f"pad_token_id={token} is no row of vocab_size={rows} rows.",
+        config.pad_token_id is None or 0 <= config.pad_token_id < config.vocab_size,
+        f"{config.pad_token_id=} is no row of {config.vocab_size=} rows.",
     )
     name = "hidden_size" if config.positions_after_projection else "embedding_size"
-    is_paired = config.position_type.startswith("sinusoidal")
     require(
-        not is_paired or getattr(config, name) % 2 == 0,
+        not config.position_type.startswith("sinusoidal") or getattr(config, name) % 2 == 0,
         f"{name}={getattr(config, name)} is odd: sinusoidal positions pair sines with cosines.",
     )
 

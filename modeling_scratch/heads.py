@@ -104,7 +104,7 @@ def _reduce(
 ) -> Tensor:
     """Sum of losses / number of items: those of the optimizer step if Trainer counted them, else of this batch.
 
-    So that gradients of 4 x 2 texts accumulated equal those of 1 x 8 (of causal models, see count_predicted).
+    Gradients of 4 x 2 accumulated texts then equal those of 1 x 8.
     """
     items = num_items_in_batch
     if items is None:

@@ -90,8 +90,8 @@ class Inputs:
         starts = restarts(self.position_ids, self.shape)  # (B, T)
         if not starts[:, 1:].any():
             return None
-        bounds = F.pad(starts.flatten().nonzero().flatten(), (0, 1), value=starts.numel())
-        return bounds.diff()
+        first_tokens = starts.flatten().nonzero().flatten()  # (N,), in the flattened batch
+        return F.pad(first_tokens, (0, 1), value=starts.numel()).diff()
 
     def segment_ids(self) -> Tensor | None:
         """[0, 0, 0, 1, 1, ...]: the segment of each token (B, T); None: each row is one sequence."""

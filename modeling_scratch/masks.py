@@ -26,7 +26,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from transformers import AttentionMaskInterface, Cache, EncoderDecoderCache
+from transformers import AttentionMaskInterface, Cache
 from transformers.masking_utils import (
     create_bidirectional_mask,
     create_bidirectional_sliding_window_mask,
@@ -35,7 +35,7 @@ from transformers.masking_utils import (
     packed_sequence_mask_function,
 )
 
-from .attention import eager_attention
+from .attention import eager_attention, self_attention_cache
 from .configuration_scratch import ScratchConfig
 from .inputs import Inputs, check_mask
 from .positions import POSITION_BIASES, rotary
@@ -85,11 +85,11 @@ def for_each_type(
 ) -> dict[str, LayerInputs]:
     """The mask, the bias and the rotary angles of each type of layer. like: has the scores' dtype."""
     by_type = {}
-    for kind in dict.fromkeys(model.stack.attention_types):
-        mask = self_attention_mask(config, inputs, model.is_causal, cache, kind)
-        bias = position_bias(model.stack, inputs.shape, like, cache, kind)
-        angles = rotary_angles(config, position_ids, like.dtype, kind)
-        by_type[kind] = LayerInputs(mask, bias, angles)
+    for layer_type in dict.fromkeys(model.stack.attention_types):
+        mask = self_attention_mask(config, inputs, model.is_causal, cache, layer_type)
+        bias = position_bias(model.stack, inputs.shape, like, cache, layer_type)
+        angles = rotary_angles(config, position_ids, like.dtype, layer_type)
+        by_type[layer_type] = LayerInputs(mask, bias, angles)
     return by_type
 
 
@@ -97,13 +97,13 @@ def rotary_angles(
     config: ScratchConfig,
     position_ids: Tensor,
     dtype: torch.dtype,
-    kind: str = "full_attention",
+    layer_type: str = "full_attention",
 ) -> tuple[Tensor, Tensor] | None:
     """cos and sin of rotary positions in layers of this type; None for other positions."""
     if config.position_type != "rotary":
         return None
     rope = config.rope_parameters
-    if kind == "sliding_attention" and config.local_rope_theta is not None:
+    if layer_type == "sliding_attention" and config.local_rope_theta is not None:
         # Layers with a window have no use for scaling.
         rope = rope | {"rope_type": "default", "rope_theta": config.local_rope_theta}
     return rotary(position_ids, config.head_dim, rope, config.max_position_embeddings, dtype)
@@ -114,7 +114,7 @@ def position_bias(
     shape: Sequence[int],
     like: Tensor,
     cache: Cache | None = None,
-    kind: str = "full_attention",
+    layer_type: str = "full_attention",
 ) -> Tensor | None:
     """What is added to the scores (B, H, T, S) where positions are a bias, a function of j - i.
 
@@ -126,7 +126,7 @@ def position_bias(
     queries = keys = torch.arange(shape[1], device=like.device)
     if cache is not None:
         # A cache keeps the tokens of a window alone, or has room for more than came so far.
-        cache, layer = self_attention_cache(cache), stack.attention_types.index(kind)
+        cache, layer = self_attention_cache(cache), stack.attention_types.index(layer_type)
         count, first = cache.get_mask_sizes(shape[1], layer)
         queries = queries + cache.get_seq_length(layer)
         keys = torch.arange(count, device=like.device) + first
@@ -134,28 +134,26 @@ def position_bias(
     return bias.expand(shape[0], -1, -1, -1)
 
 
-def self_attention_cache(cache: Any) -> Any:
-    """The cache of the tokens themselves; an encoder-decoder has one of the encoder's beside it."""
-    return cache.self_attention_cache if isinstance(cache, EncoderDecoderCache) else cache
-
-
 def segment_bounds(lengths: Tensor) -> dict[str, Any]:
     """The bounds of segments of these lengths (N,), as the arguments of variable-length kernels."""
     ends = F.pad(lengths.cumsum(0), (1, 0)).to(torch.int32)  # (N + 1,)
     longest = int(lengths.max())
-    bounds = {"cu_seq_lens_q": ends, "cu_seq_lens_k": ends}
-    return bounds | {"max_length_q": longest, "max_length_k": longest}
+    return {
+        "cu_seq_lens_q": ends,
+        "cu_seq_lens_k": ends,
+        "max_length_q": longest,
+        "max_length_k": longest,
+    }
 
 
 def with_bounds(
     config: ScratchConfig, inputs: Inputs, kwargs: dict[str, Any]
 ) -> dict[str, Any]:
     """kwargs, with the bounds of segments where flash attention is to read them."""
-    lengths = inputs.segment_lengths()
-    is_given = kwargs.get("max_length_k") is not None
-    if lengths is None or is_given or "flash" not in config._attn_implementation:
+    if "flash" not in config._attn_implementation or kwargs.get("max_length_k") is not None:
         return kwargs
-    return kwargs | segment_bounds(lengths)
+    lengths = inputs.segment_lengths()
+    return kwargs if lengths is None else kwargs | segment_bounds(lengths)
 
 
 def self_attention_mask(
@@ -163,7 +161,7 @@ def self_attention_mask(
     inputs: Inputs,
     is_causal: bool,
     cache: Cache | None = None,
-    kind: str = "full_attention",
+    layer_type: str = "full_attention",
 ) -> Any:
     """What the backend takes so that tokens see their segment and window.
 
@@ -171,17 +169,20 @@ def self_attention_mask(
     """
     mask = inputs.attention_mask
     if isinstance(mask, dict):  # by type of layer, of generate_batch
-        mask = mask[kind]
+        mask = mask[layer_type]
     check_mask_of_scores(config, mask)
-    masked: dict[str, Any] = {}
-    if is_causal:
-        masked["past_key_values"] = self_attention_cache(cache)
+    within_segment = None
     if cache is None and "flash" not in config._attn_implementation:
         segment_ids = inputs.segment_ids()  # (B, T); flash kernels read the bounds instead
         if segment_ids is not None:
-            masked["and_mask_function"] = packed_sequence_mask_function(segment_ids)
-    make_mask = MASKS[kind == "sliding_attention", is_causal]
-    return make_mask(config, shape_only(inputs), mask, **masked)
+            within_segment = packed_sequence_mask_function(segment_ids)
+    return MASKS[layer_type == "sliding_attention", is_causal](
+        config,
+        shape_only(inputs),
+        mask,
+        past_key_values=self_attention_cache(cache),
+        and_mask_function=within_segment,
+    )
 
 
 def cross_attention_mask(

@@ -6,7 +6,6 @@ Shapes: B batch, T length, V vocabulary, C labels.
 
 from typing import Any
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import Cache
@@ -19,50 +18,26 @@ from transformers.utils import can_return_tuple
 from .base_models import ScratchDecoderModel, ScratchDecoderPreTrainedModel
 from .configuration_scratch import ScratchDecoderConfig
 from .heads import classification_loss, cross_entropy
-from .inputs import Inputs, is_padding_mask
+from .inputs import Inputs
 from .layers import make_projection
 from .modeling_base import MaybeTensor, ScratchGenerationMixin
-from .positions import positions_from_lengths, restarts
 
 
-def next_tokens(
-    labels: Tensor,
-    attention_mask: Any = None,
-    position_ids: Tensor | None = None,
-    cu_seq_lens: Tensor | None = None,
-) -> Tensor:
-    """The label of each position (B, T): the next token of its segment.
+def next_tokens(labels: Tensor, inputs: Inputs) -> Tensor:
+    """The label of each position (B, T): the next token of its text.
 
-    -100 at padding, and at the end of a segment (see Inputs for what marks segments).
+    -100 at padding, and at the end of a text or segment.
     """
-    real = torch.ones_like(labels, dtype=torch.bool)
-    if is_padding_mask(attention_mask):
-        real = attention_mask[:, -labels.shape[1] :].bool()  # (B, T), without cached tokens
-    is_predicted = real
-    if attention_mask is None and position_ids is not None:
-        is_predicted = ~restarts(position_ids, labels.shape)
-    elif attention_mask is None and cu_seq_lens is not None:
-        positions = positions_from_lengths(cu_seq_lens.diff(), labels.shape)
-        is_predicted = (positions != 0).to(labels.device)
-    labels = labels.masked_fill(~is_predicted, -100)
-    labels = F.pad(labels[..., 1:], (0, 1), value=-100)
-    return labels.masked_fill(~real, -100)
-
-
-def count_predicted(
-    num_items_in_batch: Tensor | int | None, labels: Tensor, shift_labels: Tensor
-) -> Any:
-    """Trainer's count of labels, all but the first of each row, scaled to those that are really predicted.
-
-    Exact over accumulated batches if each has the same share of these, as where the first label of a text is -100.
-    """
-    if num_items_in_batch is None:
-        return None
-    return (
-        num_items_in_batch
-        * (shift_labels != -100).sum()
-        / (labels[:, 1:] != -100).sum().clamp(min=1)
-    )
+    real, segment_ids = inputs.real_tokens(), inputs.segment_ids()
+    if real is not None:
+        labels = labels.masked_fill(~real, -100)
+    labels = F.pad(labels[:, 1:], (0, 1), value=-100)
+    if real is not None:
+        labels = labels.masked_fill(~real, -100)
+    if segment_ids is not None:
+        is_last = segment_ids.diff(append=segment_ids[:, -1:]) != 0  # (B, T)
+        labels = labels.masked_fill(is_last.to(labels.device), -100)
+    return labels
 
 
 class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, ScratchGenerationMixin):
@@ -104,28 +79,20 @@ class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, ScratchGeneration
         # No named argument: Trainer would take it for a label column, and batches without it for
         # unlabelled ones.
         shift_labels = kwargs.pop("shift_labels", None)
+        past = 0 if past_key_values is None else past_key_values.get_seq_length()
+        texts = input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids
+        inputs = Inputs(*texts, kwargs.get("cu_seq_lens_q"), past)
         if use_cache is None and labels is not None:
             use_cache = False
-        outputs = self.model(
-            input_ids,
-            attention_mask,
-            position_ids,
-            past_key_values,
-            inputs_embeds,
-            token_type_ids=token_type_ids,
-            use_cache=use_cache,
-            return_dict=True,
-            **kwargs,
-        )
+        kwargs |= {"past_key_values": past_key_values, "use_cache": use_cache}
+        outputs = self.model(inputs=inputs, return_dict=True, **kwargs)
         kept: Any = logits_to_keep
         if isinstance(kept, int):
             kept = slice(-kept, None)
         hidden_states = outputs.last_hidden_state[:, kept]
         logits = self.lm_head(self.projection(hidden_states))  # (B, T, V)
         if labels is not None and shift_labels is None:
-            segments = attention_mask, position_ids, kwargs.get("cu_seq_lens_q")
-            shift_labels = next_tokens(labels, *segments)
-            num_items_in_batch = count_predicted(num_items_in_batch, labels, shift_labels)
+            shift_labels = next_tokens(labels, inputs)
         if shift_labels is not None:
             shift_labels = shift_labels[:, kept]
         loss = cross_entropy(logits, shift_labels, num_items_in_batch)
@@ -174,9 +141,8 @@ class ScratchDecoderForSequenceClassification(ScratchDecoderPreTrainedModel):
         pooled, outputs = self.pooled("last", inputs, real, **kwargs)
         logits = self.score(pooled)
         loss = classification_loss(self.config, logits, labels, num_items_in_batch)
-        past_key_values = outputs.past_key_values
         return SequenceClassifierOutputWithPast(
-            loss, logits, past_key_values, outputs.hidden_states, outputs.attentions
+            loss, logits, outputs.past_key_values, outputs.hidden_states, outputs.attentions
         )
 
 

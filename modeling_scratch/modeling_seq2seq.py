@@ -4,7 +4,6 @@
 Shapes: B batch, S length of the source, T length of the target, V vocabulary of the decoder.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import torch.nn.functional as F
@@ -102,7 +101,11 @@ class ScratchSeq2SeqModel(ScratchSeq2SeqPreTrainedModel):
         encoder_outputs, where they are given, spare the encoder its work; the masks have 1 at real
         tokens; token_type_ids (B, S) are those of the source.
         """
-        check_arguments(decoder_input_ids, decoder_inputs_embeds, kwargs)
+        if kwargs.pop("position_ids", None) is not None or "cu_seq_lens_q" in kwargs:
+            raise ValueError(
+                "An encoder-decoder takes padded batches with masks, not packed ones (position_ids, "
+                "cu_seq_lens_q), and reads the source at once: prefill_chunk_size is not supported."
+            )
         if encoder_outputs is None:
             texts = input_ids, attention_mask, token_type_ids, None, inputs_embeds
             recorded = {name: kwargs[name] for name in ENCODER_ARGUMENTS if name in kwargs}
@@ -134,25 +137,6 @@ class ScratchSeq2SeqModel(ScratchSeq2SeqPreTrainedModel):
         )
 
 
-def check_arguments(ids: MaybeTensor, embeds: MaybeTensor, kwargs: Mapping[str, Any]) -> None:
-    """Raises ValueError for packed batches, and where the decoder has nothing to read, or both."""
-    if kwargs.get("cu_seq_lens_q") is not None or kwargs.get("position_ids") is not None:
-        raise ValueError(
-            "An encoder-decoder takes padded batches with masks, not packed ones (position_ids, "
-            "cu_seq_lens_q), and reads the source at once: prefill_chunk_size is not supported."
-        )
-    if (ids is None) == (embeds is None):
-        raise ValueError(
-            "Give decoder_input_ids or decoder_inputs_embeds, or labels; no guidance_scale."
-        )
-
-
-def shift_right(labels: Tensor, start: int, pad: int) -> Tensor:
-    """What a decoder reads to predict labels: a start token, then the label before; pad where there is none."""
-    shifted = F.pad(labels[..., :-1], (1, 0), value=start)
-    return shifted.masked_fill(shifted == -100, pad)
-
-
 class ScratchSeq2SeqForConditionalGeneration(
     ScratchSeq2SeqPreTrainedModel, ScratchGenerationMixin
 ):
@@ -181,7 +165,8 @@ class ScratchSeq2SeqForConditionalGeneration(
                 f"decoder_start_token_id={start}, pad_token_id={pad}: set both in the config to train on labels "
                 "(tokenization.special_token_ids says what a tokenizer calls them)."
             )
-        return shift_right(labels, start, pad)
+        shifted = F.pad(labels[:, :-1], (1, 0), value=start)
+        return shifted.masked_fill(shifted == -100, pad)
 
     @can_return_tuple
     def forward(

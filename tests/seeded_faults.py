@@ -101,7 +101,7 @@ TEXTBOOK = (
     ),
     Fault(
         "cache_of_the_first_layer", "attention", "Attention._self_key_value",
-        "return cache.update(key, value, self.layer_idx)", "return cache.update(key, value, 0)",
+        "update(key, value, self.layer_idx)", "update(key, value, 0)",
         "all layers share the cache of the first",
     ),
     Fault(
@@ -208,18 +208,13 @@ TEXTBOOK = (
     ),
     Fault(
         "labels_not_shifted", "modeling_decoder", "next_tokens",
-        "F.pad(labels[..., 1:], (0, 1), value=-100)", "labels",
+        "F.pad(labels[:, 1:], (0, 1), value=-100)", "labels",
         "a decoder learns to repeat the token that it reads",
     ),
     Fault(
         "segment_predicts_the_next", "modeling_decoder", "next_tokens",
-        "is_predicted = ~restarts(position_ids, labels.shape)", "pass",
+        "if segment_ids is not None:", "if False:",
         "the last token of a packed text learns to predict the first one of the next",
-    ),
-    Fault(
-        "first_label_counts", "modeling_decoder", "count_predicted",
-        "(labels[:, 1:] != -100)", "(labels != -100)",
-        "accumulated steps: the share of predicted labels is of all labels, the first ones included",
     ),
     Fault(
         "mask_of_the_first_tokens", "inputs", "Inputs.real_tokens",
@@ -227,8 +222,9 @@ TEXTBOOK = (
         "classifying behind a cache, the mask of the cached tokens says which of the new ones are real",
     ),
     Fault(
-        "shifted_to_the_left", "modeling_seq2seq", "shift_right",
-        "F.pad(labels[..., :-1], (1, 0), value=start)", "F.pad(labels[..., 1:], (0, 1), value=start)",
+        "shifted_to_the_left", "modeling_seq2seq",
+        "ScratchSeq2SeqForConditionalGeneration.prepare_decoder_input_ids_from_labels",
+        "F.pad(labels[:, :-1], (1, 0), value=start)", "F.pad(labels[:, 1:], (0, 1), value=start)",
         "the decoder reads the label after, not the one before",
     ),
     Fault(

@@ -62,7 +62,7 @@ def _inputs(words: list[str], **named: Any) -> Inputs:
 
 def _of_self(title: str, words: list[str], is_causal: bool = False, window: int | None = None, **named: Any) -> Mask:
     inputs, config = _inputs(words, **named), ScratchConfig(sliding_window=window)
-    mask = self_attention_mask(eager_config(config), inputs, is_causal, kind=config.attention_types(1)[0])
+    mask = self_attention_mask(eager_config(config), inputs, is_causal, layer_type=config.attention_types(1)[0])
     return Mask(title, _visible(mask, len(words), len(words)), words, words, inputs, is_causal, sliding_window=window)
 
 

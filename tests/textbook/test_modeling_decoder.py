@@ -194,9 +194,12 @@ def test_the_loss_is_that_of_the_texts_one_by_one(side: str) -> None:
     total = sum(next_tokens(model(row[None]).logits, row[None]) for row in texts() if len(row) > 1)
     count = sum(LENGTHS) - len(LENGTHS)
     assert_close(model(**batch, labels=labels).loss, total / count)
-    counted = (labels[:, 1:] != -100).sum()  # by Trainer, which also counts a first token behind padding
-    for items in 2 * counted, int(2 * counted):
-        assert_close(model(**batch, labels=labels, num_items_in_batch=items).loss, total / count / 2)
+    items = (labels[:, 1:] != -100).sum()  # by Trainer, which also counts a first token behind padding
+    for given in items, int(items):
+        assert_close(model(**batch, labels=labels, num_items_in_batch=given).loss, total / items)
+    rows = [{name: value[i : i + 1] for name, value in batch.items()} for i in range(len(labels))]
+    losses = [model(**row, labels=labels[i : i + 1], num_items_in_batch=items).loss for i, row in enumerate(rows)]
+    assert_close(sum(losses), total / items)  # accumulated one by one
 
 
 @engines

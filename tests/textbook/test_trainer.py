@@ -96,17 +96,6 @@ def test_a_step_is_the_same_however_it_is_cut(name: str, tmp_path: Path) -> None
     assert not all(torch.equal(value, start[key]) for key, value in whole.items())
 
 
-def test_padding_on_the_left_changes_no_step(tmp_path: Path) -> None:
-    """Trainer counts the first token of a text behind padding as one to predict; nothing predicts it."""
-    found = {}
-    for side in ("right", "left"):
-        model = CAUSAL_LM.model()
-        made = trainer(model, tmp_path / side, reviews(CAUSAL_LM), per_device_eval_batch_size=8)
-        made.processing_class.padding_side = made.data_collator.tokenizer.padding_side = side
-        found[side] = [made.train().training_loss, made.evaluate(reviews(CAUSAL_LM))["eval_loss"]]
-    assert found["left"] == pytest.approx(found["right"], rel=1e-5)
-
-
 @parametrize_cases((TEXTS, MASKED_LM, CAUSAL_LM, SEQ2SEQ_LM))
 def test_label_smoothing(case: Case, tmp_path: Path) -> None:
     """(1 - e) * cross-entropy + e * the mean over all classes of -log p."""
