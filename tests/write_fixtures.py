@@ -49,7 +49,7 @@ CLASSES = (
     "ScratchSeq2SeqForConditionalGeneration",
 )  # fmt: skip
 
-# Class and name of the variant: settings. Together they use every switch, but for n-grams.
+# Class and name of the variant: settings. Together they use every switch.
 LEARNED: Settings = {"position_type": "learned", "position_offset": 2, "embedding_norm": True, "hidden_act": "gelu"}
 LLAMA: Settings = {
     "norm_position": "pre", "norm_type": "rms_norm", "norm_eps": 1e-6, "position_type": "rotary",

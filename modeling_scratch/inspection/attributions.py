@@ -39,16 +39,14 @@ class IntegratedGradients:
 def integrated_gradients(subject: Subject, target: Target) -> IntegratedGradients:
     """Integrate from padding to the text; more steps until sum and difference are equal within `TOLERANCE`.
 
-    What tables of tokens and of n-grams give is replaced, position by position; special tokens stay as they are.
+    The rows of the table of tokens are replaced, position by position; special tokens stay as they are.
     """
-    tables = _tables(subject.model)
     with as_textbook(subject.model):
-        ends = _looked_up(subject, tables)
-        baselines = [_baseline(subject, table, end) for table, end in zip(tables, ends)]
-        difference = _score_at(subject, target, tables, ends) - _score_at(subject, target, tables, baselines)
+        start, end = _ends(subject)
+        difference = _score_at(subject, target, end) - _score_at(subject, target, start)
         steps = LEAST_STEPS
         while True:
-            values = _integral(subject, target, tables, ends, baselines, steps)
+            values = _integral(subject, target, start, end, steps)
             if is_exact(values.sum().item(), difference) or steps >= MOST_STEPS:
                 break
             steps *= 2
@@ -62,78 +60,57 @@ def is_exact(total: float, difference: float) -> bool:
     return abs(total - difference) <= TOLERANCE * max(abs(difference), SMALL)
 
 
-def _tables(model: Any) -> list[nn.Module]:
-    """The tables that a text is looked up in, of the encoder of an encoder-decoder."""
+def _table(model: Any) -> nn.Module:
+    """The table that a text is looked up in, of the encoder of an encoder-decoder."""
     base = model.base_model
-    embeddings = (base.encoder if hasattr(base, "encoder") else base).embeddings
-    return [embeddings.tokens]
+    return (base.encoder if hasattr(base, "encoder") else base).embeddings.tokens
 
 
 @contextmanager
-def _replaced(tables: list[nn.Module], outputs: list[Tensor | None], found: list[Tensor]) -> Iterator[None]:
-    """Tables that give these outputs, at their first call: a decoder may share them. What they gave goes to found."""
-    waiting = dict(zip(tables, outputs))
+def _replaced(table: nn.Module, value: Tensor) -> Iterator[None]:
+    """A table that gives this value, at its first call: a decoder may share it."""
 
-    def replace(table: nn.Module, _: Any, output: Tensor) -> Tensor:
-        if table not in waiting:
-            return output
-        found.append(output)
-        other = waiting.pop(table)
-        return output if other is None else other
+    def replace(*_: Any) -> Tensor:
+        handle.remove()
+        return value
 
-    handles = [table.register_forward_hook(replace) for table in tables]
+    handle = table.register_forward_hook(replace)
     try:
         yield
     finally:
-        for handle in handles:
-            handle.remove()
+        handle.remove()
 
 
-def _looked_up(subject: Subject, tables: list[nn.Module]) -> list[Tensor]:
-    """What each table gives for the text (1, T, E)."""
-    found: list[Tensor] = []
-    with torch.no_grad(), _replaced(tables, [None] * len(tables), found):
-        subject.model(**subject.inputs)
-    return found
-
-
-def _baseline(subject: Subject, table: nn.Module, end: Tensor) -> Tensor:
-    """The row of the padding token in place of each token of the text; zeros without one, and for n-grams."""
-    pad = subject.tokenizer.pad_token_id
-    weight = getattr(table, "weight", None)
+def _ends(subject: Subject) -> tuple[Tensor, Tensor]:
+    """The baseline, with the row of the padding token, or zeros, in place of each token, and the text: (1, T, E)."""
+    table, pad = _table(subject.model), subject.tokenizer.pad_token_id
     with torch.no_grad():
-        row = torch.zeros_like(end[0, 0]) if pad is None or weight is None else table(subject.tensor([pad]))[0]
-    kept = subject.tensor(subject.text.special)[None, :, None]
-    return torch.where(kept & (weight is not None), end, row.expand_as(end))
+        end = table(subject.inputs["input_ids"])
+        row = torch.zeros_like(end[0, 0]) if pad is None else table(subject.tensor([pad]))[0]
+    return torch.where(subject.tensor(subject.text.special)[None, :, None], end, row), end
 
 
-def _scored(subject: Subject, target: Target, tables: list[nn.Module], values: list[Tensor]) -> Tensor:
-    rows = len(values[0])
-    with _replaced(tables, list(values), []):
+def _scored(subject: Subject, target: Target, values: Tensor) -> Tensor:
+    rows = len(values)
+    with _replaced(_table(subject.model), values):
         logits = subject.model(**subject.batch([subject.text] * rows)).logits.float()
     return score(subject, logits, target, [target.position] * rows)
 
 
-def _score_at(subject: Subject, target: Target, tables: list[nn.Module], values: list[Tensor]) -> float:
+def _score_at(subject: Subject, target: Target, values: Tensor) -> float:
     with torch.no_grad():
-        return _scored(subject, target, tables, values).item()
+        return _scored(subject, target, values).item()
 
 
-def _integral(
-    subject: Subject, target: Target, tables: list[nn.Module], ends: list[Tensor], baselines: list[Tensor], steps: int
-) -> Tensor:
-    """(x - x') * mean gradient, by the midpoint rule, summed over features and tables: (T,)."""
-    total = torch.zeros(ends[0].shape[1], device=ends[0].device, dtype=torch.float64)
+def _integral(subject: Subject, target: Target, start: Tensor, end: Tensor, steps: int) -> Tensor:
+    """(x - x') * mean gradient, by the midpoint rule, summed over features: (T,)."""
+    total = torch.zeros(end.shape[1], device=end.device, dtype=torch.float64)
     middles = (torch.arange(steps, device=total.device) + 0.5) / steps
     for part in middles.split(rows_a_batch(subject)):
-        shares = part[:, None, None].to(ends[0].dtype)
-        points = [(start + shares * (end - start)).requires_grad_() for start, end in zip(baselines, ends)]
+        points = (start + part[:, None, None].to(end.dtype) * (end - start)).requires_grad_()
         with torch.enable_grad():
-            gradients = torch.autograd.grad(
-                _scored(subject, target, tables, points).sum(), points, materialize_grads=True
-            )
-        for start, end, gradient in zip(baselines, ends, gradients):
-            total += ((end - start) * gradient.sum(0, keepdim=True))[0].sum(-1).double()
+            (gradient,) = torch.autograd.grad(_scored(subject, target, points).sum(), points, materialize_grads=True)
+        total += ((end - start)[0] * gradient.sum(0)).sum(-1).double()
     return total / steps
 
 

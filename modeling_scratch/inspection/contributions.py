@@ -9,7 +9,7 @@ block divides the sum on its way, and a maximum or a hidden layer in the head is
 Shapes: T tokens, C labels, N parts.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,16 +125,16 @@ class _Reader:
         self.constant = self._scored(shift + _shift(self.pooled_norm, shift)).item()
 
     def __call__(self, states: Tensor) -> Tensor:
-        """Parts of the stream (N, T, hidden) -> what each adds to the score by each token (N, T)."""
-        return self._added(self._shared(states).flatten(0, 1)).view(states.shape[:2])
+        """A part of the stream (1, T, hidden) -> what it adds to the score by each token (T,)."""
+        return self._added(self._shared(states))
 
     def total(self, states: Tensor) -> float:
-        """What one part (1, T, hidden) adds to the score."""
-        return self._added(self._shared(states).sum(1)).item()
+        """What a part of the stream (1, T, hidden) adds to the score."""
+        return self._added(self._shared(states).sum(0, keepdim=True)).item()
 
     def _shared(self, states: Tensor) -> Tensor:
-        """The share of each token in the pooled vector, (N, T, hidden) -> the same."""
-        return _normed(self.norm, states.float(), self.outputs[-1]) * self.shares[:, None]
+        """The share of each token in the pooled vector, (1, T, hidden) -> (T, hidden)."""
+        return (_normed(self.norm, states.float(), self.outputs[-1]) * self.shares[:, None])[0]
 
     def _added(self, pooled: Tensor) -> Tensor:
         """Shares of the pooled vector (N, hidden) -> what each adds to the score (N,)."""
@@ -192,28 +192,27 @@ def _embedded(subject: Subject, reader: _Reader, recording: Recording) -> tuple[
     parts = [Part(TOKENS, reader.total(rows))]
     has_positions = embeddings.positions is not None or embeddings.sinusoid is not None
     if (name := ADDED.get((has_positions, embeddings.token_types is not None))) is not None:
-        parts.append(Part(name, reader.total(whole - rows.sum(0))))
-    return parts, list(_pieces(subject, reader, rows))
+        parts.append(Part(name, reader.total(whole - rows)))
+    return parts, _pieces(subject, reader(rows).tolist())
 
 
-def _pieces(subject: Subject, reader: _Reader, rows: Tensor) -> Iterator[Term]:
-    """rows (1, T, E): of the tokens."""
-    ids, values = subject.text.ids, reader(rows)[0].tolist()
+def _pieces(subject: Subject, values: list[float]) -> list[Term]:
+    """values (T,): what each token adds by its embedding."""
     places: dict[int, list[int]] = {}
-    for place, token in enumerate(ids):
-        if values[place]:
+    for place, (token, value) in enumerate(zip(subject.text.ids, values)):
+        if value:
             places.setdefault(token, []).append(place)
-    for found in places.values():
-        yield Term(_text_of(subject, found[0]), len(found), found[0], sum(values[place] for place in found))
+    return [
+        Term(_text_of(subject, found[0]), len(found), found[0], sum(values[place] for place in found))
+        for found in places.values()
+    ]
 
 
-def _text_of(subject: Subject, token: int) -> str:
-    """What a token stands for in the text; the name of a special token, and where the tokenizer tells no places."""
+def _text_of(subject: Subject, place: int) -> str:
+    """What the token stands for in the text; the name of a special one, and where the tokenizer tells no places."""
     text = subject.text
-    span = None if text.spans is None else text.spans[token]
-    if span and span[0] < span[1]:
-        return text.text[span[0] : span[1]]
-    return shown(subject.tokenizer, text.ids[token]).strip()
+    start, end = (0, 0) if text.spans is None else text.spans[place]
+    return text.text[start:end] or shown(subject.tokenizer, text.ids[place]).strip()
 
 
 def _updates(reader: _Reader, recording: Recording) -> list[Part]:

@@ -447,6 +447,36 @@ def test_an_answer_that_is_no_sum_has_no_parts(settings: dict[str, Any]) -> None
     assert explain(model, TOKENIZER, TEXT).texts[0].contributions is None
 
 
+def without_blocks() -> Any:
+    """A model whose score is that of the rows of its tokens, and of the biases of its head."""
+    settings = {"norm_position": "pre", "final_norm": False, "embedding_norm": False, "position_type": "none"}
+    model_class = scratch.ScratchEncoderForSequenceClassification
+    return redraw(model_of(model_class, num_hidden_layers=0, num_labels=2, **settings, **POOLED))
+
+
+def test_what_tokens_add_is_what_the_score_loses_without_them() -> None:
+    model, ids = without_blocks(), TOKENIZER(TEXT)["input_ids"]
+    found = explain(model, TOKENIZER, TEXT).texts[0].contributions
+    sign = 1 if found.score.endswith("1") else -1
+
+    def without(rows: Any) -> float:
+        """The score when these rows of the table are 0."""
+        changed = copy.deepcopy(model)
+        with torch.no_grad():
+            changed.model.embeddings.tokens.weight[rows] = 0
+            logits = changed(torch.tensor([ids])).logits[0]
+        return sign * (logits[1] - logits[0]).item()
+
+    parts = {part.name: part.value for part in found.parts}
+    assert parts.keys() == {"tokens", "bias"}
+    assert found.value == pytest.approx(without([]))
+    assert parts["tokens"] == pytest.approx(found.value - without(ids), abs=1e-5)
+    pieces = {piece.text: piece for piece in found.pieces}
+    assert len(pieces) == len(ids)
+    assert pieces["moving"].first == 3
+    assert pieces["moving"].value == pytest.approx(found.value - without(ids[3]), abs=1e-5)
+
+
 def test_a_token_that_stands_twice_is_one_term() -> None:
     model = redraw(model_of(scratch.ScratchEncoderForSequenceClassification, norm_position="pre", **POOLED))
     found = explain(model, TOKENIZER, f"{TEXT} {TEXT}").texts[0].contributions

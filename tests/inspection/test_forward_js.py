@@ -176,6 +176,12 @@ def test_positions_switched_off_are_a_model_without_them(kind: str) -> None:
     assert_same([Run(model, inputs_of(case), without_positions=without)])
 
 
+def test_token_types_count_as_in_pytorch() -> None:
+    model, inputs = model_cases.TEXTS.model(type_vocab_size=2), inputs_of(model_cases.TEXTS)
+    types = torch.arange(inputs["input_ids"].shape[1])[None] // 5
+    assert_same([Run(model, {**inputs, "token_type_ids": types})])
+
+
 def test_floats_of_fewer_bits_stay_close_and_unite_tied_weights() -> None:
     model = model_cases.MASKED_LM.model()
     assert weights.kept_bits(1_000_000) < 32 == weights.kept_bits(100_000)

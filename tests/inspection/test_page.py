@@ -290,7 +290,7 @@ def test_the_training_step_is_there_for_each_label(page: Any, folder: Path, expl
     assert page.inner_text("#backward .facts") != first
 
 
-def test_the_parts_of_an_answer_are_bars(page: Any, folder: Path) -> None:
+def test_the_parts_of_an_answer_are_bars_that_follow_a_change(page: Any, folder: Path) -> None:
     opened(page, folder / "sum.html")
     table, pieces = (page.locator("#contributions table").nth(number).locator("tr") for number in (0, 1))
     blocks = [f"Layer {number}: {part}" for number in (1, 2) for part in BLOCK]
@@ -305,6 +305,12 @@ def test_the_parts_of_an_answer_are_bars(page: Any, folder: Path) -> None:
     assert sum(values) == pytest.approx(float(score), abs=0.1)  # of rounded ones
     assert "bad" in pieces.locator("th").all_inner_texts()
     assert page.locator("#contributions .note >> text=after your change").count() == 0
+    before = shown_logits(page)
+    page.click("#change [role=switch]:text-is('Layer') >> nth=0")
+    assert shown_logits(page) != before
+    assert page.locator("#contributions .note >> text=after your change").count() == 1
+    of_layer = table.filter(has_text="Layer 1").locator(".value").all_inner_texts()
+    assert {each.strip("+−0.") for each in of_layer} == {""}
     page.fill("#page .typing input", "a bad bad film")
     page.click("#page .typing button")
     page.wait_for_selector("#contributions small:text('2 times')")

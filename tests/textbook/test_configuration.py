@@ -176,6 +176,16 @@ def test_every_field_is_saved_under_its_name(tmp_path: Path) -> None:
     assert set(ScratchConfig.__annotations__) - unsaved <= saved.keys()
 
 
+def test_the_size_of_a_retired_table_is_dropped_if_0_and_refused_otherwise(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**tiny().to_dict(), "ngram_vocab_size": 0}))
+    AutoConfig.from_pretrained(tmp_path).save_pretrained(tmp_path)
+    assert "ngram_vocab_size" not in json.loads(path.read_text())
+    path.write_text(json.dumps({**tiny().to_dict(), "ngram_vocab_size": 5}))
+    with pytest.raises(ValueError, match=r"\Angram_vocab_size=5: .+\Z"):  # one line: . is no line break
+        AutoConfig.from_pretrained(tmp_path)
+
+
 def test_names_of_labels_count_them() -> None:
     numbered = tiny(num_labels=3)
     assert numbered.label2id == {name: number for number, name in numbered.id2label.items()}

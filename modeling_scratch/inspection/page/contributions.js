@@ -9,8 +9,7 @@
  * @param {object} model from unpackModel()
  * @param {Map<string, Tensor>} tensors of forward()
  * @param {number[]} ids that it read
- * @param {{parts: object[], others: number}} like a recorded text's: its parts, and the weight of the other logits in
- *   the score
+ * @param {{parts: object[], others: number}} like a recorded text's: its parts, and the weight of the other logits
  * @param {number} index of the score's logit
  */
 function contributionsOf(model, tensors, ids, like, index) {
@@ -19,10 +18,11 @@ function contributionsOf(model, tensors, ids, like, index) {
   const logits = tensors.get("logits"), last = row(logits, logits.shape[0] - 1).data;
   const direction = Float64Array.from(last, (_, i) => (i === index ? 1 : like.others));
   const { gradients, constant } = gradientsOf(model, tensors, stream[stream.length - 1], headOfScore(model, direction));
-  const rows = lookedUp(model, tensors), pieces = rows ? termsOf(rows, ids, gradients) : [];
-  const values = { bias: constant, embeddings: total(stream[0], gradients) };
-  values.tokens = pieces.reduce((all, piece) => all + piece.value, 0);
-  const added = values.embeddings - values.tokens; // positions, token types or both: what is no row of the table
+  const isMixed = like.parts.some(({ name }) => name === "embeddings"); // by a norm or a projection
+  const pieces = isMixed ? [] : termsOf(tensors.get("model.embeddings.tokens"), ids, gradients);
+  const embeddings = total(stream[0], gradients), tokens = pieces.reduce((all, { value }) => all + value, 0);
+  const values = { bias: constant, embeddings, tokens };
+  const added = embeddings - tokens; // positions, token types or both
   const ofLayer = (name, layer) => {
     const [before, after] = [stream[layer - 1], stream[layer]].map((x) => total(x, gradients));
     const middle = tensors.get(`${layers[layer - 1]}.attention_residual.after`); // null in a block that is off
@@ -32,7 +32,6 @@ function contributionsOf(model, tensors, ids, like, index) {
   const parts = like.parts.map(({ name, layer }) => ({ name, layer,
     value: layer === null ? values[name] ?? added : ofLayer(name, layer) })
   );
-  pieces.sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
   return { index, others: like.others, value: dot(last, direction, 0, 0, last.length), parts,
     pieces: pieces.length > 1 ? pieces : [] };
 }
@@ -91,29 +90,20 @@ function shifted(model, name, gradient) {
   return shift ? dot(shift.data, gradient, 0, 0, gradient.length) : 0;
 }
 
-/** What part of the stream adds to the score. */
+/** What part of the stream adds to the score, and what it adds by one token. */
 const total = (x, gradients) => gradients.reduce((all, gradient, t) => all + ofToken(x, t, gradient), 0);
+const ofToken = (x, t, gradient) => dot(x.data, gradient, t * width(x), 0, width(x));
 
-function ofToken(x, t, gradient) {
-  return dot(x.data, gradient, t * width(x), 0, width(x));
-}
-
-/** The rows of the tokens; null where a norm or a projection mixes them. */
-function lookedUp(model, tensors) {
-  const name = "model.embeddings", isMixed = ["norm", "projection"].some((part) => tensors.has(`${name}.${part}`));
-  return model.config.embedding_scale || isMixed ? null : tensors.get(`${name}.tokens`);
-}
-
-/** What each token adds by its row of the table, wherever the text has it. */
+/** What each token adds by its row of the table, wherever the text has it, the largest first. */
 function termsOf(x, ids, gradients) {
   const pieces = new Map();
-  ids.forEach((id, place) => {
-    const value = ofToken(x, place, gradients[place]);
+  ids.forEach((id, t) => {
+    const value = ofToken(x, t, gradients[t]);
     if (!value) return;
-    const piece = pieces.get(id) ?? { count: 0, first: place, value: 0 };
+    const piece = pieces.get(id) ?? { count: 0, first: t, value: 0 };
     piece.count += 1;
     piece.value += value;
     pieces.set(id, piece);
   });
-  return [...pieces.values()];
+  return [...pieces.values()].sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
 }

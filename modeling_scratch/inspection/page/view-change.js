@@ -174,7 +174,7 @@ function searchedIds(words, query, rows) {
   return ids.length || words.length || !/^\d+$/.test(wanted) || Number(wanted) >= rows ? ids : [Number(wanted)];
 }
 
-// ---- Heads, layers, positions, n-grams ---------------------------------------------------------------------------------------
+// ---- Heads, layers, positions ------------------------------------------------------------------------------------------------
 
 const attentionsOf = () =>
   [...state.baseline.keys()].filter((name) => name.endsWith("attention.weights")).map((name) =>
@@ -198,14 +198,14 @@ function switches() {
       el("span", { class: "layer-name" }, label), roving([...buttons, whole].filter(Boolean)));
   });
   const kind = state.model.config.position_type;
-  const partSwitch = (name, words) =>
-    toggle(words, words, () => state.change[name], (isOff) => {
-      state.change[name] = isOff;
-    });
+  const words = t("change.positions", kind);
+  const ofPositions = toggle(words, words, () => state.change.positions, (isOff) => {
+    state.change.positions = isOff;
+  });
   const ofScores = ["rotary", "alibi", "relative"].includes(kind); // which blocks alone read
   const hasPositions = kind !== "none" && (rows.length > 0 || !ofScores);
   return el("div", {}, el("h3", {}, t("change.switches")), rows.length > 0 && note(t("change.switches.how")),
-    el("div", { class: "switches" }, rows, hasPositions && partSwitch("positions", t("change.positions", kind))));
+    el("div", { class: "switches" }, rows, hasPositions && ofPositions));
 }
 
 function setOff(attention, head, isOff) {

@@ -40,7 +40,7 @@ function partName(name, layer) {
 /** The largest summands of the embeddings. */
 function piecesPart(pieces, signed, tokens) {
   if (!pieces.length) return null;
-  const title = t("contributions.pieces.tokens");
+  const title = t("contributions.pieces");
   const rows = pieces.slice(0, MOST_PIECES).map(({ text: words, count, first, value }) => ({
     name: words?.trim() || shown(tokens[first]),
     value,
