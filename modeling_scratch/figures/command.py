@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ..benchmark.history import read_history
 from ..bridges.model_sources import Tokenizers
 from ..evaluation.comparison import names_of
 from ..modeling_base import ScratchPreTrainedModel
@@ -27,6 +28,7 @@ from .masks import attention_masks
 from .models import SMALL, model_from, small_model, tokenizers_of
 from .parameters import count_parameters, parameter_counts
 from .positions import position_biases, position_encodings, position_products, rope_scaling
+from .speed_history import speed_history
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,6 +56,7 @@ class FiguresArguments:
     runs: list[str] | None = field(
         default=None, metadata={"help": "The folders of runs whose learning curves are drawn."}
     )
+    history: str | None = option(default=None, help="The file that benchmark --history has written, for speed-history.")
     text: str = option(default=TEXT, help="The text that the model reads.")
     target: str | None = option(
         default=None, help="What the decoder of an encoder-decoder reads; by default, what the model generates."
@@ -178,6 +181,16 @@ def curves(subject: Subject) -> "Figure":
     return learning_curves(subject.runs)
 
 
+def speed(subject: Subject) -> "Figure":
+    if subject.arguments.history is None:
+        raise DataError("name the file of benchmark --history with --history")
+    path = Path(subject.arguments.history)
+    if not (entries := read_history(path)):
+        raise DataError(f"--history {path}: not found, or without a line; benchmark --history writes one")
+    caption = "Dots: medians over pairs of runs. Lines: the middle half of the ratios. Equal outputs on both sides."
+    return speed_history(entries, caption)
+
+
 def embeddings(subject: Subject) -> "Figure":
     given, (tokenizer, _) = subject.arguments.words or [], subject.tokenizers
     words = frequent_words(tokenizer) | ids_of(tokenizer, given)
@@ -221,6 +234,7 @@ FIGURES: dict[str, Callable[[Subject], "Figure | Picture"]] = {
     "cross-attention": cross_attention,
     "learning-rates": rates,
     "learning-curves": curves,
+    "speed-history": speed,
     "embeddings": embeddings,
     "parameters": parameters,
     "architecture": blocks,
