@@ -99,9 +99,11 @@ def test_a_figure_has_a_row_for_each_workload_and_a_colour_for_each_line() -> No
 def test_the_tracked_history_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     entries = read_history(TRACKED)
     assert len({tuple(entry[key] for key in ("version", "date", "processor")) for entry in entries}) == len(entries)
-    figures.main(["speed-history", "--history", str(TRACKED), "--output_dir", str(tmp_path)])
+    folder = ["--output_dir", str(tmp_path)]
+    figures.main(["speed-history", "--history", str(TRACKED), *folder])
     assert (tmp_path / "speed-history.png").read_bytes().startswith(b"\x89PNG")
     assert ">train-imdb: batch 16, imdb, both in random order<" in (tmp_path / "speed-history.svg").read_text("utf-8")
     capsys.readouterr()
-    assert "--history" in refusal(capsys, figures.main, ["speed-history"])
-    assert "not found" in refusal(capsys, figures.main, ["speed-history", "--history", str(tmp_path / "none")])
+    assert "--history" in refusal(capsys, figures.main, ["speed-history", *folder])
+    none = ["--history", str(tmp_path / "none")]
+    assert "not found" in refusal(capsys, figures.main, ["speed-history", *none, *folder])
