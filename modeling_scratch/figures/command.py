@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ..benchmark.history import read_history
 from ..bridges.model_sources import Tokenizers
 from ..evaluation.comparison import names_of
 from ..modeling_base import ScratchPreTrainedModel
@@ -28,7 +27,7 @@ from .masks import attention_masks
 from .models import SMALL, model_from, small_model, tokenizers_of
 from .parameters import count_parameters, parameter_counts
 from .positions import position_biases, position_encodings, position_products, rope_scaling
-from .speed_history import speed_history
+from .speed_history import lines_of, speed_history
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -184,11 +183,8 @@ def curves(subject: Subject) -> "Figure":
 def speed(subject: Subject) -> "Figure":
     if subject.arguments.history is None:
         raise DataError("name the file of benchmark --history with --history")
-    path = Path(subject.arguments.history)
-    if not (entries := read_history(path)):
-        raise DataError(f"--history {path}: not found, or without a line; benchmark --history writes one")
     caption = "Dots: medians over pairs of runs. Lines: the middle half of the ratios. Equal outputs on both sides."
-    return speed_history(entries, caption)
+    return speed_history(lines_of(subject.arguments.history), caption)
 
 
 def embeddings(subject: Subject) -> "Figure":

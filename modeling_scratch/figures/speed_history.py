@@ -3,8 +3,11 @@
 
 import textwrap
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..benchmark.history import read_history
+from ..utils.errors import DataError
 from .learning_curves import colors
 from .look import plain_axes, titled
 
@@ -15,6 +18,13 @@ if TYPE_CHECKING:
 Entry = Mapping[str, Any]  # a line of the history
 WIDTH, ROW_HEIGHT, LABEL = 9.5, 0.34, 56  # inches, inches, characters a line
 SPREAD = 0.6  # of a row, for the dots of all lines
+
+
+def lines_of(name: str) -> Sequence[Entry]:
+    """Return the lines of the file of --history. Raises `DataError` if there are none."""
+    if not (entries := read_history(Path(name))):
+        raise DataError(f"--history {name}: not found, or without a line; benchmark --history writes one")
+    return entries
 
 
 def speed_history(entries: Sequence[Entry], caption: str = "") -> "Figure":
