@@ -49,7 +49,7 @@ TEXTBOOK = "../modeling_scratch/README.md"  # on the site, the page textbook.md 
 
 
 def link_textbook_page(app: Any, page: str, source: list[str]) -> None:
-    source[0] = source[0].replace(f"]({TEXTBOOK})", "](textbook.md)")
+    source[0] = source[0].replace(f"]({TEXTBOOK}", "](textbook.md")  # an anchor may follow
 
 
 def unlink_files(app: Any, path: Path, page: str, source: list[str]) -> None:

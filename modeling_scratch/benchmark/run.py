@@ -13,10 +13,13 @@ from typing import Any
 import torch
 import transformers
 
+import modeling_scratch
+
 from ..evaluation.plots import BLUE, new_figure, write_png
 from ..sharing.run_record import describe_hardware
 from ..utils.errors import DataError
 from ..utils.files import check_output, write_json
+from . import history
 from .answers import generate, infer, precisions, translate
 from .models import CLASSIFIER, make_peer
 from .programs import imports, load, tokenizer_train
@@ -68,6 +71,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="The seed of weights, texts and their order.")
     parser.add_argument("--json", type=Path, help="A JSON file for all results.")
     parser.add_argument("--plot", type=Path, help="A PNG file for a plot of the ratios.")
+    parser.add_argument("--history", type=Path, help="A file of JSON lines that gets one more, with all results.")
     parser.add_argument("--overwrite", action="store_true", help="Replace the files of --json and --plot.")
     options = parser.parse_args(arguments)
     _check(options, parser)
@@ -78,6 +82,10 @@ def _check(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None
     for option in ("json", "plot"):
         if (path := getattr(options, option)) is not None:
             check_output(f"--{option}", str(path), options.model, options.overwrite)
+    if options.history is not None:
+        check_output("--history", str(options.history), None, overwrite=True)  # it grows
+        if options.quick:
+            parser.error("--history and --quick exclude each other: toy sizes give no history")
     if "precision" in options.workload and options.model is None:
         parser.error("precision requires --model, the folder of a trained text classifier")
     if not 0 <= options.seed < 2**32:
@@ -113,6 +121,11 @@ def run(options: argparse.Namespace) -> list[dict[str, Any]]:
     given = {field.name: getattr(options, field.name) for field in fields(Settings)}
     settings = Settings(**given | {"rounds": min(options.rounds, 2) if options.quick else options.rounds})
     hardware = describe_hardware(torch.device(settings.device))
+    versions = {"torch": torch.__version__, "transformers": transformers.__version__}
+    conditions = {key: value for key, value in asdict(settings).items() if key not in ("data_folder", "model")}
+    measured = history.today(modeling_scratch.__version__, hardware, torch.get_num_threads())
+    if options.history:
+        history.check_is_new(options.history, measured)
     print(f"{hardware}; torch {torch.__version__}, transformers {transformers.__version__}\n", flush=True)
     if options.quick:
         print("--quick: toy sizes as a smoke test; the figures are not meaningful.\n")
@@ -123,9 +136,9 @@ def run(options: argparse.Namespace) -> list[dict[str, Any]]:
             rows.append(row)
             print(table_row(row), flush=True)
     if options.json:
-        conditions = {key: value for key, value in asdict(settings).items() if key not in ("data_folder", "model")}
-        versions = {"torch": torch.__version__, "transformers": transformers.__version__}
         write_json(options.json, {"conditions": {**conditions, **versions, "hardware": hardware}, "rows": rows})
+    if options.history:
+        history.append(options.history, {**measured, **versions, "conditions": conditions}, rows)
     if options.plot:
         write_plot(options.plot, hardware, rows)
     return rows

@@ -27,6 +27,7 @@ from .masks import attention_masks
 from .models import SMALL, model_from, small_model, tokenizers_of
 from .parameters import count_parameters, parameter_counts
 from .positions import position_biases, position_encodings, position_products, rope_scaling
+from .speed_history import lines_of, speed_history
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,6 +55,7 @@ class FiguresArguments:
     runs: list[str] | None = field(
         default=None, metadata={"help": "The folders of runs whose learning curves are drawn."}
     )
+    history: str | None = option(default=None, help="The file that benchmark --history has written, for speed-history.")
     text: str = option(default=TEXT, help="The text that the model reads.")
     target: str | None = option(
         default=None, help="What the decoder of an encoder-decoder reads; by default, what the model generates."
@@ -178,6 +180,13 @@ def curves(subject: Subject) -> "Figure":
     return learning_curves(subject.runs)
 
 
+def speed(subject: Subject) -> "Figure":
+    if subject.arguments.history is None:
+        raise DataError("name the file of benchmark --history with --history")
+    caption = "Dots: medians over pairs of runs. Lines: the middle half of the ratios. Equal outputs on both sides."
+    return speed_history(lines_of(subject.arguments.history), caption)
+
+
 def embeddings(subject: Subject) -> "Figure":
     given, (tokenizer, _) = subject.arguments.words or [], subject.tokenizers
     words = frequent_words(tokenizer) | ids_of(tokenizer, given)
@@ -221,6 +230,7 @@ FIGURES: dict[str, Callable[[Subject], "Figure | Picture"]] = {
     "cross-attention": cross_attention,
     "learning-rates": rates,
     "learning-curves": curves,
+    "speed-history": speed,
     "embeddings": embeddings,
     "parameters": parameters,
     "architecture": blocks,

@@ -25,7 +25,8 @@ FLOORS = (
     {"evaluation", "exporting", "inspection", "serving"},
     {"sharing"},
     {"demo", "doctor", "training"},
-    {"benchmark", "figures"},
+    {"benchmark"},
+    {"figures"},
     {"lab"},
 )
 # The files of modeling_scratch/ itself that no model ships.

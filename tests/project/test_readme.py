@@ -113,7 +113,8 @@ def subcommand(line: str) -> str:
 
 def write_inputs(folder: Path) -> None:
     folder.mkdir()
-    shutil.copytree(DOCS / "examples", folder / "docs" / "examples")
+    for name in ("examples", "measurements"):
+        shutil.copytree(DOCS / name, folder / "docs" / name)
     rows = [f"a {word} film number {i},{label}" for i in range(60) for word, label in (("great", 1), ("dull", 0))]
     (folder / "reviews.csv").write_text("\n".join(["text,label", *rows]), encoding="utf-8")
     (folder / "new.csv").write_text("text\na great film\na dull film\n", encoding="utf-8")

@@ -1,0 +1,108 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The history of the benchmark: a line is written once, read again, and drawn."""
+
+from pathlib import Path
+
+import benchmark
+import figures
+import pytest
+import torch
+from processes import refusal
+
+from modeling_scratch.benchmark.history import append, check_is_new, read_history, today
+from modeling_scratch.figures.speed_history import speed_history
+from modeling_scratch.utils.errors import DataError
+
+TRACKED = Path(__file__).parents[2] / "docs" / "measurements" / "history.jsonl"
+FIRST = {"version": "1.0.0", "date": "2026-01-02", "processor": "a processor", "threads": 2}
+ROWS = [
+    {"workload": "mlm", "setting": "$rows", "unit": "tokens/s", "ours": 5667.4, "peer": 1811.2, "ratio": 3.128,
+     "ratio_range": [3.111, 3.131], "seconds": {"ours": [1.0]}},
+    {"workload": "load", "setting": "folder", "unit": "s", "ours": 0.0304, "peer": 0.033, "ratio": 0.94,
+     "ratio_range": [0.9, 0.95]},
+]  # fmt: skip
+
+
+def test_lines_are_read_as_they_were_written(tmp_path: Path) -> None:
+    path = tmp_path / "history.jsonl"
+    assert read_history(path) == []
+    append(path, FIRST, ROWS)
+    before = path.read_text(encoding="utf-8")
+    append(path, {**FIRST, "version": "1.1.0"}, ROWS[:1])
+    assert path.read_text(encoding="utf-8").startswith(before)
+    assert list(tmp_path.iterdir()) == [path]
+    first, second = read_history(path)
+    assert {key: first[key] for key in FIRST} == FIRST
+    row = {"workload": "mlm", "setting": "$rows", "unit": "tokens/s", "ours": 5667, "peer": 1811, "ratio": 3.13}
+    assert first["rows"][0] == {**row, "ratio_range": [3.11, 3.13]}
+    assert (first["rows"][1]["ours"], len(second["rows"])) == (0.03, 1)
+
+
+@pytest.mark.parametrize("key", ["version", "date", "processor"])
+def test_a_version_is_measured_once_a_day_and_processor(key: str, tmp_path: Path) -> None:
+    path = tmp_path / "history.jsonl"
+    append(path, FIRST, ROWS)
+    before = path.read_bytes()
+    with pytest.raises(DataError, match=r"it has a line for 1\.0\.0, 2026-01-02, a processor"):
+        append(path, {**FIRST, "threads": 1}, ROWS)
+    assert path.read_bytes() == before
+    check_is_new(path, {**FIRST, key: "another"})
+
+
+@pytest.mark.parametrize("line", ["{", "[]", '{"rows": []}'])
+def test_a_damaged_line_is_named_and_kept(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "history.jsonl"
+    append(path, FIRST, ROWS)
+    damaged = path.read_text(encoding="utf-8") + line
+    path.write_text(damaged, encoding="utf-8")
+    with pytest.raises(DataError, match=r"line 2: damaged"):
+        append(path, {**FIRST, "version": "1.1.0"}, ROWS)
+    assert path.read_text(encoding="utf-8") == damaged
+
+
+def test_the_benchmark_adds_a_line_and_refuses_a_second_before_it_measures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "history.jsonl"
+    arguments = ["load", "--rounds", "1", "--history", str(path)]
+    benchmark.main(arguments)
+    (entry,) = read_history(path)
+    assert {"version", "date", "processor", "threads", "torch", "transformers", "conditions"} <= set(entry)
+    assert entry["threads"] == torch.get_num_threads()
+    assert [row["workload"] for row in entry["rows"]] == ["load"]
+    capsys.readouterr()
+    assert f"it has a line for {entry['version']}, " in refusal(capsys, benchmark.main, arguments)
+    assert "--quick exclude each other" in refusal(capsys, benchmark.main, [*arguments, "--quick"])
+    assert len(path.read_text(encoding="utf-8").splitlines()) == 1
+
+
+def test_the_processor_is_named_without_its_threads() -> None:
+    assert today("1", "A CPU with 4 cores, 1 thread", 1)["processor"] == "A CPU with 4 cores"
+
+
+def test_a_figure_has_a_row_for_each_workload_and_a_colour_for_each_line() -> None:
+    faster = {**ROWS[0], "ratio": 4.0, "ratio_range": [3.5, 4.5]}
+    figure = speed_history([{**FIRST, "rows": ROWS}, {**FIRST, "version": "1.1.0", "rows": [faster]}])
+    rates, others = figure.axes
+    assert [label.get_text() for axes in figure.axes for label in axes.get_yticklabels()] == [
+        "mlm: $rows",
+        "load: folder",
+    ]
+    dots = [line for line in rates.lines if line.get_marker() == "o" and len(line.get_xdata())]
+    assert [line.get_xdata()[0] for line in dots] == [3.128, 4.0]
+    assert dots[0].get_color() != dots[1].get_color()
+    assert [line.get_xdata()[0] for line in others.lines if line.get_marker() == "o"] == [0.94]
+    assert [text.get_text()[:17] for text in figure.legends[0].texts] == ["1.0.0, 2026-01-02", "1.1.0, 2026-01-02"]
+
+
+def test_the_tracked_history_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    entries = read_history(TRACKED)
+    assert len({tuple(entry[key] for key in ("version", "date", "processor")) for entry in entries}) == len(entries)
+    folder = ["--output_dir", str(tmp_path)]
+    figures.main(["speed-history", "--history", str(TRACKED), *folder])
+    assert (tmp_path / "speed-history.png").read_bytes().startswith(b"\x89PNG")
+    assert ">train-imdb: batch 16, imdb, both in random order<" in (tmp_path / "speed-history.svg").read_text("utf-8")
+    capsys.readouterr()
+    assert "--history" in refusal(capsys, figures.main, ["speed-history", *folder])
+    none = ["--history", str(tmp_path / "none")]
+    assert "not found" in refusal(capsys, figures.main, ["speed-history", *none, *folder])
