@@ -33,8 +33,7 @@ def to_precision(model: Any, precision: str) -> Any:
     """Convert the model's weights to a torch dtype or int8, possibly in place.
 
     int8 uses dynamic quantisation of the linear layers of the base model, including their inputs. The head reads one
-    vector per text, and the columns of a linear part in it are far larger than the others. Raises `DataError` for int8
-    on a device other than a CPU.
+    vector per text, and stays as it is. Raises `DataError` for int8 on a device other than a CPU.
     """
     if precision != "int8":
         return model.to(getattr(torch, precision))

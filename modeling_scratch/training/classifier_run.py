@@ -4,9 +4,11 @@
 All is one resumable run in one folder.
 """
 
+from collections.abc import Collection
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from datasets import DatasetDict
 from transformers import set_seed
@@ -88,7 +90,7 @@ def open_run(
 ) -> Run:
     """Open the run. One that was stopped before its fine-tuning had a checkpoint continues with its pretraining."""
     inputs = [*inputs_of(model, data), *(options.unlabelled_file or ())]
-    fixed = unchangeable(arguments) if goes_on(arguments) else None
+    fixed: Collection[str] | None = unchangeable(arguments) if goes_on(arguments) else None
     is_last = (arguments.resume_from_checkpoint or "").lower() in ("last", "true")
     if is_last and has_pretraining(folder := Path(arguments.output_dir or "")) and not has_checkpoint(arguments):
         arguments, fixed = copy(arguments), ()
@@ -131,7 +133,7 @@ def rehearse_fine_tuning(run: Run, data: ReviewData) -> None:
     splits = {name: rows.select(range(min(SAMPLE, len(rows)))) for name, rows in data.splits.items()}
     sample = data.with_splits(DatasetDict(splits))
     encoded = classification.encode(run, sample, run.groups["model"])
-    options = {"preprocess": classification.first_output, "model": encoded.model}
+    options: Any = {"preprocess": classification.first_output, "model": encoded.model}
     with discarded(run.groups["training"]) as arguments:
         classification.keep_best_epoch(arguments, sample)
         metrics = classification.metrics_of(data)

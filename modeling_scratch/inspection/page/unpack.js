@@ -20,7 +20,7 @@ async function unpackFloats(text) {
 }
 
 /**
- * A model that forward() takes: its packed form with weights by name and n-grams by their token ids.
+ * A model that forward() takes: its packed form with weights by name.
  * @param {object} packed what packed_model() gave
  */
 async function unpackModel(packed) {

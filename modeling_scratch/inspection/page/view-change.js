@@ -174,7 +174,7 @@ function searchedIds(words, query, rows) {
   return ids.length || words.length || !/^\d+$/.test(wanted) || Number(wanted) >= rows ? ids : [Number(wanted)];
 }
 
-// ---- Heads, layers, positions, n-grams ---------------------------------------------------------------------------------------
+// ---- Heads, layers, positions ------------------------------------------------------------------------------------------------
 
 const attentionsOf = () =>
   [...state.baseline.keys()].filter((name) => name.endsWith("attention.weights")).map((name) =>
