@@ -37,7 +37,7 @@ from .self_pretraining import (
 )
 
 ARGUMENTS = (ClassifierModelArguments, DataArguments, SelfPretrainingArguments, ClassifierTrainingArguments)
-USUAL_MINUTES = 10.0  # of pretraining, where unlabelled texts are given
+USUAL_EPOCHS = 1.0  # of pretraining, where unlabelled texts are given: less of them brings nothing
 SAMPLE = 64  # texts of each split
 
 
@@ -107,7 +107,7 @@ def corpus_of(run: Run, data: ReviewData, options: SelfPretrainingArguments) -> 
     if run.continues:
         options = as_recorded(run, options)
     elif options.unlabelled_file and not options.is_asked_for:
-        options = replace(options, pretrain_minutes=USUAL_MINUTES)
+        options = replace(options, pretrain_epochs=USUAL_EPOCHS)
     if not options.is_asked_for:
         return None
     run.groups["pretraining"] = options
@@ -123,7 +123,8 @@ def as_recorded(run: Run, options: SelfPretrainingArguments) -> SelfPretrainingA
         return SelfPretrainingArguments(0.0)
     run.noted[SELF_PRETRAINING] = recorded
     if not (options.is_asked_for or options.is_declined):
-        options = replace(options, pretrain_minutes=read_run(run.folder)["pretraining"].get("pretrain_minutes"))
+        earlier = read_run(run.folder, ["pretraining"])["pretraining"]
+        options = replace(options, **{name: earlier.get(name) for name in ("pretrain_minutes", "pretrain_epochs")})
     check_unchanged(run.folder, {"pretraining": options}, ())
     return options
 
