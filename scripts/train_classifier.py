@@ -10,7 +10,7 @@ configuration of the run (run_config.json), its scores (all_results.json, evalua
 (predictions.jsonl, for `modeling-scratch compare`), plots of its confusion matrix and learning curve, and a model card
 (README.md).
 
-The number of training texts chooses the settings that are not given. --pretrain_minutes 5 pretrains on masked words of
+The number of training texts chooses the settings that are not given. --pretrain_minutes 60 pretrains on masked words of
 the training texts, and of --unlabelled_file, first.
 
 --search_trials 20 searches for training arguments on validation and prints the best ones. Repeating the command

@@ -90,18 +90,18 @@ def encode_splits(
 class ClassifierModelArguments(ModelArguments):
     """The model to train, with defaults by the number of texts."""
 
-    preset: str | None = field(  # type: ignore[assignment]
+    preset: str | None = field(
         default=None,
         metadata={"help": f"The configuration of a new model: {', '.join(presets.ENCODERS)}. {BY_TEXTS.capitalize()}."},
     )
-    tokenizer_kind: Literal["wordlevel", "words", "bpe", "byte_bpe"] | None = field(  # type: ignore[assignment]
+    tokenizer_kind: Literal["wordlevel", "words", "bpe", "byte_bpe"] | None = field(
         default=None,
         metadata={"help": "The kind of a new tokenizer; by default words, or bpe without white space."},
     )
-    vocab_size: int | None = field(  # type: ignore[assignment]
+    vocab_size: int | None = field(
         default=None, metadata={"help": f"The maximum vocabulary size of a new tokenizer; {BY_TEXTS}."}
     )
-    min_frequency: int | None = field(  # type: ignore[assignment]
+    min_frequency: int | None = field(
         default=None,
         metadata={"help": f"The number of times that a word must occur for a new tokenizer to know it; {BY_TEXTS}."},
     )
@@ -112,24 +112,24 @@ class ClassifierTrainingArguments(EncoderTrainingArguments):
     """The arguments of a classifier's training."""
 
     output_dir: str | None = field(default="runs/demo", metadata={"help": "The folder for the model and all results."})
-    learning_rate: float | None = field(  # type: ignore[assignment]
+    learning_rate: float | None = field(
         default=None, metadata={"help": f"The peak learning rate of AdamW; {BY_TEXTS}."}
     )
-    num_train_epochs: float | None = field(  # type: ignore[assignment]
+    num_train_epochs: float | None = field(
         default=None, metadata={"help": f"The number of training epochs; {BY_TEXTS}."}
     )
-    per_device_train_batch_size: int | None = field(  # type: ignore[assignment]
+    per_device_train_batch_size: int | None = field(
         default=None, metadata={"help": f"Training texts per step and device; {BY_TEXTS}."}
     )
     per_device_eval_batch_size: int = field(default=128, metadata={"help": "Texts per evaluation batch."})
-    ema_decay: float | None = field(  # type: ignore[assignment]
+    ema_decay: float | None = field(
         default=None,
         metadata={
             "help": "Decay of the moving average of weights used at the end; 0: no averaging. By default 0.999 for "
             "many steps, and 0 for fewer."
         },
     )
-    texts_in_card: bool | None = field(  # type: ignore[assignment]
+    texts_in_card: bool | None = field(
         default=None,
         metadata={
             "help": "Quote texts of the evaluated split, with the answers, in what a push uploads: the card, "

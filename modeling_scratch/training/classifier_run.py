@@ -4,9 +4,11 @@
 All is one resumable run in one folder.
 """
 
+from collections.abc import Collection
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from datasets import DatasetDict
 from transformers import set_seed
@@ -35,7 +37,7 @@ from .self_pretraining import (
 )
 
 ARGUMENTS = (ClassifierModelArguments, DataArguments, SelfPretrainingArguments, ClassifierTrainingArguments)
-USUAL_MINUTES = 10.0  # of pretraining, where unlabelled texts are given
+USUAL_EPOCHS = 1.0  # of pretraining, where unlabelled texts are given: less of them brings nothing
 SAMPLE = 64  # texts of each split
 
 
@@ -88,7 +90,7 @@ def open_run(
 ) -> Run:
     """Open the run. One that was stopped before its fine-tuning had a checkpoint continues with its pretraining."""
     inputs = [*inputs_of(model, data), *(options.unlabelled_file or ())]
-    fixed = unchangeable(arguments) if goes_on(arguments) else None
+    fixed: Collection[str] | None = unchangeable(arguments) if goes_on(arguments) else None
     is_last = (arguments.resume_from_checkpoint or "").lower() in ("last", "true")
     if is_last and has_pretraining(folder := Path(arguments.output_dir or "")) and not has_checkpoint(arguments):
         arguments, fixed = copy(arguments), ()
@@ -105,7 +107,7 @@ def corpus_of(run: Run, data: ReviewData, options: SelfPretrainingArguments) -> 
     if run.continues:
         options = as_recorded(run, options)
     elif options.unlabelled_file and not options.is_asked_for:
-        options = replace(options, pretrain_minutes=USUAL_MINUTES)
+        options = replace(options, pretrain_epochs=USUAL_EPOCHS)
     if not options.is_asked_for:
         return None
     run.groups["pretraining"] = options
@@ -121,7 +123,8 @@ def as_recorded(run: Run, options: SelfPretrainingArguments) -> SelfPretrainingA
         return SelfPretrainingArguments(0.0)
     run.noted[SELF_PRETRAINING] = recorded
     if not (options.is_asked_for or options.is_declined):
-        options = replace(options, pretrain_minutes=read_run(run.folder)["pretraining"].get("pretrain_minutes"))
+        earlier = read_run(run.folder, ["pretraining"])["pretraining"]
+        options = replace(options, **{name: earlier.get(name) for name in ("pretrain_minutes", "pretrain_epochs")})
     check_unchanged(run.folder, {"pretraining": options}, ())
     return options
 
@@ -131,7 +134,7 @@ def rehearse_fine_tuning(run: Run, data: ReviewData) -> None:
     splits = {name: rows.select(range(min(SAMPLE, len(rows)))) for name, rows in data.splits.items()}
     sample = data.with_splits(DatasetDict(splits))
     encoded = classification.encode(run, sample, run.groups["model"])
-    options = {"preprocess": classification.first_output, "model": encoded.model}
+    options: Any = {"preprocess": classification.first_output, "model": encoded.model}
     with discarded(run.groups["training"]) as arguments:
         classification.keep_best_epoch(arguments, sample)
         metrics = classification.metrics_of(data)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import Any
+from typing import Any, TypeVar
 
 from ..bridges.model_sources import override_parts
 from ..data.labelled_texts import ReviewData
@@ -18,6 +18,7 @@ from ..sharing.run_record import DEFAULTS, read_run
 from ..utils.errors import DataError, counted
 from .encoder_models import ModelArguments
 
+AnyModel = TypeVar("AnyModel", bound=ModelArguments)
 Values = Mapping[str, Mapping[str, Any]]  # of the groups "model" and "training", by the names of their arguments
 
 
@@ -47,12 +48,12 @@ TABLE = (
     Row(20_000, 2, 64, 16_000, 2, 64, 3, 5e-4, 5e-4, 0.3, ""),
 )
 # Both texts of a pair have to be related to each other: two layers, and little dropout.
-PAIRS = {
+PAIRS: dict[str, Any] = {
     "layers": 2, "learning_rate": 3e-3, "embedding_learning_rate": 3e-3, "dropout": 0.1, "min_frequency": 1,
     "switches": PRE_NORM,
 }  # fmt: skip
 # After pretraining, deeper models learn from the same labels (docs/results.md#pretraining).
-PRETRAINED = {
+PRETRAINED: dict[str, Any] = {
     "layers": 4, "hidden_size": 128, "vocab_size": 16_000, "min_frequency": 2, "learning_rate": 5e-4,
     "embedding_learning_rate": 5e-4, "dropout": 0.2,
     "switches": f"{PRE_NORM},embedding_norm=true,initializer_range=0.05",
@@ -150,7 +151,7 @@ def have_words(texts: Sequence[str]) -> bool:
     return sum(map(len, parts)) <= LONGEST_WORD * max(1, sum(len(part.split()) for part in parts))
 
 
-def complete(values: Values, model: ModelArguments, training: Any) -> tuple[ModelArguments, Any]:
+def complete(values: Values, model: AnyModel, training: Any) -> tuple[AnyModel, Any]:
     """Return the arguments, of which those that are None have these values.
 
     Changes to the preset are added to those of the user, which come last, and count. They go with their preset alone.

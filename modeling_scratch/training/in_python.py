@@ -110,7 +110,7 @@ def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **o
 
     - data: a folder of splits, a file, a `pandas.DataFrame`, a `datasets.Dataset`, or a mapping from split names to
       tables, such as a `datasets.DatasetDict`; by default the demo reviews.
-    - options: those of the command, by name: `num_train_epochs=3`, `pretrain_minutes=5`, `class_names=["bad", "good"]`.
+    - options: those of the command, by name: `num_train_epochs=3`, `pretrain_epochs=1`, `class_names=["bad", "good"]`.
 
     Raises `DataError` for invalid data and options. An interruption saves a checkpoint, and raises KeyboardInterrupt.
     The only progress bar is that of training.

@@ -23,7 +23,7 @@ def remedies(run: Run, data: ReviewData, state: TrainerState) -> str:
     if steps < ENOUGH_STEPS and state.best_global_step in (None, 0, steps):  # it did not get worse
         found.append(f"Train longer, as {steps:,} steps are few: {_longer(training, steps)}.")
     if is_new and not pretraining and not data.has_pairs:
-        found.append("Pretrain on texts of the same kind without labels: --unlabelled_file FILE.")
+        found.append("Pretrain on many texts of the same kind without labels: --unlabelled_file FILE.")
     if is_new and texts < ENOUGH_TEXTS:
         found.append(f"Fine-tune a pretrained encoder: --model_name_or_path FOLDER, {EXAMPLE}.")
     return " ".join([*found, f"Label more texts than these {texts:,}."])

@@ -192,7 +192,8 @@ def _steps(run: Run, documents: Documents) -> int:
     tokenizer = _tokenizer(run, documents)
     objectives.check_special_tokens(tokenizer, model_arguments)
     data = objectives.prepare(model_arguments, documents, tokenizer, arguments.seed)
-    an_epoch = max(1, ceil(len(data.train) / arguments.train_batch_size))
+    rows: Any = data.train
+    an_epoch = max(1, ceil(len(rows) / arguments.train_batch_size))
     with discarded(arguments) as copied:
         model = objectives.build_model(model_arguments, tokenizer)
         seconds = (1 + EVALUATIONS) * _seconds_of_step(pretraining.build_trainer(model, tokenizer, data, copied))
