@@ -150,11 +150,11 @@ def relative_buckets(distances: Tensor, count: int, furthest: int, is_causal: bo
     With 32 buckets, a causal stack has one for each distance 0 to 15 back, and 16 that grow with
     log(distance) up to the furthest. A bidirectional stack has half of the buckets for each side.
     """
-    if is_causal:
-        steps, side = (-distances).clamp(min=0), 0
-    else:
+    side = torch.zeros_like(distances)
+    steps = (-distances).clamp(min=0)
+    if not is_causal:
         count = count // 2
-        steps, side = distances.abs(), (distances > 0) * count
+        side, steps = (distances > 0) * count, distances.abs()
     exact = count // 2
     share = (steps.clamp(min=1) / exact).log() / math.log(
         furthest / exact
