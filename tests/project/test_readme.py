@@ -46,6 +46,7 @@ CALL, SHORT_CALL = 'output_dir="runs/from-python")', 'output_dir="runs/from-pyth
 # What `make train` writes is here a copy of another run of the README.
 DEMO, MINE = "runs/demo", "runs/mine"
 # Options of accelerate, torchrun, pip, scripts/gpu.py, and of compare_sizes.py and others in scripts/maintenance.
+OF_ALL = {"--textbook"}  # each program takes it
 OF_OTHERS = {
     "--config_file", "--machine_rank", "--main_process_ip", "--main_process_port", "--no_python", "--nproc_per_node",
     "--num_machines", "--num_processes", "--help_all", "--panel", "--metric", "--rows", "--seeds", "--checkpoint",
@@ -89,6 +90,7 @@ def table_of_contents() -> list[str]:
 
 
 NAMES = ["README.md", "docs/index.md", *(f"docs/{name}.md" for name in table_of_contents()), "CONTRIBUTING.md"]
+NAMES.append("modeling_scratch/README.md")
 PAGES = [Page.read(ROOT / name) for name in NAMES]
 COMMANDS = list(dict.fromkeys(line for page in PAGES for line in page.lines("bash")))
 RUN = sorted((line for line in COMMANDS if COMMAND in line), key=lambda line: DEMO in line)
@@ -220,7 +222,7 @@ def test_commands_that_do_not_run_have_valid_options() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path.name)
 def test_every_option_belongs_to_a_program(page: Page) -> None:
     others = r"(pip|pre-commit|torchrun|transformers|curl|sphinx-build|ruff) .*"
-    assert options_in(re.sub(others, "", page.text)) <= set.union(OF_OTHERS, *map(options_of, PROGRAMS))
+    assert options_in(re.sub(others, "", page.text)) <= set.union(OF_OTHERS, OF_ALL, *map(options_of, PROGRAMS))
 
 
 def test_every_program_is_described() -> None:
