@@ -22,20 +22,23 @@ a score are right.
 
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from modeling_scratch.inference.actions import ANSWER, TAG, saved_action
+from modeling_scratch import tasks
 from modeling_scratch.inference.arguments import PredictArguments
-from modeling_scratch.inference.classification import predict
+from modeling_scratch.inference.classification import predict as classify
+from modeling_scratch.inference.loading import saved_action
 from modeling_scratch.inference.question_answering import answer_file
-from modeling_scratch.inference.tagging import tag_file
+from modeling_scratch.run.predict import predict
 from modeling_scratch.utils.command_line import quiet_libraries, run_program
-
-PREDICT: dict[str | None, Callable[[PredictArguments], None]] = {ANSWER: answer_file, TAG: tag_file}
 
 
 def run(arguments: PredictArguments) -> None:
-    PREDICT.get(saved_action(arguments.model), predict)(arguments)
+    action = saved_action(arguments.model)
+    if task := tasks.named(action):
+        predict(task, arguments)
+    else:
+        (answer_file if action == tasks.ANSWER else classify)(arguments)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

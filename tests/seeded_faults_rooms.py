@@ -383,8 +383,8 @@ SERVING = (
         "the counter of tokens counts texts",
     ),
     Fault(
-        "cut_beyond_the_positions", "serving/tasks", "_ready",
-        "token_limit(task.pipe.tokenizer, task.pipe.model.config)", "task.pipe.tokenizer.model_max_length",
+        "cut_beyond_the_positions", "serving/answerers", "_ready",
+        "token_limit(answerer.pipe.tokenizer, answerer.pipe.model.config)", "answerer.pipe.tokenizer.model_max_length",
         "texts are not cut where the positions of the model end, and fail",
     ),
 )  # fmt: skip
@@ -433,5 +433,5 @@ FIRST = {
     "serving/batches": ("serving_batches", "serve"),
     "serving/app": ("serve",),
     "serving/metrics": ("serve",),
-    "serving/tasks": ("serve",),
+    "serving/answerers": ("serve",),
 }

@@ -109,10 +109,12 @@ def translation_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | 
     _draw_losses_and_score(log_history, path, unit, ("eval_bleu", "BLEU, validation, greedy", "{:.2f}"))
 
 
-def tagging_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | Path, name: str) -> None:
-    """Plot losses per labelled token and the F1 of validation, called `name`, to the PNG file `path`."""
-    score = "eval_f1", name, "{:.2%}"
-    _draw_losses_and_score(log_history, path, "loss (nats per labelled token)", score, percent_formatter(decimals=1))
+def losses_and_score_png(
+    log_history: Sequence[Mapping[str, Any]], path: str | Path, unit: str, key: str, name: str, form: str
+) -> None:
+    """Plot losses in a unit and the score of a key, as a share if its format is one, to the PNG file `path`."""
+    formatter = percent_formatter(decimals=1) if form.endswith("%}") else None
+    _draw_losses_and_score(log_history, path, unit, (key, name, form), formatter)
 
 
 def answer_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | Path) -> None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers import TrainingArguments, get_scheduler
 
+from ..tasks import named
 from ..training.classification import ClassifierTrainingArguments
 from ..training.pretraining import PretrainingArguments
-from ..training.tokens import TaggerTrainingArguments
 from ..training.translation import TranslationTrainingArguments, paper_learning_rate
 from .look import COLORS, WIDTH, plain_axes, titled
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 STEPS, PAPER_STEPS = 2_000, 20_000
 PROGRAMS: dict[str, Callable[..., Any]] = {
     "train-classifier": ClassifierTrainingArguments,
-    "train-tokens": TaggerTrainingArguments,
+    "train-tokens": named("tag").arguments[2],
     "train-translation": TranslationTrainingArguments,
     "pretrain": PretrainingArguments,
 }

@@ -5,8 +5,6 @@ from typing import Any
 
 from transformers import PreTrainedConfig
 
-TAGGING_TASK = "token-classification"
-
 
 def record_settings(config: PreTrainedConfig, task: str, **settings: Any) -> None:
     """Record the arguments of the pipeline that a model was trained and evaluated with."""
@@ -19,8 +17,3 @@ def recorded_settings(config: PreTrainedConfig, task: str) -> dict[str, Any]:
     every = getattr(config, "task_specific_params", None)
     found = every.get(task) if isinstance(every, dict) else None
     return found if isinstance(found, dict) else {}
-
-
-def strategy_of(config: PreTrainedConfig) -> str:
-    """Return how a pipeline makes entities of tokens: by first tokens, if the model was trained on these alone."""
-    return "first" if recorded_settings(config, TAGGING_TASK).get("aggregation_strategy") == "first" else "simple"

@@ -11,16 +11,15 @@ from transformers import AutoModelForQuestionAnswering
 from ..inference.arguments import PredictArguments
 from ..inference.loading import load_head
 from ..inference.question_answering import Reader
-from .batches import Job
-from .interface import AnyOption, Inputs, Option, Pairs, Schema, array, record
-from .task import MORE_THAN_ANY, Answer, Task, response
+from ..tasks.answerer import MORE_THAN_ANY, Answer, Answerer, Job, response
+from ..tasks.requests import AnyOption, Inputs, Option, Pairs, Schema, array, record
 
 FIELDS = "question", "context"
 EXAMPLES = "Who built it?", "It was built by Eiffel."
 
 
 @dataclass
-class Answering(Task):
+class Answering(Answerer):
     """Questions on contexts -> jobs -> answers, each equal to `pipe(question=..., context=...)`.
 
     A job has the windows of a context. What its model's configuration records is how it is asked.

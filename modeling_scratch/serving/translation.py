@@ -10,9 +10,8 @@ from transformers import AutoModelForSeq2SeqLM
 from ..bridges.model_sources import ask_for_mask, check_loaded, load_checkpoint, load_tokenizers, position_limit
 from ..inference.loading import move
 from ..pipelines import DEFAULT_NEW_TOKENS, TranslationPipeline
-from .batches import Job
-from .interface import AnyOption, Option, Schema, array, record
-from .task import Answer, OneTextTask, response
+from ..tasks.answerer import Answer, Job, OneTextAnswerer, response
+from ..tasks.requests import AnyOption, Option, Schema, array, record
 
 MOST_BEAMS, MOST_NEW_TOKENS = 8, 256
 GENERATION = {
@@ -22,7 +21,7 @@ GENERATION = {
 
 
 @dataclass
-class Translation(OneTextTask):
+class Translation(OneTextAnswerer):
     """Translations. defaults: arguments of generate."""
 
     name: ClassVar[str] = "translate"

@@ -27,7 +27,6 @@ PURPOSES = {
     "multi_label_classification": "A text classifier that gives each text any number of the labels {labels}.",
     "regression": "A regression model that predicts a number for each text: {labels}.",
     "train_translation": "A translation model from {source} to {target} (column names of the training data).",
-    "train_tokens": "A tagger, which labels the words of a text: {labels}.",
     "train_answers": "A model for extractive question answering: the answer to a question is a piece of its context.",
     "mlm": "An encoder pretrained on masked language modelling, for fine-tuning.",
     "context": "An encoder whose embeddings were trained to predict the words of neighbouring passages, for "
@@ -93,10 +92,11 @@ def what_it_is(run: Run) -> str:
     origin = f"Fine-tuned from {escaped(run.starts_from)}" if run.starts_from else "Trained from scratch"
     if run.base_model:
         origin = f"Fine-tuned from [{escaped(run.base_model)}](https://huggingface.co/{run.base_model})"
+    purpose = run.task.purpose if run.task else PURPOSES.get(run.problem_type, PURPOSES[run.kind])
     architecture = ", ".join(escaped(one) for one in run.config["architectures"])
     return "\n\n".join(
         [
-            PURPOSES.get(run.problem_type, PURPOSES[run.kind]).format(labels=labels, source=source, target=target),
+            purpose.format(labels=labels, source=source, target=target),
             f"{origin}: {architecture}, {run.count_parameters():,} parameters ({'; '.join(sizes)}).",
             *([] if has_blocks else [NO_BLOCKS]),
         ]

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The life cycle of a training run: check, record, train, save and summarise."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -122,9 +122,11 @@ class Run:
             write_run(self.folder, self.program, self.groups, notes, **record)
         self.continues = True
 
-    def train(self, trainer: Trainer, evaluates: bool = True) -> None:
-        """Train, and save the model, its scores and its history."""
+    def train(self, trainer: Trainer, evaluates: bool = True, settle: Callable[[], object] | None = None) -> None:
+        """Train, and save the model, its scores and its history. settle: chooses the weights before they are saved."""
         result = trainer.train(resume_from_checkpoint=self.checkpoint)
+        if settle:
+            settle()
         self.save(trainer)
         trainer.save_metrics("train", result.metrics)
         if evaluates:

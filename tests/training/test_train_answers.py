@@ -28,7 +28,7 @@ from uploads import uploaded_texts
 from modeling_scratch import ScratchEncoderForQuestionAnswering
 from modeling_scratch.data.questions import Question, QuestionDataArguments, load_questions
 from modeling_scratch.evaluation.question_answering import score_answers
-from modeling_scratch.serving.tasks import load_task
+from modeling_scratch.serving.answerers import load_answerer
 from modeling_scratch.verify import main as verify
 from tokenization import special_token_ids
 
@@ -70,7 +70,7 @@ def answers(run: Path, questions: list[Question]) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def client(run: Path) -> Iterator[httpx.Client]:
-    with served(load_task(str(run)), max_texts=40) as client:
+    with served(load_answerer(str(run)), max_texts=40) as client:
         yield client
 
 

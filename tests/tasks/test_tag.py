@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The tagging job end to end on a small grammar, and the alignment of words and tokens."""
+"""Tagging end to end on a small grammar, the alignment of words and tokens, and the baseline."""
 
 import json
 import re
@@ -24,11 +24,10 @@ from transformers import AutoModelForTokenClassification, AutoTokenizer, PreTrai
 from uploads import uploaded_texts
 
 from modeling_scratch import ScratchEncoderForTokenClassification
-from modeling_scratch.data.tagged_sentences import Sentence
-from modeling_scratch.inference.tagging import Tagger
-from modeling_scratch.serving.tasks import load_task
+from modeling_scratch.data.tagged_sentences import Sentence, TaggedData
+from modeling_scratch.serving.answerers import load_answerer
 from modeling_scratch.sharing.space import space_files
-from modeling_scratch.training.tokens import check_use, encode_sentences
+from modeling_scratch.tasks.tag import FrequentLabels, Tagger, check_use, encode_sentences, evaluate_tagging
 from modeling_scratch.verify import main as verify
 from tokenization import KINDS, special_token_ids
 
@@ -162,7 +161,7 @@ def test_the_server_finds_the_entities_of_predict(run: Path, tmp_path: Path) -> 
     table = write(tmp_path / "in.csv", {"text": texts})
     predict.main(f"--model {run} --input {table} --output {tmp_path}/out.jsonl".split())
     expected = [row["entities"] for row in read(tmp_path / "out.jsonl")]
-    with served(load_task(str(run), "cpu")) as client:
+    with served(load_answerer(str(run), "cpu")) as client:
         content = client.post("/tag", json={"inputs": [*texts, " "]}).json()
         alone = client.post("/tag", json={"inputs": texts[0]}).json()
         document = client.get("/openapi.json").json()
@@ -220,7 +219,7 @@ def test_words_have_the_label_that_was_scored_also_if_only_first_tokens_are_trai
     assert not tagger.finds_entities
     _, *lines = map(json.loads, (run / "predictions.jsonl").read_text(encoding="utf-8").splitlines())
     texts = [" ".join(word for word, _ in sentence) for sentence in sentences(ROWS["test"], 2)]
-    for line, words in zip(lines, tagger.tag(texts)):
+    for line, words in zip(lines, tagger.answer(texts)):
         assert [one["label"] for one in words] == [label.replace("-", "") for label in line["prediction"]]
 
 
@@ -292,7 +291,8 @@ def test_each_word_has_its_label_on_its_first_token(kind: str, prefix: bool) -> 
     """The tokens of a word are those that the library finds, where it reads lists of words as texts."""
     options = {"add_prefix_space": prefix} if kind == "byte_bpe" else {}
     tokenizer = tokenizer_of(kind, **options)
-    rows, firsts = encode_sentences([SENTENCE], tokenizer, NAMES)
+    rows, firsts, lost, _ = encode_sentences([SENTENCE], tokenizer, NAMES)
+    assert lost == len(WORDS) - len(firsts[0])
     assert rows[0]["input_ids"] == tokenizer(SENTENCE.text)["input_ids"]
     labels = [NAMES[label] if label >= 0 else None for label in rows[0]["labels"]]
     assert {word: labels[token] for word, token in firsts[0].items()} == {word: LABELS[word] for word in firsts[0]}
@@ -352,3 +352,18 @@ def test_what_cannot_be_is_refused_before_anything_is_written(
 ) -> None:
     assert told in refusal(capsys, train, data, tmp_path / "run", f"{FAST} {options}")
     assert not (tmp_path / "run").exists()
+
+
+def test_the_baseline_is_the_most_frequent_label() -> None:
+    train = [Sentence(("a", "b", "a"), ("X", "Y", "Z"), ""), Sentence(("a", "b"), ("Z", "Y"), "")]
+    baseline = FrequentLabels([*train, Sentence(("c", "c"), ("Y", "Y"), "")])
+    assert baseline.predict([Sentence(("a", "b", "new"), (), "")]) == [["Z", "Y", "Y"]]
+
+
+def test_a_tagger_that_nobody_should_use_is_called_so() -> None:
+    sentence = Sentence(("Anna", "sees", "Berg"), ("B-PER", "O", "B-LOC"), "")
+    data = TaggedData({"test": [sentence]}, ["O", "B-LOC", "B-PER"], True, [])
+    right, half, none = [["B-PER", "O", "B-LOC"]], [["B-PER", "O", "O"]], [["O", "O", "O"]]
+    for predicted, baseline, told in ((none, none, "predicts O for every word"), (half, half, "no better than the")):
+        assert told in evaluate_tagging(data, "test", predicted, baseline)["headline"]
+    assert evaluate_tagging(data, "test", right, half)["headline"] is None

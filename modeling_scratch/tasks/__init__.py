@@ -1,0 +1,49 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The tasks by name: what a model is trained for, and what it then does with a text. Modules are imported when asked.
+
+A name is a verb. It is the name of the task's module here and of its route over HTTP.
+"""
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+CLASSIFY, TAG, FILL, ANSWER, WRITE, TRANSLATE = "classify", "tag", "fill", "answer", "write", "translate"
+# The end of an architecture's name: what such a model does. Every other encoder-decoder translates.
+HEADS = {
+    "ForSequenceClassification": CLASSIFY,
+    "ForTokenClassification": TAG,
+    "ForMaskedLM": FILL,
+    "ForQuestionAnswering": ANSWER,
+    "ForCausalLM": WRITE,
+    "LMHeadModel": WRITE,
+}
+# The tasks with a module, by the program in scripts/ that trains them.
+PROGRAMS = {"train_tokens": TAG}
+
+
+def named(name: str | None) -> Any:
+    """Return the `Task` of this name; None if it has no module."""
+    return import_module(f".{name}", __name__).TASK if name in PROGRAMS.values() else None
+
+
+def trained_by(program: str) -> Any:
+    """Return the `Task` that a program trains, as the record of a run names it; None if it has no module."""
+    return named(PROGRAMS.get(Path(program).stem))
+
+
+def every() -> list[Any]:
+    """Return each `Task`."""
+    return [named(name) for name in PROGRAMS.values()]
+
+
+def action_of(config: Any) -> str | None:
+    """Return what a model does with texts; None for one without a head for it."""
+    return action_of_head(config.architectures) or (TRANSLATE if config.is_encoder_decoder else None)
+
+
+def action_of_head(architectures: Sequence[str] | None) -> str | None:
+    """Return what a model of an architecture does by its head; None if the name does not tell."""
+    architecture = str((architectures or [""])[0])
+    return next((action for end, action in HEADS.items() if architecture.endswith(end)), None)
