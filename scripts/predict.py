@@ -28,17 +28,15 @@ from modeling_scratch import tasks
 from modeling_scratch.inference.arguments import PredictArguments
 from modeling_scratch.inference.classification import predict as classify
 from modeling_scratch.inference.loading import saved_action
-from modeling_scratch.inference.question_answering import answer_file
 from modeling_scratch.run.predict import predict
 from modeling_scratch.utils.command_line import quiet_libraries, run_program
 
 
 def run(arguments: PredictArguments) -> None:
-    action = saved_action(arguments.model)
-    if task := tasks.named(action):
+    if task := tasks.named(saved_action(arguments.model)):
         predict(task, arguments)
     else:
-        (answer_file if action == tasks.ANSWER else classify)(arguments)
+        classify(arguments)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -16,7 +16,6 @@ import transformers
 from transformers import (
     AutoConfig,
     AutoModelForMaskedLM,
-    AutoModelForQuestionAnswering,
     AutoTokenizer,
     PreTrainedConfig,
     pipeline,
@@ -37,7 +36,7 @@ from ..inference.arguments import PredictArguments
 from ..inference.classification import explain, load_classifier, uncounted
 from ..inference.generation import SearchArguments, load_generator
 from ..inference.text_generators import Generated, TextGenerator
-from ..tasks import ANSWER, CLASSIFY, FILL, TRANSLATE, WRITE, action_of, named
+from ..tasks import CLASSIFY, FILL, TRANSLATE, WRITE, action_of, named
 from ..tasks.base import Task
 from ..tasks.requests import Inputs
 from ..utils.errors import DataError, panics_as_errors
@@ -173,7 +172,7 @@ class OneTextModel(PipelineModel):
     def check(self, most: int, *texts: str) -> None:
         super().check(most, *texts)
         length = len(self.pipe.tokenizer(texts[0], verbose=False)["input_ids"])
-        if self.limit is not None and length > self.limit:
+        if len(texts) == 1 and self.limit is not None and length > self.limit:  # contexts are read in windows
             raise DataError(f"text: {length:,} tokens exceed the model's limit of {self.limit:,}; shorten it")
 
 
@@ -215,17 +214,6 @@ class MaskFiller(OneTextModel):
     def answer(self, text: str) -> list[dict[str, Any]]:
         """Return the most likely tokens: {"score", "token", "token_str", "sequence"}."""
         return self.pipe(text, top_k=MOST_ANSWERS)
-
-
-class Answerer(PipelineModel):
-    """A question and a context -> a piece of the context."""
-
-    action, fields = ANSWER, ("question", "context")
-    task, auto_class = "extractive-question-answering", AutoModelForQuestionAnswering
-
-    def answer(self, question: str, context: str) -> dict[str, Any]:
-        """Return {"answer", "score", "start", "end"}."""
-        return self.pipe(question=question, context=context)
 
 
 class Generator(DemoModel):
@@ -322,7 +310,6 @@ def pieces(run: Callable[[Callable[[str], object]], object]) -> Iterator[str]:
 KINDS: dict[str, type[DemoModel]] = {
     CLASSIFY: TextClassifier,
     FILL: MaskFiller,
-    ANSWER: Answerer,
     WRITE: Writer,
     TRANSLATE: TextTranslator,
 }

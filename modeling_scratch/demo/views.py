@@ -12,10 +12,10 @@ import gradio
 
 from ..inference.answers import MULTI_LABEL, names_of
 from ..inference.explanations import MOST_WORDS, has_more_words
-from ..tasks import ANSWER, CLASSIFY, FILL, TRANSLATE, WRITE
+from ..tasks import CLASSIFY, FILL, TRANSLATE, WRITE
 from ..utils.errors import DataError, one_line, panics_as_errors
 from .explanations import Explanations
-from .models import RATE, Answerer, MaskFiller, TaskModel, TextClassifier, TextTranslator, Writer
+from .models import RATE, MaskFiller, TaskModel, TextClassifier, TextTranslator, Writer
 
 MOST_LABELS = 10  # that are shown
 MOST_TOKENS = 512  # that a page can ask for
@@ -167,24 +167,6 @@ def fill(view: View) -> None:
     button.click(view.answering(answer), boxes, tokens, api_name=model.action, **ONE_AT_A_TIME)
 
 
-def answer_questions(view: View) -> None:
-    """The answer with its probability, and where it is in the context."""
-    model: Answerer = view.model
-    with gradio.Row():
-        with gradio.Column():
-            boxes, button = view.texts(), view.button()
-            view.add_examples(boxes)
-        with gradio.Column():
-            found, place = gradio.Label(label="Answer"), gradio.HighlightedText(label="Context")
-
-    def answer(question: str, context: str) -> tuple[Any, Any]:
-        best = model.answer(question, context)
-        span = {"entity": "answer", "start": best["start"], "end": best["end"]}
-        return {best["answer"]: best["score"]}, {"text": context, "entities": [span]}
-
-    button.click(view.answering(answer), boxes, [found, place], api_name=model.action, **ONE_AT_A_TIME)
-
-
 def translate(view: View) -> None:
     """The translation."""
     model: TextTranslator = view.model
@@ -249,7 +231,6 @@ VIEWS: dict[str, Callable[[View], None]] = {
     CLASSIFY: classify,
     RATE: rate,
     FILL: fill,
-    ANSWER: answer_questions,
     TRANSLATE: translate,
     WRITE: write,
 }

@@ -40,7 +40,6 @@ if TYPE_CHECKING:  # imported lazily: matplotlib takes a second to import
 MOST_LABELS, MOST_BARS, MOST_CONFLICTS = 50, 20, 200
 SPECIAL_TOKENS = 2
 WIDE = 40  # characters of a column of texts
-QUESTIONS = re.compile(rb'"(qas|paragraphs|answers)"\s*:')
 LONGEST_START = 10_000  # bytes
 PATHS = ("data_dir", "train_file", "validation_file", "test_file")
 OUTPUTS = {"output": (".html", ".htm"), "write_label_map": (".csv",), "check_labels": (".csv",)}  # and their suffixes
@@ -152,8 +151,6 @@ def _other_command(path: Path) -> str | None:
     if path.is_file():
         with path.open("rb") as file:
             start = file.read(LONGEST_START)
-    if QUESTIONS.search(start):
-        return "train-answers"
     found = (task for task in every() if path.suffix.lower() in task.files or re.search(task.keys, start))
     return next((task.program.replace("_", "-") for task in found), None)
 

@@ -117,12 +117,6 @@ def losses_and_score_png(
     _draw_losses_and_score(log_history, path, unit, (key, name, form), formatter)
 
 
-def answer_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | Path) -> None:
-    """Plot losses per start and end, and the F1 of validation answers, to the PNG file `path`."""
-    score = "eval_f1", "F1 of answers, validation", "{:.2%}"
-    _draw_losses_and_score(log_history, path, "loss (nats per start or end)", score, percent_formatter(decimals=1))
-
-
 def _draw_losses_and_score(
     log_history: Sequence[Mapping[str, Any]],
     path: str | Path,

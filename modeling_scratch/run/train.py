@@ -35,6 +35,7 @@ def read(task: Task, run: Run) -> tuple[Any, Any]:
     """Read and check the data of a run, and return it with the tokenizer."""
     data = task.read(run.groups["data"])
     run.check_data(data.digests())
+    print(data.describe())
     return data, task.build_tokenizer(run.groups["model"], data, run.checkpoint)
 
 
@@ -42,7 +43,7 @@ def start(task: Task, run: Run, data: Any, tokenizer: Any) -> tuple[Training, Sh
     """Build the model, encode the data, build the trainer, and start the run."""
     options, arguments = run.groups["model"], run.groups["training"]
     training = Training(options, arguments, data, tokenizer, task.build_model(options, data, tokenizer))
-    print(data.describe())
+    training.answerer = task.answerer(training)
     training.encoded = {split: task.encode(training, split) for split in data.splits}
     notes = [note for encoded in training.encoded.values() for note in encoded.notes]
     print(*notes, sep="\n")

@@ -8,15 +8,13 @@ from transformers import AutoConfig
 from .. import tasks
 from ..bridges.model_sources import check_folder, load_checkpoint, read_special_tokens, token_limit
 from ..inference.arguments import PredictArguments
-from ..tasks import ANSWER, CLASSIFY, TRANSLATE, action_of
+from ..tasks import CLASSIFY, TRANSLATE, action_of
 from ..tasks.answerer import Answerer
 from ..utils.errors import DataError
-from .answering import load_answering
 from .classification import load_classification
 from .translation import MOST_BEAMS, MOST_NEW_TOKENS, Translation, load_translation
 
-ROUTES = CLASSIFY, TRANSLATE, ANSWER, *tasks.PROGRAMS.values()
-LOADERS = {CLASSIFY: load_classification, ANSWER: load_answering}
+ROUTES = CLASSIFY, TRANSLATE, *tasks.PROGRAMS.values()
 
 
 def load_answerer(
@@ -35,8 +33,8 @@ def load_answerer(
         if task := tasks.named(action):
             arguments = PredictArguments(model=name, device=device, trust_remote_code=trust_remote_code)
             answerer: Answerer = task.load(arguments)
-        elif action in LOADERS:
-            answerer = LOADERS[action](name, device, trust_remote_code)
+        elif action == CLASSIFY:
+            answerer = load_classification(name, device, trust_remote_code)
         elif action == TRANSLATE:
             answerer = load_translation(name, device, trust_remote_code, max_beams, max_new_tokens)
         else:

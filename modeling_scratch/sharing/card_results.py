@@ -4,8 +4,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..data.text_pairs import TextPair, from_fields
-from ..evaluation.answer_tables import answer_table, kind_table
+from ..data.text_pairs import from_fields
 from ..evaluation.calibration import calibration_text
 from ..evaluation.classification_metrics import class_table
 from ..evaluation.imbalance import macro_f1_text
@@ -151,33 +150,8 @@ def pretraining(evaluation: Evaluation) -> Results:
     return Results(f"{where}\n\n{table(['score', '', 'definition'], rows)}", [metric], evaluation["example"])
 
 
-def answering(evaluation: Evaluation) -> Results:
-    """Report the scores of model and baselines, those of questions with and without an answer, and the first ones."""
-    split, baselines = evaluation["split"], {each["name"]: each for each in evaluation["baselines"]}
-    names = {"exact_match": "exact match", "f1": "F1 of words"}
-    metrics = [
-        Metric(key, evaluation[key], f"{name}, as of SQuAD; {_of_baselines(baselines, key)}", split)
-        for key, name in names.items()
-    ]
-    samples = [
-        [row["question"], row["answer"] or "(no answer)", ", ".join(row["answers"]) or "(no answer)"]
-        for row in evaluation["examples"]
-    ]
-    text = [
-        f"On the {evaluation['questions']:,} questions on {evaluation['contexts']:,} contexts of the {split} split:",
-        answer_table(evaluation),
-        kind_table(evaluation),
-        *quoted_rows(f"The first questions of the {split} split:", ["question", "this model", "the data"], samples),
-    ]
-    if evaluation["headline"]:
-        text.insert(0, f"**{escaped(evaluation['headline'])}**")
-    example = next((TextPair(row["question"], row["context"]) for row in evaluation["examples"]), "")
-    return Results("\n\n".join(text), metrics, example)
-
-
 RESULTS: dict[str, Callable[[Evaluation], Results]] = {
     "train_classifier": classification,
     "train_translation": translation,
-    "train_answers": answering,
     "pretrain": pretraining,
 }

@@ -26,9 +26,6 @@ ANSWERS = {
     "regression": PROBABILITIES.replace("softmax(-1)", "item()"),
 }
 LIKELY_TOKENS = 'tokenizer.decode(model(**tokenizer(text, return_tensors="pt")).logits[0].argmax(-1))'
-SPAN = (
-    '[logits.argmax(-1).item() for logits in model(**tokenizer(text, truncation=True, return_tensors="pt")).values()]'
-)
 VECTORS = 'model(**tokenizer(text, return_tensors="pt")).last_hidden_state.mean(1)'
 CONTINUED = 'tokenizer.decode(model.generate(**tokenizer(text, return_tensors="pt"))[0], skip_special_tokens=True)'
 REWRITTEN = CONTINUED.replace("text, ", "text, truncation=True, ")
@@ -37,13 +34,6 @@ USES = {
         "text-classification", "text-classification", "AutoModelForSequenceClassification", PROBABILITIES
     ),
     "train_translation": Use("translation", "seq2seq-translation", "AutoModelForSeq2SeqLM", REWRITTEN),
-    "train_answers": Use(
-        "question-answering",
-        "extractive-question-answering",
-        "AutoModelForQuestionAnswering",
-        SPAN,
-        fields=("question", "context"),
-    ),
     "mlm": Use("fill-mask", "fill-mask", "AutoModelForMaskedLM", LIKELY_TOKENS),
     "context": Use("feature-extraction", "feature-extraction", "AutoModel", VECTORS),
     "clm": Use("text-generation", "text-generation", "AutoModelForCausalLM", CONTINUED),

@@ -27,7 +27,6 @@ PURPOSES = {
     "multi_label_classification": "A text classifier that gives each text any number of the labels {labels}.",
     "regression": "A regression model that predicts a number for each text: {labels}.",
     "train_translation": "A translation model from {source} to {target} (column names of the training data).",
-    "train_answers": "A model for extractive question answering: the answer to a question is a piece of its context.",
     "mlm": "An encoder pretrained on masked language modelling, for fine-tuning.",
     "context": "An encoder whose embeddings were trained to predict the words of neighbouring passages, for "
     "fine-tuning. This run did not train its layers.",
@@ -167,8 +166,8 @@ def limits(run: Run) -> str:
         lines.append(f"It reads pairs of texts, in this order: {names} (column names of the training data).")
     if run.record["model"].get("lowercase") and run.has_new_tokenizer:
         lines.append("Its vocabulary is lower-cased.")
-    if run.kind == "train_answers":
-        lines.append("It reads a long context in windows. An answer that no window holds cannot be found.")
+    if run.task and run.task.reads:
+        lines.append(run.task.reads)
     elif (length := run.tokenizer.get("model_max_length", NO_LIMIT)) < NO_LIMIT:
         lines.append(f"It reads at most {length:,} tokens per text.")
     lines.append("It may reproduce errors and biases of its training texts.")

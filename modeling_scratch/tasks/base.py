@@ -17,7 +17,7 @@ from ..tasks import PROGRAMS
 from .answerer import Answerer
 
 LONGER_OR_PRETRAINED = "Train longer (--num_train_epochs), or fine-tune a pretrained encoder (--model_name_or_path)."
-Row = tuple[Any, ...]  # of a file: its number, its text, others, and last the columns to keep
+FileRow = tuple[Any, ...]  # of a file: its number, its text, others, and last the columns to keep
 Outputs = Sequence[tuple[str, Mapping[str, Any]]]  # components of a page: a class of Gradio and its arguments
 
 
@@ -39,13 +39,17 @@ class Encoded(NamedTuple):
 
 @dataclass
 class Training:
-    """The parts of one training. options: of the model; arguments: of Trainer; encoded: by split."""
+    """The parts of one training. options: of the model; arguments: of Trainer; encoded: by split.
+
+    answerer: what evaluations ask, where Trainer's predictions are not yet answers.
+    """
 
     options: Any
     arguments: Any
     data: Any
     tokenizer: Any
     model: Any
+    answerer: Any = None
     encoded: dict[str, Encoded] = field(default_factory=dict)
 
 
@@ -166,6 +170,10 @@ class Task(ABC):
     def build_model(self, options: Any, data: Any, tokenizer: Any) -> Any:
         """Return the model to train, whose configuration records the arguments of its pipeline."""
 
+    def answerer(self, training: Training) -> Any:
+        """Return what evaluations ask; None if Trainer's predictions are enough."""
+        return None
+
     @abstractmethod
     def encode(self, training: Training, split: str) -> Encoded:
         """Return a split as token ids and labels."""
@@ -219,7 +227,7 @@ class Task(ABC):
         """Find the columns of the input. Raise `DataError` for options that the task has no use for."""
         refuse(self.refused(arguments), self.refusal)
 
-    def rows(self, arguments: PredictArguments) -> Iterator[Row]:
+    def rows(self, arguments: PredictArguments) -> Iterator[FileRow]:
         """Stream the rows of the input."""
         return read_input(arguments)
 
@@ -228,7 +236,7 @@ class Task(ABC):
         """Return the columns of predict's output behind the row and the kept ones."""
 
     @abstractmethod
-    def answer(self, answerer: Any, rows: Sequence[Row]) -> Iterable[dict[str, Any]]:
+    def answer(self, answerer: Any, rows: Sequence[FileRow]) -> Iterable[dict[str, Any]]:
         """Return the answers to rows, with the values of all columns."""
 
     def shown(self, answer: Any, *texts: str) -> list[Any]:

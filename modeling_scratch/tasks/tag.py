@@ -44,7 +44,7 @@ from ..training.encoder_models import build_model, build_tokenizer
 from ..utils.errors import DataError, DivergedError, counted, one_line
 from ..utils.markdown import escaped, excerpt, percent, quoted_rows, table
 from .answerer import Answer, Answerer, Job, response
-from .base import LONGER_OR_PRETRAINED, Curve, Encoded, Metric, Report, Results, Row, Space, Task, Training, Use
+from .base import LONGER_OR_PRETRAINED, Curve, Encoded, FileRow, Metric, Report, Results, Space, Task, Training, Use
 from .requests import AnyOption, Schema, array, one_or_several, record
 
 PIPELINE = "token-classification"
@@ -457,7 +457,7 @@ class Tagging(Task):
     def columns(self, arguments: PredictArguments, answerer: Any) -> list[str]:
         return [*(["text"] if arguments.with_text else []), "entities" if answerer.finds_entities else "words"]
 
-    def answer(self, answerer: Tagger, rows: Sequence[Row]) -> Iterable[dict[str, Any]]:
+    def answer(self, answerer: Tagger, rows: Sequence[FileRow]) -> Iterable[dict[str, Any]]:
         column = "entities" if answerer.finds_entities else "words"
         for (row, text, kept), pieces in zip(rows, answerer.answer([text for _, text, _ in rows])):
             yield {"text": text, column: pieces, **kept, "row": row}

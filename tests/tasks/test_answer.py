@@ -26,9 +26,10 @@ from transformers import AutoModelForQuestionAnswering, AutoTokenizer, pipeline
 from uploads import uploaded_texts
 
 from modeling_scratch import ScratchEncoderForQuestionAnswering
-from modeling_scratch.data.questions import Question, QuestionDataArguments, load_questions
-from modeling_scratch.evaluation.question_answering import score_answers
+from modeling_scratch.data.questions import Answer, Question, QuestionData, QuestionDataArguments, load_questions
+from modeling_scratch.evaluation.answer_scores import score_answers
 from modeling_scratch.serving.answerers import load_answerer
+from modeling_scratch.tasks.answer import evaluate_answers
 from modeling_scratch.verify import main as verify
 from tokenization import special_token_ids
 
@@ -255,3 +256,24 @@ def test_what_cannot_be_is_refused_before_anything_is_written(
 ) -> None:
     assert told in refusal(capsys, train, tmp_path / "run", f"{FAST} {options}")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_model_that_nobody_should_use_is_called_so() -> None:
+    context = "Anna Berg was born in Porto in 1951. She has worked as a baker since 1980."
+    asked = {"When was Anna Berg born?": ["1951"], "What is her job?": ["baker"], "Any pets?": []}
+    questions = [
+        Question(question, context, tuple(Answer(text, context.find(text)) for text in answers))
+        for question, answers in asked.items()
+    ]
+    data = QuestionData({"train": questions, "test": questions}, [])
+    for found, told in (
+        (["", "", ""], "gives no answer to every question: it has not learned"),
+        (["Anna", "Anna", "Anna"], "gives the same answer to every question: it has not learned"),
+        (["Anna", "Berg", "She"], "no better than the baseline ("),
+    ):
+        assert told in evaluate_answers(data, "test", found)["headline"]
+    evaluation = evaluate_answers(data, "test", ["1951", "a baker", ""])
+    assert evaluation["headline"] is None
+    assert evaluation["exact_match"] == evaluation["f1"] == 1
+    assert {kind: scores["questions"] for kind, scores in evaluation["kinds"].items()} == {"with": 2, "without": 1}
+    assert {baseline["name"] for baseline in evaluation["baselines"]} == {"word overlap", "no answer to any question"}
