@@ -404,7 +404,7 @@ FIRST = {
     "data/unlabelled": ("teachers", "recipes"),
     "data/packed_documents": ("packed_documents", "noise", "pretrain"),
     "data/collators": ("noise", "packed_documents"),
-    "training/checkpoints": ("faults", "train_translation", "train_classifier"),
+    "training/checkpoints": ("faults", "translate", "train_classifier"),
     "training/resumable": ("faults", "resume"),
     "training/callbacks": ("weight_average", "training_options"),
     "training/trainer": ("training_options",),

@@ -323,7 +323,7 @@ def load_demo_model(source: Source) -> Any:
         if (action := action_of(config)) is None:
             raise DataError(f"{(config.architectures or ['it'])[0]} has no head that answers texts; train one first")
         with panics_as_errors():
-            return TaskModel(task, source) if (task := named(action)) else KINDS[action](source)
+            return KINDS[action](source) if action in KINDS else TaskModel(named(action), source)
     except Exception as error:  # files, network, configuration, code: libraries raise many types
         message = str(error).removeprefix("--model_name_or_path").removeprefix("--model").strip()
         message = message.removeprefix(f"{source.name}: ")

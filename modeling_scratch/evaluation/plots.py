@@ -103,12 +103,6 @@ def _shortened(name: str) -> str:
     return name if len(name) <= LONGEST_LABEL else name[: LONGEST_LABEL - 1] + "…"
 
 
-def translation_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | Path) -> None:
-    """Plot losses and the BLEU of greedy validation translations to the PNG file `path`."""
-    unit = "loss (nats per token; training: with smoothed labels)"
-    _draw_losses_and_score(log_history, path, unit, ("eval_bleu", "BLEU, validation, greedy", "{:.2f}"))
-
-
 def losses_and_score_png(
     log_history: Sequence[Mapping[str, Any]], path: str | Path, unit: str, key: str, name: str, form: str
 ) -> None:

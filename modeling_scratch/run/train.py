@@ -46,7 +46,7 @@ def start(task: Task, run: Run, data: Any, tokenizer: Any) -> tuple[Training, Sh
     training.answerer = task.answerer(training)
     training.encoded = {split: task.encode(training, split) for split in data.splits}
     notes = [note for encoded in training.encoded.values() for note in encoded.notes]
-    print(*notes, sep="\n")
+    print("".join(f"{note}\n" for note in notes), end="")
     if task.best_by:
         choose_epoch_on_validation(arguments, data, task.best_by)
     trainer = _build_trainer(task, training)
@@ -57,8 +57,8 @@ def start(task: Task, run: Run, data: Any, tokenizer: Any) -> tuple[Training, Sh
 
 def _build_trainer(task: Task, training: Training) -> SharingTrainer:
     return build_trainer(
-        task.trainer or HeadTrainer,
-        training.tokenizer,
+        task.trainer(training) or HeadTrainer,
+        training.source_tokenizer,
         {split: encoded.rows for split, encoded in training.encoded.items()},
         task.metrics(training, "validation"),
         training.arguments,
@@ -72,7 +72,7 @@ def _build_trainer(task: Task, training: Training) -> SharingTrainer:
 def finish(task: Task, run: Run, training: Training, trainer: SharingTrainer) -> None:
     """Train, save, and evaluate on the test split, or on validation if there is none."""
     split, data = judged_split(training.data.splits), training.data
-    run.train(trainer, evaluates=split == "test", settle=partial(task.settle, training, trainer))
+    run.train(trainer, evaluates=task.predicts and split == "test", settle=partial(task.settle, training, trainer))
     predicted = None
     if task.predicts:
         trainer.compute_metrics = task.metrics(training, split)

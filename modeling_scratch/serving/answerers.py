@@ -8,13 +8,13 @@ from transformers import AutoConfig
 from .. import tasks
 from ..bridges.model_sources import check_folder, load_checkpoint, read_special_tokens, token_limit
 from ..inference.arguments import PredictArguments
-from ..tasks import CLASSIFY, TRANSLATE, action_of
+from ..tasks import CLASSIFY, action_of
 from ..tasks.answerer import Answerer
 from ..utils.errors import DataError
 from .classification import load_classification
-from .translation import MOST_BEAMS, MOST_NEW_TOKENS, Translation, load_translation
 
-ROUTES = CLASSIFY, TRANSLATE, *tasks.PROGRAMS.values()
+MOST_BEAMS, MOST_NEW_TOKENS = 8, 256
+ROUTES = CLASSIFY, *tasks.PROGRAMS.values()
 
 
 def load_answerer(
@@ -32,11 +32,9 @@ def load_answerer(
         action, architecture = action_of(config), (config.architectures or ["this model"])[0]
         if task := tasks.named(action):
             arguments = PredictArguments(model=name, device=device, trust_remote_code=trust_remote_code)
-            answerer: Answerer = task.load(arguments)
+            answerer: Answerer = task.load(arguments, {"num_beams": max_beams, "max_new_tokens": max_new_tokens})
         elif action == CLASSIFY:
             answerer = load_classification(name, device, trust_remote_code)
-        elif action == TRANSLATE:
-            answerer = load_translation(name, device, trust_remote_code, max_beams, max_new_tokens)
         else:
             raise DataError(f"--model {name}: {architecture} does not classify, tag, translate or answer")
         read_special_tokens(answerer.pipe.tokenizer, allow_special_tokens or None)
@@ -50,6 +48,6 @@ def load_answerer(
 def _ready(answerer: Answerer) -> Answerer:
     """Let the tokenizer truncate where the model has to, and warm up the model."""
     answerer.pipe.tokenizer.model_max_length = token_limit(answerer.pipe.tokenizer, answerer.pipe.model.config)
-    jobs = answerer.encode(answerer.samples, {"max_new_tokens": 2} if isinstance(answerer, Translation) else {})
+    jobs = answerer.encode(answerer.samples, {"max_new_tokens": 2} if "max_new_tokens" in answerer.options else {})
     answerer.run([job for job in jobs if job])
     return answerer

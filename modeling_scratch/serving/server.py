@@ -13,10 +13,9 @@ from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS
 from ..tasks.answerer import Answerer
 from ..utils.command_line import option
 from ..utils.errors import DataError
-from .answerers import load_answerer
+from .answerers import MOST_BEAMS, MOST_NEW_TOKENS, load_answerer
 from .app import Limits, build_app
 from .connections import LOOPBACK, LimitedConnection, open_socket
-from .translation import MOST_BEAMS, MOST_NEW_TOKENS
 
 HEAD_SECONDS = 10.0  # for the head of a request
 BACKLOG = 128  # connections that are accepted at a time

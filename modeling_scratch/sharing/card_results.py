@@ -113,32 +113,6 @@ def _texts_of_classes(evaluation: Evaluation) -> list[list[Any]]:
     return rows
 
 
-def translation(evaluation: Evaluation) -> Results:
-    """Report sacreBLEU's scores with signatures, and the first translations."""
-    splits = [split for split in ("validation", "test") if split in evaluation]
-    metrics = [
-        Metric(_metric_id(score), score["value"], f"{score['name']}: {score['meaning']}; {score['signature']}", split)
-        for split in splits
-        for score in evaluation[split]
-    ]
-    rows = [
-        [split, score["name"], f"{score['value']:.2f}", score["meaning"], score["signature"]]
-        for split in splits
-        for score in evaluation[split]
-    ]
-    samples = [[sample[name] for name in ("source", "translation", "reference")] for sample in evaluation["examples"]]
-    text = [
-        f"Weights: {escaped(evaluation['weights'])}.",
-        table(["split", "score", "", "definition", "signature"], rows),
-        *quoted_rows(f"The first texts of the {splits[-1]} split:", ["source", "translation", "reference"], samples),
-    ]
-    return Results("\n\n".join(text), metrics, evaluation["examples"][0]["source"] if samples else "")
-
-
-def _metric_id(score: Mapping[str, Any]) -> str:
-    return "chrf" if score["name"] == "chrF" else "sacrebleu"
-
-
 def pretraining(evaluation: Evaluation) -> Results:
     """Report loss and perplexity with their definitions."""
     scores = evaluation["scores"]
@@ -152,6 +126,5 @@ def pretraining(evaluation: Evaluation) -> Results:
 
 RESULTS: dict[str, Callable[[Evaluation], Results]] = {
     "train_classifier": classification,
-    "train_translation": translation,
     "pretrain": pretraining,
 }

@@ -33,7 +33,6 @@ USES = {
     "train_classifier": Use(
         "text-classification", "text-classification", "AutoModelForSequenceClassification", PROBABILITIES
     ),
-    "train_translation": Use("translation", "seq2seq-translation", "AutoModelForSeq2SeqLM", REWRITTEN),
     "mlm": Use("fill-mask", "fill-mask", "AutoModelForMaskedLM", LIKELY_TOKENS),
     "context": Use("feature-extraction", "feature-extraction", "AutoModel", VECTORS),
     "clm": Use("text-generation", "text-generation", "AutoModelForCausalLM", CONTINUED),

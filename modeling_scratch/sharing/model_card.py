@@ -26,7 +26,6 @@ PURPOSES = {
     "train_classifier": "A text classifier with the labels {labels}.",
     "multi_label_classification": "A text classifier that gives each text any number of the labels {labels}.",
     "regression": "A regression model that predicts a number for each text: {labels}.",
-    "train_translation": "A translation model from {source} to {target} (column names of the training data).",
     "mlm": "An encoder pretrained on masked language modelling, for fine-tuning.",
     "context": "An encoder whose embeddings were trained to predict the words of neighbouring passages, for "
     "fine-tuning. This run did not train its layers.",

@@ -18,7 +18,7 @@ from transformers import AutoConfig
 
 from ..data.text_pairs import TEXT_FIELDS, pair_columns
 from ..inference.answers import gives_numbers
-from ..tasks import CLASSIFY, FILL, TRANSLATE, WRITE, action_of, named
+from ..tasks import CLASSIFY, FILL, WRITE, action_of, named
 from ..tasks.base import Space
 from ..utils.errors import DataError
 from ..utils.markdown import escaped
@@ -40,9 +40,6 @@ PAIR = '{"text": text, "text_pair": text_pair}'
 PAGES = {
     CLASSIFY: Space("text-classification", LABELS % "text"),
     FILL: Space("fill-mask", '{each["token_str"]: each["score"] for each in reversed(pipe(text))}'),
-    TRANSLATE: Space(
-        "seq2seq-translation", 'pipe(text, truncation=True)[0]["translation_text"]', 'gr.Textbox(label="Answer")'
-    ),
     WRITE: Space(
         "text-generation",
         WRITTEN,

@@ -20,7 +20,7 @@ HEADS = {
     "LMHeadModel": WRITE,
 }
 # The tasks with a module, by the program in scripts/ that trains them.
-PROGRAMS = {"train_tokens": TAG, "train_answers": ANSWER}
+PROGRAMS = {"train_tokens": TAG, "train_answers": ANSWER, "train_translation": TRANSLATE}
 
 
 def named(name: str | None) -> Any:

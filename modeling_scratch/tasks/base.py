@@ -41,7 +41,7 @@ class Encoded(NamedTuple):
 class Training:
     """The parts of one training. options: of the model; arguments: of Trainer; encoded: by split.
 
-    answerer: what evaluations ask, where Trainer's predictions are not yet answers.
+    answerer: what evaluations ask, where Trainer's predictions are not yet answers. weights: those that `settle` chose.
     """
 
     options: Any
@@ -51,6 +51,11 @@ class Training:
     model: Any
     answerer: Any = None
     encoded: dict[str, Encoded] = field(default_factory=dict)
+    weights: str = ""
+
+    @property
+    def source_tokenizer(self) -> Any:
+        return self.tokenizer[0] if isinstance(self.tokenizer, tuple) else self.tokenizer
 
 
 class Curve(NamedTuple):
@@ -123,15 +128,14 @@ class Task(ABC):
 
     name: that of its module. arguments: dataclasses of options for the model, the data and Trainer. loss: Trainer's
     `compute_loss_func`; None for the model's own. best_by: the score that chooses the epoch, and whether greater is
-    better; None if the options choose. trainer: a subclass of Trainer, or None for that of heads. predicts: whether
-    the report reads Trainer's predictions. samples: how many texts the saved model answers at the end.
+    better; None if the options choose. predicts: whether the report reads Trainer's predictions.
+    samples: how many texts the saved model answers at the end.
     """
 
     name: ClassVar[str]
     arguments: ClassVar[tuple[type, type, type]]
     loss: ClassVar[Callable[..., Any] | None] = None
     best_by: ClassVar[tuple[str, bool] | None] = ("f1", True)
-    trainer: ClassVar[Any] = None
     predicts: ClassVar[bool] = True
     samples: ClassVar[int] = 3
 
@@ -149,9 +153,9 @@ class Task(ABC):
 
     # unit, refusal: of predict, and why it refuses options of classifiers. outputs: of the page.
     unit: ClassVar[str] = "texts"
-    refusal: ClassVar[str]
+    refusal: ClassVar[str] = "the model does not classify"
     fields: ClassVar[tuple[str, ...]] = ("text",)
-    outputs: ClassVar[Outputs]
+    outputs: ClassVar[Outputs] = ()
 
     @property
     def program(self) -> str:
@@ -180,7 +184,7 @@ class Task(ABC):
 
     def collate(self, training: Training) -> Any:
         """Return the function that makes batches of rows."""
-        return DataCollatorWithPadding(training.tokenizer)
+        return DataCollatorWithPadding(training.source_tokenizer)
 
     @abstractmethod
     def metrics(self, training: Training, split: str) -> Callable[..., dict[str, float]]:
@@ -189,6 +193,10 @@ class Task(ABC):
     def kept_of(self, outputs: Any, labels: Any) -> Any:
         """Return what the metrics read of the outputs for a batch."""
         return outputs
+
+    def trainer(self, training: Training) -> Callable[..., Any] | None:
+        """Return the class of the trainer, once its arguments are complete; None for that of encoders."""
+        return None
 
     def settle(self, training: Training, trainer: Any) -> None:  # noqa: B027  # most tasks keep the weights as they are
         """Choose the weights to save, after the training."""
@@ -231,13 +239,18 @@ class Task(ABC):
         """Stream the rows of the input."""
         return read_input(arguments)
 
-    @abstractmethod
-    def columns(self, arguments: PredictArguments, answerer: Answerer) -> list[str]:
-        """Return the columns of predict's output behind the row and the kept ones."""
+    def column(self, answerer: Any) -> str:
+        """Return the column of the answers to texts."""
+        return "answer"
 
-    @abstractmethod
+    def columns(self, arguments: PredictArguments, answerer: Any) -> list[str]:
+        """Return the columns of predict's output behind the row and the kept ones."""
+        return [*(["text"] if arguments.with_text else []), self.column(answerer)]
+
     def answer(self, answerer: Any, rows: Sequence[FileRow]) -> Iterable[dict[str, Any]]:
         """Return the answers to rows, with the values of all columns."""
+        for (row, text, kept), answer in zip(rows, answerer.answer([text for _, text, _ in rows])):
+            yield {"text": text, self.column(answerer): answer, **kept, "row": row}
 
     def shown(self, answer: Any, *texts: str) -> list[Any]:
         """Return the values of `outputs` for an answer of the pipeline."""

@@ -4,7 +4,7 @@
 import copy
 import textwrap
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -44,7 +44,7 @@ from ..training.encoder_models import build_model, build_tokenizer
 from ..utils.errors import DataError, DivergedError, counted, one_line
 from ..utils.markdown import escaped, excerpt, percent, quoted_rows, table
 from .answerer import Answer, Answerer, Job, response
-from .base import LONGER_OR_PRETRAINED, Curve, Encoded, FileRow, Metric, Report, Results, Space, Task, Training, Use
+from .base import LONGER_OR_PRETRAINED, Curve, Encoded, Metric, Report, Results, Space, Task, Training, Use
 from .requests import AnyOption, Schema, array, one_or_several, record
 
 PIPELINE = "token-classification"
@@ -454,13 +454,8 @@ class Tagging(Task):
         arguments.check_answer([*(["text"] if arguments.with_text else []), "entities", "words"])
         arguments.name_columns()
 
-    def columns(self, arguments: PredictArguments, answerer: Any) -> list[str]:
-        return [*(["text"] if arguments.with_text else []), "entities" if answerer.finds_entities else "words"]
-
-    def answer(self, answerer: Tagger, rows: Sequence[FileRow]) -> Iterable[dict[str, Any]]:
-        column = "entities" if answerer.finds_entities else "words"
-        for (row, text, kept), pieces in zip(rows, answerer.answer([text for _, text, _ in rows])):
-            yield {"text": text, column: pieces, **kept, "row": row}
+    def column(self, answerer: Tagger) -> str:
+        return "entities" if answerer.finds_entities else "words"
 
     def shown(self, answer: Any, *texts: str) -> list[Any]:
         return [{"text": texts[0], "entities": answer}]

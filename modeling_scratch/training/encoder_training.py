@@ -67,7 +67,7 @@ def inputs_of(*groups: Any) -> list[str]:
 
 @checking_arguments()
 def build_trainer(
-    trainer_class: type[AnyTrainer],
+    trainer_class: Callable[..., AnyTrainer],
     tokenizer: PreTrainedTokenizerBase,
     splits: Mapping[str, Dataset],
     metrics: Metrics,

@@ -21,8 +21,8 @@ from modeling_scratch.data.translation_pairs import TranslationData, Translation
 from modeling_scratch.evaluation.translation import score_translations
 from modeling_scratch.inference.text_generators import Translator
 from modeling_scratch.pipelines import TARGET_FOLDER
+from modeling_scratch.tasks.translate import encode_pairs
 from modeling_scratch.training.checkpoints import average_weights, last_checkpoints
-from modeling_scratch.training.translation import encode_pairs
 
 LEXICON = {"one": "eins", "two": "zwei", "red": "rot", "dog": "Hund", "cat": "Katze", "runs": "läuft", "sees": "sieht"}
 SIZES = "hidden_size=32,num_hidden_layers=1,num_attention_heads=2,intermediate_size=48,hidden_dropout=0.0"
@@ -116,7 +116,7 @@ def test_a_tokenizer_of_both_languages_writes_targets_as_targets() -> None:
     pieces = ["<s>", "<pad>", "</s>", "<unk>", "▁one", "▁eins"]
     tokenizer = MBartTokenizer(vocab=[(piece, 0.0) for piece in pieces], src_lang="en_XX", tgt_lang="de_DE")
     data = TranslationData({"train": [("one", "eins")]}, ("en", "de"), [])
-    pair = encode_pairs(data, "train", (tokenizer, tokenizer), 8)[0]
+    pair = encode_pairs(data, "train", (tokenizer, tokenizer), 8).rows[0]
     assert tokenizer.convert_ids_to_tokens(pair["input_ids"]) == ["▁one", "</s>", "en_XX"]
     assert tokenizer.convert_ids_to_tokens(pair["labels"]) == ["▁eins", "</s>", "de_DE"]
 
