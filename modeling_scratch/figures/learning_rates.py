@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers import TrainingArguments, get_scheduler
 
-from ..tasks import TAG, TRANSLATE, named
+from ..tasks import every
 from ..training.classification import ClassifierTrainingArguments
 from ..training.pretraining import PretrainingArguments
 from .look import COLORS, WIDTH, plain_axes, titled
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 STEPS, PAPER_STEPS = 2_000, 20_000
 PROGRAMS: dict[str, Callable[..., Any]] = {
     "train-classifier": ClassifierTrainingArguments,
-    "train-tokens": named(TAG).arguments[2],
-    "train-translation": named(TRANSLATE).arguments[2],
+    **{task.program.replace("_", "-"): task.arguments[2] for task in every()},
     "pretrain": PretrainingArguments,
 }
 PAPER = (512, 4_000), (512, 8_000), (256, 4_000)  # width, warm-up steps

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 from torch.ao.quantization import quantize_dynamic
-from transformers import AutoModelForTokenClassification, AutoTokenizer, PreTrainedConfig
+from transformers import AutoTokenizer, PreTrainedConfig
 
 import modeling_scratch  # noqa: F401  registers its models with the Auto classes
 
@@ -22,7 +22,7 @@ from ..bridges.model_sources import (
     read_special_tokens,
     token_limit,
 )
-from ..tasks import TAG, action_of, action_of_head
+from ..tasks import action_of, action_of_head, named
 from ..utils.errors import DataError
 from .arguments import PredictArguments
 
@@ -99,8 +99,8 @@ def _load(
 ) -> tuple[Any, Any]:
     name, trusts = arguments.model, arguments.trust_remote_code
     model, info = auto_class.from_pretrained(name, trust_remote_code=trusts, output_loading_info=True)
-    if action_of(model.config) == TAG and auto_class is not AutoModelForTokenClassification:
-        raise DataError("it labels words, not texts; use `modeling-scratch predict`")
+    if (task := named(action_of(model.config))) and task.use.auto_class != auto_class.__name__:
+        raise DataError(f"{task.refusal}; use `modeling-scratch predict`")
     check_loaded(model, info, untrained)
     if check:
         check(model.config)

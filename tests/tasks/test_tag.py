@@ -14,21 +14,18 @@ import train_tokens
 from fastapi.openapi.models import OpenAPI
 from native_models import NATIVES
 from processes import refusal
-from safetensors.torch import load_file
 from seqeval.metrics.sequence_labeling import get_entities
 from serving import served
 from text_samples import fault, read, write
 from tokenizers import Tokenizer, models, normalizers
 from toy_names import sentences, write_conll
 from transformers import AutoModelForTokenClassification, AutoTokenizer, PreTrainedTokenizerFast, pipeline
-from uploads import uploaded_texts
 
 from modeling_scratch import ScratchEncoderForTokenClassification
 from modeling_scratch.data.tagged_sentences import Sentence, TaggedData
 from modeling_scratch.serving.answerers import load_answerer
 from modeling_scratch.sharing.space import space_files
 from modeling_scratch.tasks.tag import FrequentLabels, Tagger, check_use, encode_sentences, evaluate_tagging
-from modeling_scratch.verify import main as verify
 from tokenization import KINDS, special_token_ids
 
 SIZES = "hidden_size=32,num_hidden_layers=2,num_attention_heads=4,intermediate_size=64,hidden_dropout=0.0"
@@ -61,7 +58,7 @@ def run(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return output
 
 
-def test_learns_and_leaves_everything_that_was_promised(run: Path, capsys: pytest.CaptureFixture) -> None:
+def test_learns_and_keeps_its_predictions(run: Path, capsys: pytest.CaptureFixture) -> None:
     """The baseline cannot tell a town from a last name."""
     evaluation = json.loads((run / "evaluation.json").read_text())
     assert evaluation["f1"] > 0.8 > 0.7 > evaluation["baseline"]["f1"]
@@ -69,24 +66,15 @@ def test_learns_and_leaves_everything_that_was_promised(run: Path, capsys: pytes
     results = (run / "results.md").read_text()
     assert f"{ROWS['test']} sentences" in results
     assert "most frequent label of the word" in results
-    assert (run / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
     record = json.loads((run / "run_config.json").read_text())
-    assert record["rows"] == ROWS
-    assert record["labels"] == NAMES
-    card = (run / "README.md").read_text()
-    assert "pipeline_tag: token-classification" in card
-    assert 'aggregation_strategy="simple"' in card
-    assert not uploaded_texts(run)
-    state = json.loads((run / "trainer_state.json").read_text())
-    assert state["best_metric"] == max(entry.get("eval_f1", 0) for entry in state["log_history"])
+    assert (record["rows"], record["labels"]) == (ROWS, NAMES)
+    assert 'aggregation_strategy="simple"' in (run / "README.md").read_text()
     head, *lines = map(json.loads, (run / "predictions.jsonl").read_text(encoding="utf-8").splitlines())
     assert (head["problem_type"], len(lines)) == ("entities", ROWS["test"])
     right = sum(line["label"] == line["prediction"] for line in lines)
     assert ROWS["test"] / 2 < right <= ROWS["test"]
     compare.main([str(run), str(run)])
     assert "The runs give the same answer to every text." in capsys.readouterr().out
-    verify([str(run)])
-    assert "This is the model that was trained" in capsys.readouterr().out
 
 
 def test_the_pipeline_finds_the_entities_that_were_scored(run: Path) -> None:
@@ -248,19 +236,6 @@ def test_predict_labels_the_words_of_texts_with_a_tagger_of_classes(tmp_path: Pa
     assert not (tmp_path / "no.jsonl").exists()
 
 
-def test_a_stopped_run_is_resumed_to_the_same_weights(run: Path, data: Path, tmp_path: Path, capsys) -> None:
-    options = f"{FAST} --num_train_epochs 2 --save_total_limit 2 --max_train_samples 48"
-    train(data, tmp_path / "whole", options)
-    output = shutil.copytree(tmp_path / "whole", tmp_path / "run")
-    last = max(output.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))
-    shutil.rmtree(last)
-    told = refusal(capsys, train, data, output, f"{options} --resume_from_checkpoint last --no_label_all_tokens")
-    assert "--label_all_tokens was True and is False" in told
-    train(data, output, f"{options} --resume_from_checkpoint last")
-    before, after = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "run"))
-    assert all(weight.equal(after[name]) for name, weight in before.items())
-
-
 def test_fine_tunes_a_native_checkpoint_for_parts_of_speech(run: Path, tmp_path: Path) -> None:
     native = next(native for native in NATIVES if native.model_type == "bert")
     tokenizer = AutoTokenizer.from_pretrained(run)
@@ -336,22 +311,6 @@ def test_a_token_of_several_words_is_refused() -> None:
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="<unk>")
     with fault("train.conll, line 1", "'New York' is one token of several words"):
         encode_sentences([Sentence(("New", "York"), ("O", "O"), "train.conll", (1, 2))], tokenizer, NAMES)
-
-
-REFUSED = {
-    "--label_column 9": "--label_column 9",
-    "--preset gpt2": "--preset gpt2: the choices are",
-    "--max_length 3": "--max_length 3",
-    "--early_stopping_patience 2 --ema_decay 0.9": "--early_stopping_patience requires --ema_decay 0",
-}
-
-
-@pytest.mark.parametrize(("options", "told"), REFUSED.items(), ids=range(len(REFUSED)))
-def test_what_cannot_be_is_refused_before_anything_is_written(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture, options: str, told: str
-) -> None:
-    assert told in refusal(capsys, train, data, tmp_path / "run", f"{FAST} {options}")
-    assert not (tmp_path / "run").exists()
 
 
 def test_the_baseline_is_the_most_frequent_label() -> None:
