@@ -13,14 +13,17 @@ from ..evaluation.judged_split import judged_split, predict_split
 from ..evaluation.plots import losses_and_score_png
 from ..evaluation.report_files import write_report
 from ..tasks.base import Task, Training
-from ..training.encoder_heads import HeadTrainer
 from ..training.encoder_training import build_trainer, choose_epoch_on_validation, inputs_of
 from ..training.run import Run, pipeline_call, summary
 from ..training.run_folder import alone
-from ..training.trainer import SharingTrainer, share
+from ..training.trainer import RatesByDepth, SharingTrainer, share
 from ..utils.markdown import excerpt
 
 LONGEST_TEXT = 80  # characters of a text that is answered at the end
+
+
+class HeadTrainer(RatesByDepth, SharingTrainer):
+    """The trainer of an encoder with a head."""
 
 
 @alone

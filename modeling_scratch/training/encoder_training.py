@@ -18,9 +18,8 @@ from transformers import (
 
 from ..modeling_base import ScratchPreTrainedModel
 from ..utils.errors import DataError
-from .arguments import RunArguments, checking_arguments
+from .arguments import RunArguments, check_rates, checking_arguments
 from .callbacks import WeightAverage, early_stopping, save_where_judged
-from .trainer import check_rates
 
 AnyTrainer = TypeVar("AnyTrainer", bound=Trainer)
 Metrics = Callable[[EvalPrediction], dict[str, float]]

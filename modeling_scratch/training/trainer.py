@@ -295,13 +295,6 @@ class RatesByDepth(Trainer):
         return optimizer
 
 
-def check_rates(decay: float, embedding_rate: float | None) -> None:
-    if not 0 < decay <= 1:
-        raise DataError(f"--layer_decay {decay}: must be above 0 and at most 1, such as 0.9")
-    if embedding_rate is not None and not 0 < embedding_rate < float("inf"):
-        raise DataError(f"--embedding_learning_rate {embedding_rate}: must be above 0, such as 3e-3")
-
-
 def split_by_depth(optimizer: optim.Optimizer, depth_of: dict[nn.Parameter, int]) -> None:
     """Split each parameter group of a fresh optimizer by depth. The head's groups come first.
 
