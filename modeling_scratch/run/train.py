@@ -12,6 +12,7 @@ from ..data.text_pairs import parts_of
 from ..evaluation.judged_split import judged_split, predict_split
 from ..evaluation.plots import losses_and_score_png
 from ..evaluation.report_files import write_report
+from ..run.layout import CURVE
 from ..tasks.base import Task, Training
 from ..training.encoder_training import build_trainer, choose_epoch_on_validation, inputs_of
 from ..training.run import Run, pipeline_call, summary
@@ -83,7 +84,7 @@ def finish(task: Task, run: Run, training: Training, trainer: SharingTrainer) ->
     if run.is_main:
         report = task.report(training, trainer, split, predicted)
         write_report(trainer.args, report.text, report.evaluation)
-        losses_and_score_png(trainer.state.log_history, run.folder / "learning_curve.png", *report.curve)
+        losses_and_score_png(trainer.state.log_history, run.folder / CURVE, *report.curve)
         print(f"\n{report.text}")
     share(trainer, data.texts(split))
     if run.is_main:

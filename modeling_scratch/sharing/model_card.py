@@ -16,6 +16,7 @@ from ..data.text_pairs import column_names, of_parts, parts_of
 from ..evaluation.report_files import NO_BLOCKS
 from ..evaluation.stages import stage_table
 from ..pipelines import TARGET_FOLDER
+from ..run.layout import CARD
 from ..utils.files import write_text
 from ..utils.markdown import escaped, folded, table
 from .card_run import Run, Snippets
@@ -187,7 +188,7 @@ def _first_words(text: str) -> str:
     return (words if space and len(text) > LONGEST_QUESTION else start[:LONGEST_QUESTION]).rstrip()
 
 
-CARD_FILE = "README.md"
+CARD_FILE = CARD
 MARK = "\n<!-- Made of the run by modeling-scratch; once you edit it, it stays as it is. "
 
 

@@ -38,6 +38,7 @@ from ..inference.arguments import PredictArguments
 from ..inference.loading import load_head, set_length
 from ..inference.pieces import entities_of, words_of
 from ..inference.pipeline_settings import record_settings, recorded_settings
+from ..run.layout import PREDICTIONS
 from ..tasks import TAG
 from ..training.encoder_heads import HeadModelArguments, HeadTrainingArguments, limit_length
 from ..training.encoder_models import build_model, build_tokenizer
@@ -389,7 +390,7 @@ class Tagging(Task):
         return logits.argmax(-1).masked_fill(logits.isnan().any(-1), DIVERGED)
 
     def report(self, training: Training, trainer: Any, split: str, predicted: Any) -> Report:
-        from ..evaluation.predictions import PREDICTIONS, Predictions
+        from ..evaluation.predictions import Predictions
 
         data, encoded = training.data, training.encoded[split]
         sentences, baseline = data.splits[split], FrequentLabels(data.splits["train"])

@@ -42,6 +42,7 @@ from ..inference.loading import move
 from ..inference.text_generators import Generated, Translator
 from ..modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration
 from ..pipelines import DEFAULT_NEW_TOKENS, TranslationPipeline
+from ..run.layout import TRANSLATIONS
 from ..tasks import TRANSLATE
 from ..training.arguments import RunArguments
 from ..training.callbacks import save_where_judged
@@ -472,7 +473,7 @@ class Translating(Task):
             evaluation[each] = as_metrics(scores)
             what = f"{each}: {len(texts):,} texts, {training.weights}, beam {translator.generation['num_beams']}"
             tables.append(score_table(scores, what + _truncations(translator, data.sources(each), translations)))
-            write_text(output / f"{each}.translations.txt", "".join(" ".join(text.split()) + "\n" for text in texts))
+            write_text(output / TRANSLATIONS.format(each), "".join(" ".join(text.split()) + "\n" for text in texts))
             examples = _examples(data, each, translations)  # of the last split, the one for the final evaluation
         curve = Curve(
             "loss (nats per token; training: with smoothed labels)", "eval_bleu", "BLEU, validation, greedy", "{:.2f}"

@@ -11,11 +11,7 @@ from transformers import Trainer, TrainingArguments, set_seed
 from transformers.integrations.deepspeed import unset_hf_deepspeed_config
 from transformers.trainer_utils import has_length
 
-from ..evaluation.class_words import CLASS_WORDS
-from ..evaluation.linear_advice import LINEAR
-from ..evaluation.misclassified import MISCLASSIFIED
-from ..evaluation.predictions import PREDICTIONS
-from ..pipelines import TARGET_FOLDER
+from ..run.layout import ENTRIES
 from ..sharing.run_record import DIGESTS, RUN_FILE, write_run
 from ..utils.errors import DataError
 from .arguments import checking_arguments
@@ -32,18 +28,6 @@ from .run_folder import (
     delete_set_aside,
     refuse_links,
 )
-
-FILES = {
-    TARGET_FOLDER: "the tokenizer of the targets",
-    "README.md": "card",
-    "results.md": "scores",
-    PREDICTIONS: "predictions",
-    MISCLASSIFIED: "wrong answers",
-    CLASS_WORDS: "words of classes",
-    LINEAR: "the linear model",
-    "*.translations.txt": "translations",
-    "run_config.json": "arguments",
-}
 
 
 @dataclass
@@ -180,4 +164,6 @@ def pipeline_call(arguments: str) -> str:
 
 def _files_in(folder: Path) -> list[str]:
     """Return the descriptions of the output files that exist."""
-    return [f"{path.name} ({what})" for pattern, what in FILES.items() for path in sorted(folder.glob(pattern))]
+    return [
+        f"{path.name} ({entry.what})" for entry in ENTRIES if entry.what for path in sorted(folder.glob(entry.name))
+    ]

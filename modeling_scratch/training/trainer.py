@@ -19,11 +19,8 @@ from transformers.utils.hub import PushInProgress, hf_api
 from ..configuration_scratch import ScratchDecoderConfig, ScratchEncoderConfig
 from ..data.collators import FlatBatches
 from ..data.text_pairs import shortened
-from ..evaluation.class_words import CLASS_WORDS
-from ..evaluation.linear_advice import LINEAR
-from ..evaluation.misclassified import MISCLASSIFIED
-from ..evaluation.predictions import PREDICTIONS
-from ..evaluation.report_files import EXAMPLES_FILE, quotes_texts
+from ..evaluation.report_files import quotes_texts
+from ..run.layout import NOT_PUSHED
 from ..sharing.leaks import check_contents
 from ..sharing.model_card import CARD_FILE, write_card
 from ..sharing.quotations import quoting_files
@@ -123,15 +120,6 @@ class TokenLoss(Trainer):
 
 
 VERIFIED_TEXTS = 3
-# With the texts, or digests of them, which tell who has them.
-OF_TEXTS = PREDICTIONS, MISCLASSIFIED, CLASS_WORDS, EXAMPLES_FILE, "*.translations.txt"
-# Patterns of the files in the folder of a run that pushes leave out.
-NOT_PUSHED = (
-    "_*",
-    "checkpoint-*",
-    f"{LINEAR}/*",  # words of the training texts
-    *(f"{kept}{name}{ends}" for name in OF_TEXTS for kept, ends in (("", ""), (".", ".*"))),
-)
 
 
 class SharingTrainer(WholeEvaluation, ResumableTrainer):

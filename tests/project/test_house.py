@@ -16,8 +16,9 @@ COPYRIGHT = "# Copyright 2026 The modeling-scratch authors. Licensed under the A
 TEXTBOOK = {path.stem for family in CONFIG_CLASSES for path in shipped_files(family)}
 # Rooms from the ground up: each imports from rooms of earlier lines, none from its own line or a later one.
 FLOORS = (
-    {"utils", "tasks by name"},
+    {"utils"},
     {"textbook"},
+    {"names"},
     {"fast", "bridges"},
     {"data"},
     {"inference"},
@@ -28,8 +29,9 @@ FLOORS = (
     {"benchmark", "figures", "run"},
     {"lab", "each task"},
 )
-# The tasks are reached by their names alone. What imports one of their modules would know its name.
-TASKS = {"": "tasks by name", **dict.fromkeys(("base", "answerer", "requests"), "what a task is")}
+# Tasks are reached by their names alone: what imports one of their modules would know its name.
+ROOMS = {"tasks": "names", "run.layout": "names"}
+ROOMS |= dict.fromkeys(("tasks.base", "tasks.answerer", "tasks.requests"), "what a task is")
 # The files of modeling_scratch/ itself that no model ships.
 NOT_SHIPPED = {
     "__init__", "drawing", "field_names", "installed_configs", "pipelines", "presets", "question_answering", "shipped",
@@ -106,9 +108,10 @@ def test_no_import_comes_back() -> None:
 
 def room_of(module: str) -> str:
     """ "data.rows" -> "data", "attention" -> "textbook", "tasks.tag" -> "each task"."""
-    room, _, rest = module.removesuffix(".py").removesuffix(".__init__").partition(".")
-    if room == "tasks":
-        return TASKS.get(rest, "each task")
+    module = module.removesuffix(".py").removesuffix(".__init__")
+    room = "each task" if module.startswith("tasks.") else module.partition(".")[0]
+    if module in ROOMS:
+        return ROOMS[module]
     return room if any(room in floor for floor in FLOORS) else "textbook"
 
 
