@@ -22,7 +22,7 @@ from ..bridges.model_sources import (
     read_special_tokens,
     token_limit,
 )
-from ..tasks import action_of, action_of_head, named
+from ..tasks import action_in, action_of, named
 from ..utils.errors import DataError
 from .arguments import PredictArguments
 
@@ -34,7 +34,7 @@ def saved_action(name: str) -> str | None:
     try:
         check_folder(name)
         settings, _ = PreTrainedConfig.get_config_dict(name)
-        return action_of_head(settings.get("architectures"))
+        return action_in(settings)
     except Exception:  # of files, network, configuration: reported where the model is loaded
         return None
 

@@ -4,7 +4,7 @@
 A name is a verb. It is the name of the task's module here and of its route over HTTP.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ HEADS = {
     "ForCausalLM": WRITE,
     "LMHeadModel": WRITE,
 }
+RECORDED = "modeling-scratch"  # where a configuration names the task, if its head has another
 # The tasks with a module, by the program in scripts/ that trains them.
 PROGRAMS = {"train_tokens": TAG, "train_answers": ANSWER, "train_translation": TRANSLATE}
 
@@ -40,10 +41,13 @@ def every() -> list[Any]:
 
 def action_of(config: Any) -> str | None:
     """Return what a model does with texts; None for one without a head for it."""
-    return action_of_head(config.architectures) or (TRANSLATE if config.is_encoder_decoder else None)
+    return action_in(vars(config)) or (TRANSLATE if config.is_encoder_decoder else None)
 
 
-def action_of_head(architectures: Sequence[str] | None) -> str | None:
-    """Return what a model of an architecture does by its head; None if the name does not tell."""
-    architecture = str((architectures or [""])[0])
+def action_in(settings: Mapping[str, Any]) -> str | None:
+    """Return what a model does by its config.json: by its name of a task, or by its head; None if neither tells."""
+    recorded = settings.get("task_specific_params")
+    if isinstance(recorded, dict) and (name := recorded.get(RECORDED)) in PROGRAMS.values():
+        return name
+    architecture = str((settings.get("architectures") or [""])[0])
     return next((action for end, action in HEADS.items() if architecture.endswith(end)), None)

@@ -50,9 +50,9 @@ class Answerer(ABC):
     cut: int = field(default=0, init=False)
 
     @property
-    @abstractmethod
     def options(self) -> Mapping[str, AnyOption]:
         """The options of a request, beside its texts."""
+        return {}
 
     @property
     @abstractmethod
@@ -111,9 +111,9 @@ class Answerer(ABC):
     def run(self, jobs: Sequence[Job]) -> list[Answer]:
         """Return the answer to each job of a batch, the longest of which is the first."""
 
-    @abstractmethod
     def shape(self, answers: Sequence[Answer], is_list: bool, options: Mapping[str, Any]) -> Any:
         """Return the outputs for the answers to the texts of a request: of one text, or of a list."""
+        return list(answers) if is_list else answers[0]
 
     def added(
         self, texts: Sequence[Any], answers: Sequence[Sequence[Answer]], options: Mapping[str, Any]

@@ -46,7 +46,7 @@ from ..utils.errors import DataError, DivergedError, counted, one_line
 from ..utils.markdown import escaped, excerpt, percent, quoted_rows, table
 from .answerer import Answer, Answerer, Job, response
 from .base import LONGER_OR_PRETRAINED, Curve, Encoded, Metric, Report, Results, Space, Task, Training, Use
-from .requests import AnyOption, Schema, array, one_or_several, record
+from .requests import Schema, array, one_or_several, record
 
 PIPELINE = "token-classification"
 IGNORED = -100  # the label of a token without one
@@ -295,10 +295,6 @@ class Tagger(Answerer):
         return copy.deepcopy(self.pipe.tokenizer)
 
     @property
-    def options(self) -> Mapping[str, AnyOption]:
-        return {}
-
-    @property
     def answers(self) -> Schema:
         kinds = {"text": "string", "label": "string", "score": "number", "start": "integer", "end": "integer"}
         fields: dict[str, Schema] = {name: {"type": kind} for name, kind in kinds.items()}
@@ -320,9 +316,6 @@ class Tagger(Answerer):
             raise DataError(f"{what}: {textwrap.shorten(str(error), 240)}") from error
         pieces_of = entities_of if self.finds_entities else words_of
         return [pieces_of(text, each) for text, each in zip(texts, found)]
-
-    def shape(self, answers: Sequence[Answer], is_list: bool, options: Mapping[str, Any]) -> Any:
-        return list(answers) if is_list else answers[0]
 
     @property
     def counts(self) -> dict[str, int]:

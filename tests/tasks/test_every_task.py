@@ -138,5 +138,5 @@ def test_what_cannot_be_is_refused_before_anything_is_written(
 @pytest.mark.parametrize("task", tasks.every(), ids=lambda task: task.name)
 def test_a_task_is_found_by_its_head_and_by_its_program(task: Any) -> None:
     head = task.use.auto_class.removeprefix("AutoModel")
-    assert tasks.action_of_head([f"AnyEncoder{head}"]) == task.name or head == "ForSeq2SeqLM"
+    assert tasks.action_in({"architectures": [f"AnyEncoder{head}"]}) == task.name or head == "ForSeq2SeqLM"
     assert tasks.trained_by(f"scripts/{task.program}.py") is tasks.named(task.name) is task
