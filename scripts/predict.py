@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Classify or tag the texts of a file, or answer its questions, with a checkpoint, in input order.
+"""Classify, tag or translate the texts of a file, or answer its questions, with a checkpoint, in input order.
 
     modeling-scratch predict --model runs/demo --input reviews.csv --output labels.jsonl
     cat lines.txt | modeling-scratch predict --model runs/demo | head
@@ -12,6 +12,8 @@ output file appears once it is complete.
 
 A tagger gives each row a list, `entities` or `words`, of pieces of the text, with `text`, `label`, `score`, and the
 `start` and `end` of a piece.
+
+A translator gives each row its `translation`; `modeling-scratch generate` has the options of its search.
 
 A model that answers questions reads those of SQuAD's JSON, or of a table with the columns question and context. Each
 output row has `row`, `id`, `answer`, `score`, and the `start` and `end` of the answer in the context.

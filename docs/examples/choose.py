@@ -67,7 +67,7 @@ def loss_of_choices(outputs: Any, labels: Tensor, num_items_in_batch: Any = None
 
 
 class Choosing(Task):
-    name, unit, refusal, samples = "choose", "questions", "the model chooses answers", 0
+    name, unit, refusal, fields, samples = "choose", "questions", "the model chooses answers", FIELDS, 0
     arguments = HeadModelArguments, QuestionDataArguments, HeadTrainingArguments
     best_by, loss = ("accuracy", True), staticmethod(loss_of_choices)
     purpose = "A model that chooses the right one of several answers to a question."

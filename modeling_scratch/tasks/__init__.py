@@ -16,6 +16,7 @@ HEADS = {
     "ForTokenClassification": TAG,
     "ForMaskedLM": FILL,
     "ForQuestionAnswering": ANSWER,
+    "ForConditionalGeneration": TRANSLATE,
     "ForCausalLM": WRITE,
     "LMHeadModel": WRITE,
 }

@@ -24,7 +24,6 @@ from ..fast.text_classification import batches_by_length
 from ..inference.answers import ALL
 from ..inference.arguments import PredictArguments
 from ..inference.loading import load_head, set_length
-from ..inference.pipeline_settings import record_settings, recorded_settings
 from ..question_answering import QuestionAnsweringPipeline
 from ..tasks import ANSWER
 from ..training.encoder_heads import HeadModelArguments, HeadTrainingArguments, limit_length
@@ -32,7 +31,21 @@ from ..training.encoder_models import build_model, build_tokenizer
 from ..utils.errors import DataError, DivergedError
 from ..utils.markdown import escaped, excerpt, percent, quoted_rows, table
 from .answerer import MORE_THAN_ANY, Answerer, Job, response
-from .base import LONGER_OR_PRETRAINED, Curve, Encoded, FileRow, Metric, Report, Results, Space, Task, Training, Use
+from .base import (
+    LONGER_OR_PRETRAINED,
+    Curve,
+    Encoded,
+    FileRow,
+    Metric,
+    Report,
+    Results,
+    Space,
+    Task,
+    Training,
+    Use,
+    record_settings,
+    recorded_settings,
+)
 from .requests import AnyOption, Inputs, Option, Pairs, Schema, array, record
 
 PIPELINE = "extractive-question-answering"
@@ -485,8 +498,8 @@ class QuestionAnswering(Task):
         return Reader(model, tokenizer, None, arguments.batch_size, arguments.max_length, top_k)
 
     def refused(self, arguments: PredictArguments) -> dict[str, Any]:
-        given = {"--text_column": bool(arguments.text_column), "--top_k all": arguments.top_k == ALL}
-        return super().refused(arguments) | given
+        given: dict[str, Any] = {"--threshold": arguments.threshold is not None, "--explain": arguments.explain}
+        return {**given, "--text_column": bool(arguments.text_column), "--top_k all": arguments.top_k == ALL}
 
     def prepare(self, arguments: PredictArguments) -> None:
         super().prepare(arguments)

@@ -123,6 +123,22 @@ class Space(NamedTuple):
     options: str = ""
 
 
+# Tasks
+
+
+def record_settings(config: Any, task: str, **settings: Any) -> None:
+    """Record the arguments of the pipeline that a model was trained and evaluated with."""
+    others = getattr(config, "task_specific_params", None) or {}
+    config.task_specific_params = {**others, task: settings}
+
+
+def recorded_settings(config: Any, task: str) -> dict[str, Any]:
+    """Return what a model's configuration records of the pipeline of a task; nothing of an invalid record."""
+    every = getattr(config, "task_specific_params", None)
+    found = every.get(task) if isinstance(every, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
 class Task(ABC):
     """A task. The methods of its training come first, then those of its use.
 
@@ -151,10 +167,12 @@ class Task(ABC):
     files: ClassVar[frozenset[str]] = frozenset()
     keys: ClassVar[bytes] = rb"(?!)"
 
-    # unit, refusal: of predict, and why it refuses options of classifiers. outputs: of the page.
+    # unit, refusal: of predict, and why it refuses options of classifiers. fields: the texts that the model reads.
+    # columns_of_answers: one of them is in the output. outputs: of the page.
     unit: ClassVar[str] = "texts"
     refusal: ClassVar[str] = "the model does not classify"
     fields: ClassVar[tuple[str, ...]] = ("text",)
+    columns_of_answers: ClassVar[tuple[str, ...]] = ("answer",)
     outputs: ClassVar[Outputs] = ()
 
     @property
@@ -229,11 +247,15 @@ class Task(ABC):
 
     def refused(self, arguments: PredictArguments) -> dict[str, Any]:
         """Return the options of predict that the task has no use for, and whether they are given."""
-        return {"--threshold": arguments.threshold is not None, "--explain": arguments.explain}
+        given: dict[str, Any] = {"--threshold": arguments.threshold is not None, "--explain": arguments.explain}
+        return {**given, "--top_k": arguments.top_k, "--text_column with two names": arguments.has_pairs}
 
     def prepare(self, arguments: PredictArguments) -> None:
-        """Find the columns of the input. Raise `DataError` for options that the task has no use for."""
+        """Find the column of texts. Raise `DataError` for options without a use here, and for taken columns."""
         refuse(self.refused(arguments), self.refusal)
+        if len(self.fields) == 1:
+            arguments.check_answer([*(["text"] if arguments.with_text else []), *self.columns_of_answers])
+            arguments.name_columns()
 
     def rows(self, arguments: PredictArguments) -> Iterator[FileRow]:
         """Stream the rows of the input."""
@@ -241,7 +263,7 @@ class Task(ABC):
 
     def column(self, answerer: Any) -> str:
         """Return the column of the answers to texts."""
-        return "answer"
+        return self.columns_of_answers[0]
 
     def columns(self, arguments: PredictArguments, answerer: Any) -> list[str]:
         """Return the columns of predict's output behind the row and the kept ones."""

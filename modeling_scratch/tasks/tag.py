@@ -37,7 +37,6 @@ from ..data.tagged_sentences import (
 from ..inference.arguments import PredictArguments
 from ..inference.loading import load_head, set_length
 from ..inference.pieces import entities_of, words_of
-from ..inference.pipeline_settings import record_settings, recorded_settings
 from ..run.layout import PREDICTIONS
 from ..tasks import TAG
 from ..training.encoder_heads import HeadModelArguments, HeadTrainingArguments, limit_length
@@ -45,7 +44,20 @@ from ..training.encoder_models import build_model, build_tokenizer
 from ..utils.errors import DataError, DivergedError, counted, one_line
 from ..utils.markdown import escaped, excerpt, percent, quoted_rows, table
 from .answerer import Answer, Answerer, Job, response
-from .base import LONGER_OR_PRETRAINED, Curve, Encoded, Metric, Report, Results, Space, Task, Training, Use
+from .base import (
+    LONGER_OR_PRETRAINED,
+    Curve,
+    Encoded,
+    Metric,
+    Report,
+    Results,
+    Space,
+    Task,
+    Training,
+    Use,
+    record_settings,
+    recorded_settings,
+)
 from .requests import Schema, array, one_or_several, record
 
 PIPELINE = "token-classification"
@@ -343,6 +355,7 @@ class Tagging(Task):
     files = frozenset(CONLL) - {".txt", ".tsv"}  # formats of no table
     keys = rb'"(tokens|words)"\s*:\s*\['
     refusal = "the model labels words"
+    columns_of_answers = "entities", "words"
     outputs = (("HighlightedText", {"label": "Answer", "show_legend": True}),)
 
     def read(self, arguments: TaggedDataArguments) -> TaggedData:
@@ -439,17 +452,8 @@ class Tagging(Task):
         set_length(arguments, tokenizer, model.config)
         return Tagger(model, tokenizer, arguments.batch_size)
 
-    def refused(self, arguments: PredictArguments) -> dict[str, Any]:
-        given = {"--top_k": arguments.top_k, "--text_column with two names": arguments.has_pairs}
-        return super().refused(arguments) | given
-
-    def prepare(self, arguments: PredictArguments) -> None:
-        super().prepare(arguments)
-        arguments.check_answer([*(["text"] if arguments.with_text else []), "entities", "words"])
-        arguments.name_columns()
-
     def column(self, answerer: Tagger) -> str:
-        return "entities" if answerer.finds_entities else "words"
+        return self.columns_of_answers[not answerer.finds_entities]
 
     def shown(self, answer: Any, *texts: str) -> list[Any]:
         return [{"text": texts[0], "entities": answer}]

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Translate texts with an encoder-decoder."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -51,7 +51,7 @@ from ..utils.errors import DataError
 from ..utils.files import write_text
 from ..utils.markdown import escaped, excerpt, quoted_rows, table
 from .answerer import Answer, Job, OneTextAnswerer, response
-from .base import Curve, Encoded, Metric, Report, Results, Space, Task, Training, Use
+from .base import Curve, Encoded, FileRow, Metric, Report, Results, Space, Task, Training, Use
 from .requests import AnyOption, Option, Schema, array, record
 
 DEFAULT_PRESET = "captions"
@@ -61,6 +61,7 @@ SEARCH = (
     *("do_sample", "temperature", "top_k", "top_p", "min_p", "top_h", "typical_p", "epsilon_cutoff", "eta_cutoff"),
     *("num_beams", "early_stopping", "length_penalty", "num_return_sequences"),
 )
+MOST = {"num_beams": 1_000, "max_new_tokens": 1_000_000}  # of a file
 GENERATION = {
     "num_beams": ("The number of beams.", 4),
     "max_new_tokens": ("The maximum number of tokens of a translation.", 32),
@@ -364,6 +365,10 @@ class Translation(OneTextAnswerer):
     def run(self, jobs: Sequence[Job]) -> list[Answer]:
         return [self.pipe.postprocess(each) for each in self.outputs(jobs, **dict(jobs[0].options))]
 
+    @property
+    def counts(self) -> dict[str, int]:
+        return {"texts truncated before translation": self.cut}
+
     def shape(self, answers: Sequence[Answer], is_list: bool, options: Mapping[str, Any]) -> Any:
         return [answer[0] for answer in answers] if is_list else answers[0]
 
@@ -383,6 +388,7 @@ class Translating(Task):
     name = TRANSLATE
     arguments = TranslationModelArguments, TranslationDataArguments, TranslationTrainingArguments
     best_by, predicts, samples = None, False, 0
+    refusal, columns_of_answers = "the model translates", ("translation",)
     purpose = "A translation model from {source} to {target} (column names of the training data)."
     use = Use(
         "translation", "seq2seq-translation", "AutoModelForSeq2SeqLM",
@@ -516,10 +522,13 @@ class Translating(Task):
         ask_for_mask(source, model)
         move(model.eval(), arguments.device)
         pipe = TranslationPipeline(model=model, tokenizer=source, target_tokenizer=target, device=model.device)
-        most = dict(limits or {})
-        longest = most.get("max_new_tokens", DEFAULT_NEW_TOKENS)
-        most["max_new_tokens"] = min(longest, position_limit(model.config) or longest)
-        return Translation(pipe, most, _defaults(model, most))
+        most = dict(limits or MOST)
+        most["max_new_tokens"] = min(most["max_new_tokens"], position_limit(model.config) or most["max_new_tokens"])
+        return Translation(pipe, most, _defaults(model, most), batch_size=arguments.batch_size)
+
+    def answer(self, answerer: Translation, rows: Sequence[FileRow]) -> Iterable[dict[str, Any]]:
+        for line in super().answer(answerer, rows):
+            yield {**line, "translation": line["translation"][0]["translation_text"]}
 
 
 TASK = Translating()

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import predict
 import pytest
 import torch
 import train_translation
@@ -85,13 +86,17 @@ def test_learns_and_keeps_its_translations(run: Path, data: Path) -> None:
 
 
 @pytest.mark.parametrize("which", ["run", "two_vocabularies"])
-def test_the_saved_folder_translates_as_the_run_did(which: str, request, data: Path) -> None:
+def test_the_saved_folder_translates_as_the_run_did(which: str, request, data: Path, tmp_path: Path) -> None:
     folder = request.getfixturevalue(which)
     tokenizers, model = load_tokenizers(str(folder)), AutoModelForSeq2SeqLM.from_pretrained(folder)
     assert (tokenizers[0] is tokenizers[1]) == model.config.share_encoder_decoder_embeddings == (which == "run")
     sources = (data / "test.en").read_text().splitlines()
     texts = [translation.text for translation in Translator(model, *tokenizers).translate(sources)]
     assert texts == (folder / "test.translations.txt").read_text().splitlines()
+    shutil.copy(data / "test.en", tmp_path / "test.txt")
+    predict.main(f"--model {folder} --input {tmp_path / 'test.txt'} --output {tmp_path / 'out.jsonl'}".split())
+    lines = (tmp_path / "out.jsonl").read_text().splitlines()
+    assert [json.loads(line)["translation"] for line in lines] == texts
 
 
 def test_a_checkpoint_has_both_vocabularies(two_vocabularies: Path, tmp_path: Path) -> None:
