@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Classify or tag the texts of a file, or answer its questions, with a checkpoint, in input order.
+"""Classify, tag or translate the texts of a file, or answer its questions, with a checkpoint, in input order.
 
     modeling-scratch predict --model runs/demo --input reviews.csv --output labels.jsonl
     cat lines.txt | modeling-scratch predict --model runs/demo | head
@@ -13,6 +13,8 @@ output file appears once it is complete.
 A tagger gives each row a list, `entities` or `words`, of pieces of the text, with `text`, `label`, `score`, and the
 `start` and `end` of a piece.
 
+A translator gives each row its `translation`; `modeling-scratch generate` has the options of its search.
+
 A model that answers questions reads those of SQuAD's JSON, or of a table with the columns question and context. Each
 output row has `row`, `id`, `answer`, `score`, and the `start` and `end` of the answer in the context.
 
@@ -22,20 +24,21 @@ a score are right.
 
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from modeling_scratch.inference.actions import ANSWER, TAG, saved_action
+from modeling_scratch import tasks
 from modeling_scratch.inference.arguments import PredictArguments
-from modeling_scratch.inference.classification import predict
-from modeling_scratch.inference.question_answering import answer_file
-from modeling_scratch.inference.tagging import tag_file
+from modeling_scratch.inference.classification import predict as classify
+from modeling_scratch.inference.loading import saved_action
+from modeling_scratch.run.predict import predict
 from modeling_scratch.utils.command_line import quiet_libraries, run_program
-
-PREDICT: dict[str | None, Callable[[PredictArguments], None]] = {ANSWER: answer_file, TAG: tag_file}
 
 
 def run(arguments: PredictArguments) -> None:
-    PREDICT.get(saved_action(arguments.model), predict)(arguments)
+    if task := tasks.named(saved_action(arguments.model)):
+        predict(task, arguments)
+    else:
+        classify(arguments)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

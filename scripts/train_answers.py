@@ -10,15 +10,16 @@ run's configuration, its scores beside those of baselines, the learning curve an
 """
 
 from collections.abc import Sequence
+from functools import partial
 
-from modeling_scratch.data.questions import QuestionDataArguments
-from modeling_scratch.training.question_answering import ReaderModelArguments, ReaderTrainingArguments, train
+from modeling_scratch.run.train import train
+from modeling_scratch.tasks import ANSWER, named
 from modeling_scratch.utils.command_line import run_program
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    groups = ReaderModelArguments, QuestionDataArguments, ReaderTrainingArguments
-    run_program(train, groups, __doc__, arguments)
+    task = named(ANSWER)
+    run_program(partial(train, task), task.arguments, __doc__, arguments)
 
 
 if __name__ == "__main__":

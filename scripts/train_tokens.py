@@ -11,15 +11,16 @@ run's configuration, its scores beside those of a baseline, the learning curve a
 """
 
 from collections.abc import Sequence
+from functools import partial
 
-from modeling_scratch.data.tagged_sentences import TaggedDataArguments
-from modeling_scratch.training.tokens import TaggerModelArguments, TaggerTrainingArguments, train
+from modeling_scratch.run.train import train
+from modeling_scratch.tasks import TAG, named
 from modeling_scratch.utils.command_line import run_program
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    groups = TaggerModelArguments, TaggedDataArguments, TaggerTrainingArguments
-    run_program(train, groups, __doc__, arguments)
+    task = named(TAG)
+    run_program(partial(train, task), task.arguments, __doc__, arguments)
 
 
 if __name__ == "__main__":

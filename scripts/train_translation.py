@@ -12,15 +12,16 @@ configuration, its scores with signatures, the translations, the learning curve 
 """
 
 from collections.abc import Sequence
+from functools import partial
 
-from modeling_scratch.data.translation_pairs import TranslationDataArguments
-from modeling_scratch.training.translation import TranslationModelArguments, TranslationTrainingArguments, train
+from modeling_scratch.run.train import train
+from modeling_scratch.tasks import TRANSLATE, named
 from modeling_scratch.utils.command_line import run_program
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    groups = TranslationModelArguments, TranslationDataArguments, TranslationTrainingArguments
-    run_program(train, groups, __doc__, arguments)
+    task = named(TRANSLATE)
+    run_program(partial(train, task), task.arguments, __doc__, arguments)
 
 
 if __name__ == "__main__":

@@ -362,13 +362,113 @@ SERVING = (
         "the counter of tokens counts texts",
     ),
     Fault(
-        "cut_beyond_the_positions", "serving/tasks", "_ready",
-        "token_limit(task.pipe.tokenizer, task.pipe.model.config)", "task.pipe.tokenizer.model_max_length",
+        "cut_beyond_the_positions", "serving/answerers", "_ready",
+        "token_limit(answerer.pipe.tokenizer, answerer.pipe.model.config)", "answerer.pipe.tokenizer.model_max_length",
         "texts are not cut where the positions of the model end, and fail",
     ),
 )  # fmt: skip
 
-ROOMS = DATA + TRAINING + INFERENCE + EVALUATION + SHARING + SERVING
+TASKS = (
+    Fault(
+        "further_tokens_begin", "tasks/tag", "_token_labels",
+        "label = inside(label) if labels_all else None", "label = label if labels_all else None",
+        "each token of a name begins another entity",
+    ),
+    Fault(
+        "equal_to_the_baseline", "tasks/tag", "headline",
+        "model[score] > baseline[score] or", "model[score] >= baseline[score] or",
+        "a tagger as good as the most frequent label of a word is not called so",
+    ),
+    Fault(
+        "first_tokens_not_recorded", "tasks/tag", "Tagging.settings",
+        '"first" if recorded == "first" else "simple"', '"simple"',
+        "a pipeline reads tokens that were never trained",
+    ),
+    Fault(
+        "unread_words_lost", "tasks/tag", "Tagging.report",
+        "[[baseline.otherwise] * len(sentence.words) for sentence in sentences]",
+        "[list(sentence.labels) for sentence in sentences]",
+        "words that the model does not read count as right",
+    ),
+    Fault(
+        "half_an_answer_is_labelled", "tasks/answer", "token_span",
+        "if begins and ends else None", "if begins or ends else None",
+        "a window with a part of an answer is trained to have all of it",
+    ),
+    Fault(
+        "no_answer_in_the_context", "tasks/answer", "no_answer",
+        "one == token and side != 1", "one == token and side == 1",
+        "the token that stands for no answer is looked for in the context",
+    ),
+    Fault(
+        "windows_counted_once", "tasks/answer", "AnswerMetrics.answers",
+        "row += len(windows)", "row += 1",
+        "the windows of a question are those of the question before",
+    ),
+    Fault(
+        "silence_not_allowed", "tasks/answer", "QuestionAnswering.build_model",
+        '"handle_impossible_answer": data.has_unanswerable', '"handle_impossible_answer": False',
+        "a model that was trained to give no answer always gives one",
+    ),
+    Fault(
+        "worst_weights", "tasks/translate", "choose_weights",
+        "chosen = max(scores", "chosen = min(scores",
+        "the weights with the lower BLEU are saved",
+    ),
+    Fault(
+        "search_not_saved", "tasks/translate", "Translating.settle",
+        "translator.generation |= training.arguments.beam_search", "pass",
+        "the final translations are greedy, whatever --num_beams says",
+    ),
+    Fault(
+        "long_pairs_trained", "tasks/translate", "encode_pairs",
+        '"truncation": split != "train"', '"truncation": split == "train"',
+        "pairs of train are cut in place of dropped",
+    ),
+    Fault(
+        "rate_grows_with_width", "tasks/translate", "TranslationTrainingArguments.paper_rate",
+        "max(1, self.get_warmup_steps(steps))) ** -0.5", "max(1, self.get_warmup_steps(steps))) ** 0.5",
+        "the paper's learning rate upside down",
+    ),
+    Fault(
+        "empty_texts_shift_answers", "tasks/answerer", "Answerer.answer",
+        "answers[places[number]] = answer", "answers[number] = answer",
+        "behind an empty text, each text has the answer to the next one",
+    ),
+    Fault(
+        "head_before_task", "tasks/__init__", "action_in",
+        "(name := recorded.get(RECORDED)) in PROGRAMS.values()", "(name := recorded.get(RECORDED)) in HEADS",
+        "a model whose configuration names its task does what its head does for others",
+    ),
+    Fault(
+        "scores_of_validation", "run/train", "finish",
+        "trainer.compute_metrics = task.metrics(training, split)", "pass",
+        "the answers to the test split are compared with those of validation",
+    ),
+    Fault(
+        "notes_not_recorded", "run/train", "start",
+        "run.start(trainer, [*data.notes, *notes],", "run.start(trainer, notes,",
+        "the record and the card do not say how the data were prepared",
+    ),
+    Fault(
+        "weights_settled_too_late", "training/run", "Run.train",
+        "if settle:", "if not settle:",
+        "the weights are saved before they are chosen",
+    ),
+    Fault(
+        "predictions_pushed", "run/layout", "ENTRIES",
+        'Entry(PREDICTIONS, "predictions", has_texts=True)', 'Entry(PREDICTIONS, "predictions")',
+        "a push uploads digests of the texts, which tell who has them",
+    ),
+    Fault(
+        "overwriting_leaves_translations", "run/layout", "ENTRIES",
+        'Entry(TRANSLATIONS.format("*"), "translations", has_texts=True)',
+        'Entry(TRANSLATIONS, "translations", has_texts=True)',
+        "the translations of a run that is replaced stay in the folder, and are pushed",
+    ),
+)  # fmt: skip
+
+ROOMS = DATA + TRAINING + INFERENCE + EVALUATION + SHARING + SERVING + TASKS
 
 # The test files of a room run for each of its faults, if need be; those first that say most about the subject.
 FIRST = {
@@ -383,7 +483,7 @@ FIRST = {
     "data/unlabelled": ("self_pretraining",),
     "data/packed_documents": ("packed_documents", "noise", "pretrain"),
     "data/collators": ("noise", "packed_documents"),
-    "training/checkpoints": ("faults", "train_translation", "train_classifier"),
+    "training/checkpoints": ("faults", "translate", "train_classifier"),
     "training/resumable": ("faults", "resume"),
     "training/callbacks": ("weight_average", "training_options"),
     "training/trainer": ("training_options",),
@@ -411,5 +511,12 @@ FIRST = {
     "serving/batches": ("serving_batches", "serve"),
     "serving/app": ("serve",),
     "serving/metrics": ("serve",),
-    "serving/tasks": ("serve",),
+    "serving/answerers": ("serve",),
+    "tasks/tag": ("tag",),
+    "tasks/answer": ("answer_windows", "answer"),
+    "tasks/translate": ("translate", "figures"),
+    "tasks/answerer": ("tag",),
+    "tasks/__init__": ("a_sixth_task",),
+    "run/train": ("every_task", "answer", "translate", "model_card"),
+    "run/layout": ("push_to_hub", "every_task"),
 }

@@ -20,7 +20,7 @@ from conftest import redraw
 from modeling_scratch import ScratchEncoderForSequenceClassification, presets
 from modeling_scratch.serving import server as serve_room
 from modeling_scratch.serving.classification import Classification
-from modeling_scratch.serving.task import Task
+from modeling_scratch.tasks.answerer import Answerer
 from tokenization import special_token_ids, train_wordlevel_tokenizer
 
 PATIENCE = 60  # seconds, in which everything here happens on the slowest machine
@@ -40,7 +40,7 @@ class HeldTask(Classification):
 
 
 @contextmanager
-def holding(task: Task) -> Iterator[HeldTask]:
+def holding(task: Answerer) -> Iterator[HeldTask]:
     """The task, its model waiting until the gate is set."""
     held = HeldTask(task.pipe, task.limits, task.defaults)
     yield held
@@ -50,7 +50,7 @@ def holding(task: Task) -> Iterator[HeldTask]:
 class ThreadServer(uvicorn.Server):
     """As serve.py runs it, but for the signals, which belong to the main thread."""
 
-    def __init__(self, task: Task, arguments: serve_room.ServeArguments) -> None:
+    def __init__(self, task: Answerer, arguments: serve_room.ServeArguments) -> None:
         config = serve_room.configuration(task, arguments)
         config.timeout_graceful_shutdown = 1
         super().__init__(config)
@@ -62,7 +62,7 @@ class ThreadServer(uvicorn.Server):
 
 
 @contextmanager
-def served(task: Task, **limits: Any) -> Iterator[httpx.Client]:
+def served(task: Answerer, **limits: Any) -> Iterator[httpx.Client]:
     """A client of a server of this task; limits: options that are not the defaults of the program."""
     arguments = serve_room.ServeArguments(model="", **limits)
     with serve_room.open_socket("127.0.0.1", 0) as listener:

@@ -54,7 +54,9 @@ def launching(settings: str, options: str, *program: str) -> list[str]:
 
 
 def start(command: list[str], **environment: str) -> subprocess.Popen[str]:
-    paths = os.pathsep.join(map(str, (ROOT, ROOT / "scripts", ROOT / "tests", ROOT / "tests" / "training")))
+    paths = os.pathsep.join(
+        map(str, (ROOT, ROOT / "scripts", ROOT / "tests", ROOT / "tests" / "tasks", ROOT / "tests" / "training"))
+    )
     return subprocess.Popen(
         command,
         env={**os.environ, "PYTHONPATH": paths, **environment},

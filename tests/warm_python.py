@@ -68,7 +68,7 @@ class WarmPython:
         """folder: for the outputs of programs, which are in `outputs`, one after another; they stand in cwd."""
         self.folder = folder
         self.outputs: list[str] = []
-        paths = os.pathsep.join(str(ROOT / name) for name in ("", "scripts", "tests", "tests/training"))
+        paths = os.pathsep.join(str(ROOT / name) for name in ("", "scripts", "tests", "tests/tasks", "tests/training"))
         self.process = subprocess.Popen(
             [sys.executable, "-c", FORKS, *modules],
             cwd=cwd,

@@ -239,7 +239,7 @@ class QuestionData:
         """Whether train has questions that their contexts do not answer."""
         return any(not question.answers for question in self.splits["train"])
 
-    def pairs(self, split: str) -> list[TextPair]:
+    def texts(self, split: str) -> list[TextPair]:
         return [question.pair for question in self.splits[split]]
 
     def digests(self) -> dict[str, str | None]:

@@ -160,6 +160,10 @@ class TranslationData:
     def sources(self, split: str) -> list[str]:
         return [source for source, _ in self.splits[split]]
 
+    def texts(self, split: str) -> list[str]:
+        """Return what the model reads."""
+        return self.sources(split)
+
     def targets(self, split: str) -> list[str]:
         return [target for _, target in self.splits[split]]
 

@@ -16,8 +16,6 @@ import transformers
 from transformers import (
     AutoConfig,
     AutoModelForMaskedLM,
-    AutoModelForQuestionAnswering,
-    AutoModelForTokenClassification,
     AutoTokenizer,
     PreTrainedConfig,
     pipeline,
@@ -33,14 +31,14 @@ from ..bridges.model_sources import (
     read_special_tokens,
 )
 from ..data.text_pairs import of_parts, pair_columns
-from ..inference.actions import ANSWER, CLASSIFY, FILL, TAG, TRANSLATE, WRITE, action_of
 from ..inference.answers import ALL, MULTI_LABEL, Choice, gives_numbers
 from ..inference.arguments import PredictArguments
 from ..inference.classification import explain, load_classifier, uncounted
 from ..inference.generation import SearchArguments, load_generator
-from ..inference.pipeline_settings import strategy_of
 from ..inference.text_generators import Generated, TextGenerator
-from ..serving.interface import Inputs
+from ..tasks import CLASSIFY, FILL, TRANSLATE, WRITE, action_of, named
+from ..tasks.base import Task
+from ..tasks.requests import Inputs
 from ..utils.errors import DataError, panics_as_errors
 
 RATE = "rate"  # what a classifier of numbers does
@@ -140,7 +138,7 @@ class TextClassifier(DemoModel):
 class PipelineModel(DemoModel):
     """A model that a pipeline of the library or of this package asks."""
 
-    task: Any
+    task: Any  # the name of the pipeline
     auto_class: Any
 
     def __init__(self, source: Source) -> None:
@@ -174,21 +172,26 @@ class OneTextModel(PipelineModel):
     def check(self, most: int, *texts: str) -> None:
         super().check(most, *texts)
         length = len(self.pipe.tokenizer(texts[0], verbose=False)["input_ids"])
-        if self.limit is not None and length > self.limit:
+        if len(texts) == 1 and self.limit is not None and length > self.limit:  # contexts are read in windows
             raise DataError(f"text: {length:,} tokens exceed the model's limit of {self.limit:,}; shorten it")
 
 
-class Tagger(OneTextModel):
-    """Texts -> labelled spans."""
+class TaskModel(OneTextModel):
+    """A model of a task, which says what the page shows."""
 
-    action, task, auto_class = TAG, "token-classification", AutoModelForTokenClassification
+    def __init__(self, task: Task, source: Source) -> None:
+        self.told, self.action, self.fields = task, task.name, task.fields
+        self.task, self.auto_class = task.use.pipeline, getattr(transformers, task.use.auto_class)
+        super().__init__(source)
 
     def options(self, config: PreTrainedConfig) -> dict[str, Any]:
-        return {"aggregation_strategy": strategy_of(config)}
+        return self.told.settings(config)
 
-    def answer(self, text: str) -> list[dict[str, Any]]:
-        """Return the spans: {"entity_group", "score", "word", "start", "end"}."""
-        return self.pipe(text)
+    def answer(self, *texts: str) -> Any:
+        """Return the values of the task's outputs, or that of the only one."""
+        found = self.pipe(*texts) if len(texts) == 1 else self.pipe(**dict(zip(self.fields, texts)))
+        values = self.told.shown(found, *texts)
+        return values if len(values) > 1 else values[0]
 
 
 class MaskFiller(OneTextModel):
@@ -211,17 +214,6 @@ class MaskFiller(OneTextModel):
     def answer(self, text: str) -> list[dict[str, Any]]:
         """Return the most likely tokens: {"score", "token", "token_str", "sequence"}."""
         return self.pipe(text, top_k=MOST_ANSWERS)
-
-
-class Answerer(PipelineModel):
-    """A question and a context -> a piece of the context."""
-
-    action, fields = ANSWER, ("question", "context")
-    task, auto_class = "extractive-question-answering", AutoModelForQuestionAnswering
-
-    def answer(self, question: str, context: str) -> dict[str, Any]:
-        """Return {"answer", "score", "start", "end"}."""
-        return self.pipe(question=question, context=context)
 
 
 class Generator(DemoModel):
@@ -317,9 +309,7 @@ def pieces(run: Callable[[Callable[[str], object]], object]) -> Iterator[str]:
 
 KINDS: dict[str, type[DemoModel]] = {
     CLASSIFY: TextClassifier,
-    TAG: Tagger,
     FILL: MaskFiller,
-    ANSWER: Answerer,
     WRITE: Writer,
     TRANSLATE: TextTranslator,
 }
@@ -333,7 +323,7 @@ def load_demo_model(source: Source) -> Any:
         if (action := action_of(config)) is None:
             raise DataError(f"{(config.architectures or ['it'])[0]} has no head that answers texts; train one first")
         with panics_as_errors():
-            return KINDS[action](source)
+            return KINDS[action](source) if action in KINDS else TaskModel(named(action), source)
     except Exception as error:  # files, network, configuration, code: libraries raise many types
         message = str(error).removeprefix("--model_name_or_path").removeprefix("--model").strip()
         message = message.removeprefix(f"{source.name}: ")

@@ -10,12 +10,12 @@ from typing import Any
 
 import gradio
 
-from ..inference.actions import ANSWER, CLASSIFY, FILL, TAG, TRANSLATE, WRITE
 from ..inference.answers import MULTI_LABEL, names_of
 from ..inference.explanations import MOST_WORDS, has_more_words
+from ..tasks import CLASSIFY, FILL, TRANSLATE, WRITE
 from ..utils.errors import DataError, one_line, panics_as_errors
 from .explanations import Explanations
-from .models import RATE, Answerer, MaskFiller, Tagger, TextClassifier, TextTranslator, Writer
+from .models import RATE, MaskFiller, TaskModel, TextClassifier, TextTranslator, Writer
 
 MOST_LABELS = 10  # that are shown
 MOST_TOKENS = 512  # that a page can ask for
@@ -134,21 +134,18 @@ def rate(view: View) -> None:
     button.click(view.answering(answer), boxes, [*numbers, note], api_name=model.action, **ONE_AT_A_TIME)
 
 
-def tag(view: View) -> None:
-    """The text with its labelled spans."""
-    model: Tagger = view.model
+def show_task(view: View) -> None:
+    """What a task shows of its answers."""
+    model: TaskModel = view.model
     with gradio.Row():
         with gradio.Column():
             boxes, button = view.texts(), view.button()
             view.add_examples(boxes)
         with gradio.Column():
-            spans = gradio.HighlightedText(label="Answer", show_legend=True)
+            outputs = [getattr(gradio, name)(**arguments) for name, arguments in model.told.outputs]
             view.add_explanation(boxes)
 
-    def answer(text: str) -> dict[str, Any]:
-        return {"text": text, "entities": model.answer(text)}
-
-    button.click(view.answering(answer), boxes, spans, api_name=model.action, **ONE_AT_A_TIME)
+    button.click(view.answering(model.answer), boxes, outputs, api_name=model.action, **ONE_AT_A_TIME)
 
 
 def fill(view: View) -> None:
@@ -168,24 +165,6 @@ def fill(view: View) -> None:
         return {each["token_str"]: each["score"] for each in reversed(model.answer(text))}
 
     button.click(view.answering(answer), boxes, tokens, api_name=model.action, **ONE_AT_A_TIME)
-
-
-def answer_questions(view: View) -> None:
-    """The answer with its probability, and where it is in the context."""
-    model: Answerer = view.model
-    with gradio.Row():
-        with gradio.Column():
-            boxes, button = view.texts(), view.button()
-            view.add_examples(boxes)
-        with gradio.Column():
-            found, place = gradio.Label(label="Answer"), gradio.HighlightedText(label="Context")
-
-    def answer(question: str, context: str) -> tuple[Any, Any]:
-        best = model.answer(question, context)
-        span = {"entity": "answer", "start": best["start"], "end": best["end"]}
-        return {best["answer"]: best["score"]}, {"text": context, "entities": [span]}
-
-    button.click(view.answering(answer), boxes, [found, place], api_name=model.action, **ONE_AT_A_TIME)
 
 
 def translate(view: View) -> None:
@@ -251,9 +230,7 @@ def write(view: View) -> None:
 VIEWS: dict[str, Callable[[View], None]] = {
     CLASSIFY: classify,
     RATE: rate,
-    TAG: tag,
     FILL: fill,
-    ANSWER: answer_questions,
     TRANSLATE: translate,
     WRITE: write,
 }
@@ -261,4 +238,4 @@ VIEWS: dict[str, Callable[[View], None]] = {
 
 def show(view: View) -> None:
     """Add the components of a model to the page."""
-    VIEWS[view.model.action](view)
+    VIEWS.get(view.model.action, show_task)(view)

@@ -16,10 +16,10 @@ import numpy as np
 
 from ..data.text_pairs import SEPARATOR
 from ..inference.linear_models import LinearWeights
+from ..run.layout import CLASS_WORDS
 from ..utils.files import write_csv
 from ..utils.markdown import escaped, table
 
-CLASS_WORDS = "class_words.csv"
 SAMPLE = 1_000  # texts of a class
 JOINT = SEPARATOR.strip(" []").lower()  # the word between the texts of a pair
 MOST, SHOWN, MOST_CLASSES = 50, 8, 20  # n-grams of a class, in the file and in the report; classes in the report

@@ -18,6 +18,7 @@ from ..data.labels import LABEL_MAP_HELP, is_imbalanced, parse_label_map
 from ..data.splits import check_sources, find_splits
 from ..data.tables import DELIMITER_HELP, ENCODING_HELP, SHEET_HELP, TableForm
 from ..data.text_pairs import TEXT_COLUMN_HELP, TextColumns, as_recorded, column_names, trained_columns
+from ..tasks import trained_by
 from ..utils.command_line import option
 from ..utils.errors import DataError
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_output, write_json
@@ -40,7 +41,7 @@ from .kind_comparison import (
 )
 from .predictions import ONE_CLASS, PREDICTIONS, TAGS, Predictions, text_digest
 
-COMPARABLE = "train-classifier", "train-tokens"  # commands whose runs keep their predictions
+CLASSIFIER = "train_classifier"
 MOST_PLACES = 3  # shown of a repeated text
 Key = tuple[str, int]  # the digest of a text, and which of the rows with this text
 
@@ -128,10 +129,12 @@ def read_run(folder: str) -> Predictions:
     path = Path(folder) / PREDICTIONS
     if not any(Path(folder, name).exists() for name in (PREDICTIONS, "run_config.json", "config.json")):
         raise DataError(f"{folder}: not the folder of a run")
-    if not path.is_file() and (program := _program_of(Path(folder))) not in (None, *COMPARABLE):
+    program = _program_of(Path(folder)) or CLASSIFIER
+    task = trained_by(program)
+    if not path.is_file() and not (task.keeps_predictions if task else program == CLASSIFIER):
         raise DataError(
-            f"{folder}: a run of {program}, which keeps no predictions to compare; compare the scores in the "
-            "results.md of the runs"
+            f"{folder}: a run of {program.replace('_', '-')}, which keeps no predictions to compare; compare the "
+            "scores in the results.md of the runs"
         )
     return Predictions.load(path)
 
@@ -162,9 +165,9 @@ def judged_by_macro_f1(folder: str) -> bool:
 
 
 def _program_of(folder: Path) -> str | None:
-    """Return the name of the command whose run is in the folder, if that is recorded."""
+    """Return the name of the program whose run is in the folder, if that is recorded."""
     program = _recorded(folder / "run_config.json", "program")
-    return Path(program).stem.replace("_", "-") if isinstance(program, str) else None
+    return Path(program).stem if isinstance(program, str) else None
 
 
 def _recorded(path: Path, name: str) -> Any:

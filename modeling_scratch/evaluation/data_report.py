@@ -26,8 +26,8 @@ from ..data.label_kinds import ClassSet, Number
 from ..data.labelled_texts import ReviewData, load_splits
 from ..data.labels import as_pairs, parse_label_map, write_label_map
 from ..data.splits import DataArguments
-from ..data.tagged_sentences import CONLL
 from ..data.text_pairs import parts_of
+from ..tasks import every
 from ..utils.errors import DataError, counted, quoted
 from ..utils.files import check_output, write_text
 from ..utils.markdown import excerpt
@@ -40,9 +40,6 @@ if TYPE_CHECKING:  # imported lazily: matplotlib takes a second to import
 MOST_LABELS, MOST_BARS, MOST_CONFLICTS = 50, 20, 200
 SPECIAL_TOKENS = 2
 WIDE = 40  # characters of a column of texts
-# Suffixes and keys of the files that other commands train on. Tables can be .tsv and lines of .txt, too.
-TAGGED_ALONE = {*CONLL} - {".txt", ".tsv"}  # formats of no table
-QUESTIONS, TAGGED_WORDS = re.compile(rb'"(qas|paragraphs|answers)"\s*:'), re.compile(rb'"(tokens|words)"\s*:\s*\[')
 LONGEST_START = 10_000  # bytes
 PATHS = ("data_dir", "train_file", "validation_file", "test_file")
 OUTPUTS = {"output": (".html", ".htm"), "write_label_map": (".csv",), "check_labels": (".csv",)}  # and their suffixes
@@ -149,15 +146,13 @@ def _load(arguments: DataReportArguments) -> ReviewData:
 
 
 def _other_command(path: Path) -> str | None:
-    """Return the command that trains on a file of tagged sentences, or of questions."""
-    if path.suffix.lower() in TAGGED_ALONE:
-        return "train-tokens"
-    if not path.is_file():
-        return None
-    with path.open("rb") as file:
-        start = file.read(LONGEST_START)
-    commands = {"train-answers": QUESTIONS, "train-tokens": TAGGED_WORDS}
-    return next((command for command, key in commands.items() if key.search(start)), None)
+    """Return the command that trains on a file which is no table of texts and labels."""
+    start = b""
+    if path.is_file():
+        with path.open("rb") as file:
+            start = file.read(LONGEST_START)
+    found = (task for task in every() if path.suffix.lower() in task.files or re.search(task.keys, start))
+    return next((task.program.replace("_", "-") for task in found), None)
 
 
 def sections_of(data: ReviewData, arguments: DataReportArguments) -> list[Section]:

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from ..data.text_pairs import as_fields, shortened
+from ..run.layout import MISCLASSIFIED
 from ..utils.files import write_csv
 from ..utils.markdown import escaped, percent, table
 
-MISCLASSIFIED = "misclassified.csv"
 SHOWN = 20
 
 

@@ -103,22 +103,12 @@ def _shortened(name: str) -> str:
     return name if len(name) <= LONGEST_LABEL else name[: LONGEST_LABEL - 1] + "…"
 
 
-def translation_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | Path) -> None:
-    """Plot losses and the BLEU of greedy validation translations to the PNG file `path`."""
-    unit = "loss (nats per token; training: with smoothed labels)"
-    _draw_losses_and_score(log_history, path, unit, ("eval_bleu", "BLEU, validation, greedy", "{:.2f}"))
-
-
-def tagging_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | Path, name: str) -> None:
-    """Plot losses per labelled token and the F1 of validation, called `name`, to the PNG file `path`."""
-    score = "eval_f1", name, "{:.2%}"
-    _draw_losses_and_score(log_history, path, "loss (nats per labelled token)", score, percent_formatter(decimals=1))
-
-
-def answer_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | Path) -> None:
-    """Plot losses per start and end, and the F1 of validation answers, to the PNG file `path`."""
-    score = "eval_f1", "F1 of answers, validation", "{:.2%}"
-    _draw_losses_and_score(log_history, path, "loss (nats per start or end)", score, percent_formatter(decimals=1))
+def losses_and_score_png(
+    log_history: Sequence[Mapping[str, Any]], path: str | Path, unit: str, key: str, name: str, form: str
+) -> None:
+    """Plot losses in a unit and the score of a key, as a share if its format is one, to the PNG file `path`."""
+    formatter = percent_formatter(decimals=1) if form.endswith("%}") else None
+    _draw_losses_and_score(log_history, path, unit, (key, name, form), formatter)
 
 
 def _draw_losses_and_score(

@@ -18,11 +18,11 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from ..configuration_scratch import ProblemType
+from ..run.layout import PREDICTIONS  # noqa: F401
 from ..utils.errors import DataError
 from ..utils.files import write_text
 from .calibration import OVERFLOW
 
-PREDICTIONS = "predictions.jsonl"
 DIGITS = 9  # significant ones, as many as float32 has
 DIGEST_CHARACTERS = 16  # 64 bits: no two of a billion texts are likely to share them
 ONE_CLASS = "single_label_classification"

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..run.layout import EVALUATION, EXAMPLES, RESULTS
 from ..utils.files import write_json, write_text
 
-RESULTS_FILE, EVALUATION_FILE, EXAMPLES_FILE = "results.md", "evaluation.json", "examples.jsonl"
 NO_TEXTS: Mapping[str, Any] = {"examples": [], "example": ""}  # of evaluation.json
 
 
@@ -45,7 +45,7 @@ def write_report(arguments: Any, text: str, evaluation: Mapping[str, Any]) -> No
     """Write the files of a report. arguments: those of the training; text: of results.md, as they allow it."""
     folder = Path(arguments.output_dir or "")
     lines = [json.dumps(example, ensure_ascii=False, default=str) for example in examples_of(evaluation)]
-    write_text(folder / EXAMPLES_FILE, "".join(f"{line}\n" for line in lines))
-    write_text(folder / RESULTS_FILE, text)
+    write_text(folder / EXAMPLES, "".join(f"{line}\n" for line in lines))
+    write_text(folder / RESULTS, text)
     shown = evaluation if quotes_texts(arguments) else without_texts(evaluation)
-    write_json(folder / EVALUATION_FILE, shown)
+    write_json(folder / EVALUATION, shown)

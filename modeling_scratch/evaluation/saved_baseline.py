@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..bridges.model_sources import LINEAR_MODEL, LINEAR_WEIGHTS
+from ..run.layout import LINEAR
 
 if TYPE_CHECKING:  # what lists the files of a model imports this file, and should not wait for scikit-learn
     from ..data.labelled_texts import ReviewData
     from ..inference.linear_models import LinearWeights
 
-LINEAR = "linear"  # the folder, inside that of the run; its n-grams are words of the training texts
 SAVE_LINEAR_MODEL = (
     "Save the linear model that the report compares with, in the folder linear. By default if it is significantly "
     "better."

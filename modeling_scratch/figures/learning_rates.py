@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers import TrainingArguments, get_scheduler
 
+from ..tasks import every
 from ..training.classification import ClassifierTrainingArguments
 from ..training.pretraining import PretrainingArguments
-from ..training.tokens import TaggerTrainingArguments
-from ..training.translation import TranslationTrainingArguments, paper_learning_rate
 from .look import COLORS, WIDTH, plain_axes, titled
 
 if TYPE_CHECKING:
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
 STEPS, PAPER_STEPS = 2_000, 20_000
 PROGRAMS: dict[str, Callable[..., Any]] = {
     "train-classifier": ClassifierTrainingArguments,
-    "train-tokens": TaggerTrainingArguments,
-    "train-translation": TranslationTrainingArguments,
+    **{task.program.replace("_", "-"): task.arguments[2] for task in every()},
     "pretrain": PretrainingArguments,
 }
 PAPER = (512, 4_000), (512, 8_000), (256, 4_000)  # width, warm-up steps
@@ -35,8 +33,8 @@ def learning_rates(caption: str = "") -> "Figure":
     ours.set_title(f"The programs by default, {STEPS:,} steps", fontsize=10)
     ours.set_ylabel("share of the peak")
     for (width, warmup), color in zip(PAPER, COLORS):
-        arguments = TranslationTrainingArguments(max_steps=PAPER_STEPS, warmup_steps=warmup, report_to="none")
-        peak = paper_learning_rate(width, arguments, 0)
+        arguments = PROGRAMS["train-translation"](max_steps=PAPER_STEPS, warmup_steps=warmup, report_to="none")
+        peak = arguments.paper_rate(width, 0)
         label = f"width {width}, {warmup:,} warm-up steps"
         paper.plot(schedule(arguments, peak, PAPER_STEPS), color=color, linewidth=1.8, label=label)
     paper.set_title("inverse_sqrt with the peak of Vaswani et al. 2017, equation 3", fontsize=10)

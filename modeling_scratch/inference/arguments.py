@@ -25,7 +25,7 @@ class PredictArguments:
     """The model, input and output of a prediction run."""
 
     model: str = option(
-        help="A text classifier, a tagger, or a model that answers questions: a folder or a name on the Hub."
+        help="A classifier, a tagger, a translator, or a model that answers questions: a folder or a name on the Hub."
     )
     input: str = option(
         default="-",

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 from torch.ao.quantization import quantize_dynamic
-from transformers import AutoModelForTokenClassification, AutoTokenizer
+from transformers import AutoTokenizer, PreTrainedConfig
 
 import modeling_scratch  # noqa: F401  registers its models with the Auto classes
 
@@ -22,11 +22,21 @@ from ..bridges.model_sources import (
     read_special_tokens,
     token_limit,
 )
+from ..tasks import action_in, action_of, named
 from ..utils.errors import DataError
-from .actions import TAG, action_of
 from .arguments import PredictArguments
 
 REDUCED = ("bfloat16", "int8")
+
+
+def saved_action(name: str) -> str | None:
+    """Return what a model of a folder or of the Hub does by its head, as config.json names it; None if it does not."""
+    try:
+        check_folder(name)
+        settings, _ = PreTrainedConfig.get_config_dict(name)
+        return action_in(settings)
+    except Exception:  # of files, network, configuration: reported where the model is loaded
+        return None
 
 
 def to_precision(model: Any, precision: str) -> Any:
@@ -88,8 +98,8 @@ def _load(
 ) -> tuple[Any, Any]:
     name, trusts = arguments.model, arguments.trust_remote_code
     model, info = auto_class.from_pretrained(name, trust_remote_code=trusts, output_loading_info=True)
-    if action_of(model.config) == TAG and auto_class is not AutoModelForTokenClassification:
-        raise DataError("it labels words, not texts; use `modeling-scratch predict`")
+    if (task := named(action_of(model.config))) and task.use.auto_class != auto_class.__name__:
+        raise DataError(f"{task.refusal}; use `modeling-scratch predict`")
     check_loaded(model, info, untrained)
     if check:
         check(model.config)

@@ -4,6 +4,7 @@
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ from .. import presets
 from ..configuration_scratch import ScratchConfig
 from ..data.documents import DocumentArguments, load_documents
 from ..data.splits import DataArguments
-from ..data.translation_pairs import TranslationDataArguments
-from ..training import classification, objectives, pretraining, translation
+from ..run import train as run_train
+from ..tasks import TRANSLATE, named
+from ..training import classification, objectives, pretraining
 from ..training.run import Run
 from ..utils.errors import DataError
 
@@ -80,14 +82,21 @@ def train_writer(run: Run, inputs: Any) -> Trainer:
     return trainer
 
 
-def build_translator(arguments: translation.TranslationModelArguments, inputs: Any) -> PreTrainedModel:
-    return translation.build_model(arguments, inputs[1])
+def kind_of(name: str, presets_of: Mapping[str, Callable[..., ScratchConfig]], *scores: str, settings: str) -> "Kind":
+    """Return the kind of a task with a module. scores: the one that variants are compared by, and others."""
+    task = named(name)
 
+    def train(run: Run, inputs: Any) -> Trainer:
+        _, trainer = run_train.start(task, run, *inputs)
+        run.train(trainer)
+        return trainer
 
-def train_translator(run: Run, inputs: Any) -> Trainer:
-    trainer = translation.start(run, *inputs)
-    run.train(trainer)
-    return trainer
+    def build(arguments: Any, inputs: Any) -> PreTrainedModel:
+        return task.build_model(arguments, *inputs)
+
+    read = partial(run_train.read, task)
+    program = f"scripts/{task.program}.py"
+    return Kind(program, task.arguments, presets_of, read, build, train, scores[0], scores[1:], settings)
 
 
 CLASSIFICATION = Kind(
@@ -102,12 +111,7 @@ WRITING = Kind(
     presets.DECODERS, read_documents, build_writer, train_writer, "loss", ("perplexity",),
     "--objective clm --validation_fraction 0.05",
 )  # fmt: skip
-TRANSLATION = Kind(
-    translation.PROGRAM,
-    (translation.TranslationModelArguments, TranslationDataArguments, translation.TranslationTrainingArguments),
-    presets.SEQ2SEQS, translation.read, build_translator, train_translator, "loss", ("bleu",),
-    "--average_checkpoints 1 --num_beams 1",
-)  # fmt: skip
+TRANSLATION = kind_of(TRANSLATE, presets.SEQ2SEQS, "loss", "bleu", settings="--average_checkpoints 1 --num_beams 1")
 
 
 @dataclass(frozen=True)

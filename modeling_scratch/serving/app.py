@@ -18,12 +18,12 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from .batches import Batcher, Job, QueueFullError
+from ..tasks.answerer import Answerer, Job
+from .answerers import ROUTES
+from .batches import Batcher, QueueFullError
 from .connections import LOOPBACK, KnownHosts
 from .interface import HTML, PAGE_HEADERS, TEXT, Body, Endpoint, openapi, page, record
 from .metrics import Metrics
-from .task import Task
-from .tasks import TASKS
 
 CLIENT_HAS_GONE = 499  # internal status, for the metrics only
 MOST_CHARACTERS = 1_000_000  # of all texts that the model reads for a request, which are tokenised at once
@@ -45,15 +45,15 @@ class Limits:
 class Service:
     """The endpoints, with a shared batcher, metrics and limits."""
 
-    def __init__(self, task: Task, limits: Limits) -> None:
-        self.task, self.limits = task, limits
-        self.body = Body(task.inputs(limits.max_texts, limits.max_characters), task.options)
+    def __init__(self, answerer: Answerer, limits: Limits) -> None:
+        self.answerer, self.limits = answerer, limits
+        self.body = Body(answerer.inputs(limits.max_texts, limits.max_characters), answerer.options)
         self.document = openapi(self.endpoints())
         self.metrics = Metrics()
         self.batcher = Batcher(self._run, limits.max_batch_tokens, limits.max_waiting)
 
     def _run(self, jobs: Sequence[Job]) -> list[Any]:
-        answers = self.task.run(jobs)
+        answers = self.answerer.run(jobs)
         self.metrics.count_batch(len(jobs), sum(len(job.features["input_ids"]) for job in jobs))
         return answers
 
@@ -70,7 +70,7 @@ class Service:
             answers = iter(await self._answers([job for job in jobs if job], request, deadline))
         except ClientDisconnect:
             return Response(status_code=CLIENT_HAS_GONE)
-        pairs = ((job, next(answers) if job else self.task.no_answer) for job in jobs)
+        pairs = ((job, next(answers) if job else self.answerer.no_answer) for job in jobs)
         found = [list(islice(pairs, len(each))) for each in variants]
         return JSONResponse(self._content(texts, found, isinstance(inputs, list), content))
 
@@ -80,7 +80,7 @@ class Service:
         rows = characters = 0
         for text in texts:
             found.append([])
-            for each in self.task.variants(text, options):
+            for each in self.answerer.variants(text, options):
                 rows, characters = rows + 1, characters + self.body.inputs.characters(each)
                 if rows > self.limits.max_waiting or characters > max(MOST_CHARACTERS, self.limits.max_body_bytes):
                     raise HTTPException(422, "explain: too many or too long texts; ask for fewer or shorter ones")
@@ -94,15 +94,15 @@ class Service:
         answers to them."""
         answers = [[answer for _, answer in pairs] for pairs in found]
         each: dict[str, list[Any]] = {"truncated": [job is not None and job.truncated for (job, _), *_ in found]}
-        each |= self.task.added(texts, answers, options)
+        each |= self.answerer.added(texts, answers, options)
         each = each if is_list else {name: values[0] for name, values in each.items()}
-        return {"outputs": self.task.shape([first for first, *_ in answers], is_list, options), **each}
+        return {"outputs": self.answerer.shape([first for first, *_ in answers], is_list, options), **each}
 
     async def _encode(self, texts: list[Any], options: dict[str, Any]) -> list[Job | None]:
         try:
             if sum(map(self.body.inputs.characters, texts)) <= SHORT:
-                return self.task.encode(texts, options)
-            return await asyncio.to_thread(self.task.encode, texts, options)
+                return self.answerer.encode(texts, options)
+            return await asyncio.to_thread(self.answerer.encode, texts, options)
         except ValueError as error:
             raise HTTPException(422, f"inputs: {error}") from error
 
@@ -136,10 +136,10 @@ class Service:
                 job.answer.cancel()
 
     async def other_task(self, request: Request) -> Response:
-        raise HTTPException(404, f"this model does not {request.url.path[1:]}: use POST /{self.task.name}")
+        raise HTTPException(404, f"this model does not {request.url.path[1:]}: use POST /{self.answerer.name}")
 
     async def health(self, request: Request) -> Response:
-        state = {"status": "ok" if self.batcher.is_alive else "stopping", "route": f"/{self.task.name}"}
+        state = {"status": "ok" if self.batcher.is_alive else "stopping", "route": f"/{self.answerer.name}"}
         return JSONResponse(state, 200 if self.batcher.is_alive else 503)
 
     async def show_metrics(self, request: Request) -> Response:
@@ -156,11 +156,11 @@ class Service:
 
     def endpoints(self) -> list[Endpoint]:
         """Return the routes of the server: those of its application, and of its document."""
-        task, state = self.task, record({"status": {"enum": ["ok", "stopping"]}, "route": {"type": "string"}})
+        answerer, state = self.answerer, record({"status": {"enum": ["ok", "stopping"]}, "route": {"type": "string"}})
         text: dict[str, Any] = {"type": "string"}
         stopping = {503: ("The server is stopping.", state)}
         return [
-            Endpoint(f"/{task.name}", self.answer, task.summary, task.answers, body=self.body),
+            Endpoint(f"/{answerer.name}", self.answer, answerer.summary, answerer.answers, body=self.body),
             Endpoint("/health", self.health, "Whether the server accepts requests.", state, others=stopping),
             Endpoint("/metrics", self.show_metrics, "The metrics, for Prometheus.", text, TEXT),
             Endpoint(
@@ -175,9 +175,9 @@ class Service:
         self.batcher.close(self.limits.timeout)
 
 
-def build_app(task: Task, limits: Limits, hosts: tuple[str, ...] = LOOPBACK) -> ASGIApp:
+def build_app(answerer: Answerer, limits: Limits, hosts: tuple[str, ...] = LOOPBACK) -> ASGIApp:
     """hosts: the names that requests may address the server by."""
-    service, others = Service(task, limits), [other.name for other in TASKS if other.name != task.name]
+    service, others = Service(answerer, limits), [name for name in ROUTES if name != answerer.name]
     routes = [
         *(Route(each.path, each.handler, methods=[each.method]) for each in service.endpoints()),
         *(Route(f"/{name}", service.other_task, methods=["GET", "POST"]) for name in others),

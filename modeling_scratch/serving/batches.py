@@ -3,23 +3,12 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass, field
 from threading import Condition, Thread
 from typing import Any
 
+from ..tasks.answerer import Job
+
 logger = logging.getLogger(__name__)
-
-
-@dataclass(eq=False)
-class Job:
-    """One text for the model. Jobs with equal `options` can share a batch. Cancelling `answer` cancels the job."""
-
-    features: dict[str, Any]
-    tokens: int
-    truncated: bool = False
-    options: tuple[tuple[str, Any], ...] = ()
-    answer: Future = field(default_factory=Future)
 
 
 class QueueFullError(Exception):

@@ -13,13 +13,12 @@ from ..inference.answers import ALL, MULTI_LABEL, gives_numbers, has_one_score, 
 from ..inference.arguments import PredictArguments
 from ..inference.classification import load_classifier
 from ..inference.explanations import MOST_WORDS, contributions, with_and_without
-from .batches import Job
-from .interface import AnyOption, Flag, Inputs, Option, Pairs, Schema, array, one_or_several, record
-from .task import MORE_THAN_ANY, Answer, OneTextTask, response
+from ..tasks.answerer import MORE_THAN_ANY, Answer, Job, OneTextAnswerer, response
+from ..tasks.requests import AnyOption, Flag, Inputs, Option, Pairs, Schema, array, one_or_several, record
 
 
 @dataclass
-class Classification(OneTextTask):
+class Classification(OneTextAnswerer):
     """Labels with their probabilities, or numbers. has_pairs: the model reads pairs of texts."""
 
     name: ClassVar[str] = "classify"

@@ -17,11 +17,11 @@ import torch
 
 from ..inference.arguments import PredictArguments
 from ..inference.rows import read_input
+from ..tasks.answerer import Answerer, OneTextAnswerer
 from ..utils.command_line import option
 from ..utils.errors import DataError
+from .answerers import load_answerer
 from .classification import Classification
-from .task import OneTextTask, Task
-from .tasks import load_task
 
 SCORE_TOLERANCE = 1e-5
 DRAWN_TOKENS = 64  # maximum length of random texts
@@ -76,8 +76,8 @@ def is_same(answer: list[dict[str, Any]], expected: list[dict[str, Any]]) -> boo
 
 def put_load(arguments: LoadArguments) -> None:
     """Run every mode and print its results. Raises `SystemExit` if an answer is lost or wrong."""
-    task = load_task(arguments.model, None, arguments.trust_remote_code, max_new_tokens=arguments.max_new_tokens)
-    if not isinstance(task, OneTextTask) or (isinstance(task, Classification) and task.has_pairs):
+    task = load_answerer(arguments.model, None, arguments.trust_remote_code, max_new_tokens=arguments.max_new_tokens)
+    if not isinstance(task, OneTextAnswerer) or (isinstance(task, Classification) and task.has_pairs):
         raise DataError(f"--model {arguments.model}: the load test takes classifiers of single texts and translators")
     texts = list(islice(cycle(read_texts(arguments, task)), arguments.requests))
     options: dict[str, int] = {name: task.limits[name] for name in ("top_k", "max_new_tokens") if name in task.limits}
@@ -93,7 +93,7 @@ def put_load(arguments: LoadArguments) -> None:
         sys.exit(f"{faults} answers are lost or wrong")
 
 
-def read_texts(arguments: LoadArguments, task: Task) -> list[str]:
+def read_texts(arguments: LoadArguments, task: Answerer) -> list[str]:
     """Those of the file, or random tokens: as many texts as requests, of every length."""
     if arguments.input is not None:
         source = PredictArguments(model=arguments.model, input=arguments.input)
@@ -108,7 +108,7 @@ def read_texts(arguments: LoadArguments, task: Task) -> list[str]:
     return [tokenizer.decode(each, skip_special_tokens=True) or "a" for each in ids]
 
 
-def call_pipeline(task: Task, texts: Sequence[str], options: dict[str, int], seconds: float) -> Run:
+def call_pipeline(task: Answerer, texts: Sequence[str], options: dict[str, int], seconds: float) -> Run:
     """One text after the other; there are answers to as many as the time suffices for."""
     start = time.perf_counter()
     ends, answers = [], []

@@ -10,13 +10,12 @@ from typing import Any
 import uvicorn
 
 from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS
+from ..tasks.answerer import Answerer
 from ..utils.command_line import option
 from ..utils.errors import DataError
+from .answerers import MOST_BEAMS, MOST_NEW_TOKENS, load_answerer
 from .app import Limits, build_app
 from .connections import LOOPBACK, LimitedConnection, open_socket
-from .task import Task
-from .tasks import load_task
-from .translation import MOST_BEAMS, MOST_NEW_TOKENS
 
 HEAD_SECONDS = 10.0  # for the head of a request
 BACKLOG = 128  # connections that are accepted at a time
@@ -85,7 +84,7 @@ class Server(uvicorn.Server):
 def serve(arguments: ServeArguments) -> None:
     """Serve requests until a signal arrives. Raises `DataError` for an invalid model or address."""
     with open_socket(arguments.host, arguments.port) as listener:
-        task = load_task(
+        task = load_answerer(
             arguments.model,
             arguments.device,
             arguments.trust_remote_code,
@@ -96,7 +95,7 @@ def serve(arguments: ServeArguments) -> None:
         Server(configuration(task, arguments)).run(sockets=[listener])
 
 
-def configuration(task: Task, arguments: ServeArguments) -> uvicorn.Config:
+def configuration(task: Answerer, arguments: ServeArguments) -> uvicorn.Config:
     """Return the settings of the HTTP server."""
     seconds = arguments.timeout
     connection: Any = partial(

@@ -2,41 +2,18 @@
 """The results section of a model card, from evaluation.json: tables, examples and metrics for the Hub."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-from ..data.text_pairs import TextPair, from_fields
-from ..evaluation.answer_tables import answer_table, kind_table
+from ..data.text_pairs import from_fields
 from ..evaluation.calibration import calibration_text
 from ..evaluation.classification_metrics import class_table
 from ..evaluation.imbalance import macro_f1_text
 from ..evaluation.judges import KIND_JUDGES, kind_text
 from ..evaluation.split_scores import split_table
-from ..evaluation.tagging_tables import label_table, tagging_table
-from ..utils.markdown import escaped, percent, table
+from ..tasks.base import Metric, Results
+from ..utils.markdown import escaped, percent, quoted_rows, table
 
 Evaluation = Mapping[str, Any]
-
-
-class Metric(NamedTuple):
-    """A metric for the Hub: id, value, description and split."""
-
-    id: str
-    value: float
-    name: str
-    split: str
-
-
-class Results(NamedTuple):
-    """The Markdown text, the metrics, and an example input, which can be a pair of texts; "" without one."""
-
-    text: str
-    metrics: list[Metric]
-    example: str
-
-
-def _quoted(title: str, heads: list[str], rows: list[list[Any]]) -> list[str]:
-    """Return a table of texts under its title, or nothing where there are none."""
-    return [title, table(heads, rows)] if rows else []
 
 
 def _example(evaluation: Evaluation) -> str:
@@ -60,7 +37,7 @@ def of_kind(evaluation: Evaluation) -> Results:
     text = [
         kind_text(evaluation, "this model"),
         f"![Predictions]({evaluation['picture']})",
-        *_quoted(f"The first texts of the {evaluation['split']} split:", ["text", "label", "answer"], examples),
+        *quoted_rows(f"The first texts of the {evaluation['split']} split:", ["text", "label", "answer"], examples),
     ]
     metrics = [
         Metric(score.name, evaluation["scores"][score.name]["value"], score.heading, evaluation["split"])
@@ -89,7 +66,7 @@ def one_class(evaluation: Evaluation) -> Results:
         f"(McNemar's exact test, p = {test['p_value']:.3g}).",
         *([macro_f1_text(comparison)] if (comparison := evaluation.get("macro_f1")) else []),
         "![Confusion matrix](confusion_matrix.png)",
-        *_quoted(
+        *quoted_rows(
             f"The first correctly and wrongly classified texts of each class in the {split} split:",
             ["class", "answer", "text"],
             _texts_of_classes(evaluation) if evaluation["examples"] else [],
@@ -135,32 +112,6 @@ def _texts_of_classes(evaluation: Evaluation) -> list[list[Any]]:
     return rows
 
 
-def translation(evaluation: Evaluation) -> Results:
-    """Report sacreBLEU's scores with signatures, and the first translations."""
-    splits = [split for split in ("validation", "test") if split in evaluation]
-    metrics = [
-        Metric(_metric_id(score), score["value"], f"{score['name']}: {score['meaning']}; {score['signature']}", split)
-        for split in splits
-        for score in evaluation[split]
-    ]
-    rows = [
-        [split, score["name"], f"{score['value']:.2f}", score["meaning"], score["signature"]]
-        for split in splits
-        for score in evaluation[split]
-    ]
-    samples = [[sample[name] for name in ("source", "translation", "reference")] for sample in evaluation["examples"]]
-    text = [
-        f"Weights: {escaped(evaluation['weights'])}.",
-        table(["split", "score", "", "definition", "signature"], rows),
-        *_quoted(f"The first texts of the {splits[-1]} split:", ["source", "translation", "reference"], samples),
-    ]
-    return Results("\n\n".join(text), metrics, evaluation["examples"][0]["source"] if samples else "")
-
-
-def _metric_id(score: Mapping[str, Any]) -> str:
-    return "chrf" if score["name"] == "chrF" else "sacrebleu"
-
-
 def pretraining(evaluation: Evaluation) -> Results:
     """Report loss and perplexity with their definitions."""
     scores = evaluation["scores"]
@@ -172,54 +123,7 @@ def pretraining(evaluation: Evaluation) -> Results:
     return Results(f"{where}\n\n{table(['score', '', 'definition'], rows)}", [metric], evaluation["example"])
 
 
-def tagging(evaluation: Evaluation) -> Results:
-    """Report the scores of model and baseline, those of each label, and the first sentences."""
-    split, baseline, is_bio = evaluation["split"], evaluation["baseline"], evaluation["are_entities"]
-    names = {"accuracy": "accuracy of words", "f1": "F1 of entities (seqeval)" if is_bio else "macro F1"}
-    metrics = [
-        Metric(key, evaluation[key], f"{name}; {baseline['name']}: {percent(baseline[key])}", split)
-        for key, name in names.items()
-    ]
-    samples = [[example["answer"], example["labels"]] for example in evaluation["examples"]]
-    text = [
-        f"On the {evaluation['sentences']:,} sentences of the {split} split, for this model and a baseline:",
-        tagging_table(evaluation),
-        label_table(evaluation),
-        *_quoted(f"The first sentences of the {split} split, as word/label:", ["this model", "the data"], samples),
-    ]
-    if evaluation["headline"]:
-        text.insert(0, f"**{escaped(evaluation['headline'])}**")
-    return Results("\n\n".join(text), metrics, _example(evaluation))
-
-
-def answering(evaluation: Evaluation) -> Results:
-    """Report the scores of model and baselines, those of questions with and without an answer, and the first ones."""
-    split, baselines = evaluation["split"], {each["name"]: each for each in evaluation["baselines"]}
-    names = {"exact_match": "exact match", "f1": "F1 of words"}
-    metrics = [
-        Metric(key, evaluation[key], f"{name}, as of SQuAD; {_of_baselines(baselines, key)}", split)
-        for key, name in names.items()
-    ]
-    samples = [
-        [row["question"], row["answer"] or "(no answer)", ", ".join(row["answers"]) or "(no answer)"]
-        for row in evaluation["examples"]
-    ]
-    text = [
-        f"On the {evaluation['questions']:,} questions on {evaluation['contexts']:,} contexts of the {split} split:",
-        answer_table(evaluation),
-        kind_table(evaluation),
-        *_quoted(f"The first questions of the {split} split:", ["question", "this model", "the data"], samples),
-    ]
-    if evaluation["headline"]:
-        text.insert(0, f"**{escaped(evaluation['headline'])}**")
-    example = next((TextPair(row["question"], row["context"]) for row in evaluation["examples"]), "")
-    return Results("\n\n".join(text), metrics, example)
-
-
 RESULTS: dict[str, Callable[[Evaluation], Results]] = {
     "train_classifier": classification,
-    "train_translation": translation,
-    "train_tokens": tagging,
-    "train_answers": answering,
     "pretrain": pretraining,
 }

@@ -12,26 +12,13 @@ from typing import Any, NamedTuple
 from safetensors import safe_open
 
 from ..data.splits import HUB_ALIASES
-from ..data.text_pairs import TEXT_FIELDS, TextPair, column_names, parts_of
+from ..data.text_pairs import TextPair, column_names, parts_of
 from ..evaluation.report_files import without_texts
-from .card_results import RESULTS, Results
+from ..tasks import trained_by
+from ..tasks.base import Results, Task, Use
+from .card_results import RESULTS
 from .quotations import may_quote
 from .run_record import RUN_FILE
-
-
-class Use(NamedTuple):
-    """The usage of a kind of model: the Hub's tag, pipeline, Auto class and an expression for its answer.
-
-    options: further arguments of the pipeline. fields: of a pair, in the pipeline's input.
-    """
-
-    tag: str | None
-    pipeline: str
-    auto_class: str
-    answer: str
-    options: Mapping[str, Any] = {}  # of the pipeline
-    fields: tuple[str, str] = TEXT_FIELDS
-
 
 PROBABILITIES = 'model(**tokenizer(text, truncation=True, return_tensors="pt")).logits.softmax(-1)'
 ANSWERS = {
@@ -39,33 +26,12 @@ ANSWERS = {
     "regression": PROBABILITIES.replace("softmax(-1)", "item()"),
 }
 LIKELY_TOKENS = 'tokenizer.decode(model(**tokenizer(text, return_tensors="pt")).logits[0].argmax(-1))'
-LABELS = (
-    '[model.config.id2label[i] for i in model(**tokenizer(text, return_tensors="pt")).logits[0].argmax(-1).tolist()]'
-)
-SPAN = (
-    '[logits.argmax(-1).item() for logits in model(**tokenizer(text, truncation=True, return_tensors="pt")).values()]'
-)
 VECTORS = 'model(**tokenizer(text, return_tensors="pt")).last_hidden_state.mean(1)'
 CONTINUED = 'tokenizer.decode(model.generate(**tokenizer(text, return_tensors="pt"))[0], skip_special_tokens=True)'
 REWRITTEN = CONTINUED.replace("text, ", "text, truncation=True, ")
 USES = {
     "train_classifier": Use(
         "text-classification", "text-classification", "AutoModelForSequenceClassification", PROBABILITIES
-    ),
-    "train_translation": Use("translation", "seq2seq-translation", "AutoModelForSeq2SeqLM", REWRITTEN),
-    "train_tokens": Use(
-        "token-classification",
-        "token-classification",
-        "AutoModelForTokenClassification",
-        LABELS,
-        {"aggregation_strategy": "simple"},
-    ),
-    "train_answers": Use(
-        "question-answering",
-        "extractive-question-answering",
-        "AutoModelForQuestionAnswering",
-        SPAN,
-        fields=("question", "context"),
     ),
     "mlm": Use("fill-mask", "fill-mask", "AutoModelForMaskedLM", LIKELY_TOKENS),
     "clm": Use("text-generation", "text-generation", "AutoModelForCausalLM", CONTINUED),
@@ -211,8 +177,12 @@ class Run:
         return self.record["model"].get("objective") or self.program
 
     @property
+    def task(self) -> Task | None:
+        return trained_by(self.program)
+
+    @property
     def use(self) -> Use:
-        use = USES[self.kind]
+        use = self.task.use if self.task else USES[self.kind]
         recorded = (self.config.get("task_specific_params") or {}).get(use.pipeline) or {}
         return use._replace(options={**use.options, **recorded}, answer=ANSWERS.get(self.problem_type, use.answer))
 
@@ -225,7 +195,8 @@ class Run:
     def results(self) -> Results:
         if not self.evaluation:
             return Results("", [], "…")
-        results = RESULTS[self.program](self.evaluation if may_quote(self.record) else without_texts(self.evaluation))
+        results_of = self.task.results if self.task else RESULTS[self.program]
+        results = results_of(self.evaluation if may_quote(self.record) else without_texts(self.evaluation))
         reads_pairs = "question" in self.use.fields or len(column_names(self.record["data"].get("text_column"))) == 2
         return results._replace(example=results.example or (PAIR if reads_pairs else TEXT))
 

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from huggingface_hub import ModelCard
 
 from ..data.text_pairs import TEXT_FIELDS
-from ..evaluation.report_files import EVALUATION_FILE, EXAMPLES_FILE, examples_of
+from ..evaluation.report_files import examples_of
+from ..run.layout import EVALUATION, EXAMPLES
 from .model_card import CARD_FILE
 from .quotations import may_quote
 from .run_record import read_run
@@ -60,11 +61,11 @@ def _of_evaluation(folder: Path, is_public: bool) -> list[tuple[str, ...]]:
     with suppress(*UNREADABLE):
         if is_public and not may_quote(read_run(folder)):
             return []
-        evaluation = json.loads((folder / EVALUATION_FILE).read_text(encoding="utf-8"))
+        evaluation = json.loads((folder / EVALUATION).read_text(encoding="utf-8"))
         if examples := _examples(examples_of(evaluation)):
             return examples
     with suppress(*UNREADABLE):
-        lines = [] if is_public else (folder / EXAMPLES_FILE).read_text(encoding="utf-8").splitlines()
+        lines = [] if is_public else (folder / EXAMPLES).read_text(encoding="utf-8").splitlines()
         return _examples([json.loads(line) for line in lines])
     return []
 

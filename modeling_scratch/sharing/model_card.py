@@ -16,6 +16,7 @@ from ..data.text_pairs import column_names, of_parts, parts_of
 from ..evaluation.report_files import NO_BLOCKS
 from ..evaluation.stages import stage_table
 from ..pipelines import TARGET_FOLDER
+from ..run.layout import CARD
 from ..utils.files import write_text
 from ..utils.markdown import escaped, folded, table
 from .card_run import Run, Snippets
@@ -26,9 +27,6 @@ PURPOSES = {
     "train_classifier": "A text classifier with the labels {labels}.",
     "multi_label_classification": "A text classifier that gives each text any number of the labels {labels}.",
     "regression": "A regression model that predicts a number for each text: {labels}.",
-    "train_translation": "A translation model from {source} to {target} (column names of the training data).",
-    "train_tokens": "A tagger, which labels the words of a text: {labels}.",
-    "train_answers": "A model for extractive question answering: the answer to a question is a piece of its context.",
     "mlm": "An encoder pretrained on masked language modelling, for fine-tuning.",
     "clm": "A decoder pretrained on causal language modelling: it continues texts and does not follow instructions.",
     "denoising": "An encoder-decoder pretrained on denoising, for fine-tuning.",
@@ -91,10 +89,11 @@ def what_it_is(run: Run) -> str:
     origin = f"Fine-tuned from {escaped(run.starts_from)}" if run.starts_from else "Trained from scratch"
     if run.base_model:
         origin = f"Fine-tuned from [{escaped(run.base_model)}](https://huggingface.co/{run.base_model})"
+    purpose = run.task.purpose if run.task else PURPOSES.get(run.problem_type, PURPOSES[run.kind])
     architecture = ", ".join(escaped(one) for one in run.config["architectures"])
     return "\n\n".join(
         [
-            PURPOSES.get(run.problem_type, PURPOSES[run.kind]).format(labels=labels, source=source, target=target),
+            purpose.format(labels=labels, source=source, target=target),
             f"{origin}: {architecture}, {run.count_parameters():,} parameters ({'; '.join(sizes)}).",
             *([] if has_blocks else [NO_BLOCKS]),
         ]
@@ -165,8 +164,8 @@ def limits(run: Run) -> str:
         lines.append(f"It reads pairs of texts, in this order: {names} (column names of the training data).")
     if run.record["model"].get("lowercase") and run.has_new_tokenizer:
         lines.append("Its vocabulary is lower-cased.")
-    if run.kind == "train_answers":
-        lines.append("It reads a long context in windows. An answer that no window holds cannot be found.")
+    if run.task and run.task.reads:
+        lines.append(run.task.reads)
     elif (length := run.tokenizer.get("model_max_length", NO_LIMIT)) < NO_LIMIT:
         lines.append(f"It reads at most {length:,} tokens per text.")
     lines.append("It may reproduce errors and biases of its training texts.")
@@ -187,7 +186,7 @@ def _first_words(text: str) -> str:
     return (words if space and len(text) > LONGEST_QUESTION else start[:LONGEST_QUESTION]).rstrip()
 
 
-CARD_FILE = "README.md"
+CARD_FILE = CARD
 MARK = "\n<!-- Made of the run by modeling-scratch; once you edit it, it stays as it is. "
 
 

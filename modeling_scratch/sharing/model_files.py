@@ -13,10 +13,10 @@ from typing import Any
 
 from transformers.dynamic_module_utils import get_relative_imports
 
-from ..evaluation.saved_baseline import LINEAR
 from ..pipelines import TARGET_FOLDER
+from ..run.layout import LINEAR, VERIFICATION
 
-RECORD = "verify.json"
+RECORD = VERIFICATION
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 WEIGHT_PATTERNS = ("*.safetensors", "*.safetensors.index.json")
 CODE = ("*.py", "custom_generate/*")
@@ -38,10 +38,6 @@ SAVED = (
     "special_tokens_map.json", "added_tokens.json", "vocab.json", "vocab.txt", "merges.txt", "source.spm", "target.spm",
     "spiece.model", "sentencepiece.bpe.model", "tokenizer.model", "chat_template.jinja",
     "additional_chat_templates/*.jinja",
-)  # fmt: skip
-RESULTS = (
-    "README.md", "results.md", "evaluation.json", "all_results.json", "run_config.json", RECORD,
-    "confusion_matrix.png", "f1_of_classes.png", "predicted_against_true.png", "learning_curve.png",
 )  # fmt: skip
 TOKENIZER_CONFIGS = ("tokenizer_config.json", f"{TARGET_FOLDER}/tokenizer_config.json")
 

@@ -25,11 +25,12 @@ import modeling_scratch
 from ..bridges.model_limits import check_model_files
 from ..bridges.model_sources import load_tokenizers
 from ..pipelines import TARGET_FOLDER
+from ..run.layout import SHARED
 from ..utils.errors import DataError, attempt, one_line, quoted
 from ..utils.files import check_regular, write_text
 from .leaks import TOKEN, check_contents, check_links_inside
 from .model_card import CARD_FILE, write_card
-from .model_files import MODEL_FILES, RECORD, RESULTS, SAVED, SAVED_WEIGHTS, all_files, code_files, is_one_of
+from .model_files import MODEL_FILES, RECORD, SAVED, SAVED_WEIGHTS, all_files, code_files, is_one_of
 from .quotations import QUOTING, may_quote, quoting_files
 from .run_record import RUN_FILE, read_run
 from .space import MODEL_FOLDER, space_files
@@ -160,12 +161,12 @@ def files_to_upload(folder: Path, quotes: bool = False) -> list[str]:
     if not folder.is_dir():
         raise DataError(f"--folder {folder}: folder not found")
     names = all_files(folder)
-    check_links_inside(folder, [name for name in names if name in RESULTS or is_one_of(name, MODEL_FILES)])
+    check_links_inside(folder, [name for name in names if name in SHARED or is_one_of(name, MODEL_FILES)])
     for kind, patterns in ("config", ("config.json",)), ("weights", SAVED_WEIGHTS), ("tokenizer", VOCABULARIES):
         if not any("/" not in name and is_one_of(name, patterns) for name in names):
             raise DataError(f"--folder {folder}: not a model, no {kind} found ({', '.join(patterns[:2])})")
     try:
-        kept = {*RESULTS, *code_files(folder), *_recorded(folder)}
+        kept = {*SHARED, *code_files(folder), *_recorded(folder)}
     except ValueError as error:
         raise DataError(f"--folder {folder}: the files to upload do not load: {error}") from error
     kept |= {name for name in names if is_one_of(name, SAVED)}

@@ -7,12 +7,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..evaluation.report_files import EVALUATION_FILE, RESULTS_FILE, examples_of
+from ..evaluation.report_files import examples_of
+from ..run.layout import EVALUATION, RESULTS
 from .model_files import RECORD
 from .run_record import read_run
 from .verification_record import TEXTS, RecordError, read_record
 
-QUOTING = (EVALUATION_FILE, RESULTS_FILE, RECORD)
+QUOTING = (EVALUATION, RESULTS, RECORD)
 
 
 def may_quote(record: Mapping[str, Any]) -> bool:
@@ -33,8 +34,8 @@ def quoting_files(folder: Path) -> list[str]:
         return []
     found: list[str] = []
     with suppress(OSError, ValueError, AttributeError, RecursionError):
-        evaluation = json.loads((folder / EVALUATION_FILE).read_text(encoding="utf-8"))
-        found += [EVALUATION_FILE, RESULTS_FILE] if examples_of(evaluation) else []
+        evaluation = json.loads((folder / EVALUATION).read_text(encoding="utf-8"))
+        found += [EVALUATION, RESULTS] if examples_of(evaluation) else []
     with suppress(OSError, RecordError):
         texts = {entry["text"] for entry in read_record(folder / RECORD)["inputs"]}
         found += [RECORD] if texts - {None, *TEXTS} else []

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from transformers import TrainingArguments
 
+from ..run.layout import RECORD
 from ..utils.errors import DataError
 from ..utils.files import write_json
 
@@ -46,7 +47,7 @@ def _each(processes: int) -> str:
     return f" in each of {processes} processes" if processes > 1 else ""
 
 
-RUN_FILE = "run_config.json"
+RUN_FILE = RECORD
 DIGESTS = "data_digests"
 SELF_PRETRAINING, DEFAULTS = "self_pretraining", "defaults"  # of a classifier: its first stage, and what was chosen
 BEFORE, UNTIL = "training_before_it_was_resumed", "until_step"

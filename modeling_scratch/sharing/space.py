@@ -5,20 +5,21 @@ The app needs Gradio, PyTorch and Transformers, and not this package: a saved mo
 is that of a repository on the Hub, or files of the Space.
 """
 
+import json
 import platform
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
 from string import Template
-from typing import Any, NamedTuple
+from typing import Any
 
 from huggingface_hub import SpaceCardData
 from transformers import AutoConfig
 
 from ..data.text_pairs import TEXT_FIELDS, pair_columns
-from ..inference.actions import ANSWER, CLASSIFY, FILL, TAG, TRANSLATE, WRITE, action_of
 from ..inference.answers import gives_numbers
-from ..inference.pipeline_settings import strategy_of
+from ..tasks import CLASSIFY, FILL, WRITE, action_of, named
+from ..tasks.base import Space
 from ..utils.errors import DataError
 from ..utils.markdown import escaped
 from .card_summary import Summary, read_summary
@@ -36,38 +37,10 @@ WRITTEN = """pipe(
 PAIR = '{"text": text, "text_pair": text_pair}'
 
 
-class Page(NamedTuple):
-    """What the app of a kind of model has, as Python code: its answer and its output, and the settings of a request.
-
-    task, options: arguments of the pipeline. fields: the names of the texts.
-    """
-
-    task: str
-    answer: str
-    output: str = 'gr.Label(label="Answer", num_top_classes=10)'
-    fields: tuple[str, ...] = ("text",)
-    settings: tuple[tuple[str, str], ...] = ()
-    options: str = ""
-
-
 PAGES = {
-    CLASSIFY: Page("text-classification", LABELS % "text"),
-    TAG: Page(
-        "token-classification",
-        '{"text": text, "entities": pipe(text)}',
-        'gr.HighlightedText(label="Answer", show_legend=True)',
-    ),
-    FILL: Page("fill-mask", '{each["token_str"]: each["score"] for each in reversed(pipe(text))}'),
-    ANSWER: Page(
-        "extractive-question-answering",
-        'pipe(question=question, context=context)["answer"]',
-        'gr.Textbox(label="Answer")',
-        ("question", "context"),
-    ),
-    TRANSLATE: Page(
-        "seq2seq-translation", 'pipe(text, truncation=True)[0]["translation_text"]', 'gr.Textbox(label="Answer")'
-    ),
-    WRITE: Page(
+    CLASSIFY: Space("text-classification", LABELS % "text"),
+    FILL: Space("fill-mask", '{each["token_str"]: each["score"] for each in reversed(pipe(text))}'),
+    WRITE: Space(
         "text-generation",
         WRITTEN,
         'gr.Textbox(label="Answer", lines=12)',
@@ -149,11 +122,12 @@ def _check_code_is_own(folder: Path) -> None:
         raise DataError(f"--space: the model runs code of another repository ({foreign[0]}); copy it into {folder}")
 
 
-def _page(action: str, config: Any, has_pairs: bool) -> Page:
+def _page(action: str, config: Any, has_pairs: bool) -> Space:
     """Return the page of an action, with what depends on the model."""
+    if task := named(action):
+        options = [f", {name}={json.dumps(value)}" for name, value in task.settings(config).items()]
+        return task.space._replace(options="".join(options))
     page = PAGES[action]
-    if action == TAG:
-        page = page._replace(options=f', aggregation_strategy="{strategy_of(config)}"')
     if action == CLASSIFY and has_pairs:
         page = page._replace(answer=LABELS % PAIR, fields=TEXT_FIELDS)
     if action == CLASSIFY and gives_numbers(config):
@@ -167,7 +141,7 @@ def _model(config: Any, repo_id: str | None, revision: str | None) -> str:
     return (repr(repo_id) if repo_id else BESIDE) + (f", revision={revision!r}" if revision else "") + trusts
 
 
-def app(action: str, page: Page, card: Summary, model: str, columns: tuple[str, ...]) -> str:
+def app(action: str, page: Space, card: Summary, model: str, columns: tuple[str, ...]) -> str:
     """Return the text of app.py. columns: the names of a pair of texts, for the labels of their boxes."""
     names = [name.replace("_", " ").capitalize() for name in columns or page.fields]
     boxes = [f"gr.Textbox(label={name!r}, lines=5)" for name in names]

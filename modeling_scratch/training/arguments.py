@@ -11,7 +11,6 @@ from typing import Any, Literal
 import torch
 from transformers.utils import is_in_notebook, is_liger_kernel_available
 
-from ..evaluation.kind_scores import NUMBER_SCORES
 from ..utils.errors import DataError, one_line
 from .callbacks import check_patience
 
@@ -27,8 +26,6 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "max_steps": (-1, math.inf),
 }
 
-ERRORS = {score.name for score in NUMBER_SCORES if not score.greater_is_better}
-
 
 def check_numbers(arguments: Any) -> None:
     """Raise `DataError` for a number that is not finite or not within its bounds."""
@@ -42,6 +39,13 @@ def check_numbers(arguments: Any) -> None:
             raise DataError(f"--{name} {value}: must be {limit}")
     if arguments.save_steps == 0 and arguments.save_strategy != "no":
         raise DataError("--save_steps 0: must be above 0; --save_strategy no saves no checkpoints")
+
+
+def check_rates(decay: float, embedding_rate: float | None) -> None:
+    if not 0 < decay <= 1:
+        raise DataError(f"--layer_decay {decay}: must be above 0 and at most 1, such as 0.9")
+    if embedding_rate is not None and not 0 < embedding_rate < float("inf"):
+        raise DataError(f"--embedding_learning_rate {embedding_rate}: must be above 0, such as 3e-3")
 
 
 @contextmanager
@@ -144,8 +148,11 @@ class RunArguments:
         """Set greater_is_better, which Trainer takes to be True for every score but a loss."""
         name: str | None = self.metric_for_best_model  # type: ignore[attr-defined]
         self.names_best_metric = name is not None
-        if name and self.greater_is_better is None and name.removeprefix("eval_") in ERRORS:  # type: ignore[has-type]
-            self.greater_is_better = False
+        if name and self.greater_is_better is None:  # type: ignore[has-type]
+            from ..evaluation.kind_scores import NUMBER_SCORES  # which imports libraries of metrics
+
+            errors = {score.name for score in NUMBER_SCORES if not score.greater_is_better}
+            self.greater_is_better = False if name.removeprefix("eval_") in errors else None
 
     def _choose_precision(self) -> None:
         """Set bf16, and use_cpu where there is only a CPU, as Trainer requires both for bfloat16."""

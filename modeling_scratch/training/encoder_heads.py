@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What trainings of taggers and of models that answer questions share: defaults, limits, and the trainer."""
+"""What trainings of taggers and of models that answer questions share: defaults and limits."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -10,7 +10,6 @@ from .. import presets
 from ..bridges.model_sources import token_limit
 from .encoder_models import ModelArguments
 from .encoder_training import EncoderTrainingArguments
-from .trainer import RatesByDepth, SharingTrainer
 
 
 @dataclass
@@ -32,10 +31,6 @@ class HeadTrainingArguments(EncoderTrainingArguments):
 
     learning_rate: float = field(default=2e-3, metadata={"help": "The peak learning rate of AdamW."})
     num_train_epochs: float = field(default=10.0, metadata={"help": "The number of training epochs."})
-
-
-class HeadTrainer(RatesByDepth, SharingTrainer):
-    """The trainer of an encoder with a head."""
 
 
 def limit_length(tokenizer: PreTrainedTokenizerBase, config: PreTrainedConfig) -> None:

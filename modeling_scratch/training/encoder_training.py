@@ -16,16 +16,17 @@ from transformers import (
     TrainingArguments,
 )
 
-from ..data.splits import DataArguments, SplitArguments
 from ..modeling_base import ScratchPreTrainedModel
 from ..utils.errors import DataError
-from .arguments import RunArguments, checking_arguments
+from .arguments import RunArguments, check_rates, checking_arguments
 from .callbacks import WeightAverage, early_stopping, save_where_judged
-from .encoder_models import ModelArguments
-from .trainer import check_rates
 
 AnyTrainer = TypeVar("AnyTrainer", bound=Trainer)
 Metrics = Callable[[EvalPrediction], dict[str, float]]
+# The arguments that name inputs: one, or a list of them.
+INPUTS = (
+    "model_name_or_path", "tokenizer_name_or_path", "data_dir", "train_file", "validation_file", "test_file",
+)  # fmt: skip
 
 
 @dataclass
@@ -57,21 +58,15 @@ class EncoderTrainingArguments(RunArguments, TrainingArguments):
             raise DataError("--prediction_loss_only and --label_names are not supported: the scores are of the labels")
 
 
-def inputs_of(model_arguments: ModelArguments, data_arguments: DataArguments | SplitArguments) -> list[str | None]:
-    """Return the inputs of a run, which must lie outside its folder."""
-    return [
-        model_arguments.model_name_or_path,
-        model_arguments.tokenizer_name_or_path,
-        data_arguments.data_dir,
-        data_arguments.train_file,
-        data_arguments.validation_file,
-        data_arguments.test_file,
-    ]
+def inputs_of(*groups: Any) -> list[str]:
+    """Return the inputs that the arguments of a run name, which must lie outside its folder."""
+    values = [getattr(group, name, None) for group in groups for name in INPUTS]
+    return [each for value in values for each in ([value] if isinstance(value, str) else value or ())]
 
 
 @checking_arguments()
 def build_trainer(
-    trainer_class: type[AnyTrainer],
+    trainer_class: Callable[..., AnyTrainer],
     tokenizer: PreTrainedTokenizerBase,
     splits: Mapping[str, Dataset],
     metrics: Metrics,
@@ -84,7 +79,7 @@ def build_trainer(
 
     preprocess: from logits and labels to what is kept of a batch of evaluation.
     """
-    average: list[TrainerCallback] = [WeightAverage(arguments.ema_decay)] if arguments.ema_decay else []
+    average: list[TrainerCallback] = [WeightAverage(decay)] if (decay := getattr(arguments, "ema_decay", 0)) else []
     trainer = trainer_class(
         args=arguments,
         **model,

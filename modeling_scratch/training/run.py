@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The life cycle of a training run: check, record, train, save and summarise."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,7 @@ from transformers import Trainer, TrainingArguments, set_seed
 from transformers.integrations.deepspeed import unset_hf_deepspeed_config
 from transformers.trainer_utils import has_length
 
-from ..evaluation.class_words import CLASS_WORDS
-from ..evaluation.misclassified import MISCLASSIFIED
-from ..evaluation.predictions import PREDICTIONS
-from ..evaluation.saved_baseline import LINEAR
-from ..pipelines import TARGET_FOLDER
+from ..run.layout import ENTRIES
 from ..sharing.run_record import DIGESTS, RUN_FILE, write_run
 from ..utils.errors import DataError
 from .arguments import checking_arguments
@@ -32,18 +28,6 @@ from .run_folder import (
     delete_set_aside,
     refuse_links,
 )
-
-FILES = {
-    TARGET_FOLDER: "the tokenizer of the targets",
-    "README.md": "card",
-    "results.md": "scores",
-    PREDICTIONS: "predictions",
-    MISCLASSIFIED: "wrong answers",
-    CLASS_WORDS: "words of classes",
-    LINEAR: "the linear model",
-    "*.translations.txt": "translations",
-    "run_config.json": "arguments",
-}
 
 
 @dataclass
@@ -122,9 +106,11 @@ class Run:
             write_run(self.folder, self.program, self.groups, notes, **record)
         self.continues = True
 
-    def train(self, trainer: Trainer, evaluates: bool = True) -> None:
-        """Train, and save the model, its scores and its history."""
+    def train(self, trainer: Trainer, evaluates: bool = True, settle: Callable[[], object] | None = None) -> None:
+        """Train, and save the model, its scores and its history. settle: chooses the weights before they are saved."""
         result = trainer.train(resume_from_checkpoint=self.checkpoint)
+        if settle:
+            settle()
         self.save(trainer)
         trainer.save_metrics("train", result.metrics)
         if evaluates:
@@ -178,4 +164,6 @@ def pipeline_call(arguments: str) -> str:
 
 def _files_in(folder: Path) -> list[str]:
     """Return the descriptions of the output files that exist."""
-    return [f"{path.name} ({what})" for pattern, what in FILES.items() for path in sorted(folder.glob(pattern))]
+    return [
+        f"{path.name} ({entry.what})" for entry in ENTRIES if entry.what for path in sorted(folder.glob(entry.name))
+    ]

@@ -19,13 +19,8 @@ from filelock import FileLock, Timeout
 from transformers import TrainingArguments
 
 from ..bridges.model_sources import LINEAR_MODEL, LINEAR_WEIGHTS
-from ..evaluation.class_words import CLASS_WORDS
-from ..evaluation.misclassified import MISCLASSIFIED
-from ..evaluation.predictions import PREDICTIONS
-from ..evaluation.report_files import EXAMPLES_FILE
-from ..evaluation.saved_baseline import LINEAR
-from ..pipelines import TARGET_FOLDER
-from ..sharing.model_files import PRETRAINING, RESULTS, SAVED, code_files, is_one_of
+from ..run.layout import ENTRIES, LINEAR
+from ..sharing.model_files import PRETRAINING, SAVED, code_files, is_one_of
 from ..sharing.run_record import DIGESTS, RUN_FILE, SELF_PRETRAINING, read_run, settings_of
 from ..utils.errors import DataError
 from ..utils.files import leftovers, remove
@@ -34,11 +29,7 @@ from .checkpoints import UNFINISHED
 LOCK_FILE = "_lock"  # Trainer does not push files whose names start with an underscore
 SET_ASIDE = "_replaced-"
 # What a run writes, beside the code of its model.
-WRITTEN = (
-    *SAVED, *RESULTS, "*_results.json", "trainer_state.json", "training_args.bin", "*.translations.txt", "search.md",
-    "study.db*", PREDICTIONS, MISCLASSIFIED, CLASS_WORDS, EXAMPLES_FILE, LINEAR, "checkpoint-*", "_*checkpoint-*",
-    "last-checkpoint", "run-*", "runs", TARGET_FOLDER,
-)  # fmt: skip
+WRITTEN = (*SAVED, *(entry.name for entry in ENTRIES))
 # They determine the state of the optimizer.
 FIXED = ("layer_decay", "embedding_learning_rate", "optim", "optim_args", "optim_target_modules")
 ADAPTIVE = {"reduce_lr_on_plateau", "greedy"}  # schedules whose state is the rate itself

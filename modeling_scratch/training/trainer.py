@@ -19,11 +19,8 @@ from transformers.utils.hub import PushInProgress, hf_api
 from ..configuration_scratch import ScratchDecoderConfig, ScratchEncoderConfig
 from ..data.collators import FlatBatches
 from ..data.text_pairs import shortened
-from ..evaluation.class_words import CLASS_WORDS
-from ..evaluation.misclassified import MISCLASSIFIED
-from ..evaluation.predictions import PREDICTIONS
-from ..evaluation.report_files import EXAMPLES_FILE, quotes_texts
-from ..evaluation.saved_baseline import LINEAR
+from ..evaluation.report_files import quotes_texts
+from ..run.layout import NOT_PUSHED
 from ..sharing.leaks import check_contents
 from ..sharing.model_card import CARD_FILE, write_card
 from ..sharing.quotations import quoting_files
@@ -123,15 +120,6 @@ class TokenLoss(Trainer):
 
 
 VERIFIED_TEXTS = 3
-# With the texts, or digests of them, which tell who has them.
-OF_TEXTS = PREDICTIONS, MISCLASSIFIED, CLASS_WORDS, EXAMPLES_FILE, "*.translations.txt"
-# Patterns of the files in the folder of a run that pushes leave out.
-NOT_PUSHED = (
-    "_*",
-    "checkpoint-*",
-    f"{LINEAR}/*",  # words of the training texts
-    *(f"{kept}{name}{ends}" for name in OF_TEXTS for kept, ends in (("", ""), (".", ".*"))),
-)
 
 
 class SharingTrainer(WholeEvaluation, ResumableTrainer):
@@ -293,13 +281,6 @@ class RatesByDepth(Trainer):
                 is_given = depth == bottom and embedding_rate is not None
                 group["lr"] = embedding_rate if is_given else group["lr"] * decay**depth
         return optimizer
-
-
-def check_rates(decay: float, embedding_rate: float | None) -> None:
-    if not 0 < decay <= 1:
-        raise DataError(f"--layer_decay {decay}: must be above 0 and at most 1, such as 0.9")
-    if embedding_rate is not None and not 0 < embedding_rate < float("inf"):
-        raise DataError(f"--embedding_learning_rate {embedding_rate}: must be above 0, such as 3e-3")
 
 
 def split_by_depth(optimizer: optim.Optimizer, depth_of: dict[nn.Parameter, int]) -> None:

@@ -46,6 +46,11 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def quoted_rows(title: str, heads: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    """Return a table of texts under its title, or nothing where there are none."""
+    return [title, table(heads, rows)] if rows else []
+
+
 def points(difference: float) -> str:
     """Return a difference of shares in percentage points, with its sign; never -0.00."""
     return f"{round(100 * difference, 2) + 0.0:+.2f}"

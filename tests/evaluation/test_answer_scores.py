@@ -4,10 +4,9 @@
 import numpy as np
 import pytest
 
-from modeling_scratch.data.questions import Answer, Question, QuestionData
-from modeling_scratch.evaluation.question_answering import (
+from modeling_scratch.data.questions import Answer, Question
+from modeling_scratch.evaluation.answer_scores import (
     WordOverlap,
-    evaluate_answers,
     score_answers,
     summarise,
 )
@@ -56,19 +55,3 @@ def test_the_baseline_looks_in_the_sentence_with_the_words_of_the_question() -> 
     assert baseline.answer(asked("When was Anna Berg born?")) in ("Porto", "1951")
     for context in ("...", "who?", "x"):
         assert baseline.answer(asked("who?", context=context)) in context
-
-
-def test_a_model_that_nobody_should_use_is_called_so() -> None:
-    questions = [asked("When was Anna Berg born?", "1951"), asked("What is her job?", "baker"), asked("Any pets?")]
-    data = QuestionData({"train": questions, "test": questions}, [])
-    for found, told in (
-        (["", "", ""], "gives no answer to every question: it has not learned"),
-        (["Anna", "Anna", "Anna"], "gives the same answer to every question: it has not learned"),
-        (["Anna", "Berg", "She"], "no better than the baseline ("),
-    ):
-        assert told in evaluate_answers(data, "test", found)["headline"]
-    evaluation = evaluate_answers(data, "test", ["1951", "a baker", ""])
-    assert evaluation["headline"] is None
-    assert evaluation["exact_match"] == evaluation["f1"] == 1
-    assert {kind: scores["questions"] for kind, scores in evaluation["kinds"].items()} == {"with": 2, "without": 1}
-    assert {baseline["name"] for baseline in evaluation["baselines"]} == {"word overlap", "no answer to any question"}

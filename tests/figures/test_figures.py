@@ -31,7 +31,7 @@ from modeling_scratch.figures.masks import Mask, masks
 from modeling_scratch.figures.models import SMALL, small_model
 from modeling_scratch.figures.parameters import count_parameters, short
 from modeling_scratch.figures.positions import encodings, first_angles, learned_positions, products_by_distance
-from modeling_scratch.training.translation import TranslationTrainingArguments, paper_learning_rate
+from modeling_scratch.tasks.translate import TranslationTrainingArguments
 from modeling_scratch.utils.errors import DataError
 
 SVG_TEXT = "{http://www.w3.org/2000/svg}text"
@@ -138,7 +138,7 @@ def test_products_and_angles_are_those_of_the_papers() -> None:
 
 def test_the_paper_schedule_is_equation_3() -> None:
     arguments = TranslationTrainingArguments(max_steps=300, warmup_steps=100, report_to="none")
-    rates = schedule(arguments, paper_learning_rate(512, arguments, 0), 300)
+    rates = schedule(arguments, arguments.paper_rate(512, 0), 300)
     for step in (1, 50, 100, 101, 300):
         expected = 512**-0.5 * min(step**-0.5, step * 100**-1.5)
         assert math.isclose(rates[step], expected, rel_tol=1e-6)

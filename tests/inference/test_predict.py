@@ -25,8 +25,9 @@ from writers import POSITIONS, text_of
 
 from modeling_scratch import ScratchEncoderForMaskedLM
 from modeling_scratch.inference import rows as rows_room
-from modeling_scratch.inference.question_answering import answer_file
-from modeling_scratch.serving.tasks import load_task
+from modeling_scratch.run.predict import predict as predict_file
+from modeling_scratch.serving.answerers import load_answerer
+from modeling_scratch.tasks import ANSWER, named
 from modeling_scratch.utils.errors import DataError
 
 TEXTS = [text_of(length) for length in (3, 50, 1, 22, 7, 12, 23, 2, 17, 2, 30, 12, 1)]  # 3 exceed the limit
@@ -379,7 +380,7 @@ def test_a_text_that_exhausts_the_tokenizer(folder, tmp_path, capfd):
     arguments = ["--model", other, "--input", source, "--output", tmp_path / "out.jsonl"]
     refused(capfd, predict.main, arguments, fault)
     assert names(tmp_path) == ["in.csv", "model"]
-    task = load_task(str(other))
+    task = load_answerer(str(other))
     with pytest.raises(ValueError, match=fault):
         task.encode(["a" * 60 + "b"], {})
     assert len(task.encode(["word1"], {})) == 1
@@ -479,4 +480,4 @@ def test_a_bad_last_question_is_told_before_the_first_answer(tmp_path, capfd):
     (tmp_path / "in.jsonl").write_text('{"question": "who?", "context": "a b"}\n{"question": "who?"}\n')
     arguments = predict.PredictArguments(str(tmp_path / "no-model"), str(tmp_path / "in.jsonl"))
     with pytest.raises(DataError, match="no column 'context'"):
-        answer_file(arguments)
+        predict_file(named(ANSWER), arguments)

@@ -12,7 +12,7 @@ import writers
 from serving import save_classifier, save_translator
 from transformers import AutoTokenizer, pipeline
 
-from modeling_scratch.serving.tasks import load_task
+from modeling_scratch.serving.answerers import load_answerer
 from modeling_scratch.training.encoder_models import ModelArguments, build_tokenizer
 from tokenization import train_wordlevel_tokenizer
 
@@ -45,7 +45,7 @@ def test_predict_reads_them_as_text_unless_they_are_allowed(classifier: Path) ->
 def test_the_server_reads_them_as_text_unless_they_are_allowed(classifier: Path, tmp_path: Path) -> None:
     for folder, text in ((classifier, "a [SEP] b"), (save_translator(tmp_path), "a </s> b")):
         for allowed in (False, True):
-            task = load_task(str(folder), allow_special_tokens=allowed)
+            task = load_answerer(str(folder), allow_special_tokens=allowed)
             ids = task.encode([text], {})[0].features["input_ids"].tolist()
             end = task.pipe.tokenizer.sep_token_id or task.pipe.tokenizer.eos_token_id
             assert ids.count(end) == (2 if allowed else 1)
@@ -72,7 +72,7 @@ def test_predict_reads_a_text_as_the_training_of_its_model_did(tmp_path: Path, a
     tokenizer = build_tokenizer(ModelArguments(allow_special_tokens=allowed, max_length=24), [*writers.WORDS * 2])
     tokenizer.save_pretrained(tmp_path)
     assert tokenizer(SPELLED)["input_ids"].count(tokenizer.sep_token_id) == (2 if allowed else 1)
-    (job,) = load_task(str(tmp_path)).encode([SPELLED], {})
+    (job,) = load_answerer(str(tmp_path)).encode([SPELLED], {})
     assert job.features["input_ids"].tolist() == tokenizer(SPELLED)["input_ids"]
     classify = pipeline("text-classification", str(tmp_path), device="cpu")
     assert scores(tmp_path) == pytest.approx([answer["score"] for answer in classify(TEXTS)], abs=1e-5)

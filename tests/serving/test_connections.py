@@ -14,8 +14,8 @@ import pytest
 import uvicorn
 from serving import PATIENCE, holding, metric, save_classifier, served, wait_until
 
+from modeling_scratch.serving.answerers import load_answerer
 from modeling_scratch.serving.connections import LimitedConnection
-from modeling_scratch.serving.tasks import load_task
 
 HALF = b"POST /classify HTTP/1.1\r\nHost: localhost\r\nX-Slow: "
 LARGE = 2**24  # bytes
@@ -23,7 +23,7 @@ LARGE = 2**24  # bytes
 
 @pytest.fixture(scope="module")
 def task(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return load_task(str(save_classifier(tmp_path_factory.mktemp("classifier"))))
+    return load_answerer(str(save_classifier(tmp_path_factory.mktemp("classifier"))))
 
 
 def connect(client: httpx.Client) -> socket.socket:

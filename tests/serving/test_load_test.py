@@ -12,9 +12,9 @@ from serving import save_classifier, save_translator, served
 from transformers import HfArgumentParser
 
 from modeling_scratch.serving import load_test as load_test_room
+from modeling_scratch.serving.answerers import load_answerer
 from modeling_scratch.serving.load_test import LoadArguments, Run
 from modeling_scratch.serving.server import ServeArguments
-from modeling_scratch.serving.tasks import load_task
 from modeling_scratch.utils.errors import DataError
 
 
@@ -40,7 +40,7 @@ def test_the_server_is_told_what_will_be_asked_of_it():
 
 def test_a_refusal_is_no_lost_answer(tmp_path):
     arguments = LoadArguments(model="any", clients=2)
-    with served(load_task(str(save_classifier(tmp_path)))) as client:
+    with served(load_answerer(str(save_classifier(tmp_path)))) as client:
         url = f"{client.base_url}/classify"
         with pytest.raises(DataError, match=r"refuses .*top_k.*: 422, .*top_k: must be an integer from 1"):
             asyncio.run(load_test_room.call_server("name", url, ["a", "b", "c"], {"top_k": 0}, arguments))

@@ -24,9 +24,9 @@ from fastapi.openapi.models import OpenAPI
 from serving import PATIENCE, holding, metric, save_classifier, save_translator, served, server_process, wait_until
 from transformers import ByT5Tokenizer, T5Config, T5ForConditionalGeneration, pipeline
 
+from modeling_scratch.serving.answerers import load_answerer
 from modeling_scratch.serving.app import build_app
 from modeling_scratch.serving.server import ServeArguments, open_socket
-from modeling_scratch.serving.tasks import load_task
 
 TEXTS = [writers.text_of(length) for length in range(1, 21)]
 LONG = writers.text_of(3 * writers.POSITIONS)
@@ -45,12 +45,12 @@ def translator(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def classify_task(classifier):
-    return load_task(str(classifier))
+    return load_answerer(str(classifier))
 
 
 @pytest.fixture(scope="module")
 def translate_task(translator):
-    return load_task(str(translator), max_beams=4, max_new_tokens=writers.POSITIONS)
+    return load_answerer(str(translator), max_beams=4, max_new_tokens=writers.POSITIONS)
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def test_a_tokenizer_written_in_python_is_served(tmp_path):
     tokenizer = ByT5Tokenizer(model_max_length=8)
     sizes: Any = {"d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2, "decoder_start_token_id": 0}
     folder = writers.save(tmp_path, redraw(T5ForConditionalGeneration(T5Config(vocab_size=384, **sizes))), tokenizer)
-    task, texts = load_task(str(folder)), ["exactly", "too long"]
+    task, texts = load_answerer(str(folder)), ["exactly", "too long"]
     with served(task) as client:
         content = ask(client, texts, "/translate", max_new_tokens=4).json()
     assert content == {"outputs": task.pipe(texts, truncation=True, max_new_tokens=4), "truncated": [False, True]}
@@ -127,7 +127,7 @@ def test_a_tokenizer_without_a_limit_cuts_where_the_positions_end(tmp_path):
     tokenizer = writers.words()
     tokenizer.model_max_length = 10**9
     folder = writers.save(tmp_path, writers.translator(tokenizer, tokenizer), tokenizer)
-    (job,) = load_task(str(folder)).encode([LONG], {})
+    (job,) = load_answerer(str(folder)).encode([LONG], {})
     assert (len(job.features["input_ids"]), job.truncated) == (writers.POSITIONS, True)
 
 
@@ -159,7 +159,7 @@ def test_what_was_accepted_is_answered_before_the_server_ends(translator):
             response.begin()
             outputs = json.loads(response.read())["outputs"]
         errors = process.communicate(timeout=PATIENCE)[1]
-    assert outputs == load_task(str(translator)).pipe(TEXTS[5], max_new_tokens=6)
+    assert outputs == load_answerer(str(translator)).pipe(TEXTS[5], max_new_tokens=6)
     assert (process.returncode, errors) == (0, "")
 
 
@@ -193,7 +193,7 @@ def test_labels_below_a_threshold_are_none(client, classify_task):
 
 
 def test_each_of_several_labels_has_to_reach_the_threshold(tmp_path):
-    task = load_task(str(save_classifier(tmp_path / "several", problem_type="multi_label_classification")))
+    task = load_answerer(str(save_classifier(tmp_path / "several", problem_type="multi_label_classification")))
     with served(task) as client:
         content = ask(client, TEXTS[:4], threshold=0.6).json()
         for text, labels in zip(TEXTS[:4], content["labels"]):
@@ -204,7 +204,7 @@ def test_each_of_several_labels_has_to_reach_the_threshold(tmp_path):
 
 def test_numbers_have_no_threshold(tmp_path):
     with served(
-        load_task(str(save_classifier(tmp_path / "numbers", labels=["CLASS"], problem_type="regression")))
+        load_answerer(str(save_classifier(tmp_path / "numbers", labels=["CLASS"], problem_type="regression")))
     ) as client:
         response = ask(client, "a", threshold=0.5)
         assert (response.status_code, "threshold: unknown option" in response.json()["error"]) == (422, True)
@@ -215,7 +215,7 @@ def test_numbers_have_no_threshold(tmp_path):
 def test_words_contribute_what_their_absence_costs(tmp_path, problem_type):
     """To the first score of the text: the probability of its most likely label, or the number."""
     labels = ["CLASS"] if problem_type == "regression" else ["bad", "middling", "good"]
-    task = load_task(str(save_classifier(tmp_path / "model", labels=labels, problem_type=problem_type)))
+    task = load_answerer(str(save_classifier(tmp_path / "model", labels=labels, problem_type=problem_type)))
     texts = [TEXTS[3], "", "word", LONG]
     with served(task) as client:
         told, plain = ask(client, texts, explain=True).json(), ask(client, texts, explain=False).json()
@@ -252,7 +252,7 @@ def test_a_long_text_is_not_read_again_for_each_of_its_words(classify_task):
 
 
 def test_several_numbers_are_not_explained(tmp_path):
-    with served(load_task(str(save_classifier(tmp_path / "numbers", problem_type="regression")))) as client:
+    with served(load_answerer(str(save_classifier(tmp_path / "numbers", problem_type="regression")))) as client:
         assert ask(client, "a", explain=True).status_code == 422
 
 
@@ -356,7 +356,7 @@ def test_the_page_shows_the_document_and_loads_nothing(documents):
 
 def test_what_cannot_be_served_is_said(capfd, classifier, tmp_path):
     decoder = writers.save(tmp_path / "decoder", writers.decoder(writers.characters()), writers.characters())
-    damaged = load_task(str(classifier)).pipe
+    damaged = load_answerer(str(classifier)).pipe
     torch.nn.init.constant_(damaged.model.get_input_embeddings().weight, math.nan)
     damaged.save_pretrained(tmp_path / "damaged")
     for folder, *pieces in (
@@ -435,7 +435,7 @@ def test_the_limits_bind_what_the_checkpoint_asks_for_too(tmp_path):
     model = writers.translator(tokenizer, tokenizer)
     folder = writers.save(tmp_path, model, tokenizer, num_beams=5, num_return_sequences=5, max_length=10)
     for limits, beams, new in ({}, 5, 9), ({"max_beams": 2, "max_new_tokens": 3}, 2, 3):
-        task = load_task(str(folder), **limits)
+        task = load_answerer(str(folder), **limits)
         jobs, wanted = task.encode(TEXTS[:2], {}), {"num_beams": beams, "max_new_tokens": new}
         assert dict(jobs[0].options) == {**wanted, "num_return_sequences": 1}
         assert [job.tokens for job in jobs] == [beams * len(job.features["input_ids"]) for job in jobs]
@@ -453,7 +453,7 @@ def test_other_routes_are_told_apart(client):
 
 def test_a_text_that_the_model_fails_on_is_the_only_one_to_fail(classifier):
     """Its weights are damaged, those of one word."""
-    task = load_task(str(classifier))
+    task = load_answerer(str(classifier))
     with torch.no_grad():
         task.pipe.model.get_input_embeddings().weight[task.pipe.tokenizer.convert_tokens_to_ids("word7")] = math.nan
     with holding(task) as held, served(held) as client, ThreadPoolExecutor(4) as clients:

@@ -24,8 +24,8 @@ import transformers
 from hub_server import hub_of_this_process
 from huggingface_hub import ModelCard
 from test_pretrain import CHARACTERS, MASKED, prose
-from test_train_translation import FAST as FAST_TRANSLATION
-from test_train_translation import write_split
+from test_translate import FAST as FAST_TRANSLATION
+from test_translate import write_split
 from toy_names import write_conll
 
 import modeling_scratch

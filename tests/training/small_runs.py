@@ -12,7 +12,7 @@ import train_translation
 from processes import Ended, in_child
 from test_pretrain import prose
 from test_train_classifier import write_reviews
-from test_train_translation import write_split
+from test_translate import write_split
 from text_samples import write
 
 COMMON = "--report_to none --use_cpu --disable_tqdm True --gradient_accumulation_steps 2 --seed 3 --learning_rate 1e-2"

@@ -17,7 +17,7 @@ from serving import served
 from transformers import AutoModelForSequenceClassification, pipeline
 from uploads import uploaded_texts
 
-from modeling_scratch.serving.tasks import load_task
+from modeling_scratch.serving.answerers import load_answerer
 from modeling_scratch.sharing.verification import Verdict, verify
 
 FAST = "--learning_rate 2e-2 --per_device_train_batch_size 16 --report_to none --use_cpu --seed 0"
@@ -247,7 +247,7 @@ def test_the_demo_has_one_class_per_text(tmp_path: Path, capsys) -> None:
 def test_the_server_gives_the_answers_of_the_pipeline(sets: Path, numbers: Path) -> None:
     for run in (sets, numbers):
         [expected] = pipeline("text-classification", model=str(run), top_k=None)(["film story actor"])
-        with served(load_task(str(run), "cpu")) as client:
+        with served(load_answerer(str(run), "cpu")) as client:
             found = client.post("/classify", json={"inputs": "film story actor", "top_k": 3}).json()["outputs"]
         assert [row["label"] for row in found] == [row["label"] for row in expected]
         assert [row["score"] for row in found] == pytest.approx([row["score"] for row in expected], rel=1e-4)

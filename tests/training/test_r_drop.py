@@ -20,8 +20,9 @@ from modeling_scratch import (
     ScratchSeq2SeqConfig,
     ScratchSeq2SeqForConditionalGeneration,
 )
+from modeling_scratch.tasks.translate import TranslationTrainingArguments
 from modeling_scratch.training.r_drop import RDropTraining, SymmetricKL
-from modeling_scratch.training.translation import TranslationTrainer, TranslationTrainingArguments
+from modeling_scratch.training.translation_trainer import TranslationTrainer
 
 ROWS = [{"input_ids": [5, 6, 7], "attention_mask": [1, 1, 1], "label": number % 2} for number in range(8)]
 
@@ -135,11 +136,10 @@ def test_tokens_of_a_translation_count_and_padding_does_not(tmp_path: Path, spar
     fields = {**TINY, "hidden_dropout": 0.4, "sparse_prediction": sparse, "decoder_start_token_id": 1}
     model = redraw(Remembering(ScratchSeq2SeqConfig(**fields))).train()
     arguments = TranslationTrainingArguments(str(tmp_path), r_drop=alpha, eval_strategy="no", **QUIET)
-    made: Any = {"translator": None, "data": None}
     labels = torch.tensor([[5, 6, 7, 2], [8, 2, -100, -100]])
     inputs = {"input_ids": labels.clamp(min=1), "labels": labels}
     inputs["decoder_input_ids"] = model.prepare_decoder_input_ids_from_labels(labels)  # as the collator does
-    found = TranslationTrainer(model, arguments, **made).compute_loss(model, inputs, num_items_in_batch=torch.tensor(6))
+    found = TranslationTrainer(model, arguments).compute_loss(model, inputs, num_items_in_batch=torch.tensor(6))
     draws = model.seen.chunk(2) if alpha else [model.seen]
     assert draws[0].ndim == (2 if sparse else 3)
     real = labels[labels != -100]
@@ -159,6 +159,5 @@ def test_a_batch_without_labels_has_a_loss_of_zero(tmp_path: Path, sparse: bool,
     arguments = TranslationTrainingArguments(str(tmp_path), r_drop=3.0, eval_strategy="no", **QUIET)
     inputs = {"input_ids": torch.tensor([[5, 6, 7]]), "labels": torch.full((1, 3), -100)}
     inputs["decoder_input_ids"] = inputs["input_ids"]
-    made: Any = {"translator": None, "data": None}
-    loss = TranslationTrainer(model, arguments, **made).compute_loss(model, inputs, num_items_in_batch=count)
+    loss = TranslationTrainer(model, arguments).compute_loss(model, inputs, num_items_in_batch=count)
     assert loss.item() == 0

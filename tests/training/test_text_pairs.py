@@ -24,7 +24,7 @@ from modeling_scratch.data.collators import FlatBatches
 from modeling_scratch.data.columns import choose_columns, read_texts
 from modeling_scratch.data.splits import DataArguments
 from modeling_scratch.data.text_pairs import TextPair
-from modeling_scratch.serving.tasks import load_task
+from modeling_scratch.serving.answerers import load_answerer
 from modeling_scratch.sharing.verification import Verdict, verify
 from modeling_scratch.training.classification import classify
 
@@ -203,7 +203,7 @@ def test_the_first_answers_are_those_of_pairs(run: Path) -> None:
 
 def test_the_server_classifies_pairs(run: Path) -> None:
     pair = {"text": "ball is red", "text_pair": "it is blood"}
-    with served(load_task(str(run), "cpu")) as client:
+    with served(load_answerer(str(run), "cpu")) as client:
         outputs = client.post("/classify", json={"inputs": [pair, pair], "top_k": "all"}).json()["outputs"]
         wrong = client.post("/classify", json={"inputs": "ball is red"})
         empty = client.post("/classify", json={"inputs": {**pair, "text": " "}, "threshold": 0}).json()

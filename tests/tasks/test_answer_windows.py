@@ -11,9 +11,8 @@ from text_samples import fault
 
 from modeling_scratch import ScratchEncoderForQuestionAnswering, presets
 from modeling_scratch.data.questions import Answer, Question
-from modeling_scratch.inference.pipeline_settings import record_settings
-from modeling_scratch.inference.question_answering import TASK, Reader
-from modeling_scratch.training.question_answering import AnswerMetrics, encode_questions
+from modeling_scratch.tasks.answer import PIPELINE, AnswerMetrics, Reader, encode_questions
+from modeling_scratch.tasks.base import record_settings
 from modeling_scratch.utils.errors import DataError
 from tokenization import KINDS, special_token_ids
 
@@ -31,7 +30,7 @@ def reader_of(kind: str, **options: Any) -> Reader:
     )
     width = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
     config = presets.demo(vocab_size=len(tokenizer), type_vocab_size=2, **width, **special_token_ids(tokenizer))
-    record_settings(config, TASK, max_answer_len=LENGTH, handle_impossible_answer=True)
+    record_settings(config, PIPELINE, max_answer_len=LENGTH, handle_impossible_answer=True)
     return Reader(ScratchEncoderForQuestionAnswering(config), tokenizer)
 
 
@@ -68,7 +67,7 @@ def test_labels_cover_the_answer_in_any_text(kind: str, words: list[str], data: 
     first = data.draw(st.integers(0, len(context) - 1))
     answer = Answer(context[first : data.draw(st.integers(first + 1, min(first + 9, len(context))))], first)
     encoded = encode_questions([Question(ASKED, context, (answer,))], reader)
-    windows, covered = encoded.windows[0], 0
+    windows, covered = encoded.parts[0], 0
     for row, window in zip(encoded.rows, windows):
         encoding = window["encoding"]
         assert row["input_ids"] == encoding.ids
@@ -101,7 +100,7 @@ def test_every_answer_of_whole_words_is_found_where_it_is_labelled(kind: str) ->
     encoded = encode_questions(questions, reader)
     assert len(encoded.rows) > 2 * len(answers)
     assert encoded.lost == 0
-    found = AnswerMetrics(reader, questions, encoded.windows).answers(labelled(encoded))
+    found = AnswerMetrics(reader, questions, encoded.parts).answers(labelled(encoded))
     expected = [*(answer.text for answer in answers), "", words[0], ""]
     assert found[-3:] == expected[-3:]
     for one, right in zip(found, expected):
@@ -118,7 +117,7 @@ def test_only_windows_with_all_of_an_answer_have_a_label(side: str) -> None:
     answers = [Answer(" ".join(context[start:].split()[:6]), start) for start in starts]
     encoded = encode_questions([Question(ASKED, context, (answer,)) for answer in answers], reader)
     assert encoded.lost == 0
-    windows = [(answer, window) for answer, each in zip(answers, encoded.windows) for window in each]
+    windows = [(answer, window) for answer, each in zip(answers, encoded.parts) for window in each]
     labelled = 0
     for row, (answer, window) in zip(encoded.rows, windows, strict=True):
         if (places := (row["start_positions"], row["end_positions"])) != (0, 0):
@@ -143,6 +142,6 @@ def test_nan_and_a_question_without_room_are_refused() -> None:
     start, end = labelled(encoded)
     end[0, 1] = np.nan
     with pytest.raises(DataError, match="training has diverged"):
-        AnswerMetrics(reader, questions, encoded.windows).answers((start, end))
+        AnswerMetrics(reader, questions, encoded.parts).answers((start, end))
     with fault("squad.json, data[3]: max_seq_len=40: the question leaves 0 tokens"):
         encode_questions([questions[0]._replace(question="tower " * 60)], reader)

@@ -4,7 +4,6 @@
 import csv
 import io
 import json
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,17 +18,15 @@ from fastapi.openapi.models import OpenAPI
 from huggingface_hub import ModelCard
 from native_models import NATIVES
 from processes import refusal
-from safetensors.torch import load_file
 from serving import served
 from toy_questions import write_squad
 from transformers import AutoModelForQuestionAnswering, AutoTokenizer, pipeline
-from uploads import uploaded_texts
 
 from modeling_scratch import ScratchEncoderForQuestionAnswering
-from modeling_scratch.data.questions import Question, QuestionDataArguments, load_questions
-from modeling_scratch.evaluation.question_answering import score_answers
-from modeling_scratch.serving.tasks import load_task
-from modeling_scratch.verify import main as verify
+from modeling_scratch.data.questions import Answer, Question, QuestionData, QuestionDataArguments, load_questions
+from modeling_scratch.evaluation.answer_scores import score_answers
+from modeling_scratch.serving.answerers import load_answerer
+from modeling_scratch.tasks.answer import evaluate_answers
 from tokenization import special_token_ids
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "questions.json"
@@ -70,11 +67,11 @@ def answers(run: Path, questions: list[Question]) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def client(run: Path) -> Iterator[httpx.Client]:
-    with served(load_task(str(run)), max_texts=40) as client:
+    with served(load_answerer(str(run)), max_texts=40) as client:
         yield client
 
 
-def test_learns_and_leaves_everything_that_was_promised(run: Path, capsys: pytest.CaptureFixture) -> None:
+def test_learns_and_reports_its_scores(run: Path) -> None:
     evaluation = json.loads((run / "evaluation.json").read_text())
     baselines = {baseline["name"]: baseline["f1"] for baseline in evaluation["baselines"]}
     assert evaluation["f1"] > 2 * baselines["word overlap"]
@@ -83,16 +80,10 @@ def test_learns_and_leaves_everything_that_was_promised(run: Path, capsys: pytes
     results = (run / "results.md").read_text()
     for told in ("of the test split", "word overlap", "no answer to any question", "without an answer"):
         assert told in results
-    assert (run / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
-    state = json.loads((run / "trainer_state.json").read_text())
-    assert state["best_metric"] == max(entry.get("eval_f1", 0) for entry in state["log_history"])
-    verify([str(run)])
-    assert "This is the model that was trained" in capsys.readouterr().out
 
 
 def test_the_card_has_the_scores_and_how_to_ask(run: Path) -> None:
     card = ModelCard.load(run / "README.md")
-    assert card.data.pipeline_tag == "question-answering"
     evaluation = json.loads((run / "evaluation.json").read_text())
     found = {result.metric_type: result.metric_value for result in card.data.eval_results}
     assert found == {name: evaluation[name] for name in ("exact_match", "f1")}
@@ -109,7 +100,6 @@ def test_the_pipeline_gives_the_answers_that_were_scored(
     assert (evaluation["exact_match"], evaluation["f1"]) == pytest.approx((exact, f1))
     examples = [json.loads(line) for line in (run / "examples.jsonl").read_text().splitlines()]
     assert [row["answer"] for row in examples] == [answer["answer"] for answer in answers[:5]]
-    assert not uploaded_texts(run)
 
 
 def test_the_server_gives_the_answers_of_the_pipeline(
@@ -211,20 +201,6 @@ def test_what_predict_cannot_do_is_said(run: Path, tmp_path: Path, capsys: pytes
     assert "the load test takes classifiers" in refusal(capsys, load_test.main, ["--model", str(run)])
 
 
-def test_a_stopped_run_is_resumed_to_the_same_weights(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    options = f"{FAST} --eval_delay 0 --num_train_epochs 2 --save_total_limit 2 --max_train_samples 16"
-    options += " --max_eval_samples 4"
-    train(tmp_path / "whole", options)
-    output = shutil.copytree(tmp_path / "whole", tmp_path / "run")
-    last = max(output.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))
-    shutil.rmtree(last)
-    told = refusal(capsys, train, output, f"{options} --resume_from_checkpoint last --max_answer_length 5")
-    assert "--max_answer_length was 30 and is 5" in told
-    train(output, f"{options} --resume_from_checkpoint last")
-    before, after = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "run"))
-    assert all(weight.equal(after[name]) for name, weight in before.items())
-
-
 def test_fine_tunes_a_native_checkpoint_on_windows(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     native = next(native for native in NATIVES if native.model_type == "bert")
     tokenizer = AutoTokenizer.from_pretrained(run)
@@ -241,17 +217,22 @@ def test_fine_tunes_a_native_checkpoint_on_windows(run: Path, tmp_path: Path, ca
     assert json.loads((tmp_path / "run" / "evaluation.json").read_text())["headline"]  # three steps teach nothing
 
 
-REFUSED = {
-    "--max_answer_length 0": "--max_answer_length 0: must be at least 1",
-    "--max_length 10": "the question leaves",
-    "--preset gpt2": "--preset gpt2: the choices are",
-    "--early_stopping_patience 2 --ema_decay 0.9": "--early_stopping_patience requires --ema_decay 0",
-}
-
-
-@pytest.mark.parametrize(("options", "told"), REFUSED.items(), ids=range(len(REFUSED)))
-def test_what_cannot_be_is_refused_before_anything_is_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture, options: str, told: str
-) -> None:
-    assert told in refusal(capsys, train, tmp_path / "run", f"{FAST} {options}")
-    assert not (tmp_path / "run").exists()
+def test_a_model_that_nobody_should_use_is_called_so() -> None:
+    context = "Anna Berg was born in Porto in 1951. She has worked as a baker since 1980."
+    asked = {"When was Anna Berg born?": ["1951"], "What is her job?": ["baker"], "Any pets?": []}
+    questions = [
+        Question(question, context, tuple(Answer(text, context.find(text)) for text in answers))
+        for question, answers in asked.items()
+    ]
+    data = QuestionData({"train": questions, "test": questions}, [])
+    for found, told in (
+        (["", "", ""], "gives no answer to every question: it has not learned"),
+        (["Anna", "Anna", "Anna"], "gives the same answer to every question: it has not learned"),
+        (["Anna", "Berg", "She"], "no better than the baseline ("),
+    ):
+        assert told in evaluate_answers(data, "test", found)["headline"]
+    evaluation = evaluate_answers(data, "test", ["1951", "a baker", ""])
+    assert evaluation["headline"] is None
+    assert evaluation["exact_match"] == evaluation["f1"] == 1
+    assert {kind: scores["questions"] for kind, scores in evaluation["kinds"].items()} == {"with": 2, "without": 1}
+    assert {baseline["name"] for baseline in evaluation["baselines"]} == {"word overlap", "no answer to any question"}

@@ -1,12 +1,11 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Scores of labelled words, against counts of entities by hand, and the baseline."""
+"""Scores of labelled words, against counts of entities by hand."""
 
 import random
 
 import pytest
 
-from modeling_scratch.data.tagged_sentences import Sentence, TaggedData
-from modeling_scratch.evaluation.tagging import FrequentLabels, evaluate_tagging, score_labels, sentence_interval
+from modeling_scratch.evaluation.tag_scores import score_labels, sentence_interval
 
 KINDS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
 
@@ -63,18 +62,3 @@ def test_classes_are_scored_by_accuracy_and_macro_average() -> None:
 def test_sentences_without_entities_have_no_scores() -> None:
     assert score_labels([["O", "O"]], [["O", "O"]], True)["f1"] == 0
     assert score_labels([["O", "O"]], [["O", "B-PER"]], True)["precision"] == 0
-
-
-def test_the_baseline_is_the_most_frequent_label() -> None:
-    train = [Sentence(("a", "b", "a"), ("X", "Y", "Z"), ""), Sentence(("a", "b"), ("Z", "Y"), "")]
-    baseline = FrequentLabels([*train, Sentence(("c", "c"), ("Y", "Y"), "")])
-    assert baseline.predict([Sentence(("a", "b", "new"), (), "")]) == [["Z", "Y", "Y"]]
-
-
-def test_a_tagger_that_nobody_should_use_is_called_so() -> None:
-    sentence = Sentence(("Anna", "sees", "Berg"), ("B-PER", "O", "B-LOC"), "")
-    data = TaggedData({"test": [sentence]}, ["O", "B-LOC", "B-PER"], True, [])
-    right, half, none = [["B-PER", "O", "B-LOC"]], [["B-PER", "O", "O"]], [["O", "O", "O"]]
-    for predicted, baseline, told in ((none, none, "predicts O for every word"), (half, half, "no better than the")):
-        assert told in evaluate_tagging(data, "test", predicted, baseline)["headline"]
-    assert evaluate_tagging(data, "test", right, half)["headline"] is None

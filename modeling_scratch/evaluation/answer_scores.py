@@ -1,29 +1,20 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The evaluation of answers to questions: SQuAD's exact match and F1, baselines and the report."""
+"""Scores of answers to questions, SQuAD's exact match and F1, and the answers of baselines."""
 
 import math
 import re
 import string
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from transformers import Trainer
 
-from ..data.questions import Question, QuestionData
-from ..utils.markdown import excerpt, percent
-from .answer_tables import answer_table, kind_table
-from .chance import LONGER_OR_PRETRAINED
+from ..data.questions import Question
 from .classification_metrics import percentile_interval
-from .plots import answer_curve_png
-from .report_files import write_report
 
 SCORES = "exact_match", "f1"
 RESAMPLES = 1_000
-EXAMPLES = 5
-LONGEST_CONTEXT = 400  # characters of a context in an example
 WORD = re.compile(r"\w+")
 SENTENCE = re.compile(r"[^.!?]+[.!?]*|.", re.DOTALL)
 ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -132,70 +123,3 @@ def baseline_answers(train: Sequence[Question], questions: Sequence[Question]) -
     if any(not question.answers for question in (*train, *questions)):
         answers[SILENCE] = [""] * len(questions)
     return answers
-
-
-# Report
-
-
-def report_answers(
-    trainer: Trainer, data: QuestionData, split: str, found: Sequence[str], notes: Sequence[str] = ()
-) -> str:
-    """Return the tables of results. Tables, scores and learning curve are also written to the run's folder."""
-    output = Path(trainer.args.output_dir or "")
-    evaluation = evaluate_answers(data, split, found)
-    text = [f"{line} {LONGER_OR_PRETRAINED}"] if (line := evaluation["headline"]) else []
-    text.append(f"{evaluation['questions']:,} questions on {evaluation['contexts']:,} contexts of the {split} split")
-    text += [answer_table(evaluation), kind_table(evaluation), *notes]
-    page = "\n\n".join(text) + "\n"
-    write_report(trainer.args, page, evaluation)
-    answer_curve_png(trainer.state.log_history, output / "learning_curve.png")
-    return f"\n{page}"
-
-
-def evaluate_answers(data: QuestionData, split: str, found: Sequence[str]) -> dict[str, Any]:
-    """Return the scores of answers and of baselines, and the first questions, without selection."""
-    questions = data.splits[split]
-    values = score_answers(questions, found)
-    others = baseline_answers(data.splits["train"], questions)
-    baselines = [{"name": name, **summarise(score_answers(questions, answers))} for name, answers in others.items()]
-    scores = summarise(values)
-    return {
-        "split": split,
-        "questions": len(questions),
-        "contexts": len({question.context for question in questions}),
-        "headline": headline(found, scores, baselines),
-        **scores,
-        "kinds": _kinds(questions, values),
-        "baselines": baselines,
-        "examples": [_example(*pair) for pair in zip(questions[:EXAMPLES], found)],
-    }
-
-
-def _kinds(questions: Sequence[Question], values: np.ndarray) -> dict[str, dict[str, Any]]:
-    """Return the scores of the questions with and without an answer; none of a kind without questions."""
-    has_answer = np.array([bool(question.answers) for question in questions])
-    kinds = {"with": values[has_answer], "without": values[~has_answer]}
-    return {kind: {"questions": len(rows), **mean_scores(rows)} for kind, rows in kinds.items() if len(rows)}
-
-
-def _example(question: Question, found: str) -> dict[str, Any]:
-    return {
-        "question": excerpt(question.question),
-        "context": excerpt(question.context, LONGEST_CONTEXT),
-        "answers": list(dict.fromkeys(excerpt(answer.text) for answer in question.answers)),
-        "answer": excerpt(found),
-    }
-
-
-def headline(found: Sequence[str], scores: Mapping[str, Any], baselines: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return what a report says first of a model that nobody should use, or None."""
-    best = max(baselines, key=lambda each: each["f1"])
-    if scores["f1"] == 1:
-        return None
-    if len(found) > 1 and len(set(found)) == 1:
-        told = "the same answer" if found[0] else "no answer"
-        return f"The Transformer gives {told} to every question: it has not learned."
-    if scores["f1"] > best["f1"]:
-        return None
-    values = " and ".join(percent(each["f1"]) for each in (scores, best))
-    return f"The Transformer is no better than the baseline ({best['name']}): F1 {values}."

@@ -1,8 +1,9 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What a server does with texts: a pipeline split into steps, so that texts of several requests can share a batch."""
+"""A model that answers texts: a pipeline split into steps, so that texts of several requests can share a batch."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -10,22 +11,33 @@ import torch
 from transformers import DataCollatorWithPadding
 
 from ..data.columns import is_missing
+from ..fast.text_classification import batches_by_length
 from ..utils.errors import panics_as_errors
-from .batches import Job
-from .interface import AnyOption, Inputs, Schema, one_or_several, record
+from .requests import AnyOption, Inputs, Schema, one_or_several, record
 
 MORE_THAN_ANY = 1_000  # limit of top_k; as in a pipeline, larger values return all labels
 Answer = list[dict[str, Any]]  # to a text, the best first
 
 
+@dataclass(eq=False)
+class Job:
+    """One text for the model. Jobs with equal `options` can share a batch. Cancelling `answer` cancels the job."""
+
+    features: dict[str, Any]
+    tokens: int
+    truncated: bool = False
+    options: tuple[tuple[str, Any], ...] = ()
+    answer: Future = field(default_factory=Future)
+
+
 @dataclass
-class Task(ABC):
+class Answerer(ABC):
     """texts -> jobs -> answers, each equal to `pipeline(text, truncation=True)`.
 
     A text without a visible character has an empty answer, as from `modeling-scratch predict` and `generate`.
 
     name: the route, and summary: what it does. limits: the maxima of options of requests. defaults: arguments of the
-    model that requests do not override.
+    model that requests do not override. batch_size: of `answer`, which counts the texts that are empty or cut.
     """
 
     name: ClassVar[str]
@@ -33,11 +45,14 @@ class Task(ABC):
     pipe: Any
     limits: dict[str, int] = field(default_factory=dict)
     defaults: dict[str, int] = field(default_factory=dict)
+    batch_size: int = field(default=32, kw_only=True)
+    empty: int = field(default=0, init=False)
+    cut: int = field(default=0, init=False)
 
     @property
-    @abstractmethod
     def options(self) -> Mapping[str, AnyOption]:
         """The options of a request, beside its texts."""
+        return {}
 
     @property
     @abstractmethod
@@ -71,6 +86,23 @@ class Task(ABC):
         with panics_as_errors():
             return [None if self.is_empty(text) else self._encode(text, options) for text in texts]
 
+    def answer(self, texts: Sequence[Any]) -> list[Answer]:
+        """Return the answer to each text. Batched by length, longest first."""
+        jobs = self.encode(texts, {})
+        places = [place for place, job in enumerate(jobs) if job]
+        chosen, answers = [job for job in jobs if job], [self.no_answer for _ in jobs]
+        self.empty += len(jobs) - len(chosen)
+        self.cut += sum(job.truncated for job in chosen)
+        for batch in batches_by_length([job.tokens for job in chosen], self.batch_size, self.pipe.device):
+            for number, answer in zip(batch, self.run([chosen[number] for number in batch])):
+                answers[places[number]] = answer
+        return answers
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What `answer` counted, in words."""
+        return {}
+
     @abstractmethod
     def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:
         """Tokenise a text."""
@@ -79,9 +111,9 @@ class Task(ABC):
     def run(self, jobs: Sequence[Job]) -> list[Answer]:
         """Return the answer to each job of a batch, the longest of which is the first."""
 
-    @abstractmethod
     def shape(self, answers: Sequence[Answer], is_list: bool, options: Mapping[str, Any]) -> Any:
         """Return the outputs for the answers to the texts of a request: of one text, or of a list."""
+        return list(answers) if is_list else answers[0]
 
     def added(
         self, texts: Sequence[Any], answers: Sequence[Sequence[Answer]], options: Mapping[str, Any]
@@ -91,7 +123,7 @@ class Task(ABC):
 
 
 @dataclass
-class OneTextTask(Task):
+class OneTextAnswerer(Answerer):
     """A task whose pipeline reads each text as one row of tokens."""
 
     def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:

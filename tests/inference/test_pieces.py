@@ -3,7 +3,7 @@
 
 import pytest
 
-from modeling_scratch.inference.tagging import entities_of
+from modeling_scratch.inference.pieces import entities_of
 
 
 @pytest.mark.parametrize(

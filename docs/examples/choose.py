@@ -1,0 +1,141 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""A task in one file: choose the right one of several answers to a question (multiple choice).
+
+p(choice) = softmax over the choices of w · encoder(question, choice)    (Radford et al. 2018, 3.3)
+
+The data are those of question answering. A context has the choices, one a line and equally many for each question.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import datasets
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, TextClassificationPipeline
+
+from ..data.questions import QuestionData, QuestionDataArguments, asked, file_rows, load_questions
+from ..data.text_pairs import TextPair
+from ..inference.arguments import PredictArguments
+from ..inference.loading import load_head, set_length
+from ..training.encoder_heads import HeadModelArguments, HeadTrainingArguments, limit_length
+from ..training.encoder_models import build_model, build_tokenizer
+from ..utils.markdown import percent
+from . import RECORDED
+from .answerer import Answerer, Job, response
+from .base import Curve, Encoded, FileRow, Metric, Report, Results, Task, Training, Use
+from .requests import Inputs, Pairs, one_or_several, record
+
+FIELDS = "question", "context"
+
+
+def pairs_of(question: str, context: str) -> tuple[list[str], list[str]]:
+    choices = context.splitlines()
+    return [question] * len(choices), choices
+
+
+class Chooser(Answerer):
+    name, summary = "choose", "Choose the right one of several answers to a question."
+    answers = response(one_or_several(record({"answer": {"type": "string"}, "score": {"type": "number"}})))
+    samples = [{"question": "a", "context": "b\nc"}]
+
+    def inputs(self, max_texts: int, max_characters: int) -> Inputs:
+        return Pairs(max_texts, max_characters, FIELDS, "A question with its choices, one a line.", ("1 + 1?", "1\n2"))
+
+    def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:
+        questions, choices = pairs_of(**text)
+        encoded = self.pipe.tokenizer(questions, choices, truncation=True)
+        rows = [dict(zip(encoded, values)) for values in zip(*encoded.values())]
+        ids = [token for row in rows for token in row["input_ids"]]
+        return Job({"input_ids": ids, "rows": rows, "choices": choices}, len(ids))
+
+    @torch.inference_mode()
+    def run(self, jobs: Sequence[Job]) -> list[Any]:
+        rows = [row for job in jobs for row in job.features["rows"]]
+        logits = self.pipe.model(**DataCollatorWithPadding(self.pipe.tokenizer)(rows).to(self.pipe.device)).logits
+        of_jobs = logits.flatten().split([len(job.features["rows"]) for job in jobs])
+        best = [each.softmax(-1).max(-1) for each in of_jobs]
+        return [{"answer": job.features["choices"][at], "score": p.item()} for job, (p, at) in zip(jobs, best)]
+
+
+def loss_of_choices(outputs: Any, labels: Tensor, num_items_in_batch: Any = None) -> Tensor:
+    """logits (B C, 1), labels (B,): -log p(right choice), the mean over questions."""
+    total = cross_entropy(outputs["logits"].view(len(labels), -1), labels, reduction="sum")
+    return total / (len(labels) if num_items_in_batch is None else num_items_in_batch)
+
+
+class Choosing(Task):
+    name, unit, refusal, fields, samples = "choose", "questions", "the model chooses answers", FIELDS, 0
+    arguments = HeadModelArguments, QuestionDataArguments, HeadTrainingArguments
+    best_by, loss = ("accuracy", True), staticmethod(loss_of_choices)
+    purpose = "A model that chooses the right one of several answers to a question."
+    use = Use(
+        *["text-classification"] * 2, "AutoModelForSequenceClassification",
+        'model(**tokenizer(text, return_tensors="pt")).logits',
+    )  # fmt: skip
+
+    def read(self, arguments: QuestionDataArguments) -> QuestionData:
+        return load_questions(arguments)
+
+    def build_tokenizer(self, options: Any, data: QuestionData, checkpoint: str | None) -> Any:
+        texts = [text for pair in data.texts("train") for text in pair.parts]
+        return build_tokenizer(options, texts, checkpoint, token_type_ids=True)
+
+    def build_model(self, options: Any, data: QuestionData, tokenizer: Any) -> Any:
+        model = build_model(options, tokenizer, ["score"], problem_type="regression", has_pairs=True)
+        limit_length(tokenizer, model.config)
+        model.config.task_specific_params = {RECORDED: self.name}  # the head is that of classifiers
+        return model
+
+    def encode(self, training: Training, split: str) -> Encoded:
+        rows = training.data.splits[split]
+        encoded = [training.tokenizer(*pairs_of(*each.pair.parts), truncation=True) for each in rows]
+        columns = {name: [each[name] for each in encoded] for name in encoded[0]}
+        labels = [each.context.splitlines().index(each.answers[0].text) for each in rows]
+        return Encoded(datasets.Dataset.from_dict({**columns, "labels": labels}), [])
+
+    def collate(self, training: Training) -> Any:
+        pad = DataCollatorWithPadding(training.tokenizer)
+
+        def collate(rows: Sequence[dict[str, Any]]) -> dict[str, Tensor]:
+            names = [name for name in rows[0] if name != "labels"]
+            flat = [dict(zip(names, values)) for row in rows for values in zip(*(row[name] for name in names))]
+            return {**pad(flat), "labels": torch.tensor([row["labels"] for row in rows])}
+
+        return collate
+
+    def kept_of(self, outputs: Any, labels: Tensor) -> Tensor:
+        return outputs.view(len(labels), -1)  # one row a question, as Trainer counts them
+
+    def metrics(self, training: Training, split: str) -> Callable[..., dict[str, float]]:
+        def compute(prediction: Any) -> dict[str, float]:
+            return {"accuracy": float((prediction.predictions.argmax(-1) == prediction.label_ids).mean())}
+
+        return compute
+
+    def report(self, training: Training, trainer: Any, split: str, predicted: Any) -> Report:
+        accuracy = self.metrics(training, split)(predicted)["accuracy"]
+        chance = 1 / len(training.data.splits[split][0].context.splitlines())
+        evaluation = {"split": split, "accuracy": accuracy, "chance": chance, "examples": []}
+        return Report(
+            self.results(evaluation).text + "\n", evaluation, Curve("loss (nats)", "eval_accuracy", "accuracy")
+        )
+
+    def results(self, evaluation: Mapping[str, Any]) -> Results:
+        told = f"accuracy {percent(evaluation['accuracy'])}; by chance {percent(evaluation['chance'])}"
+        metric = Metric("accuracy", evaluation["accuracy"], told, evaluation["split"])
+        return Results(f"On the {evaluation['split']} split: {told}.", [metric], TextPair("1 + 1?", "2"))
+
+    def load(self, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> Chooser:
+        model, tokenizer = load_head(arguments, AutoModelForSequenceClassification, "not trained to choose")
+        set_length(arguments, tokenizer, model.config)
+        return Chooser(TextClassificationPipeline(model=model, tokenizer=tokenizer), batch_size=arguments.batch_size)
+
+    def rows(self, arguments: PredictArguments) -> Iterator[FileRow]:
+        for number, where, row in file_rows(Path(arguments.input), arguments.form):
+            yield number, dict(zip(FIELDS, asked(row, where).pair.parts)), {}
+
+
+TASK = Choosing()

@@ -1,0 +1,56 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The files in the folder of a run: their names, what each is, and which of them a push takes.
+
+The model and its tokenizers are in sharing/model_files, by the rules of the libraries that read them.
+"""
+
+from typing import NamedTuple
+
+from ..pipelines import TARGET_FOLDER
+
+CARD, RESULTS, EVALUATION, EXAMPLES = "README.md", "results.md", "evaluation.json", "examples.jsonl"
+RECORD, VERIFICATION, CURVE = "run_config.json", "verify.json", "learning_curve.png"
+PREDICTIONS, MISCLASSIFIED, CLASS_WORDS = "predictions.jsonl", "misclassified.csv", "class_words.csv"
+TRANSLATIONS = "{}.translations.txt"  # of a split
+LINEAR = "linear"  # a folder; its n-grams are words of the training texts
+
+
+class Entry(NamedTuple):
+    """A file or folder. name: or a pattern. what: in the summary of a run; "" for those that it leaves out.
+
+    is_shared: whether a push takes it. has_texts: it has texts of the data or digests of them, which tell who has them.
+    """
+
+    name: str
+    what: str = ""
+    is_shared: bool = False
+    has_texts: bool = False
+
+
+ENTRIES = (
+    Entry(TARGET_FOLDER, "the tokenizer of the targets"),
+    Entry(CARD, "card", is_shared=True),
+    Entry(RESULTS, "scores", is_shared=True),
+    Entry(PREDICTIONS, "predictions", has_texts=True),
+    Entry(MISCLASSIFIED, "wrong answers", has_texts=True),
+    Entry(CLASS_WORDS, "words of classes", has_texts=True),
+    Entry(LINEAR, "the linear model"),
+    Entry(TRANSLATIONS.format("*"), "translations", has_texts=True),
+    Entry(RECORD, "arguments", is_shared=True),
+    Entry(EXAMPLES, has_texts=True),
+    *(Entry(name, is_shared=True) for name in (EVALUATION, "all_results.json", VERIFICATION, CURVE)),
+    *(
+        Entry(name, is_shared=True)
+        for name in ("confusion_matrix.png", "f1_of_classes.png", "predicted_against_true.png")
+    ),
+    *map(Entry, ("*_results.json", "trainer_state.json", "training_args.bin", "search.md", "study.db*")),
+    *map(Entry, ("checkpoint-*", "_*checkpoint-*", "last-checkpoint", "run-*", "runs")),
+)
+SHARED = tuple(entry.name for entry in ENTRIES if entry.is_shared)
+# Patterns of what pushes leave out. Editors keep copies as .NAME.xyz.
+NOT_PUSHED = (
+    "_*",
+    "checkpoint-*",
+    f"{LINEAR}/*",
+    *(f"{kept}{entry.name}{ends}" for entry in ENTRIES if entry.has_texts for kept, ends in (("", ""), (".", ".*"))),
+)

@@ -1,0 +1,279 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What a task is: tables and methods that training, predict, serve, demo, cards and the others ask.
+
+A task is a module in this package with a `Task` of the name TASK, and a row in `PROGRAMS`. No other table has its name.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+from transformers import DataCollatorWithPadding
+
+from ..inference.arguments import PredictArguments, refuse
+from ..inference.rows import read_input
+from ..tasks import PROGRAMS
+from .answerer import Answerer
+
+LONGER_OR_PRETRAINED = "Train longer (--num_train_epochs), or fine-tune a pretrained encoder (--model_name_or_path)."
+FileRow = tuple[Any, ...]  # of a file: its number, its text, others, and last the columns to keep
+Outputs = Sequence[tuple[str, Mapping[str, Any]]]  # components of a page: a class of Gradio and its arguments
+
+
+# Training
+
+
+class Encoded(NamedTuple):
+    """A split as the model reads it.
+
+    rows: a data set of token ids and labels. parts: what the scores need of each text. lost: the number of labels that
+    no row has. notes: for people.
+    """
+
+    rows: Any
+    parts: list[Any]
+    lost: int = 0
+    notes: Sequence[str] = ()
+
+
+@dataclass
+class Training:
+    """The parts of one training. options: of the model; arguments: of Trainer; encoded: by split.
+
+    answerer: what evaluations ask, where Trainer's predictions are not yet answers. weights: those that `settle` chose.
+    """
+
+    options: Any
+    arguments: Any
+    data: Any
+    tokenizer: Any
+    model: Any
+    answerer: Any = None
+    encoded: dict[str, Encoded] = field(default_factory=dict)
+    weights: str = ""
+
+    @property
+    def source_tokenizer(self) -> Any:
+        return self.tokenizer[0] if isinstance(self.tokenizer, tuple) else self.tokenizer
+
+
+class Curve(NamedTuple):
+    """The learning curve: the unit of the loss, and the key in the log, the name and the format of a score."""
+
+    loss: str
+    key: str
+    name: str
+    form: str = "{:.2%}"
+
+
+class Report(NamedTuple):
+    """The results of a run: results.md as Markdown, evaluation.json, and the learning curve."""
+
+    text: str
+    evaluation: dict[str, Any]
+    curve: Curve
+
+
+# Model cards
+
+
+class Use(NamedTuple):
+    """The use of a model: the Hub's tag, pipeline, Auto class and an expression for its answer.
+
+    options: further arguments of the pipeline. fields: of a pair, in the pipeline's input.
+    """
+
+    tag: str | None
+    pipeline: str
+    auto_class: str
+    answer: str
+    options: Mapping[str, Any] = {}
+    fields: tuple[str, str] = ("text", "text_pair")
+
+
+class Metric(NamedTuple):
+    """A metric for the Hub: id, value, description and split."""
+
+    id: str
+    value: float
+    name: str
+    split: str
+
+
+class Results(NamedTuple):
+    """The Markdown text, the metrics, and an example input, which can be a pair of texts; "" without one."""
+
+    text: str
+    metrics: list[Metric]
+    example: str
+
+
+class Space(NamedTuple):
+    """What the app of a Space has, as Python code: its answer and its output, and the settings of a request.
+
+    task, options: arguments of the pipeline. fields: the names of the texts.
+    """
+
+    task: str
+    answer: str
+    output: str = 'gr.Label(label="Answer", num_top_classes=10)'
+    fields: tuple[str, ...] = ("text",)
+    settings: tuple[tuple[str, str], ...] = ()
+    options: str = ""
+
+
+# Tasks
+
+
+def record_settings(config: Any, task: str, **settings: Any) -> None:
+    """Record the arguments of the pipeline that a model was trained and evaluated with."""
+    others = getattr(config, "task_specific_params", None) or {}
+    config.task_specific_params = {**others, task: settings}
+
+
+def recorded_settings(config: Any, task: str) -> dict[str, Any]:
+    """Return what a model's configuration records of the pipeline of a task; nothing of an invalid record."""
+    every = getattr(config, "task_specific_params", None)
+    found = every.get(task) if isinstance(every, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+class Task(ABC):
+    """A task. The methods of its training come first, then those of its use.
+
+    name: that of its module. arguments: dataclasses of options for the model, the data and Trainer. loss: Trainer's
+    `compute_loss_func`; None for the model's own. best_by: the score that chooses the epoch, and whether greater is
+    better; None if the options choose. predicts: whether the report reads Trainer's predictions.
+    samples: how many texts the saved model answers at the end.
+    """
+
+    name: ClassVar[str]
+    arguments: ClassVar[tuple[type, type, type]]
+    loss: ClassVar[Callable[..., Any] | None] = None
+    best_by: ClassVar[tuple[str, bool] | None] = ("f1", True)
+    predicts: ClassVar[bool] = True
+    samples: ClassVar[int] = 3
+
+    # purpose, use: of the card; purpose is a format of the record's entries. space: the app. reads: what the card says
+    # of long texts; None: the limit. keeps_predictions: whether runs can be compared.
+    purpose: ClassVar[str]
+    use: ClassVar[Use]
+    space: ClassVar[Space]
+    reads: ClassVar[str | None] = None
+    keeps_predictions: ClassVar[bool] = False
+
+    # files: formats of training files that are no tables. keys: a pattern at the start of others, such as JSON.
+    files: ClassVar[frozenset[str]] = frozenset()
+    keys: ClassVar[bytes] = rb"(?!)"
+
+    # unit, refusal: of predict, and why it refuses options of classifiers. fields: the texts that the model reads.
+    # columns_of_answers: one of them is in the output. outputs: of the page.
+    unit: ClassVar[str] = "texts"
+    refusal: ClassVar[str] = "the model does not classify"
+    fields: ClassVar[tuple[str, ...]] = ("text",)
+    columns_of_answers: ClassVar[tuple[str, ...]] = ("answer",)
+    outputs: ClassVar[Outputs] = ()
+
+    @property
+    def program(self) -> str:
+        """The name of the program that trains, without .py."""
+        return next(program for program, name in PROGRAMS.items() if name == self.name)
+
+    @abstractmethod
+    def read(self, arguments: Any) -> Any:
+        """Return the data: an object with `splits`, `notes`, `digests()`, `describe()` and `texts(split)`."""
+
+    @abstractmethod
+    def build_tokenizer(self, options: Any, data: Any, checkpoint: str | None) -> Any:
+        """Return the tokenizer, or those of source and target. checkpoint: the one that the run resumes from."""
+
+    @abstractmethod
+    def build_model(self, options: Any, data: Any, tokenizer: Any) -> Any:
+        """Return the model to train, whose configuration records the arguments of its pipeline."""
+
+    def answerer(self, training: Training) -> Any:
+        """Return what evaluations ask; None if Trainer's predictions are enough."""
+        return None
+
+    @abstractmethod
+    def encode(self, training: Training, split: str) -> Encoded:
+        """Return a split as token ids and labels."""
+
+    def collate(self, training: Training) -> Any:
+        """Return the function that makes batches of rows."""
+        return DataCollatorWithPadding(training.source_tokenizer)
+
+    @abstractmethod
+    def metrics(self, training: Training, split: str) -> Callable[..., dict[str, float]]:
+        """Return Trainer's `compute_metrics` for a split."""
+
+    def kept_of(self, outputs: Any, labels: Any) -> Any:
+        """Return what the metrics read of the outputs for a batch."""
+        return outputs
+
+    def trainer(self, training: Training) -> Callable[..., Any] | None:
+        """Return the class of the trainer, once its arguments are complete; None for that of encoders."""
+        return None
+
+    def settle(self, training: Training, trainer: Any) -> None:  # noqa: B027  # most tasks keep the weights as they are
+        """Choose the weights to save, after the training."""
+
+    @abstractmethod
+    def report(self, training: Training, trainer: Any, split: str, predicted: Any) -> Report:
+        """Return the scores beside those of the baseline, and write further files to the run's folder."""
+
+    def record(self, data: Any) -> dict[str, Any]:
+        """Return further entries of the run's record."""
+        return {}
+
+    @abstractmethod
+    def results(self, evaluation: Mapping[str, Any]) -> Results:
+        """Return the results section of a card, from evaluation.json."""
+
+    # Use
+
+    def settings(self, config: Any) -> dict[str, Any]:
+        """Return the arguments of the pipeline that a model was trained and evaluated with."""
+        return {}
+
+    def sample(self, pipe: Any, *texts: str) -> str:
+        """Return what a pipeline answers to a text, or to a pair, as one line."""
+        return ""
+
+    @abstractmethod
+    def load(self, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> Answerer:
+        """Load a saved model. limits: the most that a request of a server may ask for, by option."""
+
+    def refused(self, arguments: PredictArguments) -> dict[str, Any]:
+        """Return the options of predict that the task has no use for, and whether they are given."""
+        given: dict[str, Any] = {"--threshold": arguments.threshold is not None, "--explain": arguments.explain}
+        return {**given, "--top_k": arguments.top_k, "--text_column with two names": arguments.has_pairs}
+
+    def prepare(self, arguments: PredictArguments) -> None:
+        """Find the column of texts. Raise `DataError` for options without a use here, and for taken columns."""
+        refuse(self.refused(arguments), self.refusal)
+        if len(self.fields) == 1:
+            arguments.check_answer([*(["text"] if arguments.with_text else []), *self.columns_of_answers])
+            arguments.name_columns()
+
+    def rows(self, arguments: PredictArguments) -> Iterator[FileRow]:
+        """Stream the rows of the input."""
+        return read_input(arguments)
+
+    def column(self, answerer: Any) -> str:
+        """Return the column of the answers to texts."""
+        return self.columns_of_answers[0]
+
+    def columns(self, arguments: PredictArguments, answerer: Any) -> list[str]:
+        """Return the columns of predict's output behind the row and the kept ones."""
+        return [*(["text"] if arguments.with_text else []), self.column(answerer)]
+
+    def answer(self, answerer: Any, rows: Sequence[FileRow]) -> Iterable[dict[str, Any]]:
+        """Return the answers to rows, with the values of all columns."""
+        for (row, text, kept), answer in zip(rows, answerer.answer([text for _, text, _ in rows])):
+            yield {"text": text, self.column(answerer): answer, **kept, "row": row}
+
+    def shown(self, answer: Any, *texts: str) -> list[Any]:
+        """Return the values of `outputs` for an answer of the pipeline."""
+        return [answer]

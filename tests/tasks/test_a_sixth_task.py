@@ -1,0 +1,81 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""A task is one file: multiple choice of docs/examples trains, predicts, serves and has a card."""
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import predict
+import pytest
+from fastapi.openapi.models import OpenAPI
+from huggingface_hub import ModelCard
+from serving import served
+
+from modeling_scratch import tasks
+from modeling_scratch.run.train import train
+from modeling_scratch.serving.answerers import load_answerer
+from modeling_scratch.utils.command_line import parsed
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
+OPTIONS = """--config_overrides hidden_size=32,num_hidden_layers=1,num_attention_heads=2,intermediate_size=32
+--tokenizer_kind wordlevel --min_frequency 1 --vocab_size 60 --learning_rate 1e-2 --num_train_epochs 6
+--report_to none --use_cpu --disable_tqdm True"""
+GOOD, BAD = ("warm", "kind", "bright", "calm"), ("cold", "cruel", "dull", "loud", "grey", "sour")
+
+
+def exercises(number: int, seed: int) -> list[dict[str, Any]]:
+    """Questions whose right choice is the one with a good word."""
+    generator = random.Random(seed)
+    rows = []
+    for index in range(number):
+        right = f"a {generator.choice(GOOD)} one"
+        choices = [right, *(f"a {word} one" for word in generator.sample(BAD, 2))]
+        generator.shuffle(choices)
+        context = "\n".join(choices)
+        answers = [{"text": right, "answer_start": context.index(right)}]
+        rows.append({"question": f"which of {index}?", "context": context, "answers": answers})
+    return rows
+
+
+@pytest.fixture(scope="module")
+def task() -> Iterator[Any]:
+    """The task, as if its file and its row were in the package."""
+    tasks.__path__.append(str(EXAMPLES))
+    tasks.PROGRAMS["train_choices"] = "choose"
+    yield tasks.named("choose")
+    del tasks.PROGRAMS["train_choices"]
+    tasks.__path__.remove(str(EXAMPLES))
+
+
+@pytest.fixture(scope="module")
+def run(task: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("choices")
+    for seed, (split, number) in enumerate({"train": 120, "validation": 20, "test": 30}.items()):
+        lines = "\n".join(map(json.dumps, exercises(number, seed)))
+        (folder / f"{split}.jsonl").write_text(lines, encoding="utf-8")
+    options = f"--data_dir {folder} --output_dir {folder / 'run'} {OPTIONS}"
+    train(task, *parsed(task.arguments, options.split(), raises=True))
+    return folder / "run"
+
+
+def test_it_learns_and_has_a_card(run: Path) -> None:
+    evaluation = json.loads((run / "evaluation.json").read_text())
+    assert evaluation["accuracy"] > 0.9 > evaluation["chance"] == pytest.approx(1 / 3)
+    card = ModelCard.load(run / "README.md")
+    assert "chooses the right one of several answers" in card.text
+    assert card.data.eval_results[0].metric_value == evaluation["accuracy"]
+
+
+def test_predict_and_the_server_give_the_same_answers(run: Path, tmp_path: Path) -> None:
+    predict.main(f"--model {run} --input {run.parent / 'test.jsonl'} --output {tmp_path / 'out.jsonl'}".split())
+    found = [json.loads(line)["answer"] for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    right = [each["answers"][0]["text"] for each in exercises(30, 2)]
+    assert sum(one["answer"] == other for one, other in zip(found, right)) > 27
+    with served(load_answerer(str(run), "cpu"), max_texts=40) as client:
+        inputs = [{name: each[name] for name in ("question", "context")} for each in exercises(30, 2)]
+        outputs = client.post("/choose", json={"inputs": inputs}).json()["outputs"]
+        OpenAPI(**client.get("/openapi.json").json())
+    assert [one["answer"] for one in outputs] == [one["answer"] for one in found]
+    assert [one["score"] for one in outputs] == pytest.approx([one["score"] for one in found], abs=1e-5)
