@@ -12,7 +12,7 @@ from model_cases import CAUSAL_LM, MASKED_LM, SEQ2SEQ_LM, SPANS, TEXTS, Case, pa
 from modeling_scratch import presets, shipped
 
 FOLDER = shipped.FOLDER
-NOT_TEXTBOOK = {"fast", "bridges", "data", "training", "evaluation", "sharing", "serving", "presets", "conversion"}
+NOT_TEXTBOOK = {"fast", "bridges", "data", "tasks", "run", "training", "evaluation", "sharing", "serving", "presets"}
 README = (FOLDER / "README.md").read_text(encoding="utf-8")
 
 
