@@ -9,18 +9,10 @@ All arguments of transformers.TrainingArguments are supported. The output folder
 run's configuration, its scores beside those of baselines, the learning curve and a model card (README.md).
 """
 
-from collections.abc import Sequence
-from functools import partial
+from modeling_scratch.run.train import program
+from modeling_scratch.tasks import ANSWER
 
-from modeling_scratch.run.train import train
-from modeling_scratch.tasks import ANSWER, named
-from modeling_scratch.utils.command_line import run_program
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    task = named(ANSWER)
-    run_program(partial(train, task), task.arguments, __doc__, arguments)
-
+main = program(ANSWER, __doc__)
 
 if __name__ == "__main__":
     main()

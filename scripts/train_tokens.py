@@ -10,18 +10,10 @@ All arguments of transformers.TrainingArguments are supported. The output folder
 run's configuration, its scores beside those of a baseline, the learning curve and a model card (README.md).
 """
 
-from collections.abc import Sequence
-from functools import partial
+from modeling_scratch.run.train import program
+from modeling_scratch.tasks import TAG
 
-from modeling_scratch.run.train import train
-from modeling_scratch.tasks import TAG, named
-from modeling_scratch.utils.command_line import run_program
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    task = named(TAG)
-    run_program(partial(train, task), task.arguments, __doc__, arguments)
-
+main = program(TAG, __doc__)
 
 if __name__ == "__main__":
     main()

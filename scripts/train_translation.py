@@ -11,18 +11,10 @@ test split, if any, is translated once at the end. The output folder holds the m
 configuration, its scores with signatures, the translations, the learning curve and a model card (README.md).
 """
 
-from collections.abc import Sequence
-from functools import partial
+from modeling_scratch.run.train import program
+from modeling_scratch.tasks import TRANSLATE
 
-from modeling_scratch.run.train import train
-from modeling_scratch.tasks import TRANSLATE, named
-from modeling_scratch.utils.command_line import run_program
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    task = named(TRANSLATE)
-    run_program(partial(train, task), task.arguments, __doc__, arguments)
-
+main = program(TRANSLATE, __doc__)
 
 if __name__ == "__main__":
     main()

@@ -69,15 +69,12 @@ def loss_of_choices(outputs: Any, labels: Tensor, num_items_in_batch: Any = None
 class Choosing(Task):
     name, unit, refusal, fields, samples = "choose", "questions", "the model chooses answers", FIELDS, 0
     arguments = HeadModelArguments, QuestionDataArguments, HeadTrainingArguments
-    best_by, loss = ("accuracy", True), staticmethod(loss_of_choices)
+    best_by, loss, read = ("accuracy", True), staticmethod(loss_of_choices), staticmethod(load_questions)
     purpose = "A model that chooses the right one of several answers to a question."
     use = Use(
         *["text-classification"] * 2, "AutoModelForSequenceClassification",
         'model(**tokenizer(text, return_tensors="pt")).logits',
     )  # fmt: skip
-
-    def read(self, arguments: QuestionDataArguments) -> QuestionData:
-        return load_questions(arguments)
 
     def build_tokenizer(self, options: Any, data: QuestionData, checkpoint: str | None) -> Any:
         texts = [text for pair in data.texts("train") for text in pair.parts]

@@ -2,6 +2,7 @@
 """One training of any task: check, read, build, train, save, evaluate, report and share."""
 
 import json
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,26 @@ from ..evaluation.judged_split import judged_split, predict_split
 from ..evaluation.plots import losses_and_score_png
 from ..evaluation.report_files import write_report
 from ..run.layout import CURVE
+from ..tasks import named
 from ..tasks.base import Task, Training
 from ..training.encoder_training import build_trainer, choose_epoch_on_validation, inputs_of
 from ..training.run import Run, pipeline_call, summary
 from ..training.run_folder import alone
 from ..training.trainer import RatesByDepth, SharingTrainer, share
+from ..utils.command_line import run_program
 from ..utils.markdown import excerpt
 
 LONGEST_TEXT = 80  # characters of a text that is answered at the end
+
+
+def program(name: str, description: str | None) -> Callable[..., None]:
+    """Return the main function of the program that trains a task."""
+
+    def main(arguments: Sequence[str] | None = None) -> None:
+        task = named(name)
+        run_program(partial(train, task), task.arguments, description, arguments)
+
+    return main
 
 
 class HeadTrainer(RatesByDepth, SharingTrainer):

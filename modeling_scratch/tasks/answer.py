@@ -413,10 +413,8 @@ class QuestionAnswering(Task):
     reads = "It reads a long context in windows. An answer that no window holds cannot be found."
     keys = rb'"(qas|paragraphs|answers)"\s*:'
     unit, fields, refusal = "questions", FIELDS, "the model answers questions"
+    read = staticmethod(load_questions)
     outputs = ("Label", {"label": "Answer"}), ("HighlightedText", {"label": "Context"})
-
-    def read(self, arguments: QuestionDataArguments) -> QuestionData:
-        return load_questions(arguments)
 
     def build_tokenizer(self, options: ReaderModelArguments, data: QuestionData, checkpoint: str | None) -> Any:
         texts = list(dict.fromkeys(text for pair in data.texts("train") for text in pair.parts))

@@ -354,12 +354,9 @@ class Tagging(Task):
     keeps_predictions = True
     files = frozenset(CONLL) - {".txt", ".tsv"}  # formats of no table
     keys = rb'"(tokens|words)"\s*:\s*\['
-    refusal = "the model labels words"
+    refusal, read = "the model labels words", staticmethod(load_tagged)
     columns_of_answers = "entities", "words"
     outputs = (("HighlightedText", {"label": "Answer", "show_legend": True}),)
-
-    def read(self, arguments: TaggedDataArguments) -> TaggedData:
-        return load_tagged(arguments)
 
     def build_tokenizer(self, options: TaggerModelArguments, data: TaggedData, checkpoint: str | None) -> Any:
         prefix = {"add_prefix_space": True} if options.tokenizer_kind == "byte_bpe" else {}

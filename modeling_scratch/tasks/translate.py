@@ -191,19 +191,19 @@ class TranslationTrainingArguments(RunArguments, Seq2SeqTrainingArguments):
 # Tokenizers, model and data
 
 
-def build_tokenizers(arguments: TranslationModelArguments, data: TranslationData, checkpoint: str | None) -> Tokenizers:
+def build_tokenizers(options: TranslationModelArguments, data: TranslationData, checkpoint: str | None) -> Tokenizers:
     """Return the source and target tokenizers, which may be the same object: the checkpoint's, or new ones.
 
     checkpoint: the one that this run resumes from. New tokenizers are trained on the train split only.
     """
-    if name := checkpoint or arguments.model_name_or_path:
-        tokenizers = load_tokenizers(name, arguments.trust_remote_code)
-    elif arguments.separate_vocabularies:
-        tokenizers = _train(arguments, data.sources("train")), _train(arguments, data.targets("train"))
+    if name := checkpoint or options.model_name_or_path:
+        tokenizers = load_tokenizers(name, options.trust_remote_code)
+    elif options.separate_vocabularies:
+        tokenizers = _train(options, data.sources("train")), _train(options, data.targets("train"))
     else:
-        tokenizers = (_train(arguments, data.sources("train") + data.targets("train")),) * 2
+        tokenizers = (_train(options, data.sources("train") + data.targets("train")),) * 2
     for each in tokenizers:  # a run that an earlier version started goes on as it read its texts
-        read_special_tokens(each, not each.split_special_tokens if checkpoint else arguments.allow_special_tokens)
+        read_special_tokens(each, not each.split_special_tokens if checkpoint else options.allow_special_tokens)
     return tokenizers
 
 
@@ -399,13 +399,7 @@ class Translating(Task):
         "seq2seq-translation", 'pipe(text, truncation=True)[0]["translation_text"]', 'gr.Textbox(label="Answer")'
     )
 
-    def read(self, arguments: TranslationDataArguments) -> TranslationData:
-        return load_pairs(arguments)
-
-    def build_tokenizer(
-        self, options: TranslationModelArguments, data: TranslationData, checkpoint: str | None
-    ) -> Tokenizers:
-        return build_tokenizers(options, data, checkpoint)
+    read, build_tokenizer = staticmethod(load_pairs), staticmethod(build_tokenizers)
 
     def build_model(self, options: TranslationModelArguments, data: Any, tokenizer: Tokenizers) -> PreTrainedModel:
         return build_model(options, tokenizer)

@@ -297,6 +297,8 @@ def test_words_beyond_the_limit_are_counted_and_scored(data: Path, tmp_path: Pat
     )
     left = sum(max(0, len(sentence) - 4) for sentence in sentences(ROWS["test"], 2))
     assert f"{left:,} words were not read and count as O." in (tmp_path / "run" / "results.md").read_text()
+    _, *lines = map(json.loads, (tmp_path / "run" / "predictions.jsonl").read_text().splitlines())
+    assert {label for line in lines for label in line["prediction"][4:]} == {"O"}
     evaluation = json.loads((tmp_path / "run" / "evaluation.json").read_text())
     gold = [label for sentence in sentences(ROWS["test"], 2) for _, label in sentence]
     number = sum(row["number"] for row in evaluation["labels"].values())
