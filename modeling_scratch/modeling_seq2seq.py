@@ -101,11 +101,7 @@ class ScratchSeq2SeqModel(ScratchSeq2SeqPreTrainedModel):
         encoder_outputs, where they are given, spare the encoder its work; the masks have 1 at real
         tokens; token_type_ids (B, S) are those of the source.
         """
-        if kwargs.pop("position_ids", None) is not None or "cu_seq_lens_q" in kwargs:
-            raise ValueError(
-                "An encoder-decoder takes padded batches with masks, not packed ones (position_ids, "
-                "cu_seq_lens_q), and reads the source at once: prefill_chunk_size is not supported."
-            )
+        refuse_packed(kwargs)
         if encoder_outputs is None:
             texts = input_ids, attention_mask, token_type_ids, None, inputs_embeds
             recorded = {name: kwargs[name] for name in ENCODER_ARGUMENTS if name in kwargs}
@@ -134,6 +130,15 @@ class ScratchSeq2SeqModel(ScratchSeq2SeqPreTrainedModel):
             encoder_last_hidden_state=encoder_states,
             encoder_hidden_states=encoder_outputs.get("hidden_states"),
             encoder_attentions=encoder_outputs.get("attentions"),
+        )
+
+
+def refuse_packed(kwargs: dict[str, Any]) -> None:
+    """Raises ValueError for a packed batch; takes position_ids that are None out of kwargs."""
+    if kwargs.pop("position_ids", None) is not None or "cu_seq_lens_q" in kwargs:
+        raise ValueError(
+            "An encoder-decoder takes padded batches with masks, not packed ones (position_ids, "
+            "cu_seq_lens_q), and reads the source at once: prefill_chunk_size is not supported."
         )
 
 

@@ -100,7 +100,10 @@ def test_a_filled_batch_has_the_same_loss_and_gradients(head: str, lengths: list
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("aot_eager", "inductor")]
+
+
+@pytest.mark.parametrize("backend", ["eager", *SLOW])
 def test_compiled_code_meets_its_shapes_again(backend: str) -> None:
     model, _ = model_and_batch("mean, rotary", [1])
     model.config.num_hidden_layers, model.model.stack.layers = 1, model.model.stack.layers[:1]
