@@ -1,13 +1,12 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """How a folder is saved so that it loads anywhere: weights, config, and the code of the family."""
 
-import sys
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from transformers.dynamic_module_utils import custom_object_save, get_relative_import_files
+from transformers.dynamic_module_utils import custom_object_save
 
 
 class SavedWithCode:
@@ -27,30 +26,20 @@ class SavedWithCode:
         """As PreTrainedModel's; the folder also holds the code, and loads with every Auto class."""
         is_adapter = getattr(self, "_hf_peft_config_loaded", False)  # whose base has the code
         if is_main_process and not is_adapter:
-            self._name_code()
+            own = {"AutoConfig": _reference(type(self.config))}
+            self.config.auto_map = {**own, **self.config.auto_classes}
+            self.config.custom_pipelines = self._custom_pipelines()
             Path(save_directory).mkdir(parents=True, exist_ok=True)
-            for cls in self._shipped():
-                custom_object_save(cls, save_directory)
+            classes = dict(name.split(".") for name in self.config.auto_classes.values())
+            for file, name in classes.items():  # what these files import goes along
+                module = import_module(f".{file}", __package__)
+                custom_object_save(getattr(module, name), save_directory)
         super().save_pretrained(save_directory, is_main_process, *args, **kwargs)  # type: ignore[misc]
-
-    def _name_code(self) -> None:
-        """Write into the config which class of the folder each Auto class and pipeline takes."""
-        own = {"AutoConfig": _reference(type(self.config))}
-        self.config.auto_map = {**own, **self.config.auto_classes}
-        self.config.custom_pipelines = self._custom_pipelines()
-
-    def _shipped(self) -> list[type]:
-        """A class of each file of the family; what these files import goes along."""
-        files = dict(reference.split(".") for reference in self.config.auto_classes.values())
-        return [getattr(import_module(f".{file}", __package__), files[file]) for file in files]
 
     def _get_files_timestamps(self, working_dir: Any) -> dict[str, float]:
         """As PreTrainedModel's, which pushes what is newer; the code always goes along."""
-        files = [sys.modules[cls.__module__].__file__ for cls in self._shipped()]
-        imported = [path for file in files for path in get_relative_import_files(file)]
-        code = {Path(path).name for path in [*files, *imported]}
         times = super()._get_files_timestamps(working_dir)  # type: ignore[misc]
-        return {name: time for name, time in times.items() if name not in code}
+        return {name: time for name, time in times.items() if not name.endswith(".py")}
 
     def _custom_pipelines(self) -> dict[str, Any]:
         """The pipelines that serve this head, and those a user has named."""

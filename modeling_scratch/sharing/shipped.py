@@ -44,9 +44,6 @@ LIBRARY_NAMES = {
     "transformers.dynamic_module_utils.custom_object_save": Use(
         False, "copies code into a folder, as save_pretrained does for one class; here for each file of a family"
     ),
-    "transformers.dynamic_module_utils.get_relative_import_files": Use(
-        False, "which files custom_object_save copies; a push uploads the same"
-    ),
     "transformers.masking_utils.create_bidirectional_mask": Use(
         False, "masks in the form of each attention backend; most models of the library import it"
     ),
@@ -61,9 +58,6 @@ LIBRARY_NAMES = {
     ),
     "transformers.masking_utils.packed_sequence_mask_function": Use(
         False, "no attention across packed sequences, in the form that create_causal_mask takes"
-    ),
-    "transformers.models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES": Use(
-        False, "Trainer's table of models whose labels are shifted before they are smoothed"
     ),
     "transformers.utils.is_tracing": Use(False, "checks that read values are left out of compiled and exported graphs"),
 }
