@@ -111,13 +111,18 @@ def test_a_checkpoint_has_both_vocabularies(two_vocabularies: Path, tmp_path: Pa
 
 
 def test_a_tokenizer_of_both_languages_writes_targets_as_targets() -> None:
-    """mBART's marks the language of each side."""
+    """mBART's marks the language of each side. Pairs that are too long are dropped from train alone."""
     pieces = ["<s>", "<pad>", "</s>", "<unk>", "▁one", "▁eins"]
     tokenizer = MBartTokenizer(vocab=[(piece, 0.0) for piece in pieces], src_lang="en_XX", tgt_lang="de_DE")
     data = TranslationData({"train": [("one", "eins")]}, ("en", "de"), [])
     pair = encode_pairs(data, "train", (tokenizer, tokenizer), 8).rows[0]
     assert tokenizer.convert_ids_to_tokens(pair["input_ids"]) == ["▁one", "</s>", "en_XX"]
     assert tokenizer.convert_ids_to_tokens(pair["labels"]) == ["▁eins", "</s>", "de_DE"]
+    pairs = [("one", "eins"), ("one " * 9, "eins")]
+    long = TranslationData({"train": pairs, "test": pairs}, ("en", "de"), [])
+    dropped, cut = (encode_pairs(long, split, (tokenizer, tokenizer), 8) for split in ("train", "test"))
+    assert [*map(len, dropped.rows["input_ids"]), *map(len, cut.rows["input_ids"])] == [3, 3, 8]
+    assert (dropped.notes, cut.notes) == (["train: 1 pairs exceed --max_length 8 and were dropped"], [])
 
 
 def test_the_best_of_validation_is_kept(run: Path) -> None:
@@ -162,7 +167,10 @@ def test_a_stopped_run_is_resumed_to_the_same_weights_with_its_vocabularies(
     assert "training_before_it_was_resumed" in json.loads((output / "run_config.json").read_text())
     best = {json.loads(path.read_text())["best_model_checkpoint"] for path in output.rglob("trainer_state.json")}
     assert {Path(name).name for name in best} == best  # nobody is told where the run stood
-    *_, steps, saved = capsys.readouterr().out.strip().splitlines()
+    *printed, steps, saved = capsys.readouterr().out.strip().splitlines()
+    tried = [line.split(" ", 4) for line in printed if line.startswith("validation BLEU ")]
+    bleu = {rest.partition(": ")[2]: float(value.rstrip(",")) for _, _, value, _, rest in tried}
+    assert bleu[json.loads((output / "evaluation.json").read_text())["weights"]] == max(bleu.values())
     assert " steps since step 40 in " in steps
     names = [part.split(" (")[0] for part in saved.partition(": ")[2].split(", ")]
     translations = ["test.translations.txt", "validation.translations.txt"]
