@@ -40,7 +40,7 @@ def pooled_tokens(inputs: Inputs, real: Tensor | None, pooling: str) -> Tensor |
     """
     if pooling not in POOLED_TOKENS:
         return None
-    device, lengths = inputs.read.device, inputs.segment_lengths()
+    device, lengths = inputs.read.device, inputs.segment_lengths
     if lengths is not None:
         lengths = lengths.to(device)
         indices = lengths.cumsum(0) - 1  # the last token of each

@@ -4,7 +4,7 @@
 Shapes: B batch, T length, E embedding size, N segments.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -15,7 +15,7 @@ from transformers.utils import is_tracing
 from .positions import positions_from_lengths, positions_from_mask, restarts
 
 
-@dataclass(frozen=True)
+@dataclass
 class Inputs:
     """input_ids (B, T) or inputs_embeds (B, T, E), and the arguments that accompany them.
 
@@ -40,6 +40,8 @@ class Inputs:
     cu_seq_lens: Tensor | None = None
     past: Tensor | int = 0
     prefix: str = ""
+    # (N,), adding up to B * T; None: each row is one text, or a graph is traced, which cannot look.
+    segment_lengths: Tensor | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         """Raises ValueError, or TypeError for what is no tensor."""
@@ -53,6 +55,8 @@ class Inputs:
         check_mask(self.attention_mask, self.read, f"{self.prefix}attention_mask", self.past)
         if self.cu_seq_lens is not None and self.attention_mask is None:
             check_bounds(self.cu_seq_lens, self.shape)
+        if self.attention_mask is None:
+            self.segment_lengths = self._find_segments()
 
     @property
     def read(self) -> Tensor:
@@ -79,10 +83,7 @@ class Inputs:
             return self.input_ids != pad_token_id
         return None
 
-    def segment_lengths(self) -> Tensor | None:
-        """(N,), adding up to B * T; None: each row is one sequence, or a graph that cannot look."""
-        if self.attention_mask is not None:
-            return None
+    def _find_segments(self) -> Tensor | None:
         if self.cu_seq_lens is not None:
             return self.cu_seq_lens.diff()
         if self.position_ids is None or is_tracing(self.position_ids):
@@ -95,7 +96,7 @@ class Inputs:
 
     def segment_ids(self) -> Tensor | None:
         """[0, 0, 0, 1, 1, ...]: the segment of each token (B, T); None: each row is one sequence."""
-        lengths = self.segment_lengths()
+        lengths = self.segment_lengths
         if lengths is not None:
             ids = torch.arange(len(lengths), device=lengths.device)
             ids = ids.repeat_interleave(lengths, output_size=self.shape.numel())

@@ -152,7 +152,7 @@ def with_bounds(
     """kwargs, with the bounds of segments where flash attention is to read them."""
     if "flash" not in config._attn_implementation or kwargs.get("max_length_k") is not None:
         return kwargs
-    lengths = inputs.segment_lengths()
+    lengths = inputs.segment_lengths
     return kwargs if lengths is None else kwargs | segment_bounds(lengths)
 
 

@@ -75,7 +75,7 @@ class ScratchPreTrainedModel(SavedWithCode, PreTrainedModel):
         """
         indices = pooled_tokens(inputs, real, pooling)
         outputs = self.model(inputs=inputs, token_indices=indices, return_dict=True, **kwargs)
-        hidden_states, lengths = outputs.last_hidden_state, inputs.segment_lengths()
+        hidden_states, lengths = outputs.last_hidden_state, inputs.segment_lengths
         if lengths is not None and indices is not None:
             hidden_states = hidden_states.flatten(0, 1).index_select(0, indices)[:, None]
             real = lengths[:, None] > 0

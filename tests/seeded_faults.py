@@ -120,7 +120,7 @@ TEXTBOOK = (
         "learned positions start at row 0 whatever position_offset says",
     ),
     Fault(
-        "short_first_segment_unseen", "inputs", "Inputs.segment_lengths",
+        "short_first_segment_unseen", "inputs", "Inputs._find_segments",
         "starts[:, 1:].any()", "starts[:, 2:].any()",
         "a first segment of one token joins the second one",
     ),

@@ -71,7 +71,7 @@ def fast_engine(
     if past_key_values is not None:
         return textbook(attention_fn=attention_fn)
     config = model.config if attention_fn is None else eager_config(model.config)
-    lengths = inputs.segment_lengths()
+    lengths = inputs.segment_lengths
     varlen = None if lengths is None else _varlen_arguments(model, config, inputs, lengths, traced, kwargs)
     if varlen is None and (traced or (lengths is None and inputs.shape.numel() < LEAST_TOKENS)):
         return textbook(attention_fn=attention_fn)
