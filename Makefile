@@ -34,7 +34,7 @@ BOOK = $(filter-out $(NOT_BOOK:%=modeling_scratch/%.py), $(wildcard modeling_scr
 .PHONY: train test test-pythons test-all test-textbook test-gpu gpu lint docs clean
 
 train: $(VENV)/.train-installed
-	$(VENV)/bin/python scripts/train_classifier.py $(SOURCE) $(if $(RECIPE),--recipe $(RECIPE)) $(ARGS)
+	$(VENV)/bin/python scripts/train_classifier.py $(SOURCE) $(ARGS)
 
 test: $(VENV)/.test-installed
 	$(VENV)/bin/python -m pytest -n $(WORKERS) $(ARGS)

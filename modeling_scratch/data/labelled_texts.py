@@ -67,7 +67,8 @@ class ReviewData:
 
     places: the file and the row of each text of a split, if it was read from files. conflicts: of each text that occurs
     with different labels, the place of each label. proposed: labels and those that they probably stand for.
-    text_columns: where the texts were read from.
+    text_columns: where the texts were read from. held_out: the normalised texts of validation and test, those beyond
+    --max_eval_samples, too.
     """
 
     splits: datasets.DatasetDict
@@ -79,6 +80,7 @@ class ReviewData:
     conflicts: Sequence[Mapping[Label, str]] = ()
     proposed: Mapping[Label, Label] = field(default_factory=dict)
     text_columns: Sequence[str] = ()
+    held_out: frozenset[str] = frozenset()
 
     @classmethod
     def from_pairs(
@@ -186,11 +188,14 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     labels.map.check_used()
     found = _findings(splits, kind, () if arguments.problem_type else cells)
     splits = _fill_splits(splits, arguments, kind, notes)
+    evaluated = chain.from_iterable(rows for split, rows in splits.items() if split != "train")
+    held_out = frozenset(normalised(part) for row in evaluated for part in parts_of(row.text))
     splits = {split: _limit(split, rows, arguments, kind, notes) for split, rows in splits.items()}
     if isinstance(kind, Number):
         check_numbers([example.label for example in splits["train"]], arguments.class_names)
     label_names = list(names.values()) or arguments.class_names or [label_column]  # a number has the name of its column
-    return replace(_as_data(splits, list(names), label_names, notes, found, kind), text_columns=columns[:-1])
+    data = _as_data(splits, list(names), label_names, notes, found, kind)
+    return replace(data, text_columns=columns[:-1], held_out=held_out)
 
 
 def _as_data(

@@ -7,6 +7,7 @@ compatibility characters.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from ..utils.errors import DataError, counted
@@ -14,8 +15,8 @@ from ..utils.files import check_inputs
 from .columns import normalised
 from .documents import DocumentArguments, Documents, hold_out, read_documents
 from .labelled_texts import ReviewData
-from .splits import DataArguments, FileSource, unlabelled_files
-from .text_pairs import column_names
+from .splits import DataArguments, FileSource, open_sources, unlabelled_files
+from .text_pairs import column_names, parts_of
 
 HELD_OUT_FRACTION, MOST_HELD_OUT = 0.1, 200  # of the documents, for the loss of the masked tokens
 
@@ -43,8 +44,7 @@ def load_corpus(data: ReviewData, arguments: DataArguments, files: Sequence[str]
     sources = {"the train split": list(data.splits["train"]["text"])}
     for path in paths:
         sources[str(path)] = read_unlabelled(path, arguments)
-    others = [rows for split, rows in data.splits.items() if split != "train"]
-    evaluated = frozenset(normalised(text) for rows in others for text in rows["text"])
+    evaluated = evaluation_texts(data, arguments)
     kept = {source: [text for text in texts if normalised(text) not in evaluated] for source, texts in sources.items()}
     notes = [
         f"pretraining on {counted(len(kept[source]), 'text')} of {source}; {len(texts) - len(kept[source]):,} were "
@@ -55,6 +55,19 @@ def load_corpus(data: ReviewData, arguments: DataArguments, files: Sequence[str]
     if not corpus:
         raise DataError("no text is left to pretrain on: all equal a validation or test text")
     return Corpus(corpus, notes)
+
+
+def evaluation_texts(data: ReviewData, arguments: DataArguments) -> frozenset[str]:
+    """Return the normalised texts of validation and test: also of rows that have no label, or that are left out."""
+    others = [split for split in data.splits if split != "train"]
+    texts = chain.from_iterable(data.texts(split) for split in others)
+    found = {normalised(part) for text in texts for part in parts_of(text)}
+    sources = open_sources(arguments)[0] if data.text_columns else {}
+    for split in sources.keys() - {"train"}:
+        for _, values in sources[split].rows():
+            cells = (values.get(column) for column in data.text_columns)
+            found |= {normalised(str(cell)) for cell in cells if cell is not None}
+    return data.held_out | found
 
 
 def read_unlabelled(path: Path, arguments: DataArguments) -> list[str]:

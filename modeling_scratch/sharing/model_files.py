@@ -49,7 +49,10 @@ UNREAD = (
 )  # fmt: skip
 PRETRAINING = "pretraining"  # the folder of the first stage in that of a classifier
 # Loaded only by their own names.
-OTHER_FOLDERS = (".*", "checkpoint-*", "_*checkpoint-*", "last-checkpoint", PRETRAINING, LINEAR)
+OTHER_FOLDERS = (
+    *(".*", "checkpoint-*", "_*checkpoint-*", "last-checkpoint", PRETRAINING, LINEAR),
+    "teacher-[0-9]*",  # of runs of earlier versions
+)
 
 # JSON keys whose values name code ("file.Class", "repository--file.Class") or further config files.
 LEAD_TO_CODE = {"modules.json": ("type",), "router_config.json": ("types",)}

@@ -80,6 +80,7 @@ def write_run(
     where = {"environment": environment(), "hardware": _hardware(groups)}
     if earlier := read_run(folder, groups):
         changed = _changed(earlier["training"], settings["training"])
+        changed = {name: value for name, value in changed.items() if value is not None}  # else it is decided only now
         moved = _changed(_machine(earlier), _machine(where))
         until = {UNTIL: resumed_at} if resumed_at else {}
         until_then = {**changed, **moved, **until}

@@ -118,8 +118,10 @@ def as_recorded(run: Run, options: SelfPretrainingArguments) -> SelfPretrainingA
     """Return what the run was started with. Raises `DataError` for other options."""
     recorded = recorded_pretraining(run.folder)
     if not recorded:
-        if options.is_asked_for:
-            raise DataError(f"--pretrain_minutes: the run in {run.folder} was started without it; leave it out")
+        if options.is_asked_for or options.unlabelled_file:
+            raise DataError(
+                f"--pretrain_minutes, --unlabelled_file: the run in {run.folder} was started without it; leave it out"
+            )
         return SelfPretrainingArguments(0.0)
     run.noted[SELF_PRETRAINING] = recorded
     if not (options.is_asked_for or options.is_declined):

@@ -34,7 +34,6 @@ class Row:
     batch: int
     epochs: int
     learning_rate: float
-    embedding_learning_rate: float
     dropout: float
     switches: str  # of the architecture, besides those of the preset `reviews`
 
@@ -43,19 +42,19 @@ PRE_NORM = "norm_position=pre,position_type=rotary,hidden_act=gelu"
 # What is pooled starts as the mean of the embeddings.
 FEW = f"{PRE_NORM},final_norm=false,classifier_norm=true"
 TABLE = (
-    Row(0, 1, 64, 8_000, 1, 16, 4, 3e-3, 3e-3, 0.3, FEW),
-    Row(2_000, 1, 64, 16_000, 1, 32, 4, 3e-3, 3e-3, 0.3, FEW),
-    Row(20_000, 2, 64, 16_000, 2, 64, 3, 5e-4, 5e-4, 0.3, ""),
+    Row(0, 1, 64, 8_000, 1, 16, 4, 3e-3, 0.3, FEW),
+    Row(2_000, 1, 64, 16_000, 1, 32, 4, 3e-3, 0.3, FEW),
+    Row(20_000, 2, 64, 16_000, 2, 64, 3, 5e-4, 0.3, ""),
 )
 # Both texts of a pair have to be related to each other: two layers, and little dropout.
 PAIRS: dict[str, Any] = {
-    "layers": 2, "learning_rate": 3e-3, "embedding_learning_rate": 3e-3, "dropout": 0.1, "min_frequency": 1,
+    "layers": 2, "learning_rate": 3e-3, "dropout": 0.1, "min_frequency": 1,
     "switches": PRE_NORM,
 }  # fmt: skip
 # After pretraining, deeper models learn from the same labels (docs/results.md#pretraining).
 PRETRAINED: dict[str, Any] = {
     "layers": 4, "hidden_size": 128, "vocab_size": 16_000, "min_frequency": 2, "learning_rate": 5e-4,
-    "embedding_learning_rate": 5e-4, "dropout": 0.2,
+    "dropout": 0.2,
     "switches": f"{PRE_NORM},embedding_norm=true,initializer_range=0.05",
 }  # fmt: skip
 LEAST_STEPS, MOST_EPOCHS = 300, 30
@@ -110,7 +109,6 @@ def values_of(row: Row, texts: int, has_words: bool = True) -> Values:
     }
     training = {
         "learning_rate": row.learning_rate,
-        "embedding_learning_rate": row.embedding_learning_rate,
         "per_device_train_batch_size": row.batch,
         "num_train_epochs": float(epochs),
         "ema_decay": EMA_DECAY if epochs * texts / row.batch >= AVERAGED_STEPS else 0.0,
@@ -133,7 +131,7 @@ def settings_text(data: ReviewData, model: ModelArguments, training: Any) -> str
     changes = dict(part.partition("=")[::2] for part in override_parts(model.config_overrides))
     sizes = f"preset {model.preset}"
     if changes.keys() >= {"num_hidden_layers", "hidden_size"}:
-        sizes = f"{changes['num_hidden_layers']} layers of {changes['hidden_size']}".replace("1 layers", "1 layer")
+        sizes = f"{counted(int(changes['num_hidden_layers']), 'layer')} of {changes['hidden_size']}"
     texts, what = data.splits["train"].num_rows, "pair" if data.has_pairs else "text"
     steps = int(training.num_train_epochs * ceil(texts / training.train_batch_size))
     length = f"{training.num_train_epochs:g} epochs, {counted(steps, 'step')}"

@@ -89,7 +89,7 @@ def build_tokenizer(
             tokenizer, not tokenizer.split_special_tokens if resumed else arguments.allow_special_tokens
         )
         return with_padding(tokenizer, name)
-    limit = _preset_config(arguments).max_position_embeddings
+    limit = preset_of(arguments).max_position_embeddings
     options |= {name: getattr(arguments, name) for name in ("lowercase", "min_frequency")}
     options |= {"model_max_length": limit, "length": len(texts)}
     try:
@@ -129,13 +129,13 @@ def build_model(
     settings = {**special_token_ids(tokenizer), **labels}
     if has_pairs and "token_type_ids" in tokenizer.model_input_names:
         settings["type_vocab_size"] = 2
-    config = _preset_config(arguments, vocab_size=len(tokenizer), num_labels=len(label_names), **settings)
+    config = preset_of(arguments, vocab_size=len(tokenizer), num_labels=len(label_names), **settings)
     model = getattr(modeling_scratch, f"ScratchEncoder{head}")(config)
     ask_for_mask(tokenizer, model)
     return model
 
 
-def _preset_config(arguments: ModelArguments, **settings: Any) -> ScratchEncoderConfig:
+def preset_of(arguments: ModelArguments, **settings: Any) -> ScratchEncoderConfig:
     if arguments.max_length is not None:
         settings["max_position_embeddings"] = arguments.max_length
     return preset_config(presets.ENCODERS, arguments.preset, arguments.config_overrides, **settings)

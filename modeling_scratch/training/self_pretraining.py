@@ -33,7 +33,7 @@ from ..sharing.run_record import SELF_PRETRAINING, read_run
 from ..utils.errors import DataError, counted
 from . import objectives, pretraining
 from .checkpoints import step_of
-from .encoder_models import ModelArguments, build_tokenizer
+from .encoder_models import ModelArguments, build_tokenizer, preset_of
 from .objectives import PretrainingModelArguments
 from .pretraining import PretrainingArguments, PretrainingTrainer
 from .progress import duration
@@ -144,11 +144,13 @@ def fine_tuned(run: Run) -> ModelArguments:
     whole: ModelArguments = run.groups["model"]
     parts = override_parts(whole.config_overrides)
     kept = [part for part in parts if part.partition("=")[0].strip().endswith(WITHOUT_WEIGHTS)]
+    # The stage had no dropout: the preset's is put back.
+    overrides = with_override(",".join(kept) or None, "hidden_dropout", preset_of(whole).hidden_dropout)
     return replace(
         whole,
         model_name_or_path=str(run.folder / PRETRAINING),
         tokenizer_name_or_path=None,
-        config_overrides=",".join(kept) or None,
+        config_overrides=overrides,
     )
 
 
@@ -186,7 +188,7 @@ def _run_stage(run: Run, documents: Documents, steps: int) -> Stage:
 
 
 def _steps(run: Run, documents: Documents) -> int:
-    """Return the number of steps, of at most MOST_EPOCHS, and say it. A few steps are timed."""
+    """Return the number of steps, by time at most MOST_EPOCHS, and say it. A few steps are timed."""
     options: SelfPretrainingArguments = run.groups["pretraining"]
     model_arguments, arguments = _arguments(run, 1)
     tokenizer = _tokenizer(run, documents)
@@ -198,8 +200,8 @@ def _steps(run: Run, documents: Documents) -> int:
         model = objectives.build_model(model_arguments, tokenizer)
         seconds = (1 + EVALUATIONS) * _seconds_of_step(pretraining.build_trainer(model, tokenizer, data, copied))
     wanted = options.pretrain_epochs and options.pretrain_epochs * an_epoch
-    steps = min(wanted or (options.pretrain_minutes or 0) * 60 / seconds, MOST_EPOCHS * an_epoch)
-    steps = max(1, round(steps))
+    in_time = min((options.pretrain_minutes or 0) * 60 / seconds, MOST_EPOCHS * an_epoch)
+    steps = max(1, round(wanted or in_time))
     print(
         f"pretraining on masked words: {counted(steps, 'step')}, {steps / an_epoch:.2g} passes over the texts, about "
         f"{duration(steps * seconds)}"

@@ -4,8 +4,8 @@
 from .errors import DataError
 
 PRETRAIN = "use --pretrain_minutes"
-BY_TEXTS = "the number of texts chooses the settings; leave it out, and use --pretrain_minutes to pretrain longer"
-LINEAR = "the linear models of the report are the linear part: --save_linear_model True keeps the better one"
+BY_TEXTS = "the number of texts chooses the settings; leave it out; --pretrain_minutes pretrains first"
+LINEAR = "the model has no linear part any more: --save_linear_model True saves the better linear model of the report"
 NO_TEACHERS = f"{PRETRAIN} and --unlabelled_file to learn from texts without labels"
 
 RETIRED = {

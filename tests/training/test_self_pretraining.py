@@ -107,6 +107,23 @@ def test_a_text_that_is_held_out_of_train_is_not_pretrained_on(tmp_path: Path) -
     assert set(texts) == set(data.splits["train"]["text"]) - held_out
 
 
+def test_no_row_of_validation_and_test_is_pretrained_on_whatever_becomes_of_it(tmp_path: Path) -> None:
+    """Rows beyond --max_eval_samples, rows without a label, and a test file without labels."""
+    for name in ("train", "validation"):
+        write_reviews(tmp_path / f"{name}.csv", 60, 0)
+    rows = [f"a {word} film that is number {i}" for i in range(30) for word in ("zebra", "okapi")]
+    labelled = [f"{text},{i % 2}" for i, text in enumerate(rows)]
+    (tmp_path / "validation.csv").write_text("\n".join(["text,label", *labelled, "an unlabelled ibis,"]))
+    (tmp_path / "test.csv").write_text("\n".join(["text", *(f"a hidden kudu {i}" for i in range(9))]))
+    tests = [f"A hidden  KUDU {i}" for i in range(9)]
+    (tmp_path / "more.txt").write_text("\n".join([*rows, "an unlabelled ibis", *tests, "a text of its own"]))
+    arguments = DataArguments(data_dir=str(tmp_path), max_eval_samples=10)
+    data = load_splits(arguments)
+    assert data.splits["validation"].num_rows == 10
+    texts = load_corpus(data, arguments, [str(tmp_path / "more.txt")]).texts
+    assert texts == [*data.splits["train"]["text"], "a text of its own"]
+
+
 def test_the_first_stage_is_neither_verified_nor_pushed(finished: Path) -> None:
     assert verify(finished).verdict is Verdict.SAME
     assert not [name for name in files_to_upload(finished) if name.startswith("pretraining")]
