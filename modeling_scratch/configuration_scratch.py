@@ -136,7 +136,7 @@ class ScratchConfig(configuration_utils.PreTrainedConfig):
         if self.head_dim is None and self.num_attention_heads > 0:
             check_heads_divide(self)
             self.head_dim = self.hidden_size // self.num_attention_heads
-        refuse_retired(kwargs)
+        refuse_ngrams(kwargs)
         if self.id2label is None and self.label2id is not None:
             self.id2label = {int(number): str(name) for name, number in self.label2id.items()}
         super().__post_init__(**kwargs)
@@ -284,7 +284,7 @@ def require(holds: bool, message: str) -> None:
         raise ValueError(message)
 
 
-def refuse_retired(kwargs: dict[str, Any]) -> None:
+def refuse_ngrams(kwargs: dict[str, Any]) -> None:
     """Takes the field of a retired feature out of kwargs; a model that uses it cannot be read."""
     count = kwargs.pop("ngram_vocab_size", 0)
     require(not count, f"ngram_vocab_size={count}: n-grams were removed; train the model anew.")

@@ -136,8 +136,12 @@ def position_bias(
 
 def segment_bounds(lengths: Tensor) -> dict[str, Any]:
     """The bounds of segments of these lengths (N,), as the arguments of variable-length kernels."""
-    ends = F.pad(lengths.cumsum(0), (1, 0)).to(torch.int32)  # (N + 1,)
-    longest = int(lengths.max())
+    return kernel_arguments(F.pad(lengths.cumsum(0), (1, 0)), int(lengths.max()))
+
+
+def kernel_arguments(ends: Tensor, longest: int) -> dict[str, Any]:
+    """ends (N + 1,): where segments start, and the last one ends. longest: of their lengths."""
+    ends = ends.to(torch.int32)
     return {
         "cu_seq_lens_q": ends,
         "cu_seq_lens_k": ends,

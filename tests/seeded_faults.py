@@ -262,7 +262,7 @@ ENGINE = (
     ),
     Fault(
         "longest_is_the_first", "masks", "segment_bounds",
-        "longest = int(lengths.max())", "longest = int(lengths[0])",
+        "int(lengths.max())", "int(lengths[0])",
         "kernels are told the length of the first text instead of the longest",
     ),
     Fault(

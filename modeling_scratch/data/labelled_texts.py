@@ -67,7 +67,7 @@ class ReviewData:
 
     places: the file and the row of each text of a split, if it was read from files. conflicts: of each text that occurs
     with different labels, the place of each label. proposed: labels and those that they probably stand for.
-    text_columns: where the texts were read from. held_out: the normalised texts of validation and test, those beyond
+    text_columns: where the texts were read from. held_out: the texts of validation and test, those beyond
     --max_eval_samples, too.
     """
 
@@ -80,7 +80,7 @@ class ReviewData:
     conflicts: Sequence[Mapping[Label, str]] = ()
     proposed: Mapping[Label, Label] = field(default_factory=dict)
     text_columns: Sequence[str] = ()
-    held_out: frozenset[str] = frozenset()
+    held_out: Sequence[str] = ()
 
     @classmethod
     def from_pairs(
@@ -188,8 +188,7 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     labels.map.check_used()
     found = _findings(splits, kind, () if arguments.problem_type else cells)
     splits = _fill_splits(splits, arguments, kind, notes)
-    evaluated = chain.from_iterable(rows for split, rows in splits.items() if split != "train")
-    held_out = frozenset(normalised(part) for row in evaluated for part in parts_of(row.text))
+    held_out = [row.text for split, rows in splits.items() if split != "train" for row in rows]
     splits = {split: _limit(split, rows, arguments, kind, notes) for split, rows in splits.items()}
     if isinstance(kind, Number):
         check_numbers([example.label for example in splits["train"]], arguments.class_names)

@@ -59,15 +59,15 @@ def load_corpus(data: ReviewData, arguments: DataArguments, files: Sequence[str]
 
 def evaluation_texts(data: ReviewData, arguments: DataArguments) -> frozenset[str]:
     """Return the normalised texts of validation and test: also of rows that have no label, or that are left out."""
-    others = [split for split in data.splits if split != "train"]
-    texts = chain.from_iterable(data.texts(split) for split in others)
+    shown = (data.texts(split) for split in data.splits if split != "train")
+    texts = chain(data.held_out, *shown)
     found = {normalised(part) for text in texts for part in parts_of(text)}
     sources = open_sources(arguments)[0] if data.text_columns else {}
     for split in sources.keys() - {"train"}:
         for _, values in sources[split].rows():
             cells = (values.get(column) for column in data.text_columns)
             found |= {normalised(str(cell)) for cell in cells if cell is not None}
-    return data.held_out | found
+    return frozenset(found)
 
 
 def read_unlabelled(path: Path, arguments: DataArguments) -> list[str]:

@@ -12,6 +12,7 @@ from transformers import Trainer
 
 from ..data.labelled_texts import ReviewData
 from ..data.text_pairs import as_fields, shortened
+from ..run.layout import PREDICTIONS
 from ..utils.errors import DataError, quoted
 from .baselines import BaselineResult, run_baselines
 from .calibration import Calibration, calibration_scores, calibration_text
@@ -33,7 +34,7 @@ from .imbalance import MacroF1Comparison, macro_f1_text
 from .judged_split import judged_split, predict_split
 from .misclassified import MISCLASSIFIED, Misclassified
 from .plots import confusion_matrix_png, learning_curve_png
-from .predictions import PREDICTIONS, Predictions
+from .predictions import Predictions
 from .report_files import blocks_text, quotes_texts, write_report
 from .saved_baseline import keep_linear, with_recommendation
 

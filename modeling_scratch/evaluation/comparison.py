@@ -18,6 +18,7 @@ from ..data.labels import LABEL_MAP_HELP, is_imbalanced, parse_label_map
 from ..data.splits import check_sources, find_splits
 from ..data.tables import DELIMITER_HELP, ENCODING_HELP, SHEET_HELP, TableForm
 from ..data.text_pairs import TEXT_COLUMN_HELP, TextColumns, as_recorded, column_names, trained_columns
+from ..run.layout import PREDICTIONS, RECORD
 from ..tasks import trained_by
 from ..utils.command_line import option
 from ..utils.errors import DataError
@@ -39,7 +40,7 @@ from .kind_comparison import (
     kind_scores_table,
     macro_f1_differences_table,
 )
-from .predictions import ONE_CLASS, PREDICTIONS, TAGS, Predictions, text_digest
+from .predictions import ONE_CLASS, TAGS, Predictions, text_digest
 
 CLASSIFIER = "train_classifier"
 MOST_PLACES = 3  # shown of a repeated text
@@ -127,7 +128,7 @@ def read_run(folder: str) -> Predictions:
     if not Path(folder).is_dir():
         raise DataError(f"{folder}: folder not found")
     path = Path(folder) / PREDICTIONS
-    if not any(Path(folder, name).exists() for name in (PREDICTIONS, "run_config.json", "config.json")):
+    if not any(Path(folder, name).exists() for name in (PREDICTIONS, RECORD, "config.json")):
         raise DataError(f"{folder}: not the folder of a run")
     program = _program_of(Path(folder)) or CLASSIFIER
     task = trained_by(program)

@@ -12,6 +12,7 @@ from transformers import Trainer
 
 from ..data.labelled_texts import ReviewData
 from ..data.text_pairs import as_fields, shortened
+from ..run.layout import PREDICTIONS
 from ..utils.errors import DataError
 from ..utils.markdown import escaped, excerpt, points, table
 from .calibration import Calibration
@@ -20,7 +21,7 @@ from .judged_split import judged_split, predict_split
 from .kind_scores import CLASS_SET_SCORES, NUMBER_SCORES, KindMetrics, Score, class_sets, numbers
 from .other_baselines import Baseline, one_versus_rest, ridge
 from .plots import class_f1_png, learning_curve_png, predicted_against_true_png
-from .predictions import PREDICTIONS, Predictions
+from .predictions import Predictions
 from .report_files import blocks_text, write_report
 from .saved_baseline import keep_linear, with_recommendation
 

@@ -18,7 +18,6 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from ..configuration_scratch import ProblemType
-from ..run.layout import PREDICTIONS  # noqa: F401
 from ..utils.errors import DataError
 from ..utils.files import write_text
 from .calibration import OVERFLOW

@@ -30,6 +30,7 @@ from ..masks import (
     MASKS,
     cross_attention_mask,
     eager_config,
+    kernel_arguments,
     position_bias,
     rotary_angles,
     segment_bounds,
@@ -145,8 +146,7 @@ def _varlen_arguments(
         if not by_sdpa or not has_varlen_kernels(lengths.device, model.dtype, config.head_dim, traced):
             return None
     if is_given:
-        ends, longest = kwargs["cu_seq_lens_q"].to(torch.int32), kwargs["max_length_q"]
-        arguments = {"cu_seq_lens_q": ends, "cu_seq_lens_k": ends, "max_length_q": longest, "max_length_k": longest}
+        arguments = kernel_arguments(kwargs["cu_seq_lens_q"], kwargs["max_length_q"])
     else:
         arguments = segment_bounds(lengths)
     if lengths.device.type == "cuda" and not traced:  # there is no public check without synchronisation

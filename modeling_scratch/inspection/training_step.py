@@ -40,7 +40,7 @@ def training_step(subject: Subject, target: Target, output: Any, label: str | No
     labels, name = labels_of(subject, output, label)
     model = copy.deepcopy(subject.model).float().requires_grad_(True)
     for table in (each for each in model.modules() if isinstance(each, nn.Embedding)):
-        table.sparse = False  # as training has left it; AdamW takes no sparse gradients
+        table.sparse = False  # AdamW takes no sparse gradients
     inputs = {**subject.inputs, "labels": labels}
     before = {each: parameter.detach().clone() for each, parameter in model.named_parameters()}
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.0)

@@ -14,11 +14,11 @@ from safetensors import safe_open
 from ..data.splits import HUB_ALIASES
 from ..data.text_pairs import TextPair, column_names, parts_of
 from ..evaluation.report_files import without_texts
+from ..run.layout import RECORD
 from ..tasks import trained_by
 from ..tasks.base import Results, Task, Use
 from .card_results import RESULTS
 from .quotations import may_quote
-from .run_record import RUN_FILE
 
 PROBABILITIES = 'model(**tokenizer(text, truncation=True, return_tensors="pt")).logits.softmax(-1)'
 ANSWERS = {
@@ -26,7 +26,6 @@ ANSWERS = {
     "regression": PROBABILITIES.replace("softmax(-1)", "item()"),
 }
 LIKELY_TOKENS = 'tokenizer.decode(model(**tokenizer(text, return_tensors="pt")).logits[0].argmax(-1))'
-VECTORS = 'model(**tokenizer(text, return_tensors="pt")).last_hidden_state.mean(1)'
 CONTINUED = 'tokenizer.decode(model.generate(**tokenizer(text, return_tensors="pt"))[0], skip_special_tokens=True)'
 REWRITTEN = CONTINUED.replace("text, ", "text, truncation=True, ")
 USES = {
@@ -144,7 +143,7 @@ def _program(lines: list[str]) -> str:
 
 TEXT, PAIR = "This is an example.", TextPair("What is this?", "This is an example.")  # where no text is quoted
 DEMO = "demo-reviews"  # without a data source
-SETUP_FILES = (RUN_FILE, "config.json", "tokenizer_config.json")
+SETUP_FILES = (RECORD, "config.json", "tokenizer_config.json")
 RESULT_FILES = ("evaluation.json", "all_results.json", "trainer_state.json")
 
 

@@ -16,7 +16,6 @@ from transformers.dynamic_module_utils import get_relative_imports
 from ..pipelines import TARGET_FOLDER
 from ..run.layout import LINEAR, VERIFICATION
 
-RECORD = VERIFICATION
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 WEIGHT_PATTERNS = ("*.safetensors", "*.safetensors.index.json")
 CODE = ("*.py", "custom_generate/*")
@@ -43,7 +42,7 @@ TOKENIZER_CONFIGS = ("tokenizer_config.json", f"{TARGET_FOLDER}/tokenizer_config
 
 # What runs and people put beside a model.
 UNREAD = (
-    RECORD, "run_config.json", "evaluation.json", "*_results.json", "trainer_state.json", "training_args.bin",
+    VERIFICATION, "run_config.json", "evaluation.json", "*_results.json", "trainer_state.json", "training_args.bin",
     "events.out.tfevents.*", "_lock", "LICENSE*", "NOTICE*", "*.md", "*.txt", "*.pdf", "*.html", "*.ipynb", "*.png",
     "*.jpg", "*.jpeg", "*.gif", "*.svg", "*.csv", "*.tsv", "*.jsonl", "*.parquet", "*.arrow", "*.log",
 )  # fmt: skip

@@ -25,14 +25,14 @@ import modeling_scratch
 from ..bridges.model_limits import check_model_files
 from ..bridges.model_sources import load_tokenizers
 from ..pipelines import TARGET_FOLDER
-from ..run.layout import SHARED
+from ..run.layout import RECORD, SHARED, VERIFICATION
 from ..utils.errors import DataError, attempt, one_line, quoted
 from ..utils.files import check_regular, write_text
 from .leaks import TOKEN, check_contents, check_links_inside
 from .model_card import CARD_FILE, write_card
-from .model_files import MODEL_FILES, RECORD, SAVED, SAVED_WEIGHTS, all_files, code_files, is_one_of
+from .model_files import MODEL_FILES, SAVED, SAVED_WEIGHTS, all_files, code_files, is_one_of
 from .quotations import QUOTING, may_quote, quoting_files
-from .run_record import RUN_FILE, read_run
+from .run_record import read_run
 from .space import MODEL_FOLDER, space_files
 from .verification import Verdict, verify
 from .verification_record import RecordError, read_record
@@ -104,7 +104,7 @@ def push(arguments: PushArguments) -> None:
 def push_model(folder: Path, arguments: PushArguments, token: str) -> None:
     """Check, list and upload the files of the model."""
     repo_id = str(arguments.repo_id)
-    if (folder / RUN_FILE).is_file() and not arguments.dry_run:
+    if (folder / RECORD).is_file() and not arguments.dry_run:
         attempt(CARD_FILE, write_card, folder, repo_id)
     names = files_to_upload(folder, arguments.texts_in_card)
     check_contents(folder, names, token)
@@ -113,7 +113,7 @@ def push_model(folder: Path, arguments: PushArguments, token: str) -> None:
     for name in set(quoting_files(folder)).difference(names):
         print(f"{'left out':>21}  {name}  (it quotes texts of the data; --texts_in_card True uploads it)")
     for name in left_out(folder, names):
-        print(f"{'left out':>21}  {name}  (no run wrote it, and {RECORD} does not record it)")
+        print(f"{'left out':>21}  {name}  (no run wrote it, and {VERIFICATION} does not record it)")
     if not arguments.dry_run:
         with one_line_errors("--repo_id", repo_id, token):
             print(upload(folder, names, arguments, HfApi(token=token)))
@@ -177,7 +177,7 @@ def files_to_upload(folder: Path, quotes: bool = False) -> list[str]:
 
 def _recorded(folder: Path) -> Iterable[str]:
     try:
-        return read_record(folder / RECORD)["files"]
+        return read_record(folder / VERIFICATION)["files"]
     except (RecordError, OSError):
         return ()
 
@@ -203,12 +203,12 @@ def check_that_it_loads(folder: Path, names: Sequence[str]) -> None:
 
 def warn_of_record(alone: Path, folder: Path) -> None:
     """Warn if the files to upload are not those that verify.json records: no reader could verify them."""
-    if (alone / RECORD).is_file() and (report := verify(alone)).verdict is not Verdict.SAME:
+    if (alone / VERIFICATION).is_file() and (report := verify(alone)).verdict is not Verdict.SAME:
         reasons = [f"{file.name} {file.status}" for file in report.files if file.matters]
         shown = textwrap.shorten("; ".join([*reasons, *report.differences, *report.problems]), 200)
         print(
-            f"WARNING: {folder / RECORD} does not describe these files ({shown}): `verify` will not accept the upload; "
-            "modeling_scratch.verify.write_verification writes a new one",
+            f"WARNING: {folder / VERIFICATION} does not describe these files ({shown}): `verify` will not accept the "
+            "upload; modeling_scratch.verify.write_verification writes a new one",
             file=sys.stderr,
         )
 

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from ..evaluation.report_files import examples_of
-from ..run.layout import EVALUATION, RESULTS
-from .model_files import RECORD
+from ..run.layout import EVALUATION, RESULTS, VERIFICATION
 from .run_record import read_run
 from .verification_record import TEXTS, RecordError, read_record
 
-QUOTING = (EVALUATION, RESULTS, RECORD)
+QUOTING = (EVALUATION, RESULTS, VERIFICATION)
 
 
 def may_quote(record: Mapping[str, Any]) -> bool:
@@ -37,6 +36,6 @@ def quoting_files(folder: Path) -> list[str]:
         evaluation = json.loads((folder / EVALUATION).read_text(encoding="utf-8"))
         found += [EVALUATION, RESULTS] if examples_of(evaluation) else []
     with suppress(OSError, RecordError):
-        texts = {entry["text"] for entry in read_record(folder / RECORD)["inputs"]}
-        found += [RECORD] if texts - {None, *TEXTS} else []
+        texts = {entry["text"] for entry in read_record(folder / VERIFICATION)["inputs"]}
+        found += [VERIFICATION] if texts - {None, *TEXTS} else []
     return found

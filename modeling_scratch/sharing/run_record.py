@@ -47,7 +47,6 @@ def _each(processes: int) -> str:
     return f" in each of {processes} processes" if processes > 1 else ""
 
 
-RUN_FILE = RECORD
 DIGESTS = "data_digests"
 SELF_PRETRAINING, DEFAULTS = "self_pretraining", "defaults"  # of a classifier: its first stage, and what was chosen
 BEFORE, UNTIL = "training_before_it_was_resumed", "until_step"
@@ -92,7 +91,7 @@ def write_run(
             print(f"other {', '.join(moved)}: the weights may not be bit for bit those of an uninterrupted run")
     shared_notes = [" ".join(map(without_paths, note.split(" "))) for note in notes]
     content = {"program": program, **settings, **record, "notes": shared_notes, "on_the_hub": _on_the_hub(groups)}
-    write_json(folder / RUN_FILE, content | where)
+    write_json(folder / RECORD, content | where)
 
 
 def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,7 +116,7 @@ def changed_settings(record: Mapping[str, Any]) -> str:
 
 def read_run(folder: Path, groups: Collection[str] = ()) -> dict[str, Any]:
     """Return the record of a run, {} if there is none. Raises `DataError` if it is damaged or lacks one of `groups`."""
-    path = folder / RUN_FILE
+    path = folder / RECORD
     if not path.is_file():
         return {}
     try:

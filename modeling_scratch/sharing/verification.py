@@ -19,10 +19,10 @@ from transformers import PreTrainedModel
 from transformers.utils import logging
 
 from ..data.text_pairs import from_fields
+from ..run.layout import VERIFICATION
 from ..utils.terminal import flush_output, protect_terminal
 from .model_files import (
     MODEL_FILES,
-    RECORD,
     WEIGHT_PATTERNS,
     all_files,
     is_one_of,
@@ -103,7 +103,7 @@ class Report:
         return Verdict.CANNOT_TELL if self.problems else Verdict.SAME
 
     def __str__(self) -> str:
-        return "\n".join([f"{self.where}  (sha256 of {RECORD}: {self.record_sha256 or 'none'})", *self._lines()])
+        return "\n".join([f"{self.where}  (sha256 of {VERIFICATION}: {self.record_sha256 or 'none'})", *self._lines()])
 
     def _lines(self) -> Iterator[str]:
         width = max((len(_plain(file.name)) for file in self.files), default=0)
@@ -157,9 +157,9 @@ def verify(
     report = Report(str(folder_or_repo))
     try:
         folder, names = _find(folder_or_repo, revision)
-        record = read_record(folder / RECORD)
+        record = read_record(folder / VERIFICATION)
         report.versions = _other_versions(record["versions"])
-        report.record_sha256 = describe_file(folder / RECORD)["sha256"]
+        report.record_sha256 = describe_file(folder / VERIFICATION)["sha256"]
         report.files = list(_compare_files(folder, names, record["files"]))
     except (RecordError, OSError) as error:
         report.problems.append(str(error))
@@ -190,15 +190,15 @@ def _find(folder_or_repo: str | os.PathLike, revision: str | None) -> tuple[Path
         raise RecordError("folder not found")
     else:
         try:
-            commit = Path(hf_hub_download(name, RECORD, revision=revision)).parent.name
+            commit = Path(hf_hub_download(name, VERIFICATION, revision=revision)).parent.name
             names = HfApi().list_repo_files(name, revision=commit)
             wanted = [file for file in names if is_one_of(file, MODEL_FILES)]
-            folder = Path(snapshot_download(name, revision=commit, allow_patterns=[RECORD, *wanted]))
+            folder = Path(snapshot_download(name, revision=commit, allow_patterns=[VERIFICATION, *wanted]))
         except Exception as error:  # names, network, server: many types
             reason = textwrap.shorten(str(error), 240)
-            raise RecordError(f"neither a folder nor an accessible repository with {RECORD}: {reason}") from error
-    if not (folder / RECORD).is_file():
-        raise RecordError(f"it has no {RECORD}; get it from the author of the model")
+            raise RecordError(f"neither a folder nor an accessible repository with {VERIFICATION}: {reason}") from error
+    if not (folder / VERIFICATION).is_file():
+        raise RecordError(f"it has no {VERIFICATION}; get it from the author of the model")
     return folder, names
 
 
@@ -216,7 +216,7 @@ def _compare_files(folder: Path, names: Sequence[str], recorded: dict[str, dict[
     present, weights = set(filter(is_read, names)), weight_files(folder)
     for name in sorted({*recorded, *present}):
         if name not in recorded:
-            yield FileResult(name, "extra", f" (not in {RECORD})", name in weights)
+            yield FileResult(name, "extra", f" (not in {VERIFICATION})", name in weights)
         elif name not in present:
             yield FileResult(name, "missing", by_tensor=is_one_of(name, WEIGHT_PATTERNS))
         else:

@@ -14,8 +14,9 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ..data.text_pairs import as_fields, parts_of
+from ..run.layout import VERIFICATION
 from ..utils.files import file_digest, write_text
-from .model_files import MODEL_FILES, RECORD, WEIGHT_PATTERNS, is_one_of, model_files
+from .model_files import MODEL_FILES, WEIGHT_PATTERNS, is_one_of, model_files
 from .verification_outputs import (
     describe_model,
     describe_rounded,
@@ -101,8 +102,8 @@ def write_verification(
         "files": {name: describe_file(folder / name) for name in model_files(folder)},
         "inputs": [_record_input(loaded, text, ids) for text, ids in entries],
     }  # fmt: skip
-    write_text(folder / RECORD, json.dumps(record, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
-    return folder / RECORD
+    write_text(folder / VERIFICATION, json.dumps(record, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
+    return folder / VERIFICATION
 
 
 def _check_weights(model: PreTrainedModel, loaded: PreTrainedModel, folder: Path) -> None:
@@ -182,16 +183,16 @@ _SCHEMA = {
 def read_record(path: Path) -> dict[str, Any]:
     """Read and validate a verify.json. Raises RecordError."""
     if path.stat().st_size > LARGEST_RECORD:
-        raise RecordError(f"{RECORD} is larger than {LARGEST_RECORD:,} bytes")
+        raise RecordError(f"{VERIFICATION} is larger than {LARGEST_RECORD:,} bytes")
     try:
         record = json.loads(path.read_bytes())
     except (ValueError, RecursionError, OSError) as error:
-        raise RecordError(f"{RECORD} cannot be read: {type(error).__name__}") from error
+        raise RecordError(f"{VERIFICATION} cannot be read: {type(error).__name__}") from error
     if isinstance(record, dict):
         record.setdefault("rounded", {})  # records of earlier versions have none
     _check(record, _SCHEMA, "")
     if not record["inputs"]:
-        raise RecordError(f"{RECORD}: contains no inputs")
+        raise RecordError(f"{VERIFICATION}: contains no inputs")
     for entry in record["inputs"]:
         for summary in entry["outputs"].values():
             _check_places(summary["shape"], summary["rows"])
@@ -203,7 +204,7 @@ def _check_places(shape: list[int], rows: list[dict[str, Any]]) -> None:
     for row in rows:
         inside = row["row"] < count and all(column < width for column in row["columns"])
         if not inside or len(row["columns"]) != len(row["values"]):
-            raise RecordError(f"{RECORD}: row {row['row']} of an output has values outside of its shape {shape}")
+            raise RecordError(f"{VERIFICATION}: row {row['row']} of an output has values outside of its shape {shape}")
 
 
 def _check(value: Any, kind: Any, where: str) -> None:
@@ -212,14 +213,14 @@ def _check(value: Any, kind: Any, where: str) -> None:
     else:
         right = kind(value)
     if not right:
-        raise RecordError(f"{RECORD}: {where or 'it'} has an invalid value: {ascii(value)[:60]}")
+        raise RecordError(f"{VERIFICATION}: {where or 'it'} has an invalid value: {ascii(value)[:60]}")
     if isinstance(kind, _List):
         for index, item in enumerate(value):
             _check(item, kind.of, f"{where}[{index}]")
     elif isinstance(kind, _Map):
         for key, item in value.items():
             if not kind.key(key):
-                raise RecordError(f"{RECORD}: {where} names {ascii(key)[:60]}, which is not allowed")
+                raise RecordError(f"{VERIFICATION}: {where} names {ascii(key)[:60]}, which is not allowed")
             _check(item, kind.of, f"{where}[{key!a}]")
     elif isinstance(kind, dict):
         for key, expected in kind.items():

@@ -21,7 +21,7 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from transformers.utils import SAFE_WEIGHTS_NAME
 
-from ..sharing.run_record import RUN_FILE
+from ..run.layout import RECORD
 from ..utils.errors import DataError, one_line
 from ..utils.files import file_digest, flush, remove, write_json
 
@@ -35,8 +35,8 @@ def checkpoint_to_resume(arguments: TrainingArguments) -> str | None:
     if not name or name.lower() == "false":
         return None
     checkpoints = checkpoints_in(output)
-    if checkpoints and not (output / RUN_FILE).is_file():
-        raise DataError(f"--resume_from_checkpoint: {output / RUN_FILE} is missing; restore it from a copy")
+    if checkpoints and not (output / RECORD).is_file():
+        raise DataError(f"--resume_from_checkpoint: {output / RECORD} is missing; restore it from a copy")
     if name.lower() in ("true", "last"):
         return str(_last_complete(checkpoints, output))
     if Path(name).resolve() not in [checkpoint.resolve() for checkpoint in checkpoints]:

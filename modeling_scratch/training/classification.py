@@ -353,7 +353,7 @@ DECISIVE = {
 
 
 def decisive_metric(data: ReviewData, arguments: ClassifierTrainingArguments) -> tuple[str, bool]:
-    """Return the score that chooses the best epoch and the number of blocks, and whether a greater one is better."""
+    """Return the score that chooses the best epoch, and whether a greater one is better."""
     is_weighted, has_classes = bool(arguments.class_weights), data.problem_type == "single_label_classification"
     if has_classes and macro_f1_decides(data.splits["train"]["label"], is_weighted):
         return "f1_macro", True

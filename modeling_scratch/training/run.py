@@ -11,8 +11,8 @@ from transformers import Trainer, TrainingArguments, set_seed
 from transformers.integrations.deepspeed import unset_hf_deepspeed_config
 from transformers.trainer_utils import has_length
 
-from ..run.layout import ENTRIES
-from ..sharing.run_record import DIGESTS, RUN_FILE, write_run
+from ..run.layout import ENTRIES, RECORD
+from ..sharing.run_record import DIGESTS, write_run
 from ..utils.errors import DataError
 from .arguments import checking_arguments
 from .checkpoints import checkpoint_to_resume, has_checkpoint, step_of
@@ -71,7 +71,7 @@ class Run:
         """Create or continue the run of a stage, in a folder inside that of the whole run, which may be a new one."""
         folder, fixed = Path(training.output_dir or ""), None
         training.resume_from_checkpoint = "last" if has_checkpoint(training) else None
-        if not training.resume_from_checkpoint and (folder / RUN_FILE).is_file():
+        if not training.resume_from_checkpoint and (folder / RECORD).is_file():
             fixed = ()
         return cls.open(program, model, data, training, [], fixed)
 

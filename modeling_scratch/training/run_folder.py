@@ -19,9 +19,9 @@ from filelock import FileLock, Timeout
 from transformers import TrainingArguments
 
 from ..bridges.model_sources import LINEAR_MODEL, LINEAR_WEIGHTS
-from ..run.layout import ENTRIES, LINEAR
+from ..run.layout import ENTRIES, LINEAR, RECORD
 from ..sharing.model_files import PRETRAINING, SAVED, code_files, is_one_of
-from ..sharing.run_record import DIGESTS, RUN_FILE, SELF_PRETRAINING, read_run, settings_of
+from ..sharing.run_record import DIGESTS, SELF_PRETRAINING, read_run, settings_of
 from ..utils.errors import DataError
 from ..utils.files import leftovers, remove
 from .checkpoints import UNFINISHED
@@ -47,7 +47,7 @@ def check(folder: Path, overwrite: bool, inputs: Sequence[str | None]) -> None:
     entries, earlier = (_entries(folder), runs_set_aside(folder)) if folder.is_dir() else ([], [])
     if not entries and not earlier:
         return
-    if entries and not (folder / RUN_FILE).is_file():
+    if entries and not (folder / RECORD).is_file():
         raise DataError(f"--output_dir {folder} holds files that do not belong to a run; choose another folder")
     if not overwrite:
         is_over = (folder / "all_results.json").is_file() or not (
@@ -65,7 +65,7 @@ def check(folder: Path, overwrite: bool, inputs: Sequence[str | None]) -> None:
 def claim(folder: Path) -> None:
     """Create the folder for a new run, after `check`. An existing run is set aside."""
     folder.mkdir(parents=True, exist_ok=True)
-    if (folder / RUN_FILE).is_file():
+    if (folder / RECORD).is_file():
         numbers = count(1 + max(map(_number, runs_set_aside(folder)), default=0))
         aside = next(path for number in numbers if _is_free(path := folder / f"{SET_ASIDE}{number}"))
         aside.mkdir(exist_ok=True)  # it exists if a process was killed here
@@ -75,13 +75,13 @@ def claim(folder: Path) -> None:
             _move(list(aside.iterdir()), folder)
             aside.rmdir()
             raise
-    for path in leftovers(folder / RUN_FILE):
+    for path in leftovers(folder / RECORD):
         path.unlink()
 
 
 def runs_set_aside(folder: Path) -> list[Path]:
     """Return the earlier runs that were set aside for the one in the folder, oldest first."""
-    paths = (path for path in folder.glob(f"{SET_ASIDE}*") if (path / RUN_FILE).is_file() and not path.is_symlink())
+    paths = (path for path in folder.glob(f"{SET_ASIDE}*") if (path / RECORD).is_file() and not path.is_symlink())
     return sorted((path for path in paths if path.name[len(SET_ASIDE) :].isdecimal()), key=_number)
 
 
@@ -107,7 +107,7 @@ def delete_set_aside(folder: Path) -> None:
 def put_back(folder: Path) -> None:
     """After a failure, restore the run that was set aside, if the new one has written nothing but its record."""
     aside = runs_set_aside(folder)[-1]
-    if {path.name for path in _written(folder)} <= {RUN_FILE}:
+    if {path.name for path in _written(folder)} <= {RECORD}:
         _remove(_written(folder))
         _move(reversed(_record_last(aside.iterdir())), folder)
         aside.rmdir()
@@ -128,12 +128,12 @@ def _remove(paths: Iterable[Path]) -> None:
 
 def _record_last(paths: Iterable[Path]) -> list[Path]:
     """Sort the record last: a folder in which a process was killed is still known to hold a run."""
-    return sorted(paths, key=lambda path: path.name == RUN_FILE)
+    return sorted(paths, key=lambda path: path.name == RECORD)
 
 
 def _entries(folder: Path) -> list[Path]:
     """Return the content of the folder, without the lock, earlier runs, and a record that was not written in full."""
-    ours = {folder / LOCK_FILE, *runs_set_aside(folder), *leftovers(folder / RUN_FILE)}
+    ours = {folder / LOCK_FILE, *runs_set_aside(folder), *leftovers(folder / RECORD)}
     return [path for path in folder.iterdir() if path not in ours]
 
 
@@ -153,7 +153,7 @@ def _is_of_others(path: Path) -> bool:
         return any(other.name not in (LINEAR_MODEL, LINEAR_WEIGHTS) for other in _inside(path))
     if path.name != "runs" and not path.name.startswith("run-"):
         return False
-    return any((each / RUN_FILE).exists() for each in (path, *_inside(path)))
+    return any((each / RECORD).exists() for each in (path, *_inside(path)))
 
 
 def _inside(path: Path) -> list[Path]:
@@ -211,7 +211,7 @@ def check_same_data(folder: Path, digests: Mapping[str, str | None]) -> None:
     """Raise `DataError` if a continued run would read other rows, or rows in another order, than those recorded."""
     recorded = read_run(folder).get(DIGESTS, {})
     if not recorded or None in digests.values():
-        reason = "are streamed from the Hub" if recorded else f"have no digests in {folder / RUN_FILE}"
+        reason = "are streamed from the Hub" if recorded else f"have no digests in {folder / RECORD}"
         print(f"the training data {reason}: whether they have changed is not known", file=sys.stderr)
     changed = [split for split in {**recorded, **digests} if recorded.get(split) != digests.get(split)]
     if recorded and changed:

@@ -117,11 +117,13 @@ def pretrain(run: Run, corpus: Corpus, notes: Sequence[str]) -> Stage:
     if finished := recorded.get("finished"):
         return Stage(**finished)
     documents = corpus.documents(run.groups["training"].seed)
+    tokenizer = None
     if not recorded:
-        recorded = {"steps": _steps(run, documents), "finished": None}
+        tokenizer = _tokenizer(run, documents)
+        recorded = {"steps": _steps(run, documents, tokenizer), "finished": None}
         run.noted[SELF_PRETRAINING] = recorded
         run.record(notes)
-    stage = _run_stage(run, documents, recorded["steps"])
+    stage = _run_stage(run, documents, recorded["steps"], tokenizer)
     run.noted[SELF_PRETRAINING] = {**recorded, "finished": asdict(stage)}
     run.record(notes)
     return stage
@@ -177,21 +179,23 @@ def _tokenizer(run: Run, documents: Documents, checkpoint: str | None = None) ->
     return build_tokenizer(run.groups["model"], list(documents.train), checkpoint)
 
 
-def _run_stage(run: Run, documents: Documents, steps: int) -> Stage:
+def _run_stage(run: Run, documents: Documents, steps: int, tokenizer: PreTrainedTokenizerBase | None) -> Stage:
+    """tokenizer: of a new run; None: a resumed one, which has it in its stage's checkpoint or trains it again."""
     model, arguments = _arguments(run, steps)
     stage = Run.open_stage(pretraining.PROGRAM, model, run.groups["data"], arguments)
     stage.check_data(documents.digests())
     print("", documents.describe(), sep="\n")
-    pretraining.pretrain_on(stage, documents, _tokenizer(run, documents, stage.checkpoint))
+    if tokenizer is None or stage.checkpoint:
+        tokenizer = _tokenizer(run, documents, stage.checkpoint)
+    pretraining.pretrain_on(stage, documents, tokenizer)
     read = counted(len(list(documents.train)), "text")
     return pretraining_stage(run.folder / PRETRAINING, read, step_of(stage.checkpoint))
 
 
-def _steps(run: Run, documents: Documents) -> int:
+def _steps(run: Run, documents: Documents, tokenizer: PreTrainedTokenizerBase) -> int:
     """Return the number of steps, by time at most MOST_EPOCHS, and say it. A few steps are timed."""
     options: SelfPretrainingArguments = run.groups["pretraining"]
     model_arguments, arguments = _arguments(run, 1)
-    tokenizer = _tokenizer(run, documents)
     objectives.check_special_tokens(tokenizer, model_arguments)
     data = objectives.prepare(model_arguments, documents, tokenizer, arguments.seed)
     rows: Any = data.train

@@ -16,8 +16,9 @@ from text_samples import write
 
 from modeling_scratch.evaluation.classification_metrics import paired_bootstrap_interval
 from modeling_scratch.evaluation.kind_scores import NUMBER_SCORES, randomization_p_value
-from modeling_scratch.evaluation.predictions import PREDICTIONS, Predictions
+from modeling_scratch.evaluation.predictions import Predictions
 from modeling_scratch.evaluation.tag_scores import score_labels, sentence_interval
+from modeling_scratch.run.layout import PREDICTIONS
 
 CLASSES = ["bad", "middling", "good"]
 TEXTS = [f"a film, number {number}" for number in range(60)] + ["twice"] * 2
