@@ -21,12 +21,19 @@ PEFT_TABLE = re.compile(r"TRANSFORMERS_MODELS_TO_\w+_MODULES_MAPPING")
 NORMS = r".*_residual\.norm"  # of blocks: the other norms are identities in some models, which have no weights
 
 
+_is_on = False  # as enable and disable left it: PEFT may be imported later
+
+
 def enable() -> None:
+    global _is_on
+    _is_on = True
     MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.setdefault(ScratchDecoderConfig.model_type, CAUSAL_CLASS)
     register_adapted_layers()
 
 
 def disable() -> None:
+    global _is_on
+    _is_on = False
     MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.pop(ScratchDecoderConfig.model_type, None)
     for _, table in peft_tables():
         for model_type in MODEL_TYPES:
@@ -35,7 +42,7 @@ def disable() -> None:
 
 def register_adapted_layers() -> None:
     """Add our model types to PEFT's tables, if it is imported: blocks have Llama's names, norms their own."""
-    for name, table in peft_tables():
+    for name, table in peft_tables() if _is_on else ():
         if "llama" in table:
             for model_type in MODEL_TYPES:
                 table.setdefault(model_type, NORMS if "LNTUNING" in name else table["llama"])

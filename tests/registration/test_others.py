@@ -25,6 +25,7 @@ import modeling_scratch
 assert [dict(vars(each)) for each in CLASSES] == methods
 with_rows = added(before)
 modeling_scratch.fast.disable()
+modeling_scratch.ScratchDecoderConfig()
 without = added(before)
 modeling_scratch.fast.enable()
 print(json.dumps([with_rows, without, added(before)]))
