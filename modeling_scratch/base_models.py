@@ -5,6 +5,7 @@ Shapes: B batch, T length, S length of what the encoder read, E embedding size, 
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
@@ -130,12 +131,17 @@ class ScratchEncoderModel(StackModel, ScratchEncoderPreTrainedModel):
         return BaseModelOutputWithPooling(hidden_states, pooled)
 
 
+@dataclass
+class DecoderStates(OutputRecorder):
+    num_hidden_layers_key: str = "decoder_layers"  # a field of later versions than 5.17
+
+
 class ScratchDecoderPreTrainedModel(ScratchPreTrainedModel):
     config: ScratchDecoderConfig
     is_causal = True
     _skip_keys_device_placement = ["past_key_values"]
     _can_record_outputs = {
-        "hidden_states": OutputRecorder(Block, num_hidden_layers_key="decoder_layers"),
+        "hidden_states": DecoderStates(Block),
         "attentions": OutputRecorder(Attention, index=1, layer_name="attention"),
         "cross_attentions": OutputRecorder(Attention, index=1, layer_name="cross_attention"),
     }
